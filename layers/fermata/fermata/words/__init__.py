@@ -1,0 +1,1 @@
+"""The nouns everybody speaks, and nothing that acts."""

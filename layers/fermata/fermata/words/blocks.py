@@ -1,0 +1,64 @@
+"""What a message is made of."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from fermata.words.base import Word
+
+
+class TextBlock(Word):
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class ImageBlock(Word):
+    """Base64 image data, or the key of the blob that holds it."""
+
+    kind: Literal["image"] = "image"
+    mime_type: str
+    data: str | None = None
+    blob: str | None = None
+
+
+class ToolCallBlock(Word):
+    """The model asks for a tool. `input` is what it sent, unvalidated, immutable from here on."""
+
+    kind: Literal["toolCall"] = "toolCall"
+    tool_call_id: str
+    tool_name: str
+    input: Any = Field(default_factory=dict)
+    malformed: bool | None = None
+    """True when the argument text was not JSON or was cut off; such a call is never run."""
+
+
+class ToolResultBlock(Word):
+    """What a call came to: the model reads `data` or `error`."""
+
+    kind: Literal["toolResult"] = "toolResult"
+    ok: bool
+    error: str | None = None
+    data: Any = None
+    images: tuple[ImageBlock, ...] | None = None
+
+
+class ReasoningBlock(Word):
+    """A provider's thinking, kept byte-exact. Only the same provider and model may see `payload` again."""
+
+    kind: Literal["reasoning"] = "reasoning"
+    provider: str
+    model: str
+    payload: dict[str, Any]
+
+
+class BlobBlock(Word):
+    """Stands for a block that was too large for its row and lies in the bucket under `blob`."""
+
+    kind: Literal["blob"] = "blob"
+    blob: str
+
+
+Block = Annotated[
+    TextBlock | ImageBlock | ToolCallBlock | ToolResultBlock | ReasoningBlock | BlobBlock,
+    Field(discriminator="kind"),
+]

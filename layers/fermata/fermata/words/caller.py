@@ -1,0 +1,24 @@
+"""Who is asking."""
+
+from enum import StrEnum
+
+from fermata.words.base import Word
+
+
+class Capability(StrEnum):
+    CHAT = "ai.chat"
+    WRITE = "ai.tools.write"
+    PROVIDERS = "ai.providers.manage"
+    AUDIT = "ai.audit.read"
+    TURNS = "ai.turns.manage"
+
+
+class Caller(Word):
+    """Capabilities are open strings: an editor adds its own (`site.read`) to ours."""
+
+    tenant: str
+    user: str
+    capabilities: frozenset[str]
+
+    def may(self, capability: str) -> bool:
+        return capability in self.capabilities

@@ -1,0 +1,21 @@
+"""A conversation is a thread of messages."""
+
+from typing import Literal
+
+from fermata.words.base import Word
+from fermata.words.blocks import Block
+
+Role = Literal["user", "assistant", "tool"]
+
+
+class Message(Word):
+    """One row of a conversation. `position` orders it; numbers rise and may have gaps."""
+
+    position: int
+    role: Role
+    content: tuple[Block, ...]
+    turn: str
+    round: int = 0
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    created_at: str = ""

@@ -1,0 +1,65 @@
+"""What we say to a provider and what comes back, in nobody's dialect."""
+
+from enum import StrEnum
+from typing import Any
+
+from fermata.words.base import Word
+from fermata.words.blocks import Block
+from fermata.words.messages import Message
+from fermata.words.tools import ToolSpec
+
+
+class Ask(Word):
+    """One provider request. `system` is the stable part, `volatile` changes from turn to turn and comes last."""
+
+    model: str
+    system: str
+    volatile: str = ""
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_tokens: int = 8192
+    thinking_tokens: int = 0
+
+
+class Stop(StrEnum):
+    END = "end"
+    TOOL_CALLS = "toolCalls"
+    MAX_TOKENS = "maxTokens"
+    REFUSAL = "refusal"
+    PAUSE = "pause"
+    """The provider wants the same request again with what it said so far (Anthropic's `pause_turn`)."""
+
+
+class Tokens(Word):
+    """Raw buckets of one provider request. `prompt` excludes both cache buckets."""
+
+    prompt: int = 0
+    completion: int = 0
+    cache_read: int = 0
+    cache_creation: int = 0
+    raw: dict[str, Any] | None = None
+
+    @property
+    def context(self) -> int:
+        """How much of the window the request filled."""
+        return self.prompt + self.cache_read + self.cache_creation
+
+
+class TextDelta(Word):
+    text: str
+
+
+class ReasoningDelta(Word):
+    text: str
+
+
+class Reply(Word):
+    """The whole answer of one provider request; the last thing a driver yields."""
+
+    blocks: tuple[Block, ...]
+    stop: Stop
+    tokens: Tokens
+    tokens_known: bool = True
+
+
+Piece = TextDelta | ReasoningDelta | Reply

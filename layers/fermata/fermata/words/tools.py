@@ -1,0 +1,35 @@
+"""What a tool comes to, whoever carried it out."""
+
+from typing import Any
+
+from fermata.words.base import Word
+
+
+class ToolImage(Word):
+    mime_type: str
+    data: str
+
+
+class ToolOutput(Word):
+    """`ok` with `data`, or not ok with `error`: a tool's failure is data the model reads."""
+
+    ok: bool
+    data: Any = None
+    error: str | None = None
+    images: tuple[ToolImage, ...] | None = None
+
+    @classmethod
+    def done(cls, data: Any = None) -> "ToolOutput":
+        return cls(ok=True, data=data)
+
+    @classmethod
+    def failed(cls, error: str) -> "ToolOutput":
+        return cls(ok=False, error=error)
+
+
+class ToolSpec(Word):
+    """A tool as the model is told about it."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
