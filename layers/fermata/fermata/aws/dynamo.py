@@ -1,0 +1,269 @@
+"""DynamoDB in plain values: conditional writes that say what stood in their way, and transactions.
+
+Errors
+  ConditionFailed      the condition did not hold; `item` is what is stored (None when nothing is)
+  TransactionRefused   at least one condition of a transaction did not hold; `reasons` in the order of the writes
+Throttling, timeouts and conflicts between transactions are retried here; what outlasts that is botocore's error.
+"""
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+from botocore.exceptions import ClientError
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+Item = dict[str, Any]
+CONFLICT_TRIES = 8
+
+
+class _Reader(TypeDeserializer):
+    """Whole numbers come back as int, as they went in."""
+
+    def _deserialize_n(self, value: str) -> int | Decimal:
+        return int(value) if value.lstrip("-").isdigit() else Decimal(value)
+
+
+_to_wire = TypeSerializer().serialize
+_from_wire = _Reader().deserialize
+
+
+def pack(item: Item) -> dict[str, Any]:
+    return {name: _to_wire(value) for name, value in item.items()}
+
+
+def unpack(raw: dict[str, Any]) -> Item:
+    return {name: _from_wire(value) for name, value in raw.items()}
+
+
+@dataclass(frozen=True)
+class Put:
+    """Stores a whole item; `absent` demands that nothing is stored under its key yet."""
+
+    table: str
+    item: Item
+    absent: bool = False
+    condition: str = ""
+    values: Item = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Update:
+    table: str
+    pk: str
+    sk: str
+    expression: str
+    values: Item = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    condition: str = "attribute_exists(pk)"
+
+
+@dataclass(frozen=True)
+class Delete:
+    table: str
+    pk: str
+    sk: str
+    condition: str = ""
+    values: Item = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Check:
+    table: str
+    pk: str
+    sk: str
+    condition: str
+    values: Item = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+Write = Put | Update | Delete | Check
+
+
+class ConditionFailed(Exception):
+    def __init__(self, item: Item | None) -> None:
+        super().__init__("the condition did not hold")
+        self.item = item
+
+
+@dataclass(frozen=True)
+class Reason:
+    failed: bool
+    item: Item | None
+
+
+class TransactionRefused(Exception):
+    def __init__(self, reasons: Sequence[Reason]) -> None:
+        super().__init__(f"refused by writes {[index for index, reason in enumerate(reasons) if reason.failed]}")
+        self.reasons = reasons
+
+
+class Dynamo:
+    def __init__(self, client: "DynamoDBClient") -> None:
+        self._client = client
+
+    def get(self, table: str, pk: str, sk: str, *, consistent: bool = True) -> Item | None:
+        found = self._client.get_item(TableName=table, Key=pack({"pk": pk, "sk": sk}), ConsistentRead=consistent)
+        return unpack(found["Item"]) if "Item" in found else None
+
+    def batch_get(self, table: str, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Item]:
+        """Up to 100 items, consistently; what DynamoDB leaves unprocessed is asked for again."""
+        found: dict[tuple[str, str], Item] = {}
+        wanted: Any = {table: {"Keys": [pack({"pk": pk, "sk": sk}) for pk, sk in keys], "ConsistentRead": True}}
+        while wanted:
+            answer = self._client.batch_get_item(RequestItems=wanted)
+            for raw in answer["Responses"].get(table, []):
+                item = unpack(raw)
+                found[item["pk"], item["sk"]] = item
+            wanted = answer.get("UnprocessedKeys")
+            if wanted:
+                time.sleep(random.uniform(0.01, 0.05))  # noqa: S311 (jitter, not a secret)
+        return found
+
+    def query(
+        self,
+        table: str,
+        pk: str,
+        *,
+        low: str = "",
+        high: str = "",
+        descending: bool = False,
+        limit: int | None = None,
+        consistent: bool = True,
+    ) -> list[Item]:
+        """Items of one partition with low <= sk <= high, all pages up to `limit`."""
+        request: dict[str, Any] = {
+            "TableName": table,
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :low AND :high",
+            "ExpressionAttributeValues": pack({":pk": pk, ":low": low or " ", ":high": high or "\U0010ffff"}),
+            "ScanIndexForward": not descending,
+            "ConsistentRead": consistent,
+        }
+        return self._collect(request, limit)
+
+    def query_index(
+        self, table: str, index: str, key: tuple[str, str], *, descending: bool = False, limit: int | None = None
+    ) -> list[Item]:
+        """Items of one partition of an index; `key` is (attribute, value)."""
+        request: dict[str, Any] = {
+            "TableName": table,
+            "IndexName": index,
+            "KeyConditionExpression": "#key = :key",
+            "ExpressionAttributeNames": {"#key": key[0]},
+            "ExpressionAttributeValues": pack({":key": key[1]}),
+            "ScanIndexForward": not descending,
+        }
+        return self._collect(request, limit)
+
+    def _collect(self, request: dict[str, Any], limit: int | None) -> list[Item]:
+        items: list[Item] = []
+        for page in self._pages(request, limit):
+            items.extend(unpack(raw) for raw in page)
+            if limit is not None and len(items) >= limit:
+                return items[:limit]
+        return items
+
+    def _pages(self, request: dict[str, Any], limit: int | None) -> Iterator[list[dict[str, Any]]]:
+        if limit is not None:
+            request["Limit"] = limit
+        while True:
+            answer = self._client.query(**request)
+            yield answer["Items"]
+            if not answer.get("LastEvaluatedKey"):
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def write(self, *writes: Write) -> None:
+        """All or nothing. One write goes as an ordinary request (half the price), several as one transaction."""
+        try:
+            if len(writes) == 1:
+                self._one(writes[0])
+            else:
+                self._transact(writes)
+        except ClientError as error:
+            raise _explained(error) from error
+
+    def _one(self, write: Write) -> None:
+        operation, request = _request(write)
+        match operation:
+            case "Put":
+                self._client.put_item(**request)
+            case "Update":
+                self._client.update_item(**request)
+            case "Delete":
+                self._client.delete_item(**request)
+            case _:
+                raise ValueError("A check alone writes nothing.")
+
+    def _transact(self, writes: Sequence[Write]) -> None:
+        items: Any = [dict([_request(write)]) for write in writes]
+        items = [{("ConditionCheck" if op == "Check" else op): req for op, req in item.items()} for item in items]
+        for attempt in range(1, CONFLICT_TRIES + 1):
+            try:
+                self._client.transact_write_items(TransactItems=items)
+                return
+            except ClientError as error:
+                if attempt == CONFLICT_TRIES or not _only_conflicts(error):
+                    raise
+            time.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 (jitter, not a secret)
+
+
+def _request(write: Write) -> tuple[str, dict[str, Any]]:
+    condition, values = write.condition, write.values
+    request: dict[str, Any] = {"TableName": write.table, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+    if isinstance(write, Put):
+        request["Item"] = pack(write.item)
+        if write.absent:
+            condition = "attribute_not_exists(pk)"
+    else:
+        request["Key"] = pack({"pk": write.pk, "sk": write.sk})
+    if isinstance(write, Update):
+        request["UpdateExpression"] = write.expression
+    if condition:
+        request["ConditionExpression"] = condition
+    if values:
+        request["ExpressionAttributeValues"] = pack(values)
+    if write.names:
+        request["ExpressionAttributeNames"] = write.names
+    return type(write).__name__, request
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _raw_reasons(error: ClientError) -> list[dict[str, Any]]:
+    reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])  # type: ignore[assignment]  # absent from the stubs' error shape
+    return reasons
+
+
+def _only_conflicts(error: ClientError) -> bool:
+    """True when nothing but other transactions stood in the way, so that trying again is right."""
+    if _code(error) in ("TransactionInProgressException", "TransactionConflictException"):
+        return True
+    codes = {reason.get("Code", "None") for reason in _raw_reasons(error)}
+    retryable = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+    return bool(codes & retryable) and "ConditionalCheckFailed" not in codes
+
+
+def _explained(error: ClientError) -> Exception:
+    if _code(error) == "ConditionalCheckFailedException":
+        raw: Any = error.response.get("Item")
+        return ConditionFailed(unpack(raw) if raw else None)
+    reasons = _raw_reasons(error)
+    if any(reason.get("Code") == "ConditionalCheckFailed" for reason in reasons):
+        return TransactionRefused([_reason(raw) for raw in reasons])
+    return error
+
+
+def _reason(raw: dict[str, Any]) -> Reason:
+    item = raw.get("Item")
+    return Reason(raw.get("Code") == "ConditionalCheckFailed", unpack(item) if item else None)

@@ -1,0 +1,66 @@
+"""What the deployment decides: read once from the environment, by name."""
+
+import os
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+
+class SettingsMissing(RuntimeError):
+    """The environment does not hold what this deployment needs; the operator can mend it."""
+
+
+class Settings(BaseModel):
+    """Every field is an environment variable in capitals. Times are seconds unless the name says otherwise."""
+
+    model_config = ConfigDict(frozen=True)
+
+    conversations_table: str
+    bridges_table: str
+    pricing_table: str
+    usage_table: str
+    settings_table: str
+    bucket: str
+    key_id: str
+    state_machine_arn: str
+    fermata_stage: str = "dev"
+    anthropic_url: str = "https://api.anthropic.com"
+
+    heartbeat_seconds: int = 90
+    """HeartbeatSeconds of the workflow's RunRound: a pause that outlasts it is held without one."""
+    browser_wait_seconds: float = 90
+    flush_ms: int = 250
+    flush_bytes: int = 900
+    poll_ms: int = 100
+    idle_poll_ms: int = 500
+    reader_seconds: float = 840
+    reader_heartbeat_seconds: float = 12
+    provider_stall_seconds: float = 120
+    provider_seconds: float = 480
+    """The longest one provider request may take."""
+    max_rounds: int = 50
+    round_attempts: int = 2
+    """How often one round's model request may be begun anew after its function died."""
+    continuations: int = 5
+    """How many executions one turn may use before it ends with an error."""
+    start_grace_seconds: float = 10
+    over_age_seconds: float = 900
+    hold_days: int = 30
+    fermata_faults: str = Field(default="")
+    """A folder of fault rules; obeyed on the local stage only (aws/faults.py)."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
+        values = os.environ if environment is None else environment
+        names = {name.upper(): name for name in cls.model_fields}
+        found = {field: values[name] for name, field in names.items() if values.get(name)}
+        try:
+            return cls.model_validate(found)
+        except ValidationError as problem:
+            wrong = ", ".join(str(error["loc"][0]).upper() for error in problem.errors())
+            raise SettingsMissing(f"Set these environment variables of the function: {wrong}.") from problem
+
+    @property
+    def turn_lifetime_seconds(self) -> int:
+        """Start + longest hold + 7 days: when everything of a turn expires (design §4, Lifetime)."""
+        return (self.hold_days + 7) * 86400

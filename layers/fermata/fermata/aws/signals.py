@@ -1,0 +1,63 @@
+"""Logs, metrics and traces. The only file that names the libraries behind them.
+
+A log line is one fact with keys: never a prompt, a tool's data, a secret or a token. Metrics are EMF; the tenant
+is a property of the line, never a dimension (contracts: each dimension set is billed).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics, Tracer
+from aws_lambda_powertools.metrics import MetricUnit
+
+logger = Logger(service="fermata", log_uncaught_exceptions=False, utc=True)
+_tracer = Tracer(service="fermata")
+Handler = Callable[[dict[str, Any], Any], Any]
+
+UNITS = {
+    "TurnsStarted": MetricUnit.Count,
+    "TurnsEnded": MetricUnit.Count,
+    "Rounds": MetricUnit.Count,
+    "Pauses": MetricUnit.Count,
+    "Errors": MetricUnit.Count,
+    "PromptTokens": MetricUnit.Count,
+    "CompletionTokens": MetricUnit.Count,
+    "CostMicroUsd": MetricUnit.Count,
+    "TimeToFirstText": MetricUnit.Milliseconds,
+}
+
+
+def tell(event: str, **facts: Any) -> None:
+    """One structured line."""
+    logger.info(event, extra={"event": event, **facts})
+
+
+def warn(event: str, **facts: Any) -> None:
+    logger.warning(event, extra={"event": event, **facts})
+
+
+def failed(event: str, **facts: Any) -> None:
+    """Log the exception being handled, whole."""
+    logger.exception(event, extra={"event": event, **facts})
+
+
+def count(values: dict[str, float], dimensions: dict[str, str] | None = None, **properties: Any) -> None:
+    """Emit metrics as one EMF line: names from UNITS, few dimensions, anything else as a property."""
+    metrics = Metrics(namespace="Fermata", service="fermata")
+    for name, value in values.items():
+        metrics.add_metric(name=name, unit=UNITS[name], value=value)
+    for name, text in (dimensions or {}).items():
+        metrics.add_dimension(name=name, value=text)
+    for name, fact in properties.items():
+        metrics.add_metadata(key=name, value=fact)
+    metrics.flush_metrics()
+
+
+def keyed(**keys: Any) -> None:
+    """Keys that every following line of this invocation carries (request_id, turn …)."""
+    logger.append_keys(**keys)
+
+
+def traced(handler: Handler) -> Handler:
+    """Trace a Lambda handler; does nothing where tracing is off."""
+    return _tracer.capture_lambda_handler(handler, capture_response=False)

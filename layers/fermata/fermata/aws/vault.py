@@ -1,0 +1,40 @@
+"""Secrets sealed with KMS and bound to what they are for, whose they are and which row holds them."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from types_boto3_kms import KMSClient
+
+Purpose = Literal["provider-key", "caller-secret"]
+CACHE_SECONDS = 300
+
+
+class Vault:
+    """Opening the same sealed bytes again within five minutes asks KMS nothing."""
+
+    def __init__(self, client: "KMSClient", key_id: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._key_id = key_id
+        self._monotonic = monotonic
+        self._opened: dict[tuple[bytes, str, str, str], tuple[float, str]] = {}
+
+    def seal(self, secret: str, *, purpose: Purpose, tenant: str, name: str) -> bytes:
+        """At most 4,096 bytes of secret (KMS's own limit)."""
+        context = {"purpose": purpose, "tenant": tenant, "id": name}
+        sealed = self._client.encrypt(KeyId=self._key_id, Plaintext=secret.encode(), EncryptionContext=context)
+        return bytes(sealed["CiphertextBlob"])
+
+    def open(self, sealed: bytes, *, purpose: Purpose, tenant: str, name: str) -> str:
+        """Raises KMS's InvalidCiphertextException when the bytes were sealed for anything else."""
+        key = (sealed, purpose, tenant, name)
+        now = self._monotonic()
+        if key in self._opened and self._opened[key][0] > now:
+            return self._opened[key][1]
+        context = {"purpose": purpose, "tenant": tenant, "id": name}
+        opened = self._client.decrypt(KeyId=self._key_id, CiphertextBlob=sealed, EncryptionContext=context)
+        secret = opened["Plaintext"].decode()
+        self._opened = {held: value for held, value in self._opened.items() if value[0] > now}
+        self._opened[key] = (now + CACHE_SECONDS, secret)
+        return secret
