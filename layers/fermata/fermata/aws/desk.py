@@ -12,6 +12,7 @@ from fermata.aws.blobs import Blobs
 from fermata.aws.clock import Clock
 from fermata.aws.dynamo import Dynamo
 from fermata.aws.faults import Faults
+from fermata.aws.memory import Memory
 from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault
 from fermata.aws.workflow import Workflow
@@ -57,6 +58,10 @@ class Desk:
     @cached_property
     def vault(self) -> Vault:
         return Vault(self._client("kms"), self.settings.key_id, self.clock.monotonic)
+
+    @cached_property
+    def memory(self) -> Memory:
+        return Memory(self.clock.monotonic)
 
     @cached_property
     def workflow(self) -> Workflow:

@@ -54,8 +54,14 @@ def count(values: dict[str, float], dimensions: dict[str, str] | None = None, **
 
 
 def keyed(**keys: Any) -> None:
-    """Keys that every following line of this invocation carries (request_id, turn …)."""
-    logger.append_keys(**keys)
+    """Keys that every following line of this invocation carries (request_id, turn …); each thread has its own."""
+    logger.thread_safe_append_keys(**keys)
+
+
+def afresh(**keys: Any) -> None:
+    """A new invocation begins: forget the keys of the one before."""
+    logger.thread_safe_clear_keys()
+    keyed(**keys)
 
 
 def traced(handler: Handler) -> Handler:

@@ -4,11 +4,24 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
+from botocore.exceptions import ClientError
+
 if TYPE_CHECKING:
     from types_boto3_kms import KMSClient
 
 Purpose = Literal["provider-key", "caller-secret"]
 CACHE_SECONDS = 300
+UNOPENABLE = {
+    "DisabledException",
+    "IncorrectKeyException",
+    "InvalidCiphertextException",
+    "KMSInvalidStateException",
+    "NotFoundException",
+}
+
+
+class CannotOpen(Exception):
+    """Sealed under another key, for something else, or under a key that is switched off: the secret is lost to us."""
 
 
 class Vault:
@@ -27,14 +40,21 @@ class Vault:
         return bytes(sealed["CiphertextBlob"])
 
     def open(self, sealed: bytes, *, purpose: Purpose, tenant: str, name: str) -> str:
-        """Raises KMS's InvalidCiphertextException when the bytes were sealed for anything else."""
+        """Raises CannotOpen when the bytes were sealed for anything else or their key is gone."""
         key = (sealed, purpose, tenant, name)
         now = self._monotonic()
         if key in self._opened and self._opened[key][0] > now:
             return self._opened[key][1]
-        context = {"purpose": purpose, "tenant": tenant, "id": name}
-        opened = self._client.decrypt(KeyId=self._key_id, CiphertextBlob=sealed, EncryptionContext=context)
-        secret = opened["Plaintext"].decode()
+        secret = self._decrypt(sealed, {"purpose": purpose, "tenant": tenant, "id": name})
         self._opened = {held: value for held, value in self._opened.items() if value[0] > now}
         self._opened[key] = (now + CACHE_SECONDS, secret)
         return secret
+
+    def _decrypt(self, sealed: bytes, context: dict[str, str]) -> str:
+        try:
+            opened = self._client.decrypt(KeyId=self._key_id, CiphertextBlob=sealed, EncryptionContext=context)
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") in UNOPENABLE:
+                raise CannotOpen(f"The secret {context['id']!r} cannot be opened with {self._key_id}.") from error
+            raise
+        return opened["Plaintext"].decode()

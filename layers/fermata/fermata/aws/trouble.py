@@ -1,0 +1,27 @@
+"""Which failures of AWS pass by themselves."""
+
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError
+
+PASSING = {
+    "InternalServerError",
+    "LimitExceededException",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "ServiceUnavailable",
+    "SlowDown",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequestsException",
+    "TransactionCanceledException",
+    "TransactionInProgressException",
+}
+
+
+def is_passing(error: BaseException) -> bool:
+    """True when the same request is right to try again: throttled, overrun by others, or no answer in time.
+
+    A transaction refused by its conditions never comes here; the tables turn that into an error of their own.
+    """
+    if isinstance(error, ClientError):
+        return error.response.get("Error", {}).get("Code") in PASSING
+    return isinstance(error, BotoCoreError) and isinstance(error, ConnectionError | HTTPClientError)
