@@ -1,0 +1,1 @@
+"""Speaks to one provider and folds its stream into our words."""

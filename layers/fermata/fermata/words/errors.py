@@ -9,6 +9,8 @@ FermataError
 Anything else is our own bug: it becomes a 500 without its text and is logged whole.
 """
 
+from fermata.words.model import Tokens
+
 
 class FermataError(Exception):
     pass
@@ -61,8 +63,11 @@ class ProviderError(FermataError):
     """A provider request that came to nothing. `message` is fit for the end user and holds no secret.
 
     `code`: provider_auth | provider_quota | provider_overloaded | provider_error | provider_request |
-    provider_stalled | provider_unreachable | provider_closed. `retryable`: the same request may succeed later.
+    provider_stalled | provider_unreachable | provider_closed (we hung up). `retryable`: the same request may succeed
+    later. `tokens`: what the provider had reported when it broke off.
     """
+
+    tokens: Tokens | None = None
 
     def __init__(
         self, code: str, message: str, *, retryable: bool, retry_after: float | None = None, status: int | None = None

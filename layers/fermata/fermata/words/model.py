@@ -19,6 +19,8 @@ class Ask(Word):
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int = 8192
     thinking_tokens: int = 0
+    call_tools: bool = True
+    """False on a turn's last round: the tools stay, because the cached prefix holds them, but may not be called."""
 
 
 class Stop(StrEnum):

@@ -1,0 +1,222 @@
+"""Maps an `Ask` to the body of a Messages request that the API accepts and can cache.
+
+What it may look like and why:
+- Order is tools, system, messages; a request is cached up to each of its at most four breakpoints, byte for byte. Turns
+  and rounds only ever add to the end, so each request finds the prefix of the last one.
+- `Ask.volatile` changes from turn to turn, so it stands outside of `system`: at the end of the newest prompt, behind a
+  breakpoint. There it stays while the turn's rounds follow it, because newer models throw away their own thinking when
+  anything before it has changed, and because text behind tool results makes models end their turn.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+from fermata.words.blocks import (
+    BlobBlock,
+    Block,
+    ImageBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
+from fermata.words.messages import Message
+from fermata.words.model import Ask
+
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
+FEWEST_THINKING_TOKENS = 1024
+GO_ON = {"type": "text", "text": "Continue."}
+
+_MARK = {"type": "ephemeral"}
+_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?![\d])")
+_ADAPTIVE = (4, 6)
+_THINKS_BY_ITSELF = (5, 0)
+_BINDS_THINKING = (5, 1)
+
+
+def body_of(ask: Ask) -> dict[str, Any]:
+    turns = _turns(ask)
+    body: dict[str, Any] = {"model": ask.model, "max_tokens": ask.max_tokens, "stream": True}
+    tools = [_tool(spec.name, spec.description, spec.input_schema) for spec in ask.tools]
+    system: list[dict[str, Any]] = [{"type": "text", "text": ask.system}] if ask.system.strip() else []
+    for block in (system or tools)[-1:]:
+        block["cache_control"] = _MARK
+    for turn in _anchors(turns):
+        turn.blocks[-1]["cache_control"] = _MARK
+    _say_volatile(ask.volatile, turns)
+    if tools:
+        body["tools"] = tools
+    if tools and not ask.call_tools:
+        body["tool_choice"] = {"type": "none"}
+    if system:
+        body["system"] = system
+    if thinking := _thinking(ask, turns):
+        body["thinking"] = thinking
+    return body | {"messages": [{"role": turn.role, "content": turn.blocks} for turn in turns]}
+
+
+def binds_thinking(model: str) -> bool:
+    """Whether the model refuses or drops thinking whose history has changed since."""
+    return (_version(model) or (0, 0)) >= _BINDS_THINKING
+
+
+@dataclass
+class _Turn:
+    """One message on the wire: rows in a row of the same side."""
+
+    role: str
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    prompt: bool = False
+    """A person speaks in it, not only tools."""
+
+    def add(self, blocks: list[dict[str, Any]]) -> None:
+        """Tool results come first, whatever else the message says."""
+        self.blocks = sorted(self.blocks + blocks, key=lambda block: block["type"] != "tool_result")
+
+
+def _turns(ask: Ask) -> list[_Turn]:
+    turns: list[_Turn] = []
+    names = _CallIds()
+    for message in ask.messages:
+        blocks = [wired for block in message.content if (wired := _block(block, message, ask, names))]
+        role = "assistant" if message.role == "assistant" else "user"
+        if not blocks:
+            continue
+        if not turns or turns[-1].role != role:
+            turns.append(_Turn(role))
+        turns[-1].add(blocks)
+        turns[-1].prompt |= message.role == "user"
+    if not turns or turns[0].role == "assistant":
+        turns.insert(0, _Turn("user", [dict(GO_ON)]))
+    if turns[-1].role == "assistant" and turns[-1].blocks[-1]["type"] in ("text", "thinking", "redacted_thinking"):
+        # A request may not end with words put in the model's mouth. Work its own tools paused on may stand last.
+        turns.append(_Turn("user", [dict(GO_ON)]))
+    return turns
+
+
+def _block(block: Block, message: Message, ask: Ask, names: "_CallIds") -> dict[str, Any] | None:
+    match block:
+        case TextBlock():
+            return {"type": "text", "text": block.text} if block.text.strip() else None
+        case ImageBlock():
+            return _image(block) if message.role != "assistant" else None
+        case ToolCallBlock():
+            value = block.input if isinstance(block.input, dict) and not block.malformed else {}
+            name = _plain(block.tool_name)
+            return {"type": "tool_use", "id": names.call(block.tool_call_id), "name": name, "input": value}
+        case ToolResultBlock():
+            return _result(block, names.result(message.tool_call_id or ""))
+        case ReasoningBlock():
+            return dict(block.payload) if message.role == "assistant" and _may_return(block, ask.model) else None
+        case BlobBlock():
+            raise ValueError("a blob must be fetched before it is sent to a provider")
+        case _:
+            assert_never(block)
+
+
+def _may_return(block: ReasoningBlock, model: str) -> bool:
+    """Whole or not at all: only to the model it came from, and only if its signature arrived."""
+    signed = block.payload.get("type") != "thinking" or block.payload.get("signature")
+    return bool(signed) and block.provider == "anthropic" and block.model == model
+
+
+def _result(block: ToolResultBlock, call_id: str) -> dict[str, Any]:
+    result: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id}
+    if not block.ok:
+        # A failed result may hold nothing but text.
+        return result | {"content": (block.error or "").strip() or "The tool failed.", "is_error": True}
+    text = json.dumps({"ok": True} if block.data is None else block.data, ensure_ascii=False, separators=(",", ":"))
+    if not block.images:
+        return result | {"content": text}
+    return result | {"content": [{"type": "text", "text": text}, *map(_image, block.images)]}
+
+
+def _image(block: ImageBlock) -> dict[str, Any]:
+    if block.data is None:
+        raise ValueError("an image must be fetched before it is sent to a provider")
+    return {"type": "image", "source": {"type": "base64", "media_type": block.mime_type, "data": block.data}}
+
+
+def _tool(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    said = {"description": description} if description else {}
+    return {"name": name, **said, "input_schema": schema}
+
+
+class _CallIds:
+    """Ids the API accepts: plain, and unique in the whole request. Other providers number each round's calls anew."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._latest: dict[str, str] = {}
+
+    def call(self, call_id: str) -> str:
+        plain = _plain(call_id)
+        name, count = plain, 1
+        while name in self._used:
+            count += 1
+            name = f"{plain}_{count}"
+        self._used.add(name)
+        self._latest[call_id] = name
+        return name
+
+    def result(self, call_id: str) -> str:
+        return self._latest.get(call_id) or _plain(call_id)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", text)[:128] or "_"
+
+
+def _anchors(turns: list[_Turn]) -> list[_Turn]:
+    """Where the conversation is cached: the two newest messages of our side, and the newest prompt before them.
+
+    The second newest is where the last round's request ended. The prompt is where the last turn's prefix ends that no
+    volatile text has touched.
+    """
+    ours = [turn for turn in turns if turn.role == "user"]
+    prompts = [turn for turn in ours[:-2] if turn.prompt]
+    return ours[-2:] + prompts[-1:]
+
+
+def _say_volatile(text: str, turns: list[_Turn]) -> None:
+    if not text.strip():
+        return
+    ours = [turn for turn in turns if turn.role == "user"]
+    prompt = next((turn for turn in reversed(ours) if turn.prompt), ours[-1])
+    prompt.blocks.append({"type": "text", "text": f"<context>\n{text}\n</context>"})
+
+
+def _thinking(ask: Ask, turns: list[_Turn]) -> dict[str, Any] | None:
+    """Older models think within a budget when told to; newer ones decide themselves, and the newest always do.
+
+    Their thinking is shown, because their notes between two tool calls come as thinking too.
+    """
+    version = _version(ask.model)
+    if version is not None and version >= _THINKS_BY_ITSELF:
+        adaptive: dict[str, Any] = {"type": "adaptive", "display": "summarized"}
+        # Without this, a turn on a changed history (a result shortened, a new context) is refused, not just forgotten.
+        binding = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+        return adaptive | binding if version >= _BINDS_THINKING else adaptive
+    if ask.thinking_tokens <= 0:
+        return None
+    if version is None or version >= _ADAPTIVE:
+        return {"type": "adaptive", "display": "summarized"}
+    budget = max(min(ask.thinking_tokens, ask.max_tokens - 1), FEWEST_THINKING_TOKENS)
+    if budget >= ask.max_tokens or _lost_its_thinking(turns):
+        return None
+    return {"type": "enabled", "budget_tokens": budget}
+
+
+def _lost_its_thinking(turns: list[_Turn]) -> bool:
+    """With a budget, the answer that asked for the newest tool results has to begin with its thinking."""
+    if len(turns) < 2 or turns[-1].blocks[0]["type"] != "tool_result":
+        return False
+    return turns[-2].blocks[0]["type"] not in ("thinking", "redacted_thinking")
+
+
+def _version(model: str) -> tuple[int, int] | None:
+    """`claude-opus-4-8` is (4, 8), `claude-3-7-sonnet-20250219` is (3, 7); names without a number are None."""
+    found = _VERSION.match(model)
+    return (int(found[1]), int(found[2] or 0)) if found else None

@@ -1,0 +1,123 @@
+"""The socket side of a line: every wait on it has an end, and a pull on the cord ends it at once."""
+
+import contextlib
+import socket
+import threading
+import time
+from typing import Any
+
+import httpcore
+
+CONNECT_SLICE = 1.0
+"""A connection attempt cannot be interrupted, so it is made in attempts this short."""
+
+
+class Cord:
+    """Shared by the thread that reads and the one that pulls."""
+
+    def __init__(self) -> None:
+        self.deadline = float("inf")
+        self._pulled = threading.Event()
+        self._lock = threading.Lock()
+        self._plugs: set[socket.socket] = set()
+
+    @property
+    def pulled(self) -> bool:
+        return self._pulled.is_set()
+
+    def mend(self) -> None:
+        self._pulled.clear()
+
+    def pull(self) -> None:
+        with self._lock:
+            self._pulled.set()
+            for plug in self._plugs:
+                _shut(plug)
+
+    def sleep(self, seconds: float) -> bool:
+        """True when the sleep was cut short by a pull."""
+        return self._pulled.wait(seconds)
+
+    def patience(self, wanted: float | None) -> float:
+        """How long the next step may wait."""
+        if self.pulled:
+            raise httpcore.ReadError("the cord was pulled")
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout("out of time")
+        return left if wanted is None else min(wanted, left)
+
+    def plug(self, connection: socket.socket) -> socket.socket:
+        """A second handle on a connection: it reaches the same wire, whatever TLS makes of the first."""
+        handle = connection.dup()
+        with self._lock:
+            self._plugs.add(handle)
+            if self.pulled:
+                _shut(handle)
+        return handle
+
+    def unplug(self, handle: socket.socket) -> None:
+        with self._lock:
+            self._plugs.discard(handle)
+            handle.close()
+
+
+def _shut(handle: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        handle.shutdown(socket.SHUT_RDWR)
+
+
+class Network(httpcore.NetworkBackend):
+    """Opens connections that hang on a cord."""
+
+    def __init__(self, cord: Cord) -> None:
+        self._cord = cord
+        self._plain = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Any = None,
+    ) -> httpcore.NetworkStream:
+        until = time.monotonic() + self._cord.patience(timeout)
+        while True:
+            patience = self._cord.patience(CONNECT_SLICE)
+            try:
+                stream = self._plain.connect_tcp(host, port, patience, local_address, socket_options)
+            except httpcore.ConnectTimeout:
+                if time.monotonic() >= until:
+                    raise
+            else:
+                return _Connection(stream, self._cord, self._cord.plug(stream.get_extra_info("socket")))
+
+    def sleep(self, seconds: float) -> None:
+        self._cord.sleep(seconds)
+
+
+class _Connection(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream, cord: Cord, plug: socket.socket) -> None:
+        self._stream = stream
+        self._cord = cord
+        self._plug = plug
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, self._cord.patience(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._cord.patience(timeout))
+
+    def close(self) -> None:
+        self._stream.close()
+        self._cord.unplug(self._plug)
+
+    def start_tls(
+        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        secured = self._stream.start_tls(ssl_context, server_hostname, self._cord.patience(timeout))
+        return _Connection(secured, self._cord, self._plug)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)

@@ -1,0 +1,151 @@
+"""The wire to a provider: one kept-alive connection, bounded in time, that another thread may hang up."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import httpcore
+import httpx
+
+from fermata.drivers.cord import Cord, Network
+from fermata.words.errors import ProviderError
+
+CONNECT_SECONDS = 10.0
+IDLE_SECONDS = 60.0
+DRAIN_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A provider's response: its body comes as it arrives."""
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: Iterator[bytes]
+
+    def read(self, limit: int = 65536) -> bytes:
+        """The start of a body that is no stream, enough to understand an error."""
+        body = b""
+        for chunk in self.chunks:
+            body += chunk
+            if len(body) >= limit:
+                break
+        return body[:limit]
+
+
+class Line:
+    """One request at a time, from one thread; `hang_up` may come from any other at any moment.
+
+    A stall (no byte for `stall_seconds`), a call longer than `total_seconds` and a hang-up each end the request with a
+    `ProviderError`. Afterwards the line serves the next one.
+    """
+
+    def __init__(self, *, stall_seconds: float = 120.0, total_seconds: float = 480.0) -> None:
+        self._stall = stall_seconds
+        self._total = total_seconds
+        self._cord = Cord()
+        self._lock = threading.Lock()
+        self._depth = 0
+        timeout = httpx.Timeout(stall_seconds, connect=CONNECT_SECONDS)
+        self._client = httpx.Client(transport=_Transport(self._cord), timeout=timeout)
+
+    @contextlib.contextmanager
+    def call(self) -> Iterator[None]:
+        """One call, which may take several requests with waits in between: `total_seconds` count from here.
+
+        A hang-up outside of a call has nothing to stop, and does not touch the next one.
+        """
+        with self._lock:
+            if not self._depth:
+                self._cord.mend()
+                self._cord.deadline = time.monotonic() + self._total
+            self._depth += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._depth -= 1
+
+    @contextlib.contextmanager
+    def post(self, label: str, url: str, headers: Mapping[str, str], body: bytes) -> Iterator[Answer]:
+        """Send one request; what fails on the way is told under the provider's `label`."""
+        request = self._client.stream("POST", url, headers=dict(headers), content=body)
+        with self.call(), self._told(label), request as response:
+            yield Answer(response.status_code, response.headers, self._chunks(response))
+
+    def wait(self, seconds: float) -> None:
+        """Sleep between two tries of a call; a hang-up ends both."""
+        with self.call():
+            if self._cord.sleep(seconds):
+                raise _hung_up()
+
+    def remaining(self) -> float:
+        """Seconds the call under way may still take."""
+        return self._cord.deadline - time.monotonic() if self._depth else self._total
+
+    def hang_up(self) -> bool:
+        """Stop the call under way, wherever it is. False when there is none."""
+        with self._lock:
+            if self._depth:
+                self._cord.pull()
+            return bool(self._depth)
+
+    def drain(self, answer: Answer) -> None:
+        """After the last word: read on to the end of the response, so that the connection can be used again."""
+        deadline = self._cord.deadline
+        self._cord.deadline = min(deadline, time.monotonic() + DRAIN_SECONDS)
+        with contextlib.suppress(httpx.TransportError, ProviderError):
+            for _ in answer.chunks:
+                pass
+        self._cord.deadline = deadline
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _chunks(self, response: httpx.Response) -> Iterator[bytes]:
+        yield from response.iter_raw()
+        if self._cord.pulled:  # a body without a length ends in silence when its connection is shut
+            raise _hung_up()
+
+    @contextlib.contextmanager
+    def _told(self, label: str) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.TransportError, httpx.InvalidURL) as problem:
+            raise self._meaning(label, problem) from problem
+
+    def _meaning(self, label: str, problem: Exception) -> ProviderError:
+        if self._cord.pulled:
+            return _hung_up()
+        if self.remaining() <= 0:
+            return _passing("provider_stalled", f"{label} request failed: no whole answer within {self._total:g} s.")
+        match problem:
+            case httpx.ConnectError() | httpx.ConnectTimeout():
+                return _passing("provider_unreachable", f"{label} request failed: it could not be reached.")
+            case httpx.TimeoutException():
+                return _passing("provider_stalled", f"{label} request failed: it sent nothing for {self._stall:g} s.")
+            case httpx.UnsupportedProtocol() | httpx.InvalidURL() | httpx.LocalProtocolError():
+                message = f"{label} request failed: check its address and key in /admin/ai/providers."
+                return ProviderError("provider_request", message, retryable=False)
+            case _:
+                return _passing("provider_unreachable", f"{label} request failed: the connection was lost.")
+
+
+def _hung_up() -> ProviderError:
+    return ProviderError("provider_closed", "The request was stopped.", retryable=False)
+
+
+def _passing(code: str, message: str) -> ProviderError:
+    return ProviderError(code, message, retryable=True)
+
+
+class _Transport(httpx.HTTPTransport):
+    """httpx's own transport, over a pool whose sockets hang on our cord."""
+
+    def __init__(self, cord: Cord) -> None:
+        # Not super().__init__(): it would build a pool that opens its sockets out of our reach.
+        self._pool = httpcore.ConnectionPool(
+            max_keepalive_connections=1, keepalive_expiry=IDLE_SECONDS, network_backend=Network(cord)
+        )
