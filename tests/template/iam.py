@@ -1,0 +1,74 @@
+"""What a role may do, asked the way IAM asks: an action, a resource, the request's context."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from tests.template.stack import Template, of_type
+
+
+@dataclass(frozen=True)
+class Statement:
+    actions: tuple[str, ...]
+    resources: tuple[str, ...]
+    equals: dict[str, tuple[str, ...]]
+    """Condition keys of StringEquals and the values they may have."""
+
+    def allows(self, action: str, resource: str, context: dict[str, str]) -> bool:
+        return (
+            any(fnmatchcase(action, pattern) for pattern in self.actions)
+            and any(fnmatchcase(resource, pattern) for pattern in self.resources)
+            and all(context.get(key) in values for key, values in self.equals.items())
+        )
+
+
+@dataclass(frozen=True)
+class Role:
+    name: str
+    statements: tuple[Statement, ...]
+
+    def may(self, action: str, resource: str, **context: str) -> bool:
+        """`purpose` is the one condition key our statements use: the purpose in KMS's encryption context."""
+        full = {f"kms:EncryptionContext:{key}": value for key, value in context.items()}
+        return any(statement.allows(action, resource, full) for statement in self.statements)
+
+    def actions(self, service: str = "") -> set[str]:
+        return {action for one in self.statements for action in one.actions if action.startswith(service)}
+
+
+def roles(template: Template) -> dict[str, Role]:
+    """Every role that the template makes, by logical name."""
+    return {name: Role(name, _statements(found)) for name, found in of_type(template, "AWS::IAM::Role").items()}
+
+
+def statements(document: Template) -> tuple[Statement, ...]:
+    """The Allow statements of a policy document."""
+    return tuple(_statement(found) for found in document["Statement"] if found["Effect"] == "Allow")
+
+
+def plain(value: Any) -> str:
+    """A resource in short: the logical name for an ARN, and the tail behind the account for one that is spelled."""
+    if isinstance(value, str):
+        return value
+    if "Fn::GetAtt" in value:
+        name, attribute = value["Fn::GetAtt"]
+        assert attribute == "Arn", value
+        return str(name)
+    text = str(value["Fn::Sub"]).rpartition("${AWS::AccountId}:")[2]
+    return text.replace(".Arn}", "}").replace("${AWS::StackName}-", "").replace("${", "").replace("}", "")
+
+
+def _statements(role: Template) -> tuple[Statement, ...]:
+    return tuple(found for policy in role.get("Policies", []) for found in statements(policy["PolicyDocument"]))
+
+
+def _statement(found: Template) -> Statement:
+    conditions = found.get("Condition", {})
+    assert set(conditions) <= {"StringEquals", "ArnLike"}, f"iam.py does not understand {conditions}"
+    equals = {key: tuple(_listed(value)) for key, value in conditions.get("StringEquals", {}).items()}
+    resources = tuple(plain(one) for one in _listed(found["Resource"]))
+    return Statement(tuple(_listed(found["Action"])), resources, equals)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

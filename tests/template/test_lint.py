@@ -1,0 +1,50 @@
+"""cfn-lint has nothing against the template: as written, as deployed, and with its workflow inside."""
+
+import copy
+import json
+
+from tests.template import stack
+from tests.template.stack import Template
+
+BY_NAME = "!Sub arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:stateMachine:${AWS::StackName}-turn"
+
+
+def with_workflow(deployed: Template, machine: Template) -> Template:
+    """The deployed template with the workflow inlined, where cfn-lint checks it against the schema of its language.
+
+    That schema does not know yet that JSONata may compute a clock, so numbers stand in for the expressions.
+    """
+    inlined, definition = copy.deepcopy(deployed), copy.deepcopy(machine)
+    for state in definition["States"].values():
+        for clock in ("HeartbeatSeconds", "TimeoutSeconds"):
+            if str(state.get(clock, "")).startswith("{%"):
+                state[clock] = 90
+    properties = inlined["Resources"]["TurnMachine"]["Properties"]
+    del properties["DefinitionS3Location"], properties["DefinitionSubstitutions"]
+    properties["DefinitionString"] = json.dumps(definition)
+    return inlined
+
+
+def test_the_template_as_written_is_clean() -> None:
+    assert stack.complaints(stack.TEMPLATE.read_text()) == []
+
+
+def test_the_template_as_deployed_is_clean_and_so_is_its_workflow(deployed: Template, machine: Template) -> None:
+    assert stack.complaints(with_workflow(deployed, machine)) == []
+
+
+def test_a_workflow_that_step_functions_would_refuse_is_refused_here(deployed: Template, machine: Template) -> None:
+    broken = copy.deepcopy(machine)
+    broken["States"]["RunRound"]["ResultPath"] = "$.round"
+    del broken["States"]["Hold"]["Next"]
+    found = stack.complaints(with_workflow(deployed, broken))
+    assert any("ResultPath" in complaint and complaint.startswith("E3601") for complaint in found)
+    assert any("States/Hold" in complaint and complaint.startswith("E3601") for complaint in found)
+
+
+def test_functions_that_refer_to_the_workflow_would_make_a_circle_and_the_check_sees_it() -> None:
+    text = stack.TEMPLATE.read_text()
+    circular = text.replace(f"STATE_MACHINE_ARN: {BY_NAME}", "STATE_MACHINE_ARN: !Ref TurnMachine")
+    assert circular != text
+    found = stack.complaints(stack.transform(circular))
+    assert any(complaint.startswith("E3004") for complaint in found), found

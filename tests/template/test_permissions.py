@@ -1,0 +1,166 @@
+"""Least privilege: what each door may do, and above all what it may not."""
+
+import pytest
+
+from tests.template import iam
+from tests.template.iam import Role
+from tests.template.stack import Template, of_type
+
+DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover")
+WITHOUT_RESOURCES = {
+    "xray": "X-Ray's write actions know no resources",
+    "logs": "the delivery of vended logs (Step Functions) knows no resources",
+}
+"""Services whose actions AWS does not scope to a resource, and why."""
+VENDED_LOGS = {
+    "logs:CreateLogDelivery",
+    "logs:GetLogDelivery",
+    "logs:UpdateLogDelivery",
+    "logs:DeleteLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutResourcePolicy",
+    "logs:DescribeResourcePolicies",
+    "logs:DescribeLogGroups",
+}
+
+
+@pytest.fixture(scope="session")
+def roles(deployed: Template) -> dict[str, Role]:
+    return iam.roles(deployed)
+
+
+@pytest.fixture(scope="session")
+def doors(deployed: Template, roles: dict[str, Role]) -> dict[str, Role]:
+    """The role of each function, by the function's folder."""
+    functions = of_type(deployed, "AWS::Lambda::Function")
+    names = {_folder(found): found["Role"]["Fn::GetAtt"][0] for found in functions.values()}
+    return {folder: roles[name] for folder, name in names.items()}
+
+
+def _folder(function: Template) -> str:
+    return str(function["Code"]["S3Key"]).removeprefix("functions/")
+
+
+def who_may(doors: dict[str, Role], action: str, resource: str, **context: str) -> set[str]:
+    return {door for door, role in doors.items() if role.may(action, resource, **context)}
+
+
+def test_every_door_has_a_role_of_its_own(doors: dict[str, Role]) -> None:
+    assert set(doors) == set(DOORS)
+    assert len({role.name for role in doors.values()}) == len(DOORS)
+
+
+def test_no_role_borrows_what_somebody_else_wrote(deployed: Template) -> None:
+    for name, role in of_type(deployed, "AWS::IAM::Role").items():
+        assert "ManagedPolicyArns" not in role, name
+
+
+def test_no_permission_is_given_for_whatever_a_service_can_do(roles: dict[str, Role]) -> None:
+    for role in roles.values():
+        assert [action for action in role.actions() if "*" in action] == [], role.name
+
+
+def test_every_permission_names_its_resource_where_aws_knows_one(roles: dict[str, Role]) -> None:
+    for role in roles.values():
+        for statement in role.statements:
+            if "*" in statement.resources:
+                assert {action.partition(":")[0] for action in statement.actions} <= set(WITHOUT_RESOURCES), role.name
+    vended = {action for role in roles.values() for action in _unscoped(role) if action.startswith("logs:")}
+    assert vended == VENDED_LOGS
+
+
+def _unscoped(role: Role) -> set[str]:
+    return {action for statement in role.statements if "*" in statement.resources for action in statement.actions}
+
+
+def test_a_resource_is_left_open_only_at_its_end_and_only_for_blobs_and_executions(roles: dict[str, Role]) -> None:
+    resources = {one for role in roles.values() for statement in role.statements for one in statement.resources}
+    open_ended = {one for one in resources if "*" in one and one != "*"}
+    assert open_ended == {"Bucket/turns/*", "Bucket/conversations/*", "execution:turn:*"}
+
+
+def test_every_door_writes_its_own_log_and_no_other(deployed: Template, doors: dict[str, Role]) -> None:
+    functions = of_type(deployed, "AWS::Lambda::Function")
+    for function in functions.values():
+        group = function["LoggingConfig"]["LogGroup"]["Ref"]
+        assert who_may(doors, "logs:PutLogEvents", group) == {_folder(function)}
+
+
+def test_only_the_round_opens_provider_keys(doors: dict[str, Role]) -> None:
+    assert who_may(doors, "kms:Decrypt", "Key", purpose="provider-key") == {"round"}
+
+
+def test_only_the_credentials_door_seals_and_it_cannot_open_what_it_sealed(doors: dict[str, Role]) -> None:
+    assert who_may(doors, "kms:Encrypt", "Key", purpose="provider-key") == {"credentials"}
+    assert who_may(doors, "kms:Encrypt", "Key", purpose="caller-secret") == set()
+    assert not doors["credentials"].may("kms:Decrypt", "Key", purpose="provider-key")
+
+
+def test_the_doors_that_meet_callers_open_caller_secrets(doors: dict[str, Role]) -> None:
+    at_the_edge = {"stream", "tool_result", "api", "credentials"}
+    assert who_may(doors, "kms:Decrypt", "Key", purpose="caller-secret") == at_the_edge
+
+
+def test_without_a_purpose_nobody_uses_the_key(doors: dict[str, Role], deployed: Template) -> None:
+    for action in ("kms:Encrypt", "kms:Decrypt"):
+        assert who_may(doors, action, "Key") == set()
+        account = Role("the account", iam.statements(of_type(deployed, "AWS::KMS::Key")["Key"]["KeyPolicy"]))
+        assert account.may(action, "Key", purpose="provider-key")
+        assert not account.may(action, "Key")
+
+
+def test_the_door_for_answers_can_do_what_an_answer_needs_and_nothing_else(doors: dict[str, Role]) -> None:
+    role = doors["tool_result"]
+    assert role.actions("states:") == {"states:SendTaskSuccess", "states:SendTaskHeartbeat"}
+    assert role.actions("kms:") == {"kms:Decrypt"}
+    assert role.actions("s3:") == {"s3:GetObject", "s3:PutObject"}
+    assert not any(role.may(f"dynamodb:{write}", "SettingsTable") for write in ("PutItem", "UpdateItem", "DeleteItem"))
+    assert not any(role.may(f"dynamodb:{use}", "UsageTable") for use in ("GetItem", "PutItem", "UpdateItem"))
+
+
+def test_a_long_wait_is_kept_without_a_look_at_anything_but_the_bridge(doors: dict[str, Role]) -> None:
+    used = {one for statement in doors["hold"].statements for one in statement.resources}
+    assert used == {"HoldLogs", "*", "BridgesTable", "stateMachine:turn"}
+
+
+def test_the_ledger_can_only_be_added_to(doors: dict[str, Role]) -> None:
+    for action in ("dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem"):
+        assert who_may(doors, action, "UsageTable") == set()
+
+
+def test_only_doors_for_settings_and_conversations_delete_anything(doors: dict[str, Role]) -> None:
+    assert who_may(doors, "dynamodb:DeleteItem", "SettingsTable") == {"api", "credentials"}
+    assert who_may(doors, "dynamodb:DeleteItem", "ConversationsTable") == {"api"}
+    assert who_may(doors, "dynamodb:DeleteItem", "BridgesTable") == set()
+
+
+def test_nobody_scans_a_table_or_lists_the_bucket(doors: dict[str, Role]) -> None:
+    for role in doors.values():
+        assert not role.actions() & {"dynamodb:Scan", "s3:ListBucket"}
+
+
+def test_each_index_is_asked_by_the_one_door_that_needs_it(doors: dict[str, Role]) -> None:
+    assert who_may(doors, "dynamodb:Query", "ConversationsTable/index/byUser") == {"api"}
+    assert who_may(doors, "dynamodb:Query", "BridgesTable/index/open") == {"recover"}
+
+
+def test_only_a_prompt_and_the_recovery_start_executions_and_nobody_stops_one(doors: dict[str, Role]) -> None:
+    assert who_may(doors, "states:StartExecution", "stateMachine:turn") == {"stream", "recover"}
+    assert who_may(doors, "states:StopExecution", "execution:turn:a-1") == set()
+
+
+def test_the_workflow_invokes_exactly_its_three_functions(roles: dict[str, Role]) -> None:
+    invoked = {
+        one
+        for statement in roles["TurnMachineRole"].statements
+        if "lambda:InvokeFunction" in statement.actions
+        for one in statement.resources
+    }
+    assert invoked == {"RoundFunction", "HoldFunction", "RecoverFunction"}
+
+
+def test_the_evaluator_itself_denies_what_no_statement_allows() -> None:
+    role = Role("r", (iam.Statement(("s3:GetObject",), ("Bucket/turns/*",), {}),))
+    assert role.may("s3:GetObject", "Bucket/turns/t/1")
+    assert not role.may("s3:PutObject", "Bucket/turns/t/1")
+    assert not role.may("s3:GetObject", "Bucket/conversations/t/1")
