@@ -1,0 +1,136 @@
+"""Request bodies. Chat and tool-result ignore members they do not know, because other client generations send
+them; everything else refuses them by name. Nothing is coerced: a number is not a string.
+"""
+
+import base64
+import binascii
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic.alias_generators import to_camel
+
+from fermata.words.blocks import ImageBlock, TextBlock
+from fermata.words.scopes import Scope
+
+MOST_TEXT = 400_000
+MOST_IMAGES = 8
+MOST_IMAGE_BYTES = 1_500_000
+MAGIC = {"image/jpeg": b"\xff\xd8\xff", "image/png": b"\x89PNG\r\n\x1a\n", "image/gif": b"GIF8", "image/webp": b"RIFF"}
+
+
+def _sendable(key: str) -> str:
+    """A key travels in a header."""
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ValueError("must be a key: printable ASCII without spaces")
+    return key
+
+
+Id = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+ApiKey = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), AfterValidator(_sendable)
+]
+
+
+class Tolerant(BaseModel):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, extra="ignore", strict=True)
+
+
+class Exact(Tolerant):
+    model_config = ConfigDict(extra="forbid")
+
+
+class TextPart(Tolerant):
+    kind: Literal["text"]
+    text: Annotated[str, StringConstraints(max_length=MOST_TEXT)]
+
+
+class ImagePart(Tolerant):
+    kind: Literal["image"]
+    mime_type: Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
+    data: str
+
+    @model_validator(mode="after")
+    def _is_an_image(self) -> "ImagePart":
+        if len(self.data) > MOST_IMAGE_BYTES * 4 // 3 + 4:
+            raise ValueError(f"must hold at most {MOST_IMAGE_BYTES:,} bytes of image")
+        try:
+            image = base64.b64decode(self.data, validate=True)
+        except (binascii.Error, ValueError):
+            raise ValueError("must hold its image as base64") from None
+        if not image.startswith(MAGIC[self.mime_type]):
+            raise ValueError(f"does not hold the {self.mime_type} it says it does")
+        return self
+
+
+Part = Annotated[TextPart | ImagePart, Field(discriminator="kind")]
+
+
+class ChatBody(Tolerant):
+    """A prompt, in the old form (`prompt`) or the new one (`content`); both at once are refused."""
+
+    conversation_id: Id
+    prompt: Annotated[str, StringConstraints(max_length=MOST_TEXT)] | None = None
+    content: Annotated[list[Part], Field(max_length=MOST_IMAGES + 1)] | None = None
+    snapshot: Any = None
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> "ChatBody":
+        if (self.prompt is None) == (self.content is None):
+            raise ValueError("send either 'prompt' or 'content'")
+        parts = self.content or []
+        if sum(isinstance(part, TextPart) for part in parts) > 1:
+            raise ValueError("'content' may have one text at most")
+        if sum(isinstance(part, ImagePart) for part in parts) > MOST_IMAGES:
+            raise ValueError(f"'content' may have {MOST_IMAGES} images at most")
+        if not self.blocks():
+            raise ValueError("the prompt is blank")
+        return self
+
+    def blocks(self) -> tuple[TextBlock | ImageBlock, ...]:
+        """What the user said, as it is remembered: the text trimmed and first, then the images."""
+        parts = self.content or []
+        text = (self.prompt or "".join(part.text for part in parts if isinstance(part, TextPart))).strip()
+        images = [part for part in parts if isinstance(part, ImagePart)]
+        said = (TextBlock(text=text),) if text else ()
+        return (*said, *(ImageBlock(mime_type=part.mime_type, data=part.data) for part in images))
+
+
+class ToolResultBody(Tolerant):
+    bridge_id: Id
+    request_id: Id
+    result: dict[str, Any]
+    snapshot: Any = None
+
+
+class NewConversation(Exact):
+    scope: Scope
+    title: Title | None = None
+    credential_id: Id | None = None
+    model_id: Id | None = None
+
+
+class NewCredential(Exact):
+    """`auth_mode` and `provider_id` are checked where it is known which of them are served."""
+
+    provider_id: Id
+    auth_mode: Literal["apiKey", "baseUrl"]
+    display_label: Title
+    api_key: ApiKey | None = None
+    base_url: Id | None = None
+
+
+class CredentialChange(Exact):
+    display_label: Title | None = None
+    api_key: ApiKey | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> "CredentialChange":
+        if self.display_label is None and self.api_key is None:
+            raise ValueError("send 'displayLabel', 'apiKey' or both")
+        return self
+
+
+class NewDefault(Exact):
+    credential_id: Id
+    model_id: Id

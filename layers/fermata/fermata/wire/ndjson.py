@@ -1,0 +1,39 @@
+"""The turn log as NDJSON, one event a line (contract instatic.md §2)."""
+
+import json
+
+from fermata.words.dialect import Dialect
+from fermata.words.events import (
+    INTERNAL,
+    Cancelled,
+    Done,
+    Event,
+    Held,
+    Reasoning,
+    RoundRetracted,
+    ToolCall,
+    ToolRequest,
+)
+
+CONTENT_TYPE = "application/x-ndjson"
+HEARTBEAT = b"\n"
+UNKNOWN_TO_INSTATIC = (Reasoning, RoundRetracted, Held)
+
+
+def lines(seq: int, event: Event, dialect: Dialect) -> bytes:
+    """The event's line, ending with LF; nothing when it is not for this client's eyes.
+
+    A member without a value is left out, because a null there makes an Instatic client drop the line. Only a
+    tool's `input` is always there, null or not.
+    """
+    if isinstance(event, INTERNAL):
+        return b""
+    if dialect == "instatic":
+        if isinstance(event, UNKNOWN_TO_INSTATIC):
+            return b""
+        if isinstance(event, Cancelled):
+            event = Done()
+    members = event.wire()
+    if isinstance(event, ToolCall | ToolRequest):
+        members["input"] = event.input
+    return json.dumps(members | {"seq": seq}, separators=(",", ":")).encode() + b"\n"

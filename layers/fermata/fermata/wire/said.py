@@ -1,0 +1,53 @@
+"""What is wrong with a request body, in words for whoever sent it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+MOST_MISTAKES = 3
+SENTENCES = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known here",
+    "string_type": "must be a string",
+    "dict_type": "must be an object",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "int_type": "must be a whole number",
+    "bool_type": "must be true or false",
+}
+
+
+def mistakes(error: ValidationError) -> str:
+    """The first mistakes, one sentence each: the member's path and what it must be, never what it held."""
+    found = error.errors(include_url=False, include_context=True, include_input=False)
+    more = f" And {len(found) - MOST_MISTAKES} more." if len(found) > MOST_MISTAKES else ""
+    return " ".join(_sentence(mistake) for mistake in found[:MOST_MISTAKES]) + more
+
+
+def _sentence(mistake: Mapping[str, Any]) -> str:
+    path = ".".join(str(step) for step in mistake["loc"])[:120]
+    said = _said(mistake["type"], mistake.get("ctx", {}), mistake["msg"])
+    return f"'{path}' {said}." if path else f"{said[:1].upper()}{said[1:]}."
+
+
+def _said(kind: str, context: Mapping[str, Any], message: str) -> str:
+    match kind:
+        case "string_too_short":
+            return "must not be empty"
+        case "string_too_long":
+            return f"may have at most {context['max_length']} characters"
+        case "too_long":
+            return f"may have at most {context['max_length']} entries"
+        case "literal_error" | "enum":
+            return f"must be {context['expected']}"
+        case "union_tag_invalid":
+            return f"must have a {context['discriminator']} of {context['expected_tags']}"
+        case "union_tag_not_found":
+            return f"must have a {context['discriminator']}"
+        case "value_error":
+            return str(context["error"])
+        case _:
+            return SENTENCES.get(kind, message[:1].lower() + message[1:])

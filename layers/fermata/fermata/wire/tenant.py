@@ -1,0 +1,136 @@
+"""A tenant's record, and what an operator may put into it.
+
+Every check raises Invalid with a sentence for the operator. Plain http is for the local stage, and for origins
+on this machine.
+"""
+
+import re
+import secrets
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field
+
+from fermata.words.base import Word
+from fermata.words.dialect import Dialect
+from fermata.words.errors import Invalid
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
+HERE = ("localhost", "127.0.0.1", "::1")
+STANDARD_PORTS = {"http": 80, "https": 443}
+SECRET_BYTES = 32
+MOST_ORIGINS = 20
+
+
+class Limits(Word):
+    """What one tenant may ask of us; what is left out is as the deployment decides."""
+
+    max_rounds: int | None = Field(default=None, ge=1, le=1000)
+    token_seconds: int = Field(default=86_400, ge=60, le=30 * 86_400)
+    """The longest a token may be good for, from issued to expired."""
+
+
+class Secret(Word):
+    """A shared secret, sealed. `until` (epoch seconds) is when one that was rotated away stops counting."""
+
+    id: str
+    sealed: Annotated[bytes, BeforeValidator(bytes)]
+    created_at: str
+    until: int | None = None
+
+
+class Tenant(Word):
+    """Its callers' tokens are signed with one of `secrets` (HS256) or a key found at `jwks_url` (RS256, ES256)."""
+
+    name: str
+    issuer: str
+    audience: str
+    jwks_url: str | None = None
+    secrets: tuple[Secret, ...] = ()
+    origins: tuple[str, ...] = ()
+    dialect: Dialect = "fermata"
+    limits: Limits = Limits()
+    version: int = 1
+    created_at: str
+    updated_at: str
+
+    def shown(self) -> dict[str, Any]:
+        """For an operator's eyes: the secrets are counted and dated, never shown, sealed or open."""
+        shown = self.wire()
+        shown["secrets"] = [secret.model_dump(by_alias=True, exclude={"sealed"}) for secret in self.secrets]
+        return shown
+
+    def valid_secrets(self, now: float) -> list[Secret]:
+        """The newest first."""
+        return [secret for secret in self.secrets if secret.until is None or secret.until > now]
+
+
+def checked_name(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise Invalid("A tenant's name is 1 to 63 of a-z, 0-9 and '-', and does not begin with '-'.")
+    return name
+
+
+def checked_text(what: str, text: str) -> str:
+    if not 1 <= len(text) <= 300 or not text.isprintable():
+        raise Invalid(f"The {what} must be 1 to 300 printable characters.")
+    return text
+
+
+def checked_url(what: str, url: str, *, local: bool) -> str:
+    """An address under https; on the local stage http will do."""
+    checked_text(what, url)
+    parts = urlsplit(url)
+    if parts.scheme not in (("https", "http") if local else ("https",)):
+        raise Invalid(f"The {what} must be an https URL, not {url!r}.")
+    if not parts.hostname or "@" in parts.netloc or parts.fragment:
+        raise Invalid(f"The {what} must name a host, without user name or fragment: {url!r} does not.")
+    return url
+
+
+def checked_secret(secret: str) -> str:
+    """Strong enough for HS256: as many bytes as the hash has, and not one thing said over and over."""
+    if len(secret.encode()) < SECRET_BYTES or len(set(secret)) < 10:
+        raise Invalid(f"The secret is too weak: use {SECRET_BYTES} random bytes or more, or let one be made.")
+    if len(secret.encode()) > 1024:
+        raise Invalid("The secret is too long: 1,024 bytes at most.")
+    if secret.lstrip().startswith(("-----", "ssh-")):
+        raise Invalid("That is a key file, not a shared secret. For RS256 or ES256 give the URL of your JWKS instead.")
+    return secret
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(48)
+
+
+def checked_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+    if len(origins) > MOST_ORIGINS:
+        raise Invalid(f"A tenant may have {MOST_ORIGINS} origins, not {len(origins)}.")
+    return tuple(dict.fromkeys(_checked_origin(text) for text in origins))
+
+
+def _checked_origin(text: str) -> str:
+    origin = normal_origin(text)
+    if origin is None:
+        raise Invalid(f"{text!r} is not an origin. Write scheme://host or scheme://host:port, without a path.")
+    if origin.startswith("http://") and urlsplit(origin).hostname not in HERE:
+        raise Invalid(f"The origin {text!r} must be https; plain http is only for localhost.")
+    return origin
+
+
+def normal_origin(text: str) -> str | None:
+    """`scheme://host[:port]` as browsers send it: lower case, no standard port, no trailing slash. Else None."""
+    if len(text) > 300 or not text.isprintable():
+        return None
+    try:
+        parts = urlsplit(text.lower())
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in STANDARD_PORTS or parts.path not in ("", "/") or parts.query or parts.fragment:
+        return None
+    if "@" in parts.netloc or not HOST.fullmatch(host):
+        return None
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}" + (f":{port}" if port not in (None, STANDARD_PORTS[parts.scheme]) else "")
