@@ -1,0 +1,1 @@
+"""What the model may ask for, who answers it, and the pipeline in between."""

@@ -1,0 +1,149 @@
+"""From a call the model made to the result it reads, in one fixed order for every tool of every toolset.
+
+`admit` goes up to the moment somebody acts (name, place, tenant, permission and role, phase, input, and whether a
+person must be asked first); `run` (running.py) carries a tool out here; `parse_answer` reads what somebody else
+carried out; `shape` makes either fit for the model. Whatever goes wrong on the way is a failed ToolOutput, which the
+model reads.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import ValidationError
+
+from fermata.tools.check import dotted
+from fermata.tools.coerce import InvalidInput, coerce
+from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
+from fermata.tools.toolset import Toolset
+from fermata.tools.trim import shortened, shortened_text
+from fermata.words.blocks import ToolCallBlock
+from fermata.words.caller import Capability
+from fermata.words.tools import ToolOutput
+
+NO_REASON = "Tool call failed."
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A call that may go ahead: `given` for our own functions, `arguments` for whoever else acts."""
+
+    tool: Tool
+    given: ToolInput
+    arguments: dict[str, Any]
+    needs_approval: bool = False
+    needs_confirmation: bool = False
+
+
+class Wait(StrEnum):
+    """Who the turn waits for: nobody, since it runs here; the browser; or somebody who may take days."""
+
+    RUN = "run"
+    BROWSER = "browser"
+    HOLD = "hold"
+
+
+def admit(toolset: Toolset, call: ToolCallBlock, context: ToolContext) -> Admitted | ToolOutput:
+    tool = toolset.find(call.tool_name)
+    if tool is None or not tool.exists_for(context.scope, context.tenant):
+        return ToolOutput.failed(f"Unknown tool: {call.tool_name}")
+    if not tool.permits(context.capabilities, context.role):
+        return ToolOutput.failed(f"Tool {call.tool_name} is not permitted for this user.")
+    if not tool.in_phase(context.phase):
+        return ToolOutput.failed(_wrong_phase(tool, call.tool_name, context.phase))
+    try:
+        arguments, given = _read_input(tool, call)
+    except InvalidInput as fault:
+        return ToolOutput.failed(str(fault))
+    return Admitted(
+        tool,
+        given,
+        arguments,
+        needs_approval=tool.needs_approval,
+        needs_confirmation=tool.confirmation is not None and arguments.get(tool.confirmation) is not True,
+    )
+
+
+def _wrong_phase(tool: Tool, name: str, phase: str | None) -> str:
+    return f"Tool {name} works only in phase {' or '.join(sorted(tool.phases))}; now it is {phase or 'none of them'}."
+
+
+def _read_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], ToolInput]:
+    if call.malformed:
+        raise InvalidInput(
+            f"The arguments of {call.tool_name} were not valid JSON or were cut off, so nothing was done. "
+            "Call it again with complete and smaller arguments, for example one part at a time."
+        )
+    try:
+        arguments = coerce(tool.input_schema, call.input)
+        return arguments, tool.input.read(arguments)
+    except InvalidInput as fault:
+        raise InvalidInput(f"Invalid input for {call.tool_name}: {fault}.") from None
+    except ValidationError as refused:
+        told = "; ".join(f"{dotted(error['loc'])}: {error['msg']}" for error in refused.errors()[:5])
+        raise InvalidInput(f"Invalid input for {call.tool_name}: {told}.") from None
+
+
+def wait_for(admitted: Admitted, browser_seconds: float) -> Wait:
+    """A browser tool that may take longer than the usual wait is held like an approval."""
+    if admitted.needs_approval or admitted.needs_confirmation:
+        return Wait.HOLD
+    if admitted.tool.execution is not Execution.BROWSER:
+        return Wait.RUN
+    patient = wait_seconds(admitted.tool, browser_seconds) > browser_seconds
+    return Wait.HOLD if patient else Wait.BROWSER
+
+
+def wait_seconds(tool: Tool, default: float) -> float:
+    return default if tool.timeout_seconds is None else tool.timeout_seconds
+
+
+def effect_key(turn: str, round_number: int, call: str | int) -> str:
+    """The same for every repetition of one call, so that whoever acts can act once."""
+    return f"{turn}/{round_number}/{call}"
+
+
+def needs_started_mark(tool: Tool) -> bool:
+    """Started without a result, such a call is never run again."""
+    return not tool.idempotent
+
+
+def capability_to_answer(tool: Tool) -> Capability:
+    """What a caller needs to post this tool's result."""
+    return Capability.WRITE if tool.capability is Access.WRITE else Capability.CHAT
+
+
+def parse_answer(value: Any) -> ToolOutput:
+    """What somebody posted, or a handler returned, as a ToolOutput.
+
+    Anything that is not one counts as the data of a success, except that `ok: false` is always a failure.
+    """
+    if isinstance(value, ToolOutput):
+        return _with_reason(value)
+    if not isinstance(value, dict) or type(value.get("ok")) is not bool:
+        return ToolOutput.done(value)
+    try:
+        return _with_reason(ToolOutput.read(value))
+    except ValidationError:
+        return ToolOutput.done(value) if value["ok"] else ToolOutput.failed(_reason_in(value.get("error")))
+
+
+def _with_reason(output: ToolOutput) -> ToolOutput:
+    if output.ok or (output.error or "").strip():
+        return output
+    return output.model_copy(update={"error": NO_REASON})
+
+
+def _reason_in(error: Any) -> str:
+    return error if isinstance(error, str) and error.strip() else NO_REASON
+
+
+def shape(tool: Tool, output: ToolOutput) -> ToolOutput:
+    """As much of the output as the tool's result policy lets the model see."""
+    limit = tool.result.max_chars
+    return ToolOutput(
+        ok=output.ok,
+        data=shortened(output.data, limit),
+        error=None if output.error is None else shortened_text(output.error, limit),
+        images=output.images if tool.result.images else None,
+    )

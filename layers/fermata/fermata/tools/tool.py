@@ -1,0 +1,191 @@
+"""The one record every tool of every toolset is, and what its function is given.
+
+A tool is read twice: `Toolset.offered` shows it to the model, `pipeline.admit` checks a call of it. Both ask the
+same record (`exists_for`, `permits`, `in_phase`), so what is offered and what is allowed cannot drift apart.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+from fermata.tools.schemas import wire_schema
+from fermata.words.base import Word
+from fermata.words.caller import Capability
+
+
+class ToolInput(Word):
+    """What a tool takes. Optional members default to None, which the model may leave out but never send."""
+
+
+class NoInput(ToolInput):
+    pass
+
+
+class Execution(StrEnum):
+    SERVER = "server"
+    BROWSER = "browser"
+    REMOTE = "remote"
+    MCP = "mcp"
+    AGENT = "agent"
+
+
+class Access(StrEnum):
+    READ = "read"
+    WRITE = "write"
+
+
+class Risk(StrEnum):
+    SAFE = "safe"
+    MODERATE = "moderate"
+    HIGH = "high"
+
+
+class Approval(StrEnum):
+    """Whether a person must agree first. `POLICY`: to whatever writes or is of high risk."""
+
+    NEVER = "never"
+    ALWAYS = "always"
+    POLICY = "policy"
+
+
+class Workflow(StrEnum):
+    """What a content workflow does after a write (a governed editor's review or merge)."""
+
+    NONE = "none"
+    REVIEW = "review"
+    AUTO_MERGE = "autoMerge"
+
+
+class ToolFailure(Exception):
+    """A handler's way to fail with a sentence the model can act on."""
+
+
+class TransientFailure(ToolFailure):
+    """A failure that may be gone at the next attempt (network, overload); an idempotent tool is tried again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """Attempts in total. The wait before attempt n+1 is `backoff_seconds * n`."""
+
+    max_attempts: int = 1
+    backoff_seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultPolicy:
+    persist: bool = True
+    """Keep successful data in the conversation, so that later turns replay it."""
+    heavy: bool = False
+    """Only the latest result of this tool stays whole within a turn; earlier ones are elided."""
+    max_chars: int = 100_000
+    """How much JSON text of the data, and of an error, the model gets to see."""
+    images: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Affects:
+    """What a successful call changes, for clients that refresh (models, locales, snapshot, branches)."""
+
+    models: tuple[str, ...] = ()
+    locales: tuple[str, ...] = ()
+    snapshot: bool = False
+    branches: bool = False
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolContext:
+    """Who calls, where and when. `snapshot` is the latest raw value the editor posted in this turn, or None."""
+
+    tenant: str
+    user: str
+    capabilities: frozenset[str]
+    scope: str
+    turn: str
+    effect_key: str = ""
+    snapshot: Any = None
+    role: str | None = None
+    phase: str | None = None
+    now: Callable[[], datetime] = _utc_now
+
+
+In = TypeVar("In", bound=ToolInput, contravariant=True)
+
+
+class Handler(Protocol[In]):
+    """What carries a tool out on our side: a ToolOutput, or plain data, which counts as success."""
+
+    def __call__(self, given: In, context: ToolContext, /) -> object: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """Everything there is to know about one tool. `name` is the canonical one; dialects are `names.py`'s business."""
+
+    name: str
+    toolset: str
+    description: str
+    execution: Execution
+    capability: Access
+    input: type[ToolInput] = NoInput
+    output_schema: dict[str, Any] | None = None
+    run: Handler[Any] | None = None
+    aliases: tuple[str, ...] = ()
+    permissions: frozenset[str] = frozenset()
+    """Any one of these is enough; empty means everyone."""
+    scopes: frozenset[str] = frozenset()
+    roles: frozenset[str] = frozenset()
+    phases: frozenset[str] = frozenset()
+    """Empty scopes, roles or phases mean all of them."""
+    tenant: str | None = None
+    """The tenant that registered it; None means that every tenant has it."""
+    risk: Risk = Risk.SAFE
+    approval: Approval = Approval.NEVER
+    confirmation: str | None = None
+    """The input flag by which the model reports that the user confirmed (`confirmed`)."""
+    timeout_seconds: float | None = None
+    """None leaves it to the turn's settings."""
+    retry: Retry = field(default_factory=Retry)
+    idempotent: bool = False
+    workflow: Workflow = Workflow.NONE
+    affects: Affects = field(default_factory=Affects)
+    needs_model: frozenset[str] = frozenset()
+    """Model abilities without which the tool is pointless (`vision`)."""
+    result: ResultPolicy = field(default_factory=ResultPolicy)
+    extract: tuple[str, ...] = ()
+    """Paths into the data that name entities worth remembering."""
+    enabled: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.run is None) != (self.execution is Execution.BROWSER):
+            raise ValueError(
+                f"Tool {self.name}: every tool but a browser tool needs `run`, and a browser tool has none."
+            )
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        return wire_schema(self.input)
+
+    def exists_for(self, scope: str, tenant: str) -> bool:
+        return self.enabled and self.tenant in (None, tenant) and (not self.scopes or scope in self.scopes)
+
+    def permits(self, capabilities: frozenset[str], role: str | None = None) -> bool:
+        may_write = self.capability is Access.READ or Capability.WRITE in capabilities
+        has_permission = not self.permissions or not self.permissions.isdisjoint(capabilities)
+        return may_write and has_permission and (not self.roles or role in self.roles)
+
+    def in_phase(self, phase: str | None) -> bool:
+        return not self.phases or phase in self.phases
+
+    @property
+    def needs_approval(self) -> bool:
+        if self.approval is Approval.POLICY:
+            return self.capability is Access.WRITE or self.risk is Risk.HIGH
+        return self.approval is Approval.ALWAYS

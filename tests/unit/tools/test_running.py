@@ -1,0 +1,148 @@
+"""A tool that runs on our side: in time, again where that is safe, never with an exception."""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from fermata.tools.pipeline import Admitted, admit
+from fermata.tools.running import run
+from fermata.tools.tool import Execution, Retry, Tool, ToolContext, ToolFailure, TransientFailure
+from fermata.words.tools import ToolOutput
+from tests.unit.tools.toys import Echo, box, call, context, toy
+
+
+def ready(tool: Tool, **arguments: Any) -> Admitted:
+    outcome = admit(box(tool), call(arguments=arguments), context())
+    assert isinstance(outcome, Admitted)
+    return outcome
+
+
+def does(work: Callable[[], object], **changes: Any) -> Tool:
+    return toy(run=lambda given, context: work(), **changes)
+
+
+class Script:
+    """Does one thing after another: raises exceptions, returns the rest."""
+
+    def __init__(self, *steps: Any) -> None:
+        self.steps = list(steps)
+        self.calls = 0
+
+    def __call__(self) -> object:
+        step = self.steps[self.calls]
+        self.calls += 1
+        if isinstance(step, BaseException):
+            raise step
+        return step
+
+
+def test_plain_data_counts_as_success() -> None:
+    assert run(ready(toy(), text="hi"), context()) == ToolOutput.done({"text": "hi"})
+    assert run(ready(does(lambda: None)), context()) == ToolOutput.done(None)
+
+
+def test_an_output_is_taken_as_it_is() -> None:
+    assert run(ready(does(lambda: ToolOutput.failed("no"))), context()) == ToolOutput.failed("no")
+    assert run(ready(does(lambda: {"ok": False, "error": "no"})), context()) == ToolOutput.failed("no")
+
+
+def test_the_function_is_given_its_input_and_the_context() -> None:
+    seen: list[Any] = []
+
+    def note(given: Echo, where: ToolContext) -> None:
+        seen.append((given.text, where.tenant, where.effect_key, where.snapshot))
+
+    run(ready(toy(run=note), text="hi"), context(effect_key="t1/1/c1", snapshot={"page": 1}))
+    assert seen == [("hi", "tenant-1", "t1/1/c1", {"page": 1})]
+
+
+def test_a_deliberate_failure_is_told_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    assert run(ready(does(Script(ToolFailure("No such table.")))), context()) == ToolOutput.failed("No such table.")
+    assert caplog.records == []
+
+
+def test_a_bug_is_told_by_its_message_and_logged_for_us(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        output = run(ready(does(Script(ValueError("bad row"))), text="secret"), context(effect_key="t1/1/c1"))
+    assert output == ToolOutput.failed("bad row")
+    (record,) = caplog.records
+    assert record.exc_info
+    assert "secret" not in caplog.text
+
+
+def test_an_exception_without_a_message_is_told_by_its_name() -> None:
+    assert run(ready(does(Script(RuntimeError()))), context()) == ToolOutput.failed("RuntimeError")
+
+
+def test_a_tool_that_takes_too_long_is_left_behind_and_nobody_hangs() -> None:
+    release, left = threading.Event(), threading.Event()
+
+    def stuck() -> None:
+        release.wait(30)
+        left.set()
+
+    output = run(ready(does(stuck, timeout_seconds=0.05, idempotent=True)), context())
+    assert output == ToolOutput.failed("Tool echo did not finish within 0.05 seconds.")
+    assert not left.is_set()
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "tool-echo")
+    release.set()
+    assert left.wait(30)
+
+
+def test_after_a_timeout_the_model_is_told_when_the_effect_is_in_doubt() -> None:
+    release = threading.Event()
+    output = run(ready(does(lambda: release.wait(30))), context(), default_seconds=0.05)
+    release.set()
+    assert output.error is not None
+    assert output.error.endswith("Whether it took effect is unknown: check before repeating it.")
+
+
+@pytest.mark.parametrize("failure", [TransientFailure("busy"), ConnectionError("reset"), TimeoutError("slow")])
+def test_an_idempotent_tool_is_tried_again_after_a_transient_failure(failure: Exception) -> None:
+    script, waits = Script(failure, failure, "there"), list[float]()
+    tool = does(script, idempotent=True, retry=Retry(max_attempts=3, backoff_seconds=0.2))
+    assert run(ready(tool), context(), sleep=waits.append) == ToolOutput.done("there")
+    assert waits == [0.2, 0.4]
+
+
+def test_when_every_attempt_fails_the_last_reason_is_told() -> None:
+    script = Script(TransientFailure("first"), TransientFailure("second"))
+    tool = does(script, idempotent=True, retry=Retry(max_attempts=2))
+    assert run(ready(tool), context()) == ToolOutput.failed("second")
+
+
+def test_a_tool_that_is_not_idempotent_is_never_tried_again() -> None:
+    script = Script(TransientFailure("busy"), "never")
+    assert run(ready(does(script, retry=Retry(max_attempts=3))), context()) == ToolOutput.failed("busy")
+    assert script.calls == 1
+
+
+@pytest.mark.parametrize("first", [ToolFailure("no"), ValueError("no"), ToolOutput.failed("no")])
+def test_a_failure_that_would_only_come_again_is_not_retried(first: Any) -> None:
+    script = Script(first, "never")
+    tool = does(script, idempotent=True, retry=Retry(max_attempts=3))
+    assert run(ready(tool), context()) == ToolOutput.failed("no")
+    assert script.calls == 1
+
+
+def test_data_that_breaks_the_output_schema_is_a_failure() -> None:
+    schema = {"type": "object", "properties": {"items": {"type": "array"}}, "required": ["items"]}
+    tool = does(lambda: {"items": "none"}, output_schema=schema)
+    told = 'Tool echo returned unexpected data: items: Expected array, got "none".'
+    assert run(ready(tool), context()) == ToolOutput.failed(told)
+    assert run(ready(does(lambda: {"items": []}, output_schema=schema)), context()).ok
+
+
+def test_a_browser_tool_cannot_be_run_here() -> None:
+    tool = toy(execution=Execution.BROWSER, run=None)
+    assert run(ready(tool), context()) == ToolOutput.failed("Tool echo runs in the browser, not here.")
+
+
+def test_the_callers_context_variables_are_seen_by_the_tool() -> None:
+    request: ContextVar[str] = ContextVar("request")
+    request.set("r1")
+    assert run(ready(does(request.get)), context()) == ToolOutput.done("r1")

@@ -1,0 +1,84 @@
+"""One source of tool schemas: the pydantic models."""
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from fermata.tools.schemas import wire_schema
+from fermata.tools.tool import NoInput, ToolInput
+from tests.unit.tools.toys import SITE_TOOLS, SetPageTemplate, SetTypeScale, site_tool
+
+
+@pytest.mark.parametrize("known", SITE_TOOLS, ids=lambda known: known["name"])
+def test_each_site_tool_has_exactly_the_schema_the_editor_knows(known: dict[str, Any]) -> None:
+    assert site_tool(known["name"]).input_schema == known["inputSchema"]
+
+
+def test_a_tool_without_input_takes_an_empty_object() -> None:
+    assert wire_schema(NoInput) == {"type": "object", "properties": {}}
+
+
+def test_nested_models_are_inlined_and_unions_are_any_of() -> None:
+    kind = {"const": "postTypes", "type": "string"}
+    slugs = {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}
+    targets = wire_schema(SetPageTemplate)["properties"]["target"]["anyOf"]
+    assert targets[1] == {
+        "type": "object",
+        "properties": {"kind": kind, "tableSlugs": slugs},
+        "required": ["kind", "tableSlugs"],
+    }
+
+
+def test_a_union_of_plain_types_keeps_its_order() -> None:
+    end = wire_schema(SetTypeScale)["properties"]["min"]
+    assert end["properties"]["scaleRatio"] == {"anyOf": [{"type": "number"}, {"type": "string"}]}
+
+
+def test_a_map_becomes_pattern_properties() -> None:
+    class Patch(ToolInput):
+        patch: dict[str, Any]
+        sizes: dict[str, int]
+
+    assert wire_schema(Patch)["properties"] == {
+        "patch": {"type": "object", "patternProperties": {"^(.*)$": {}}},
+        "sizes": {"type": "object", "patternProperties": {"^(.*)$": {"type": "integer"}}},
+    }
+
+
+def test_descriptions_and_real_defaults_of_members_are_told_but_docstrings_are_not() -> None:
+    class Inner(ToolInput):
+        """For readers of the code."""
+
+        a: int
+
+    class Outer(ToolInput):
+        """For readers of the code."""
+
+        inner: Annotated[Inner, Field(description="Where.")]
+        level: Annotated[Literal["h1", "h2"], Field(description="Which.")] = "h2"
+
+    inner = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "description": "Where."}
+    level = {"anyOf": [{"const": "h1", "type": "string"}, {"const": "h2", "type": "string"}]}
+    assert wire_schema(Outer) == {
+        "type": "object",
+        "properties": {"inner": inner, "level": {**level, "description": "Which.", "default": "h2"}},
+        "required": ["inner"],
+    }
+
+
+class Branch(BaseModel):
+    children: list["Branch"] = []
+
+
+def test_a_model_that_contains_itself_is_refused_when_its_schema_is_asked_for() -> None:
+    with pytest.raises(TypeError, match="cannot contain itself: Branch"):
+        wire_schema(Branch)
+
+
+def test_a_tuple_of_fixed_places_is_refused() -> None:
+    class Pair(ToolInput):
+        pair: tuple[int, str]
+
+    with pytest.raises(TypeError, match="list or an object"):
+        wire_schema(Pair)

@@ -1,0 +1,138 @@
+"""What is offered to the model, under which name."""
+
+from typing import Any
+
+import pytest
+
+from fermata.tools.catalogue import toolset_for
+from fermata.tools.names import Names, prefixed_name, wire_name
+from fermata.tools.site.tools import SITE
+from fermata.tools.tool import Access, Approval, Execution, Risk
+from tests.unit.tools.toys import EVERYTHING, SITE_TOOLS, box, cases, site_tool, toy
+
+CHAT = frozenset({"ai.chat"})
+
+
+def names_of(specs: tuple[Any, ...]) -> list[str]:
+    return [spec.name for spec in specs]
+
+
+@pytest.mark.parametrize("known", SITE_TOOLS, ids=lambda known: known["name"])
+def test_each_site_tool_is_governed_as_the_editor_expects(known: dict[str, Any]) -> None:
+    tool = site_tool(known["name"])
+    assert tool.permissions == set(known["permissions"])
+    assert tool.execution == known["execution"]
+    assert tool.capability == (Access.WRITE if known["mutates"] else Access.READ)
+    assert tool.result.heavy == known["heavy"]
+    assert tool.idempotent is not known["mutates"]
+    assert wire_name(tool, Names.SEED) == known["name"]
+    assert wire_name(tool, Names.PREFIXED) == known["prefixedName"]
+    assert SITE.find(known["prefixedName"]) is tool
+
+
+def test_the_servers_tools_are_offered_first_then_the_browsers_in_their_order() -> None:
+    assert names_of(SITE.offered(EVERYTHING, "site")) == [known["name"] for known in SITE_TOOLS]
+
+
+def test_a_server_tool_that_was_declared_last_is_offered_first() -> None:
+    tools = box(toy("paint", execution=Execution.BROWSER, run=None), toy("look"), toy("see"))
+    assert names_of(tools.offered(CHAT, "site")) == ["look", "see", "paint"]
+
+
+def test_prefixed_names_are_offered_to_editors_that_know_only_those() -> None:
+    offered = SITE.offered(EVERYTHING, "site", Names.PREFIXED)
+    assert names_of(offered) == [known["prefixedName"] for known in SITE_TOOLS]
+
+
+def test_what_is_offered_carries_the_schema_and_a_description() -> None:
+    for spec, known in zip(SITE.offered(EVERYTHING, "site"), SITE_TOOLS, strict=True):
+        assert spec.input_schema == known["inputSchema"]
+        assert len(spec.description) > 40
+
+
+def test_a_caller_who_may_only_chat_is_offered_only_the_ungated_read() -> None:
+    ((_, given, expected),) = [case for case in cases("capabilityGate") if case[0] == "C137"]
+    offered = SITE.offered(frozenset(given["caps"]), given["scope"], Names.PREFIXED)
+    assert names_of(offered) == [name for name in expected if SITE.find(name)]
+
+
+@pytest.mark.parametrize(
+    ("case", "given", "expected"), [case for case in cases("capabilityGate") if case[0] not in ("C136", "C137")]
+)
+def test_a_tool_is_open_to_whoever_may_write_and_has_one_of_its_permissions(
+    case: str, given: Any, expected: Any
+) -> None:
+    capability = Access.WRITE if given["tool"].get("mutates") else Access.READ
+    tool = toy(capability=capability, permissions=frozenset(given["tool"].get("requires", ())))
+    assert tool.permits(frozenset(given["caps"])) is expected["allowed"], case
+
+
+def test_any_one_of_several_permissions_is_enough() -> None:
+    ((_, given, expected),) = [case for case in cases("capabilityGate") if case[0] == "C136"]
+    lists = toy("list_collections", toolset="content", permissions=frozenset({"content.manage", given["caps"][1]}))
+    gets = toy("get_document", toolset="content", permissions=frozenset({"content.manage", "content.create"}))
+    offered = names_of(box(lists, gets).offered(frozenset(given["caps"]), given["scope"], Names.PREFIXED))
+    assert offered == expected["present"]
+    assert not set(offered) & set(expected["absent"])
+
+
+def test_what_is_disabled_out_of_scope_or_another_tenants_is_not_offered() -> None:
+    tools = box(
+        toy("off", enabled=False),
+        toy("elsewhere", scopes=frozenset({"content"})),
+        toy("theirs", tenant="tenant-2"),
+        toy("ours", tenant="tenant-1"),
+    )
+    assert names_of(tools.offered(CHAT, "site", tenant="tenant-1")) == ["ours"]
+
+
+def test_roles_and_phases_narrow_the_offer_and_fail_closed() -> None:
+    tools = box(toy("merge", roles=frozenset({"admin"})), toy("init", phases=frozenset({"uninitialized"})))
+    assert names_of(tools.offered(CHAT, "site")) == []
+    assert names_of(tools.offered(CHAT, "site", role="viewer", phase="active")) == []
+    assert names_of(tools.offered(CHAT, "site", role="admin", phase="uninitialized")) == ["merge", "init"]
+
+
+def test_an_alias_finds_its_tool_and_an_unknown_name_finds_nothing() -> None:
+    tool = toy("cms_getPages", aliases=("cms_listPages",))
+    assert box(tool).find("cms_listPages") is tool
+    assert box(tool).find("cms_getpages") is None
+
+
+def test_only_the_editors_own_scopes_have_prefixed_names() -> None:
+    assert prefixed_name(toy("unsplash.search")) == "unsplash.search"
+    assert prefixed_name(toy("plugin_read_file", toolset="plugin")) == "plugin_read_file"
+    assert prefixed_name(toy("updateNodeProps", toolset="site")) == "site_update_node_props"
+
+
+def test_two_tools_that_answer_to_one_name_are_a_mistake() -> None:
+    with pytest.raises(ValueError, match="two tools answer to one"):
+        box(toy("one"), toy("two", aliases=("one",)))
+
+
+def test_a_browser_tool_has_no_function_and_every_other_needs_one() -> None:
+    with pytest.raises(ValueError, match="needs `run`"):
+        toy(run=None)
+    with pytest.raises(ValueError, match="needs `run`"):
+        toy(execution=Execution.BROWSER)
+    assert toy(execution=Execution.BROWSER, run=None).run is None
+
+
+@pytest.mark.parametrize("scope", ["content", "data", "plugin"])
+def test_the_other_scopes_have_no_tools_yet(scope: str) -> None:
+    assert toolset_for(scope).offered(EVERYTHING, scope) == ()
+    assert toolset_for("site") is SITE
+
+
+@pytest.mark.parametrize(
+    ("approval", "capability", "risk", "asks"),
+    [
+        (Approval.NEVER, Access.WRITE, Risk.HIGH, False),
+        (Approval.ALWAYS, Access.READ, Risk.SAFE, True),
+        (Approval.POLICY, Access.READ, Risk.MODERATE, False),
+        (Approval.POLICY, Access.READ, Risk.HIGH, True),
+        (Approval.POLICY, Access.WRITE, Risk.SAFE, True),
+    ],
+)
+def test_approval_is_asked_by_the_record(approval: Approval, capability: Access, risk: Risk, asks: bool) -> None:
+    assert toy(approval=approval, capability=capability, risk=risk).needs_approval is asks

@@ -1,0 +1,137 @@
+"""Small tools, contexts and snapshots that the tests of this room share."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from fermata.tools.names import Names, wire_name
+from fermata.tools.site.tools import SITE
+from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
+from fermata.tools.toolset import Toolset
+from fermata.words.blocks import ToolCallBlock
+
+FIXTURES = Path(__file__).parent / "fixtures"
+CASES: list[dict[str, Any]] = json.loads((FIXTURES / "cases.json").read_text())
+SITE_TOOLS: list[dict[str, Any]] = json.loads((FIXTURES / "site_tools.json").read_text())
+
+EVERYTHING = frozenset({"ai.chat", "ai.tools.write", "site.read", "site.structure.edit", "site.style.edit"})
+
+
+def cases(*areas: str) -> list[Any]:
+    """Cases of these areas, as (id, input, expected)."""
+    return [(case["id"], case["input"], case["expected"]) for case in CASES if case["area"] in areas]
+
+
+def site_tool(name: str) -> Tool:
+    tool = SITE.find(name)
+    assert tool is not None
+    return tool
+
+
+class DuplicateNode(ToolInput):
+    node_id: Annotated[str, Field(min_length=1)]
+    count: Annotated[int, Field(ge=1, le=50)] | None = None
+
+
+class Everywhere(ToolInput):
+    kind: Literal["everywhere"]
+
+
+class PostTypes(ToolInput):
+    kind: Literal["postTypes"]
+    table_slugs: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
+
+
+class NotFound(ToolInput):
+    kind: Literal["notFound"]
+
+
+class SetPageTemplate(ToolInput):
+    page_id: Annotated[str, Field(min_length=1)]
+    target: Everywhere | PostTypes | NotFound
+    priority: float | None = None
+
+
+class ScaleEnd(ToolInput):
+    font_size: float | None = None
+    scale_ratio: float | str | None = None
+
+
+class SetTypeScale(ToolInput):
+    group_id: Annotated[str, Field(min_length=1)] | None = None
+    min: ScaleEnd | None = None
+
+
+TOY_INPUTS: dict[str, type[ToolInput]] = {
+    "site_duplicate_node": DuplicateNode,
+    "site_set_page_template": SetPageTemplate,
+    "site_set_type_scale": SetTypeScale,
+}
+INPUTS = {wire_name(tool, Names.PREFIXED): tool.input for tool in SITE.tools} | TOY_INPUTS
+
+
+class Echo(ToolInput):
+    text: str = ""
+
+
+def echo(given: Echo, context: ToolContext) -> dict[str, str]:
+    return {"text": given.text}
+
+
+def toy(name: str = "echo", **changes: Any) -> Tool:
+    given = {
+        "toolset": "toys",
+        "description": "A toy.",
+        "execution": Execution.SERVER,
+        "capability": Access.READ,
+        "input": Echo,
+        "run": echo,
+    }
+    return Tool(name=name, **{**given, **changes})
+
+
+def box(*tools: Tool) -> Toolset:
+    return Toolset("toys", tools)
+
+
+def call(name: str = "echo", arguments: Any = None, *, malformed: bool | None = None) -> ToolCallBlock:
+    given = {} if arguments is None else arguments
+    return ToolCallBlock(tool_call_id="c1", tool_name=name, input=given, malformed=malformed)
+
+
+def context(**changes: Any) -> ToolContext:
+    given = {"tenant": "tenant-1", "user": "user-1", "capabilities": EVERYTHING, "scope": "site", "turn": "t1"}
+    return ToolContext(**{**given, **changes})
+
+
+PRIMARY = {"id": "k1", "slug": "primary", "lightValue": "#3b82f6", "order": 0}
+
+
+def snapshot(**settings: Any) -> dict[str, Any]:
+    """A site with a home page, a template, a component and the given `framework` and `fonts` settings."""
+    home = {"id": "p1", "slug": "index", "title": "Home", "rootNodeId": "r1", "nodes": {}}
+    chrome = {
+        "id": "p2",
+        "slug": "chrome",
+        "title": "Chrome",
+        "rootNodeId": "r2",
+        "nodes": {},
+        "template": {"enabled": True, "target": {"kind": "everywhere"}, "priority": 100},
+    }
+    card = {"id": "v1", "name": "Card", "tree": {"rootNodeId": "r3", "nodes": {}}, "params": [], "classIds": []}
+    return {
+        "page": home,
+        "currentDocument": {"type": "page", "id": "p1"},
+        "selectedNodeId": None,
+        "activeBreakpointId": "desktop",
+        "site": {
+            "id": "s1",
+            "name": "Shop",
+            "breakpoints": [{"id": "desktop", "label": "Desktop", "width": 1440, "icon": "monitor"}],
+            "settings": {"shortcuts": {}, **settings},
+            "pages": [home, chrome],
+            "visualComponents": [card],
+        },
+    }
