@@ -1,0 +1,186 @@
+"""What each function is made of: where it runs, what it knows, where its words and its failures go."""
+
+import re
+from typing import Any
+
+import pytest
+
+from fermata.aws.settings import Settings
+from tests.template.stack import ROOT, Template, of_type
+
+PROMISED = {
+    "CONVERSATIONS_TABLE",
+    "BRIDGES_TABLE",
+    "PRICING_TABLE",
+    "USAGE_TABLE",
+    "SETTINGS_TABLE",
+    "BUCKET",
+    "KEY_ID",
+    "STATE_MACHINE_ARN",
+    "FERMATA_STAGE",
+    "ANTHROPIC_URL",
+    "HEARTBEAT_SECONDS",
+    "BROWSER_WAIT_SECONDS",
+    "FLUSH_MS",
+    "POLL_MS",
+    "IDLE_POLL_MS",
+    "READER_SECONDS",
+    "READER_HEARTBEAT_SECONDS",
+    "PROVIDER_STALL_SECONDS",
+    "PROVIDER_SECONDS",
+    "MAX_ROUNDS",
+}
+READ_BY_LIBRARIES = re.compile(r"POWERTOOLS_\w+|AWS_LWA_\w+|AWS_LAMBDA_EXEC_WRAPPER")
+SECRET = re.compile(r"secret|token|password|apikey|api_key|credential", re.IGNORECASE)
+
+
+@pytest.fixture(scope="session")
+def functions(deployed: Template) -> dict[str, Template]:
+    return of_type(deployed, "AWS::Lambda::Function")
+
+
+def variables(function: Template) -> dict[str, Any]:
+    found: dict[str, Any] = function["Environment"]["Variables"]
+    return found
+
+
+def given(source: Template, value: Any) -> str:
+    """What a variable holds when the template is deployed with its defaults; a stand-in for a resource's name."""
+    parameter = source["Parameters"].get(value.get("Ref", "")) if isinstance(value, dict) else None
+    if parameter is not None:
+        return str(parameter["Default"])
+    return value if isinstance(value, str) else "a-resource"
+
+
+def test_every_function_runs_on_python_3_13_and_arm(functions: dict[str, Template]) -> None:
+    for name, function in functions.items():
+        assert (function["Runtime"], function["Architectures"]) == ("python3.13", ["arm64"]), name
+
+
+def test_every_function_has_our_code_and_its_packages_as_layers_once(functions: dict[str, Template]) -> None:
+    for name, function in functions.items():
+        layers = [layer["Ref"].rstrip("0123456789abcdef") for layer in function["Layers"] if "Ref" in layer]
+        assert layers == ["DependenciesLayer", "FermataLayer"], name
+
+
+def test_only_the_stream_function_has_the_web_adapter(functions: dict[str, Template]) -> None:
+    adapted = [name for name, function in functions.items() if "LambdaAdapterLayerArm64" in str(function["Layers"])]
+    assert adapted == ["StreamFunction"]
+
+
+def test_a_round_and_a_stream_have_fifteen_minutes(functions: dict[str, Template]) -> None:
+    assert functions["RoundFunction"]["Timeout"] == 900
+    assert functions["StreamFunction"]["Timeout"] == 900
+
+
+def test_a_function_behind_the_api_ends_before_api_gateway_gives_up(functions: dict[str, Template]) -> None:
+    for name in ("ToolResultFunction", "ApiFunction", "CredentialsFunction"):
+        assert functions[name]["Timeout"] < 29, name
+
+
+def test_every_function_knows_what_was_promised_to_it(functions: dict[str, Template]) -> None:
+    for name, function in functions.items():
+        assert set(variables(function)) >= PROMISED, name
+
+
+def test_no_variable_is_set_that_nobody_reads(functions: dict[str, Template]) -> None:
+    ours = {field.upper() for field in Settings.model_fields}
+    for name, function in functions.items():
+        unread = {variable for variable in set(variables(function)) - ours if not READ_BY_LIBRARIES.fullmatch(variable)}
+        assert unread == set(), name
+
+
+def test_the_templates_defaults_are_the_settings_defaults(source: Template, functions: dict[str, Template]) -> None:
+    deployed = {name: given(source, value) for name, value in variables(functions["RoundFunction"]).items()}
+    settings = Settings.from_environment(deployed)
+    for name, field in Settings.model_fields.items():
+        if not field.is_required():
+            assert getattr(settings, name) == field.default, name
+
+
+def test_functions_name_the_workflow_and_the_template_gives_it_that_name(
+    deployed: Template, functions: dict[str, Template]
+) -> None:
+    (machine,) = of_type(deployed, "AWS::StepFunctions::StateMachine").values()
+    name = machine["StateMachineName"]["Fn::Sub"]
+    for function in functions.values():
+        assert variables(function)["STATE_MACHINE_ARN"]["Fn::Sub"].endswith(f":stateMachine:{name}")
+
+
+def test_every_log_is_kept_for_a_limited_time(deployed: Template, functions: dict[str, Template]) -> None:
+    groups = of_type(deployed, "AWS::Logs::LogGroup")
+    (machine,) = of_type(deployed, "AWS::StepFunctions::StateMachine").values()
+    (destination,) = machine["LoggingConfiguration"]["Destinations"]
+    used = {function["LoggingConfig"]["LogGroup"]["Ref"] for function in functions.values()}
+    used.add(destination["CloudWatchLogsLogGroup"]["LogGroupArn"]["Fn::GetAtt"][0])
+    assert used == set(groups)
+    assert all(group["RetentionInDays"] == {"Ref": "LogDays"} for group in groups.values())
+
+
+def test_logs_are_structured(functions: dict[str, Template]) -> None:
+    assert all(function["LoggingConfig"]["LogFormat"] == "JSON" for function in functions.values())
+
+
+def test_whatever_is_invoked_without_a_caller_leaves_its_failures_in_a_queue(deployed: Template) -> None:
+    permissions = of_type(deployed, "AWS::Lambda::Permission").values()
+    asynchronous = {
+        found["FunctionName"]["Ref"] for found in permissions if found["Principal"] != "apigateway.amazonaws.com"
+    }
+    configured = of_type(deployed, "AWS::Lambda::EventInvokeConfig").values()
+    queues = {found["FunctionName"]["Ref"]: found["DestinationConfig"]["OnFailure"] for found in configured}
+    assert asynchronous == {"RecoverFunction"}
+    assert set(queues) == asynchronous
+    for rule in of_type(deployed, "AWS::Events::Rule").values():
+        assert all("DeadLetterConfig" in target for target in rule["Targets"])
+
+
+def test_dead_letters_are_encrypted_and_kept_as_long_as_possible(deployed: Template) -> None:
+    for queue in of_type(deployed, "AWS::SQS::Queue").values():
+        assert queue["SqsManagedSseEnabled"] is True
+        assert queue["MessageRetentionPeriod"] == 14 * 86400
+
+
+def test_the_recovery_hears_of_failed_executions_and_sweeps_every_minute(deployed: Template) -> None:
+    rules = of_type(deployed, "AWS::Events::Rule")
+    pattern = rules["RecoverFunctionExecutionEnded"]["EventPattern"]
+    assert pattern["detail"]["status"] == ["FAILED", "TIMED_OUT", "ABORTED"]
+    assert pattern["detail"]["stateMachineArn"] == [{"Ref": "TurnMachine"}]
+    sweep = rules["RecoverFunctionSweep"]
+    assert sweep["ScheduleExpression"] == "rate(1 minute)"
+    assert [target["Input"] for target in sweep["Targets"]] == ['{"v":1,"sweep":true}']
+
+
+@pytest.mark.parametrize(
+    ("function", "parameter"),
+    [("StreamFunction", "StreamConcurrency"), ("ToolResultFunction", "ToolResultConcurrency")],
+)
+def test_open_streams_can_be_kept_from_starving_answers(source: Template, function: str, parameter: str) -> None:
+    written = of_type(source, "AWS::Serverless::Function")[function]["ReservedConcurrentExecutions"]
+    condition, when_set, otherwise = written["Fn::If"]
+    assert when_set == {"Ref": parameter}
+    assert otherwise == {"Ref": "AWS::NoValue"}
+    assert source["Conditions"][condition] == {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, 0]}]}
+    assert source["Parameters"][parameter]["Default"] == 0
+
+
+def test_no_secret_has_a_default_or_a_place_in_the_template(source: Template, functions: dict[str, Template]) -> None:
+    assert [name for name in source["Parameters"] if SECRET.search(name)] == []
+    for function in functions.values():
+        assert [name for name in variables(function) if SECRET.search(name)] == []
+
+
+def test_a_provider_is_never_spoken_to_in_the_clear(source: Template) -> None:
+    pattern = re.compile(source["Parameters"]["AnthropicUrl"]["AllowedPattern"])
+    assert pattern.fullmatch("https://api.anthropic.com")
+    assert pattern.fullmatch("http://127.0.0.1:8080/v1")
+    assert not pattern.fullmatch("http://api.anthropic.com")
+    assert not pattern.fullmatch("http://127.0.0.1.example.com:80")
+
+
+def test_the_layers_say_how_they_are_built(source: Template) -> None:
+    layers = {name: found for name, found in source["Resources"].items() if found["Type"].endswith("LayerVersion")}
+    for name, layer in layers.items():
+        assert layer["Metadata"] == {"BuildMethod": "makefile", "BuildArchitecture": "arm64"}, name
+        makefile = (ROOT / layer["Properties"]["ContentUri"] / "Makefile").read_text()
+        assert f"\nbuild-{name}:\n" in makefile, name
+        assert "--invalidation-mode unchecked-hash" in makefile, name

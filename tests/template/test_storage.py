@@ -1,0 +1,108 @@
+"""What is remembered: encrypted, recoverable, kept when the stack goes, and forgotten in time."""
+
+from typing import Any
+
+import pytest
+
+from fermata.aws.blobs import conversation_folder, turn_folder
+from fermata.aws.settings import Settings
+from tests.template.stack import Template, of_type
+
+TABLES = {"ConversationsTable", "BridgesTable", "PricingTable", "UsageTable", "SettingsTable"}
+EXPIRING = {"ConversationsTable", "BridgesTable", "UsageTable"}
+INDEXES = {
+    "ConversationsTable": {"byUser": ("gpk", "gsk")},
+    "BridgesTable": {"open": ("open", "openSince")},
+}
+
+
+@pytest.fixture(scope="session")
+def tables(deployed: Template) -> dict[str, Template]:
+    return of_type(deployed, "AWS::DynamoDB::Table")
+
+
+@pytest.fixture(scope="session")
+def bucket(deployed: Template) -> Template:
+    return of_type(deployed, "AWS::S3::Bucket")["Bucket"]
+
+
+def keys(schema: list[dict[str, str]]) -> tuple[str, ...]:
+    return tuple(key["AttributeName"] for key in schema)
+
+
+def test_there_is_a_table_for_each_kind_of_memory(tables: dict[str, Template]) -> None:
+    assert set(tables) == TABLES
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_a_table_is_encrypted_recoverable_and_paid_by_use(tables: dict[str, Template], name: str) -> None:
+    table = tables[name]
+    assert table["SSESpecification"]["SSEEnabled"] is True
+    assert table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert keys(table["KeySchema"]) == ("pk", "sk")
+
+
+@pytest.mark.parametrize("name", sorted(TABLES | {"Bucket", "Key"}))
+def test_what_is_remembered_outlives_the_stack(deployed: Template, name: str) -> None:
+    """RetainExceptOnCreate: kept as with Retain, but a first deployment that fails leaves nothing behind."""
+    assert deployed["Resources"][name]["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert deployed["Resources"][name]["UpdateReplacePolicy"] == "Retain"
+
+
+def test_rows_with_an_end_expire_by_themselves(tables: dict[str, Template]) -> None:
+    expiring = {name: table["TimeToLiveSpecification"] for name, table in tables.items() if EXPIRING & {name}}
+    assert expiring == {name: {"AttributeName": "ttl", "Enabled": True} for name in EXPIRING}
+
+
+def test_settings_and_prices_never_expire_by_themselves(tables: dict[str, Template]) -> None:
+    assert not any("TimeToLiveSpecification" in tables[name] for name in TABLES - EXPIRING)
+
+
+def test_the_ledger_streams_its_new_rows(tables: dict[str, Template]) -> None:
+    streams = {name: table["StreamSpecification"] for name, table in tables.items() if "StreamSpecification" in table}
+    assert streams == {"UsageTable": {"StreamViewType": "NEW_IMAGE"}}
+
+
+def test_conversations_are_found_by_user_and_open_turns_by_age(tables: dict[str, Template]) -> None:
+    found = {
+        name: {index["IndexName"]: keys(index["KeySchema"]) for index in table["GlobalSecondaryIndexes"]}
+        for name, table in tables.items()
+        if "GlobalSecondaryIndexes" in table
+    }
+    assert found == INDEXES
+
+
+def test_nobody_outside_reads_the_bucket(bucket: Template) -> None:
+    assert bucket["PublicAccessBlockConfiguration"] == dict.fromkeys(
+        ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
+    )
+    assert bucket["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+
+
+def test_blobs_are_encrypted_at_rest_and_on_their_way(deployed: Template, bucket: Template) -> None:
+    (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "AES256"
+    (policy,) = of_type(deployed, "AWS::S3::BucketPolicy").values()
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert statement["Effect"] == "Deny"
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_a_turns_blobs_expire_with_the_turn_and_a_conversations_do_not(bucket: Template) -> None:
+    required = {name.upper() for name, field in Settings.model_fields.items() if field.is_required()}
+    lifetime = Settings.from_environment(dict.fromkeys(required, "any")).turn_lifetime_seconds
+    rules = [rule for rule in bucket["LifecycleConfiguration"]["Rules"] if "ExpirationInDays" in rule]
+    (rule,) = [rule for rule in rules if rule["Status"] == "Enabled"]
+    assert rule["ExpirationInDays"] * 86400 == lifetime
+    assert turn_folder("t", "turn").startswith(rule["Prefix"])
+    assert not conversation_folder("t", "conversation").startswith(rule["Prefix"])
+
+
+def test_uploads_that_were_never_finished_are_swept(bucket: Template) -> None:
+    rules: list[dict[str, Any]] = bucket["LifecycleConfiguration"]["Rules"]
+    assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)
+
+
+def test_the_key_is_renewed_every_year(deployed: Template) -> None:
+    assert of_type(deployed, "AWS::KMS::Key")["Key"]["EnableKeyRotation"] is True
