@@ -4,6 +4,7 @@ A log line is one fact with keys: never a prompt, a tool's data, a secret or a t
 is a property of the line, never a dimension (contracts: each dimension set is billed).
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,6 @@ from aws_lambda_powertools import Logger, Metrics, Tracer
 from aws_lambda_powertools.metrics import MetricUnit
 
 logger = Logger(service="fermata", log_uncaught_exceptions=False, utc=True)
-_tracer = Tracer(service="fermata")
 Handler = Callable[[dict[str, Any], Any], Any]
 
 UNITS = {
@@ -65,5 +65,7 @@ def afresh(**keys: Any) -> None:
 
 
 def traced(handler: Handler) -> Handler:
-    """Trace a Lambda handler; does nothing where tracing is off."""
-    return _tracer.capture_lambda_handler(handler, capture_response=False)
+    """Trace a Lambda handler. Where no X-Ray daemon is, its SDK (a quarter of a second to import) is left alone."""
+    if "AWS_XRAY_DAEMON_ADDRESS" not in os.environ:
+        return handler
+    return Tracer(service="fermata").capture_lambda_handler(handler, capture_response=False)
