@@ -1,7 +1,7 @@
 """Everything a verb needs of the outside, laid out once per process."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,3 +66,7 @@ class Desk:
     @cached_property
     def workflow(self) -> Workflow:
         return Workflow(self._client("stepfunctions"), self.settings.state_machine_arn)
+
+
+open_desk = cache(Desk.open)
+"""The one desk of this process."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -38,6 +39,8 @@ class Settings(BaseModel):
     provider_stall_seconds: float = 120
     provider_seconds: float = 480
     """The longest one provider request may take."""
+    unanswered: Literal["fail", "tell_model"] = "fail"
+    """What an unanswered browser call does: end the turn with an error, or tell the model and go on."""
     max_rounds: int = 50
     round_attempts: int = 2
     """How often one round's model request may be begun anew after its function died."""

@@ -1,0 +1,1 @@
+"""Remembers what was said, and heals what was cut off."""

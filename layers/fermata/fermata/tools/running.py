@@ -11,6 +11,7 @@ from typing import Any
 from fermata.tools.check import faults
 from fermata.tools.pipeline import Admitted, parse_answer, wait_seconds
 from fermata.tools.tool import Tool, ToolContext, ToolFailure, TransientFailure
+from fermata.tools.trim import json_size
 from fermata.words.tools import ToolOutput
 
 logger = logging.getLogger(__name__)
@@ -51,7 +52,9 @@ def _attempt(admitted: Admitted, context: ToolContext, default_seconds: float) -
         return ToolOutput.failed(f"Tool {tool.name} runs in the browser, not here.")
     try:
         result = _within(tool, wait_seconds(tool, default_seconds), lambda: function(admitted.given, context))
-        return _verified(tool, parse_answer(result))
+        output = parse_answer(result)
+        json_size(output.data)  # raises here, in the handler's name, where data is not JSON
+        return _verified(tool, output)
     except _WORTH_A_RETRY:
         raise
     except ToolFailure as failure:

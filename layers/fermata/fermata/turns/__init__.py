@@ -1,0 +1,1 @@
+"""Takes one prompt from asked to done. The only orchestrator."""

@@ -1,0 +1,1 @@
+"""Counts what was used. The ledger is the truth; everything else can be rebuilt from it."""

@@ -7,11 +7,10 @@ lists it, because a preflight does not say whose it is; the request itself is re
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, TypeVar
 
 from fermata.aws import signals
-from fermata.aws.desk import Desk
+from fermata.aws.desk import Desk, open_desk
 from fermata.wire.callers import identify, require
 from fermata.wire.errors import phrase
 from fermata.wire.http import Answer, Request, of_event, to_event
@@ -62,7 +61,6 @@ class Visit:
 
 Routes = Sequence[Route | PublicRoute]
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
-open_desk = cache(Desk.open)
 
 
 def door(routes: Routes) -> Handler:

@@ -57,7 +57,7 @@ class Tenant(Word):
 
     def shown(self) -> dict[str, Any]:
         """For an operator's eyes: the secrets are counted and dated, never shown, sealed or open."""
-        shown = self.wire()
+        shown = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"secrets"})
         shown["secrets"] = [secret.model_dump(by_alias=True, exclude={"sealed"}) for secret in self.secrets]
         return shown
 

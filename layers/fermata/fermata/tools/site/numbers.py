@@ -15,5 +15,5 @@ def rounded(value: float) -> float:
 
 def written(value: float) -> str:
     """Rounded, without trailing zeros and without a minus before zero."""
-    number = rounded(value) + 0.0
+    number = rounded(value)
     return str(int(number)) if number.is_integer() else repr(number)

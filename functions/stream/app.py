@@ -1,0 +1,178 @@
+"""Starts turns and streams their logs: an ASGI app, behind the Lambda Web Adapter there and in the front door here."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as AsgiRequest
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route as AsgiRoute
+
+from fermata.aws.desk import Desk, open_desk
+from fermata.turns import ending, reading, starting
+from fermata.turns.log import Entry
+from fermata.turns.reading import Tails
+from fermata.turns.turn import Turn
+from fermata.wire import ndjson
+from fermata.wire.bodies import ChatBody
+from fermata.wire.edge import Route, Visit, serve
+from fermata.wire.http import MOST_BYTES, Answer, Request, of_scope, read_body
+from fermata.words.caller import Capability
+from fermata.words.dialect import Dialect
+from fermata.words.errors import Invalid, NotFound
+from fermata.words.events import Held
+from fermata.words.scopes import SCOPES
+
+AI = "/admin/api/ai"
+HELD_SECONDS = 30
+"""How long a reader stays once nothing will come before a person acts."""
+MOST_KEY = 200
+STREAM_HEADERS = {
+    "Content-Type": ndjson.CONTENT_TYPE,
+    "Cache-Control": "private, no-store",
+    "X-Accel-Buffering": "no",
+}
+verbs = ThreadPoolExecutor(max_workers=32, thread_name_prefix="verb")
+
+
+@cache
+def tails(desk: Desk) -> Tails:
+    return Tails(desk)
+
+
+def known_scope(request: Request) -> None:
+    if request.params["scope"] not in SCOPES:
+        raise NotFound("Not found")
+
+
+def chat(visit: Visit) -> Answer:
+    """Streams the turn it starts, or answers 202 with its bridge when asked for JSON."""
+    body = read_body(visit.request, ChatBody)
+    prompt = starting.Prompt(
+        scope=visit.request.params["scope"],
+        conversation_id=body.conversation_id,
+        content=body.blocks(),
+        dialect=visit.tenant.dialect,
+        snapshot=body.snapshot,
+        idempotency_key=_idempotency_key(visit.request),
+    )
+    started = starting.start(visit.desk, visit.caller, prompt)
+    if "application/json" in visit.request.headers.get("accept", ""):
+        return Answer(202, {"bridgeId": started.turn.id, "seq": started.entry.next - 1})
+    return Answer(200, stream=follow(visit.desk, started.turn, [started.entry], 0), headers=STREAM_HEADERS)
+
+
+def events(visit: Visit) -> Answer:
+    """The turn's events after number `after`, then whatever follows."""
+    turn = ending.owned(visit.desk, visit.caller, visit.request.params["bridgeId"])
+    after = _number(visit.request.query.get("after", "0"))
+    known = reading.catch_up(visit.desk, turn, after)
+    return Answer(200, stream=follow(visit.desk, turn, known, after), headers=STREAM_HEADERS)
+
+
+def _idempotency_key(request: Request) -> str:
+    key = request.headers.get("idempotency-key", "")
+    if len(key) > MOST_KEY:
+        raise Invalid(f"An Idempotency-Key has at most {MOST_KEY} characters.")
+    return key
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise Invalid("'after' must be the number of an event: 0, 1, 2, …")
+    return int(text)
+
+
+async def follow(desk: Desk, turn: Turn, known: Iterable[Entry], after: int) -> AsyncIterator[bytes]:
+    """Lines until a terminal event, this reader's own deadline, or a while into a hold."""
+    reader = _Reader(desk, turn.dialect, after)
+    last = None
+    for last in known:
+        yield reader.lines(last)
+    if last is None or last.standing.phase == "ended":
+        return
+    queue: asyncio.Queue[Entry | None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def deliver(entry: Entry | None) -> None:
+        loop.call_soon_threadsafe(queue.put_nowait, entry)
+
+    follower = tails(desk).follow(turn, last.next, deliver)
+    try:
+        async for chunk in reader.listen(queue, last):
+            yield chunk
+    finally:
+        tails(desk).leave(follower)
+
+
+class _Reader:
+    """One response: what it has sent, and how long it still lasts."""
+
+    def __init__(self, desk: Desk, dialect: Dialect, after: int) -> None:
+        self.settings, self.clock, self.dialect = desk.settings, desk.clock, dialect
+        self.sent = after
+        self.deadline = self.clock.monotonic() + self.settings.reader_seconds
+
+    def lines(self, entry: Entry) -> bytes:
+        numbered = [(number, event) for number, event in enumerate(entry.events, entry.first) if number > self.sent]
+        self.sent = max(self.sent, entry.next - 1)
+        return b"".join(ndjson.lines(number, event, self.dialect) for number, event in numbered) or ndjson.HEARTBEAT
+
+    async def listen(self, queue: "asyncio.Queue[Entry | None]", last: Entry) -> AsyncIterator[bytes]:
+        since = self.clock.monotonic()
+        while (now := self.clock.monotonic()) < self.deadline:
+            if last.standing.until and now - since > HELD_SECONDS:
+                yield self._held(last)
+                return
+            try:
+                patience = min(self.settings.reader_heartbeat_seconds, self.deadline - now)
+                entry = await asyncio.wait_for(queue.get(), patience)
+            except TimeoutError:
+                yield ndjson.HEARTBEAT
+                continue
+            if entry is None:
+                return
+            last, since = entry, self.clock.monotonic()
+            yield self.lines(entry)
+            if entry.standing.phase == "ended":
+                return
+
+    def _held(self, last: Entry) -> bytes:
+        held = Held(until=self.clock.instant(last.standing.until - self.clock.time()), retry_after=HELD_SECONDS)
+        return ndjson.lines(self.sent, held, self.dialect)
+
+
+ROUTES = (
+    Route("POST", f"{AI}/chat/{{scope}}", chat, (Capability.CHAT,), first=known_scope),
+    Route("GET", f"{AI}/bridges/{{bridgeId}}/events", events, (Capability.CHAT, Capability.TURNS)),
+)
+
+
+async def endpoint(asked: AsgiRequest) -> Response:
+    """Verbs are synchronous; they run in a bounded pool, and only the streaming is not."""
+    try:
+        body = await _body(asked)
+    except ClientDisconnect:
+        return Response(status_code=499)
+    request = of_scope(asked.scope, body)
+    answer = await asyncio.get_running_loop().run_in_executor(verbs, serve, open_desk(), ROUTES, request)
+    if answer.stream is not None:
+        return StreamingResponse(answer.stream, answer.status, dict(answer.headers))
+    return Response(answer.content(), answer.status, dict(answer.headers))
+
+
+async def _body(asked: AsgiRequest) -> bytes:
+    """One byte more than is taken is enough to know that it is too much."""
+    body = bytearray()
+    async for chunk in asked.stream():
+        body += chunk
+        if len(body) > MOST_BYTES:
+            break
+    return bytes(body)
+
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+app = Starlette(routes=[AsgiRoute("/{path:path}", endpoint, methods=METHODS)])

@@ -1,0 +1,77 @@
+"""Ledger rows of a turn: what its provider requests used, known or estimated."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fermata.aws.desk import Desk
+from fermata.pricing.prices import cost, price_of
+from fermata.turns.standing import Standing
+from fermata.turns.turn import Turn
+from fermata.usage.ledger import Spent
+from fermata.words.model import Tokens
+
+CHARS_PER_TOKEN = 4
+
+
+def spent(
+    desk: Desk,
+    turn: Turn,
+    tokens: Tokens,
+    *,
+    round_: int,
+    attempt: int,
+    tried: int,
+    outcome: str,
+    billable: bool = True,
+    estimated: bool = False,
+) -> Spent:
+    price = price_of(desk, turn.model)
+    return Spent(
+        tenant=turn.tenant,
+        user=turn.user,
+        scope=turn.scope,
+        conversation=turn.conversation,
+        turn=turn.id,
+        round=round_,
+        attempt=attempt,
+        tried=tried,
+        provider=turn.provider,
+        model=turn.model,
+        credential=turn.credential,
+        tokens=tokens,
+        cost=cost(price, tokens),
+        price=price,
+        outcome=outcome,
+        billable=billable,
+        estimated=estimated,
+        at=desk.clock.instant(),
+    )
+
+
+def dead_request(desk: Desk, turn: Turn, standing: Standing, *, outcome: str) -> Spent:
+    """A request whose function died or was stopped: estimated from what went out and what was shown."""
+    tokens = Tokens(prompt=standing.estimate, completion=-(-standing.chars // CHARS_PER_TOKEN))
+    return spent(
+        desk,
+        turn,
+        tokens,
+        round_=standing.round,
+        attempt=standing.tries,
+        tried=0,
+        outcome=outcome,
+        billable=outcome != "error",
+        estimated=True,
+    )
+
+
+def charge(standing: Standing, requests: Sequence[Spent]) -> dict[str, Any]:
+    """The standing's changes that add what these requests used."""
+    tokens = [told.tokens for told in requests]
+    return {
+        "prompt": standing.prompt + sum(used.prompt for used in tokens),
+        "completion": standing.completion + sum(used.completion for used in tokens),
+        "cache_read": standing.cache_read + sum(used.cache_read for used in tokens),
+        "cache_creation": standing.cache_creation + sum(used.cache_creation for used in tokens),
+        "cost": str(standing.cost_usd + sum(told.cost for told in requests)),
+        "context": next((used.context for used in reversed(tokens) if used.context), standing.context),
+    }

@@ -1,0 +1,105 @@
+"""Ask the provider: one request (and its silent retries), its text flowing into the log as it comes."""
+
+from dataclasses import dataclass, field
+
+from pydantic import SecretStr
+
+from fermata.aws import signals
+from fermata.credentials.keyring import open_key
+from fermata.drivers.driver import Endpoint, driver_for
+from fermata.drivers.line import Line
+from fermata.drivers.retry import with_retries
+from fermata.tools.catalogue import system_prompt
+from fermata.turns.accounting import CHARS_PER_TOKEN, spent
+from fermata.turns.vigil import Vigil
+from fermata.turns.work import Work
+from fermata.usage.ledger import Spent
+from fermata.words.errors import ProviderError, Refusal
+from fermata.words.events import Event, Reasoning, Text
+from fermata.words.model import Ask, Reply, TextDelta, Tokens
+
+
+@dataclass
+class Asked:
+    """How far it came: a reply or an error, text not yet in the log, and what each request used."""
+
+    reply: Reply | None = None
+    error: ProviderError | None = None
+    left_over: tuple[Event, ...] = ()
+    spent: list[Spent] = field(default_factory=list)
+
+
+def ask(work: Work, line: Line) -> Asked:
+    """Raises LostRace as soon as the turn has ended or somebody newer works on the round."""
+    asked = Asked()
+    try:
+        endpoint = _endpoint(work)
+    except Refusal as refusal:
+        asked.error = ProviderError("provider_auth", refusal.error, retryable=False)
+        return asked
+    _listen(work, line, endpoint, asked)
+    if asked.reply is not None:
+        asked.spent.append(_spent(work, asked, asked.reply.tokens, "ok", known=asked.reply.tokens_known))
+    elif asked.error is not None:
+        asked.spent.append(_spent(work, asked, _seen(work, asked), asked.error.code, known=False))
+    return asked
+
+
+def _listen(work: Work, line: Line, endpoint: Endpoint, asked: Asked) -> None:
+    def on_failed(_number: int, error: ProviderError) -> None:
+        asked.spent.append(_spent(work, asked, Tokens(), error.code))
+
+    driver, request, begun = driver_for(work.turn.provider), _request(work), work.desk.clock.monotonic()
+    with line.call(), Vigil(work.desk, work.log, work.wake.token, line.hang_up) as vigil:
+        try:
+            for piece in with_retries(driver, request, line, endpoint, on_failed):
+                if isinstance(piece, Reply):
+                    asked.reply = piece
+                else:
+                    vigil.write(Text(text=piece.text) if isinstance(piece, TextDelta) else Reasoning(text=piece.text))
+        except ProviderError as error:
+            asked.error = error
+        asked.left_over = vigil.left_over()
+    if vigil.first is not None:
+        signals.count({"TimeToFirstText": (vigil.first - begun) * 1000})
+
+
+def _request(work: Work) -> Ask:
+    """On the last round the tools may no longer be called, so that the turn ends with an answer."""
+    turn = work.turn
+    return Ask(
+        model=turn.model,
+        system=system_prompt(turn.scope),
+        volatile=turn.situation,
+        messages=work.messages(),
+        tools=work.toolset.offered(frozenset(turn.capabilities), turn.scope, tenant=turn.tenant),
+        call_tools=work.log.standing.round < turn.max_rounds,
+    )
+
+
+def _endpoint(work: Work) -> Endpoint:
+    turn = work.turn
+    key = open_key(work.desk, turn.tenant, turn.credential, turn.credential_version)
+    return Endpoint(work.desk.settings.anthropic_url, SecretStr(key))
+
+
+def _seen(work: Work, asked: Asked) -> Tokens:
+    """What a request that failed must have used: nothing when it was silent, else an estimate."""
+    left = sum(len(event.text) for event in asked.left_over if isinstance(event, Text))
+    chars = work.log.standing.chars + left
+    return Tokens(prompt=work.log.standing.estimate if chars else 0, completion=-(-chars // CHARS_PER_TOKEN))
+
+
+def _spent(work: Work, asked: Asked, tokens: Tokens, outcome: str, *, known: bool = True) -> Spent:
+    standing = work.log.standing
+    return spent(
+        work.desk,
+        work.turn,
+        tokens,
+        round_=standing.round,
+        attempt=standing.tries,
+        tried=len(asked.spent) + 1,
+        outcome=outcome,
+        billable=outcome == "ok",
+        estimated=not known,
+    )

@@ -1,0 +1,137 @@
+"""ROUND and ANSWER: what a model said and what its calls came to, each told and stored as one truth (design §4)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fermata.aws.desk import Desk
+from fermata.aws.dynamo import TransactionRefused, Write
+from fermata.conversations import rows
+from fermata.turns import pause as pauses
+from fermata.turns.accounting import charge
+from fermata.turns.log import Entry, Log, Moved, telling
+from fermata.turns.pause import Call, Pause
+from fermata.turns.progress import Progress
+from fermata.turns.standing import Standing
+from fermata.usage.ledger import Spent, row
+from fermata.words.blocks import Block, ImageBlock, ToolResultBlock
+from fermata.words.events import Event
+from fermata.words.messages import Message, Role
+from fermata.words.tools import ToolOutput
+
+
+class PauseChanged(Moved):
+    """The pause is no longer the version that was read."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One transaction. Order on the stream: `events`, then what `progress` tells, then `then`."""
+
+    tenant: str
+    conversation: str
+    turn: str
+    round: int
+    progress: Progress | None = None
+    events: tuple[Event, ...] = ()
+    then: tuple[Event, ...] = ()
+    reply: tuple[Block, ...] = ()
+    spent: tuple[Spent, ...] = ()
+    snapshot: str = ""
+    ready: bool = False
+    """The next round may begin although no call was made (the provider paused itself)."""
+
+    @classmethod
+    def of(cls, pause: Pause, **parts: Any) -> "Commit":
+        return cls(pause.tenant, pause.conversation, pause.turn, pause.round, **parts)
+
+    @property
+    def outputs(self) -> tuple[tuple[Call, ToolOutput], ...]:
+        return self.progress.outputs if self.progress else ()
+
+    @property
+    def told(self) -> tuple[Event, ...]:
+        return (*self.events, *(self.progress.events if self.progress else ()), *self.then)
+
+
+@dataclass(frozen=True)
+class Committed:
+    entry: Entry
+    pause: Pause | None
+    messages: tuple[Message, ...]
+
+
+def write(desk: Desk, log: Log, commit: Commit) -> Committed:
+    """Raises PauseChanged when somebody else changed the pause first, and what Log.append raises."""
+
+    def along(made: Entry, before: Standing) -> Sequence[Write]:
+        messages = _messages(desk, commit, before.position)
+        kept = [rows.put(desk, commit.tenant, commit.conversation, message) for message in messages]
+        return (*_pause_write(desk, commit, made), *kept, *(row(desk, told) for told in commit.spent))
+
+    def changes(before: Standing) -> Mapping[str, Any]:
+        return _changes(desk, commit, before)
+
+    try:
+        entry = log.append(telling(*commit.told), along, changes=changes)
+    except TransactionRefused as refused:
+        raise PauseChanged from refused
+    stored = _placed(commit.progress.pause, entry) if commit.progress else None
+    taken = sum(rows.width(message) for message in _messages(desk, commit, 0))
+    return Committed(entry, stored, tuple(_messages(desk, commit, entry.standing.position - taken)))
+
+
+def _changes(desk: Desk, commit: Commit, before: Standing) -> dict[str, Any]:
+    until = commit.progress.until if commit.progress else 0
+    is_long = until - desk.clock.time() > desk.settings.heartbeat_seconds
+    changes: dict[str, Any] = {
+        "position": before.position + sum(rows.width(message) for message in _messages(desk, commit, 0)),
+        "snapshot": commit.snapshot or before.snapshot,
+        "until": int(until) if is_long else 0,
+    }
+    if commit.spent:
+        changes |= charge(before, commit.spent)
+    return changes | ({"phase": "ready"} if commit.ready else {})
+
+
+def _pause_write(desk: Desk, commit: Commit, made: Entry) -> tuple[Write, ...]:
+    if commit.progress is None:
+        return ()
+    pause = _placed(commit.progress.pause, made)
+    return (pauses.put(desk, pause, was=pause.version - 1),)
+
+
+def _placed(pause: Pause, made: Entry) -> Pause:
+    """The pause as it is stored together with a log entry."""
+    return pause.model_copy(update={"entry": made.first, "next": made.next, "standing": made.standing.to_item()})
+
+
+def _messages(desk: Desk, commit: Commit, position: int) -> list[Message]:
+    """The reply, then every result, each at its own position."""
+    messages: list[Message] = []
+    if commit.reply:
+        messages.append(_message(desk, commit, position, "assistant", commit.reply))
+    for call, output in commit.outputs:
+        after = position + sum(rows.width(message) for message in messages)
+        messages.append(_message(desk, commit, after, "tool", (_result(output),), call))
+    return messages
+
+
+def _message(
+    desk: Desk, commit: Commit, position: int, role: Role, content: tuple[Block, ...], call: Call | None = None
+) -> Message:
+    return Message(
+        position=position,
+        role=role,
+        content=content,
+        turn=commit.turn,
+        round=commit.round,
+        tool_call_id=call.tool_call_id if call else None,
+        tool_name=call.tool_name if call else None,
+        created_at=desk.clock.instant(),
+    )
+
+
+def _result(output: ToolOutput) -> ToolResultBlock:
+    images = tuple(ImageBlock(mime_type=image.mime_type, data=image.data) for image in output.images or ())
+    return ToolResultBlock(ok=output.ok, error=output.error, data=output.data, images=images or None)

@@ -1,0 +1,96 @@
+"""What follows when a call of a round is answered: pure, so that every door and every wake-up does the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fermata.aws.clock import instant
+from fermata.turns.pause import Call, Pause, request_id
+from fermata.words.events import Event, ToolRequest, ToolResult
+from fermata.words.tools import ToolOutput
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The pause as it now is, the events that tell it, and the outputs that became rows (call, output)."""
+
+    pause: Pause
+    events: tuple[Event, ...] = ()
+    outputs: tuple[tuple[Call, ToolOutput], ...] = ()
+
+    @property
+    def browser_is_asked(self) -> bool:
+        return self.pause.open_request is not None
+
+    @property
+    def until(self) -> float:
+        asked = self.pause.open_request
+        return asked.deadline if asked else 0
+
+
+def settle(pause: Pause, answers: Mapping[str, tuple[ToolOutput, str]], *, now: float, nonce: str) -> Progress:
+    """Give the calls named by effect key their (output, answer hash), then go on as far as nobody has to act.
+
+    Calls whose output was known beforehand are answered when their turn comes; the next browser call is requested;
+    a server call is left to the round's function. Order is the model's: one request is open at a time. The input of
+    a requested call lives in the log from then on, so that the pause stays small.
+    """
+    progress = Progress(pause.model_copy(update={"version": pause.version + 1}))
+    for call in pause.calls:
+        if call.is_done:
+            continue
+        answer = answers.get(call.effect_key)
+        if answer is None and call.runner == "settled" and call.output is not None:
+            answer = (call.output, "")
+        if answer is not None:
+            progress = _answered(progress, call, *answer)
+        elif call.runner == "browser" and call.state == "waiting":
+            return _requested(progress, call, now, nonce)
+        else:
+            return progress
+    return progress
+
+
+def expire(pause: Pause, error: str) -> Progress:
+    """Nobody answered: every browser call that is still open fails with `error`; later answers are refused."""
+    progress = Progress(pause.model_copy(update={"version": pause.version + 1}))
+    for call in pause.calls:
+        if not call.is_done and call.runner == "browser":
+            progress = _answered(progress, call, ToolOutput.failed(error), "", state="expired")
+    return progress
+
+
+def close(pause: Pause, error: str) -> tuple[Event, ...]:
+    """The failed results that close every call still open on the stream when a turn ends."""
+    return tuple(
+        ToolResult(tool_call_id=call.tool_call_id, tool_name=call.tool_name, ok=False, error=error)
+        for call in pause.calls
+        if not call.is_done
+    )
+
+
+def _answered(progress: Progress, call: Call, output: ToolOutput, digest: str, state: str = "answered") -> Progress:
+    done = call.model_copy(update={"state": state, "answer_hash": digest, "output": None, "input": None})
+    told = ToolResult(tool_call_id=call.tool_call_id, tool_name=call.tool_name, ok=output.ok, error=output.error)
+    return Progress(progress.pause.with_call(done), (*progress.events, told), (*progress.outputs, (call, output)))
+
+
+def _requested(progress: Progress, call: Call, now: float, nonce: str) -> Progress:
+    index = progress.pause.calls.index(call)
+    deadline = now + call.wait_seconds
+    asked = call.model_copy(
+        update={
+            "state": "requested",
+            "request_id": request_id(progress.pause.round, index, nonce),
+            "deadline": deadline,
+            "input": None,
+        }
+    )
+    told = ToolRequest(
+        request_id=asked.request_id,
+        tool_call_id=call.tool_call_id,
+        tool_name=call.tool_name,
+        input=call.input,
+        effect_key=call.effect_key,
+        deadline=instant(deadline),
+    )
+    return Progress(progress.pause.with_call(asked), (*progress.events, told), progress.outputs)

@@ -1,0 +1,93 @@
+"""A turn whose execution is gone goes on in another one, or ends with an error (design §4, Recovery)."""
+
+from fermata.aws import signals
+from fermata.aws.desk import Desk
+from fermata.aws.dynamo import ConditionFailed, Update
+from fermata.turns import log as logs
+from fermata.turns import turn as turns
+from fermata.turns.ending import stop
+from fermata.turns.turn import OPEN_SHARDS, Turn, partition
+from fermata.words.events import TurnError
+
+BROKEN = TurnError(message="The turn broke off on our side. Send your message again.", code="broken", retryable=True)
+ABORTED = TurnError(message="The turn was stopped by an operator.", code="aborted", retryable=True)
+RESTARTED = "States.ServiceRestart"
+"""The local cloud's word for an execution that did not survive its restart."""
+
+
+def recover(desk: Desk, tenant: str, turn_id: str, *, n: int | None = None, has_failed: bool = False) -> None:
+    """See to one turn. `n` names the execution meant: only the turn's current one is acted on.
+
+    `has_failed`: the workflow itself says that this execution is about to end, so nobody needs to be asked.
+    """
+    row = desk.tables.get(desk.settings.bridges_table, partition(tenant, turn_id), "turn")
+    turn = turns.read(row, desk.clock.time())
+    if turn is None or (n is not None and n != turn.n):
+        return
+    tail = logs.last(desk, turn.pk)
+    if tail is None:
+        signals.warn("turn.without_log", turn=turn.id)
+        return
+    if tail.standing.phase == "ended":
+        return
+    status, error = ("FAILED", "") if has_failed else desk.workflow.state(turn.id, turn.n)
+    _act(desk, turn, tail, status, error)
+
+
+def _act(desk: Desk, turn: Turn, tail: logs.Entry, status: str, error: str) -> None:
+    if status == "RUNNING":
+        return
+    if status == "MISSING" and tail.standing.phase == "started":
+        if desk.clock.time() - turn.started_ms / 1000 > desk.settings.start_grace_seconds:
+            desk.workflow.start(turn.tenant, turn.id, turn.n)
+        return
+    if status == "ABORTED":
+        stop(desk, turn, ABORTED)
+    elif status in ("FAILED", "TIMED_OUT") and error != RESTARTED:
+        stop(desk, turn, BROKEN)
+    else:
+        _continue(desk, turn)
+
+
+def _continue(desk: Desk, turn: Turn) -> None:
+    """Hand the turn to its next execution; whoever else recovers at the same time changes nothing."""
+    if turn.n >= desk.settings.continuations:
+        stop(desk, turn, BROKEN)
+        return
+    following = turn.n + 1
+    move = Update(
+        desk.settings.bridges_table,
+        turn.pk,
+        "turn",
+        "SET n = :next",
+        {":next": following, ":now": turn.n},
+        condition="n = :now",
+    )
+    try:
+        desk.tables.write(move)
+    except ConditionFailed:
+        return
+    signals.tell("turn.continued", turn=turn.id, n=following)
+    desk.workflow.start(turn.tenant, turn.id, following)
+
+
+def sweep(desk: Desk) -> int:
+    """Recover every open turn that may be silent; returns how many were looked at."""
+    table, before = desk.settings.bridges_table, (desk.clock.time() - desk.settings.start_grace_seconds) * 1000
+    seen = 0
+    for shard in range(OPEN_SHARDS):
+        for row in desk.tables.query_index(table, "open", ("open", f"open#{shard}")):
+            if row["openSince"] > before:
+                break
+            seen += 1
+            _recover_row(desk, row["pk"])
+    return seen
+
+
+def _recover_row(desk: Desk, pk: str) -> None:
+    """One turn that cannot be recovered must not keep the others from it; it is logged and swept again."""
+    _, tenant, _, turn = pk.split("#", 3)
+    try:
+        recover(desk, tenant, turn)
+    except Exception:  # noqa: BLE001 - logged whole; the next sweep tries again
+        signals.failed("turn.recovery_failed", turn=turn)

@@ -1,0 +1,145 @@
+"""One round: take it, and conclude it with what the provider said."""
+
+from dataclasses import replace
+
+from fermata.aws import signals
+from fermata.turns import pause as pauses
+from fermata.turns.accounting import CHARS_PER_TOKEN, charge, dead_request
+from fermata.turns.asking import Asked
+from fermata.turns.calls import calls_of
+from fermata.turns.commits import Commit
+from fermata.turns.ending import Last, end
+from fermata.turns.progress import settle
+from fermata.turns.standing import Standing
+from fermata.turns.work import Work
+from fermata.usage.ledger import Spent, row
+from fermata.words.blocks import Block, ToolCallBlock
+from fermata.words.errors import ProviderError
+from fermata.words.events import Context, Done, End, Event, RoundRetracted, RoundStarted, ToolCall, TurnError
+from fermata.words.model import Reply, Stop, Tokens
+
+REFUSED = TurnError(message="The model declined to answer this.", code="refused", retryable=False)
+INTERRUPTED = TurnError(
+    message="The answer was interrupted and could not be continued. Send your message again.",
+    code="interrupted",
+    retryable=True,
+)
+
+
+def begin(work: Work) -> None:
+    """Take the next round, or the current one from a function that died in the middle of it."""
+    seen = work.log.standing
+    if seen.phase != "asking":
+        take(work, seen)
+    elif may_start_over(work, seen):
+        take(work, seen, (dead_request(work.desk, work.turn, seen, outcome="died"),))
+    else:
+        end(work.desk, work.turn, work.log, INTERRUPTED, expect=lambda now: now.begun == seen.begun)
+
+
+def may_start_over(work: Work, standing: Standing) -> bool:
+    """A round's request may be made anew a few times, and never once text was shown that cannot be taken back."""
+    is_silent = standing.chars == 0
+    return standing.tries < work.desk.settings.round_attempts and (is_silent or work.turn.retractable)
+
+
+def take(work: Work, seen: Standing, unpaid: tuple[Spent, ...] = ()) -> None:
+    """Append roundStarted as the round's newest owner, with the ledger rows of the request it replaces."""
+    estimate = _estimate(work)
+    work.log.append(
+        lambda now: (*_retraction(now), started(work, now)),
+        lambda _made, _before: [row(work.desk, told) for told in unpaid],
+        expect=lambda now: (now.phase, now.begun, now.owner) == (seen.phase, seen.begun, seen.owner),
+        changes=lambda now: {**charge(now, unpaid), "estimate": estimate},
+    )
+    work.log.owner = work.wake.owner
+
+
+def started(work: Work, standing: Standing) -> RoundStarted:
+    same = standing.phase in ("asking", "calls")
+    number = standing.round if same else standing.round + 1
+    return RoundStarted(round=number, epoch=work.wake.epoch, owner=work.wake.owner)
+
+
+def _retraction(standing: Standing) -> tuple[Event, ...]:
+    return (RoundRetracted(round=standing.round),) if standing.phase == "asking" and standing.chars else ()
+
+
+def _estimate(work: Work) -> int:
+    """Prompt tokens of the request to come; used only when nobody lives to report the real number."""
+    said = sum(len(repr(block)) for message in work.messages() for block in message.content)
+    return (said + len(work.turn.situation)) // CHARS_PER_TOKEN
+
+
+def conclude(work: Work, asked: Asked) -> None:
+    """Commit the reply as ROUND or END; a request that failed is made anew or ends the turn."""
+    if asked.reply is not None:
+        _conclude(work, asked, asked.reply)
+    elif asked.error is not None:
+        _fail(work, asked, asked.error)
+
+
+def _conclude(work: Work, asked: Asked, reply: Reply) -> None:
+    calls = [block for block in reply.blocks if isinstance(block, ToolCallBlock)]
+    is_last = work.log.standing.round >= work.turn.max_rounds
+    signals.count({"Rounds": 1, "PromptTokens": reply.tokens.context, "CompletionTokens": reply.tokens.completion})
+    if reply.stop is Stop.REFUSAL:
+        _end(work, asked, reply, REFUSED)
+    elif calls and not is_last:
+        _commit_calls(work, asked, reply, calls)
+    elif reply.stop is Stop.PAUSE and not is_last:
+        work.commit(replace(_commit(work, asked, reply), ready=True))
+    else:
+        _end(work, asked, reply, Done())
+
+
+def _commit_calls(work: Work, asked: Asked, reply: Reply, blocks: list[ToolCallBlock]) -> None:
+    """Each call is told; the first one of the browser's is asked for in the same breath."""
+    calls = calls_of(work, blocks, is_truncated=reply.stop is Stop.MAX_TOKENS)
+    pause = pauses.fresh(work.turn, work.log.standing.round, calls, work.wake.token)
+    progress = settle(pause, {}, now=work.desk.clock.time(), nonce=work.nonce())
+    told = tuple(
+        ToolCall(tool_call_id=call.tool_call_id, tool_name=call.tool_name, input=call.input) for call in blocks
+    )
+    made = _commit(work, asked, reply)
+    events = (*asked.left_over, *told, _context(reply.tokens))
+    work.commit(replace(made, events=events, progress=progress))
+
+
+def _commit(work: Work, asked: Asked, reply: Reply) -> Commit:
+    return Commit(
+        tenant=work.turn.tenant,
+        conversation=work.turn.conversation,
+        turn=work.turn.id,
+        round=work.log.standing.round,
+        events=(*asked.left_over, _context(reply.tokens)),
+        reply=reply.blocks,
+        spent=tuple(asked.spent),
+    )
+
+
+def _end(work: Work, asked: Asked, reply: Reply, terminal: End) -> None:
+    """A call that nobody will run any more is not kept."""
+    content: tuple[Block, ...] = tuple(block for block in reply.blocks if not isinstance(block, ToolCallBlock))
+    last = Last((*asked.left_over, _context(reply.tokens)), content, tuple(asked.spent), accounted=True)
+    end(work.desk, work.turn, work.log, terminal, last)
+
+
+def _fail(work: Work, asked: Asked, error: ProviderError) -> None:
+    standing = work.log.standing
+    signals.warn("provider.failed", turn=work.turn.id, round=standing.round, code=error.code, status=error.status)
+    if error.retryable and may_start_over(work, standing):
+        take(work, standing, tuple(asked.spent))
+        return
+    terminal = TurnError(message=error.message, code=error.code, retryable=error.retryable)
+    last = Last(asked.left_over, (), tuple(asked.spent), accounted=True)
+    end(work.desk, work.turn, work.log, terminal, last)
+
+
+def _context(tokens: Tokens) -> Context:
+    return Context(
+        prompt_tokens=tokens.prompt,
+        context_tokens=tokens.context,
+        cache_read_tokens=tokens.cache_read,
+        cache_creation_tokens=tokens.cache_creation,
+    )

@@ -1,0 +1,199 @@
+"""A prompt becomes a turn: everything is checked first, then one transaction makes it true, then it is set going."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from fermata.aws import blobs, signals
+from fermata.aws.clock import new_id
+from fermata.aws.desk import Desk
+from fermata.aws.dynamo import Item, Put, TransactionRefused, Update
+from fermata.conversations import rows, threads
+from fermata.credentials.choosing import Chosen, resolve
+from fermata.tools.catalogue import situation
+from fermata.turns import log as logs
+from fermata.turns import turn as turns
+from fermata.turns.log import Entry
+from fermata.turns.room import BUSY, make_room
+from fermata.turns.standing import Standing
+from fermata.turns.turn import Turn
+from fermata.words.blocks import Block, TextBlock
+from fermata.words.caller import Caller
+from fermata.words.conversation import Conversation
+from fermata.words.dialect import Dialect
+from fermata.words.errors import Conflict, Invalid
+from fermata.words.events import BridgeReady
+from fermata.words.messages import Message
+
+PROMPT_VERSION = "1"
+IDEMPOTENCY_SECONDS = 24 * 3600
+TITLE_CHARS = 60
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What the user said, from where, and what the editor showed then."""
+
+    scope: str
+    conversation_id: str
+    content: tuple[Block, ...]
+    dialect: Dialect
+    snapshot: Any = None
+    idempotency_key: str = ""
+
+    @property
+    def digest(self) -> str:
+        said = [block.wire() for block in self.content]
+        whole = [self.scope, self.conversation_id, said, self.snapshot]
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Started:
+    """The turn and its first log entry, which says `bridgeReady`."""
+
+    turn: Turn
+    entry: Entry
+
+
+def start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
+    """The same Idempotency-Key and body joins the turn they started. Refusals come before anything is written."""
+    joined = _joined(desk, caller, prompt)
+    if joined:
+        return joined
+    conversation = threads.find(desk, caller, prompt.conversation_id)
+    if conversation.scope != prompt.scope:
+        raise Invalid(f"This conversation belongs to scope {conversation.scope}, not {prompt.scope}.")
+    chosen = resolve(desk, caller.tenant, prompt.scope, conversation.credential_id, conversation.model_id)
+    if conversation.claim:
+        make_room(desk, caller, conversation.claim, prompt.dialect)
+        conversation = threads.find(desk, caller, prompt.conversation_id)
+    turn = _turn(desk, caller, prompt, conversation, chosen)
+    try:
+        entry = _commit(desk, prompt, conversation, turn)
+    except TransactionRefused as refused:
+        raced = _joined(desk, caller, prompt)
+        if raced:
+            return raced
+        raise Conflict(BUSY, retry_after=2) from refused
+    _set_going(desk, turn)
+    return Started(turn, entry)
+
+
+def _turn(desk: Desk, caller: Caller, prompt: Prompt, conversation: Conversation, chosen: Chosen) -> Turn:
+    now = desk.clock.time()
+    return Turn(
+        id=new_id(),
+        tenant=caller.tenant,
+        user=caller.user,
+        scope=prompt.scope,
+        conversation=conversation.id,
+        provider=chosen.provider,
+        model=chosen.model,
+        credential=chosen.credential_id,
+        credential_version=chosen.version,
+        capabilities=tuple(sorted(caller.capabilities)),
+        dialect=prompt.dialect,
+        prompt_version=PROMPT_VERSION,
+        situation=situation(prompt.scope, prompt.snapshot),
+        max_rounds=desk.settings.max_rounds,
+        started_ms=int(now * 1000),
+        expires=int(now) + desk.settings.turn_lifetime_seconds,
+    )
+
+
+def _commit(desk: Desk, prompt: Prompt, conversation: Conversation, turn: Turn) -> Entry:
+    """START: user message, turn row, the conversation's claim and log item 1 (and the idempotency key)."""
+    position = conversation.next_position
+    message = Message(
+        position=position,
+        role="user",
+        content=prompt.content,
+        turn=turn.id,
+        created_at=desk.clock.instant(),
+    )
+    standing = Standing(position=position + 1, snapshot=_kept_snapshot(desk, turn, prompt.snapshot))
+    entry = Entry(1, 1, (BridgeReady(bridge_id=turn.id),), standing, new_id(16), turn.started_ms)
+    bridges = desk.settings.bridges_table
+    desk.tables.write(
+        _claim(desk, conversation, turn, prompt),
+        Put(bridges, turns.item(turn), absent=True),
+        Put(bridges, logs.item(desk, turn.place, entry), absent=True),
+        rows.put(desk, turn.tenant, conversation.id, message),
+        *_idempotency(desk, turn, prompt),
+    )
+    return entry
+
+
+def _kept_snapshot(desk: Desk, turn: Turn, snapshot: Any) -> str:
+    return "" if snapshot is None else desk.blobs.put(blobs.turn_folder(turn.tenant, turn.id), snapshot)
+
+
+def _claim(desk: Desk, conversation: Conversation, turn: Turn, prompt: Prompt) -> Update:
+    """Only when nobody holds it and no message came since it was read."""
+    return Update(
+        desk.settings.conversations_table,
+        rows.partition(turn.tenant, conversation.id),
+        "meta",
+        "SET claim = :turn, next_position = :next, updated_at = :now, gsk = :now, title = :title",
+        {
+            ":turn": turn.id,
+            ":read": conversation.next_position,
+            ":next": conversation.next_position + 1,
+            ":now": desk.clock.instant(),
+            ":title": _title(conversation, prompt.content),
+        },
+        condition="attribute_not_exists(claim) AND next_position = :read",
+    )
+
+
+def _title(conversation: Conversation, content: Sequence[Block]) -> str:
+    """A thread without a name is called after its first prompt (contract instatic.md §1.3)."""
+    if conversation.title != threads.UNTITLED:
+        return conversation.title
+    words = " ".join(" ".join(block.text for block in content if isinstance(block, TextBlock)).split())
+    if not words:
+        return "Image" if len(content) == 1 else "Images"
+    return words if len(words) <= TITLE_CHARS else words[:TITLE_CHARS] + "…"
+
+
+def _idempotency_place(caller_tenant: str, user: str, key: str) -> tuple[str, str]:
+    return f"t#{caller_tenant}#u#{user}#idempotency", hashlib.sha256(key.encode()).hexdigest()
+
+
+def _idempotency(desk: Desk, turn: Turn, prompt: Prompt) -> list[Put]:
+    if not prompt.idempotency_key:
+        return []
+    pk, sk = _idempotency_place(turn.tenant, turn.user, prompt.idempotency_key)
+    expires = int(desk.clock.time()) + IDEMPOTENCY_SECONDS
+    item: Item = {"pk": pk, "sk": sk, "v": 1, "turn": turn.id, "digest": prompt.digest, "ttl": expires}
+    free = "attribute_not_exists(pk) OR #ttl <= :now"
+    values = {":now": int(desk.clock.time())}
+    return [Put(desk.settings.bridges_table, item, condition=free, values=values, names={"#ttl": "ttl"})]
+
+
+def _joined(desk: Desk, caller: Caller, prompt: Prompt) -> Started | None:
+    if not prompt.idempotency_key:
+        return None
+    pk, sk = _idempotency_place(caller.tenant, caller.user, prompt.idempotency_key)
+    found = desk.tables.get(desk.settings.bridges_table, pk, sk)
+    if found is None or found["ttl"] <= desk.clock.time():
+        return None
+    if found["digest"] != prompt.digest:
+        raise Conflict("This Idempotency-Key was used for another request. Use a new key for a new prompt.")
+    turn = turns.find(desk, caller.tenant, found["turn"])
+    first = logs.last(desk, turn.pk, upto=1)
+    return Started(turn, first) if first else None
+
+
+def _set_going(desk: Desk, turn: Turn) -> None:
+    """A start that fails here is made up for by the sweep: the turn is already true."""
+    signals.count({"TurnsStarted": 1})
+    try:
+        desk.workflow.start(turn.tenant, turn.id, turn.n)
+    except (BotoCoreError, ClientError):
+        signals.failed("turn.start_failed", turn=turn.id)

@@ -1,0 +1,103 @@
+"""The turn's own row: what was pinned when it started. Rounds read nothing else."""
+
+import json
+import zlib
+from dataclasses import dataclass
+
+from fermata.aws.desk import Desk
+from fermata.aws.dynamo import Item
+from fermata.words.base import Word
+from fermata.words.dialect import Dialect
+from fermata.words.errors import NotFound
+
+OPEN_SHARDS = 4
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where everything of a turn lies, and until when."""
+
+    tenant: str
+    turn: str
+    expires: int
+
+    @property
+    def pk(self) -> str:
+        return partition(self.tenant, self.turn)
+
+
+class Turn(Word):
+    """`id` is also the bridge id. `n` is the execution that runs it now; times are epoch milliseconds."""
+
+    id: str
+    tenant: str
+    user: str
+    scope: str
+    conversation: str
+    provider: str
+    model: str
+    credential: str
+    credential_version: int
+    capabilities: tuple[str, ...]
+    dialect: Dialect
+    prompt_version: str
+    situation: str
+    max_rounds: int
+    started_ms: int
+    expires: int
+    """Epoch seconds after which nothing of this turn counts any more, whether deleted yet or not."""
+    n: int = 1
+    state: str = "open"
+
+    @property
+    def place(self) -> "Place":
+        return Place(self.tenant, self.id, self.expires)
+
+    @property
+    def pk(self) -> str:
+        return self.place.pk
+
+    @property
+    def retractable(self) -> bool:
+        """Whether this turn's clients can take back text they have shown."""
+        return self.dialect != "instatic"
+
+
+def partition(tenant: str, turn: str) -> str:
+    return f"t#{tenant}#turn#{turn}"
+
+
+def shard(turn: str) -> str:
+    """The partition of the `open` index a turn sits in until it ends."""
+    return f"open#{zlib.crc32(turn.encode()) % OPEN_SHARDS}"
+
+
+def item(turn: Turn) -> Item:
+    pinned = turn.model_dump(mode="json", exclude={"n", "state"})
+    return {
+        "pk": turn.pk,
+        "sk": "turn",
+        "v": 1,
+        "n": turn.n,
+        "state": turn.state,
+        "data": json.dumps(pinned, separators=(",", ":")),
+        "open": shard(turn.id),
+        "openSince": turn.started_ms,
+        "ttl": turn.expires,
+    }
+
+
+def read(row: Item | None, now: float) -> Turn | None:
+    """The turn of a stored row; None when there is none or its lifetime is over."""
+    if row is None or row["ttl"] <= now:
+        return None
+    return Turn.model_validate({**json.loads(row["data"]), "n": row["n"], "state": row["state"]})
+
+
+def find(desk: Desk, tenant: str, turn: str) -> Turn:
+    """Raises NotFound for a turn that never was or whose lifetime is over."""
+    row = desk.tables.get(desk.settings.bridges_table, partition(tenant, turn), "turn")
+    found = read(row, desk.clock.time())
+    if found is None:
+        raise NotFound("There is no such turn, or it is too old to be remembered.")
+    return found

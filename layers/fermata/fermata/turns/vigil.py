@@ -1,0 +1,105 @@
+"""While a handler works for a turn: its text flows into the log, its token stays alive, and it learns when to stop."""
+
+import threading
+from collections.abc import Callable
+from typing import Self
+
+from fermata.aws.desk import Desk
+from fermata.turns.log import Log, LostRace, telling
+from fermata.words.events import Event, Reasoning, Text
+
+BEAT_SECONDS = 30.0
+IDLE_SECONDS = 0.5
+
+
+class Vigil:
+    """One background thread per piece of work; leaving the `with` block joins it.
+
+    Text is written at once when nothing waits, else after FLUSH_MS or FLUSH_BYTES, whichever comes first. When
+    nothing was appended for half a second the next number of the log is read. Whoever loses the race while
+    watching is remembered in `lost`, and `hang_up` closes what the main thread reads from.
+    """
+
+    def __init__(self, desk: Desk, log: Log, token: str, hang_up: Callable[[], object]) -> None:
+        self._desk, self._log, self._token, self._hang_up = desk, log, token, hang_up
+        self._settings = desk.settings
+        now = desk.clock.monotonic()
+        self._touched = self._beaten = self._flushed = now
+        self._waiting: list[Text | Reasoning] = []
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="vigil", daemon=True)
+        self.lost: BaseException | None = None
+        self.first: float | None = None
+        """When the first text was written, on the monotonic clock."""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        if self.lost is not None:
+            raise self.lost
+
+    def write(self, piece: Text | Reasoning) -> None:
+        """Add text to the stream; raises what the race was lost to."""
+        with self._lock:
+            if self.lost is not None:
+                raise self.lost
+            self._keep(piece)
+            if self.first is None or self._bytes >= self._settings.flush_bytes or self._is_due():
+                self._flush()
+
+    def left_over(self) -> tuple[Event, ...]:
+        """The text that was not written yet; it belongs into the commit that follows."""
+        with self._lock:
+            left, self._waiting, self._bytes = tuple(self._waiting), [], 0
+            return left
+
+    def _keep(self, piece: Text | Reasoning) -> None:
+        previous = self._waiting[-1] if self._waiting else None
+        self._bytes += len(piece.text.encode())
+        if type(previous) is type(piece):
+            self._waiting[-1] = type(piece)(text=previous.text + piece.text)
+        else:
+            self._waiting.append(piece)
+
+    def _is_due(self) -> bool:
+        return self._desk.clock.monotonic() - self._flushed >= self._settings.flush_ms / 1000
+
+    def _flush(self) -> None:
+        events, self._waiting, self._bytes = tuple(self._waiting), [], 0
+        self._log.append(telling(*events))
+        self._touched = self._flushed = self._desk.clock.monotonic()
+        self.first = self.first or self._flushed
+
+    def _watch(self) -> None:
+        tick = min(self._settings.flush_ms / 1000, IDLE_SECONDS)
+        while not self._over.wait(tick):
+            try:
+                with self._lock:
+                    self._look()
+            except LostRace as lost:
+                self._stop(lost)
+                return
+            except Exception as failure:  # noqa: BLE001 - raised again in the main thread, where it belongs
+                self._stop(failure)
+                return
+
+    def _look(self) -> None:
+        now = self._desk.clock.monotonic()
+        if self._waiting and self._is_due():
+            self._flush()
+        elif now - self._touched >= IDLE_SECONDS:
+            self._log.peek()
+            self._touched = now
+        if self._token and now - self._beaten >= min(BEAT_SECONDS, self._settings.heartbeat_seconds / 3):
+            self._desk.workflow.beat(self._token)
+            self._beaten = now
+
+    def _stop(self, lost: BaseException) -> None:
+        self.lost = lost
+        self._hang_up()

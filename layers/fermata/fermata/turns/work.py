@@ -1,0 +1,112 @@
+"""What one wake-up of a turn works with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fermata.aws.clock import new_id
+from fermata.aws.desk import Desk
+from fermata.conversations import rows
+from fermata.conversations.healing import heal
+from fermata.tools.catalogue import toolset_for
+from fermata.tools.tool import ToolContext
+from fermata.tools.toolset import Toolset
+from fermata.turns import commits
+from fermata.turns.commits import Commit
+from fermata.turns.log import Log
+from fermata.turns.pause import Pause
+from fermata.turns.turn import Turn
+from fermata.words.messages import Message
+
+
+@dataclass(frozen=True)
+class Wake:
+    """Who woke us: one attempt of one state of one execution.
+
+    `epoch` orders attempts (design §4, Owner); `owner` is this invocation. `remaining` tells the seconds this
+    function may still run. `hint` is where a log entry was seen last, and decides nothing.
+    """
+
+    tenant: str
+    turn: str
+    n: int
+    token: str
+    epoch: str
+    owner: str
+    remaining: Callable[[], float]
+    hint: dict[str, Any] | None = None
+    holds: bool = False
+    """True in the Hold state: it waits without a clock and never works."""
+
+
+def epoch(n: int, entered: str, retry: int) -> str:
+    return f"{n:04d}|{entered}|{retry:03d}"
+
+
+@dataclass
+class Work:
+    desk: Desk
+    turn: Turn
+    log: Log
+    wake: Wake
+    pause: Pause | None = None
+    """The current round's pause as this worker last saw or wrote it."""
+    is_fresh: bool = True
+    """No round was run in this invocation yet: it has its whole time."""
+    transcript: list[Message] | None = None
+    """The conversation's messages once they were read; this function alone adds to them while it owns the round."""
+    _snapshot: tuple[str, Any] = ("", None)
+
+    @property
+    def owns_the_round(self) -> bool:
+        standing = self.log.standing
+        return standing.owner == self.wake.owner and standing.epoch == self.wake.epoch
+
+    def snapshot(self) -> Any:
+        """The newest value the editor posted, or None."""
+        key = self.log.standing.snapshot
+        if key != self._snapshot[0]:
+            self._snapshot = (key, self.desk.blobs.get(key) if key else None)
+        return self._snapshot[1]
+
+    def messages(self) -> tuple[Message, ...]:
+        if self.transcript is None:
+            self.transcript = rows.load(self.desk, self.turn.tenant, self.turn.conversation)
+        return heal(self.transcript)
+
+    def commit(self, commit: Commit) -> None:
+        """Write it, and keep in mind what is now stored."""
+        done = commits.write(self.desk, self.log, commit)
+        self.pause = done.pause
+        if self.transcript is not None:
+            self.transcript.extend(done.messages)
+
+    @cached_property
+    def toolset(self) -> Toolset:
+        return toolset_for(self.turn.scope)
+
+    def context(self, effect_key: str, snapshot: Any = None) -> ToolContext:
+        turn = self.turn
+        return ToolContext(
+            tenant=turn.tenant,
+            user=turn.user,
+            capabilities=frozenset(turn.capabilities),
+            scope=turn.scope,
+            turn=turn.id,
+            effect_key=effect_key,
+            snapshot=snapshot,
+        )
+
+    @property
+    def hint(self) -> dict[str, int]:
+        """Where the next wake-up may begin to read."""
+        return {"round": self.log.standing.round, "entry": self.log.entry, "next": self.log.next}
+
+    def nonce(self) -> str:
+        return new_id(12)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether a whole provider request (and a minute) still fits into this invocation."""
+        return self.wake.remaining() >= self.desk.settings.provider_seconds + 60
