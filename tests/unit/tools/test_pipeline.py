@@ -240,6 +240,15 @@ def test_a_long_text_inside_a_result_is_cut_with_its_neighbours_kept() -> None:
     assert data["html"].endswith(" more characters]")
 
 
+def test_a_result_nested_without_end_is_cut_without_going_down_all_the_way() -> None:
+    nested: Any = "x" * 60_000
+    for _ in range(400):
+        nested = [nested]
+    shaped = json.dumps(shape(limited(50_000), ToolOutput.done(nested)).data)
+    assert shaped.count("[") < 100
+    assert "characters left out" in shaped
+
+
 def test_a_long_error_is_cut_too() -> None:
     error = shape(limited(100), ToolOutput.failed("e" * 300)).error
     assert error == "e" * 100 + "… [200 more characters]"

@@ -74,6 +74,13 @@ def test_a_bug_is_told_by_its_message_and_logged_for_us(caplog: pytest.LogCaptur
     assert "secret" not in caplog.text
 
 
+def test_data_that_is_not_json_is_a_bug_of_its_tool(caplog: pytest.LogCaptureFixture) -> None:
+    output = run(ready(does(lambda: {"at": threading.Event()})), context())
+    assert not output.ok
+    assert "not JSON serializable" in (output.error or "")
+    assert caplog.records
+
+
 def test_an_exception_without_a_message_is_told_by_its_name() -> None:
     assert run(ready(does(Script(RuntimeError()))), context()) == ToolOutput.failed("RuntimeError")
 
@@ -113,6 +120,11 @@ def test_when_every_attempt_fails_the_last_reason_is_told() -> None:
     script = Script(TransientFailure("first"), TransientFailure("second"))
     tool = does(script, idempotent=True, retry=Retry(max_attempts=2))
     assert run(ready(tool), context()) == ToolOutput.failed("second")
+
+
+def test_a_timeout_the_tool_met_itself_keeps_its_own_words() -> None:
+    tool = does(Script(TimeoutError("The index did not answer.")))
+    assert run(ready(tool), context()) == ToolOutput.failed("The index did not answer.")
 
 
 def test_a_tool_that_is_not_idempotent_is_never_tried_again() -> None:

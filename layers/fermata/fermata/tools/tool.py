@@ -11,6 +11,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
+from pydantic import ConfigDict
+
 from fermata.tools.schemas import wire_schema
 from fermata.words.base import Word
 from fermata.words.caller import Capability
@@ -18,6 +20,8 @@ from fermata.words.caller import Capability
 
 class ToolInput(Word):
     """What a tool takes. Optional members default to None, which the model may leave out but never send."""
+
+    model_config = ConfigDict(defer_build=True)
 
 
 class NoInput(ToolInput):

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from fermata.tools.site.numbers import written
 from fermata.tools.site.snapshot import Lenient, Number
 
@@ -41,10 +43,10 @@ class ColorToken(Lenient):
     dark_value: str = ""
     dark_mode_enabled: bool = False
     category: str = ""
-    generate_utilities: Utilities = Utilities()
+    generate_utilities: Utilities = Field(default_factory=Utilities)
     generate_transparent: bool = True
-    generate_shades: Variants = Variants()
-    generate_tints: Variants = Variants()
+    generate_shades: Variants = Field(default_factory=Variants)
+    generate_tints: Variants = Field(default_factory=Variants)
     order: Number = 0
 
 

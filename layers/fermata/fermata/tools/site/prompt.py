@@ -17,7 +17,6 @@ from fermata.tools.tool import ToolFailure
 
 _LONGEST_VALUE = 200
 _MOST_DOCUMENTS, _MOST_COLORS, _MOST_STEPS, _MOST_FONTS = 24, 30, 16, 20
-_PLACEHOLDER = View(page=Page(id="", title="Untitled"), site=Site())
 
 _PREFIX = """\
 You work inside a visual website editor. You change the user's site by calling tools; there is no shell and no file \
@@ -63,7 +62,7 @@ def situation(snapshot: Any, names: Names) -> str:
     try:
         view = View.read(snapshot)
     except ValidationError:
-        view, snapshot = _PLACEHOLDER, {"site": {}}
+        view, snapshot = View(page=Page(id="", title="Untitled"), site=Site()), {"site": {}}
     return " · ".join([*_where(view), _documents(view), _pages(view), _tokens(snapshot, names)])
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pydantic import Field
+
 from fermata.tools.site.numbers import rounded, written
 from fermata.tools.site.snapshot import Lenient, Number
 from fermata.tools.tool import ToolFailure
@@ -38,8 +40,8 @@ class ScaleGroup(Lenient):
     name: str = ""
     naming_convention: str = ""
     mode: Literal["fluid", "fluid_manual"] = "fluid"
-    min: End = End()
-    max: End = End()
+    min: End = Field(default_factory=End)
+    max: End = Field(default_factory=End)
     steps: str = ""
     base_scale_index: int | None = None
     manual_sizes: tuple[ManualSize, ...] = ()

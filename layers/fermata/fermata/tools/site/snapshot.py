@@ -6,7 +6,7 @@ colour token must not keep a model from listing documents.
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from fermata.tools.check import dotted
 from fermata.tools.tool import ToolFailure
@@ -17,7 +17,12 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Lenient(Word):
-    """A null where a member has a default means the default: editors write both."""
+    """A null where a member has a default means the default: editors write both.
+
+    Validators are built at first use: most functions import these models and read no snapshot.
+    """
+
+    model_config = ConfigDict(defer_build=True)
 
     @field_validator("*", mode="wrap")
     @classmethod
@@ -58,7 +63,7 @@ class Tree(Lenient):
 class VisualComponent(Lenient):
     id: str
     name: str = ""
-    tree: Tree = Tree()
+    tree: Tree = Field(default_factory=Tree)
 
 
 class Breakpoint(Lenient):

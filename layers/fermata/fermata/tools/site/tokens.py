@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pydantic import Field
+
 from fermata.tools.site.colors import ColorSettings, describe_colors
 from fermata.tools.site.fonts import FontSettings, describe_fonts
 from fermata.tools.site.scales import SPACING, TYPOGRAPHY, Preferences, ScaleSettings, describe_scales
@@ -9,15 +11,15 @@ from fermata.tools.site.snapshot import Design, Lenient, part_of, read_part
 
 
 class Framework(Lenient):
-    colors: ColorSettings = ColorSettings()
-    typography: ScaleSettings = ScaleSettings()
-    spacing: ScaleSettings = ScaleSettings()
-    preferences: Preferences = Preferences()
+    colors: ColorSettings = Field(default_factory=ColorSettings)
+    typography: ScaleSettings = Field(default_factory=ScaleSettings)
+    spacing: ScaleSettings = Field(default_factory=ScaleSettings)
+    preferences: Preferences = Field(default_factory=Preferences)
 
 
 class DesignSettings(Lenient):
-    framework: Framework = Framework()
-    fonts: FontSettings = FontSettings()
+    framework: Framework = Field(default_factory=Framework)
+    fonts: FontSettings = Field(default_factory=FontSettings)
 
 
 def design_of(snapshot: Any) -> DesignSettings:
