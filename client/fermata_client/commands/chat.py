@@ -1,0 +1,36 @@
+"""`fermata chat`: talk without a page."""
+
+import click
+
+from fermata_client.client import FermataClient
+from fermata_client.commands.common import Failure, conclude, connection_options, one_sentence, service
+from fermata_client.screen import Screen
+from fermata_client.turn import run_turn
+
+SCOPE = "data"
+"""A scope whose model is offered no tools: there is no page to use them on."""
+
+
+@click.command()
+@click.argument("prompt")
+@click.option("--conversation", metavar="ID", help="Go on with this conversation instead of beginning one.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as the last line.")
+@connection_options
+@one_sentence
+def chat(
+    prompt: str, conversation: str | None, as_json: bool, url: str | None, token: str | None, model: str | None
+) -> None:
+    """Ask PROMPT and show the answer."""
+    if conversation and model:
+        raise Failure("A conversation keeps its model. Leave out --model, or begin a new one without --conversation.")
+    screen = Screen()
+    with service(url, token) as client:
+        scope = _scope_of(client, conversation)
+        outcome = run_turn(client, scope, prompt, conversation_id=conversation, on_event=screen, model=model)
+    screen.end_line()
+    click.echo(f"Go on with: fermata chat --conversation {outcome.conversation_id} …", err=True)
+    conclude(outcome, screen, as_json=as_json)
+
+
+def _scope_of(client: FermataClient, conversation: str | None) -> str:
+    return str(client.conversation(conversation)["scope"]) if conversation else SCOPE

@@ -1,0 +1,96 @@
+"""What the commands share: their options, and how a failure becomes one sentence and an exit code."""
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
+
+import click
+
+from fermata_client.client import FermataClient
+from fermata_client.connection import NoToken, find_connection
+from fermata_client.errors import ClientError, Refused, Unreachable
+from fermata_client.html_file import NotAPage
+from fermata_client.screen import Screen, plain
+from fermata_client.turn import Outcome
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+INTERRUPTED = 130
+
+
+class Failure(click.ClickException):
+    """One sentence on stderr, exit code 1."""
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"fermata: {plain(self.message)}", file=file or sys.stderr)
+
+
+def connection_options(command: Callable[P, T]) -> Callable[P, T]:
+    for option in (
+        click.option("--model", metavar="ID", help="Model to use. Left out: the default of the scope."),
+        click.option(
+            "--token", metavar="TOKEN", help="Who you are. Left out: FERMATA_TOKEN, or what `make run` wrote."
+        ),
+        click.option(
+            "--url", metavar="URL", help="Where the service is. Left out: FERMATA_URL, or what `make run` wrote."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def one_sentence(command: Callable[P, T]) -> Callable[P, T]:
+    """Turn what a user can mend into a Failure; our own mistakes keep their traceback."""
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return command(*args, **kwargs)
+        except (NoToken, NotAPage) as error:
+            raise Failure(str(error)) from error
+        except OSError as error:
+            raise Failure(f"{error.filename}: {error.strerror}.") from error
+
+    return wrapped
+
+
+@contextmanager
+def service(url: str | None, token: str | None) -> Iterator[FermataClient]:
+    connection = find_connection(url, token)
+    with FermataClient(connection.url, connection.token) as client:
+        try:
+            yield client
+        except ClientError as error:
+            raise Failure(explained(error, connection.url)) from error
+
+
+def explained(error: ClientError, url: str) -> str:
+    match error:
+        case Unreachable():
+            return f"Fermata is not running at {url}. Start it with `make run`, or name another address with --url."
+        case Refused(status=401):
+            return f"{url} does not accept this token. Get a fresh one with `fermata token`, or give one with --token."
+        case Refused(status=403):
+            return f"{url} does not allow this token to do that: {error.error}"
+        case Refused(status=status, error=reason):
+            return f"The service refused the request with {status}: {reason}"
+        case _:
+            return str(error)
+
+
+def conclude(outcome: Outcome, screen: Screen, *, as_json: bool) -> None:
+    """The last words of a turn: the summary when it was asked for, and the exit code."""
+    screen.end_line()
+    if as_json:
+        click.echo(json.dumps(outcome.summary(), ensure_ascii=False))
+    if outcome.interrupted:
+        click.echo("fermata: stopped.", err=True)
+        raise click.exceptions.Exit(INTERRUPTED)
+    if outcome.status == "error":
+        raise Failure(f"The turn ended with an error: {outcome.error}")
+    if outcome.status != "done":
+        raise Failure(f"The turn was {outcome.status}.")

@@ -1,0 +1,55 @@
+"""`fermata edit`: let the model work on an HTML file."""
+
+from pathlib import Path
+
+import click
+
+from fermata_client.commands.common import conclude, connection_options, one_sentence, service
+from fermata_client.html_file import HtmlFile, HtmlFileExecutor, NotAPage
+from fermata_client.screen import Screen
+from fermata_client.turn import run_turn
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("prompt")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write here and leave FILE as it is.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as the last line.")
+@connection_options
+@one_sentence
+def edit(
+    file: Path,
+    prompt: str,
+    out: Path | None,
+    as_json: bool,
+    url: str | None,
+    token: str | None,
+    model: str | None,
+) -> None:
+    """Edit an HTML FILE as PROMPT asks, and show what changed."""
+    page = _open(file, out)
+    before = page.document.source.decode()
+    executor = HtmlFileExecutor(page)
+    screen = Screen()
+    try:
+        with service(url, token) as client:
+            outcome = run_turn(
+                client,
+                "site",
+                prompt,
+                executor=executor,
+                snapshot=executor.snapshot,
+                on_event=screen,
+                model=model,
+            )
+        page.finish()
+    finally:
+        screen.end_line()
+        screen.show_diff(before, page.document.source.decode(), (out or file).name)
+    conclude(outcome, screen, as_json=as_json)
+
+
+def _open(file: Path, out: Path | None) -> HtmlFile:
+    if out is None and file.exists() and not file.stat().st_mode & 0o222:
+        raise NotAPage(f"{file} is read-only. Make it writable, or write elsewhere with --out.")
+    return HtmlFile(file, out)

@@ -1,0 +1,115 @@
+"""HTML that somebody else wrote, made fit to be put into a page.
+
+No scripts and no inline handlers, no node ids of ours, style sheets set aside, every element closed, nothing that
+closes an element outside. What is left is written exactly as it came.
+"""
+
+from dataclasses import dataclass
+
+from fermata_client.html.layout import Splice, spliced, whole_lines
+from fermata_client.html.tree import Element, Page, names, parse
+
+INLINE = names(
+    "a abbr b bdi bdo br button cite code data del dfn em i img input ins kbd label mark meter output picture progress "
+    "q ruby s samp select small span strong sub sup svg textarea time u var wbr"
+)
+LINKS = frozenset({"href", "src", "action", "formaction", "xlink:href"})
+KEEPS_WHITE_SPACE = frozenset({"pre", "textarea"})
+
+
+@dataclass(frozen=True)
+class Payload:
+    """`markup` with LF newlines, `css` from its style blocks, and whether the markup flows within a line."""
+
+    markup: bytes
+    css: str
+    inline: bool
+    verbatim_lines: frozenset[int]
+    """Lines of `markup` that begin inside preformatted text and must not be indented."""
+
+
+def prepare(html: str) -> Payload:
+    source = html.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
+    source = _content(source)
+    page = parse(source)
+    css = "\n".join(_inner(source, style) for style in _outermost(page, "style"))
+    markup = spliced(source, _merged(source, page)).strip(b"\n")
+    markup = markup.lstrip(b" \t") if b"\n" not in markup else markup
+    if not markup.strip():
+        return Payload(b"", css.strip(), True, frozenset())
+    markup = _closed(markup.rstrip())
+    page = parse(markup)
+    inline = all(element.tag in INLINE for element in page.root.children)
+    return Payload(markup, css.strip(), inline, _verbatim(markup, page))
+
+
+def _content(source: bytes) -> bytes:
+    """Of a whole document only what its body holds, and the style blocks of its head."""
+    page = parse(source)
+    body, html, head = page.first("body"), page.first("html"), page.first("head")
+    if body is None and html is None:
+        return source[page.root.inner_start :]
+    styles = b"".join(source[style.start : style.end] for style in _outermost(page, "style") if style.within("head"))
+    if body is not None:
+        return styles + source[body.inner_start : body.inner_end]
+    assert html is not None
+    begin = head.end if head else html.inner_start
+    return styles + source[begin : html.inner_end]
+
+
+def _merged(source: bytes, page: Page) -> list[Splice]:
+    """What is taken away: scripts, style blocks, stray end tags, doctypes, and attributes that run code."""
+    cuts = [whole_lines(source, e.start, e.end) for tag in ("script", "style") for e in _outermost(page, tag)]
+    cuts += page.strays
+    cuts += [(a.start, a.end) for e in page.elements for a in e.attributes if _unwanted(a.name, a.value)]
+    cuts += _doctypes(source)
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(cuts):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return [Splice(_with_space(source, start, end), end, b"") for start, end in merged]
+
+
+def _with_space(source: bytes, start: int, end: int) -> int:
+    """Take the white space in front of an attribute along."""
+    attribute = source[end : end + 1] in (b">", b" ", b"/", b"\n", b"\t") and source[start : start + 1].isalpha()
+    return start - 1 if attribute and source[start - 1 : start] == b" " else start
+
+
+def _unwanted(name: str, value: str) -> bool:
+    runs = "".join(value.split()).lower().startswith("javascript:")
+    return name.startswith("on") or name == "uid" or (name in LINKS and runs)
+
+
+def _doctypes(source: bytes) -> list[tuple[int, int]]:
+    begin = source.lower().find(b"<!doctype")
+    end = source.find(b">", begin)
+    return [(begin, end + 1)] if begin != -1 and end != -1 else []
+
+
+def _closed(markup: bytes) -> bytes:
+    """Give every element that has none its end tag, so that nothing after the payload falls into it."""
+    missing = [e for e in parse(markup).elements if not (e.has_end_tag or e.is_void)]
+    at: dict[int, bytes] = {}
+    for element in missing:  # outer elements come first, and close last
+        at[element.end] = b"</" + element.tag.encode() + b">" + at.get(element.end, b"")
+    return spliced(markup, [Splice(end, end, tags) for end, tags in at.items()])
+
+
+def _verbatim(markup: bytes, page: Page) -> frozenset[int]:
+    kept: set[int] = set()
+    for element in page.elements:
+        if element.tag in KEEPS_WHITE_SPACE:
+            first = markup.count(b"\n", 0, element.inner_start) + 1
+            kept.update(range(first, markup.count(b"\n", 0, element.inner_end) + 1))
+    return frozenset(kept)
+
+
+def _outermost(page: Page, tag: str) -> list[Element]:
+    return [e for e in page.elements if e.tag == tag and not e.within("svg")]
+
+
+def _inner(source: bytes, element: Element) -> str:
+    return source[element.inner_start : element.inner_end].decode("utf-8", "replace")

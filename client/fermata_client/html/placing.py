@@ -1,0 +1,135 @@
+"""Where new markup goes among its siblings, and with which white space around it."""
+
+import re
+from itertools import pairwise
+
+from fermata_client.html.layout import BLANK, Splice, indent_at, newline_of, reindent, starts_line, unit_of
+from fermata_client.html.payload import INLINE, Payload
+from fermata_client.html.tree import ROOT, Element, Page
+
+
+def insertion(source: bytes, parent: Element, index: int | None, payload: Payload) -> Splice:
+    """The one splice that puts the payload before the `index`-th child element, or behind everything."""
+    content = source[parent.inner_start : parent.inner_end]
+    if not content.strip(BLANK):
+        return filling(source, parent, payload)
+    place = len(parent.children) if index is None else min(index, len(parent.children))
+    appending = place == len(parent.children)
+    if b"\n" not in content.strip(BLANK) and _flows(source, parent, payload):
+        at = _content_end(source, parent) if appending else parent.children[place].start
+        return Splice(at, at, _text(source, payload, b""))
+    if appending:
+        return _behind(source, parent, _content_end(source, parent), payload)
+    if place == 0 and _only_comments(source[parent.inner_start : parent.children[0].start]):
+        return _at_the_top(source, parent, payload)
+    following = parent.children[place]
+    if not starts_line(source, following.start):
+        return Splice(following.start, following.start, _text(source, payload, indent_at(source, following.start)))
+    if place == 0:
+        indent = _child_indent(source, parent)
+        text = _text(source, payload, indent) + newline_of(source) + indent
+        return Splice(following.start, following.start, text)
+    return _behind(source, parent, _same_line_comment(source, parent.children[place - 1].end), payload)
+
+
+def filling(source: bytes, element: Element, payload: Payload) -> Splice:
+    """The splice that makes the payload the whole content of the element."""
+    newline, outer = newline_of(source), indent_at(source, element.start)
+    one_line = b"\n" not in payload.markup
+    if element.tag == ROOT:
+        text = _line_break(source, element) + _text(source, payload, b"") + newline
+        return Splice(element.inner_start, element.inner_end, text)
+    if one_line and (payload.inline or b"\n" not in source.strip(BLANK)):
+        return Splice(element.inner_start, element.inner_end, payload.markup)
+    inner = _child_indent(source, element)
+    text = newline + inner + _text(source, payload, inner)
+    return Splice(element.inner_start, element.inner_end, text + (newline + outer if element.has_end_tag else b""))
+
+
+def first_sheet(source: bytes, page: Page, css: bytes) -> Splice:
+    """A style element where a page without one gets it: at the end of its head, made when there is none."""
+    newline, unit = newline_of(source), unit_of(source)
+    head, html = page.first("head"), page.first("html")
+    indent = indent_at(source, head.start) + unit if head else unit if html else b""
+    lines = [b"<style>", *[unit + line if line.strip() else b"" for line in css.splitlines()], b"</style>"]
+    block = newline.join(indent + line if line else b"" for line in lines)
+    if head is not None:
+        at = head.inner_start + len(source[head.inner_start : head.inner_end].rstrip())
+        tail = b"" if starts_line(source, head.inner_end) else newline + indent_at(source, head.start)
+        return Splice(at, head.inner_end if tail else at, newline + block + tail)
+    at = html.inner_start if html else page.root.inner_start
+    if html is not None:
+        block = b"<head>" + newline + block + newline + b"</head>"
+    lead = b"" if starts_line(source, at) else newline
+    return Splice(at, at, lead + block + (b"" if source[at : at + 1] in (b"\r", b"\n") else newline))
+
+
+def _behind(source: bytes, parent: Element, at: int, payload: Payload) -> Splice:
+    indent = _child_indent(source, parent)
+    text = _gap(source, parent) + indent + _text(source, payload, indent)
+    rest = source[at : parent.inner_end]
+    closing = parent.has_end_tag and parent.tag != ROOT and b"\n" not in rest and not rest.strip(BLANK)
+    if closing:
+        return Splice(at, parent.inner_end, text + newline_of(source) + indent_at(source, parent.start))
+    return Splice(at, at, text)
+
+
+def _at_the_top(source: bytes, parent: Element, payload: Payload) -> Splice:
+    newline, indent = newline_of(source), _child_indent(source, parent)
+    text = _text(source, payload, indent)
+    if parent.tag == ROOT and not _line_break(source, parent):
+        return Splice(parent.inner_start, parent.inner_start, text + _gap(source, parent))
+    extra = newline * (_gap(source, parent).count(b"\n") - 1)
+    return Splice(parent.inner_start, parent.inner_start, newline + indent + text + extra)
+
+
+def _text(source: bytes, payload: Payload, indent: bytes) -> bytes:
+    return reindent(
+        payload.markup, indent=indent, unit=unit_of(source), newline=newline_of(source), keep=payload.verbatim_lines
+    )
+
+
+def _flows(source: bytes, parent: Element, payload: Payload) -> bool:
+    """Whether an addition to a one-line content stays on that line."""
+    blocks = any(child.tag not in INLINE for child in parent.children)
+    own_lines = b"\n" in source.strip(BLANK) and starts_line(source, parent.start)
+    return payload.inline or blocks or not own_lines
+
+
+def _line_break(source: bytes, root: Element) -> bytes:
+    """What separates the first line of the content from the doctype."""
+    return b"" if starts_line(source, root.inner_start) else newline_of(source)
+
+
+def _child_indent(source: bytes, element: Element) -> bytes:
+    for child in element.children:
+        if starts_line(source, child.start):
+            return indent_at(source, child.start)
+    if element.tag == ROOT:
+        return b""
+    return indent_at(source, element.start) + unit_of(source)
+
+
+def _gap(source: bytes, parent: Element) -> bytes:
+    """The line ends between siblings here: one, or two where a blank line separates them."""
+    gaps = [
+        source[before.end : after.start]
+        for before, after in pairwise(parent.children)
+        if starts_line(source, after.start)
+    ]
+    apart = sum(1 for gap in gaps if re.match(rb"[^\n]*\n[ \t]*\r?\n", gap))
+    return newline_of(source) * (2 if gaps and apart * 2 > len(gaps) else 1)
+
+
+def _content_end(source: bytes, parent: Element) -> int:
+    return parent.inner_start + len(source[parent.inner_start : parent.inner_end].rstrip(BLANK))
+
+
+def _only_comments(text: bytes) -> bool:
+    return not re.sub(rb"<!--.*?-->|<![A-Za-z][^>]*>", b"", text, flags=re.DOTALL).strip(BLANK)
+
+
+def _same_line_comment(source: bytes, at: int) -> int:
+    """The end of a comment that belongs to what ends at `at`, as in `</section> <!-- hero -->`."""
+    comment = re.compile(rb"[ \t]*<!--[^\n]*?-->").match(source, at)
+    return comment.end() if comment else at

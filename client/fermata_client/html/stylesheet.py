@@ -1,0 +1,211 @@
+"""CSS by source positions: put rules into a style sheet, merging with the rules that are already there.
+
+A rule is found by its selector and the conditions around it (`@media`, `@supports`, …). What is found gets the new
+declarations; what is not found is added behind everything else. The rest of the sheet keeps its bytes. Syntax that
+the grammar does not know is carried along as it is, as long as its braces balance.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from fermata_client.html.css_rules import BadCss, Declaration, Rule, check_balance, find, read
+from fermata_client.html.layout import BLANK, Splice, indent_at, reindent, spliced, starts_line
+
+FIRST = ("@import", "@charset", "@namespace")
+REPEATABLE = ("@font-face",)
+
+
+@dataclass
+class Counts:
+    created: int = 0
+    updated: int = 0
+    kept: int = 0
+    """Rules that were there already and were not to be touched."""
+
+
+@dataclass
+class StyleSheets:
+    """The sheets of one page, in order. A rule is sought from the last to the first; new ones go to the last."""
+
+    sheets: list[bytes]
+    indent: bytes = b""
+    """Where the rules of an empty sheet begin."""
+    unit: bytes = b"  "
+    newline: bytes = b"\n"
+    keep_existing: bool = False
+    counts: Counts = field(default_factory=Counts)
+
+    def put(self, css: str) -> Counts:
+        source = css.replace("\r\n", "\n").encode()
+        check_balance(css)
+        rules = read(source)
+        if not any(rule.key for rule in rules) and not any(rule.block for rule in rules):
+            raise BadCss("There is no CSS rule in this. Send rules like `.name { property: value }`.")
+        for rule in rules:
+            self._put(rule, ())
+        return self.counts
+
+    def _put(self, rule: Rule, path: tuple[str, ...]) -> None:
+        found = self._find((*path, rule.key)) if rule.key and not rule.key.startswith(REPEATABLE) else None
+        if found is None:
+            self._add(rule, path)
+        elif rule.block is None:
+            self.counts.kept += 1
+        elif rule.is_condition:
+            for inner in rule.rules:
+                self._put(inner, (*path, rule.key))
+        elif self.keep_existing:
+            self.counts.kept += 1
+        else:
+            self._merge(rule, found, path)
+
+    def _find(self, path: tuple[str, ...]) -> tuple[int, Rule] | None:
+        for number in range(len(self.sheets) - 1, -1, -1):
+            rule = find(read(self.sheets[number]), path)
+            if rule is not None:
+                return number, rule
+        return None
+
+    def _merge(self, rule: Rule, found: tuple[int, Rule], path: tuple[str, ...]) -> None:
+        number, old = found
+        sheet = self.sheets[number]
+        if rule.opaque:
+            self._add(rule, path)
+            self.counts.created -= rule.size
+        elif rule.key.startswith(("@keyframes", "@-webkit-keyframes")):
+            text = self._indented(rule.raw, indent_at(sheet, old.start))
+            self.sheets[number] = spliced(sheet, [Splice(old.start, old.end, text)])
+        else:
+            self.sheets[number] = spliced(sheet, merging(sheet, old, rule.declarations, self.unit, self.newline))
+        self.counts.updated += 1
+        for inner in rule.rules:
+            if not (rule.key.startswith("@") or rule.opaque):
+                self._put(inner, (*path, rule.key))
+
+    def _add(self, rule: Rule, path: tuple[str, ...]) -> None:
+        """Behind everything in the group `path`, but never where the cascade would turn its meaning around."""
+        self.counts.created += rule.size
+        if path:
+            self._add_to_group(rule, path)
+        elif rule.key.startswith(FIRST):
+            self.sheets[-1] = self._at_the_top(self.sheets[-1], rule)
+        elif home := self._first_group_with(rule.key):
+            number, group = home
+            self.sheets[number] = spliced(self.sheets[number], [self._before(self.sheets[number], rule, group)])
+        else:
+            self._add_behind(len(self.sheets) - 1, rule, None)
+
+    def _add_to_group(self, rule: Rule, path: tuple[str, ...]) -> None:
+        home, plain = self._find(path), self._find((*path[:-1], rule.key))
+        assert home is not None
+        number, group = home
+        if plain is None or not group.is_condition or (plain[0], plain[1].start) < (number, group.start):
+            self._add_behind(number, rule, group)
+            return
+        outer = self._find(path[:-1]) if len(path) > 1 else None
+        prelude = self.sheets[number][group.start : group.block[0] - 1].strip() if group.block else b""
+        wrapped = replace(rule, raw=_wrapped(prelude, self._indented(rule.raw, b""), self.unit), key=group.key)
+        self._add_behind(outer[0] if outer else len(self.sheets) - 1, wrapped, outer[1] if outer else None)
+
+    def _first_group_with(self, key: str) -> tuple[int, Rule] | None:
+        """The first conditional group that changes the rule `key`: the plain rule must come before it."""
+        for number, sheet in enumerate(self.sheets):
+            for group in read(sheet):
+                if group.is_condition and any(inner.key == key for inner in group.everything()):
+                    return number, group
+        return None
+
+    def _add_behind(self, number: int, rule: Rule, group: Rule | None) -> None:
+        sheet = self.sheets[number]
+        begin, end = group.block if group and group.block else (0, len(sheet))
+        self.sheets[number] = spliced(sheet, [self._behind(sheet, rule, begin, end, group)])
+
+    def _before(self, sheet: bytes, rule: Rule, group: Rule) -> Splice:
+        siblings = tuple(read(sheet))
+        at, indent = group.end - len(group.raw), indent_at(sheet, group.start)
+        apart = self.newline * (2 if _blank_lines_between(sheet, siblings) else 1)
+        return Splice(at, at, self._indented(rule.raw, indent) + apart + indent)
+
+    def _behind(self, sheet: bytes, rule: Rule, begin: int, end: int, group: Rule | None) -> Splice:
+        content = sheet[begin:end].rstrip(BLANK)
+        siblings = group.rules if group else tuple(read(sheet))
+        outer = indent_at(sheet, group.start) if group else None
+        indent = self._sibling_indent(sheet, siblings, outer)
+        apart = self.newline * (2 if _blank_lines_between(sheet, siblings) else 1)
+        text = self._indented(rule.raw, indent)
+        at = begin + len(content)
+        lead = (apart if content.strip(BLANK) else self.newline) + indent
+        if b"\n" in sheet[at:end]:
+            return Splice(at, at, lead + text)
+        closing = outer if outer is not None else indent.removesuffix(self.unit)
+        return Splice(at, end, lead + text + self.newline + closing)
+
+    def _at_the_top(self, sheet: bytes, rule: Rule) -> bytes:
+        first = [old for old in read(sheet) if old.key.startswith(FIRST)]
+        at = first[-1].end if first else 0
+        return spliced(sheet, [Splice(at, at, self.newline + self.indent + rule.raw)])
+
+    def _sibling_indent(self, sheet: bytes, siblings: tuple[Rule, ...], outer: bytes | None) -> bytes:
+        for rule in siblings:
+            if starts_line(sheet, rule.start):
+                return indent_at(sheet, rule.start)
+        return self.indent if outer is None else outer + self.unit
+
+    def _indented(self, raw: bytes, indent: bytes) -> bytes:
+        return reindent(raw, indent=indent, unit=self.unit, newline=self.newline)
+
+
+def _wrapped(prelude: bytes, raw: bytes, unit: bytes) -> bytes:
+    lines = [unit + line if line.strip() else line for line in raw.splitlines()]
+    return b"\n".join([prelude + b" {", *lines, b"}"])
+
+
+def merging(sheet: bytes, old: Rule, new: tuple[Declaration, ...], unit: bytes, newline: bytes) -> list[Splice]:
+    """The splices that give the rule the new declarations: values in place, new properties behind the last one."""
+    values: dict[str, list[str]] = {}
+    for declaration in new:
+        values.setdefault(declaration.name, []).append(declaration.value)
+    there = {declaration.name: declaration for declaration in old.declarations}
+    splices = []
+    for name in [name for name in values if name in there]:
+        text = f"; {name}: ".join(values[name]).encode()  # several values of one property are fallbacks
+        splices.append(Splice(there[name].value_start, there[name].value_end, text))
+    added = [f"{name}: {value};" for name in values if name not in there for value in values[name]]
+    return splices + (_appending(sheet, old, added, unit, newline) if added else [])
+
+
+def _appending(sheet: bytes, rule: Rule, lines: list[str], unit: bytes, newline: bytes) -> list[Splice]:
+    assert rule.block is not None
+    begin, end = rule.block
+    last = rule.declarations[-1] if rule.declarations else None
+    at = last.end if last else begin
+    open_end = last is not None and sheet[last.end - 1 : last.end] != b";"
+    comment = re.compile(rb"[ \t]*/\*[^\n]*?\*/[ \t]*(?=\r?\n)").match(sheet, at)
+    behind = comment.end() if comment else at
+    text = [line.encode() for line in lines]
+    if b"\n" in sheet[begin:end] or not sheet[begin:end].strip(BLANK):
+        indent = _declaration_indent(sheet, rule, unit)
+        added = b"".join(newline + indent + line for line in text)
+        if not sheet[begin:end].strip(BLANK):
+            return [Splice(begin, end, added + newline + indent_at(sheet, rule.start))]
+    else:
+        space = b" " if sheet[begin : begin + 1] in (b" ", b"\t") else b""
+        added = b"".join((b" " if space else b"") + line for line in text)
+    if open_end and behind == at:
+        return [Splice(at, at, b";" + added)]
+    semicolon = [Splice(at, at, b";")] if open_end else []
+    return [*semicolon, Splice(behind, behind, added)]
+
+
+def _declaration_indent(sheet: bytes, rule: Rule, unit: bytes) -> bytes:
+    for declaration in rule.declarations:
+        if starts_line(sheet, declaration.start):
+            return indent_at(sheet, declaration.start)
+    return indent_at(sheet, rule.start) + unit
+
+
+def _blank_lines_between(sheet: bytes, rules: tuple[Rule, ...]) -> bool:
+    gaps = [sheet[before.end : after.start] for before, after in pairwise(rules)]
+    apart = sum(1 for gap in gaps if re.match(rb"[^\n]*\n[ \t]*\r?\n", gap))
+    return bool(gaps) and apart * 2 > len(gaps)

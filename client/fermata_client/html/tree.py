@@ -1,0 +1,239 @@
+"""The elements of an HTML page with their byte positions.
+
+tree-sitter finds the tags; which element a tag opens or closes follows the HTML rules for void elements, optional end
+tags and raw text, so that a page with missing end tags has the same tree here as in a browser. Nothing is repaired:
+every position is one of the file.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import tree_sitter_html
+from tree_sitter import Language, Node, Parser, Tree
+
+
+def names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+VOID = names("area base br col embed hr img input link meta param source track wbr")
+RAW = frozenset({"script", "style", "textarea", "title"})
+HEAD_ONLY = names("base link meta noscript script style template title")
+FOREIGN = frozenset({"svg", "math"})
+ENDS_PARAGRAPH = names(
+    "address article aside blockquote details dialog div dl fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
+    "header hgroup hr main menu nav ol p pre search section table ul"
+)
+
+CLOSED_BY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
+    "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
+    "dd": (frozenset({"dt", "dd"}), frozenset({"dl"})),
+    "tr": (frozenset({"tr", "td", "th"}), frozenset({"table"})),
+    "td": (frozenset({"td", "th"}), frozenset({"tr", "table"})),
+    "th": (frozenset({"td", "th"}), frozenset({"tr", "table"})),
+    "thead": (frozenset({"thead", "tbody", "tfoot", "tr"}), frozenset({"table"})),
+    "tbody": (frozenset({"thead", "tbody", "tfoot", "tr", "caption", "colgroup"}), frozenset({"table"})),
+    "tfoot": (frozenset({"thead", "tbody", "tfoot", "tr"}), frozenset({"table"})),
+    "option": (frozenset({"option"}), frozenset({"select", "datalist"})),
+    "optgroup": (frozenset({"option", "optgroup"}), frozenset({"select"})),
+    "body": (frozenset({"head"}), frozenset({"html"})),
+}
+"""A start tag closes the open elements named first, looked for no further out than the elements named second."""
+PARAGRAPH_ENDS_AT = frozenset({"button", "td", "th", "caption", "table", "template", "svg", "math"})
+
+_OPAQUE = re.compile(
+    rb"<!--.*?-->"
+    rb"|<(script|style|textarea|title)\b(?:[^>\"']|\"[^\"]*\"|'[^']*')*>(?P<raw>.*?)(?=</\1[\s/>])"
+    rb"|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
+    rb"|(?P<stray><(?![A-Za-z/!?])|\x00)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Comments and tags as they are; raw text and a `<` that opens nothing, which must not reach the parser as markup."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    name: str
+    value: str
+    start: int
+    end: int
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """`start` to `end` is the whole element, `inner_start` to `inner_end` its content; without an end tag they meet."""
+
+    tag: str
+    start: int
+    name_end: int
+    inner_start: int
+    inner_end: int
+    end: int
+    parent: "Element | None" = None
+    attributes: tuple[Attribute, ...] = ()
+    children: list["Element"] = field(default_factory=list)
+    has_end_tag: bool = False
+    is_void: bool = False
+    uid: str = ""
+
+    def attribute(self, name: str) -> str | None:
+        return next((a.value for a in self.attributes if a.name == name), None)
+
+    @property
+    def classes(self) -> list[str]:
+        return (self.attribute("class") or "").split()
+
+    def within(self, tag: str) -> bool:
+        """Whether some ancestor is a `tag`."""
+        above = self.parent
+        while above is not None and above.tag != tag:
+            above = above.parent
+        return above is not None
+
+
+@dataclass(frozen=True)
+class Page:
+    """`root` stands for the file itself; `elements` are in document order; `strays` are end tags that close nothing."""
+
+    root: Element
+    elements: list[Element]
+    strays: list[tuple[int, int]]
+
+    def first(self, tag: str) -> Element | None:
+        return next((element for element in self.elements if element.tag == tag), None)
+
+
+ROOT = "#document"
+BOM = b"\xef\xbb\xbf"
+_parser_language = Language(tree_sitter_html.language())
+
+
+def parse(source: bytes) -> Page:
+    return _Builder(source).page(Parser(_parser_language).parse(_masked(source)))
+
+
+def _content_start(source: bytes) -> int:
+    """Behind the byte order mark and the doctype."""
+    begin = len(BOM) if source.startswith(BOM) else 0
+    doctype = re.compile(rb"\s*<!doctype[^>]*>", re.IGNORECASE).match(source, begin)
+    return doctype.end() if doctype else begin
+
+
+def _masked(source: bytes) -> bytes:
+    """The same length, with everything blanked out that only looks like markup."""
+
+    def blank(match: re.Match[bytes]) -> bytes:
+        whole = match.group()
+        for name in ("raw", "stray"):
+            if match.group(name):
+                start, end = (position - match.start() for position in match.span(name))
+                return whole[:start] + b"x" * (end - start) + whole[end:]
+        return whole
+
+    return _OPAQUE.sub(blank, source)
+
+
+def _tags(tree: Tree) -> Iterator[Node]:
+    """Every start and end tag in document order, also those in places the grammar could not make sense of."""
+    waiting = [tree.root_node]
+    while waiting:
+        node = waiting.pop()
+        if node.type in ("start_tag", "self_closing_tag", "end_tag", "erroneous_end_tag"):
+            yield node
+        elif node.type not in ("raw_text", "comment", "doctype", "text"):
+            waiting.extend(reversed(node.children))
+
+
+class _Builder:
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        begin = _content_start(source)
+        self.root = Element(ROOT, 0, 0, begin, len(source), len(source), has_end_tag=True)
+        self.stack = [self.root]
+        self.elements: list[Element] = []
+        self.strays: list[tuple[int, int]] = []
+
+    def page(self, tree: Tree) -> Page:
+        for node in _tags(tree):
+            if self.source[node.end_byte - 1 : node.end_byte] != b">":
+                continue  # cut off by the end of the file
+            if node.type.endswith("end_tag"):
+                self.close(node)
+            else:
+                self.open(node)
+        self.pop_to(1, len(self.source))
+        return Page(self.root, self.elements, self.strays)
+
+    def open(self, node: Node) -> None:
+        name = next(child for child in node.children if child.type == "tag_name")
+        tag = self.text(name).lower()
+        self.end_implied(tag, node.start_byte)
+        parent = self.stack[-1]
+        element = Element(
+            tag,
+            node.start_byte,
+            name.end_byte,
+            node.end_byte,
+            node.end_byte,
+            node.end_byte,
+            parent,
+            self.attributes(node),
+        )
+        parent.children.append(element)
+        self.elements.append(element)
+        foreign = tag in FOREIGN or any(above.tag in FOREIGN for above in self.stack)
+        element.is_void = tag in VOID or (foreign and node.type == "self_closing_tag")
+        if not element.is_void:
+            self.stack.append(element)
+
+    def close(self, node: Node) -> None:
+        tag = self.text(node).strip("</> \t\r\n\f").split()[0].lower() if len(node.children) > 2 else ""
+        depth = next((i for i in range(len(self.stack) - 1, 0, -1) if self.stack[i].tag == tag), 0)
+        if depth == 0:
+            self.strays.append((node.start_byte, node.end_byte))
+            return
+        self.pop_to(depth + 1, node.start_byte)
+        element = self.stack.pop()
+        element.inner_end, element.end, element.has_end_tag = node.start_byte, node.end_byte, True
+
+    def end_implied(self, tag: str, at: int) -> None:
+        closed, barrier = CLOSED_BY.get(tag, (frozenset(), frozenset()))
+        if closed:
+            self.close_open(closed, barrier, at)
+        if tag in ENDS_PARAGRAPH:
+            self.close_open(frozenset({"p"}), PARAGRAPH_ENDS_AT, at)
+        if self.stack[-1].tag == "head" and tag not in HEAD_ONLY:
+            self.pop_to(len(self.stack) - 1, at)
+
+    def close_open(self, closed: frozenset[str], barrier: frozenset[str], at: int) -> None:
+        outermost = None
+        for depth in range(len(self.stack) - 1, 0, -1):
+            if self.stack[depth].tag in barrier:
+                break
+            if self.stack[depth].tag in closed:
+                outermost = depth
+        if outermost is not None:
+            self.pop_to(outermost, at)
+
+    def pop_to(self, depth: int, at: int) -> None:
+        """End what is open deeper than `depth` where its content ends, before the white space in front of `at`."""
+        while len(self.stack) > depth:
+            element = self.stack.pop()
+            last = element.children[-1].end if element.children else element.inner_start
+            end = last + len(self.source[last:at].rstrip())
+            element.inner_end = element.end = end
+
+    def attributes(self, node: Node) -> tuple[Attribute, ...]:
+        return tuple(self.attribute(child) for child in node.children if child.type == "attribute")
+
+    def attribute(self, node: Node) -> Attribute:
+        name, *rest = node.children
+        value = self.text(rest[-1]) if len(rest) > 1 else ""
+        if value[:1] in ("'", '"'):
+            value = value[1:-1]
+        return Attribute(self.text(name).lower(), value, node.start_byte, node.end_byte)
+
+    def text(self, node: Node) -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")

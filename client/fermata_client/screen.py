@@ -1,0 +1,80 @@
+"""A turn on a terminal: text as it comes, each tool as a line."""
+
+import json
+import re
+import sys
+from typing import Any
+
+import click
+
+from fermata_client.client import Event
+from fermata_client.diff import diff_lines, painted, wants_color
+from fermata_client.fold import TurnView
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+INPUT_CHARS = 64
+
+
+class Screen:
+    """Listens to a turn. What a model says cannot move the cursor or colour the screen."""
+
+    def __init__(self, *, color: bool | None = None) -> None:
+        self.color = wants_color(sys.stdout, color)
+        self._in_line = False
+
+    def __call__(self, event: Event, view: TurnView) -> None:
+        match event.get("type"):
+            case "text":
+                self._say(plain(str(event.get("text", ""))))
+            case "toolCall":
+                name, given = plain(str(event.get("toolName"))), shortened(event.get("input"))
+                self.line(f"  → {name} {given}".rstrip(), fg="cyan")
+            case "toolResult" if event.get("ok"):
+                self.line(f"  ✓ {plain(str(event.get('toolName')))}", fg="green")
+            case "toolResult":
+                self.line(
+                    f"  ✗ {plain(str(event.get('toolName')))}: {plain(str(event.get('error', 'failed')))}", fg="red"
+                )
+            case "roundRetracted":
+                self.line("  ↺ the connection to the model broke; it starts this answer again", fg="yellow")
+            case "held":
+                self.line("  … waiting for somebody to decide", fg="yellow")
+            case "done" | "error" | "cancelled":
+                self.end_line()
+
+    def line(self, text: str, **style: Any) -> None:
+        self.end_line()
+        click.echo(click.style(text, **style) if self.color else text, color=self.color)
+
+    def end_line(self) -> None:
+        if self._in_line:
+            click.echo()
+            self._in_line = False
+
+    def show_diff(self, before: str, after: str, name: str) -> None:
+        for line in map(plain, diff_lines(before, after, name)):
+            click.echo(painted(line) if self.color else line, color=self.color)
+
+    def _say(self, text: str) -> None:
+        if text:
+            click.echo(text, nl=False)
+            self._in_line = not text.endswith("\n")
+
+
+def plain(text: str) -> str:
+    return _CONTROL.sub("", text)
+
+
+def shortened(given: Any) -> str:
+    """A tool's input in a few characters: short values as they are, long ones by their size."""
+    if not isinstance(given, dict):
+        return ""
+    return plain(" ".join(f"{name}={_value(value)}" for name, value in given.items()))
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) <= INPUT_CHARS and "\n" not in text:
+        return text
+    lines = text.count("\n") + 1
+    return f"({len(text)} characters)" if lines == 1 else f"({lines} lines)"

@@ -1,0 +1,299 @@
+"""Follow one turn to its end, through broken connections, and carry out the browser tools it asks for."""
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fermata_client.client import Event, FermataClient
+from fermata_client.errors import ClientError, Refused, TurnLost, passing
+from fermata_client.fold import TurnView, fold
+from fermata_client.patience import Patience
+
+ToolOutput = dict[str, Any]
+"""`{ok: true, data?, images?}` or `{ok: false, error}`."""
+
+Executor = Callable[[Event], ToolOutput]
+"""Carries out one `toolRequest`. What it raises becomes a failed result that the model reads."""
+
+OnEvent = Callable[[Event, TurnView], None]
+
+RESTING = ("paused", "held")
+"""States of a bridge in which no reader needs to listen."""
+
+GOODBYE_FAILURES = 3
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a turn went. `interrupted` means that the user stopped it from here."""
+
+    view: TurnView
+    conversation_id: str | None
+    events: int
+    reconnects: int
+    seconds: float
+    interrupted: bool = False
+
+    @property
+    def status(self) -> str:
+        if self.interrupted and self.view.end is None:
+            return "interrupted"
+        return self.view.status
+
+    @property
+    def error(self) -> str | None:
+        return str(self.view.end.get("message")) if self.view.end and self.view.status == "error" else None
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of the turn as one flat JSON object."""
+        tools = self.view.tools
+        browser = sum(1 for badge in tools if badge.asked)
+        members = {
+            "status": self.status,
+            "bridgeId": self.view.bridge_id,
+            "conversationId": self.conversation_id,
+            "rounds": len(self.view.rounds),
+            "browserTools": browser,
+            "serverTools": len(tools) - browser,
+            "events": self.events,
+            "seconds": round(self.seconds, 3),
+            "error": self.error,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+def no_page(request: Event) -> ToolOutput:
+    """The executor of a client that shows no page."""
+    return {"ok": False, "error": f"{request.get('toolName')} needs an open page, and this client has none."}
+
+
+def unheard(event: Event, view: TurnView) -> None:
+    """Listens to nothing."""
+
+
+def run_turn(
+    client: FermataClient,
+    scope: str,
+    prompt: str | None = None,
+    *,
+    content: list[dict[str, Any]] | None = None,
+    conversation_id: str | None = None,
+    snapshot: Callable[[], Any] | None = None,
+    executor: Executor = no_page,
+    on_event: OnEvent = unheard,
+    idempotency_key: str | None = None,
+    model: str | None = None,
+    patience: Patience | None = None,
+) -> Outcome:
+    """Start a turn and stay with it until its terminal event. `snapshot` is asked anew for every answer.
+
+    Raises `Refused` when the service will not start it, `TurnLost` when it cannot be followed. A KeyboardInterrupt
+    cancels the turn once and waits for its end; a second one is raised.
+    """
+    conversation = conversation_id or str(client.create_conversation(scope, model_id=model)["id"])
+    first_snapshot = snapshot() if snapshot else None
+    key = idempotency_key or str(uuid.uuid4())
+    start = _Start(client, scope, prompt, content, conversation, first_snapshot, key)
+    run = _Run(client, start, executor, snapshot, on_event, patience or Patience(), joined=idempotency_key is not None)
+    return run.to_its_end(conversation)
+
+
+def follow_turn(
+    client: FermataClient,
+    bridge_id: str,
+    *,
+    view: TurnView | None = None,
+    snapshot: Callable[[], Any] | None = None,
+    executor: Executor = no_page,
+    on_event: OnEvent = unheard,
+    patience: Patience | None = None,
+) -> Outcome:
+    """Attach to a turn that already runs, from the beginning or from a view kept earlier."""
+    run = _Run(client, None, executor, snapshot, on_event, patience or Patience(), joined=True)
+    run.view = view or TurnView()
+    run.bridge_id = bridge_id
+    return run.to_its_end(None)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """The request that starts the turn; sent again with the same key it joins what it started."""
+
+    client: FermataClient
+    scope: str
+    prompt: str | None
+    content: list[dict[str, Any]] | None
+    conversation_id: str
+    snapshot: Any
+    key: str
+
+    def stream(self) -> AbstractContextManager[Iterator[Event]]:
+        return self.client.start(self.scope, self.prompt, **self._rest())
+
+    def bridge_id(self) -> str:
+        return str(self.client.start_detached(self.scope, self.prompt, **self._rest())["bridgeId"])
+
+    def _rest(self) -> dict[str, Any]:
+        return {
+            "content": self.content,
+            "conversation_id": self.conversation_id,
+            "snapshot": self.snapshot,
+            "idempotency_key": self.key,
+        }
+
+
+@dataclass
+class _Run:
+    client: FermataClient
+    start: _Start | None
+    executor: Executor
+    snapshot: Callable[[], Any] | None
+    on_event: OnEvent
+    patience: Patience
+    joined: bool
+    """Somebody else may have answered the requests we read: ask before acting."""
+
+    view: TurnView = field(default_factory=TurnView)
+    bridge_id: str | None = None
+    results: dict[str, ToolOutput] = field(default_factory=dict)
+    connections: int = 0
+    events: int = 0
+    stopping: bool = False
+
+    def to_its_end(self, conversation_id: str | None) -> Outcome:
+        started = time.monotonic()
+        try:
+            self.follow()
+        except KeyboardInterrupt:
+            self.stop()
+        return Outcome(
+            view=self.view,
+            conversation_id=conversation_id,
+            events=self.events,
+            reconnects=max(0, self.connections - 1),
+            seconds=time.monotonic() - started,
+            interrupted=self.stopping,
+        )
+
+    def follow(self) -> None:
+        """Only a terminal event ends a turn. Whatever else ends a stream, go on after the last event seen."""
+        failures = 0
+        while self.view.end is None:
+            seen = self.view.seq
+            error = self.listen()
+            if self.view.end is not None:
+                return
+            if self.view.held is not None:
+                failures = 0
+                self.wait_while_held()
+                continue
+            failures = 0 if self.view.seq > seen else failures + 1
+            if failures >= self.patience.failures:
+                raise TurnLost(self.lost(error)) from error
+            if failures:
+                self.patience.pause(failures, error)
+
+    def listen(self) -> ClientError | None:
+        """Read one connection as far as it carries; the passing reason it broke off, if it had one."""
+        self.connections += 1
+        try:
+            with self.open() as events:
+                for event in events:
+                    self.take(event)
+                    if self.view.end is not None or self.view.held is not None:
+                        return None
+        except ClientError as error:
+            if not passing(error):
+                raise
+            return error
+        return None
+
+    def open(self) -> AbstractContextManager[Iterator[Event]]:
+        if self.bridge_id is None and self.start is not None:
+            return self.start.stream()
+        return self.client.events(str(self.bridge_id), self.view.seq)
+
+    def take(self, event: Event) -> None:
+        before, self.view = self.view, fold(self.view, event)
+        if self.view is before:
+            return
+        self.bridge_id = self.bridge_id or self.view.bridge_id
+        self.events += 1
+        self.on_event(event, self.view)
+        if event.get("type") == "toolRequest" and not self.stopping:
+            self.act(event)
+
+    def act(self, request: Event) -> None:
+        """Carry the request out unless that was done before, here or elsewhere, and answer it."""
+        if (self.joined or self.connections > 1) and not self.is_pending(request):
+            return
+        key = str(request.get("effectKey") or request["requestId"])
+        if key not in self.results:
+            self.results[key] = self.execute(request)
+        self.answer(request, self.results[key])
+
+    def is_pending(self, request: Event) -> bool:
+        waiting = self.patience.insist(lambda: self.client.bridge(str(self.bridge_id))).get("pending", [])
+        return any(call.get("requestId") == request["requestId"] for call in waiting)
+
+    def execute(self, request: Event) -> ToolOutput:
+        try:
+            return self.executor(request)
+        except Exception as error:
+            log.exception("%s failed", request.get("toolName"))
+            return {"ok": False, "error": f"{request.get('toolName')} failed in the editor: {error}"}
+
+    def answer(self, request: Event, result: ToolOutput) -> None:
+        snapshot = self.snapshot() if self.snapshot else None
+
+        def post(said: ToolOutput) -> None:
+            bridge, asked = str(self.bridge_id), str(request["requestId"])
+            self.patience.insist(lambda: self.client.answer(bridge, asked, said, snapshot))
+
+        try:
+            post(result)
+        except Refused as refused:
+            if refused.status == 413:
+                post({"ok": False, "error": f"The result is too large to send. {refused.error}"})
+            elif refused.status not in (404, 409):
+                raise
+            # 404: it expired or the turn is over; 409: somebody else answered. The stream tells what became of it.
+
+    def wait_while_held(self) -> None:
+        """Ask now and then instead of listening, until the turn moves."""
+        seconds = float((self.view.held or {}).get("retryAfter", 5))
+        first: tuple[Any, Any] | None = None
+        while True:
+            self.patience.sleep(seconds)
+            bridge = self.patience.insist(lambda: self.client.bridge(str(self.bridge_id)))
+            now = (bridge.get("status"), bridge.get("seq"))
+            first = first or now
+            if now != first or now[0] not in RESTING:
+                self.view = replace(self.view, held=None)
+                return
+
+    def stop(self) -> None:
+        """Cancel once, then listen until the turn says how it ended, as long as the service answers."""
+        self.stopping = True
+        self.patience = Patience(GOODBYE_FAILURES, self.patience.first, self.patience.longest, self.patience.sleep)
+        if self.view.end is not None:
+            return
+        try:
+            if self.bridge_id is None and self.start is not None:
+                self.bridge_id = self.patience.insist(self.start.bridge_id)
+            self.patience.insist(lambda: self.client.cancel(str(self.bridge_id)))
+            self.follow()
+        except ClientError as error:
+            log.info("the turn was left without a goodbye: %s", error)
+
+    def lost(self, error: ClientError | None) -> str:
+        reason = error or "The stream closed without a terminal event."
+        if self.bridge_id is None:
+            return f"The turn could not be started in {self.patience.failures} attempts. {reason}"
+        return f"The turn {self.bridge_id} did not go on in {self.patience.failures} attempts. {reason}"
