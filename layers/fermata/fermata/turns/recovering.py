@@ -73,7 +73,7 @@ def _continue(desk: Desk, turn: Turn) -> None:
 
 def sweep(desk: Desk) -> int:
     """Recover every open turn that may be silent; returns how many were looked at."""
-    table, before = desk.settings.bridges_table, (desk.clock.time() - desk.settings.start_grace_seconds) * 1000
+    table, before = desk.settings.bridges_table, desk.clock.instant(-desk.settings.start_grace_seconds)
     seen = 0
     for shard in range(OPEN_SHARDS):
         for row in desk.tables.query_index(table, "open", ("open", f"open#{shard}")):

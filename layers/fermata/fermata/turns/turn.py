@@ -4,6 +4,7 @@ import json
 import zlib
 from dataclasses import dataclass
 
+from fermata.aws.clock import instant
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item
 from fermata.words.base import Word
@@ -82,7 +83,7 @@ def item(turn: Turn) -> Item:
         "state": turn.state,
         "data": json.dumps(pinned, separators=(",", ":")),
         "open": shard(turn.id),
-        "openSince": turn.started_ms,
+        "openSince": instant(turn.started_ms / 1000),
         "ttl": turn.expires,
     }
 
