@@ -66,8 +66,13 @@ def _retraction(standing: Standing) -> tuple[Event, ...]:
 
 
 def _estimate(work: Work) -> int:
-    """Prompt tokens of the request to come; used only when nobody lives to report the real number."""
-    said = sum(len(repr(block)) for message in work.messages() for block in message.content)
+    """Prompt tokens of the request to come, used only when nobody lives to report the real number.
+
+    At least what the round before filled; in the first round, what the conversation's text comes to.
+    """
+    if work.log.standing.context:
+        return work.log.standing.context
+    said = sum(len(block.model_dump_json()) for message in work.messages() for block in message.content)
     return (said + len(work.turn.situation)) // CHARS_PER_TOKEN
 
 
