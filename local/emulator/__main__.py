@@ -1,0 +1,94 @@
+"""`python -m local.emulator`: MiniStack with the corrections, on 127.0.0.1 only.
+
+Settings come from the environment: `GATEWAY_PORT` (default: any free port), `FUNCTION_PYTHON` (the interpreter that
+runs the functions), `STATE_DIR` (keep state there), `WORK_DIR` (emptied first; functions are unpacked there),
+`SCHEDULE_MINUTE_SECONDS` (default 60). The first line on standard output is the endpoint. The emulator ends, and
+saves its state, when its standard input does: so it never outlives whoever started it.
+"""
+
+import asyncio
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def main() -> None:
+    listener = socket.create_server(("127.0.0.1", int(os.environ.get("GATEWAY_PORT", "0"))), backlog=512)
+    with work_directory() as directory:
+        configure(listener.getsockname()[1], directory)
+        sys.setswitchinterval(0.0005)  # a request must not wait 5 ms for a thread that evaluates an expression
+        asyncio.run(serve(listener))
+
+
+def configure(port: int, directory: str) -> None:
+    """MiniStack reads its settings while it is imported, so they come first."""
+    os.environ |= {
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "DOCKER_HOST": "unix:///nonexistent",
+        "TMPDIR": directory,
+    }
+    os.environ.setdefault("LOG_LEVEL", "WARNING")
+    os.environ.setdefault("FUNCTION_PYTHON", sys.executable)
+    os.environ.pop("PYTHONPATH", None)
+    tempfile.tempdir = None
+    if "STATE_DIR" in os.environ:
+        os.environ |= {
+            "PERSIST_STATE": "1",
+            "S3_PERSIST": "1",
+            "S3_DATA_DIR": str(Path(os.environ["STATE_DIR"]) / "s3"),
+        }
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard) if soft < hard else (soft, hard))
+
+
+async def serve(listener: socket.socket) -> None:
+    from hypercorn.asyncio import serve as hypercorn
+    from hypercorn.config import Config
+
+    from local.emulator import corrected
+
+    config = Config()
+    config.bind = [f"fd://{listener.fileno()}"]
+    config.keep_alive_timeout = 75
+    config.loglevel = os.environ["LOG_LEVEL"]
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    threading.Thread(target=_at_end_of_input, args=(loop, stop), daemon=True).start()
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+    async with corrected.background() as app:
+        await hypercorn(app, config, shutdown_trigger=stop.wait)
+
+
+def _at_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(stop.set)
+
+
+@contextlib.contextmanager
+def work_directory() -> Iterator[str]:
+    """Where functions are unpacked; what a killed emulator left there goes first."""
+    parent = os.environ.get("WORK_DIR")
+    if parent:
+        shutil.rmtree(parent, ignore_errors=True)
+        Path(parent).mkdir(parents=True)
+    with tempfile.TemporaryDirectory(prefix="fermata-emulator-", dir=parent, ignore_cleanup_errors=True) as directory:
+        yield directory
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""The emulator as a process: where it listens, what it leaves behind, what it keeps."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local.clients import client
+from local.processes import EMULATOR_PYTHON, ROOT, DidNotStartError, Emulator
+from tests.local.lab import Lab, until
+
+LISTEN = "0A"
+LOOPBACK = ("0100007F", "00000000000000000000000001000000")
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads the kernel's table of sockets")
+def test_it_listens_on_the_loopback_interface_only(lab: Lab, emulator: Emulator) -> None:
+    client("sqs", lab.endpoint).create_queue(QueueName="wake-more-services")
+    client("events", lab.endpoint).list_rules()
+    addresses = listening(emulator.pid)
+    assert addresses
+    assert all(address.startswith(LOOPBACK) for address in addresses)
+
+
+def listening(pid: int) -> list[str]:
+    links = [str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink()]
+    mine = {link[8:-1] for link in links if link.startswith("socket:[")}
+    rows = [
+        line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    return [row[1] for row in rows if row[3] == LISTEN and row[9] in mine]
+
+
+@pytest.fixture
+def keeping(tmp_path: Path) -> Iterator[list[Emulator]]:
+    """Emulators that keep their state; the last one is stopped at the end."""
+    started = [Emulator(tmp_path, keep_state=True)]
+    yield started
+    started[-1].stop()
+
+
+def make_table_with_an_item(endpoint: str) -> None:
+    Lab(endpoint)
+    item = {"pk": {"S": "kept"}, "sk": {"S": "1"}, "what": {"S": "x"}, "pid": {"N": "1"}, "event": {"S": "{}"}}
+    client("dynamodb", endpoint).put_item(TableName="lab-notes", Item=item)
+
+
+def kept(endpoint: str) -> int:
+    return int(client("dynamodb", endpoint).scan(TableName="lab-notes")["Count"])
+
+
+def test_a_clean_stop_keeps_everything(keeping: list[Emulator], tmp_path: Path) -> None:
+    make_table_with_an_item(keeping[0].endpoint)
+    keeping[0].stop()
+    keeping.append(Emulator(tmp_path, keep_state=True))
+    assert kept(keeping[-1].endpoint) == 1
+
+
+def test_a_kill_keeps_what_is_older_than_a_moment(keeping: list[Emulator], tmp_path: Path) -> None:
+    make_table_with_an_item(keeping[0].endpoint)
+    saved = tmp_path / "state" / "dynamodb.json"
+    until(lambda: saved.exists() and '"kept"' in saved.read_text(), "a snapshot holds the item")
+    keeping[0].kill()
+    keeping.append(Emulator(tmp_path, keep_state=True))
+    assert kept(keeping[-1].endpoint) == 1
+    assert client("lambda", keeping[-1].endpoint).list_functions()["Functions"][0]["FunctionName"] == "lab"
+
+
+def test_an_execution_that_ran_when_it_was_killed_has_failed(keeping: list[Emulator], tmp_path: Path) -> None:
+    lab = Lab(keeping[0].endpoint)
+    execution = lab.start(lab.machine())
+    [note] = lab.noted(execution, "start")
+    keeping[0].stop()
+    keeping.append(Emulator(tmp_path, keep_state=True))
+    states = client("stepfunctions", keeping[-1].endpoint)
+    assert states.describe_execution(executionArn=execution)["status"] == "FAILED"
+    with pytest.raises(states.exceptions.TaskDoesNotExist):
+        states.send_task_success(taskToken=note.token, output="{}")
+
+
+def test_writing_goes_on_while_a_snapshot_is_taken(keeping: list[Emulator], tmp_path: Path) -> None:
+    make_table_with_an_item(keeping[0].endpoint)
+    dynamodb, slowest = client("dynamodb", keeping[0].endpoint), 0.0
+    for number in range(1500):
+        began = time.monotonic()
+        item = {"pk": {"S": "many"}, "sk": {"S": f"{number:05}"}, "text": {"S": "x" * 2000}}
+        dynamodb.put_item(TableName="lab-notes", Item=item)
+        slowest = max(slowest, time.monotonic() - began)
+    assert (tmp_path / "state" / "dynamodb.json").exists()
+    assert slowest < 0.5
+
+
+def test_nothing_is_left_after_a_kill(tmp_path: Path) -> None:
+    running = Emulator(tmp_path)
+    lab = Lab(running.endpoint)
+    lab.invoke("lab", {})
+    [process] = running.functions()["lab"]
+    running.kill()
+    until(lambda: not Path(f"/proc/{process['pid']}").exists(), "the function's process is gone")
+    again = Emulator(tmp_path)
+    assert [entry.name for entry in (tmp_path / "work").rglob("lab-*")] == []
+    again.stop()
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    source = (
+        "import sys, time; from pathlib import Path; from local.processes import Emulator\n"
+        f"print(Emulator(Path({str(tmp_path)!r})).pid, flush=True); time.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, cwd=ROOT, text=True)
+    assert parent.stdout is not None
+    with parent.stdout:
+        pid = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    until(lambda: not running(pid), "the emulator is gone")
+
+
+def running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(DidNotStartError, match="in use"):
+        Emulator(tmp_path, port=taken.getsockname()[1])
+
+
+SABOTAGE = """
+import os
+os.environ.update(GATEWAY_PORT="1", LOG_LEVEL="ERROR")
+from ministack.services import {module}
+def {name}(): "another release"
+{module}.{name} = {name}
+from local.emulator import {correction}, upstream
+upstream.apply()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "correction"),
+    [
+        ("stepfunctions", "_execute_task", "tasks"),
+        ("stepfunctions", "_call_lambda", "tasks"),
+        ("stepfunctions", "_run_execution", "executions"),
+        ("stepfunctions", "_send_task_heartbeat", "tokens"),
+        ("lambda_svc", "_execute_function_warm", "functions"),
+        ("dynamodb", "_query", "expressions"),
+    ],
+)
+def test_a_correction_refuses_code_it_does_not_know(module: str, name: str, correction: str, tmp_path: Path) -> None:
+    program = tmp_path / "sabotage.py"
+    program.write_text(SABOTAGE.format(module=module, name=name, correction=correction))
+    ended = subprocess.run(
+        [EMULATOR_PYTHON, program], capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)}, check=False
+    )
+    assert ended.returncode == 1
+    assert f"ministack.services.{module}.{name} has changed" in ended.stderr
+    assert "update their digests" in ended.stderr
