@@ -19,9 +19,6 @@ class Price(Word):
     cache_write_per_mtok: Decimal | None = None
 
 
-_remembered: dict[tuple[str, str], tuple[float, Price | None]] = {}
-
-
 def pricing_key(model: str) -> str:
     """The name a model has in the price table: lower case, without its provider's prefix, dots as dashes."""
     name = model.lower()
@@ -34,14 +31,13 @@ def pricing_key(model: str) -> str:
 
 def price_of(desk: Desk, model: str) -> Price | None:
     """The known price of a model, remembered for six hours in this process; None costs nothing."""
-    table, key, now = desk.settings.pricing_table, pricing_key(model), desk.clock.monotonic()
-    held = _remembered.get((table, key))
-    if held and held[0] > now:
-        return held[1]
-    row = desk.tables.get(table, "price", key, consistent=False)
-    price = Price.model_validate(row) if row else None
-    _remembered[table, key] = (now + MEMORY_SECONDS, price)
-    return price
+    key = pricing_key(model)
+
+    def load() -> tuple[Price | None]:
+        row = desk.tables.get(desk.settings.pricing_table, "price", key, consistent=False)
+        return (Price.model_validate(row) if row else None,)
+
+    return desk.memory.recall(("price", key), MEMORY_SECONDS, load)[0]
 
 
 def cost(price: Price | None, tokens: Tokens) -> Decimal:
