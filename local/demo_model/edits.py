@@ -1,0 +1,175 @@
+"""Turns an intent into edits of one page."""
+
+import re
+from dataclasses import dataclass
+from html import escape
+from typing import Any, assert_never
+
+from local.demo_model.intents import Add, Intent, Paint, Remove, Retext
+from local.demo_model.kit import accent_of, kit_of
+from local.demo_model.pages import HEADINGS, Node, Page
+from local.demo_model.sections import write
+
+_SELECTORS = {
+    "heading": "h1, h2, h3",
+    "headline": "h1",
+    "title": "h1",
+    "link": "a",
+    "paragraph": "p",
+    "text": "body",
+    "body": "body",
+    "background": "body",
+    "menu": "nav",
+    "navigation": "nav",
+}
+_ACCENT = {"accent", "primary", "brand", "main"}
+
+
+@dataclass(frozen=True)
+class Edit:
+    tool: str
+    input: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Steps:
+    text: str
+    calls: tuple[Edit, ...]
+
+
+def steps(intent: Intent, page: Page) -> Steps | str:
+    """The edits, or a sentence why there are none."""
+    match intent:
+        case Add():
+            return _add(intent, page)
+        case Retext():
+            return _retext(intent, page)
+        case Remove():
+            return _remove(intent, page)
+        case Paint():
+            return _paint(intent, page)
+        case _:
+            assert_never(intent)
+
+
+def plan(intent: Intent) -> str:
+    match intent:
+        case Add():
+            return f"add a section about {intent.heading or intent.topic}"
+        case Retext():
+            return f"write “{intent.new}” instead of " + (f"“{intent.old}”" if intent.old else _aim(intent))
+        case Remove():
+            return f"remove the {intent.name} section"
+        case Paint():
+            return f"make the {'background of the ' if intent.background else ''}{intent.what} {intent.colour}"
+        case _:
+            assert_never(intent)
+
+
+def past(intent: Intent) -> str:
+    verb, _, rest = plan(intent).partition(" ")
+    return {"add": "added", "write": "wrote", "remove": "removed", "make": "made"}[verb] + " " + rest
+
+
+def _add(intent: Add, page: Page) -> Steps | str:
+    piece = write(intent, page)
+    parent, index = page.end_of_content()
+    if intent.side == "top":
+        index = _after_header(parent)
+    if intent.anchor:
+        anchor = page.section_called(intent.anchor)
+        if anchor is None or anchor.parent is None:
+            return _unknown(intent.anchor, page)
+        parent, index = anchor.parent, anchor.position() + (intent.side == "after")
+    if not parent.uid:
+        return "The page has no element I could put a section into."
+    place = {"parentId": parent.uid} | ({} if index is None else {"index": index})
+    text = f"I add “{piece.heading}”, with the classes and colours the page already has."
+    return Steps(text, (Edit("insertHtml", place | {"html": piece.html}), Edit("applyCss", {"css": piece.css})))
+
+
+def _retext(intent: Retext, page: Page) -> Steps | str:
+    node = _smallest_with(intent.old, page) if intent.old else _heading(intent, page)
+    if node is None:
+        wanted = f"the text “{intent.old}”" if intent.old else "such a heading"
+        return f"I found {wanted} nowhere on this page."
+    text = node.text.replace(intent.old, intent.new) if intent.old else intent.new
+    edit = Edit("replaceNodeHtml", {"nodeId": node.uid, "html": escape(text, quote=False)})
+    return Steps(f"I change “{node.text}” to “{text}”.", (edit,))
+
+
+def _remove(intent: Remove, page: Page) -> Steps | str:
+    node = page.section_called(intent.name)
+    if node is None:
+        return _unknown(intent.name, page)
+    return Steps(f"I remove the {intent.name} section.", (Edit("deleteNode", {"nodeId": node.uid}),))
+
+
+def _paint(intent: Paint, page: Page) -> Steps | str:
+    selector, name = _selector(intent, page)
+    if not selector:
+        return f"I do not know what “{intent.what}” is on this page."
+    css = f"{selector} {{\n  {name}: {intent.colour};\n}}"
+    return Steps(f"I set {name} of {selector} to {intent.colour}.", (Edit("applyCss", {"css": css}),))
+
+
+def _selector(intent: Paint, page: Page) -> tuple[str, str]:
+    """What to paint, and which property: a custom property, a kind of element, or something called so."""
+    words = [word.removesuffix("s") for word in intent.what.lower().split()]
+    name = "background" if intent.background or words[-1:] == ["background"] else "color"
+    if intent.what.startswith("--"):
+        return (":root", intent.what) if intent.what in page.variables else ("", "")
+    if accent := accent_of(page) if _ACCENT & set(words) else "":
+        return ":root", accent.removeprefix("var(").removesuffix(")")
+    if words[-1:] == ["button"]:
+        own = kit_of(page).button.split()
+        return (f".{own[0]}" if own else "button"), "background" if own else name
+    known = next((_SELECTORS[word] for word in reversed(words) if word in _SELECTORS), "")
+    return known or _called(intent.what, page), name
+
+
+def _called(what: str, page: Page) -> str:
+    if page.root.first(what):
+        return what
+    node = page.section_called(what)
+    if node is None:
+        return ""
+    if node.attributes.get("id"):
+        return f"#{node.attributes['id']}"
+    return f".{node.classes[-1]}" if node.classes else node.tag
+
+
+def _heading(intent: Retext, page: Page) -> Node | None:
+    """`the pricing heading` is the one of that section; `the h2` is the first; else the page's main one."""
+    level = re.search(r"\bh[1-6]\b", intent.what, re.I)
+    if level:
+        return page.root.first(level[0].lower())
+    name = re.sub(
+        r"\b(?:heading|headline|title|main|page|text|of|to|the|from|in|website|site)\b", " ", intent.what, flags=re.I
+    )
+    section = page.section_called(name) if name.strip() else None
+    if section:
+        return section.first(*HEADINGS)
+    return page.root.first("h1") or page.container.first(*HEADINGS)
+
+
+def _smallest_with(text: str, page: Page) -> Node | None:
+    holders = [
+        node for node in page.root.walk() if node.uid and text in node.text and node.tag not in ("style", "title")
+    ]
+    return min(reversed(holders), key=lambda node: len(node.text), default=None)  # the innermost of equals
+
+
+def _after_header(parent: Node) -> int:
+    headers = [child.position() + 1 for child in parent.children if child.tag == "header"]
+    return max(headers, default=0)
+
+
+def _aim(intent: Retext) -> str:
+    return " ".join(intent.what.split()) or "the heading"
+
+
+def _unknown(name: str, page: Page) -> str:
+    there = [heading.text for part in page.sections if (heading := part.first(*HEADINGS))]
+    listed = f" It has: {', '.join(there)}." if there else ""
+    return f"I found no section called “{name}” on this page.{listed}"

@@ -1,0 +1,139 @@
+"""Reads a page as `read_document` gives it: HTML whose elements carry `uid`, and the CSS that matters to it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+_VARIABLE = re.compile(r"(--[\w-]+)\s*:\s*([^;{}]+)")
+
+
+@dataclass(eq=False)
+class Node:
+    tag: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    parent: "Node | None" = None
+    children: "list[Node]" = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    """The element's own text, between its children."""
+
+    @property
+    def uid(self) -> str:
+        return self.attributes.get("uid", "")
+
+    @property
+    def classes(self) -> list[str]:
+        return self.attributes.get("class", "").split()
+
+    @property
+    def text(self) -> str:
+        said = [*self.texts, *(child.text for child in self.children)]
+        return " ".join(" ".join(said).split())
+
+    def walk(self) -> "Iterator[Node]":
+        for child in self.children:
+            yield child
+            yield from child.walk()
+
+    def all(self, *tags: str) -> "list[Node]":
+        return [node for node in self.walk() if node.tag in tags]
+
+    def first(self, *tags: str) -> "Node | None":
+        return next((node for node in self.walk() if node.tag in tags), None)
+
+    def position(self) -> int:
+        """Its index among its parent's elements."""
+        return self.parent.children.index(self) if self.parent else 0
+
+
+@dataclass(frozen=True)
+class Page:
+    root: Node
+    css: str
+    title: str = ""
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Custom properties and their values; the last one wins, as in CSS."""
+        return {name: value.strip() for name, value in _VARIABLE.findall(self.css)}
+
+    @property
+    def container(self) -> Node:
+        """Where sections live."""
+        return self.root.first("main") or self.root.first("body") or next(iter(self.root.children), self.root)
+
+    @property
+    def sections(self) -> list[Node]:
+        found = self.root.all("section")
+        return found or [node for node in self.container.children if node.first(*HEADINGS)]
+
+    def names(self) -> set[str]:
+        """Every class and id in use, also those only the CSS knows."""
+        used = {name for node in self.root.walk() for name in [*node.classes, node.attributes.get("id", "")]}
+        return used | set(re.findall(r"[.#]([A-Za-z_][\w-]*)", self.css))
+
+    def end_of_content(self) -> tuple[Node, int | None]:
+        """The parent and index for something new at the end, before a footer if there is one."""
+        home = self.container
+        footers = [child for child in home.children if child.tag == "footer"]
+        return home, footers[0].position() if footers else None
+
+    def section_called(self, name: str) -> Node | None:
+        """The part of the page that people would call so: by its id or class, its tag, or its heading."""
+        words = {stem(word) for word in re.findall(r"\w+", name.lower())} - {"the", "a", "section", "block", "area"}
+        parts = [*self.sections, *self.root.all("header", "footer", "nav", "aside", "article")]
+        scored = [(score, -index, node) for index, node in enumerate(parts) if (score := _likeness(node, words))]
+        return max(scored, key=lambda entry: entry[:2])[2] if scored else None
+
+
+def stem(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def read(html: str, css: str, title: str = "") -> Page:
+    reader = _Reader()
+    reader.feed(html)
+    reader.close()
+    return Page(reader.root, css + "\n" + "\n".join(node.text for node in reader.root.all("style")), title)
+
+
+def _likeness(node: Node, words: set[str]) -> int:
+    if not words or not node.uid:
+        return 0
+    labels = [*node.classes, node.attributes.get("id", ""), node.attributes.get("aria-label", "")]
+    labelled = {stem(word) for label in labels for word in re.findall(r"[a-z0-9]+", label.lower())}
+    heading = node.first(*HEADINGS)
+    headed = {stem(word) for word in re.findall(r"\w+", heading.text.lower())} if heading else set()
+    if words <= labelled:
+        return 4
+    if node.tag in words:
+        return 3
+    return 2 if words <= headed else int(words <= labelled | headed)
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Node("#page")
+        self._open = [self.root]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        node = Node(tag, {name: value or "" for name, value in attrs}, self._open[-1])
+        self._open[-1].children.append(node)
+        if tag not in _VOID:
+            self._open.append(node)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
+            self._open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        depth = next((at for at in range(len(self._open) - 1, 0, -1) if self._open[at].tag == tag), 0)
+        if depth:
+            del self._open[depth:]
+
+    def handle_data(self, data: str) -> None:
+        self._open[-1].texts.append(data)

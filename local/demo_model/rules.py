@@ -1,0 +1,180 @@
+"""Decides what the demo model says next. It keeps nothing: everything is read from the request.
+
+A turn on a page goes: look at the catalogue (server tools) → read the document (browser) → make the edits, all in one
+round (browser) → say what came of it. Ids come from results the model was given, content from the prompt and the page.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from local.demo_model import edits
+from local.demo_model.answer import Answer, Call
+from local.demo_model.intents import Intent, understand
+from local.demo_model.pages import Page, read
+from local.demo_model.wire import Turn, merged
+
+LABEL = "Demo model (fixed rules, not an AI)"
+ABILITIES = (
+    'I can add a section ("Add a pricing section after the hero"), change a heading ("Change the heading to “Hello”"), '
+    'replace a text ("Replace “Hello” with “Welcome”"), remove a section ("Remove the testimonials section") and '
+    'change a colour ("Change the colour of the buttons to teal").'
+)
+_NAMES = {
+    "list_documents": "site_list_documents",
+    "list_tokens": "site_list_tokens",
+    "read_document": "site_read_document",
+    "insertHtml": "site_insert_html",
+    "replaceNodeHtml": "site_replace_node_html",
+    "deleteNode": "site_delete_node",
+    "applyCss": "site_apply_css",
+}
+_SEED_NAMES = {newer: seed for seed, newer in _NAMES.items()}
+_READS = ("list_documents", "list_tokens", "read_document")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a call of this turn came to."""
+
+    tool: str
+    input: dict[str, Any]
+    data: Any = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Situation:
+    prompt: str
+    tools: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The offered tools we know, under their first names."""
+    results: tuple[Result, ...] = ()
+    """Of this turn only, in order."""
+
+    def all_of(self, tool: str) -> list[Result]:
+        return [result for result in self.results if result.tool == tool]
+
+    def data_of(self, tool: str) -> dict[str, Any]:
+        found = [result.data for result in self.all_of(tool) if isinstance(result.data, dict)]
+        return found[-1] if found else {}
+
+
+def answer_to(body: dict[str, Any]) -> Answer:
+    now = situation(body)
+    intent = understand(now.prompt)
+    done = [result for result in now.results if result.tool not in _READS]
+    if done:
+        return Answer(text=_report(intent, done))
+    if intent is None:
+        return Answer(text=f"{LABEL}. You said: “{_short(now.prompt)}”. {ABILITIES}")
+    if "read_document" not in now.tools:
+        return Answer(text=f"{LABEL}. I have no page in front of me here, so I can only talk. {ABILITIES}")
+    return _look(now, intent) or _read_on(now) or _edit(now, intent)
+
+
+def situation(body: dict[str, Any]) -> Situation:
+    turns = merged(body["messages"])
+    start = max((index for index, turn in enumerate(turns) if _prompt_in(turn)), default=0)
+    tools = {_SEED_NAMES.get(tool["name"], tool["name"]): tool for tool in body.get("tools") or []}
+    if (body.get("tool_choice") or {}).get("type") == "none":
+        tools = {}
+    known = {name: tool for name, tool in tools.items() if name in _NAMES}
+    return Situation(_prompt_in(turns[start]), known, tuple(_results(turns[start:])))
+
+
+def round_of(body: dict[str, Any]) -> int:
+    """How many answers this turn already has."""
+    turns = merged(body["messages"])
+    start = max((index for index, turn in enumerate(turns) if _prompt_in(turn)), default=0)
+    return sum(turn.role == "assistant" for turn in turns[start:])
+
+
+def _prompt_in(turn: Turn) -> str:
+    """What a person said in it: not the results of tools, not the context put beside it, not a nudge to go on."""
+    if turn.role != "user":
+        return ""
+    texts = [block["text"] for block in turn.blocks if block["type"] == "text"]
+    said = "\n".join(text for text in texts if not text.startswith("<context>")).strip()
+    return "" if said == "Continue." else said
+
+
+def _results(turns: list[Turn]) -> list[Result]:
+    calls = {block["id"]: block for turn in turns for block in turn.blocks if block["type"] == "tool_use"}
+    found = []
+    for block in (block for turn in turns for block in turn.blocks if block["type"] == "tool_result"):
+        call = calls.get(block["tool_use_id"])
+        if call:
+            text = _text_of(block.get("content", ""))
+            tool = str(_SEED_NAMES.get(call["name"], call["name"]))
+            failed = bool(block.get("is_error"))
+            found.append(Result(tool, call["input"], None if failed else _json(text), text if failed else None))
+    return found
+
+
+def _text_of(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _look(now: Situation, intent: Intent) -> Answer | None:
+    """First of all: which documents and design tokens are there?"""
+    catalogue = [name for name in ("list_documents", "list_tokens") if name in now.tools]
+    if now.results or not catalogue:
+        return None
+    text = f"{LABEL}. You would like me to {edits.plan(intent)}. Let me look at the page first."
+    return Answer(text=text, calls=tuple(Call(now.tools[name]["name"]) for name in catalogue))
+
+
+def _read_on(now: Situation) -> Answer | None:
+    """Read the current document, part by part."""
+    reads = now.all_of("read_document")
+    if reads and reads[-1].error:
+        return Answer(text=f"{LABEL}. I could not read the page: {reads[-1].error}")
+    info = now.data_of("read_document").get("pageInfo") or {}
+    if reads and not info.get("nextPart"):
+        return None
+    current = now.data_of("list_documents").get("currentDocument")
+    wanted = {"document": current} if isinstance(current, dict) else {}
+    wanted |= {"part": info["nextPart"]} if info.get("nextPart") else {}
+    text = "" if now.results else f"{LABEL}. "
+    return Answer(text=text + "I read the page.", calls=(Call(now.tools["read_document"]["name"], wanted),))
+
+
+def _edit(now: Situation, intent: Intent) -> Answer:
+    steps = edits.steps(intent, _page(now))
+    if isinstance(steps, str):
+        return Answer(text=f"{LABEL}. {steps}")
+    missing = sorted({step.tool for step in steps.calls} - now.tools.keys())
+    if missing:
+        return Answer(text=f"{LABEL}. I would need {', '.join(missing)} for that, which I was not given.")
+    calls = [Call(now.tools[step.tool]["name"], _fitted(now.tools[step.tool], step.input)) for step in steps.calls]
+    return Answer(text=steps.text, calls=tuple(calls))
+
+
+def _page(now: Situation) -> Page:
+    parts = [result.data for result in now.all_of("read_document") if isinstance(result.data, dict)]
+    joined = {name: "".join(str(part.get(name) or "") for part in parts) for name in ("html", "css")}
+    return read(joined["html"], joined["css"], str(parts[-1].get("title") or "") if parts else "")
+
+
+def _fitted(tool: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Newer editors want to be told how CSS is applied."""
+    needs_operation = "operation" in tool["input_schema"].get("required", ())
+    return {"operation": "merge", **wanted} if needs_operation else wanted
+
+
+def _report(intent: Intent | None, done: list[Result]) -> str:
+    failed = [f"{result.tool}: {result.error}" for result in done if result.error]
+    if failed:
+        return f"{LABEL}. Not everything worked. {' · '.join(failed)}"
+    return f"Done: I {edits.past(intent) if intent else 'made the edits'}. {LABEL}."
+
+
+def _short(prompt: str) -> str:
+    return prompt if len(prompt) <= 120 else prompt[:119] + "…"

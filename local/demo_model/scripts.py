@@ -1,0 +1,103 @@
+"""Answers told beforehand: a script is a list of steps, one for each provider request."""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from local.demo_model.answer import Answer, Call
+
+MARKER = "[[script:{}]]"
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class ToldCall(_Told):
+    name: str
+    input: dict[str, Any] = Field(default_factory=dict)
+    raw: str | None = None
+    """Argument text as it is streamed, instead of `input`."""
+
+
+class ToldError(_Told):
+    type: str = "overloaded_error"
+    message: str = "Overloaded"
+
+
+class Step(_Told):
+    """One answer, and what goes wrong with it. `after` counts characters of text; faults happen there.
+
+    `status` answers with an HTTP error at once. `stall` waits that many seconds and goes on. `error` is an error event
+    in the stream. `cut` closes the connection in mid-stream. `single_bytes` sends every byte on its own.
+    """
+
+    text: str = ""
+    thinking: str = ""
+    tool_calls: tuple[ToldCall, ...] = ()
+    stop: str | None = None
+    usage: dict[str, Any] | None = None
+    first_ms: float | None = None
+    chunk_ms: float | None = None
+    chunks: int | None = None
+
+    status: int | None = None
+    retry_after: str | float | None = None
+    after: int = 10**9
+    stall: float = 0
+    error: ToldError | None = None
+    cut: bool = False
+    single_bytes: bool = False
+
+    def answer(self) -> Answer:
+        calls = tuple(Call(call.name, call.input, call.raw) for call in self.tool_calls)
+        return Answer(text=self.text, calls=calls, thinking=self.thinking, stop=self.stop)
+
+
+class Script(_Told):
+    """Serves requests whose API key is `key`, whose prompt holds `[[script:key]]`, or whose prompt holds `match`.
+
+    `by`: the n-th request takes the n-th step (`request`), or the request of a turn's n-th round does (`round`: then
+    many turns may follow one script at once). After the last step the rules answer, or the last step again.
+    """
+
+    key: str
+    match: str | None = None
+    steps: tuple[Step, ...]
+    by: Literal["request", "round"] = "request"
+    repeat_last: bool = False
+
+    def serves(self, api_key: str, prompt: str) -> bool:
+        named = api_key == self.key or MARKER.format(self.key) in prompt
+        return named or (self.match is not None and self.match in prompt)
+
+    def step(self, position: int) -> Step | None:
+        if position < len(self.steps):
+            return self.steps[position]
+        return self.steps[-1] if self.repeat_last and self.steps else None
+
+
+class Scripts:
+    """All scripts told, the newest first."""
+
+    def __init__(self) -> None:
+        self._scripts: dict[str, Script] = {}
+        self._taken: dict[str, int] = {}
+
+    def tell(self, script: Script) -> None:
+        self._scripts[script.key] = script
+        self._taken[script.key] = 0
+
+    def forget(self, key: str) -> None:
+        self._scripts.pop(key, None)
+
+    def find(self, api_key: str, prompt: str) -> Script | None:
+        scripts: Iterable[Script] = reversed(list(self._scripts.values()))
+        return next((script for script in scripts if script.serves(api_key, prompt)), None)
+
+    def take(self, script: Script, round_: int) -> Step | None:
+        taken = self._taken[script.key]
+        self._taken[script.key] = taken + 1
+        return script.step(round_ if script.by == "round" else taken)
