@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import boto3
+import botocore.session
 import pytest
+from botocore.loaders import create_loader
 from moto import mock_aws
 
 from fermata.aws.clock import Clock
@@ -18,6 +20,7 @@ from fermata.aws.desk import Desk
 from fermata.aws.settings import Settings
 
 REGION: Final = "eu-central-1"
+LOADER = create_loader()
 MACHINE = '{"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}'
 INDEXES = {"conversations": ("byUser", "gpk", "gsk"), "bridges": ("open", "open", "openSince")}
 TABLES = ("conversations", "bridges", "pricing", "usage", "settings")
@@ -46,6 +49,7 @@ class TestClock(Clock):
 
 def make_desk(*, clock: Clock | None = None, **settings: Any) -> Desk:
     """Create the parts in the current mock and lay them out; `settings` override fields of Settings."""
+    _share_service_models()
     for table in TABLES:
         _create_table(table)
     boto3.client("s3", region_name=REGION).create_bucket(
@@ -56,6 +60,11 @@ def make_desk(*, clock: Clock | None = None, **settings: Any) -> Desk:
     return Desk(Settings(**(values | settings)), clock or Clock())
 
 
+def another_process(desk: Desk, **settings: Any) -> Desk:
+    """The same tables, bucket and clock, seen by a process that remembers nothing yet."""
+    return Desk(desk.settings.model_copy(update=settings), desk.clock)
+
+
 def environment(desk: Desk) -> dict[str, str]:
     """The environment variables a function of this desk would have."""
     return {name.upper(): str(value) for name, value in desk.settings.model_dump().items() if value != ""}
@@ -63,6 +72,13 @@ def environment(desk: Desk) -> dict[str, str]:
 
 def make_key() -> str:
     return boto3.client("kms", region_name=REGION).create_key()["KeyMetadata"]["Arn"]
+
+
+def _share_service_models() -> None:
+    """Reading botocore's service descriptions is most of what a desk costs; once for all tests is enough."""
+    session = botocore.session.get_session()
+    session.register_component("data_loader", LOADER)
+    boto3.setup_default_session(botocore_session=session)
 
 
 def _create_machine() -> str:

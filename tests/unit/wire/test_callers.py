@@ -1,0 +1,220 @@
+import base64
+import json
+import time
+from typing import Any
+
+import jwt
+import pytest
+
+from fermata.aws.desk import Desk
+from fermata.wire.callers import identify, require
+from fermata.wire.tenant import Limits
+from fermata.wire.tenants import rotate_secret
+from fermata.words.caller import Caller, Capability
+from fermata.words.errors import Forbidden, Unauthorized
+from tests.callers import Signer, make_tenant
+from tests.desk import TestClock, another_process
+
+
+@pytest.fixture
+def bakery(desk: Desk) -> Signer:
+    return make_tenant(desk)
+
+
+def test_a_bearer_token_says_who_is_asking(desk: Desk, bakery: Signer) -> None:
+    caller = identify(desk, bakery.bearer(user="ada", capabilities=("ai.chat", "site.read")), "POST")
+    assert caller == Caller(tenant="bakery", user="ada", capabilities=frozenset({"ai.chat", "site.read"}))
+
+
+def test_a_token_without_capabilities_may_do_nothing(desk: Desk, bakery: Signer) -> None:
+    caller = identify(desk, bakery.bearer(capabilities=None), "GET")
+    assert caller.capabilities == frozenset()
+    with pytest.raises(Forbidden, match=r"^Forbidden$"):
+        require(caller, Capability.CHAT)
+
+
+def test_one_of_the_needed_capabilities_is_enough(desk: Desk, bakery: Signer) -> None:
+    caller = identify(desk, bakery.bearer(capabilities=("ai.turns.manage",)), "GET")
+    require(caller, Capability.CHAT, Capability.TURNS)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": ""},
+        {"authorization": "Bearer"},
+        {"authorization": "Bearer "},
+        {"authorization": "Basic YTpi"},
+        {"authorization": "Bearer a.b.c"},
+        {"authorization": "Bearer " + "x" * 9000},
+        {"authorization": "Bearer caf\u00e9.caf\u00e9.caf\u00e9"},
+        {"cookie": "fermata_session="},
+        {"cookie": "theme=dark"},
+        {"cookie": "fermata_session=opaque-session-id"},
+    ],
+)
+def test_without_a_token_the_answer_is_unauthorized(desk: Desk, headers: dict[str, str]) -> None:
+    with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
+        identify(desk, headers, "GET")
+
+
+@pytest.mark.parametrize(
+    ("claims", "says"),
+    [
+        ({"exp": int(time.time()) - 120}, "has expired"),
+        ({"iat": int(time.time()) + 120}, "not valid yet"),
+        ({"nbf": int(time.time()) + 120}, "not valid yet"),
+        ({"aud": "somebody else"}, "another audience"),
+        ({"aud": None}, "no 'aud'"),
+        ({"exp": None}, "no 'exp'"),
+        ({"iat": None}, "no 'iat'"),
+        ({"sub": None}, "no 'sub'"),
+        ({"exp": int(time.time()) + 3 * 86_400}, "longer than the 86400 seconds"),
+        ({"iat": 0}, "longer than the 86400 seconds"),
+        ({"tenant": "florist"}, "another tenant"),
+        ({"sub": ""}, "'sub' must be"),
+        ({"sub": "a\nb"}, "'sub' must be"),
+        ({"sub": "x" * 201}, "'sub' must be"),
+        ({"capabilities": "ai.chat"}, "'capabilities' must be"),
+        ({"capabilities": [1]}, "'capabilities' must be"),
+        ({"capabilities": {"ai.chat": True}}, "'capabilities' must be"),
+        ({"sub": 7}, r"^Unauthorized$"),
+        ({"exp": "soon"}, r"^Unauthorized$"),
+        ({"exp": float("inf")}, r"^Unauthorized$"),
+        ({"iat": float("nan")}, r"^Unauthorized$"),
+        ({"iss": "https://nobody.example"}, r"^Unauthorized$"),
+        ({"iss": "\ud800"}, r"^Unauthorized$"),
+    ],
+)
+def test_a_token_with_a_wrong_claim_is_refused(desk: Desk, bakery: Signer, claims: dict[str, Any], says: str) -> None:
+    with pytest.raises(Unauthorized, match=says):
+        identify(desk, bakery.bearer(**claims), "GET")
+
+
+@pytest.mark.parametrize("claims", [{"iss": 5}, {"iss": ["https://bakery.example"]}, {"iss": None}])
+def test_an_issuer_that_is_no_text_is_refused(desk: Desk, bakery: Signer, claims: dict[str, Any]) -> None:
+    with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
+        identify(desk, {"authorization": f"Bearer {forged(bakery, claims, 'HS256')}"}, "GET")
+
+
+def test_the_clocks_may_differ_by_half_a_minute(desk: Desk, bakery: Signer) -> None:
+    now = int(time.time())
+    assert identify(desk, bakery.bearer(iat=now + 15, nbf=now + 15), "GET").user == "ada"
+    assert identify(desk, bakery.bearer(exp=now - 15), "GET").user == "ada"
+
+
+def test_a_tenant_may_demand_shorter_tokens(desk: Desk) -> None:
+    strict = make_tenant(desk, "strict", limits=Limits(token_seconds=300))
+    with pytest.raises(Unauthorized, match="longer than the 300 seconds"):
+        identify(desk, strict.bearer(), "GET")
+
+
+def test_a_token_that_names_its_own_tenant_is_fine(desk: Desk, bakery: Signer) -> None:
+    assert identify(desk, bakery.bearer(tenant="bakery"), "GET").tenant == "bakery"
+
+
+def test_a_token_signed_with_another_tenants_secret_is_refused(desk: Desk, bakery: Signer) -> None:
+    florist = make_tenant(desk, "florist")
+    with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
+        identify(desk, bakery.bearer(iss=florist.issuer, aud=florist.audience), "GET")
+
+
+def test_two_tenants_with_the_same_user_are_two_callers(desk: Desk, bakery: Signer) -> None:
+    florist = make_tenant(desk, "florist")
+    assert identify(desk, bakery.bearer(), "GET").tenant == "bakery"
+    assert identify(desk, florist.bearer(), "GET").tenant == "florist"
+
+
+@pytest.mark.parametrize("algorithm", ["none", "None", "HS512", "RS256"])
+def test_the_header_of_a_token_never_chooses_the_algorithm(desk: Desk, bakery: Signer, algorithm: str) -> None:
+    with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
+        identify(desk, {"authorization": f"Bearer {forged(bakery, {}, algorithm)}"}, "GET")
+
+
+def test_even_a_rightly_signed_hs512_token_is_refused(desk: Desk, bakery: Signer) -> None:
+    token = jwt.encode(bakery.claims(), bakery.key, "HS512")
+    with pytest.raises(Unauthorized):
+        identify(desk, {"authorization": f"Bearer {token}"}, "GET")
+
+
+def test_after_a_rotation_both_secrets_count_until_the_overlap_ends(desk: Desk, clock: TestClock) -> None:
+    bakery = make_tenant(desk)
+    newer = Signer("bakery", bakery.issuer, bakery.audience, rotate_secret(desk, "bakery", overlap=3600))
+    assert identify(desk, bakery.bearer(), "GET").user == "ada"
+    assert identify(desk, newer.bearer(), "GET").user == "ada"
+    clock.go_on(3601)
+    assert identify(desk, newer.bearer(), "GET").user == "ada"
+    with pytest.raises(Unauthorized):
+        identify(desk, bakery.bearer(), "GET")
+
+
+def test_a_process_that_has_seen_the_tenant_learns_of_a_rotation_within_a_minute(desk: Desk, clock: TestClock) -> None:
+    bakery = make_tenant(desk)
+    warm = another_process(desk)
+    assert identify(warm, bakery.bearer(), "GET").user == "ada"
+    rotate_secret(desk, "bakery", overlap=0)
+    clock.go_on(61)
+    with pytest.raises(Unauthorized):
+        identify(warm, bakery.bearer(), "GET")
+
+
+def test_a_warm_process_knows_a_caller_without_asking_aws(desk: Desk, bakery: Signer) -> None:
+    identify(desk, bakery.bearer(), "GET")
+    calls: list[str] = []
+    for part in (desk.tables, desk.vault):
+        part._client.meta.events.register("before-call", lambda model, **_: calls.append(model.name))
+    assert identify(desk, bakery.bearer(user="bob"), "GET").user == "bob"
+    assert calls == []
+
+
+class TestCookies:
+    @pytest.mark.parametrize("name", ["fermata_session", "instatic_admin_session"])
+    def test_the_token_may_come_in_a_cookie(self, desk: Desk, bakery: Signer, name: str) -> None:
+        assert identify(desk, bakery.cookie(name), "GET").user == "ada"
+
+    def test_an_editors_own_opaque_session_does_not_stand_in_the_way(self, desk: Desk, bakery: Signer) -> None:
+        headers = {"cookie": f"fermata_session=opaque; instatic_admin_session={bakery.token()}"}
+        assert identify(desk, headers, "GET").user == "ada"
+
+    @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+    def test_an_unsafe_request_needs_the_tenants_origin(self, desk: Desk, bakery: Signer, method: str) -> None:
+        headers = bakery.cookie() | {"origin": "https://BAKERY.example:443/"}
+        assert identify(desk, headers, method).user == "ada"
+
+    @pytest.mark.parametrize(
+        "origin", [None, "", "null", "https://evil.example", "https://bakery.example.evil.example"]
+    )
+    def test_a_wrong_or_missing_origin_is_forbidden(self, desk: Desk, bakery: Signer, origin: str | None) -> None:
+        headers = bakery.cookie() | ({} if origin is None else {"origin": origin})
+        with pytest.raises(Forbidden, match=r"^Forbidden: invalid origin$"):
+            identify(desk, headers, "POST")
+
+    def test_another_tenants_origin_is_forbidden(self, desk: Desk, bakery: Signer) -> None:
+        florist = make_tenant(desk, "florist")
+        with pytest.raises(Forbidden, match="invalid origin"):
+            identify(desk, bakery.cookie() | {"origin": florist.origin}, "POST")
+
+    def test_the_origin_is_looked_at_before_the_token(self, desk: Desk, bakery: Signer) -> None:
+        headers = {"cookie": "fermata_session=not.a.token", "origin": "https://evil.example"}
+        with pytest.raises(Forbidden):
+            identify(desk, headers, "POST")
+
+    def test_reading_needs_no_origin(self, desk: Desk, bakery: Signer) -> None:
+        assert identify(desk, bakery.cookie(), "GET").user == "ada"
+
+    def test_a_bearer_token_is_taken_from_any_origin(self, desk: Desk, bakery: Signer) -> None:
+        assert identify(desk, bakery.bearer() | {"origin": "https://evil.example"}, "POST").user == "ada"
+
+    def test_a_bad_bearer_token_is_not_mended_by_a_good_cookie(self, desk: Desk, bakery: Signer) -> None:
+        with pytest.raises(Unauthorized):
+            identify(desk, bakery.cookie() | {"authorization": "Bearer a.b.c", "origin": bakery.origin}, "POST")
+
+
+def forged(signer: Signer, claims: dict[str, Any], algorithm: str) -> str:
+    """A token that says `algorithm`, with the claims asked for and no valid signature of that kind."""
+    kept = {name: value for name, value in (signer.claims() | claims).items() if value is not None}
+    parts = [{"alg": algorithm, "typ": "JWT"}, kept]
+    head = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
+    signature = jwt.api_jws.PyJWS().get_algorithm_by_name("HS256").sign(head.encode(), str(signer.key).encode())
+    return f"{head}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
