@@ -41,6 +41,16 @@ def roles(template: Template) -> dict[str, Role]:
     return {name: Role(name, _statements(found)) for name, found in of_type(template, "AWS::IAM::Role").items()}
 
 
+def by_door(template: Template) -> dict[str, Role]:
+    """The role of each function, by the function's folder."""
+    found, functions = roles(template), of_type(template, "AWS::Lambda::Function").values()
+    return {door(function): found[function["Role"]["Fn::GetAtt"][0]] for function in functions}
+
+
+def door(function: Template) -> str:
+    return str(function["Code"]["S3Key"]).removeprefix("functions/")
+
+
 def statements(document: Template) -> tuple[Statement, ...]:
     """The Allow statements of a policy document."""
     return tuple(_statement(found) for found in document["Statement"] if found["Effect"] == "Allow")

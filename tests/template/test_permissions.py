@@ -30,15 +30,8 @@ def roles(deployed: Template) -> dict[str, Role]:
 
 
 @pytest.fixture(scope="session")
-def doors(deployed: Template, roles: dict[str, Role]) -> dict[str, Role]:
-    """The role of each function, by the function's folder."""
-    functions = of_type(deployed, "AWS::Lambda::Function")
-    names = {_folder(found): found["Role"]["Fn::GetAtt"][0] for found in functions.values()}
-    return {folder: roles[name] for folder, name in names.items()}
-
-
-def _folder(function: Template) -> str:
-    return str(function["Code"]["S3Key"]).removeprefix("functions/")
+def doors(deployed: Template) -> dict[str, Role]:
+    return iam.by_door(deployed)
 
 
 def who_may(doors: dict[str, Role], action: str, resource: str, **context: str) -> set[str]:
@@ -83,7 +76,7 @@ def test_every_door_writes_its_own_log_and_no_other(deployed: Template, doors: d
     functions = of_type(deployed, "AWS::Lambda::Function")
     for function in functions.values():
         group = function["LoggingConfig"]["LogGroup"]["Ref"]
-        assert who_may(doors, "logs:PutLogEvents", group) == {_folder(function)}
+        assert who_may(doors, "logs:PutLogEvents", group) == {iam.door(function)}
 
 
 def test_only_the_round_opens_provider_keys(doors: dict[str, Role]) -> None:
@@ -118,9 +111,9 @@ def test_the_door_for_answers_can_do_what_an_answer_needs_and_nothing_else(doors
     assert not any(role.may(f"dynamodb:{use}", "UsageTable") for use in ("GetItem", "PutItem", "UpdateItem"))
 
 
-def test_a_long_wait_is_kept_without_a_look_at_anything_but_the_bridge(doors: dict[str, Role]) -> None:
+def test_a_long_wait_is_kept_without_a_look_at_anything_but_the_turn(doors: dict[str, Role]) -> None:
     used = {one for statement in doors["hold"].statements for one in statement.resources}
-    assert used == {"HoldLogs", "*", "BridgesTable", "stateMachine:turn"}
+    assert used == {"HoldLogs", "*", "BridgesTable", "Bucket/turns/*", "stateMachine:turn"}
 
 
 def test_the_ledger_can_only_be_added_to(doors: dict[str, Role]) -> None:
