@@ -18,6 +18,7 @@ def test_a_new_tenant_gets_a_strong_secret_that_is_stored_only_sealed(desk: Desk
     assert secret is not None
     assert len(secret) >= 43
     stored = desk.tables.get("settings", "t#bakery", "tenant")
+    assert stored is not None
     assert secret not in str(stored)
     assert secret.encode() not in bytes(stored["secrets"][0]["sealed"])
 
@@ -25,6 +26,7 @@ def test_a_new_tenant_gets_a_strong_secret_that_is_stored_only_sealed(desk: Desk
 def test_showing_a_tenant_tells_everything_but_its_secrets(desk: Desk) -> None:
     _, secret = add_tenant(desk, "bakery", **HERE, origins=["https://Bakery.example/"], dialect="instatic")
     shown = show_tenant(desk, "bakery")
+    assert secret is not None
     assert shown["issuer"] == "https://bakery.example"
     assert shown["origins"] == ["https://bakery.example"]
     assert shown["dialect"] == "instatic"

@@ -1,0 +1,96 @@
+import base64
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from fermata.wire.bodies import ChatBody, CredentialChange, NewConversation, NewCredential, ToolResultBody
+from fermata.wire.said import mistakes
+from fermata.words.blocks import ImageBlock, TextBlock
+
+JPEG = base64.b64encode(b"\xff\xd8\xff\xe0 picture").decode()
+TEXT = {"kind": "text", "text": "  make it blue "}
+IMAGE = {"kind": "image", "mimeType": "image/jpeg", "data": JPEG}
+
+
+def refusal(model: Any, value: Any) -> str:
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate(value)
+    return mistakes(refused.value)
+
+
+class TestChat:
+    def test_the_old_form_and_the_new_form_say_the_same(self) -> None:
+        old = ChatBody.model_validate({"conversationId": "c", "prompt": "  make it blue "})
+        new = ChatBody.model_validate({"conversationId": "c", "content": [TEXT]})
+        assert old.blocks() == new.blocks() == (TextBlock(text="make it blue"),)
+
+    def test_text_comes_first_whatever_order_was_sent(self) -> None:
+        body = ChatBody.model_validate({"conversationId": "c", "content": [IMAGE, TEXT]})
+        assert body.blocks() == (TextBlock(text="make it blue"), ImageBlock(mime_type="image/jpeg", data=JPEG))
+
+    def test_an_image_alone_is_a_prompt(self) -> None:
+        assert len(ChatBody.model_validate({"conversationId": "c", "content": [IMAGE]}).blocks()) == 1
+
+    def test_members_of_other_client_generations_are_ignored(self) -> None:
+        body = ChatBody.model_validate({"conversationId": "c", "prompt": "x", "snapshot": {"a": 1}, "draft": True})
+        assert body.snapshot == {"a": 1}
+
+    @pytest.mark.parametrize(
+        ("members", "says"),
+        [
+            ({}, "Send either 'prompt' or 'content'."),
+            ({"prompt": "x", "content": [TEXT]}, "Send either 'prompt' or 'content'."),
+            ({"prompt": " \n"}, "The prompt is blank."),
+            ({"content": []}, "The prompt is blank."),
+            ({"content": [TEXT, TEXT]}, "'content' may have one text at most."),
+            ({"content": [IMAGE] * 9}, "'content' may have 8 images at most."),
+            ({"content": [IMAGE] * 10}, "'content' may have at most 9 entries."),
+            ({"content": "x"}, "'content' must be a list."),
+            ({"content": [{"kind": "video"}]}, "'content.0' must have a 'kind' of 'text', 'image'."),
+            ({"content": [{}]}, "'content.0' must have a 'kind'."),
+            ({"content": [IMAGE | {"mimeType": "image/svg+xml"}]}, "must be 'image/jpeg', 'image/png'"),
+            ({"content": [IMAGE | {"data": "%%%"}]}, "'content.0.image' must hold its image as base64."),
+            ({"content": [IMAGE | {"mimeType": "image/png"}]}, "does not hold the image/png it says it does."),
+            ({"content": [IMAGE | {"data": "/9j/" * 600_000}]}, "must hold at most 1,500,000 bytes of image."),
+            ({"prompt": 5}, "'prompt' must be a string."),
+            ({"prompt": "x" * 400_001}, "'prompt' may have at most 400000 characters."),
+            ({"prompt": "x", "conversationId": ""}, "'conversationId' must not be empty."),
+            ({"prompt": "x", "conversationId": None}, "'conversationId' must be a string."),
+        ],
+    )
+    def test_a_prompt_that_cannot_be_meant_is_refused(self, members: dict[str, Any], says: str) -> None:
+        assert says in refusal(ChatBody, {"conversationId": "c"} | members)
+
+
+class TestToolResult:
+    def test_any_object_is_a_result_and_unknown_members_are_ignored(self) -> None:
+        body = ToolResultBody.model_validate(
+            {"bridgeId": "b", "requestId": "r", "result": {"ok": True, "data": [1]}, "generation": 7}
+        )
+        assert body.result == {"ok": True, "data": [1]}
+
+    @pytest.mark.parametrize("wrong", [{"bridgeId": ""}, {"requestId": ""}, {"result": None}, {"result": [1]}])
+    def test_empty_ids_and_results_that_are_no_object_are_refused(self, wrong: dict[str, Any]) -> None:
+        refusal(ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {}} | wrong)
+
+
+class TestTheOthers:
+    def test_an_unknown_scope_is_told_the_four(self) -> None:
+        assert refusal(NewConversation, {"scope": "shop"}) == "'scope' must be 'site', 'content', 'data' or 'plugin'."
+
+    def test_a_title_is_trimmed_and_not_blank(self) -> None:
+        assert NewConversation.model_validate({"scope": "site", "title": "  Home "}).title == "Home"
+        assert "must not be empty" in refusal(NewConversation, {"scope": "site", "title": "  "})
+
+    def test_a_pasted_key_loses_its_newline(self) -> None:
+        key = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": "sk-1\n"}
+        assert NewCredential.model_validate(key).api_key == "sk-1"
+
+    @pytest.mark.parametrize("key", ["sk 1", "sk-\u00e9", "sk-1\r\nx-evil: 1"])
+    def test_a_key_that_cannot_travel_in_a_header_is_refused(self, key: str) -> None:
+        value = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": key}
+        assert refusal(NewCredential, value) == "'apiKey' must be a key: printable ASCII without spaces."
+
+    def test_a_change_that_changes_nothing_is_refused(self) -> None:
+        assert refusal(CredentialChange, {}) == "Send 'displayLabel', 'apiKey' or both."

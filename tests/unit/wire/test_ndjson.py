@@ -1,0 +1,99 @@
+import json
+from typing import Any, get_args
+
+import pytest
+
+from fermata.wire.ndjson import HEARTBEAT, lines
+from fermata.words import events
+from fermata.words.dialect import Dialect
+from fermata.words.events import (
+    BridgeReady,
+    Cancelled,
+    Context,
+    Done,
+    Event,
+    Held,
+    Reasoning,
+    RoundRetracted,
+    RoundStarted,
+    Text,
+    ToolCall,
+    ToolRequest,
+    ToolResult,
+    ToolStarted,
+    TurnError,
+    UsageReport,
+)
+
+SAMPLES: tuple[Event, ...] = (
+    BridgeReady(bridge_id="b"),
+    Text(text="line\nbreak \u2028 caf\u00e9 \ud800"),
+    Reasoning(text="hm"),
+    ToolCall(tool_call_id="c", tool_name="t", input={"a": None}),
+    ToolRequest(request_id="r", tool_call_id="c", tool_name="t", input=None, effect_key="e", deadline="2030-01-01"),
+    ToolResult(tool_call_id="c", tool_name="t", ok=True),
+    Context(prompt_tokens=1, context_tokens=2),
+    UsageReport(prompt_tokens=1, completion_tokens=2, cost_usd=0),
+    RoundRetracted(round=1),
+    Held(until="2030-01-01", retry_after=5),
+    TurnError(message="no"),
+    Done(),
+    Cancelled(),
+)
+
+
+def line(event: Event, dialect: Dialect = "fermata") -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(lines(7, event, dialect))
+    return value
+
+
+def test_there_is_a_sample_of_every_event_that_goes_out() -> None:
+    every = set(get_args(get_args(events.Event)[0]))
+    assert {type(event) for event in SAMPLES} == every - set(events.INTERNAL)
+
+
+@pytest.mark.parametrize("event", SAMPLES, ids=lambda event: event.type)
+def test_an_event_is_one_line_with_its_number_and_without_nulls(event: Event) -> None:
+    written = lines(7, event, "fermata")
+    assert written.endswith(b"\n")
+    assert written.count(b"\n") == 1
+    members = json.loads(written)
+    assert members["seq"] == 7
+    assert members["type"] == event.type
+    assert [name for name, value in members.items() if value is None] in ([], ["input"])
+
+
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+@pytest.mark.parametrize(
+    "event", [RoundStarted(round=1, epoch="1", owner="me"), ToolStarted(effect_key="e")], ids=lambda event: event.type
+)
+def test_internal_events_never_go_out(event: Event, dialect: Dialect) -> None:
+    assert lines(1, event, dialect) == b""
+
+
+def test_a_tools_input_is_there_even_when_it_is_null_and_its_own_nulls_stay() -> None:
+    assert line(SAMPLES[4])["input"] is None
+    assert line(SAMPLES[3])["input"] == {"a": None}
+
+
+def test_any_text_survives_the_line() -> None:
+    assert line(SAMPLES[1])["text"] == "line\nbreak \u2028 caf\u00e9 \ud800"
+
+
+def test_a_usage_line_always_has_its_cost() -> None:
+    assert line(SAMPLES[7])["costUsd"] == 0
+
+
+def test_instatic_clients_see_a_cancelled_turn_as_done() -> None:
+    assert line(Cancelled(), "instatic") == {"type": "done", "seq": 7}
+    assert line(Cancelled()) == {"type": "cancelled", "seq": 7}
+
+
+@pytest.mark.parametrize("event", [SAMPLES[2], SAMPLES[8], SAMPLES[9]], ids=lambda event: event.type)
+def test_instatic_clients_are_not_sent_what_they_do_not_know(event: Event) -> None:
+    assert lines(1, event, "instatic") == b""
+    assert lines(1, event, "fermata") != b""
+
+
+def test_a_heartbeat_is_a_blank_line() -> None:
+    assert HEARTBEAT == b"\n"
