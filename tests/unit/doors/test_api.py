@@ -1,0 +1,126 @@
+"""The api door as API Gateway calls it."""
+
+import json
+from typing import Any
+
+import pytest
+
+import fermata
+from fermata.aws.desk import Desk
+from fermata.credentials import keyring
+from fermata.words.caller import Caller
+from functions.api import app
+from tests.callers import Signer, make_tenant
+from tests.events import call
+
+AI = "/admin/api/ai"
+ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
+
+
+@pytest.fixture
+def bakery(desk: Desk, deployed: None) -> Signer:
+    return make_tenant(desk)
+
+
+def ask(method: str, path: str, signer: Signer, body: Any = None, **claims: Any) -> tuple[int, Any]:
+    answer = app.handler(call(method, path, signer.bearer(**claims), body), None)
+    return answer["statusCode"], json.loads(answer["body"] or "null")
+
+
+def begin(signer: Signer, **members: Any) -> Any:
+    status, body = ask("POST", f"{AI}/conversations", signer, {"scope": "site"} | members)
+    assert status == 201
+    return body["conversation"]
+
+
+class TestConversations:
+    def test_a_new_one_is_found_again_with_no_messages(self, bakery: Signer) -> None:
+        begun = begin(bakery, title="Home", credentialId="c", modelId="m")
+        assert (begun["title"], begun["credentialId"], begun["modelId"]) == ("Home", "c", "m")
+        answer = app.handler(call("GET", f"{AI}/conversations/{begun['id']}", bakery.bearer()), None)
+        assert answer["statusCode"] == 200
+        assert answer["headers"]["Cache-Control"] == "private, no-store"
+        assert json.loads(answer["body"]) == {"conversation": begun | {"messages": []}}
+
+    def test_only_the_scope_is_needed(self, bakery: Signer) -> None:
+        assert begin(bakery)["credentialId"] is None
+
+    @pytest.mark.parametrize(
+        ("body", "says"),
+        [
+            (None, "It is empty"),
+            ({}, "'scope' is missing"),
+            ({"scope": "shop"}, "'scope' must be 'site', 'content', 'data' or 'plugin'"),
+            ({"scope": "site", "title": ""}, "'title' must not be empty"),
+            ({"scope": "site", "model": "m"}, "'model' is not known here"),
+        ],
+    )
+    def test_a_wrong_body_is_told_what_is_wrong(self, bakery: Signer, body: Any, says: str) -> None:
+        status, answer = ask("POST", f"{AI}/conversations", bakery, body)
+        assert status == 400
+        assert says in answer["error"]
+
+    def test_another_users_and_another_tenants_are_not_found(self, desk: Desk, bakery: Signer) -> None:
+        path = f"{AI}/conversations/{begin(bakery)['id']}"
+        florist = make_tenant(desk, "florist")
+        for signer, user in ((bakery, "bob"), (florist, "ada")):
+            assert ask("GET", path, signer, user=user) == (404, {"error": "Conversation not found"})
+
+    def test_talking_needs_its_capability(self, bakery: Signer) -> None:
+        assert ask("POST", f"{AI}/conversations", bakery, {}, capabilities=()) == (403, {"error": "Forbidden"})
+
+
+class TestDefaults:
+    def test_a_default_is_set_shown_and_cleared(self, desk: Desk, bakery: Signer) -> None:
+        mine = keyring.create(desk, ADA, "anthropic", "apiKey", "Mine", "sk-ant-secret").id
+        status, body = ask("PUT", f"{AI}/defaults/site", bakery, {"credentialId": mine, "modelId": "m"})
+        assert status == 200
+        assert set(body["default"]) == {"scope", "credentialId", "modelId", "updatedAt", "updatedBy"}
+        shown = {"site": {"credentialId": mine, "modelId": "m"}}
+        assert ask("GET", f"{AI}/defaults", bakery) == (200, {"defaults": shown})
+            200,
+            {"defaults": {"site": {"credentialId": mine, "modelId": "m"}}},
+        )
+        for _ in range(2):
+            assert ask("DELETE", f"{AI}/defaults/site", bakery) == (204, None)
+        assert ask("GET", f"{AI}/defaults", bakery) == (200, {"defaults": {}})
+
+    def test_a_missing_credential_is_refused_in_the_contracts_words(self, bakery: Signer) -> None:
+        answer = ask("PUT", f"{AI}/defaults/site", bakery, {"credentialId": "none", "modelId": "m"})
+        assert answer == (400, {"error": "Credential not found. Pick an existing credential."})
+
+    def test_an_unknown_scope_is_refused_before_anybody_asks_who_it_is(self, bakery: Signer) -> None:
+        answer = app.handler(call("PUT", f"{AI}/defaults/shop", {}, {}), None)
+        assert answer["statusCode"] == 400
+        assert "site, content, data, plugin" in answer["body"]
+
+    def test_setting_needs_more_than_chatting(self, bakery: Signer) -> None:
+        chatting = {"capabilities": ("ai.chat",)}
+        assert ask("GET", f"{AI}/defaults", bakery, **chatting)[0] == 200
+        assert ask("PUT", f"{AI}/defaults/site", bakery, {}, **chatting)[0] == 403
+        assert ask("DELETE", f"{AI}/defaults/site", bakery, **chatting)[0] == 403
+
+
+class TestBridges:
+    @pytest.mark.parametrize(("method", "path"), [("GET", "bridges/none"), ("POST", "bridges/none/cancel")])
+    def test_a_turn_that_never_was_is_not_found(self, bakery: Signer, method: str, path: str) -> None:
+        assert ask(method, f"{AI}/{path}", bakery)[0] == 404
+
+
+class TestTheRest:
+    def test_it_says_that_it_lives_and_what_it_is(self, desk: Desk, bakery: Signer) -> None:
+        assert json.loads(app.handler(call("GET", "/healthz"), None)["body"]) == {"ok": True}
+        told = json.loads(app.handler(call("GET", "/version"), None)["body"])
+        assert told == {"version": fermata.__version__, "stage": "dev"}
+
+    def test_an_unknown_path_is_not_found(self, bakery: Signer) -> None:
+        assert ask("GET", f"{AI}/no/such/thing", bakery) == (404, {"error": "Not found"})
+
+    def test_a_wrong_method_is_told_the_right_one(self, bakery: Signer) -> None:
+        answer = app.handler(call("GET", f"{AI}/conversations"), None)
+        assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "POST, OPTIONS")
+
+    def test_a_preflight_is_answered(self, bakery: Signer) -> None:
+        answer = app.handler(call("OPTIONS", f"{AI}/conversations", {"Origin": bakery.origin}), None)
+        assert (answer["statusCode"], answer["body"]) == (204, "")
+        assert answer["headers"]["Access-Control-Allow-Origin"] == bakery.origin

@@ -1,0 +1,59 @@
+"""The tool-result door as API Gateway calls it, up to where a turn begins to matter."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fermata.aws.desk import Desk
+from functions.tool_result import app
+from tests.callers import Signer, make_tenant
+from tests.events import call
+
+PATH = "/admin/api/ai/tool-result"
+BODY = {"bridgeId": "b", "requestId": "r", "result": {"ok": True}}
+
+
+@pytest.fixture
+def bakery(desk: Desk, deployed: None) -> Signer:
+    return make_tenant(desk)
+
+
+def ask(signer: Signer, body: Any, **claims: Any) -> tuple[int, Any]:
+    answer = app.handler(call("POST", PATH, signer.bearer(**claims), body), None)
+    return answer["statusCode"], json.loads(answer["body"])
+
+
+def test_an_answer_to_a_turn_that_never_was_is_not_found(bakery: Signer) -> None:
+    status, body = ask(bakery, BODY)
+    assert status == 404
+    assert body["error"]
+
+
+@pytest.mark.parametrize(
+    ("members", "says"),
+    [
+        ({"bridgeId": ""}, "'bridgeId' must not be empty"),
+        ({"requestId": 7}, "'requestId' must be a string"),
+        ({"result": "done"}, "'result' must be an object"),
+    ],
+)
+def test_a_wrong_body_is_told_what_is_wrong(bakery: Signer, members: dict[str, Any], says: str) -> None:
+    status, body = ask(bakery, BODY | members)
+    assert status == 400
+    assert body["error"].startswith("Invalid request body.")
+    assert says in body["error"]
+
+
+def test_without_any_capability_nothing_is_taken(bakery: Signer) -> None:
+    assert ask(bakery, BODY, capabilities=("ai.audit.read",)) == (403, {"error": "Forbidden"})
+
+
+def test_a_cookie_from_another_page_is_kept_out(bakery: Signer) -> None:
+    headers = bakery.cookie() | {"Origin": "https://evil.example"}
+    answer = app.handler(call("POST", PATH, headers, BODY), None)
+    assert (answer["statusCode"], json.loads(answer["body"])) == (403, {"error": "Forbidden: invalid origin"})
+
+
+def test_only_posting_is_possible(bakery: Signer) -> None:
+    assert app.handler(call("GET", PATH), None)["statusCode"] == 405
