@@ -2,7 +2,10 @@
 
 import pytest
 
+from tests.desk import clock, desk
 from tests.template import stack
+
+__all__ = ["clock", "desk"]
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,10 @@ class Need:
     resource: str
     purpose: str = ""
 
+    def is_met_by(self, role: Role) -> bool:
+        context = {"purpose": self.purpose} if self.purpose else {}
+        return role.may(self.action, self.resource, **context)
+
     def __str__(self) -> str:
         return f"{self.action} on {self.resource} {self.purpose}".rstrip()
 
@@ -41,6 +45,7 @@ class Need:
 @dataclass(eq=False)
 class Guard:
     role: Role
+    asked: set[Need] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)
     """Kept as well as raised, because a sweep goes on after an error."""
 
@@ -50,8 +55,8 @@ class Guard:
             self.ask(need)
 
     def ask(self, need: Need) -> None:
-        context = {"purpose": need.purpose} if need.purpose else {}
-        if not self.role.may(need.action, need.resource, **context):
+        self.asked.add(need)
+        if not need.is_met_by(self.role):
             self.refused.append(str(need))
             raise AssertionError(f"{self.role.name} does not allow {need}")
 

@@ -121,10 +121,10 @@ def test_the_ledger_can_only_be_added_to(doors: dict[str, Role]) -> None:
         assert who_may(doors, action, "UsageTable") == set()
 
 
-def test_only_doors_for_settings_and_conversations_delete_anything(doors: dict[str, Role]) -> None:
+def test_nobody_deletes_anything_but_settings(doors: dict[str, Role]) -> None:
     assert who_may(doors, "dynamodb:DeleteItem", "SettingsTable") == {"api", "credentials"}
-    assert who_may(doors, "dynamodb:DeleteItem", "ConversationsTable") == {"api"}
-    assert who_may(doors, "dynamodb:DeleteItem", "BridgesTable") == set()
+    for table in ("ConversationsTable", "BridgesTable", "PricingTable", "UsageTable"):
+        assert who_may(doors, "dynamodb:DeleteItem", table) == set()
 
 
 def test_nobody_scans_a_table_or_lists_the_bucket(doors: dict[str, Role]) -> None:

@@ -1,5 +1,7 @@
 """The doors do their work with nothing but the permissions that the template gives them."""
 
+import queue
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,26 +18,45 @@ from functions.credentials import app as credentials
 from functions.stream import app as stream
 from functions.tool_result import app as tool_result
 from tests.callers import make_tenant
-from tests.desk import TestClock, another_process, clock, desk  # noqa: F401 (fixtures)
+from tests.desk import TestClock, another_process
 from tests.template import iam
-from tests.template.guarded import GuardedDesk, guarded
+from tests.template.guarded import GuardedDesk, Need, guarded
+from tests.template.iam import Role, Statement
 from tests.template.stack import Template
 from tests.unit.turns.stage import OK, Stage, call, calls, says
 
 LARGE = "x" * 40_000
 """More than a row takes: it goes to the bucket."""
 SNAPSHOT = {"site": {"pages": []}, "page": {"id": "p"}, "filler": LARGE}
+OUTSIDE_THE_CODE = ("logs:", "xray:", "sqs:")
+"""What Lambda itself does in a function's name."""
+KEPT = {("api", "dynamodb:Query", "ConversationsTable/index/byUser"): "for the list of a user's conversations"}
+"""Permissions that no verb uses yet, and what they are for."""
 At = Callable[[str], Stage]
 
 
+@pytest.fixture(scope="module")
+def asked() -> dict[str, Any]:
+    """What all tests of this file together asked of AWS, by door; and which tests they were."""
+    return {"needs": defaultdict(set), "tests": set()}
+
+
 @pytest.fixture
-def doors(desk: Desk, deployed: Template, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:  # noqa: F811 (fixture)
+def doors(
+    desk: Desk,
+    deployed: Template,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: dict[str, Any],
+    request: pytest.FixtureRequest,
+) -> Iterator[dict[str, Any]]:
     """A stage, and a guarded desk for each door; whatever was refused in a test fails it at the end."""
     stage = Stage(desk, monkeypatch)
-    roles = iam.by_door(deployed)
-    desks = {door: guarded(desk, stage.workflow, role) for door, role in roles.items()}
+    desks = {door: guarded(desk, stage.workflow, role) for door, role in iam.by_door(deployed).items()}
     yield {"stage": stage, **desks}
     assert {door: found.guard.refused for door, found in desks.items() if found.guard.refused} == {}
+    for door, found in desks.items():
+        asked["needs"][door] |= found.guard.asked
+    asked["tests"].add(request.function.__name__)
 
 
 @pytest.fixture
@@ -73,7 +94,7 @@ def test_several_calls_are_answered_one_by_one(at: At) -> None:
     assert at("round").run() == "finished"
 
 
-def test_a_long_wait_is_held_and_answered(desk: Desk, at: At, doors: dict[str, Any]) -> None:  # noqa: F811 (fixture)
+def test_a_long_wait_is_held_and_answered(desk: Desk, at: At, doors: dict[str, Any]) -> None:
     at("stream").start()
     patient = desk.settings.model_copy(update={"browser_wait_seconds": 3600})
     doors["round"] = _with_settings(doors["round"], patient)
@@ -95,7 +116,40 @@ def _with_settings(door: GuardedDesk, settings: Any) -> GuardedDesk:
     return changed
 
 
-def test_nobody_answers_and_the_round_gives_up(at: At, clock: TestClock) -> None:  # noqa: F811 (fixture)
+def test_a_hold_that_comes_after_the_end_lets_the_execution_finish(at: At) -> None:
+    at("stream").start()
+    at("round").says(calls(call("insertHtml", parentId="p", html="<p></p>")))
+    at("round").run()
+    at("api").cancel()
+    held = at("hold").advance(holds=True)
+    assert at("hold").workflow.outputs[held.token]["next"] == "finish"
+
+
+@pytest.mark.parametrize("ends", ["answer", "cancel", "recover"])
+def test_a_round_of_very_many_calls_is_held_and_ends(
+    at: At,
+    doors: dict[str, Any],
+    clock: TestClock,
+    ends: str,
+) -> None:
+    turn = at("stream").start()
+    at("round").says(calls(*[call("deleteNode", nodeId=f"n{number}") for number in range(400)]))
+    at("round").run()
+    at("hold").advance(holds=True)
+    if ends == "answer":
+        request = at("stream").requests()[-1].request_id
+        at("tool_result").answer(OK, request)
+        return
+    if ends == "cancel":
+        at("api").cancel()
+    else:
+        clock.go_on(60)
+        at("stream").workflow.states[turn.id, 1] = ("FAILED", "States.Runtime")
+        recovering.sweep(doors["recover"])
+    assert at("stream").types()[-1] in ("cancelled", "error")
+
+
+def test_nobody_answers_and_the_round_gives_up(at: At, clock: TestClock) -> None:
     at("stream").start()
     at("round").says(calls(call("insertHtml", parentId="p", html="<p></p>")))
     at("round").run()
@@ -120,7 +174,7 @@ def test_a_cancel_while_the_browser_works_wakes_the_round(at: At) -> None:
     assert at("api").cancel() == "cancelled"
 
 
-def test_a_new_prompt_takes_over_from_a_turn_that_is_still_talking(at: At, clock: TestClock) -> None:  # noqa: F811 (fixture)
+def test_a_new_prompt_takes_over_from_a_turn_that_is_still_talking(at: At, clock: TestClock) -> None:
     at("stream").start(dialect="instatic")
     said, reply = says(LARGE)
     at("round").says([said, lambda: clock.go_on(5), lambda: at("stream").start(dialect="instatic"), reply], "Second.")
@@ -128,7 +182,26 @@ def test_a_new_prompt_takes_over_from_a_turn_that_is_still_talking(at: At, clock
     assert at("round").run() == "finished"
 
 
-def test_a_prompt_that_meets_a_silent_turn_sees_to_it(at: At, clock: TestClock) -> None:  # noqa: F811 (fixture)
+def test_a_new_prompt_takes_over_from_a_turn_that_waits_for_its_browser(at: At, clock: TestClock) -> None:
+    at("stream").start(dialect="instatic")
+    at("round").says(calls(call("insertHtml", parentId="p", html="<p></p>")))
+    at("round").run()
+    clock.go_on(5)
+    assert at("stream").start(dialect="instatic")
+
+
+def test_a_reader_is_shown_what_comes(at: At) -> None:
+    turn = at("stream").start()
+    came: queue.Queue[Any] = queue.Queue()
+    at("round").says("Hello.")
+    at("round").run()
+    tails = reading.Tails(at("stream").desk)
+    follower = tails.follow(turn, 2, came.put)
+    assert came.get(timeout=10) is not None
+    tails.leave(follower)
+
+
+def test_a_prompt_that_meets_a_silent_turn_sees_to_it(at: At, clock: TestClock) -> None:
     at("stream").start()
     at("stream").workflow.started.clear()
     clock.go_on(60)
@@ -137,7 +210,7 @@ def test_a_prompt_that_meets_a_silent_turn_sees_to_it(at: At, clock: TestClock) 
     assert at("stream").workflow.started
 
 
-def test_the_recovery_starts_continues_and_ends_turns(at: At, doors: dict[str, Any], clock: TestClock) -> None:  # noqa: F811 (fixture)
+def test_the_recovery_starts_continues_and_ends_turns(at: At, doors: dict[str, Any], clock: TestClock) -> None:
     turn = at("stream").start()
     workflow = at("stream").workflow
     workflow.started.clear()
@@ -189,7 +262,7 @@ def test_conversations_are_made_and_shown(at: At) -> None:
     ],
 )
 def test_every_door_at_the_edge_can_tell_who_is_asking(
-    desk: Desk,  # noqa: F811 (fixture)
+    desk: Desk,
     doors: dict[str, Any],
     door: str,
     routes: Routes,
@@ -204,10 +277,32 @@ def test_every_door_at_the_edge_can_tell_who_is_asking(
     assert serve(doors[door], routes, asked).status == 204
 
 
-def test_a_permission_that_is_missing_is_noticed(desk: Desk, doors: dict[str, Any]) -> None:  # noqa: F811 (fixture)
+def test_a_permission_that_is_missing_is_noticed(desk: Desk, doors: dict[str, Any]) -> None:
     stage: Stage = doors["stage"]
     powerless = guarded(desk, stage.workflow, iam.Role("nobody", ()))
     with pytest.raises(AssertionError, match="nobody does not allow dynamodb:GetItem on ConversationsTable"):
         threads.find(powerless, stage.caller, stage.conversation.id)
     with pytest.raises(AssertionError, match="states:StartExecution"):
         powerless.workflow.start("bakery", "turn", 1)
+
+
+def test_no_door_may_do_more_than_it_does(deployed: Template, asked: dict[str, Any]) -> None:
+    """A permission without a use is taken away, or its reason is written down in KEPT."""
+    if asked["tests"] != {name for name in globals() if name.startswith("test_")} - {
+        "test_no_door_may_do_more_than_it_does"
+    }:
+        pytest.skip("says something only after all tests of this file have passed")
+    unused = {
+        (door, action, resource)
+        for door, role in iam.by_door(deployed).items()
+        for statement in role.statements
+        for action in statement.actions
+        for resource in statement.resources
+        if not action.startswith(OUTSIDE_THE_CODE) and not _is_used(asked["needs"][door], statement, action, resource)
+    }
+    assert unused == set(KEPT)
+
+
+def _is_used(needs: set[Need], statement: Statement, action: str, resource: str) -> bool:
+    alone = Role("one permission", (Statement((action,), (resource,), statement.equals),))
+    return any(need.is_met_by(alone) for need in needs)
