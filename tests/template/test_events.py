@@ -1,0 +1,122 @@
+"""The requests in events/, which `sam local invoke` gives to the functions: routed, shaped and understood."""
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from fermata.aws.desk import Desk, open_desk
+from fermata.wire.edge import serve
+from fermata.wire.http import of_event
+from functions.stream import app as stream
+from tests.callers import make_tenant
+from tests.desk import environment
+from tests.template.stack import ROOT, Template, of_type
+from tests.template.test_api import ROUTES
+
+EVENTS = sorted((ROOT / "events").glob("*.json"))
+DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover")
+WORKFLOW = {"round", "hold"}
+
+
+def door(event: str) -> str:
+    """tool_result.json and recover_sweep.json: named for the door, and for the case where there are several."""
+    (found,) = [name for name in DOORS if event == name or event.startswith(f"{name}_")]
+    return found
+
+
+def request(name: str) -> Any:
+    return json.loads((ROOT / "events" / f"{name}.json").read_text())
+
+
+def test_every_door_has_a_request_to_try_it_with() -> None:
+    assert {door(path.stem) for path in EVENTS} == set(DOORS)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in EVENTS if "resource" in json.loads(path.read_text())], ids=lambda p: p.stem
+)
+def test_a_request_over_http_is_one_that_the_template_routes_to_that_door(path: Any, source: Template) -> None:
+    event = json.loads(path.read_text())
+    functions = of_type(source, "AWS::Serverless::Function")
+    assert functions[ROUTES[event["resource"]]]["CodeUri"] == f"functions/{door(path.stem)}"
+    filled = event["resource"].format(**(event["pathParameters"] or {}))
+    assert filled == event["path"]
+    assert event["requestContext"]["resourcePath"] == event["resource"]
+    if event["body"] is not None:
+        assert isinstance(json.loads(event["body"]), dict)
+
+
+@pytest.mark.parametrize("name", sorted(WORKFLOW))
+def test_a_workflows_request_has_exactly_what_the_workflow_sends(name: str, machine: Template) -> None:
+    assert set(request(name)) == set(machine["States"]["RunRound"]["Arguments"]["Payload"])
+
+
+def test_the_recovery_is_tried_in_each_of_its_three_ways(source: Template, machine: Template) -> None:
+    recover = of_type(source, "AWS::Serverless::Function")["RecoverFunction"]["Events"]
+    assert set(request("recover_caught")) == set(machine["States"]["Recover"]["Arguments"]["Payload"])
+    assert request("recover_sweep") == json.loads(recover["Sweep"]["Properties"]["Input"])
+    pattern, event = recover["ExecutionEnded"]["Properties"]["Pattern"], request("recover_execution")
+    assert event["source"] in pattern["source"]
+    assert event["detail-type"] in pattern["detail-type"]
+    assert event["detail"]["status"] in pattern["detail"]["status"]
+    assert set(json.loads(event["detail"]["input"])) == {"v", "tenant", "turn", "n"}
+
+
+class Context:
+    aws_request_id = "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 900_000
+
+
+@pytest.fixture
+def in_the_environment(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """The doors open the desk that their environment names, as they do when deployed."""
+    for name, value in environment(desk).items():
+        monkeypatch.setenv(name, value)
+    open_desk.cache_clear()
+    yield desk
+    open_desk.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("api", 201),
+        ("api_cancel", 404),
+        ("credentials", 201),
+        ("tool_result", 404),
+        ("stream", 404),
+        ("stream_events", 404),
+    ],
+)
+def test_a_door_understands_its_request(in_the_environment: Desk, name: str, status: int) -> None:
+    """Whoever signs it is known, and the body is right; what it is about does not exist in an empty table: 404."""
+    event = request(name)
+    bakery = make_tenant(in_the_environment, origins=["https://editor.example.com"])
+    event["headers"]["Authorization"] = bakery.bearer()["authorization"]
+    event["multiValueHeaders"]["Authorization"] = [event["headers"]["Authorization"]]
+    if door(name) == "stream":
+        answered = serve(in_the_environment, stream.ROUTES, of_event(event)).status
+    else:
+        answered = import_module(f"functions.{door(name)}.app").handler(event, Context())["statusCode"]
+    assert answered == status
+
+
+@pytest.mark.parametrize("name", ["recover_caught", "recover_execution", "recover_sweep"])
+def test_the_recovery_understands_each_of_its_requests(in_the_environment: Desk, name: str) -> None:
+    seen = import_module("functions.recover.app").handler(request(name), Context())
+    assert seen == {"seen": 0 if name == "recover_sweep" else 1}
+
+
+@pytest.mark.parametrize("name", sorted(WORKFLOW))
+def test_a_round_or_a_hold_of_a_turn_that_is_gone_ends_quietly(
+    in_the_environment: Desk, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, str]] = []
+    monkeypatch.setattr(type(in_the_environment.workflow), "go_on", lambda _, token, goal: told.append((token, goal)))
+    import_module(f"functions.{name}.app").handler(request(name), Context())
+    assert told == [(request(name)["token"], "finish")]
