@@ -2,9 +2,7 @@
 
 import base64
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import jwt
@@ -18,52 +16,20 @@ from fermata.wire.callers import identify
 from fermata.words.errors import Unauthorized, Unavailable
 from tests.callers import Signer, make_tenant
 from tests.desk import TestClock, another_process
+from tests.serving import OneAnswer, serving
 
 RSA = rsa.generate_private_key(65537, 2048)
 EC = ec.generate_private_key(ec.SECP256R1())
 
 
-class KeyServer(HTTPServer):
-    """Answers every GET with `body` (or `status`), and counts."""
-
-    def __init__(self) -> None:
-        self.body: bytes = b"{}"
-        self.status = 200
-        self.location = ""
-        self.asked = 0
-        super().__init__(("127.0.0.1", 0), Answering)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/keys"
-
-    def publish(self, *keys: dict[str, Any]) -> None:
-        self.body = json.dumps({"keys": keys}).encode()
-
-
-class Answering(BaseHTTPRequestHandler):
-    server: KeyServer
-
-    def do_GET(self) -> None:
-        self.server.asked += 1
-        self.send_response(self.server.status)
-        if self.server.location:
-            self.send_header("location", self.server.location)
-        self.end_headers()
-        self.wfile.write(self.server.body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def server() -> Iterator[KeyServer]:
-    with KeyServer() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+def server() -> Iterator[OneAnswer]:
+    with serving() as server:
         yield server
-        server.shutdown()
-        thread.join()
+
+
+def publish(server: OneAnswer, *keys: dict[str, Any]) -> None:
+    server.body = json.dumps({"keys": keys}).encode()
 
 
 @pytest.fixture
@@ -72,9 +38,9 @@ def local(desk: Desk) -> Desk:
 
 
 @pytest.fixture
-def bakery(local: Desk, server: KeyServer) -> Signer:
+def bakery(local: Desk, server: OneAnswer) -> Signer:
     made = make_tenant(local, jwks_url=server.url)
-    server.publish(public(RSA, "r1"), public(EC, "e1"))
+    publish(server, public(RSA, "r1"), public(EC, "e1"))
     return Signer(made.tenant, made.issuer, made.audience, RSA, "RS256", "r1")
 
 
@@ -95,7 +61,7 @@ def test_a_token_signed_with_a_published_key_is_taken(
 
 
 def test_the_keys_are_asked_for_once_in_five_minutes(
-    local: Desk, bakery: Signer, server: KeyServer, clock: TestClock
+    local: Desk, bakery: Signer, server: OneAnswer, clock: TestClock
 ) -> None:
     for _ in range(3):
         identify(local, bakery.bearer(), "GET")
@@ -106,16 +72,16 @@ def test_the_keys_are_asked_for_once_in_five_minutes(
 
 
 def test_a_new_key_is_found_by_its_id_without_waiting(
-    local: Desk, bakery: Signer, server: KeyServer, clock: TestClock
+    local: Desk, bakery: Signer, server: OneAnswer, clock: TestClock
 ) -> None:
     identify(local, bakery.bearer(), "GET")
     newer = rsa.generate_private_key(65537, 2048)
-    server.publish(public(RSA, "r1"), public(newer, "r2"))
+    publish(server, public(RSA, "r1"), public(newer, "r2"))
     clock.go_on(31)
     assert identify(local, signed_with(bakery, newer, "RS256", "r2"), "GET").user == "ada"
 
 
-def test_forged_key_ids_cannot_make_us_hammer_the_server(local: Desk, bakery: Signer, server: KeyServer) -> None:
+def test_forged_key_ids_cannot_make_us_hammer_the_server(local: Desk, bakery: Signer, server: OneAnswer) -> None:
     for number in range(5):
         with pytest.raises(Unauthorized):
             identify(local, signed_with(bakery, RSA, "RS256", f"made-up-{number}"), "GET")
@@ -144,22 +110,22 @@ def test_the_public_key_is_no_hmac_secret(local: Desk, bakery: Signer) -> None:
         identify(local, {"authorization": f"Bearer {head}.{encoded(signature)}"}, "GET")
 
 
-def test_a_symmetric_key_in_the_set_is_ignored(local: Desk, bakery: Signer, server: KeyServer) -> None:
+def test_a_symmetric_key_in_the_set_is_ignored(local: Desk, bakery: Signer, server: OneAnswer) -> None:
     secret = b"0123456789abcdef0123456789abcdef"
-    server.publish(public(RSA, "r1"), {"kty": "oct", "kid": "h1", "k": encoded(secret)})
+    publish(server, public(RSA, "r1"), {"kty": "oct", "kid": "h1", "k": encoded(secret)})
     with pytest.raises(Unauthorized):
         identify(local, signed_with(bakery, secret, "HS256", "h1"), "GET")
 
 
-def test_a_key_for_encryption_signs_nothing(local: Desk, bakery: Signer, server: KeyServer) -> None:
-    server.publish(public(RSA, "r1", use="enc"), public(EC, "e1"))
+def test_a_key_for_encryption_signs_nothing(local: Desk, bakery: Signer, server: OneAnswer) -> None:
+    publish(server, public(RSA, "r1", use="enc"), public(EC, "e1"))
     with pytest.raises(Unauthorized):
         identify(local, bakery.bearer(), "GET")
 
 
-def test_an_rsa_key_that_is_too_short_is_refused(local: Desk, bakery: Signer, server: KeyServer) -> None:
+def test_an_rsa_key_that_is_too_short_is_refused(local: Desk, bakery: Signer, server: OneAnswer) -> None:
     short = rsa.generate_private_key(65537, 1024)
-    server.publish(public(short, "r1"))
+    publish(server, public(short, "r1"))
     with pytest.warns(jwt.InsecureKeyLengthWarning):
         headers = signed_with(bakery, short, "RS256", "r1")
     with pytest.raises(Unauthorized):
@@ -170,7 +136,7 @@ def test_an_rsa_key_that_is_too_short_is_refused(local: Desk, bakery: Signer, se
     "body", [b"", b"nonsense", b"[]", b"{}", b'{"keys":[]}', b'{"keys":5}', b"{" + b" " * 300_000 + b"}"]
 )
 def test_a_key_server_that_makes_no_sense_is_unavailable(
-    local: Desk, bakery: Signer, server: KeyServer, body: bytes
+    local: Desk, bakery: Signer, server: OneAnswer, body: bytes
 ) -> None:
     server.body = body
     with pytest.raises(Unavailable, match="does not answer") as refused:
@@ -178,7 +144,7 @@ def test_a_key_server_that_makes_no_sense_is_unavailable(
     assert refused.value.retry_after == 5
 
 
-def test_no_redirect_is_followed(local: Desk, bakery: Signer, server: KeyServer) -> None:
+def test_no_redirect_is_followed(local: Desk, bakery: Signer, server: OneAnswer) -> None:
     server.status, server.location = 302, f"{server.url}/elsewhere"
     with pytest.raises(Unavailable):
         identify(local, bakery.bearer(), "GET")
@@ -186,7 +152,7 @@ def test_no_redirect_is_followed(local: Desk, bakery: Signer, server: KeyServer)
 
 
 def test_while_the_server_is_down_the_last_good_keys_count_for_an_hour(
-    local: Desk, bakery: Signer, server: KeyServer, clock: TestClock
+    local: Desk, bakery: Signer, server: OneAnswer, clock: TestClock
 ) -> None:
     identify(local, bakery.bearer(), "GET")
     server.status = 500
@@ -197,10 +163,10 @@ def test_while_the_server_is_down_the_last_good_keys_count_for_an_hour(
         identify(local, bakery.bearer(), "GET")
 
 
-def test_the_url_in_a_token_is_never_asked(local: Desk, bakery: Signer, server: KeyServer) -> None:
+def test_the_url_in_a_token_is_never_asked(local: Desk, bakery: Signer, server: OneAnswer) -> None:
     stranger = rsa.generate_private_key(65537, 2048)
-    with KeyServer() as evil:
-        evil.publish(public(stranger, "r1"))
+    with serving() as evil:
+        publish(evil, public(stranger, "r1"))
         headers = {"kid": "r1", "jku": evil.url, "jwk": public(stranger, "r1")}
         token = jwt.encode(bakery.claims(), stranger, "RS256", headers=headers)
         with pytest.raises(Unauthorized):
@@ -209,7 +175,7 @@ def test_the_url_in_a_token_is_never_asked(local: Desk, bakery: Signer, server: 
 
 
 def test_off_the_local_stage_keys_come_over_https_only(
-    local: Desk, desk: Desk, bakery: Signer, server: KeyServer
+    local: Desk, desk: Desk, bakery: Signer, server: OneAnswer
 ) -> None:
     with pytest.raises(Unavailable):
         identify(desk, bakery.bearer(), "GET")

@@ -139,10 +139,10 @@ def test_an_origin_taken_away_is_unknown_a_minute_later(desk: Desk, clock: TestC
 
 
 def test_changing_one_thing_leaves_the_rest(desk: Desk) -> None:
-    add_tenant(desk, "bakery", **HERE, origins=["https://bakery.example"])
+    add_tenant(desk, "bakery", **HERE, origins=["https://bakery.example"], limits=Limits(token_seconds=600))
     change_tenant(desk, "bakery", limits=Limits(max_rounds=7))
     changed = tenant_of(desk, "bakery")
-    assert changed.limits.max_rounds == 7
+    assert changed.limits == Limits(max_rounds=7, token_seconds=600)
     assert changed.origins == ("https://bakery.example",)
     assert len(changed.secrets) == 1
 

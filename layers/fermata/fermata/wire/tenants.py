@@ -93,9 +93,10 @@ def change_tenant(
     dialect: Dialect | None = None,
     limits: Limits | None = None,
 ) -> Tenant:
-    """What is not given stays; `origins` are all of them, not only the new ones."""
+    """What is not given stays, each limit for itself; `origins` are all of them, not only the new ones."""
     tenant = _stored(desk, name)
-    wanted: dict[str, Any] = {"dialect": dialect, "limits": limits}
+    wanted: dict[str, Any] = {"dialect": dialect}
+    wanted["limits"] = tenant.limits.model_copy(update=limits.model_dump(exclude_unset=True)) if limits else None
     wanted["origins"] = None if origins is None else checked_origins(tuple(origins))
     return _replace(desk, tenant, **{field: value for field, value in wanted.items() if value is not None})
 

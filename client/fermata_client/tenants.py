@@ -1,0 +1,199 @@
+"""`fermata tenant`: who may call a deployment. It writes to the deployment's own tables and key, as its operator."""
+
+import functools
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from fermata.aws.desk import Desk
+
+P = ParamSpec("P")
+R = TypeVar("R")
+OUTPUTS = {
+    "conversations_table": "ConversationsTableName",
+    "bridges_table": "BridgesTableName",
+    "pricing_table": "PricingTableName",
+    "usage_table": "UsageTableName",
+    "settings_table": "SettingsTableName",
+    "bucket": "BucketName",
+    "key_id": "KeyArn",
+    "state_machine_arn": "TurnMachineArn",
+    "fermata_stage": "StageName",
+}
+"""Settings and the outputs of template.yaml they come from."""
+DIALECTS = click.Choice(["fermata", "instatic"])
+ORIGIN_HELP = "A page's origin that may call with its cookie (https://editor.example.com). Repeat for more."
+ROUNDS_HELP = "Model calls one turn may make."
+LIFETIME_HELP = "The longest a token may be good for, in seconds."
+
+
+def _deployment(command: Callable[P, R]) -> Callable[P, R]:
+    """Gives a command its options for where, and turns what goes wrong into one sentence."""
+
+    @click.option("--stack", help="The CloudFormation stack. Without it, the environment variables of its functions.")
+    @click.option("--region", help="The stack's AWS region.")
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            from botocore.exceptions import BotoCoreError, ClientError
+
+            from fermata.aws.settings import SettingsMissing
+            from fermata.words.errors import Refusal
+        except ModuleNotFoundError as error:
+            raise click.ClickException(
+                f"This needs the service's own package ({error.name} is missing): pip install -e layers/fermata"
+            ) from error
+        try:
+            return command(*args, **kwargs)
+        except Refusal as refusal:
+            raise click.ClickException(refusal.error) from refusal
+        except SettingsMissing as missing:
+            raise click.ClickException(f"Name the deployment with --stack. ({missing})") from missing
+        except (BotoCoreError, ClientError) as error:
+            raise click.ClickException(str(error)) from error
+
+    return wrapped
+
+
+def _desk(stack: str | None, region: str | None) -> "Desk":
+    import boto3
+
+    from fermata.aws.clock import Clock
+    from fermata.aws.desk import Desk
+    from fermata.aws.settings import Settings
+
+    if region:
+        boto3.setup_default_session(region_name=region)
+    if stack is None:
+        return Desk(Settings.from_environment(), Clock())
+    found = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0].get("Outputs", [])
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in found}
+    missing = sorted(set(OUTPUTS.values()) - set(outputs))
+    if missing:
+        raise click.ClickException(f"The stack {stack!r} is no Fermata: it has no output {', '.join(missing)}.")
+    return Desk(Settings.model_validate({field: outputs[name] for field, name in OUTPUTS.items()}), Clock())
+
+
+@click.group()
+def tenant() -> None:
+    """Add, show, change a deployment's tenants, and rotate their secrets.
+
+    A tenant is one customer's site or workspace: its server signs tokens, its pages call with them.
+    Functions that are running learn of a change within a minute.
+    """
+
+
+@tenant.command()
+@click.argument("name")
+@click.option("--issuer", required=True, help="The `iss` of its tokens, an https URL. One issuer, one tenant.")
+@click.option("--audience", default="fermata", show_default=True, help="The `aud` of its tokens.")
+@click.option("--jwks-url", help="Where its public keys are (RS256, ES256). Without it, a shared secret (HS256).")
+@click.option("--secret-file", type=click.File(), help="Its shared secret, if you have one already; - is stdin.")
+@click.option("--origin", "origins", multiple=True, help=ORIGIN_HELP)
+@click.option("--dialect", type=DIALECTS, default="fermata", show_default=True, help="What its pages understand.")
+@click.option("--max-rounds", type=int, help=ROUNDS_HELP)
+@click.option("--token-seconds", type=int, help=LIFETIME_HELP)
+@_deployment
+def add(
+    name: str,
+    issuer: str,
+    audience: str,
+    jwks_url: str | None,
+    secret_file: TextIO | None,
+    origins: tuple[str, ...],
+    dialect: Any,
+    max_rounds: int | None,
+    token_seconds: int | None,
+    stack: str | None,
+    region: str | None,
+) -> None:
+    """Let the tenant NAME call. Its secret goes to standard output, this once and never again."""
+    from fermata.wire.tenants import add_tenant
+
+    added, secret = add_tenant(
+        _desk(stack, region),
+        name,
+        issuer=issuer,
+        audience=audience,
+        secret=secret_file.read().strip() if secret_file else None,
+        jwks_url=jwks_url,
+        origins=origins,
+        dialect=dialect,
+        limits=_limits(max_rounds, token_seconds),
+    )
+    click.echo(_json(added.shown()), err=True)
+    if secret and not secret_file:
+        _tell(secret)
+
+
+@tenant.command()
+@click.argument("name")
+@_deployment
+def show(name: str, stack: str | None, region: str | None) -> None:
+    """Print what is known of the tenant NAME, except its secrets."""
+    from fermata.wire.tenants import show_tenant
+
+    click.echo(_json(show_tenant(_desk(stack, region), name)))
+
+
+@tenant.command()
+@click.argument("name")
+@click.option("--origin", "origins", multiple=True, help=f"{ORIGIN_HELP} These replace all it has.")
+@click.option("--dialect", type=DIALECTS, help="What its pages understand.")
+@click.option("--max-rounds", type=int, help=ROUNDS_HELP)
+@click.option("--token-seconds", type=int, help=LIFETIME_HELP)
+@_deployment
+def change(
+    name: str,
+    origins: tuple[str, ...],
+    dialect: Any,
+    max_rounds: int | None,
+    token_seconds: int | None,
+    stack: str | None,
+    region: str | None,
+) -> None:
+    """Change the tenant NAME. What is not given stays as it is."""
+    from fermata.wire.tenants import change_tenant
+
+    limits = _limits(max_rounds, token_seconds)
+    changed = change_tenant(_desk(stack, region), name, origins=origins or None, dialect=dialect, limits=limits)
+    click.echo(_json(changed.shown()))
+
+
+@tenant.command()
+@click.argument("name")
+@click.option("--overlap", type=click.IntRange(min=0), help="Seconds the old secret goes on counting. [default: 86400]")
+@_deployment
+def rotate(name: str, overlap: int | None, stack: str | None, region: str | None) -> None:
+    """Give the tenant NAME a new secret, printed this once; --overlap 0 ends the old one now."""
+    from fermata.wire.tenants import OVERLAP, rotate_secret
+
+    _tell(rotate_secret(_desk(stack, region), name, overlap=OVERLAP if overlap is None else overlap))
+
+
+def _limits(max_rounds: int | None, token_seconds: int | None) -> Any:
+    """None when nothing is said about limits."""
+    from pydantic import ValidationError
+
+    from fermata.wire.tenant import Limits
+
+    given = {"max_rounds": max_rounds, "token_seconds": token_seconds}
+    said = {name: value for name, value in given.items() if value is not None}
+    try:
+        return Limits.model_validate(said) if said else None
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        option = f"--{wrong['loc'][0]}".replace("_", "-")
+        raise click.BadParameter(wrong["msg"].lower(), param_hint=option) from error
+
+
+def _tell(secret: str) -> None:
+    click.echo("The secret, shown only now. Keep it where the tenant's server signs its tokens:", err=True)
+    click.echo(secret)
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=2)

@@ -1,0 +1,148 @@
+"""`fermata tenant`, against a stack on moto and against the functions' own environment."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from fermata.aws.clock import Clock
+from fermata.aws.desk import Desk
+from fermata.aws.settings import Settings
+from fermata.wire.callers import identify
+from fermata_client.tenants import OUTPUTS, tenant
+from tests.callers import Signer
+from tests.desk import REGION, another_process, environment
+from tests.serving import OneAnswer, serving
+
+TEMPLATE = Path(__file__).parents[3] / "template.yaml"
+ADD = ("add", "bakery", "--issuer", "https://bakery.example", "--origin", "https://bakery.example")
+
+
+OUTPUT = "<member><OutputKey>{0}</OutputKey><OutputValue>{1}</OutputValue></member>"
+STACKS = """<DescribeStacksResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><DescribeStacksResult>
+<Stacks><member><StackName>fermata</StackName><StackStatus>CREATE_COMPLETE</StackStatus>
+<CreationTime>2030-01-01T00:00:00Z</CreationTime><Outputs>{0}</Outputs></member></Stacks>
+</DescribeStacksResult></DescribeStacksResponse>"""
+NO_STACK = """<ErrorResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><Error><Type>Sender</Type>
+<Code>ValidationError</Code><Message>Stack with id elsewhere does not exist</Message></Error></ErrorResponse>"""
+
+
+@pytest.fixture
+def cloudformation(monkeypatch: pytest.MonkeyPatch) -> Iterator[OneAnswer]:
+    """What CloudFormation answers, in its own XML, over HTTP."""
+    with serving() as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDFORMATION", server.url)
+        yield server
+
+
+@pytest.fixture
+def stack(desk: Desk, cloudformation: OneAnswer) -> str:
+    outputs = "".join(OUTPUT.format(name, getattr(desk.settings, field)) for field, name in OUTPUTS.items())
+    cloudformation.body = STACKS.format(outputs).encode()
+    return "fermata"
+
+
+def run(*words: str, **settings: Any) -> Result:
+    return CliRunner().invoke(tenant, list(words), **settings)
+
+
+def test_the_secret_alone_goes_to_standard_output_and_signs_tokens(desk: Desk, stack: str) -> None:
+    added = run(*ADD, "--stack", stack, "--region", REGION)
+    assert added.exit_code == 0, added.output
+    secret = added.stdout.strip()
+    assert secret not in added.stderr
+    signer = Signer("bakery", "https://bakery.example", "fermata", secret)
+    assert identify(desk, signer.bearer(), "GET").tenant == "bakery"
+
+
+def test_nobody_is_shown_the_secret_again(desk: Desk, stack: str) -> None:
+    secret = run(*ADD, "--stack", stack).stdout.strip()
+    shown = run("show", "bakery", "--stack", stack)
+    assert json.loads(shown.stdout)["origins"] == ["https://bakery.example"]
+    assert secret not in shown.output
+
+
+def test_rotating_prints_a_new_secret_and_both_count(desk: Desk, stack: str) -> None:
+    first = run(*ADD, "--stack", stack).stdout.strip()
+    second = run("rotate", "bakery", "--stack", stack).stdout.strip()
+    assert first != second
+    service = Desk(desk.settings, Clock())
+    for secret in (first, second):
+        signer = Signer("bakery", "https://bakery.example", "fermata", secret)
+        assert identify(service, signer.bearer(), "GET").user == "ada"
+
+
+def test_changing_leaves_what_is_not_named(desk: Desk, stack: str) -> None:
+    run(*ADD, "--stack", stack, "--token-seconds", "600")
+    changed = run("change", "bakery", "--stack", stack, "--dialect", "instatic", "--max-rounds", "9")
+    told = json.loads(changed.stdout)
+    assert told["dialect"] == "instatic"
+    assert told["limits"] == {"maxRounds": 9, "tokenSeconds": 600}
+    assert told["origins"] == ["https://bakery.example"]
+
+
+def test_the_functions_environment_names_the_deployment_too(desk: Desk) -> None:
+    added = run(*ADD, env=environment(desk))
+    assert added.exit_code == 0, added.output
+    assert json.loads(run("show", "bakery", env=environment(desk)).stdout)["name"] == "bakery"
+
+
+def test_a_secret_of_ones_own_comes_from_a_file_and_is_not_printed(desk: Desk, stack: str) -> None:
+    mine = "correct horse battery staple, and then some"
+    added = run(*ADD, "--stack", stack, "--secret-file", "-", input=f"{mine}\n")
+    assert added.exit_code == 0, added.output
+    assert mine not in added.output
+    signer = Signer("bakery", "https://bakery.example", "fermata", mine)
+    assert identify(another_process(desk), signer.bearer(), "GET").user == "ada"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("show", "nobody"), "There is no tenant 'nobody'."),
+        (("rotate", "nobody"), "There is no tenant 'nobody'."),
+        (("add", "bakery", "--issuer", "http://bakery.example"), "The issuer must be an https URL"),
+        (("change", "nobody", "--max-rounds", "0"), "--max-rounds"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(desk: Desk, stack: str, words: tuple[str, ...], says: str) -> None:
+    refused = run(*words, "--stack", stack)
+    assert refused.exit_code != 0
+    assert says in refused.stderr
+    assert "Traceback" not in refused.output
+    assert refused.stdout == ""
+
+
+def test_a_stack_that_is_not_there_is_named(desk: Desk, cloudformation: OneAnswer) -> None:
+    cloudformation.status, cloudformation.body = 400, NO_STACK.encode()
+    refused = run("show", "bakery", "--stack", "elsewhere")
+    assert refused.exit_code == 1
+    assert "elsewhere" in refused.stderr
+
+
+def test_a_stack_of_something_else_is_refused(desk: Desk, cloudformation: OneAnswer) -> None:
+    cloudformation.body = STACKS.format(OUTPUT.format("ApiUrl", "https://api.example")).encode()
+    refused = run("show", "bakery", "--stack", "fermata")
+    assert refused.exit_code == 1
+    assert "is no Fermata" in refused.stderr
+
+
+def test_without_a_stack_or_an_environment_the_command_asks_for_one(desk: Desk) -> None:
+    refused = run("show", "bakery", env=dict.fromkeys(environment(desk)))
+    assert refused.exit_code == 1
+    assert "--stack" in refused.stderr
+
+
+def test_the_template_has_every_output_the_command_reads() -> None:
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_multi_constructor("!", lambda *_: None)
+    outputs = yaml.load(TEMPLATE.read_text(), Loader)["Outputs"]
+    assert set(OUTPUTS.values()) <= set(outputs)
+    needed = {name for name, field in Settings.model_fields.items() if field.is_required()}
+    assert needed <= set(OUTPUTS)
