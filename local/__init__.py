@@ -1,1 +1,1 @@
-"""The local cloud: the real template, handlers and state machine on one machine, without Docker and without an account."""
+"""The local cloud: the real template, handlers and state machine on one machine, without Docker or an account."""

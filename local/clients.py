@@ -12,13 +12,17 @@ KEYS = {"AWS_ACCESS_KEY_ID": ACCOUNT, "AWS_SECRET_ACCESS_KEY": "local", "AWS_DEF
 
 
 @functools.cache
-def client(service: str, endpoint: str) -> Any:
-    """One per service and endpoint: building a client costs more than most calls of it."""
-    session = boto3.session.Session(
+def session() -> Any:
+    """Shared by all clients, so that a service's description is read once. Any service may be named."""
+    return boto3.session.Session(
         aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
         region_name=REGION,
     )
+
+
+@functools.cache
+def client(service: str, endpoint: str) -> Any:
+    """One per service and endpoint: building a client costs more than most calls of it."""
     config = Config(retries={"total_max_attempts": 1}, max_pool_connections=64, proxies={}, read_timeout=120)
-    make: Any = session.client  # typed for each service by its literal name; here any name is welcome
-    return make(service, endpoint_url=endpoint, config=config)
+    return session().client(service, endpoint_url=endpoint, config=config)

@@ -9,6 +9,7 @@ Started as `<emulator venv>/bin/python -m local.emulator`. Stock 1.5.33 and how 
 - `tasks.py`        a task that waits for a token: fails with its function, goes on at once, JSONata time-outs
 - `executions.py`   starting twice, stopping, the machine's own time-out, no delay at the start
 - `expressions.py`  DynamoDB expressions are parsed once, not once per item
+- `gateway.py`      API Gateway routes for any method
 - `schedules.py`    a minute of a schedule can be shortened for tests
 - `snapshots.py`    state survives a kill
 - `upstream.py`     the seam: a correction whose upstream code has changed refuses to start

@@ -9,10 +9,10 @@ from typing import Any
 from ministack import app as ministack
 from ministack.core import persistence
 
-from local.emulator import executions, expressions, functions, schedules, snapshots, tasks, tokens, upstream
+from local.emulator import executions, expressions, functions, gateway, schedules, snapshots, tasks, tokens, upstream
 from local.emulator.snapshots import App
 
-CORRECTIONS = (executions, expressions, functions, schedules, snapshots, tasks, tokens)
+CORRECTIONS = (executions, expressions, functions, gateway, schedules, snapshots, tasks, tokens)
 PROCESSES = "/_fermata/processes"
 
 

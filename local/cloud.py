@@ -1,0 +1,225 @@
+"""The whole service on this machine: emulator, demo model, the deployed stack, the front door."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from local import deploy, seed, template
+from local.clients import client
+from local.gateway import Gateway
+from local.processes import Child, Emulator
+from local.seed import LocalDesk, Model
+
+TIMINGS = {"PollMs": "10", "IdlePollMs": "50", "FlushMs": "30"}
+"""One machine, so looking often is cheap and waiting is not. Everything else is as deployed."""
+REAL_MODEL = "claude-sonnet-4-5"
+DEMO_LABEL, REAL_LABEL = "Demo model (fixed rules, not an AI)", "Anthropic"
+SWEEP = {"v": 1, "sweep": True}
+
+
+class LocalCloud:
+    """A context manager: everything runs inside `with`, and nothing of it after.
+
+    `directory` holds logs, the tenant's secret and, with `keep_state`, what the emulator knows. `overrides` of the
+    template's parameters are written as there (`PollMs=20`), environment variables in capitals.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        keep_state: bool = False,
+        port: int = 0,
+        minute: float = 60.0,
+        model_options: Sequence[str] = (),
+        real_key: str | None = None,
+        **overrides: object,
+    ) -> None:
+        self.directory = directory
+        self.token = ""
+        self.url = ""
+        self.model: Model | None = None
+        self._keep_state = keep_state
+        self._port = port
+        self._minute = minute
+        self._model_options = model_options
+        self._real_key = real_key
+        self._overrides: dict[str, str] = TIMINGS | {"Stage": "local"} | _texts(overrides)
+        self._outputs: dict[str, str] = {}
+        self._demo: Child | None = None
+        self._front: Child | None = None
+        self._running = contextlib.ExitStack()
+        self._emulator: Emulator | None = None
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as starting:
+            starting.callback(self._stop)
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self.start_emulator()
+            self.model = self._choose_model()
+            self._deploy()
+            self.token = seed.seed(self.desk(), self.directory, self.model)
+            self._open_front_door()
+            if self._keep_state:
+                self.recover()
+            starting.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    @property
+    def endpoint(self) -> str:
+        """Where AWS is."""
+        assert self._emulator is not None
+        return self._emulator.endpoint
+
+    def client(self, service: str) -> Any:
+        return client(service, self.endpoint)
+
+    def desk(self) -> LocalDesk:
+        """What the verbs of `fermata` need to act on this cloud, with the round function's configuration."""
+        return LocalDesk.at(self.endpoint, self._variables("round"))
+
+    def output(self, name: str) -> str:
+        """Of the deployed stack: a table's name, the machine's ARN."""
+        return self._outputs[name]
+
+    def sign(self, **claims: Any) -> str:
+        """A token of the local tenant with other claims: another `sub`, fewer `capabilities`."""
+        return seed.token((self.directory / "secret").read_text(), **claims)
+
+    def redeploy(self, **overrides: object) -> None:
+        """Deploy again, with other parameters or variables; what runs finishes as it was started."""
+        self._overrides |= _texts(overrides)
+        before = self._front_door_settings()
+        self._deploy()
+        if self._front_door_settings() != before:
+            self._open_front_door()
+
+    def start_emulator(self) -> None:
+        """Again at the same address, after `kill_emulator`."""
+        port = int(self._emulator.endpoint.rpartition(":")[2]) if self._emulator else 0
+        self._emulator = Emulator(self.directory, keep_state=self._keep_state, port=port, minute=self._minute)
+
+    def kill_emulator(self) -> None:
+        """As a power cut would. What it had not written down is lost, and every execution."""
+        assert self._emulator is not None
+        self._emulator.kill()
+
+    def restart_emulator(self) -> None:
+        assert self._emulator is not None
+        self._emulator.stop()
+        self.start_emulator()
+
+    def recover(self) -> int:
+        """Have the sweep look at every open turn now; how many it saw."""
+        answer = self.invoke("recover", SWEEP)
+        return int(answer["seen"]) if isinstance(answer, dict) else 0
+
+    def invoke(self, function: str, event: Any) -> Any:
+        answer = self.client("lambda").invoke(FunctionName=self.function(function), Payload=json.dumps(event))
+        return json.loads(answer["Payload"].read())
+
+    def function(self, folder: str) -> str:
+        """The deployed name of the function whose code is in `functions/<folder>`."""
+        functions = template.resources(template.load(), "Function")
+        logical = next(name for name, it in functions.items() if it["Properties"]["CodeUri"].endswith(f"/{folder}"))
+        resource = self.client("cloudformation").describe_stack_resource(
+            StackName=deploy.STACK, LogicalResourceId=logical
+        )
+        return str(resource["StackResourceDetail"]["PhysicalResourceId"])
+
+    def worker_pids(self, function: str, *, busy: bool | None = None) -> list[int]:
+        """The processes of a function; with `busy`, only those that run an invocation, or only the idle ones."""
+        assert self._emulator is not None
+        found = self._emulator.functions().get(self.function(function), [])
+        return [process["pid"] for process in found if busy is None or process["busy"] is busy]
+
+    def kill_workers(self, function: str) -> int:
+        """Kill the processes that run an invocation of a function; how many there were."""
+        pids = self.worker_pids(function, busy=True)
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return len(pids)
+
+    def executions(self) -> list[dict[str, Any]]:
+        """All executions of the turn machine, the newest first."""
+        machine = self.output("TurnMachineArn")
+        return list(self.client("stepfunctions").list_executions(stateMachineArn=machine)["executions"])
+
+    def stop_execution(self, name: str) -> None:
+        """Stop an execution from outside, as an operator at the console may."""
+        arn = f"{self.output('TurnMachineArn').replace(':stateMachine:', ':execution:')}:{name}"
+        self.client("stepfunctions").stop_execution(executionArn=arn)
+
+    def log_lines(self, function: str) -> list[str]:
+        """What a function has printed so far; the streaming function's lines are the front door's."""
+        if function == self._stream_folder():
+            return (self.directory / "front_door.log").read_text(errors="replace").splitlines()
+        logs = self.client("logs").get_paginator("filter_log_events")
+        group = f"/aws/lambda/{self.function(function)}"
+        return [event["message"] for page in logs.paginate(logGroupName=group) for event in page["events"]]
+
+    def _choose_model(self) -> Model:
+        if self._real_key:
+            url = self._overrides.setdefault("AnthropicUrl", "https://api.anthropic.com")
+            return Model(REAL_LABEL, self._real_key, os.environ.get("FERMATA_MODEL", REAL_MODEL), url)
+        self._demo = self._start("local.demo_model", "demo_model.log", {}, *self._model_options)
+        url = str(json.loads(self._demo.said)["url"])
+        self._overrides["AnthropicUrl"] = url
+        return Model(DEMO_LABEL, "demo", "fermata-demo", url)
+
+    def _deploy(self) -> None:
+        parameters = {name: value for name, value in self._overrides.items() if not name.isupper()}
+        variables = {name: value for name, value in self._overrides.items() if name.isupper()}
+        self._outputs = deploy.deploy(self.endpoint, parameters, variables)
+
+    def _open_front_door(self) -> None:
+        if self._front is not None:
+            self._front.stop()
+        settings = {
+            "FERMATA_PORT": str(self._port),
+            "FERMATA_ENDPOINT": self.endpoint,
+            "FERMATA_API": f"{self._outputs['ApiId']}/{self._outputs['StageName']}",
+            "FERMATA_STREAM": self.function(self._stream_folder()),
+        }
+        self._front = self._start("local.front_door", "front_door.log", settings)
+        self.url = self._front.said
+        self._port = int(self.url.rpartition(":")[2])
+
+    def _front_door_settings(self) -> tuple[str, dict[str, str]]:
+        """What the front door reads once, when it opens."""
+        return self._outputs["ApiId"], self._variables(self._stream_folder())
+
+    def _stream_folder(self) -> str:
+        document = template.load()
+        (name,) = Gateway(document).stream_functions()
+        return str(document["Resources"][name]["Properties"]["CodeUri"]).rpartition("/")[2]
+
+    def _variables(self, function: str) -> dict[str, str]:
+        config = self.client("lambda").get_function_configuration(FunctionName=self.function(function))
+        return dict(config["Environment"]["Variables"])
+
+    def _start(self, module: str, log: str, settings: Mapping[str, str], *arguments: str) -> Child:
+        command = [sys.executable, "-m", "local.tethered", module, *arguments]
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTEST_"))}
+        return Child(command, inherited | dict(settings), self.directory / log)
+
+    def _stop(self) -> None:
+        for child in (self._front, self._emulator, self._demo):
+            if child is not None:
+                child.stop()
+
+
+def _texts(overrides: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in overrides.items()}

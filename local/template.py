@@ -1,0 +1,42 @@
+"""template.yaml, read: the one description of the service that the deployment and the front door share."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from local.processes import ROOT
+
+Json = dict[str, Any]
+TEMPLATE = ROOT / "template.yaml"
+SAM = "AWS::Serverless::"
+
+
+class _Loader(yaml.SafeLoader):
+    """Knows CloudFormation's short forms: `!Ref x` is {"Ref": x}, `!GetAtt a.b` is {"Fn::GetAtt": [a, b]}."""
+
+
+def _short_form(loader: _Loader, name: str, node: yaml.Node) -> Json:
+    if isinstance(node, yaml.ScalarNode):
+        value: Any = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        assert isinstance(node, yaml.MappingNode)
+        value = loader.construct_mapping(node, deep=True)
+    if name == "GetAtt" and isinstance(value, str):
+        value = value.split(".", 1)
+    return {name if name in ("Ref", "Condition") else f"Fn::{name}": value}
+
+
+_Loader.add_multi_constructor("!", _short_form)
+
+
+def load(path: Path = TEMPLATE) -> Json:
+    document: Json = yaml.load(path.read_text(), _Loader)  # noqa: S506  a SafeLoader with CloudFormation's tags
+    return document
+
+
+def resources(document: Json, kind: str) -> dict[str, Json]:
+    """The resources of one SAM type, by their logical names."""
+    return {name: it for name, it in document["Resources"].items() if it["Type"] == f"{SAM}{kind}"}
