@@ -227,7 +227,7 @@ def server_for(pace: Pace) -> uvicorn.Server:
 
 def listen(port: int) -> socket.socket:
     """A listening socket on this machine only; it takes connections before the server runs."""
-    listener = socket.socket()
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio sends 40 ms late
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
     listener.listen(512)
