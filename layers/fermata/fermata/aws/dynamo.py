@@ -183,37 +183,29 @@ class Dynamo:
 
     def write(self, *writes: Write) -> None:
         """All or nothing. One write goes as an ordinary request (half the price), several as one transaction."""
-        try:
-            if len(writes) == 1:
-                self._one(writes[0])
-            else:
-                self._transact(writes)
-        except ClientError as error:
-            raise _explained(error) from error
-
-    def _one(self, write: Write) -> None:
-        operation, request = _request(write)
-        match operation:
-            case "Put":
-                self._client.put_item(**request)
-            case "Update":
-                self._client.update_item(**request)
-            case "Delete":
-                self._client.delete_item(**request)
-            case _:
-                raise ValueError("A check alone writes nothing.")
-
-    def _transact(self, writes: Sequence[Write]) -> None:
-        items: Any = [dict([_request(write)]) for write in writes]
-        items = [{("ConditionCheck" if op == "Check" else op): req for op, req in item.items()} for item in items]
         for attempt in range(1, CONFLICT_TRIES + 1):
             try:
-                self._client.transact_write_items(TransactItems=items)
+                self._send(writes)
                 return
             except ClientError as error:
                 if attempt == CONFLICT_TRIES or not _only_conflicts(error):
-                    raise
+                    raise _explained(error) from error
             time.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 (jitter, not a secret)
+
+    def _send(self, writes: Sequence[Write]) -> None:
+        requests = [_request(write) for write in writes]
+        match requests:
+            case [("Put", request)]:
+                self._client.put_item(**request)
+            case [("Update", request)]:
+                self._client.update_item(**request)
+            case [("Delete", request)]:
+                self._client.delete_item(**request)
+            case [("ConditionCheck", _)]:
+                raise ValueError("A check alone writes nothing.")
+            case _:
+                items: Any = [{operation: request} for operation, request in requests]
+                self._client.transact_write_items(TransactItems=items)
 
 
 def _request(write: Write) -> tuple[str, dict[str, Any]]:
@@ -233,7 +225,7 @@ def _request(write: Write) -> tuple[str, dict[str, Any]]:
         request["ExpressionAttributeValues"] = pack(values)
     if write.names:
         request["ExpressionAttributeNames"] = write.names
-    return type(write).__name__, request
+    return "ConditionCheck" if isinstance(write, Check) else type(write).__name__, request
 
 
 def _code(error: ClientError) -> str:
