@@ -50,8 +50,7 @@ class TestClock(Clock):
 def make_desk(*, clock: Clock | None = None, **settings: Any) -> Desk:
     """Create the parts in the current mock and lay them out; `settings` override fields of Settings."""
     _share_service_models()
-    for table in TABLES:
-        _create_table(table)
+    _create_tables()
     boto3.client("s3", region_name=REGION).create_bucket(
         Bucket="fermata", CreateBucketConfiguration={"LocationConstraint": REGION}
     )
@@ -87,18 +86,23 @@ def _create_machine() -> str:
     return client.create_state_machine(name="fermata-turn", definition=MACHINE, roleArn=role)["stateMachineArn"]
 
 
-def _create_table(table: str) -> None:
+def _create_tables() -> None:
+    client = boto3.client("dynamodb", region_name=REGION)
+    for table in TABLES:
+        client.create_table(**_shape(table))
+
+
+def _shape(table: str) -> Any:
     names = ["pk", "sk"]
-    request: dict[str, Any] = {"TableName": table, "BillingMode": "PAY_PER_REQUEST", "KeySchema": _keys("pk", "sk")}
+    shape: dict[str, Any] = {"TableName": table, "BillingMode": "PAY_PER_REQUEST", "KeySchema": _keys("pk", "sk")}
     if table in INDEXES:
         index, hash_key, range_key = INDEXES[table]
         names += [hash_key, range_key]
         keys = _keys(hash_key, range_key)
-        request["GlobalSecondaryIndexes"] = [
+        shape["GlobalSecondaryIndexes"] = [
             {"IndexName": index, "KeySchema": keys, "Projection": {"ProjectionType": "ALL"}}
         ]
-    request["AttributeDefinitions"] = [{"AttributeName": name, "AttributeType": "S"} for name in names]
-    boto3.client("dynamodb", region_name=REGION).create_table(**request)
+    return shape | {"AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in names]}
 
 
 def _keys(hash_key: str, range_key: str) -> list[dict[str, str]]:
