@@ -5,12 +5,13 @@ import click
 from fermata_client.commands.chat import chat
 from fermata_client.commands.edit import edit
 from fermata_client.commands.token import token
+from fermata_client.tenants import tenant
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fermata-client", prog_name="fermata")
 def main() -> None:
-    """Fermata from the command line: edit a page, ask a question.
+    """Fermata from the command line: edit a page, ask a question, manage tenants.
 
     The service runs at http://127.0.0.1:8787 after `make run`.
     """
@@ -19,5 +20,4 @@ def main() -> None:
 main.add_command(edit)
 main.add_command(chat)
 main.add_command(token)
-# A group that manages the service (`fermata tenant …`) goes into `commands/` too and is added here. It may use the
-# `fermata` package, imported inside its functions, so that everything else works where only this client is installed.
+main.add_command(tenant)

@@ -58,6 +58,7 @@ def chat(visit: Visit) -> Answer:
         dialect=visit.tenant.dialect,
         snapshot=body.snapshot,
         idempotency_key=_idempotency_key(visit.request),
+        max_rounds=visit.tenant.limits.max_rounds,
     )
     started = starting.start(visit.desk, visit.caller, prompt)
     if "application/json" in visit.request.headers.get("accept", ""):

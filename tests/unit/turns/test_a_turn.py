@@ -50,3 +50,10 @@ def test_calls_of_one_round_are_asked_one_after_the_other(stage: Stage) -> None:
     stage.answer(OK)
     assert stage.run() == "finished"
     assert stage.types().count("toolResult") == 3
+
+
+def test_a_tenants_own_limit_of_rounds_is_kept(stage: Stage) -> None:
+    stage.start(max_rounds=1)
+    stage.says("Done without tools.")
+    assert stage.run() == "finished"
+    assert stage.driver.asks[0].call_tools is False

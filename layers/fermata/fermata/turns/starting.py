@@ -44,6 +44,8 @@ class Prompt:
     dialect: Dialect
     snapshot: Any = None
     idempotency_key: str = ""
+    max_rounds: int | None = None
+    """The tenant's own limit, where it is lower than the deployment's."""
 
     @property
     def digest(self) -> str:
@@ -100,7 +102,7 @@ def _turn(desk: Desk, caller: Caller, prompt: Prompt, conversation: Conversation
         dialect=prompt.dialect,
         prompt_version=PROMPT_VERSION,
         situation=situation(prompt.scope, prompt.snapshot),
-        max_rounds=desk.settings.max_rounds,
+        max_rounds=min(desk.settings.max_rounds, prompt.max_rounds or desk.settings.max_rounds),
         started_ms=int(now * 1000),
         expires=int(now) + desk.settings.turn_lifetime_seconds,
     )

@@ -28,7 +28,7 @@ class ToolCall(Word):
     type: Literal["toolCall"] = "toolCall"
     tool_call_id: str
     tool_name: str
-    input: Any
+    input: Any = None
     status: Literal["pending"] = "pending"
 
 
@@ -39,7 +39,7 @@ class ToolRequest(Word):
     request_id: str
     tool_call_id: str
     tool_name: str
-    input: Any
+    input: Any = None
     effect_key: str
     deadline: str
 
