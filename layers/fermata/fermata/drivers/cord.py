@@ -116,7 +116,11 @@ class _Connection(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        secured = self._stream.start_tls(ssl_context, server_hostname, self._cord.patience(timeout))
+        try:
+            secured = self._stream.start_tls(ssl_context, server_hostname, self._cord.patience(timeout))
+        except (httpcore.NetworkError, httpcore.TimeoutException):
+            self.close()  # the pool does not know this connection yet
+            raise
         return _Connection(secured, self._cord, self._plug)
 
     def get_extra_info(self, info: str) -> Any:

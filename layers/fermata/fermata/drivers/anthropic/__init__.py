@@ -28,7 +28,7 @@ class Anthropic:
         try:
             # `replace` turns half a surrogate pair, which no UTF-8 can hold, into a question mark.
             with line.post(LABEL, url, _headers(ask, endpoint.secret), body.encode("utf-8", "replace")) as answer:
-                yield from _pieces(answer, draft, endpoint.secret)
+                yield from pieces_of(answer, draft, endpoint.secret)
                 line.drain(answer)
         except ProviderError as error:
             error.tokens = draft.tokens if draft.begun else None
@@ -48,7 +48,8 @@ def _headers(ask: Ask, secret: str) -> dict[str, str]:
     return headers | {"anthropic-beta": BINDING_BETA} if binds_thinking(ask.model) else headers
 
 
-def _pieces(answer: Answer, draft: Draft, secret: str) -> Iterator[Piece]:
+def pieces_of(answer: Answer, draft: Draft, secret: str) -> Iterator[Piece]:
+    """The pieces in a response's bytes, however these are cut. The last is a `Reply`, or it raises `ProviderError`."""
     if answer.status != 200:
         raise failures.refused(LABEL, answer.status, answer.headers, answer.read(), secret)
     frames = Frames()

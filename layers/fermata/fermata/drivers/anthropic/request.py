@@ -30,6 +30,7 @@ FEWEST_THINKING_TOKENS = 1024
 GO_ON = {"type": "text", "text": "Continue."}
 
 _MARK = {"type": "ephemeral"}
+_THINKING = ("thinking", "redacted_thinking")
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?![\d])")
 _ADAPTIVE = (4, 6)
 _THINKS_BY_ITSELF = (5, 0)
@@ -72,7 +73,9 @@ class _Turn:
     """A person speaks in it, not only tools."""
 
     def add(self, blocks: list[dict[str, Any]]) -> None:
-        """Tool results come first, whatever else the message says."""
+        """Tool results come first, whatever else the message says. So does thinking, or it is left out."""
+        if self.blocks and self.blocks[0]["type"] not in _THINKING:
+            blocks = [block for block in blocks if block["type"] not in _THINKING]
         self.blocks = sorted(self.blocks + blocks, key=lambda block: block["type"] != "tool_result")
 
 
@@ -90,7 +93,7 @@ def _turns(ask: Ask) -> list[_Turn]:
         turns[-1].prompt |= message.role == "user"
     if not turns or turns[0].role == "assistant":
         turns.insert(0, _Turn("user", [dict(GO_ON)]))
-    if turns[-1].role == "assistant" and turns[-1].blocks[-1]["type"] in ("text", "thinking", "redacted_thinking"):
+    if turns[-1].role == "assistant" and turns[-1].blocks[-1]["type"] in ("text", *_THINKING):
         # A request may not end with words put in the model's mouth. Work its own tools paused on may stand last.
         turns.append(_Turn("user", [dict(GO_ON)]))
     return turns
@@ -213,7 +216,7 @@ def _lost_its_thinking(turns: list[_Turn]) -> bool:
     """With a budget, the answer that asked for the newest tool results has to begin with its thinking."""
     if len(turns) < 2 or turns[-1].blocks[0]["type"] != "tool_result":
         return False
-    return turns[-2].blocks[0]["type"] not in ("thinking", "redacted_thinking")
+    return turns[-2].blocks[0]["type"] not in _THINKING
 
 
 def _version(model: str) -> tuple[int, int] | None:

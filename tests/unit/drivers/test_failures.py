@@ -1,0 +1,125 @@
+import json
+from email.utils import formatdate
+from time import time
+
+import pytest
+
+from fermata.drivers.failures import broke_off, redact, refused, retry_after
+
+KEY = "sk-ant-very-secret"
+
+
+def told(kind: str, message: str, **more: object) -> bytes:
+    return json.dumps({"type": "error", "error": {"type": kind, "message": message, **more}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code", "retryable", "message"),
+    [
+        (
+            401,
+            told("authentication_error", "invalid x-api-key"),
+            "provider_auth",
+            False,
+            "Anthropic authentication failed. Check your API key in /admin/ai/providers.",
+        ),
+        (
+            403,
+            b"",
+            "provider_auth",
+            False,
+            "Anthropic authentication failed. Check your API key in /admin/ai/providers.",
+        ),
+        (
+            402,
+            told("billing_error", "No credit."),
+            "provider_quota",
+            False,
+            "Anthropic quota or rate limit reached: No credit. Check your account balance.",
+        ),
+        (429, b"", "provider_quota", True, "Anthropic quota or rate limit reached. Check your account balance."),
+        (
+            529,
+            told("overloaded_error", "Overloaded"),
+            "provider_overloaded",
+            True,
+            "Anthropic service error (529): Overloaded. Please try again.",
+        ),
+        (500, b'{"error":"down"}', "provider_error", True, "Anthropic service error (500): down. Please try again."),
+        (502, b"<html>bad gateway</html>", "provider_error", True, "Anthropic service error (502). Please try again."),
+        (
+            400,
+            told("invalid_request_error", "max_tokens: too large"),
+            "provider_request",
+            False,
+            "Anthropic error (400): max_tokens: too large.",
+        ),
+        (413, b"too large", "provider_request", False, "Anthropic error (413): too large."),
+        (404, told("not_found_error", "model: x"), "provider_request", False, "Anthropic error (404): model: x."),
+    ],
+)
+def test_each_status_says_who_can_mend_it(status: int, body: bytes, code: str, retryable: bool, message: str) -> None:
+    error = refused("Anthropic", status, {}, body, KEY)
+    assert (error.code, error.retryable, error.message, error.status) == (code, retryable, message, status)
+
+
+def test_a_spent_budget_is_no_passing_rate_limit() -> None:
+    body = told("rate_limit_error", "Monthly limit", details={"error_code": "enforced_spend_limit_reached"})
+    assert refused("Anthropic", 429, {}, body, KEY).retryable is False
+
+
+@pytest.mark.parametrize(("header", "retryable"), [("true", True), ("false", False)])
+def test_a_provider_that_says_whether_to_retry_is_obeyed(header: str, retryable: bool) -> None:
+    for status in (400, 500):
+        assert refused("Anthropic", status, {"x-should-retry": header}, b"", KEY).retryable is retryable
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "7", "retry-after-ms": "250"}, 0.25),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_is_read_in_seconds(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+
+
+def test_retry_after_may_be_a_date() -> None:
+    seconds = retry_after({"retry-after": formatdate(time() + 20, usegmt=True)})
+    assert seconds is not None
+    assert 17 < seconds <= 20
+    assert retry_after({"retry-after": formatdate(0, usegmt=True)}) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "retryable"),
+    [
+        ("overloaded_error", "provider_overloaded", True),
+        ("rate_limit_error", "provider_quota", True),
+        ("api_error", "provider_error", True),
+        ("timeout_error", "provider_error", True),
+        ("invalid_request_error", "provider_request", False),
+        ("authentication_error", "provider_auth", False),
+        ("something_new", "provider_error", False),
+    ],
+)
+def test_an_error_in_the_stream_is_classified_by_its_type(kind: str, code: str, retryable: bool) -> None:
+    error = broke_off("Anthropic", {"type": kind, "message": "Sorry"}, KEY)
+    assert (error.code, error.retryable, error.message) == (code, retryable, "Anthropic stream error: Sorry")
+
+
+def test_no_secret_gets_out() -> None:
+    text = redact(f"key {KEY} and sk-proj-abc123 and Bearer eyJ.a.b, but sk-no", "plain-key")
+    assert text == "key [redacted] and [redacted] and [redacted], but sk-no"
+    assert redact("the plain-key was wrong", "plain-key") == "the [redacted] was wrong"
+    assert KEY not in refused("Anthropic", 400, {}, told("x", f"bad {KEY}"), KEY).message
+
+
+def test_a_providers_long_story_is_cut() -> None:
+    assert len(refused("Anthropic", 400, {}, b"x" * 5000, KEY).message) < 240
