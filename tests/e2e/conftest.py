@@ -1,0 +1,84 @@
+"""One local cloud for all turns proved here, with short times, and what tests need to drive and disturb it.
+
+It is not the one other tests share: these tests deploy it anew, break its functions and let its calls fail.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.cloud import LocalCloud
+from local.seed import LocalDesk
+from tests.e2e.faults import Faults
+from tests.e2e.model import Model
+from tests.e2e.talk import Talk
+
+LAST = "test_afterwards.py"
+"""What is asked of all turns of the session: of their logs, their executions."""
+SHORT: dict[str, Any] = {
+    "HeartbeatSeconds": 25,
+    "BrowserWaitSeconds": 25,
+    "ReaderHeartbeatSeconds": 1,
+    "ProviderStallSeconds": 2,
+    "MaxRounds": 250,
+    "START_GRACE_SECONDS": 1,
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    items.sort(key=lambda item: item.path.is_relative_to(here) and item.path.name == LAST)
+
+
+@pytest.fixture(scope="session")
+def faults_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("faults")
+
+
+@pytest.fixture(scope="session")
+def cloud(tmp_path_factory: pytest.TempPathFactory, faults_folder: Path) -> Iterator[LocalCloud]:
+    directory = tmp_path_factory.mktemp("cloud")
+    with LocalCloud(directory, FERMATA_FAULTS=faults_folder, **SHORT) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def desk(cloud: LocalCloud) -> LocalDesk:
+    """To see what is stored."""
+    return cloud.desk()
+
+
+@pytest.fixture(scope="session")
+def model(cloud: LocalCloud) -> Iterator[Model]:
+    assert cloud.model is not None
+    model = Model(cloud.model.url)
+    yield model
+    model.close()
+
+
+@pytest.fixture
+def faults(cloud: LocalCloud, faults_folder: Path) -> Iterator[Faults]:
+    yield Faults(faults_folder)
+    for left in faults_folder.iterdir():
+        left.unlink()
+
+
+@pytest.fixture
+def new_talk(cloud: LocalCloud, desk: LocalDesk, model: Model) -> Iterator[Callable[..., Talk]]:
+    """Makes conversations: of the local user, or of whoever the given claims name."""
+    made: list[Talk] = []
+
+    def make(**claims: object) -> Talk:
+        made.append(Talk(cloud, desk, model, cloud.sign(**claims) if claims else cloud.token))
+        return made[-1]
+
+    yield make
+    for talk in made:
+        talk.close()
+
+
+@pytest.fixture
+def talk(new_talk: Callable[..., Talk]) -> Talk:
+    return new_talk()

@@ -1,0 +1,80 @@
+"""The demo model told what to say, and asked what it was sent.
+
+key = model.tell(says("One moment."), calls(("insertHtml", {"parentId": "root", "html": "<p>x</p>"})))
+prompt = f"Please. {marker(key)}"
+model.requests(key)                      # every request it got, with bodies and moments
+"""
+
+import itertools
+import time
+import uuid
+from typing import Any
+
+import httpx
+
+from tests.local.lab import until
+
+Step = dict[str, Any]
+Json = dict[str, Any]
+_numbers = itertools.count(1)
+
+
+def says(text: str, **faults: Any) -> Step:
+    """One answer of text; `chunkMs`, `stall`, `cut` and the like as local/demo_model/scripts.py has them."""
+    return {"text": text, **faults}
+
+
+def calls(*named: tuple[str, Json], text: str = "", **faults: Any) -> Step:
+    return {"text": text, "toolCalls": [{"name": name, "input": given} for name, given in named], **faults}
+
+
+def slowly(text: str, seconds: float, **faults: Any) -> Step:
+    """The text word by word, evenly over so many seconds."""
+    words = text.count(" ") + 1
+    return says(text, chunkMs=1000 * seconds / max(1, words - 1), **faults)
+
+
+def marker(key: str) -> str:
+    return f"[[script:{key}]]"
+
+
+class Model:
+    def __init__(self, url: str) -> None:
+        self._http = httpx.Client(base_url=url, trust_env=False, timeout=30)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def tell(self, *steps: Step, repeat_last: bool = False, by: str = "request") -> str:
+        """The n-th request with the marker in its prompt (or of a turn's n-th round) gets the n-th step."""
+        key = f"script-{next(_numbers)}-{uuid.uuid4().hex[:6]}"
+        script = {"key": key, "steps": list(steps), "by": by, "repeatLast": repeat_last}
+        self._http.post("/demo/script", json=script).raise_for_status()
+        return key
+
+    def requests(self, key: str, *, bodies: bool = True) -> list[Json]:
+        answer = self._http.get("/demo/requests", params={"key": key, "bodies": int(bodies)})
+        found: list[Json] = answer.json()["requests"]
+        return found
+
+    def asked(self, key: str, times: int = 1, seconds: float = 15) -> list[Json]:
+        """Waits until the provider has been asked so often."""
+
+        def look() -> list[Json]:
+            found = self.requests(key)
+            return found if len(found) >= times else []
+
+        return until(look, f"the provider is asked {times} times by {key}", seconds)
+
+    def closed(self, key: str, seconds: float = 15) -> float:
+        """Waits until the service closed the last request's connection; the moment on the monotonic clock."""
+
+        def look() -> float:
+            return (self.requests(key, bodies=False)[-1]["closedByPeerNs"] or 0) / 1e9
+
+        return until(look, f"the connection of {key} is closed", seconds)
+
+
+def now() -> float:
+    """The clock that the demo model's moments are told on."""
+    return time.monotonic()

@@ -1,0 +1,107 @@
+"""One conversation on the cloud and the turn that runs in it, driven step by step."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from fermata.aws.desk import Desk
+from fermata_client import FermataClient, Outcome, run_turn
+from local.cloud import LocalCloud
+from local.seed import TENANT
+from tests.e2e.model import Model, Step, marker
+from tests.e2e.reader import AI, Event, Reader
+
+Json = dict[str, Any]
+OK: Json = {"ok": True, "data": {"nodeIds": ["n1"]}}
+Named = tuple[str, Json]
+INSERT: Named = ("insertHtml", {"parentId": "root", "html": "<p>New</p>"})
+DELETE: Named = ("deleteNode", {"nodeId": "old"})
+READ: Named = ("read_document", {})
+DOCUMENTS: Named = ("list_documents", {})
+
+
+def snapshot_of(*titles: str) -> Json:
+    """An editor's snapshot whose site has pages with these titles."""
+    pages = [{"id": f"p{n}", "title": title, "slug": f"p{n}", "rootNodeId": "root"} for n, title in enumerate(titles)]
+    return {"page": pages[0], "site": {"pages": pages, "breakpoints": [], "settings": {}}}
+
+
+def http(cloud: LocalCloud, token: str | None = None) -> httpx.Client:
+    """A bare client of the front door, for requests a good client does not make."""
+    headers = {"authorization": f"Bearer {cloud.token if token is None else token}"}
+    return httpx.Client(base_url=cloud.url + AI, headers=headers, trust_env=False, timeout=30)
+
+
+@dataclass
+class Talk:
+    cloud: LocalCloud
+    desk: Desk
+    model: Model
+    token: str
+    client: FermataClient = field(init=False)
+    conversation: str = ""
+    bridge: str = ""
+    script: str = ""
+    tenant: str = TENANT
+
+    def __post_init__(self) -> None:
+        self.client = FermataClient(self.cloud.url, self.token)
+        self.conversation = self.conversation or str(self.client.create_conversation("site")["id"])
+
+    def close(self) -> None:
+        self.client.close()
+
+    def prompt(self, *steps: Step, words: str = "Please.", **how: Any) -> str:
+        """A prompt that the model answers with these steps."""
+        self.script = self.model.tell(*steps, **how)
+        return f"{words} {marker(self.script)}"
+
+    def start(self, *steps: Step, snapshot: Any = None, words: str = "Please.", **how: Any) -> Reader:
+        """Start a turn without reading it, and a reader beside it."""
+        prompt = self.prompt(*steps, words=words, **how)
+        started = self.client.start_detached("site", prompt, conversation_id=self.conversation, snapshot=snapshot)
+        self.bridge = str(started["bridgeId"])
+        return self.reader()
+
+    def run(self, *steps: Step, **how: Any) -> Outcome:
+        """A whole turn, followed by the real client."""
+        told = {name: how.pop(name) for name in ("repeat_last", "by") if name in how}
+        outcome = run_turn(self.client, "site", self.prompt(*steps, **told), conversation_id=self.conversation, **how)
+        self.bridge = str(outcome.view.bridge_id)
+        return outcome
+
+    def reader(self, after: int = 0, limit: int | None = None, token: str | None = None) -> Reader:
+        return Reader.of(self.cloud.url, token or self.token, self.bridge, after, limit)
+
+    def answer(self, request: Event, result: Json = OK, snapshot: Any = None) -> None:
+        self.client.answer(self.bridge, request["requestId"], result, snapshot)
+
+    def post_answer(
+        self, request: Event | str, result: Json = OK, *, token: str | None = None, bridge: str | None = None
+    ) -> httpx.Response:
+        """One POST, whatever comes of it."""
+        asked = request if isinstance(request, str) else request["requestId"]
+        body = {"bridgeId": bridge or self.bridge, "requestId": asked, "result": result}
+        with http(self.cloud, token or self.token) as bare:
+            return bare.post("/tool-result", json=body)
+
+    def cancel(self, token: str | None = None) -> httpx.Response:
+        with http(self.cloud, token or self.token) as bare:
+            return bare.post(f"/bridges/{self.bridge}/cancel")
+
+    def requests(self) -> list[Json]:
+        """What the provider was sent in this turn."""
+        return self.model.requests(self.script)
+
+    def results(self, number: int = -1) -> list[Json]:
+        """The tool results in the provider request of that number, as the model read them."""
+        messages = self.requests()[number]["body"]["messages"]
+        blocks = [block for message in messages if isinstance(message["content"], list) for block in message["content"]]
+        return [block for block in blocks if block["type"] == "tool_result"]
+
+
+def said(block: Json) -> str:
+    """The text of a tool result as the model reads it."""
+    content = block["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
