@@ -4,9 +4,10 @@ A rule is a JSON file in the folder named by FERMATA_FAULTS, obeyed on the local
 
     {"call": "dynamodb.PutItem", "contains": "bridge-1", "when": "after", "do": "exit", "skip": 2}
 
-`contains` is looked for in the request's parameters. `do` is one of `exit` (the process dies), `lost` (the
-call happened, its answer did not arrive), `delay:<seconds>`, or `error:<Code>`. `skip` lets that many matching
-calls of one process pass. A rule fires once in all processes together: whoever removes its file carries it out.
+`contains` is looked for in the request's path and body. `do` is one of `exit` (the process dies), `lost` (the
+call happened, its answer did not arrive), `delay:<seconds>`, `error:<Code>`, or for a transaction
+`error:TransactionCanceledException:<reason of its first write>`. `skip` lets that many matching calls of one process
+pass. A rule fires once in all processes together: whoever removes its file carries it out.
 """
 
 import json
@@ -59,14 +60,23 @@ def carry_out(action: str, call: str) -> None:
     elif kind == "lost":
         raise ConnectionClosedError(endpoint_url=call)
     elif kind == "error":
-        raise ClientError({"Error": {"Code": value, "Message": "injected"}}, call)
+        raise _error(value, call)
     else:
         raise ValueError(f"A fault rule cannot do {action!r}; use exit, lost, delay:<seconds> or error:<Code>.")
 
 
+def _error(value: str, call: str) -> ClientError:
+    code, _, reason = value.partition(":")
+    response: Any = {"Error": {"Code": code, "Message": "injected"}}
+    if reason:
+        response["CancellationReasons"] = [{"Code": reason}]
+    return ClientError(response, call)
+
+
 def _text(params: dict[str, Any]) -> str:
     body = params.get("body", b"")
-    return body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body)
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body)
+    return f"{params.get('url_path', '')} {text}"
 
 
 def _read(path: Path) -> dict[str, Any] | None:
