@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import unescape
 from typing import Any, Self
 
-from fermata_client.html.css_rules import BadCss
+from fermata_client.html.cannot import CannotDo
 from fermata_client.html.layout import Splice, indent_at, newline_of, spliced, unit_of, whole_lines
 from fermata_client.html.payload import Payload, prepare
 from fermata_client.html.placing import filling, first_sheet, insertion
@@ -38,10 +38,6 @@ MODULES = {
         ("h1", "h2", "h3", "h4", "h5", "h6", "p", "span", "strong", "em", "small", "blockquote"), "base.text"
     ),
 }
-
-
-class CannotDo(ValueError):
-    """Why an edit was not made, said to the model."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +100,7 @@ class HtmlDocument:
         payload = prepare(html)
         if not payload.markup:
             return self._styles_only(payload)
-        placed = self._edited([insertion(self.source, parent, index, payload)])
+        placed = self._edited([insertion(self.source, parent, index, payload)], parent)
         return self._report(placed, parent, payload)
 
     def replace(self, uid: str, html: str) -> tuple[Self, dict[str, Any]]:
@@ -115,7 +111,7 @@ class HtmlDocument:
         payload = prepare(html)
         if not payload.markup:
             return self._styles_only(payload)
-        placed = self._edited([filling(self.source, element, payload)])
+        placed = self._edited([filling(self.source, element, payload)], element)
         return self._report(placed, element, payload)
 
     def delete(self, uid: str) -> Self:
@@ -124,7 +120,7 @@ class HtmlDocument:
         if element.tag in FIXED or element.tag == ROOT:
             raise CannotDo(f"The {element.tag} of a page cannot be deleted. Delete what is in it.")
         start, end = whole_lines(self.source, element.start, element.end)
-        return self._edited([Splice(start, end, b"")])
+        return self._edited([Splice(start, end, b"")], element)
 
     def style(self, css: str, *, keep_existing: bool = False) -> tuple[Self, Counts]:
         """Put CSS rules into the page's style sheets; `keep_existing` adds only rules that are not there."""
@@ -134,18 +130,20 @@ class HtmlDocument:
         sheets = StyleSheets(
             list(contents), indent, unit_of(self.source), newline_of(self.source), keep_existing=keep_existing
         )
-        try:
-            counts = sheets.put(css)
-        except BadCss as error:
-            raise CannotDo(str(error)) from error
+        counts = sheets.put(css)
         if not homes:
-            return self._edited([first_sheet(self.source, self.page, sheets.sheets[0].strip(b"\r\n"))]), counts
+            home = self.page.first("head") or self.page.first("html") or self.page.root
+            new = first_sheet(self.source, self.page, sheets.sheets[0].strip(b"\r\n"))
+            styled = self._edited([new], home)
+            if not styled.sheets:
+                raise CannotDo("This page ends within a tag, so nothing can be added. Please mend it by hand.")
+            return styled, counts
         changed = [
             Splice(home.inner_start, home.inner_end, new)
             for home, old, new in zip(homes, contents, sheets.sheets, strict=True)
             if new != old
         ]
-        return self._edited(changed), counts
+        return self._edited(changed, *homes), counts
 
     @property
     def _begin(self) -> int:
@@ -166,7 +164,8 @@ class HtmlDocument:
     def _replaced_text(self, element: Element, text: str) -> Self:
         if f"</{element.tag}" in text.lower():
             raise CannotDo(f"A <{element.tag}> holds text only. Send the text without tags.")
-        return self._edited([Splice(element.inner_start, element.inner_end, text.strip().encode("utf-8", "replace"))])
+        new = Splice(element.inner_start, element.inner_end, text.strip().encode("utf-8", "replace"))
+        return self._edited([new], element)
 
     def _styles_only(self, payload: Payload) -> tuple[Self, dict[str, Any]]:
         if not payload.css:
@@ -179,10 +178,9 @@ class HtmlDocument:
         created = [element for element in placed.page.elements if int(element.uid[1:]) >= self.next_id]
         ids = {element.uid for element in created}
         tops = [element for element in created if element.parent is None or element.parent.uid not in ids]
-        if any(top.parent is not None and top.parent.uid != parent.uid for top in tops):
-            raise CannotDo(
-                f"A <{tops[0].tag}> cannot stand at this place in {parent.tag}. Choose another parent or index."
-            )
+        strangers = [top for top in tops if top.parent is None or top.parent.uid != parent.uid]
+        if strangers or len(created) != payload.size:
+            raise CannotDo(f"This HTML cannot stand at this place in <{parent.tag}>. Choose another parent or index.")
         data: dict[str, Any] = {
             "nodeIds": [element.uid for element in tops],
             "created": [
@@ -194,8 +192,11 @@ class HtmlDocument:
         styled, counts = placed.style(payload.css, keep_existing=True)
         return styled, {**data, **css_counts(counts)}
 
-    def _edited(self, splices: list[Splice]) -> Self:
-        """The document after the splices. Refused when an element outside of them would change its place or end."""
+    def _edited(self, splices: list[Splice], *edited: Element) -> Self:
+        """The document after the splices, which lie in `edited`. Refused when any other element would change its place
+        or its end: then the new markup reaches out of where it stands.
+        """
+        around = {above.uid for element in edited for above in (element, *element.ancestors())}
         source = spliced(self.source, splices)
         page = parse(source)
         page.root.uid = DOCUMENT
@@ -204,7 +205,7 @@ class HtmlDocument:
             if _within(old.start, splices):
                 continue
             new = found.get(_moved(old.start, splices))
-            if new is None or not _same_place(old, new, splices):
+            if new is None or not _same_place(old, new, splices, around):
                 raise CannotDo(
                     f"This would break the <{old.tag}> with uid {old.uid}. Check that every tag in it is closed."
                 )
@@ -230,9 +231,11 @@ def _moved(at: int, splices: list[Splice], *, is_end: bool = False) -> int:
     return at + sum(len(s.text) - (s.end - s.start) for s in before)
 
 
-def _same_place(old: Element, new: Element, splices: list[Splice]) -> bool:
+def _same_place(old: Element, new: Element, splices: list[Splice], around: set[str]) -> bool:
     if old.tag != new.tag or (old.parent is None) != (new.parent is None):
         return False
     if old.parent is not None and new.parent is not None and old.parent.uid != new.parent.uid:
         return False
-    return not old.has_end_tag or (new.has_end_tag and new.end == _moved(old.end, splices, is_end=True))
+    if old.uid in around and not old.has_end_tag:
+        return True  # it ends where its content ends, and that is what was changed
+    return old.has_end_tag == new.has_end_tag and new.end == _moved(old.end, splices, is_end=True)

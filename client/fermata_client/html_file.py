@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fermata_client.html_document import CannotDo, HtmlDocument, css_counts
+from fermata_client.html.cannot import CannotDo
+from fermata_client.html_document import HtmlDocument, css_counts
 from fermata_client.snapshot import page_id, site_snapshot
 
 MAX_BYTES = 2_000_000

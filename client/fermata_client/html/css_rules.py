@@ -7,16 +7,14 @@ from dataclasses import dataclass
 import tree_sitter_css
 from tree_sitter import Language, Node, Parser
 
+from fermata_client.html.cannot import CannotDo
+
 BLOCKS = frozenset({"block", "keyframe_block_list"})
 CONDITIONS = ("@media", "@supports", "@container", "@layer", "@scope", "@starting-style")
 BRACKETS = {"{": "}", "(": ")", "[": "]"}
 
 _language = Language(tree_sitter_css.language())
 _TOKEN = re.compile(r"/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|\\.|\s*[>+~,]\s*|\s+|.", re.DOTALL)
-
-
-class BadCss(ValueError):
-    """A sentence for whoever wrote the CSS."""
 
 
 @dataclass(frozen=True)
@@ -77,24 +75,25 @@ def find(rules: list[Rule] | tuple[Rule, ...], path: tuple[str, ...]) -> Rule | 
 def check_balance(css: str) -> None:
     """Refuse CSS that would swallow the rules behind it or end the style element."""
     if "</style" in css.lower():
-        raise BadCss("CSS must not contain a </style> tag.")
+        raise CannotDo("CSS must not contain a </style> tag.")
     expected: list[str] = []
     for token in _TOKEN.findall(css):
         if token in BRACKETS:
             expected.append(BRACKETS[token])
         elif token in BRACKETS.values() and (not expected or expected.pop() != token):
-            raise BadCss(f"There is a {token} too many in this CSS. Send complete rules.")
+            raise CannotDo(f"There is a {token} too many in this CSS. Send complete rules.")
         elif token in ("'", '"'):
-            raise BadCss("A quoted text in this CSS is not closed. Send complete rules.")
+            raise CannotDo("A quoted text in this CSS is not closed. Send complete rules.")
     if expected or "/*" in re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL):
         missing = expected[-1] if expected else "*/"
-        raise BadCss(f"A {missing} is missing in this CSS. Send complete rules.")
+        raise CannotDo(f"A {missing} is missing in this CSS. Send complete rules.")
 
 
 def key_of(prelude: str) -> str:
     """The same for preludes that differ in white space and comments only."""
-    tokens = [token for token in _TOKEN.findall(prelude.strip()) if not token.startswith("/*")]
-    key = "".join(" " if token.isspace() else token if token[0] in "\"'" else token.strip() for token in tokens).strip()
+    tokens = (token for token in _TOKEN.findall(prelude.strip()) if not token.startswith("/*"))
+    words = [token if token[0] in "\"'" else token.strip() or " " for token in tokens]
+    key = "".join(word for before, word in zip(["", *words], words, strict=False) if (before, word) != (" ", " "))
     return re.sub(r"\s*([:()])\s*", r"\1", key) if key.startswith("@") else key
 
 

@@ -24,6 +24,8 @@ class Payload:
     markup: bytes
     css: str
     inline: bool
+    size: int
+    """How many elements it holds."""
     verbatim_lines: frozenset[int]
     """Lines of `markup` that begin inside preformatted text and must not be indented."""
 
@@ -34,13 +36,14 @@ def prepare(html: str) -> Payload:
     page = parse(source)
     css = "\n".join(_inner(source, style) for style in _outermost(page, "style"))
     markup = spliced(source, _merged(source, page)).strip(b"\n")
-    markup = markup.lstrip(b" \t") if b"\n" not in markup else markup
     if not markup.strip():
-        return Payload(b"", css.strip(), True, frozenset())
-    markup = _closed(markup.rstrip())
-    page = parse(markup)
+        return Payload(b"", css.strip(), True, 0, frozenset())
+    closed = _closed(markup.strip() if b"\n" not in markup else markup.rstrip())
+    page = parse(closed)
     inline = all(element.tag in INLINE for element in page.root.children)
-    return Payload(markup, css.strip(), inline, _verbatim(markup, page))
+    if inline and b"\n" not in closed:
+        closed = b" " * markup.startswith(b" ") + closed + b" " * markup.endswith(b" ")  # a space between words counts
+    return Payload(closed, css.strip(), inline, len(page.elements), _verbatim(closed, page))
 
 
 def _content(source: bytes) -> bytes:

@@ -15,9 +15,9 @@ def insertion(source: bytes, parent: Element, index: int | None, payload: Payloa
         return filling(source, parent, payload)
     place = len(parent.children) if index is None else min(index, len(parent.children))
     appending = place == len(parent.children)
-    if b"\n" not in content.strip(BLANK) and _flows(source, parent, payload):
+    if b"\n" not in content and _flows(source, parent, payload):
         at = _content_end(source, parent) if appending else parent.children[place].start
-        return Splice(at, at, _text(source, payload, b""))
+        return Splice(at, at, _flowing(source, payload))
     if appending:
         return _behind(source, parent, _content_end(source, parent), payload)
     if place == 0 and _only_comments(source[parent.inner_start : parent.children[0].start]):
@@ -40,7 +40,7 @@ def filling(source: bytes, element: Element, payload: Payload) -> Splice:
         text = _line_break(source, element) + _text(source, payload, b"") + newline
         return Splice(element.inner_start, element.inner_end, text)
     if one_line and (payload.inline or b"\n" not in source.strip(BLANK)):
-        return Splice(element.inner_start, element.inner_end, payload.markup)
+        return Splice(element.inner_start, element.inner_end, payload.markup.strip())
     inner = _child_indent(source, element)
     text = newline + inner + _text(source, payload, inner)
     return Splice(element.inner_start, element.inner_end, text + (newline + outer if element.has_end_tag else b""))
@@ -81,6 +81,10 @@ def _at_the_top(source: bytes, parent: Element, payload: Payload) -> Splice:
         return Splice(parent.inner_start, parent.inner_start, text + _gap(source, parent))
     extra = newline * (_gap(source, parent).count(b"\n") - 1)
     return Splice(parent.inner_start, parent.inner_start, newline + indent + text + extra)
+
+
+def _flowing(source: bytes, payload: Payload) -> bytes:
+    return payload.markup if payload.inline and b"\n" not in payload.markup else _text(source, payload, b"")
 
 
 def _text(source: bytes, payload: Payload, indent: bytes) -> bytes:

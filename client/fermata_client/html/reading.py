@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
+from fermata_client.html.cannot import CannotDo
 from fermata_client.html.layout import Splice, spliced
 from fermata_client.html.tree import Element, Page
 
@@ -15,10 +16,6 @@ PAGE_INFO_CHARS = 1_000
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?((?:;[\w=.+-]+)*);base64,([A-Za-z0-9+/=_-]{120,})")
 _LONG_URL = re.compile(r"(?:https?:|data:)[^\s\"'<>)]{400,}")
-
-
-class NoSuchPart(ValueError):
-    pass
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ def part_of(html: str, css: str, part: int, max_chars: int = MAX_CHARS) -> dict[
     clean_html, clean_css = cleaned(html), cleaned(css)
     parts = _parts(clean_html.text, clean_css.text, max_chars - PAGE_INFO_CHARS)
     if part > len(parts):
-        raise NoSuchPart(f"There is no part {part}; the document has {len(parts)}.")
+        raise CannotDo(f"There is no part {part}; the document has {len(parts)}.")
     html_range, css_range = parts[part - 1]
     body = {"html": clean_html.text[slice(*html_range)], "css": clean_css.text[slice(*css_range)]}
     texts = {"html": (html_range, clean_html.text), "css": (css_range, clean_css.text)}

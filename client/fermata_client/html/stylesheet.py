@@ -9,7 +9,8 @@ import re
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from fermata_client.html.css_rules import BadCss, Declaration, Rule, check_balance, find, read
+from fermata_client.html.cannot import CannotDo
+from fermata_client.html.css_rules import Declaration, Rule, check_balance, find, read
 from fermata_client.html.layout import BLANK, Splice, indent_at, reindent, spliced, starts_line
 
 FIRST = ("@import", "@charset", "@namespace")
@@ -41,7 +42,7 @@ class StyleSheets:
         check_balance(css)
         rules = read(source)
         if not any(rule.key for rule in rules) and not any(rule.block for rule in rules):
-            raise BadCss("There is no CSS rule in this. Send rules like `.name { property: value }`.")
+            raise CannotDo("There is no CSS rule in this. Send rules like `.name { property: value }`.")
         for rule in rules:
             self._put(rule, ())
         return self.counts
@@ -144,7 +145,8 @@ class StyleSheets:
     def _at_the_top(self, sheet: bytes, rule: Rule) -> bytes:
         first = [old for old in read(sheet) if old.key.startswith(FIRST)]
         at = first[-1].end if first else 0
-        return spliced(sheet, [Splice(at, at, self.newline + self.indent + rule.raw)])
+        behind = b"" if sheet[at : at + 1] in (b"\n", b"\r") else self.newline
+        return spliced(sheet, [Splice(at, at, self.newline + self.indent + rule.raw + behind)])
 
     def _sibling_indent(self, sheet: bytes, siblings: tuple[Rule, ...], outer: bytes | None) -> bytes:
         for rule in siblings:
@@ -166,13 +168,21 @@ def merging(sheet: bytes, old: Rule, new: tuple[Declaration, ...], unit: bytes, 
     values: dict[str, list[str]] = {}
     for declaration in new:
         values.setdefault(declaration.name, []).append(declaration.value)
-    there = {declaration.name: declaration for declaration in old.declarations}
-    splices = []
-    for name in [name for name in values if name in there]:
-        text = f"; {name}: ".join(values[name]).encode()  # several values of one property are fallbacks
-        splices.append(Splice(there[name].value_start, there[name].value_end, text))
-    added = [f"{name}: {value};" for name in values if name not in there for value in values[name]]
+    splices, added = [], []
+    for name, wanted in values.items():
+        there = [declaration for declaration in old.declarations if declaration.name == name][-len(wanted) :]
+        if there:
+            splices += _revaluing(there, name, wanted)
+        else:
+            added += [f"{name}: {value};" for value in wanted]
     return splices + (_appending(sheet, old, added, unit, newline) if added else [])
+
+
+def _revaluing(there: list[Declaration], name: str, wanted: list[str]) -> list[Splice]:
+    """Several values of one property are fallbacks, the last of them the best: they are matched from the end."""
+    more = len(wanted) - len(there)
+    texts = [f"; {name}: ".join(wanted[: more + 1]), *wanted[more + 1 :]]
+    return [Splice(old.value_start, old.value_end, new.encode()) for old, new in zip(there, texts, strict=True)]
 
 
 def _appending(sheet: bytes, rule: Rule, lines: list[str], unit: bytes, newline: bytes) -> list[Splice]:

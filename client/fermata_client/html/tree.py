@@ -44,13 +44,15 @@ CLOSED_BY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 PARAGRAPH_ENDS_AT = frozenset({"button", "td", "th", "caption", "table", "template", "svg", "math"})
 
 _OPAQUE = re.compile(
-    rb"<!--.*?-->"
-    rb"|<(script|style|textarea|title)\b(?:[^>\"']|\"[^\"]*\"|'[^']*')*>(?P<raw>.*?)(?=</\1[\s/>])"
+    rb"<!--(?:-?>|.*?--!?>)"
+    rb"|(?P<open><!--.*)"
+    rb"|<(?P<name>script|style|textarea|title)\b(?:[^>\"']|\"[^\"]*\"|'[^']*')*>(?P<raw>.*?)(?=</(?P=name)[\s/>])"
     rb"|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
     rb"|(?P<stray><(?![A-Za-z/!?])|\x00)",
     re.DOTALL | re.IGNORECASE,
 )
-"""Comments and tags as they are; raw text and a `<` that opens nothing, which must not reach the parser as markup."""
+"""Comments and tags as they are; a comment that never ends, raw text and a `<` that opens nothing must not reach the
+parser as markup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,9 @@ class Element:
     inner_start: int
     inner_end: int
     end: int
-    parent: "Element | None" = None
+    parent: "Element | None" = field(default=None, repr=False)
     attributes: tuple[Attribute, ...] = ()
-    children: list["Element"] = field(default_factory=list)
+    children: list["Element"] = field(default_factory=list, repr=False)
     has_end_tag: bool = False
     is_void: bool = False
     uid: str = ""
@@ -85,12 +87,15 @@ class Element:
     def classes(self) -> list[str]:
         return (self.attribute("class") or "").split()
 
+    def ancestors(self) -> Iterator["Element"]:
+        above = self.parent
+        while above is not None:
+            yield above
+            above = above.parent
+
     def within(self, tag: str) -> bool:
         """Whether some ancestor is a `tag`."""
-        above = self.parent
-        while above is not None and above.tag != tag:
-            above = above.parent
-        return above is not None
+        return any(above.tag == tag for above in self.ancestors())
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,8 @@ _parser_language = Language(tree_sitter_html.language())
 
 
 def parse(source: bytes) -> Page:
-    return _Builder(source).page(Parser(_parser_language).parse(_masked(source)))
+    masked = _masked(source)
+    return _Builder(source).page(_tags(masked, Parser(_parser_language).parse(masked)))
 
 
 def _content_start(source: bytes) -> int:
@@ -126,7 +132,7 @@ def _masked(source: bytes) -> bytes:
 
     def blank(match: re.Match[bytes]) -> bytes:
         whole = match.group()
-        for name in ("raw", "stray"):
+        for name in ("open", "raw", "stray"):
             if match.group(name):
                 start, end = (position - match.start() for position in match.span(name))
                 return whole[:start] + b"x" * (end - start) + whole[end:]
@@ -135,15 +141,36 @@ def _masked(source: bytes) -> bytes:
     return _OPAQUE.sub(blank, source)
 
 
-def _tags(tree: Tree) -> Iterator[Node]:
-    """Every start and end tag in document order, also those in places the grammar could not make sense of."""
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    name: str
+    start: int
+    end: int
+    node: Node | None = None
+    """Of a start tag."""
+
+
+_END_TAG = re.compile(rb"</([A-Za-z][^\s/>]*)[^>]*>")
+
+
+def _tags(masked: bytes, tree: Tree) -> Iterator[_Tag]:
+    """Every tag in document order, also those in places the grammar could not make sense of."""
     waiting = [tree.root_node]
     while waiting:
         node = waiting.pop()
-        if node.type in ("start_tag", "self_closing_tag", "end_tag", "erroneous_end_tag"):
-            yield node
+        if node.type in ("start_tag", "self_closing_tag"):
+            name = next(child for child in node.children if child.type == "tag_name")
+            if masked[node.end_byte - 1 : node.end_byte] == b">":  # else the file ends in it
+                yield _Tag(_decoded(masked, name), node.start_byte, node.end_byte, node)
+        elif node.type == "</":
+            if found := _END_TAG.match(masked, node.start_byte):
+                yield _Tag(found[1].decode("utf-8", "replace").lower(), found.start(), found.end())
         elif node.type not in ("raw_text", "comment", "doctype", "text"):
             waiting.extend(reversed(node.children))
+
+
+def _decoded(source: bytes, node: Node) -> str:
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace").lower()
 
 
 class _Builder:
@@ -155,48 +182,42 @@ class _Builder:
         self.elements: list[Element] = []
         self.strays: list[tuple[int, int]] = []
 
-    def page(self, tree: Tree) -> Page:
-        for node in _tags(tree):
-            if self.source[node.end_byte - 1 : node.end_byte] != b">":
-                continue  # cut off by the end of the file
-            if node.type.endswith("end_tag"):
-                self.close(node)
+    def page(self, tags: Iterator[_Tag]) -> Page:
+        for tag in tags:
+            if tag.node is None:
+                self.close(tag)
             else:
-                self.open(node)
+                self.open(tag, tag.node)
         self.pop_to(1, len(self.source))
         return Page(self.root, self.elements, self.strays)
 
-    def open(self, node: Node) -> None:
-        name = next(child for child in node.children if child.type == "tag_name")
-        tag = self.text(name).lower()
-        self.end_implied(tag, node.start_byte)
-        parent = self.stack[-1]
+    def open(self, tag: _Tag, node: Node) -> None:
+        self.end_implied(tag.name, tag.start)
+        parent, foreign = self.stack[-1], tag.name in FOREIGN or any(above.tag in FOREIGN for above in self.stack)
         element = Element(
-            tag,
-            node.start_byte,
-            name.end_byte,
-            node.end_byte,
-            node.end_byte,
-            node.end_byte,
-            parent,
-            self.attributes(node),
+            tag=tag.name,
+            start=tag.start,
+            name_end=tag.start + 1 + len(tag.name.encode()),
+            inner_start=tag.end,
+            inner_end=tag.end,
+            end=tag.end,
+            parent=parent,
+            attributes=self.attributes(node),
+            is_void=tag.name in VOID or (foreign and node.type == "self_closing_tag"),
         )
         parent.children.append(element)
         self.elements.append(element)
-        foreign = tag in FOREIGN or any(above.tag in FOREIGN for above in self.stack)
-        element.is_void = tag in VOID or (foreign and node.type == "self_closing_tag")
         if not element.is_void:
             self.stack.append(element)
 
-    def close(self, node: Node) -> None:
-        tag = self.text(node).strip("</> \t\r\n\f").split()[0].lower() if len(node.children) > 2 else ""
-        depth = next((i for i in range(len(self.stack) - 1, 0, -1) if self.stack[i].tag == tag), 0)
+    def close(self, tag: _Tag) -> None:
+        depth = next((i for i in range(len(self.stack) - 1, 0, -1) if self.stack[i].tag == tag.name), 0)
         if depth == 0:
-            self.strays.append((node.start_byte, node.end_byte))
+            self.strays.append((tag.start, tag.end))
             return
-        self.pop_to(depth + 1, node.start_byte)
+        self.pop_to(depth + 1, tag.start)
         element = self.stack.pop()
-        element.inner_end, element.end, element.has_end_tag = node.start_byte, node.end_byte, True
+        element.inner_end, element.end, element.has_end_tag = tag.start, tag.end, True
 
     def end_implied(self, tag: str, at: int) -> None:
         closed, barrier = CLOSED_BY.get(tag, (frozenset(), frozenset()))

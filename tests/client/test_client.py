@@ -1,0 +1,143 @@
+"""The HTTP calls: what goes out, what comes back, and how a refusal is told."""
+
+import json
+from collections.abc import Callable
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fermata_client import Broken, FermataClient, Patience, Refused, TurnLost, Unreachable
+from fermata_client.client import parse_events
+from fermata_client.errors import ClientError, passing
+
+
+def client(answer: Callable[[httpx.Request], httpx.Response]) -> FermataClient:
+    return FermataClient("http://service/", "secret", transport=httpx.MockTransport(answer))
+
+
+def test_every_call_carries_the_token_and_leaves_out_what_was_not_said() -> None:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(201, json={"conversation": {"id": "c1"}})
+
+    with client(answer) as service:
+        assert service.create_conversation("site", model_id="m") == {"id": "c1"}
+    assert str(seen[0].url) == "http://service/admin/api/ai/conversations"
+    assert seen[0].headers["authorization"] == "Bearer secret"
+    assert json.loads(seen[0].content) == {"scope": "site", "modelId": "m"}
+
+
+def test_a_turn_without_a_conversation_makes_one() -> None:
+    bodies: list[dict[str, object]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.content))
+        if request.url.path.endswith("/conversations"):
+            return httpx.Response(201, json={"conversation": {"id": "c1"}})
+        assert request.headers["idempotency-key"] == "k"
+        return httpx.Response(200, content=b'{"type":"done","seq":1}\n')
+
+    with client(answer) as service, service.start("site", "hi", idempotency_key="k", model="m") as events:
+        assert list(events) == [{"type": "done", "seq": 1}]
+    assert bodies == [{"scope": "site", "modelId": "m"}, {"conversationId": "c1", "prompt": "hi"}]
+
+
+def test_a_detached_start_asks_for_json() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.headers["accept"] == "application/json"
+        assert json.loads(request.content)["content"] == [{"kind": "text", "text": "hi"}]
+        return httpx.Response(202, json={"bridgeId": "b"})
+
+    with client(answer) as service:
+        content = [{"kind": "text", "text": "hi"}]
+        assert service.start_detached("site", content=content, conversation_id="c") == {"bridgeId": "b"}
+
+
+def test_a_prompt_and_content_at_once_are_a_mistake() -> None:
+    with client(lambda request: httpx.Response(500)) as service, pytest.raises(ValueError, match="either a prompt"):
+        service.start_detached("site", "hi", content=[], conversation_id="c")
+
+
+@pytest.mark.parametrize(
+    ("response", "error", "retry_after"),
+    [
+        (httpx.Response(409, json={"error": "busy"}, headers={"retry-after": "2"}), "busy", 2.0),
+        (httpx.Response(403, json={"message": "Missing token"}), "Missing token", None),
+        (httpx.Response(502, content=b"<html>"), "Bad Gateway", None),
+        (httpx.Response(404, json=[1], headers={"retry-after": "soon"}), "Not Found", None),
+    ],
+)
+def test_a_refusal_says_why_and_when_to_come_back(
+    response: httpx.Response, error: str, retry_after: float | None
+) -> None:
+    with client(lambda request: response) as service:
+        with pytest.raises(Refused) as plain:
+            service.bridge("b")
+        with pytest.raises(Refused) as streamed, service.events("b"):
+            pass
+    for caught in (plain.value, streamed.value):
+        assert (caught.status, caught.error, caught.retry_after) == (response.status_code, error, retry_after)
+
+
+def test_a_service_that_is_not_there_is_unreachable() -> None:
+    with FermataClient("http://127.0.0.1:9", "t") as service, pytest.raises(Unreachable, match="Nobody answers at"):
+        service.bridge("b")
+
+
+@given(st.lists(st.integers(1, 40), max_size=30))
+def test_events_are_the_same_however_the_bytes_are_cut(sizes: list[int]) -> None:
+    events = [{"type": "text", "text": "那个🦀\u2028\u0085 a"}, {"type": "done", "seq": 2}]
+    whole = b"\n".join([b"", *(json.dumps(e, ensure_ascii=False).encode() for e in events), b" \r", b'{"cut'])
+    chunks, at = [], 0
+    for size in sizes:
+        chunks.append(whole[at : at + size])
+        at += size
+    assert list(parse_events([*chunks, whole[at:]])) == events
+
+
+def test_a_line_that_is_no_event_breaks_the_stream() -> None:
+    for line in (b"<html>\n", b"[1]\n"):
+        with pytest.raises(Broken):
+            list(parse_events([line]))
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (Unreachable("x"), True),
+        (Broken("x"), True),
+        (Refused(503, "x"), True),
+        (Refused(429, "x"), True),
+        (Refused(409, "x"), False),
+        (TurnLost("x"), False),
+    ],
+)
+def test_only_what_may_pass_is_tried_again(error: ClientError, expected: bool) -> None:
+    assert passing(error) is expected
+
+
+def test_patience_waits_longer_each_time_and_as_long_as_it_was_asked_to() -> None:
+    waits: list[float] = []
+    patience = Patience(failures=5, first=1.0, longest=4.0, sleep=waits.append)
+    answers = iter([Unreachable("a"), Refused(503, "b", retry_after=9), Unreachable("c"), Unreachable("d")])
+
+    def verb() -> str:
+        raise next(answers)
+
+    with pytest.raises(StopIteration):
+        patience.insist(verb)
+    assert 0.5 <= waits[0] <= 1.0
+    assert waits[1] == 9
+    assert 2.0 <= waits[2] <= waits[3] * 2 <= 8.0
+
+
+def test_patience_ends() -> None:
+    def verb() -> str:
+        raise Unreachable("gone")
+
+    with pytest.raises(TurnLost, match="Gave up after 3 attempts"):
+        Patience(failures=3, sleep=lambda seconds: None).insist(verb)
