@@ -5,8 +5,9 @@ from fermata_client.errors import Broken, ClientError, Refused, TurnLost, Unreac
 from fermata_client.fold import Round, ToolBadge, TurnView, fold, fold_all
 from fermata_client.html_document import HtmlDocument
 from fermata_client.html_file import HtmlFile, HtmlFileExecutor
+from fermata_client.outcome import Outcome
 from fermata_client.patience import Patience
-from fermata_client.turn import Outcome, follow_turn, run_turn
+from fermata_client.turn import follow_turn, run_turn
 
 __all__ = [
     "Broken",

@@ -28,7 +28,8 @@ def chat(
         scope = _scope_of(client, conversation)
         outcome = run_turn(client, scope, prompt, conversation_id=conversation, on_event=screen, model=model)
     screen.end_line()
-    click.echo(f"Go on with: fermata chat --conversation {outcome.conversation_id} …", err=True)
+    if not as_json:
+        click.echo(f"Go on with: fermata chat --conversation {outcome.conversation_id} …", err=True)
     conclude(outcome, screen, as_json=as_json)
 
 

@@ -13,8 +13,8 @@ from fermata_client.client import FermataClient
 from fermata_client.connection import NoToken, find_connection
 from fermata_client.errors import ClientError, Refused, Unreachable
 from fermata_client.html_file import NotAPage
+from fermata_client.outcome import Outcome
 from fermata_client.screen import Screen, plain
-from fermata_client.turn import Outcome
 
 P = ParamSpec("P")
 T = TypeVar("T")
