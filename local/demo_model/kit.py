@@ -20,6 +20,8 @@ class Kit:
     grid: str = ""
     card: str = ""
     button: str = ""
+    lead: str = ""
+    price: str = ""
     heading: str = "h2"
     accent: str = "currentColor"
     line: str = "color-mix(in srgb, currentColor 18%, transparent)"
@@ -41,6 +43,8 @@ def kit_of(page: Page) -> Kit:
         grid=grid,
         card=card,
         button=_button(page),
+        lead=_shared([follower for section in sections if (follower := _after_heading(section))]),
+        price=price_class(page),
         heading=Counter(headings).most_common(1)[0][0] if headings else Kit.heading,
         accent=accent_of(page) or Kit.accent,
         line=_variable(values, r"line|border|rule|divider") or Kit.line,
@@ -61,6 +65,13 @@ def cards_of(page: Page) -> tuple[str, str]:
     return "", ""
 
 
+def price_class(page: Page) -> str:
+    """The class of the prices on the page's cards."""
+    card, _ = cards_of(page)
+    inside = [node for found in page.container.walk() if card and card in found.classes for node in found.walk()]
+    return next((name for node in inside for name in node.classes if re.search(r"price|cost", name)), "")
+
+
 def accent_of(page: Page) -> str:
     """The page's main colour: the property that says so, else the most vivid one."""
     named = _variable(page.variables, r"accent|primary|brand")
@@ -73,6 +84,15 @@ def _button(page: Page) -> str:
         if any(re.search(r"button|btn|cta", name) for name in node.classes):
             return " ".join(node.classes)
     return ""
+
+
+def _after_heading(section: Node) -> Node | None:
+    """The paragraph that follows a section's heading at once."""
+    heading = section.first(*HEADINGS)
+    if heading is None or heading.parent is None:
+        return None
+    following = heading.parent.children[heading.position() + 1 :][:1]
+    return following[0] if following and following[0].tag == "p" else None
 
 
 def _shared(nodes: list[Node]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from local.demo_model.intents import Add
-from local.demo_model.kit import Kit, cards_of, kit_of
+from local.demo_model.kit import Kit, kit_of
 from local.demo_model.pages import HEADINGS, Page
 
 Lines = list[str]
@@ -34,6 +34,14 @@ class _Job:
     def button(self) -> str:
         return self.kit.button or f"{self.name}__button"
 
+    @property
+    def lead(self) -> str:
+        return self.kit.lead or f"{self.name}__lead"
+
+    @property
+    def price(self) -> str:
+        return self.kit.price or f"{self.name}__price"
+
 
 def write(wish: Add, page: Page) -> Piece:
     heading = wish.heading or _titled(wish.topic)
@@ -42,7 +50,7 @@ def write(wish: Add, page: Page) -> Piece:
     body, css = build(job)
     level, name = job.kit.heading, job.name
     title = f'<{level} id="{name}-title">{escape(heading)}</{level}>'
-    inside = [title, f'<p class="{name}__lead">{escape(lead)}</p>', *body]
+    inside = [title, f'<p class="{job.lead}">{escape(lead)}</p>', *body]
     if job.kit.wrap:
         inside = [f'<div class="{job.kit.wrap}">', *_in(inside), "</div>"]
     classes = f"{job.kit.section} {name}".strip()
@@ -59,17 +67,19 @@ def _kind(wish: Add) -> tuple[str, Callable[[_Job], tuple[Lines, Lines]]]:
 
 def _pricing(job: _Job) -> tuple[Lines, Lines]:
     cards = []
-    names = job.wish.items or _things_shown(job.page) or ("Small", "Medium", "Large")
+    names = job.wish.items or _things_shown(job.page, job.kit) or ("Small", "Medium", "Large")
+    target = "#contact" if "contact" in job.page.names() else f"#{job.name}"
     for index, item in enumerate(names):
         name, price = _priced(item, 9 + 10 * index)
         cards.append([
             f"<h3>{escape(name)}</h3>",
-            f'<p class="{job.name}__price">{escape(price)}</p>',
-            f'<p><a class="{job.button}" href="#{job.name}">Choose {escape(name)}</a></p>',
+            f'<p class="{job.price}">{escape(price)}</p>',
+            f'<p><a class="{job.button}" href="{target}">Choose {escape(name)}</a></p>',
         ])  # fmt: skip
-    price_css = _rule(f".{job.name}__price", "margin: 0", "font-size: 2rem", f"color: {job.kit.accent}")
     lines, css = _grid(job, cards)
-    return lines, [*css, price_css, *_button_css(job)]
+    look = () if job.kit.price else ("margin: 0", "font-weight: 700", f"color: {job.kit.accent}")
+    css.append(_rule(f".{job.name} .{job.price}", *look, "font-size: 1.75rem"))
+    return lines, [*css, *_button_css(job)]
 
 
 def _questions(job: _Job) -> tuple[Lines, Lines]:
@@ -152,8 +162,9 @@ _NO_LIST = ("margin: 0", "padding: 0", "list-style: none")
 
 
 def _frame_css(job: _Job) -> Lines:
-    room = [] if job.kit.section else [_rule(f".{job.name}", f"padding-block: {job.kit.room}")]
-    return [*room, _rule(f".{job.name}__lead", "max-width: 40rem")]
+    room = [] if job.kit.section else [f"padding-block: {job.kit.room}"]
+    lead = [] if job.kit.lead else [_rule(f".{job.lead}", "max-width: 40rem")]
+    return [_rule(f".{job.name}", *room, "scroll-margin-top: 4rem"), *lead]
 
 
 def _button_css(job: _Job) -> Lines:
@@ -168,11 +179,15 @@ def _rule(selector: str, *declarations: str) -> str:
     return "\n".join([f"{selector} {{", *(f"  {said};" for said in declarations), "}"])
 
 
-def _things_shown(page: Page) -> tuple[str, ...]:
-    """The names on the page's own cards: what it shows is what it sells."""
-    card, _ = cards_of(page)
-    shown = [node.first(*HEADINGS) for node in page.root.walk() if card and card in node.classes]
-    return tuple(dict.fromkeys(heading.text for heading in shown if heading))[:3]
+def _things_shown(page: Page, kit: Kit) -> tuple[str, ...]:
+    """The names on the page's own cards, with their prices: what it shows is what it sells."""
+    cards = [node for node in page.root.walk() if kit.card and kit.card in node.classes]
+    shown = []
+    for card in cards:
+        heading = card.first(*HEADINGS)
+        price = next((node.text for node in card.walk() if kit.price and kit.price in node.classes), "")
+        shown += [f"{heading.text}: {price}".rstrip(": ")] if heading else []
+    return tuple(dict.fromkeys(shown))[:4]
 
 
 def _fresh(wanted: str, page: Page) -> str:
@@ -188,7 +203,7 @@ def _fresh(wanted: str, page: Page) -> str:
 
 def _priced(item: str, otherwise: int) -> tuple[str, str]:
     """`Rye bread for €4.50` is `Rye bread` at `€4.50`."""
-    found = re.search(r"[€$£]\s?\d+(?:[.,]\d+)?|\d+(?:[.,]\d+)?\s?(?:€|EUR|USD)", item)
+    found = re.search(r"[€$£]\s?\d+(?:[.,]\d+)?|\d+[.,]\d\d\b|\d+\s?(?:€|EUR|USD)", item)
     if not found:
         return item, f"€{otherwise}"
     return re.sub(r"[\s:-]*(?:\bfor|\bat)?[\s:-]*$", "", item.replace(found[0], "")), found[0]

@@ -1,0 +1,39 @@
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from fermata.drivers.endpoint import Endpoint
+from fermata.drivers.line import Line
+from local.demo_model.server import running
+
+
+@pytest.fixture(scope="package")
+def url() -> Iterator[str]:
+    with running() as address:
+        yield address
+
+
+@pytest.fixture
+def key(request: pytest.FixtureRequest) -> str:
+    """A key of the test's own, so that scripts and records of tests do not meet."""
+    return f"key-{request.node.name}"
+
+
+@pytest.fixture
+def endpoint(url: str, key: str) -> Endpoint:
+    return Endpoint(url, SecretStr(key))
+
+
+@pytest.fixture
+def line() -> Iterator[Line]:
+    line = Line(stall_seconds=5, total_seconds=20)
+    yield line
+    line.close()
+
+
+@pytest.fixture
+def http(url: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=url) as client:
+        yield client
