@@ -2,12 +2,16 @@
 
 seam.lose("dynamodb.TransactWriteItems")           # it happens, its answer never arrives
 seam.refuse("dynamodb.PutItem", "ThrottlingException", contains="e#")
-seam.die("dynamodb.TransactWriteItems", when="after")
+seam.die("dynamodb.TransactWriteItems", when="before")
+seam.meanwhile("dynamodb.PutItem", lambda: stage.answer(OK))    # somebody else acts right before it
 """
 
 import itertools
 import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,14 +23,43 @@ class Death(BaseException):
     """The process ended here: nobody catches this, nothing is cleaned up."""
 
 
+@dataclass
+class Meanwhile:
+    call: str
+    contains: str
+    skip: int
+    act: Callable[[], object]
+
+
+@dataclass
+class Watch(faults.Faults):
+    """The real seam, which also lets a test act in between."""
+
+    folder: Path
+    meanwhiles: list[Meanwhile] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.folder)
+
+    def act(self, when: str, call: str, params: str) -> None:
+        for one in list(self.meanwhiles):
+            if when == "before" and one.call == call and one.contains in params:
+                one.skip -= 1
+                if one.skip < 0:
+                    self.meanwhiles.remove(one)
+                    one.act()
+        super().act(when, call, params)
+
+
 class Seam:
     def __init__(self, desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(faults.os, "_exit", _die)
+        monkeypatch.setattr("fermata.aws.faults.os._exit", _die)
         self._folder = folder
         self._numbers = itertools.count(1)
-        watch = faults.Faults(folder)
-        for client in (desk.tables._client, desk.blobs._client):
-            watch.attach(client)
+        self._watch = Watch(folder)
+        self._clients: tuple[Any, ...] = (desk.tables._client, desk.blobs._client)
+        for client in self._clients:
+            self._watch.attach(client)
 
     def lose(self, call: str, *, contains: str = "", skip: int = 0) -> None:
         self._rule(call, "lost", "after", contains, skip)
@@ -41,14 +74,23 @@ class Seam:
     def die(self, call: str, *, when: str = "after", contains: str = "", skip: int = 0) -> None:
         self._rule(call, "exit", when, contains, skip)
 
+    def meanwhile(self, call: str, act: Callable[[], object], *, contains: str = "", skip: int = 0) -> None:
+        self._watch.meanwhiles.append(Meanwhile(call, contains, skip, act))
+
     @property
     def is_spent(self) -> bool:
-        """Whether every fault that was ordered has happened."""
-        return not list(self._folder.glob("*.json"))
+        """Whether everything that was ordered has happened."""
+        return not list(self._folder.glob("*.json")) and not self._watch.meanwhiles
 
     def forget(self) -> None:
+        self._watch.meanwhiles.clear()
         for path in self._folder.glob("*.json"):
             path.unlink()
+
+    def close(self) -> None:
+        for client in self._clients:
+            client.meta.events.unregister("before-call", self._watch.before)
+            client.meta.events.unregister("after-call", self._watch.after)
 
     def _rule(self, call: str, do: str, when: str, contains: str, skip: int) -> None:
         rule = {"call": call, "contains": contains, "when": when, "do": do, "skip": skip}

@@ -1,10 +1,51 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
 import pytest
+from moto import mock_aws
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.dynamodb.models import dynamodb_backends
 
 from fermata.aws.desk import Desk
-from tests.desk import clock, desk  # noqa: F401 (fixtures)
+from tests.desk import REGION, TestClock, make_desk
 from tests.unit.turns.stage import Stage
+
+MakeStage = Callable[..., Stage]
+
+
+@pytest.fixture(scope="module")
+def parts() -> Iterator[Desk]:
+    """Tables, bucket, key and clients are laid out once a file; every test finds the tables empty."""
+    with pytest.MonkeyPatch.context() as patch, mock_aws():
+        patch.setenv("AWS_DEFAULT_REGION", REGION)
+        yield make_desk()
 
 
 @pytest.fixture
-def stage(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Stage:  # noqa: F811 (the fixture imported above)
-    return Stage(desk, monkeypatch)
+def clock() -> TestClock:
+    return TestClock()
+
+
+@pytest.fixture
+def staged(
+    parts: Desk, clock: TestClock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Callable[..., Stage]]:
+    """A stage with settings of its own."""
+    for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values():
+        table.items.clear()
+    made: list[Stage] = []
+
+    def make(**settings: object) -> Stage:
+        desk = Desk(parts.settings.model_copy(update=settings), clock)
+        desk.__dict__.update(tables=parts.tables, blobs=parts.blobs)
+        made.append(Stage(desk, monkeypatch, tmp_path))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def stage(staged: MakeStage) -> Stage:
+    return staged()

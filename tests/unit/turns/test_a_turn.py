@@ -24,6 +24,7 @@ def test_a_browser_call_is_requested_answered_and_told_to_the_model(stage: Stage
     assert stage.run() == "finished"
     told = [event for event in stage.events() if isinstance(event, ToolCall | ToolResult | UsageReport | Done)]
     assert [event.type for event in told] == ["toolCall", "toolResult", "usage", "done"]
+    assert isinstance(told[2], UsageReport)
     assert told[2].prompt_tokens == 20
     assert [message.role for message in stage.driver.asks[1].messages] == ["user", "assistant", "tool"]
     assert [message.role for message in stage.messages()] == ["user", "assistant", "tool", "assistant"]

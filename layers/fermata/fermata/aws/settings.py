@@ -6,6 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+AFTERLIFE_SECONDS = 7 * 86400
+"""How long a turn is remembered after the latest moment at which it may still wait for somebody."""
+
 
 class SettingsMissing(RuntimeError):
     """The environment does not hold what this deployment needs; the operator can mend it."""
@@ -66,4 +69,4 @@ class Settings(BaseModel):
     @property
     def turn_lifetime_seconds(self) -> int:
         """Start + longest hold + 7 days: when everything of a turn expires (design §4, Lifetime)."""
-        return (self.hold_days + 7) * 86400
+        return self.hold_days * 86400 + AFTERLIFE_SECONDS

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from fermata.aws import signals
 from fermata.words.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -45,13 +46,16 @@ class Workflow:
         return True
 
     def beat(self, token: str) -> bool:
-        """SendTaskHeartbeat. False when the token is no longer waited for."""
+        """SendTaskHeartbeat. False when the token is no longer waited for.
+
+        It only keeps an alarm clock from ringing, so one that fails is told to us and to nobody else.
+        """
         try:
             self._client.send_task_heartbeat(taskToken=token)
-        except ClientError as error:
-            if _code(error) in GONE:
+        except (BotoCoreError, ClientError) as error:
+            if isinstance(error, ClientError) and _code(error) in GONE:
                 return False
-            raise
+            signals.warn("workflow.beat_failed", reason=str(error))
         return True
 
     def state(self, turn: str, n: int) -> tuple[str, str]:

@@ -3,19 +3,18 @@
 import math
 
 from fermata.aws import signals
-from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
 from fermata.drivers.line import Line
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns import turn as turns
 from fermata.turns.asking import ask
-from fermata.turns.calls import run_ours
+from fermata.turns.calls import Answers, run_ours
 from fermata.turns.commits import Commit
 from fermata.turns.ending import end
 from fermata.turns.log import Ended, Log, Moved, Superseded
 from fermata.turns.pause import Call, Pause
-from fermata.turns.progress import expire, settle
+from fermata.turns.progress import Progress, expire, settle
 from fermata.turns.rounds import begin, conclude, started, take
 from fermata.turns.turn import partition
 from fermata.turns.work import Wake, Work
@@ -49,11 +48,13 @@ def open_work(desk: Desk, wake: Wake) -> Work | None:
     turn = turns.read(turn_row, desk.clock.time())
     if turn is None or turn.n != wake.n:
         return None
-    tail = logs.entry(desk, entry_row) if entry_row and not next_row else logs.last(desk, pk)
+    is_fresh = entry_row is not None and next_row is None
+    tail = logs.entry(desk, entry_row) if entry_row and is_fresh else logs.last(desk, pk)
     if tail is None:
         raise RuntimeError(f"Turn {turn.id} has a row and no log.")
     work = Work(desk, turn, Log.behind(desk, turn.place, tail), wake)
-    work.pause = pauses.read(desk, pause_row) if pause_row and tail.standing.round == hint["round"] else None
+    if pause_row and is_fresh and tail.standing.round == hint["round"]:
+        work.pause = pauses.read(desk, pause_row)  # read before the tail, it might be older than that
     return work
 
 
@@ -69,8 +70,7 @@ def _step(work: Work, line: Line | None) -> bool:
             return _attend(work, _current_pause(work))
         return _run_round(work, line)
     except Moved:
-        work.pause = None
-        work.log.peek()
+        work.look_again()
         return True
 
 
@@ -104,15 +104,22 @@ def _attend(work: Work, pause: Pause) -> bool:
     call = pause.next_call
     if call is None:
         raise Moved
+    if pause.epoch > work.wake.epoch:
+        raise Superseded
     if call.state == "requested":
         return _wait_or_expire(work, pause, call)
     if work.wake.holds:
         return _hand_on(work)
     if call.runner == "server":
         return _run_ours(work, pause)
-    progress = settle(pause, {}, now=work.desk.clock.time(), nonce=new_id(12))
-    work.commit(Commit.of(pause, progress=progress))
+    work.commit(Commit.of(pause, progress=_settled(work, pause, {})))
     return True
+
+
+def _settled(work: Work, pause: Pause, answers: Answers) -> Progress:
+    """Whoever asks the browser waits for it with its own token."""
+    progress = settle(pause, answers, now=work.desk.clock.time(), nonce=work.nonce())
+    return progress.waited_for(work.wake.token, work.wake.epoch) if progress.browser_is_asked else progress
 
 
 def _run_ours(work: Work, pause: Pause) -> bool:
@@ -120,7 +127,7 @@ def _run_ours(work: Work, pause: Pause) -> bool:
         take(work, work.log.standing)
     answers = run_ours(work, pause)
     pause = _current_pause(work)
-    progress = settle(pause, answers, now=work.desk.clock.time(), nonce=new_id(12))
+    progress = _settled(work, pause, answers)
     work.commit(Commit.of(pause, progress=progress, then=_next_round(work, progress.pause)))
     return True
 
@@ -149,8 +156,8 @@ def _wait_or_expire(work: Work, pause: Pause, call: Call) -> bool:
 
 def _store_token(work: Work, pause: Pause) -> bool:
     """Hold: whoever answers now wakes us. An end that came in between is seen by reading the log once more."""
-    kept = pause.model_copy(update={"token": work.wake.token, "version": pause.version + 1})
-    pauses.replace(work.desk, kept)
+    kept = pause.waited_for(work.wake.token, work.wake.epoch, held=True)
+    pauses.replace(work.desk, kept.model_copy(update={"version": pause.version + 1}))
     work.log.peek()
     return False
 

@@ -98,10 +98,13 @@ def _commit(desk: Desk, pause: Pause, call: Call, output: ToolOutput, digest: st
 
 
 def _wake(desk: Desk, pause: Pause) -> None:
-    """The next request keeps the alarm clock from ringing; nothing left to wait for sends the turn on."""
+    """The next request keeps the alarm clock from ringing; nothing left to wait for sends the turn on.
+
+    Hold has no alarm clock: from there the round is woken, which gives the next request a clock of its own.
+    """
     if not pause.token:
         return
-    if pause.open_request is not None:
+    if pause.open_request is not None and not pause.held:
         desk.workflow.beat(pause.token)
     else:
         desk.workflow.go_on(pause.token, "round", hint=pause.hint)

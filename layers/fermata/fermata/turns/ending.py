@@ -53,8 +53,6 @@ def end(
     expect: Callable[[Standing], bool] = lambda _: True,
 ) -> Entry:
     """Append the terminal event; raises Ended when the turn is already over."""
-    if log.standing.phase == "ended":
-        raise Ended
     ending = _Ending(desk, turn, terminal, last)
     try:
         made = log.append(ending.events, ending.along, expect=expect, changes=ending.changes)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from fermata.aws import blobs
 from fermata.aws.clock import new_id
@@ -159,6 +159,8 @@ class Log:
         """
         append_id = new_id(16)
         for _ in range(APPEND_TRIES):
+            if self.standing.phase == "ended":
+                raise Ended
             if not expect(self.standing):
                 raise Moved
             made = self._made(events(self.standing), changes(self.standing), append_id)
@@ -188,8 +190,8 @@ class Log:
             if not refused.reasons[0].failed:
                 raise TransactionRefused(refused.reasons[1:]) from refused
             return self._in_the_way(refused.reasons[0].item)
-        except BotoCoreError:
-            # The answer was lost: what is stored under the number says whether the append happened.
+        except (BotoCoreError, ClientError):
+            # No answer, or one that leaves it open: what is stored under the number says whether it was written.
             stored = self._desk.tables.get(put.table, put.item["pk"], put.item["sk"])
             if stored is None:
                 raise

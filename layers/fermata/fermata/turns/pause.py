@@ -56,6 +56,10 @@ class Pause(Word):
     version: int
     calls: tuple[Call, ...]
     token: str = ""
+    epoch: str = ""
+    """The attempt that waits with `token`: an older one never puts its own in that place."""
+    held: bool = False
+    """The token is Hold's, whose only clock is its end: whatever comes next, the round is woken to time it anew."""
     entry: int = 0
     next: int = 0
     standing: dict[str, Any] = Field(default_factory=dict)
@@ -86,6 +90,10 @@ class Pause(Word):
 
     def call(self, request_id: str) -> Call | None:
         return next((call for call in self.calls if call.request_id == request_id), None)
+
+    def waited_for(self, token: str, epoch: str, *, held: bool = False) -> "Pause":
+        """The pause in the hands of whoever waits with this token."""
+        return self.model_copy(update={"token": token, "epoch": epoch, "held": held})
 
     def with_call(self, changed: Call) -> "Pause":
         """The pause with the call of the same effect key replaced."""
@@ -161,7 +169,7 @@ def load(desk: Desk, turn: Turn, round_: int) -> Pause | None:
     return read(desk, item) if item else None
 
 
-def fresh(turn: Turn, round_: int, calls: Sequence[Call], token: str) -> Pause:
+def fresh(turn: Turn, round_: int, calls: Sequence[Call]) -> Pause:
     """A pause that is not stored yet."""
     return Pause(
         turn=turn.id,
@@ -172,6 +180,5 @@ def fresh(turn: Turn, round_: int, calls: Sequence[Call], token: str) -> Pause:
         round=round_,
         version=0,
         calls=tuple(calls),
-        token=token,
         expires=turn.expires,
     )

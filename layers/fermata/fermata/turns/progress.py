@@ -1,12 +1,16 @@
 """What follows when a call of a round is answered: pure, so that every door and every wake-up does the same."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fermata.aws.clock import instant
+from fermata.aws.settings import AFTERLIFE_SECONDS
 from fermata.turns.pause import Call, Pause, request_id
 from fermata.words.events import Event, ToolRequest, ToolResult
 from fermata.words.tools import ToolOutput
+
+MOST_OUTPUTS = 50
+"""Results told in one commit: each is a row of its transaction, which takes 100 writes and 4 MB."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,9 @@ class Progress:
     def browser_is_asked(self) -> bool:
         return self.pause.open_request is not None
 
+    def waited_for(self, token: str, epoch: str) -> "Progress":
+        return replace(self, pause=self.pause.waited_for(token, epoch))
+
     @property
     def until(self) -> float:
         asked = self.pause.open_request
@@ -32,12 +39,15 @@ def settle(pause: Pause, answers: Mapping[str, tuple[ToolOutput, str]], *, now: 
 
     Calls whose output was known beforehand are answered when their turn comes; the next browser call is requested;
     a server call is left to the round's function. Order is the model's: one request is open at a time. The input of
-    a requested call lives in the log from then on, so that the pause stays small.
+    a requested call lives in the log from then on, so that the pause stays small. What is more than one transaction
+    takes is left to the round's function as well.
     """
     progress = Progress(pause.model_copy(update={"version": pause.version + 1}))
     for call in pause.calls:
         if call.is_done:
             continue
+        if len(progress.outputs) == MOST_OUTPUTS:
+            return progress
         answer = answers.get(call.effect_key)
         if answer is None and call.runner == "settled" and call.output is not None:
             answer = (call.output, "")
@@ -51,11 +61,17 @@ def settle(pause: Pause, answers: Mapping[str, tuple[ToolOutput, str]], *, now: 
 
 
 def expire(pause: Pause, error: str) -> Progress:
-    """Nobody answered: every browser call that is still open fails with `error`; later answers are refused."""
+    """Nobody answered: the open request fails with `error`, and later answers to it are refused. The browser's calls
+    behind it are not even asked for; each fails when its turn comes.
+    """
+    given_up = ToolOutput.failed(error)
     progress = Progress(pause.model_copy(update={"version": pause.version + 1}))
     for call in pause.calls:
-        if not call.is_done and call.runner == "browser":
-            progress = _answered(progress, call, ToolOutput.failed(error), "", state="expired")
+        if call.state == "requested":
+            progress = _answered(progress, call, given_up, "", state="expired")
+        elif call.state == "waiting" and call.runner == "browser":
+            settled = call.model_copy(update={"runner": "settled", "output": given_up, "input": None})
+            progress = replace(progress, pause=progress.pause.with_call(settled))
     return progress
 
 
@@ -76,7 +92,7 @@ def _answered(progress: Progress, call: Call, output: ToolOutput, digest: str, s
 
 def _requested(progress: Progress, call: Call, now: float, nonce: str) -> Progress:
     index = progress.pause.calls.index(call)
-    deadline = now + call.wait_seconds
+    deadline = min(now + call.wait_seconds, progress.pause.expires - AFTERLIFE_SECONDS)
     asked = call.model_copy(
         update={
             "state": "requested",
@@ -93,4 +109,4 @@ def _requested(progress: Progress, call: Call, now: float, nonce: str) -> Progre
         effect_key=call.effect_key,
         deadline=instant(deadline),
     )
-    return Progress(progress.pause.with_call(asked), (*progress.events, told), progress.outputs)
+    return replace(progress, pause=progress.pause.with_call(asked), events=(*progress.events, told))

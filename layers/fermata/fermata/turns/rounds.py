@@ -101,7 +101,7 @@ def _conclude(work: Work, asked: Asked, reply: Reply) -> None:
 def _commit_calls(work: Work, asked: Asked, reply: Reply, blocks: list[ToolCallBlock]) -> None:
     """Each call is told; the first one of the browser's is asked for in the same breath."""
     calls = calls_of(work, blocks, is_truncated=reply.stop is Stop.MAX_TOKENS)
-    pause = pauses.fresh(work.turn, work.log.standing.round, calls, work.wake.token)
+    pause = pauses.fresh(work.turn, work.log.standing.round, calls).waited_for(work.wake.token, work.wake.epoch)
     progress = settle(pause, {}, now=work.desk.clock.time(), nonce=work.nonce())
     told = tuple(
         ToolCall(tool_call_id=call.tool_call_id, tool_name=call.tool_name, input=call.input) for call in blocks

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,9 @@ from fermata.turns.log import Log
 from fermata.turns.pause import Pause
 from fermata.turns.turn import Turn
 from fermata.words.messages import Message
+
+MOST_MOVES = 50
+"""How often one wake-up looks again because somebody else went on; more means that what is stored disagrees."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,9 @@ class Wake:
 
 
 def epoch(n: int, entered: str, retry: int) -> str:
-    return f"{n:04d}|{entered}|{retry:03d}"
+    """Sorts as the attempts came, with however many decimals the workflow writes its instants."""
+    moment = datetime.fromisoformat(entered).astimezone(UTC).isoformat(timespec="microseconds")
+    return f"{n:04d}|{moment}|{retry:03d}"
 
 
 @dataclass
@@ -55,7 +61,8 @@ class Work:
     is_fresh: bool = True
     """No round was run in this invocation yet: it has its whole time."""
     transcript: list[Message] | None = None
-    """The conversation's messages once they were read; this function alone adds to them while it owns the round."""
+    """The conversation's messages once they were read; this function alone adds to them until somebody else went on."""
+    moves: int = 0
     _snapshot: tuple[str, Any] = ("", None)
 
     @property
@@ -74,6 +81,14 @@ class Work:
         if self.transcript is None:
             self.transcript = rows.load(self.desk, self.turn.tenant, self.turn.conversation)
         return heal(self.transcript)
+
+    def look_again(self) -> None:
+        """Somebody else went on: forget what was read before it, and see what happened."""
+        self.moves += 1
+        if self.moves > MOST_MOVES:
+            raise RuntimeError(f"Turn {self.turn.id} moved on {MOST_MOVES} times; its log and its pause do not agree.")
+        self.pause = self.transcript = None
+        self.log.peek()
 
     def commit(self, commit: Commit) -> None:
         """Write it, and keep in mind what is now stored."""

@@ -1,0 +1,95 @@
+"""statemachines/turn.asl.yaml by hand: one execution of the stage's turn, one step at a time.
+
+machine = Machine(stage)
+machine.run()              # until it waits for somebody, or is over
+machine.ring()             # HeartbeatTimeout in RunRound, the end of the wait in Hold
+"""
+
+from typing import Any
+
+from fermata.turns import recovering
+from fermata.turns.work import Wake
+from tests.seam import Death
+from tests.unit.turns.stage import HandLine, Stage
+
+STATUSES = {"Finished": "SUCCEEDED", "Failed": "FAILED"}
+
+
+class Machine:
+    def __init__(self, stage: Stage, n: int = 1) -> None:
+        self.stage, self.turn, self.n = stage, stage.turn, n
+        self.input: dict[str, Any] = {}
+        self.visited: list[str] = []
+        self._enter("RunRound")
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in STATUSES
+
+    @property
+    def waits(self) -> bool:
+        """The function was called and returned; only a token, or the clock, goes on from here."""
+        return not self.is_over and self.is_invoked and self.wake.token not in self.stage.workflow.outputs
+
+    def run(self) -> str:
+        while not self.waits and not self.is_over:
+            self.step()
+        return self.state
+
+    def step(self) -> None:
+        """Whatever comes next by itself: call the function, or go where its token was sent."""
+        output = self.stage.workflow.outputs.get(self.wake.token)
+        if self.is_over or self.waits:
+            return
+        if output is not None:
+            self.input = output
+            self._enter({"round": "RunRound", "hold": "Hold", "finish": "Finished"}[output["next"]])
+        else:
+            self._invoke()
+
+    def ring(self) -> None:
+        """Nobody sent the token or a heartbeat in time."""
+        self._void()
+        self.input = {}
+        self._enter("RunRound")
+
+    def fail(self) -> None:
+        """The function failed, as Step Functions sees it: once more, then Recover."""
+        self._void()
+        if self.retries:
+            self._recover()
+        else:
+            self.retries += 1
+            self._task()
+
+    def _invoke(self) -> None:
+        self.is_invoked = True
+        try:
+            self.stage.advance(self.wake, HandLine())
+        except (Exception, Death):  # noqa: BLE001 - whatever a function raises, its task has failed
+            self.fail()
+
+    def _recover(self) -> None:
+        for _ in range(4):
+            try:
+                recovering.recover(self.stage.desk, self.turn.tenant, self.turn.id, n=self.n, has_failed=True)
+            except (Exception, Death):  # noqa: BLE001 - the state's Retry
+                continue
+            break
+        self._enter("Failed")
+
+    def _enter(self, state: str) -> None:
+        self.state, self.retries, self.entered = state, 0, self.stage.entered()
+        self.visited.append(state)
+        self.stage.workflow.states[self.turn.id, self.n] = (STATUSES.get(state, "RUNNING"), "")
+        if not self.is_over:
+            self._task()
+
+    def _task(self) -> None:
+        self.is_invoked = False
+        hint = self.input.get("hint")
+        holds = self.state == "Hold"
+        self.wake: Wake = self.stage.wake(n=self.n, retry=self.retries, holds=holds, hint=hint, entered=self.entered)
+
+    def _void(self) -> None:
+        self.stage.workflow.open.discard(self.wake.token)
