@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -110,6 +111,11 @@ class LocalCloud:
         port = int(self._emulator.endpoint.rpartition(":")[2]) if self._emulator else 0
         self._emulator = Emulator(self.directory, keep_state=self._keep_state, port=port, minute=self._minute)
 
+    def save_state(self) -> None:
+        """What happened so far outlives a kill (with `keep_state`)."""
+        assert self._emulator is not None
+        self._emulator.save()
+
     def kill_emulator(self) -> None:
         """As a power cut would. What it had not written down is lost, and every execution."""
         assert self._emulator is not None
@@ -152,10 +158,25 @@ class LocalCloud:
                 os.kill(pid, signal.SIGKILL)
         return len(pids)
 
-    def executions(self) -> list[dict[str, Any]]:
-        """All executions of the turn machine, the newest first."""
+    def pids(self) -> list[int]:
+        """Of everything that was started here."""
+        return [child.pid for child in (self._emulator, self._demo, self._front) if child is not None]
+
+    def executions(self, turn: str | None = None) -> list[dict[str, Any]]:
+        """Executions of the turn machine, the newest first; of one turn, or all."""
         machine = self.output("TurnMachineArn")
-        return list(self.client("stepfunctions").list_executions(stateMachineArn=machine)["executions"])
+        found = self.client("stepfunctions").list_executions(stateMachineArn=machine)["executions"]
+        return [execution for execution in found if turn is None or execution["name"].rpartition("-")[0] == turn]
+
+    def ended_executions(self, turn: str, patience: float = 10.0) -> list[dict[str, Any]]:
+        """The executions of a turn once all have ended, which is a moment after its client has heard the end."""
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            found = self.executions(turn)
+            if all(execution["status"] != "RUNNING" for execution in found):
+                return found
+            time.sleep(0.02)
+        raise TimeoutError(f"An execution of turn {turn} still runs.")
 
     def stop_execution(self, name: str) -> None:
         """Stop an execution from outside, as an operator at the console may."""

@@ -27,6 +27,7 @@ from local.template import Json
 
 STACK = "fermata"
 CODE_BUCKET = "fermata-local-code"
+NOTHING_TO_DO = "No updates are to be performed"
 LEFT_OUT = ("__pycache__", ".DS_Store")
 
 
@@ -54,10 +55,13 @@ def deploy(
         "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
     }
     cloudformation = client("cloudformation", endpoint)
-    if exists(endpoint, stack):
-        cloudformation.update_stack(**request)
-    else:
-        cloudformation.create_stack(**request)
+    change = cloudformation.update_stack if exists(endpoint, stack) else cloudformation.create_stack
+    try:
+        change(**request)
+    except ClientError as error:
+        reason = error.response["Error"]["Message"]
+        if NOTHING_TO_DO not in reason:
+            raise DeploymentFailedError(f"CloudFormation refuses the stack {stack}: {reason}") from error
     return _outcome(endpoint, stack)
 
 

@@ -4,12 +4,12 @@ The emulator can route but not stream, and takes bodies of any size. So this sta
 and gateway responses of template.yaml it serves the streaming function's app itself, and passes everything else on.
 
 Settings from the environment: `FERMATA_PORT` (0: any free port), `FERMATA_ENDPOINT` (the emulator), `FERMATA_API`
-(the API's id and stage, `id/stage`), `FERMATA_STREAM` (name of the deployed streaming function).
+(the API's id and stage, `id/stage`), `FERMATA_STREAM` (name of the deployed streaming function), `FERMATA_TEMPLATE`
+(default: the project's).
 """
 
 import importlib
 import json
-import logging
 import os
 import re
 import socket
@@ -17,6 +17,7 @@ import sys
 import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -24,7 +25,6 @@ import uvicorn
 from local import template
 from local.clients import KEYS, client
 from local.gateway import INTEGRATION_SECONDS, REST_LIMIT, Gateway, Refusal, event_fits
-from local.processes import ROOT
 from local.tethered import announce
 from local.upstream import Answer, NoAnswerError, Upstream
 
@@ -41,7 +41,6 @@ HOP_BY_HOP = frozenset(
 )
 DRAINED = 64 * 1024 * 1024
 """How much of a refused body is still read and thrown away, so that its sender gets to hear why."""
-log = logging.getLogger("front_door")
 
 
 class TooLargeError(Exception):
@@ -73,25 +72,9 @@ class FrontDoor:
         if body is None:
             return
         if route.streams:
-            await self._stream_here(scope, replayed(body, receive), send, request_id)
+            await self._stream(scope, replayed(body, receive), send)
         else:
             await self._pass_on(scope, body, send, request_id)
-
-    async def _stream_here(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
-        started = False
-
-        async def sending(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._stream(scope, receive, sending)
-        except Exception:
-            log.exception("The stream app failed on request %s", request_id)
-            if started:
-                raise
-            await answer(send, self._gateway.refusal("INTEGRATION_FAILURE", request_id))
 
     async def _pass_on(self, scope: Scope, body: bytes, send: Send, request_id: str) -> None:
         try:
@@ -188,12 +171,12 @@ def shown(headers: Headers) -> Headers:
     return [pair for pair in headers if pair[0] not in own and not pair[0].startswith((b"x-amzn-", b"x-amz-"))]
 
 
-def stream_app(endpoint: str, function: str, folder: str) -> App:
+def stream_app(endpoint: str, function: str, folder: Path) -> App:
     """The streaming function's ASGI app, in this process, with the configuration it was deployed with."""
     config = client("lambda", endpoint).get_function_configuration(FunctionName=function)
     os.environ.update(config["Environment"]["Variables"])
     os.environ.update(KEYS, AWS_ENDPOINT_URL=endpoint, AWS_REGION=KEYS["AWS_DEFAULT_REGION"])
-    sys.path.insert(0, str(ROOT / folder))
+    sys.path.insert(0, str(folder))
     app: App = importlib.import_module("app").app
     return app
 
@@ -208,15 +191,22 @@ def listen(port: int) -> socket.socket:
 
 
 def main() -> None:
-    endpoint, document = os.environ["FERMATA_ENDPOINT"], template.load()
+    endpoint, path = os.environ["FERMATA_ENDPOINT"], Path(os.environ.get("FERMATA_TEMPLATE", template.TEMPLATE))
+    document = template.load(path)
     gateway = Gateway(document)
     (name,) = gateway.stream_functions()
-    folder = document["Resources"][name]["Properties"]["CodeUri"]
+    folder = path.parent / document["Resources"][name]["Properties"]["CodeUri"]
     stream = stream_app(endpoint, os.environ["FERMATA_STREAM"], folder)
     app = FrontDoor(gateway, stream, Upstream(endpoint, os.environ["FERMATA_API"], INTEGRATION_SECONDS))
     listener = listen(int(os.environ.get("FERMATA_PORT", "8787")))
     config = uvicorn.Config(
-        app, access_log=False, server_header=False, lifespan="off", log_level="warning", timeout_graceful_shutdown=1
+        app,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="off",
+        log_level="warning",
+        timeout_graceful_shutdown=1,
     )
     announce(f"http://127.0.0.1:{listener.getsockname()[1]}")
     uvicorn.Server(config).run([listener])

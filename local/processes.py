@@ -109,5 +109,8 @@ class Emulator(Child):
 
     def functions(self) -> dict[str, list[dict[str, Any]]]:
         """The processes of every function: `pid`, and whether it is `busy` with an invocation."""
-        answer = httpx.get(f"{self.endpoint}/_fermata/processes", trust_env=False)
-        return dict(answer.json())
+        return dict(httpx.get(f"{self.endpoint}/_fermata/processes", trust_env=False).json())
+
+    def save(self) -> None:
+        """Write everything down now; it does so by itself every second or so while things change."""
+        httpx.get(f"{self.endpoint}/_fermata/snapshot", trust_env=False, timeout=60).raise_for_status()

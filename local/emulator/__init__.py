@@ -12,5 +12,6 @@ Started as `<emulator venv>/bin/python -m local.emulator`. Stock 1.5.33 and how 
 - `gateway.py`      API Gateway routes for any method
 - `schedules.py`    a minute of a schedule can be shortened for tests
 - `snapshots.py`    state survives a kill
+- `recording.py`    what was asked of AWS, for whoever counts it
 - `upstream.py`     the seam: a correction whose upstream code has changed refuses to start
 """

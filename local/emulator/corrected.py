@@ -3,42 +3,48 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from ministack import app as ministack
 from ministack.core import persistence
 
 from local.emulator import executions, expressions, functions, gateway, schedules, snapshots, tasks, tokens, upstream
+from local.emulator.recording import Recorder
 from local.emulator.snapshots import App
 
 CORRECTIONS = (executions, expressions, functions, gateway, schedules, snapshots, tasks, tokens)
-PROCESSES = "/_fermata/processes"
+PROCESSES, SNAPSHOT = "/_fermata/processes", "/_fermata/snapshot"
+Page = Callable[[], Awaitable[Any]]
 
 
 @contextlib.asynccontextmanager
 async def background() -> AsyncIterator[App]:
-    """The application, with its snapshots running beside it when state is kept."""
+    """The application with its own pages and, when state is kept, the snapshots beside it."""
     upstream.apply()
-    app = with_processes(ministack.app)
-    if not persistence.PERSIST_STATE:
-        yield app
-        return
-    watched = snapshots.Snapshots(app)
-    keeper = asyncio.create_task(watched.keep())
-    yield watched
-    keeper.cancel()
+    watched = snapshots.Snapshots(ministack.app)
+    pages: dict[str, Page] = {PROCESSES: _processes, SNAPSHOT: watched.save}
+    keeper = asyncio.create_task(watched.keep()) if persistence.PERSIST_STATE else None
+    yield with_pages(Recorder(watched), pages)
+    if keeper is not None:
+        keeper.cancel()
 
 
-def with_processes(app: App) -> App:
-    """Adds one page: the processes that run functions."""
+def with_pages(app: App, pages: dict[str, Page]) -> App:
+    """Adds what only the tests and tools of this project ask for."""
 
     async def route(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http" or scope["path"] != PROCESSES:
+        page = pages.get(scope["path"]) if scope["type"] == "http" else None
+        if page is None:
             await app(scope, receive, send)
             return
-        body = json.dumps(functions.processes()).encode()
+        body = json.dumps(await page()).encode()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
         await send({"type": "http.response.body", "body": body})
 
     return route
+
+
+async def _processes() -> dict[str, list[dict[str, Any]]]:
+    """The processes that run functions."""
+    return functions.processes()

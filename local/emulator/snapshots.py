@@ -32,6 +32,7 @@ class Snapshots:
     def __init__(self, app: App) -> None:
         self._app = app
         self._changed = False
+        self._one_at_a_time = asyncio.Lock()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await self._app(scope, receive, send)
@@ -44,10 +45,15 @@ class Snapshots:
         while True:
             await asyncio.sleep(pause)
             if self._changed:
-                self._changed = False
                 started = time.monotonic()
-                await asyncio.to_thread(os.waitpid, _fork_and_save(), 0)
+                await self.save()
                 pause = max(INTERVAL_SECONDS, 5 * (time.monotonic() - started))
+
+    async def save(self) -> None:
+        """Returns when everything up to its call is on the disk."""
+        async with self._one_at_a_time:
+            self._changed = False
+            await asyncio.to_thread(os.waitpid, _fork_and_save(), 0)
 
 
 def _only_reads(scope: Any) -> bool:

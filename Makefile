@@ -1,0 +1,75 @@
+# `make` lists what there is. Everything needs git, make and Python 3.11 or later, and installs the rest by itself.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help install demo run reset test lint lock build bench token
+
+# The first Python that really runs (a version manager's stand-ins may not) and is new enough.
+CANDIDATES := python3.13 python3.12 python3.11 python3
+FITS := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for it in $(CANDIDATES); do if $$it -c '$(FITS)' >/dev/null 2>&1; then echo $$it; break; fi; done)
+
+PIP := -m pip install --quiet --disable-pip-version-check
+UV := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11
+
+help: ## list the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+install: ## create both environments from their locks
+	@$(MAKE) --no-print-directory -j2 environments
+
+# Two environments, because the emulator pins an older SDK than the project uses.
+.PHONY: environments
+environments: .venv/.installed .venv-emulator/.installed
+
+.venv/.installed: requirements/dev.txt layers/fermata/pyproject.toml client/pyproject.toml | python
+	@echo "Installing the project into .venv …"
+	@$(PYTHON) -m venv .venv
+	@.venv/bin/python $(PIP) --require-hashes -r requirements/dev.txt
+	@.venv/bin/python $(PIP) --no-deps --no-build-isolation -e layers/fermata -e client
+	@touch $@
+
+.venv-emulator/.installed: requirements/emulator.txt | python
+	@echo "Installing the emulator into .venv-emulator …"
+	@$(PYTHON) -m venv .venv-emulator
+	@.venv-emulator/bin/python $(PIP) --require-hashes -r requirements/emulator.txt
+	@touch $@
+
+.PHONY: python
+python:
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "No Python 3.11 or later with venv was found (tried: $(CANDIDATES))." >&2; \
+		echo "Install one (on Debian and Ubuntu also python3-venv), or name it: make PYTHON=/path/to/python3.12 …" >&2; \
+		exit 1; \
+	fi
+
+demo: install ## run one turn on the local cloud and show what it changed (PROMPT="…" for another)
+	@.venv/bin/python -m local.demo $(if $(PROMPT),"$(PROMPT)")
+
+run: install ## run the service on 127.0.0.1:8787 (FERMATA_PORT) until Ctrl-C
+	@.venv/bin/python -m local.run
+
+reset: ## forget the state that `make run` keeps
+	@rm -rf .fermata && echo "Forgotten."
+
+test: install ## check everything: style, types, all tests
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/python -m pytest
+
+lint: install ## check style and types only
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
+
+lock: install ## resolve the requirements anew
+	$(UV) layers/dependencies/requirements.in -o layers/dependencies/requirements.txt
+	$(UV) -c layers/dependencies/requirements.txt requirements/dev.in -o requirements/dev.txt
+	$(UV) requirements/emulator.in -o requirements/emulator.txt
+
+build: ## build for AWS with the SAM CLI
+	@command -v sam >/dev/null || { echo "The SAM CLI is missing: pipx install aws-sam-cli (https://docs.aws.amazon.com/serverless-application-model/)." >&2; exit 1; }
+	@python3.13 -c '' 2>/dev/null || { echo "python3.13 is missing: the layers are built for it. Install it and put it on the PATH." >&2; exit 1; }
+	sam build
+
+bench: install ## measure, print the numbers and write bench/results/latest.json
+	@.venv/bin/python -m bench
+
+token: install ## print a token of the running service
+	@.venv/bin/fermata token

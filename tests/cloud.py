@@ -1,0 +1,36 @@
+"""One running local cloud for all tests that need it.
+
+    def test_…(cloud: LocalCloud) -> None:      # marked `cloud` by asking for it
+
+Tests share tables, so each makes its own conversations. What changes the deployment or kills the emulator needs a
+cloud of its own: `own_cloud(tmp_path, PollMs=20)`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fermata_client import FermataClient
+from local.cloud import LocalCloud
+
+
+@pytest.fixture(scope="session")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
+    with LocalCloud(tmp_path_factory.mktemp("cloud")) as running:
+        yield running
+
+
+@pytest.fixture
+def service(cloud: LocalCloud) -> Iterator[FermataClient]:
+    """The service as its editor sees it."""
+    with FermataClient(cloud.url, cloud.token) as client:
+        yield client
+
+
+@contextmanager
+def own_cloud(directory: Path, **options: Any) -> Iterator[LocalCloud]:
+    with LocalCloud(directory, **options) as running:
+        yield running

@@ -1,0 +1,102 @@
+"""The whole local cloud: one turn through it, what outlives what, and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from fermata_client import FermataClient, run_turn
+from local.cloud import LocalCloud
+from local.processes import ROOT
+from tests.cloud import own_cloud
+from tests.local.lab import until
+from tests.local.test_emulator import running
+
+
+def test_a_turn_runs_from_prompt_to_done(cloud: LocalCloud, service: FermataClient) -> None:
+    outcome = run_turn(service, "data", "Hello")
+    assert outcome.status == "done"
+    assert "Demo model" in outcome.view.text
+    assert [it["status"] for it in cloud.ended_executions(str(outcome.view.bridge_id))] == ["SUCCEEDED"]
+
+
+def test_everything_listens_on_the_loopback_interface(cloud: LocalCloud) -> None:
+    assert cloud.model is not None
+    for address in (cloud.url, cloud.endpoint, cloud.model.url):
+        assert httpx.URL(address).host == "127.0.0.1"
+
+
+def test_the_tenants_secret_is_made_for_this_cloud_and_readable_by_its_owner_only(cloud: LocalCloud) -> None:
+    secret = cloud.directory / "secret"
+    assert secret.stat().st_mode & 0o077 == 0
+    assert len(secret.read_text()) >= 43
+
+
+def test_a_token_signed_with_other_claims_is_another_caller(cloud: LocalCloud) -> None:
+    with (
+        FermataClient(cloud.url, cloud.sign(sub="somebody", capabilities=[])) as client,
+        pytest.raises(Exception, match="403"),
+    ):
+        client.create_conversation("data")
+
+
+def test_functions_print_into_their_logs(cloud: LocalCloud, service: FermataClient) -> None:
+    bridge = run_turn(service, "data", "Hello").view.bridge_id
+    assert any(str(bridge) in line for line in cloud.log_lines("round"))
+    assert cloud.log_lines("stream")
+
+
+def test_other_settings_reach_functions_and_the_front_door_without_a_new_address(tmp_path: Path) -> None:
+    with own_cloud(tmp_path, MaxRounds=3) as cloud:
+        before = cloud.url
+        assert cloud.desk().settings.max_rounds == 3
+        cloud.redeploy(MaxRounds=4, UNANSWERED="tell_model")
+        assert (cloud.desk().settings.max_rounds, cloud.desk().settings.unanswered) == (4, "tell_model")
+        assert cloud.url == before
+        with FermataClient(cloud.url, cloud.token) as client:
+            assert run_turn(client, "data", "Hello").status == "done"
+
+
+def test_what_was_said_outlives_a_clean_stop_and_a_kill(tmp_path: Path) -> None:
+    with own_cloud(tmp_path, keep_state=True) as cloud, FermataClient(cloud.url, cloud.token) as client:
+        first = run_turn(client, "data", "Hello").conversation_id
+    with own_cloud(tmp_path, keep_state=True) as cloud, FermataClient(cloud.url, cloud.token) as client:
+        assert len(client.conversation(str(first))["messages"]) == 2
+        second = str(run_turn(client, "data", "Hello").conversation_id)
+        cloud.save_state()
+        cloud.kill_emulator()
+        cloud.start_emulator()
+        assert len(client.conversation(second)["messages"]) == 2
+        assert run_turn(client, "data", "And again", conversation_id=second).status == "done"
+
+
+def test_the_processes_of_a_function_can_be_seen_and_killed(cloud: LocalCloud, service: FermataClient) -> None:
+    run_turn(service, "data", "Hello")
+    assert cloud.worker_pids("round")
+    assert cloud.kill_workers("round") == len(cloud.worker_pids("round", busy=True))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_when_the_one_who_started_it_is_gone(number: signal.Signals, tmp_path: Path) -> None:
+    source = (
+        "import signal; from pathlib import Path\n"
+        "from local.cloud import LocalCloud; from local.run import interrupt\n"
+        "signal.signal(signal.SIGTERM, interrupt)\n"
+        f"with LocalCloud(Path({str(tmp_path)!r})) as cloud:\n"
+        "    print(*cloud.pids(), flush=True); signal.pause()"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", source], stdout=subprocess.PIPE, cwd=ROOT, stderr=subprocess.DEVNULL
+    )
+    assert parent.stdout is not None
+    with parent.stdout:
+        pids = [int(word) for word in parent.stdout.readline().split()]
+    assert len(pids) == 3
+    assert all(running(pid) for pid in pids)
+    os.kill(parent.pid, number)
+    parent.wait()
+    until(lambda: not any(running(pid) for pid in pids), "all of its processes are gone")

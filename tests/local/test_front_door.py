@@ -1,0 +1,161 @@
+"""The front door passes on, streams and refuses as API Gateway does with the same template."""
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from local import deploy
+from local.processes import Child, Emulator
+from tests.local.test_deploy import SMALL
+
+MB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def door(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Its address; a small service is behind it."""
+    outputs = deploy.deploy(emulator.endpoint, {"Stage": "local"}, path=SMALL, stack="door")
+    settings = {
+        "FERMATA_ENDPOINT": emulator.endpoint,
+        "FERMATA_API": f"{outputs['ApiId']}/{outputs['StageName']}",
+        "FERMATA_STREAM": outputs["StreamName"],
+        "FERMATA_TEMPLATE": str(SMALL),
+        "FERMATA_PORT": "0",
+    }
+    log = tmp_path_factory.mktemp("door") / "door.log"
+    child = Child([sys.executable, "-m", "local.tethered", "local.front_door"], os.environ | settings, log)
+    yield child.said
+    child.stop()
+
+
+@pytest.fixture
+def http(door: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=door, trust_env=False, timeout=30) as client:
+        yield client
+
+
+def test_method_path_query_and_body_arrive_as_they_were_sent(http: httpx.Client) -> None:
+    answer = http.request("PATCH", "/echo/a%20b?x=1&x=2&y=%C3%A9", content='{"text":"\\u00e9 é"}'.encode())
+    said = answer.json()
+    assert answer.status_code == 418
+    assert (said["httpMethod"], said["pathParameters"]) == ("PATCH", {"id": "a b"})
+    assert said["query"] == {"x": ["1", "2"], "y": ["é"]}
+    assert said["body"] == '{"text":"\\u00e9 é"}'
+
+
+def test_headers_and_cookies_arrive(http: httpx.Client) -> None:
+    sent = {
+        "authorization": "Bearer t",
+        "cookie": "a=1; b=2",
+        "origin": "http://localhost:5173",
+        "accept": "text/plain",
+    }
+    headers = {name.lower(): value for name, value in http.get("/echo/1", headers=sent).json()["headers"].items()}
+    assert sent.items() <= headers.items()
+    assert headers["x-forwarded-for"] == "127.0.0.1"
+
+
+def test_what_only_the_platform_may_say_cannot_be_sent(http: httpx.Client) -> None:
+    sent = {"x-amzn-request-context": "{}", "x-forwarded-for": "8.8.8.8", "connection": "keep-alive, x-own"}
+    headers = {name.lower(): value for name, value in http.get("/echo/1", headers=sent).json()["headers"].items()}
+    assert "x-amzn-request-context" not in headers
+    assert "connection" not in headers
+    assert headers["x-forwarded-for"] == "127.0.0.1"
+
+
+def test_the_functions_headers_come_back_and_the_emulators_do_not(http: httpx.Client) -> None:
+    answer = http.get("/echo/headers")
+    assert answer.headers["x-own"] == "1"
+    assert answer.headers["x-request-id"] == "from-the-function"
+    assert answer.headers.get_list("set-cookie") == ["a=1", "b=2; HttpOnly"]
+    assert not [name for name in answer.headers if name.startswith(("x-amz", "x-amzn")) or name == "server"]
+
+
+def test_every_answer_has_a_request_id_the_callers_own_when_it_is_sane(http: httpx.Client) -> None:
+    assert http.get("/echo/1", headers={"x-request-id": "mine-1"}).headers["x-request-id"] == "mine-1"
+    made = http.get("/nowhere", headers={"x-request-id": 'not "sane"'}).headers["x-request-id"]
+    assert len(made) == 36
+    assert http.get("/echo/1", headers={"x-request-id": "mine-2"}).json()["headers"]["x-request-id"] == "mine-2"
+
+
+def test_an_unknown_path_is_the_templates_answer(http: httpx.Client) -> None:
+    answer = http.post("/nowhere", content=b"{}")
+    assert (answer.status_code, answer.json()) == (404, {"error": "Not found"})
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_a_function_that_fails_is_the_templates_answer(http: httpx.Client) -> None:
+    answer = http.get("/echo/fail")
+    assert (answer.status_code, answer.json()) == (502, {"error": "Could not answer"})
+    assert http.get("/echo/1").status_code == 418
+
+
+def test_a_stream_is_sent_as_it_comes(http: httpx.Client, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    with http.stream("POST", "/stream", params={"gate": str(gate)}, content=b"x" * 1000) as answer:
+        lines = answer.iter_lines()
+        first = next(lines)
+        gate.touch()
+        assert next(lines) == "last"
+    assert '"colour": "red"' in first
+    assert '"size": 1000' in first
+
+
+@pytest.mark.parametrize("path", ["/echo/1", "/stream"])
+@pytest.mark.parametrize(
+    "body",
+    [b"x" * (20 * MB), b"x" * (6 * MB), b'"' * (4 * MB)],
+    ids=["20 MB", "6 MB and its frame", "4 MB of quotes, escaped"],
+)
+def test_a_body_above_the_platforms_limits_is_413(http: httpx.Client, path: str, body: bytes) -> None:
+    answer = http.post(path, content=body)
+    assert (answer.status_code, answer.json()) == (413, {"error": "Too large"})
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_a_body_within_the_limits_passes(http: httpx.Client) -> None:
+    assert len(http.post("/echo/1", content=b"x" * (5 * MB)).json()["body"]) == 5 * MB
+
+
+def test_an_endless_body_is_refused_while_it_streams_in(door: str) -> None:
+    address = httpx.URL(door)
+    chunk = b"100000\r\n" + b"x" * MB + b"\r\n"
+    with socket.create_connection((address.host, address.port or 80), timeout=10) as connection:
+        connection.sendall(b"POST /echo/1 HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(12):
+            connection.sendall(chunk)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 413")
+
+
+def test_a_declared_size_above_the_limit_is_refused_before_any_of_it_is_sent(door: str) -> None:
+    address = httpx.URL(door)
+    with socket.create_connection((address.host, address.port or 80), timeout=10) as connection:
+        head = b"POST /echo/1 HTTP/1.1\r\nHost: here\r\nContent-Length: 1073741824\r\nExpect: 100-continue\r\n\r\n"
+        connection.sendall(head)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 413")
+
+
+def test_slow_answers_do_not_hold_up_others(http: httpx.Client, door: str) -> None:
+    http.get("/echo/sleep")
+    with httpx.Client(base_url=door, trust_env=False) as other, http.stream("GET", "/echo/sleep") as slow:
+        assert slow.status_code == 418
+        assert other.get("/echo/1").status_code == 418
+
+
+def test_passing_on_costs_little(http: httpx.Client) -> None:
+    def median(path: str) -> float:
+        times = []
+        for _ in range(60):
+            began = time.perf_counter()
+            http.get(path)
+            times.append(time.perf_counter() - began)
+        return sorted(times)[30] * 1000
+
+    print(f"through the front door {median('/echo/1'):.1f} ms, refused by it {median('/nowhere'):.1f} ms")
+    assert median("/nowhere") < 30  # 44 ms would be Nagle's algorithm at work

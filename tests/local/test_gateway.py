@@ -1,0 +1,127 @@
+"""The front door's rules come from the template, and are those of API Gateway."""
+
+import json
+
+import pytest
+
+from local import template
+from local.gateway import EVENT_LIMIT, Gateway, event_fits
+
+
+def function(*paths: str, method: str = "ANY", **more: str) -> dict[str, object]:
+    events = {
+        f"E{number}": {"Type": "Api", "Properties": {"Path": path, "Method": method} | more}
+        for number, path in enumerate(paths)
+    }
+    return {"Type": "AWS::Serverless::Function", "Properties": {"Events": events}}
+
+
+RESPONSES = {
+    "MISSING_AUTHENTICATION_TOKEN": {
+        "StatusCode": 404,
+        "ResponseParameters": {"Headers": {"Access-Control-Allow-Origin": "'*'", "x-request-id": "context.requestId"}},
+        "ResponseTemplates": {"application/json": '{"error":"Not found"}'},
+    },
+    "DEFAULT_4XX": {"ResponseTemplates": {"application/json": '{"error":$context.error.messageString}'}},
+}
+DOCUMENT = {
+    "Resources": {
+        "Api": {"Type": "AWS::Serverless::Api", "Properties": {"GatewayResponses": RESPONSES}},
+        "Streaming": function("/chat/{scope}", ResponseTransferMode="RESPONSE_STREAM"),
+        "Things": function("/things", "/things/{id}", "/things/new"),
+        "Reader": function("/reports/{id}", method="get"),
+        "Rest": function("/{proxy+}"),
+    }
+}
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    return Gateway(DOCUMENT)
+
+
+def found(gateway: Gateway, path: str, method: str = "GET") -> str | None:
+    route = gateway.route(method, path)
+    return route.function if route else None
+
+
+def test_a_path_leads_to_its_function(gateway: Gateway) -> None:
+    assert found(gateway, "/things") == "Things"
+    assert found(gateway, "/things/7") == "Things"
+    assert found(gateway, "/chat/site") == "Streaming"
+
+
+def test_a_word_goes_before_a_parameter_and_a_parameter_before_the_rest(gateway: Gateway) -> None:
+    assert [gateway.route("GET", path).parts for path in ("/things/new", "/things/7", "/things/7/8")] == [  # type: ignore[union-attr]  # all are found
+        ("things", "new"),
+        ("things", "{id}"),
+        ("{proxy+}",),
+    ]
+
+
+def test_another_method_than_the_routes_goes_to_the_rest(gateway: Gateway) -> None:
+    assert found(gateway, "/reports/1") == "Reader"
+    assert found(gateway, "/reports/1", "POST") == "Rest"
+
+
+def test_the_root_belongs_to_nobody(gateway: Gateway) -> None:
+    assert found(gateway, "/") is None
+
+
+def test_only_the_streaming_function_streams(gateway: Gateway) -> None:
+    assert gateway.stream_functions() == {"Streaming"}
+
+
+def test_a_gateway_response_is_the_templates(gateway: Gateway) -> None:
+    refusal = gateway.refusal("MISSING_AUTHENTICATION_TOKEN", "id-1")
+    assert (refusal.status, json.loads(refusal.body)) == (404, {"error": "Not found"})
+    assert refusal.headers["access-control-allow-origin"] == "*"
+    assert refusal.headers["x-request-id"] == "id-1"
+
+
+def test_a_gateway_response_that_is_not_in_the_template_is_the_default_one(gateway: Gateway) -> None:
+    refusal = gateway.refusal("REQUEST_TOO_LARGE", "id-1", 'too "large"')
+    assert (refusal.status, json.loads(refusal.body)) == (413, {"error": 'too "large"'})
+
+
+def test_the_projects_template_has_a_route_for_every_door() -> None:
+    gateway = Gateway(template.load())
+    assert found(gateway, "/admin/api/ai/chat/site", "POST") == "StreamFunction"
+    assert found(gateway, "/admin/api/ai/bridges/b1/events") == "StreamFunction"
+    assert found(gateway, "/admin/api/ai/bridges/b1") == "ApiFunction"
+    assert found(gateway, "/admin/api/ai/tool-result", "OPTIONS") == "ToolResultFunction"
+    assert found(gateway, "/nowhere/at/all") == "ApiFunction"
+
+
+def test_every_gateway_response_of_the_project_is_a_clear_error() -> None:
+    gateway = Gateway(template.load())
+    for kind in (
+        "MISSING_AUTHENTICATION_TOKEN",
+        "REQUEST_TOO_LARGE",
+        "THROTTLED",
+        "INTEGRATION_FAILURE",
+        "DEFAULT_5XX",
+    ):
+        refusal = gateway.refusal(kind, "id-1", "why")
+        assert list(json.loads(refusal.body)) == ["error"]
+        assert refusal.headers["access-control-allow-origin"] == "*"
+
+
+HEADERS = [(b"content-type", b"application/json")]
+
+
+@pytest.mark.parametrize(
+    ("body", "fits"),
+    [
+        (b"x" * (EVENT_LIMIT - 10_000), True),
+        (b"x" * EVENT_LIMIT, False),
+        (b'"' * (EVENT_LIMIT // 2 - 10_000), True),
+        (b'"' * (EVENT_LIMIT // 2), False),
+        (b"\x01" * (EVENT_LIMIT // 6), False),
+        ("é".encode() * (EVENT_LIMIT // 2 - 10_000), True),
+        (b"\xff" * (EVENT_LIMIT // 2), False),
+    ],
+    ids=["plain", "plain over", "quotes", "quotes over", "control characters", "UTF-8", "not UTF-8"],
+)
+def test_a_body_must_fit_into_an_event_once_it_is_escaped(body: bytes, fits: bool) -> None:
+    assert event_fits(HEADERS, b"", body) is fits
