@@ -14,12 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from fermata.words.blocks import (
-    BlobBlock,
     Block,
     ImageBlock,
     ReasoningBlock,
-    TextBlock,
-    ToolCallBlock,
     ToolResultBlock,
 )
 from fermata.words.messages import Message
@@ -31,6 +28,8 @@ GO_ON = {"type": "text", "text": "Continue."}
 
 _MARK = {"type": "ephemeral"}
 _THINKING = ("thinking", "redacted_thinking")
+_UNPLAIN = re.compile(r"[^A-Za-z0-9_-]")
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?![\d])")
 _ADAPTIVE = (4, 6)
 _THINKS_BY_ITSELF = (5, 0)
@@ -76,7 +75,12 @@ class _Turn:
         """Tool results come first, whatever else the message says. So does thinking, or it is left out."""
         if self.blocks and self.blocks[0]["type"] not in _THINKING:
             blocks = [block for block in blocks if block["type"] not in _THINKING]
-        self.blocks = sorted(self.blocks + blocks, key=lambda block: block["type"] != "tool_result")
+        self.blocks += blocks
+        self.blocks.sort(key=_comes_late)
+
+
+def _comes_late(block: dict[str, Any]) -> bool:
+    return bool(block["type"] != "tool_result")
 
 
 def _turns(ask: Ask) -> list[_Turn]:
@@ -100,20 +104,20 @@ def _turns(ask: Ask) -> list[_Turn]:
 
 
 def _block(block: Block, message: Message, ask: Ask, names: "_CallIds") -> dict[str, Any] | None:
-    match block:
-        case TextBlock():
+    match block.kind:  # by name: an isinstance check of a pydantic model is slow, and histories are long
+        case "text":
             return {"type": "text", "text": block.text} if block.text.strip() else None
-        case ImageBlock():
+        case "image":
             return _image(block) if message.role != "assistant" else None
-        case ToolCallBlock():
+        case "toolCall":
             value = block.input if isinstance(block.input, dict) and not block.malformed else {}
             name = _plain(block.tool_name)
             return {"type": "tool_use", "id": names.call(block.tool_call_id), "name": name, "input": value}
-        case ToolResultBlock():
+        case "toolResult":
             return _result(block, names.result(message.tool_call_id or ""))
-        case ReasoningBlock():
+        case "reasoning":
             return dict(block.payload) if message.role == "assistant" and _may_return(block, ask.model) else None
-        case BlobBlock():
+        case "blob":
             raise ValueError("a blob must be fetched before it is sent to a provider")
         case _:
             assert_never(block)
@@ -130,7 +134,7 @@ def _result(block: ToolResultBlock, call_id: str) -> dict[str, Any]:
     if not block.ok:
         # A failed result may hold nothing but text.
         return result | {"content": (block.error or "").strip() or "The tool failed.", "is_error": True}
-    text = json.dumps({"ok": True} if block.data is None else block.data, ensure_ascii=False, separators=(",", ":"))
+    text = _json({"ok": True} if block.data is None else block.data)
     if not block.images:
         return result | {"content": text}
     return result | {"content": [{"type": "text", "text": text}, *map(_image, block.images)]}
@@ -169,7 +173,7 @@ class _CallIds:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", text)[:128] or "_"
+    return _UNPLAIN.sub("_", text)[:128] or "_"
 
 
 def _anchors(turns: list[_Turn]) -> list[_Turn]:
