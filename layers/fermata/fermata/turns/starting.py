@@ -82,6 +82,7 @@ def start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
         if raced:
             return raced
         raise Conflict(BUSY, retry_after=2) from refused
+    signals.count({"TurnsStarted": 1})
     _set_going(desk, turn)
     return Started(turn, entry)
 
@@ -188,13 +189,16 @@ def _joined(desk: Desk, caller: Caller, prompt: Prompt) -> Started | None:
     if found["digest"] != prompt.digest:
         raise Conflict("This Idempotency-Key was used for another request. Use a new key for a new prompt.")
     turn = turns.find(desk, caller.tenant, found["turn"])
-    first = logs.last(desk, turn.pk, upto=1)
-    return Started(turn, first) if first else None
+    first, tail = logs.last(desk, turn.pk, upto=1), logs.last(desk, turn.pk)
+    if first is None or tail is None:
+        return None
+    if tail.standing.phase == "started":
+        _set_going(desk, turn)
+    return Started(turn, first)
 
 
 def _set_going(desk: Desk, turn: Turn) -> None:
-    """A start that fails here is made up for by the sweep: the turn is already true."""
-    signals.count({"TurnsStarted": 1})
+    """A start that fails here is made up for by the sweep, or by the same request again: the turn is already true."""
     try:
         desk.workflow.start(turn.tenant, turn.id, turn.n)
     except (BotoCoreError, ClientError):
