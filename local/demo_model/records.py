@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KEPT = 5000
+BODIES_KEPT = 500
+"""Long conversations are sent again with every request; only the newest bodies are worth their memory."""
 
 
 @dataclass
@@ -37,6 +39,8 @@ class Records:
 
     def add(self, record: Record) -> Record:
         self._records.append(record)
+        if len(self._records) > BODIES_KEPT:
+            self._records[-BODIES_KEPT - 1].body = None
         return record
 
     def of(self, key: str | None) -> list[Record]:

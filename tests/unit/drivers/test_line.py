@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from fermata.drivers.cord import CONNECT_SLICE
 from fermata.drivers.line import Line
 from fermata.words.errors import ProviderError
 
@@ -194,22 +195,36 @@ def test_a_connection_lost_in_mid_stream_is_told_as_such(line: Line) -> None:
 # Hanging up
 
 
+class Caller:
+    """Hangs up from another thread, when told to, and knows when that was."""
+
+    def __init__(self, line: Line, when: Callable[[], object]) -> None:
+        self.stopped = False
+        self._line, self._when, self._at = line, when, 0.0
+        self._thread = threading.Thread(target=self._hang_up)
+        self._thread.start()
+
+    def _hang_up(self) -> None:
+        self._when()
+        self._at = time.monotonic()
+        self.stopped = self._line.hang_up()
+
+    def felt_within(self, seconds: float) -> bool:
+        now = time.monotonic()
+        self._thread.join()
+        return self.stopped and now - self._at < seconds
+
+
+def a_moment() -> None:
+    time.sleep(0.1)
+
+
 def hangs_up(line: Line, server: Peer) -> ProviderError:
-    """Make a request, hang up from another thread when the peer has it, and see how it ends."""
-    stopped: list[bool] = []
-
-    def stop() -> None:
-        server.ready.acquire(timeout=5)
-        stopped.append(line.hang_up())
-
-    thread = threading.Thread(target=stop)
-    thread.start()
-    began = time.monotonic()
+    """Make a request, hang up when the peer has it, and see how it ends."""
+    caller = Caller(line, lambda: server.ready.acquire(timeout=5))
     with pytest.raises(ProviderError) as caught:
         body(line, server.url)
-    thread.join()
-    assert stopped == [True]
-    assert time.monotonic() - began < SOON
+    assert caller.felt_within(SOON)
     return caught.value
 
 
@@ -258,13 +273,11 @@ def test_a_hang_up_ends_an_attempt_to_connect(line: Line) -> None:
         for filler in fillers:
             filler.setblocking(False)
             filler.connect_ex(listener.getsockname())
-        timer = threading.Timer(0.1, line.hang_up)
-        timer.start()
-        began = time.monotonic()
+        caller = Caller(line, a_moment)
         with pytest.raises(ProviderError) as caught:
             body(line, f"http://127.0.0.1:{listener.getsockname()[1]}/")
         assert caught.value.code == "provider_closed"
-        assert time.monotonic() - began < 2 * SOON
+        assert caller.felt_within(CONNECT_SLICE + SOON)
         for filler in fillers:
             filler.close()
 
@@ -274,22 +287,20 @@ def test_a_hang_up_in_the_middle_of_the_tls_handshake_is_felt_too(line: Line) ->
         raise AssertionError("no request can be read from a client hello")
 
     with peer(deaf) as server:
-        threading.Timer(0.1, line.hang_up).start()
-        began = time.monotonic()
+        caller = Caller(line, a_moment)
         with pytest.raises(ProviderError) as caught:
             body(line, server.url.replace("http:", "https:"))
         assert caught.value.code == "provider_closed"
-        assert time.monotonic() - began < SOON
+        assert caller.felt_within(SOON)
 
 
 def test_a_hang_up_ends_a_wait_between_two_tries(line: Line) -> None:
     with line.call():
-        threading.Timer(0.05, line.hang_up).start()
-        began = time.monotonic()
+        caller = Caller(line, a_moment)
         with pytest.raises(ProviderError) as caught:
             line.wait(30)
     assert caught.value.code == "provider_closed"
-    assert time.monotonic() - began < SOON
+    assert caller.felt_within(SOON)
 
 
 def test_a_hang_up_between_two_requests_of_a_call_stops_the_second(line: Line) -> None:

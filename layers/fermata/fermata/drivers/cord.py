@@ -8,7 +8,7 @@ from typing import Any
 
 import httpcore
 
-CONNECT_SLICE = 1.0
+CONNECT_SLICE = 0.75
 """A connection attempt cannot be interrupted, so it is made in attempts this short."""
 
 
