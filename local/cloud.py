@@ -55,7 +55,6 @@ class LocalCloud:
         self._outputs: dict[str, str] = {}
         self._demo: Child | None = None
         self._front: Child | None = None
-        self._running = contextlib.ExitStack()
         self._emulator: Emulator | None = None
 
     def __enter__(self) -> Self:
@@ -158,9 +157,14 @@ class LocalCloud:
                 os.kill(pid, signal.SIGKILL)
         return len(pids)
 
+    def ended(self) -> str | None:
+        """The name of a process that is no longer running."""
+        named = {"the front door": self._front, "the emulator": self._emulator, "the demo model": self._demo}
+        return next((name for name, child in named.items() if child is not None and not child.running()), None)
+
     def pids(self) -> list[int]:
         """Of everything that was started here."""
-        return [child.pid for child in (self._emulator, self._demo, self._front) if child is not None]
+        return [child.pid for child in self._children()]
 
     def executions(self, turn: str | None = None) -> list[dict[str, Any]]:
         """Executions of the turn machine, the newest first; of one turn, or all."""
@@ -237,9 +241,14 @@ class LocalCloud:
         return Child(command, inherited | dict(settings), self.directory / log)
 
     def _stop(self) -> None:
-        for child in (self._front, self._emulator, self._demo):
-            if child is not None:
-                child.stop()
+        """All at once: each has its own goodbyes to say."""
+        for child in self._children():
+            child.ask_to_stop()
+        for child in self._children():
+            child.stop()
+
+    def _children(self) -> list[Child]:
+        return [child for child in (self._front, self._emulator, self._demo) if child is not None]
 
 
 def _texts(overrides: Mapping[str, object]) -> dict[str, str]:

@@ -27,6 +27,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, interrupt)
     prompt = " ".join(sys.argv[1:]) or PROMPT
     shutil.rmtree(STATE, ignore_errors=True)
+    print("Starting a local cloud …", flush=True)
     try:
         with LocalCloud(STATE, real_key=real_key()) as cloud:
             summary = demonstrate(cloud, prompt)

@@ -49,11 +49,14 @@ class Child:
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def stop(self, patience: float = 10.0) -> None:
-        """Ask it to end; insist when it does not."""
+    def ask_to_stop(self) -> None:
         self._close_input()
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
+
+    def stop(self, patience: float = 10.0) -> None:
+        """Ask it to end; insist when it does not."""
+        self.ask_to_stop()
         try:
             self._process.wait(patience)
         except subprocess.TimeoutExpired:

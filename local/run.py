@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -21,12 +22,15 @@ DEFAULT_PORT = 8787
 
 def main() -> None:
     signal.signal(signal.SIGTERM, interrupt)
+    print("Starting …", flush=True)
     try:
         port = _free_port()
         with only_one(STATE), LocalCloud(STATE, keep_state=True, port=port, real_key=real_key()) as cloud:
             write_connection(cloud)
             print(greeting(cloud), flush=True)
-            signal.pause()
+            while not (ended := cloud.ended()):
+                time.sleep(0.5)
+            sys.exit(f"Stopped, because {ended} ended by itself. Its last words are in {STATE.name}/.")
     except (DidNotStartError, DeploymentFailedError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
@@ -40,31 +44,27 @@ def real_key() -> str | None:
 
 def greeting(cloud: LocalCloud) -> str:
     assert cloud.model is not None
-    return "\n".join(
-        (
-            "",
-            f"  Fermata is at {cloud.url}",
-            f"  Model         {cloud.model.label}: {cloud.model.id}",
-            f"  Token         {cloud.token}",
-            "",
-            "  Start a turn and stream it:",
-            "",
-            curl(cloud),
-            "",
-            '  Or edit a page:  .venv/bin/fermata edit page.html "Add a pricing section"',
-            "  Ctrl-C stops it.",
-            "",
-        )
-    )
+    return f"""
+  Fermata is at {cloud.url}, the model is: {cloud.model.label} ({cloud.model.id}).
+  Ctrl-C stops it.
+
+  Edit a page:      .venv/bin/fermata edit page.html "Add a pricing section"
+  Talk without one: .venv/bin/fermata chat "What can you do?"
+  Or with curl:
+
+{curl(cloud)}
+"""
 
 
 def curl(cloud: LocalCloud) -> str:
-    """Two calls in one line of shell: a conversation, then a turn in it."""
-    call = f"curl -sS -H 'Authorization: Bearer {cloud.token}' -H 'Content-Type: application/json'"
+    """Ready to paste: who you are, a conversation, and a turn in it, streamed."""
     base = f"{cloud.url}/admin/api/ai"
-    create = f"""{call} -d '{{"scope":"data"}}' {base}/conversations"""
-    first = f"""ID=$({create} | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')"""
-    return f"""{first} && {call} -N -d "{{\\"conversationId\\":\\"$ID\\",\\"prompt\\":\\"Hello\\"}}" {base}/chat/data"""
+    call = 'curl -sS -H "Authorization: Bearer $TOKEN"'
+    return (
+        f"TOKEN={cloud.token}\n"
+        f"""ID=$({call} -d '{{"scope":"data"}}' {base}/conversations | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')\n"""
+        f"""{call} -N -d "{{\\"conversationId\\":\\"$ID\\",\\"prompt\\":\\"Hello\\"}}" {base}/chat/data"""
+    )
 
 
 def write_connection(cloud: LocalCloud) -> None:

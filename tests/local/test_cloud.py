@@ -80,12 +80,10 @@ def test_the_processes_of_a_function_can_be_seen_and_killed(cloud: LocalCloud, s
     assert cloud.kill_workers("round") == len(cloud.worker_pids("round", busy=True))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_when_the_one_who_started_it_is_gone(number: signal.Signals, tmp_path: Path) -> None:
     source = (
-        "import signal; from pathlib import Path\n"
-        "from local.cloud import LocalCloud; from local.run import interrupt\n"
-        "signal.signal(signal.SIGTERM, interrupt)\n"
+        "import signal; from pathlib import Path; from local.cloud import LocalCloud\n"
         f"with LocalCloud(Path({str(tmp_path)!r})) as cloud:\n"
         "    print(*cloud.pids(), flush=True); signal.pause()"
     )
