@@ -41,7 +41,8 @@ def ask(work: Work, line: Line) -> Asked:
     if asked.reply is not None:
         asked.spent.append(_spent(work, asked, asked.reply.tokens, "ok", known=asked.reply.tokens_known))
     elif asked.error is not None:
-        asked.spent.append(_spent(work, asked, _seen(work, asked), asked.error.code, known=False))
+        told = asked.error.tokens
+        asked.spent.append(_spent(work, asked, told or _seen(work, asked), asked.error.code, known=told is not None))
     return asked
 
 
