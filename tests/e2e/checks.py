@@ -124,7 +124,7 @@ def executions(cloud: LocalCloud, bridge: str) -> dict[str, Json]:
 def the_next_prompt_works(talk: Talk) -> None:
     outcome = run_turn(talk.client, "site", "And now?", conversation_id=talk.conversation)
     assert outcome.status == "done", outcome.error
-    assert "And now?" in outcome.view.text
+    assert outcome.view.text
 
 
 def kinds(events: Iterable[Event]) -> list[str]:

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from fermata.credentials import defaults, keyring
+from fermata.words.caller import Caller
 from local.cloud import LocalCloud
-from local.seed import LocalDesk
+from local.seed import CAPABILITIES, EDITOR, USER, LocalDesk
+from tests.callers import make_tenant
 from tests.e2e.faults import Faults
 from tests.e2e.model import Model
 from tests.e2e.talk import Talk
@@ -82,3 +85,27 @@ def new_talk(cloud: LocalCloud, desk: LocalDesk, model: Model) -> Iterator[Calla
 @pytest.fixture
 def talk(new_talk: Callable[..., Talk]) -> Talk:
     return new_talk()
+
+
+@pytest.fixture(scope="session")
+def stranger(desk: LocalDesk) -> str:
+    """A token with every capability, of another tenant's user with the same name."""
+    return make_tenant(desk, "stranger", issuer="http://127.0.0.1/stranger").token(USER)
+
+
+@pytest.fixture(scope="session")
+def editors_token(desk: LocalDesk) -> str:
+    """Of a tenant whose pages are Instatic's: they know neither `cancelled` nor retraction."""
+    signer = make_tenant(desk, "editor", issuer="http://127.0.0.1/editor", dialect="instatic")
+    everything = (*CAPABILITIES, *EDITOR)
+    caller = Caller(tenant="editor", user="ada", capabilities=frozenset(everything))
+    credential = keyring.create(desk, caller, "anthropic", "apiKey", "demo", "demo")
+    defaults.set_default(desk, caller, "site", credential.id, "fermata-demo")
+    return signer.token("ada", everything)
+
+
+@pytest.fixture
+def editor(cloud: LocalCloud, desk: LocalDesk, model: Model, editors_token: str) -> Iterator[Talk]:
+    talk = Talk(cloud, desk, model, editors_token, tenant="editor")
+    yield talk
+    talk.close()
