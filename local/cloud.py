@@ -14,7 +14,7 @@ from typing import Any, Self
 from local import deploy, seed, template
 from local.clients import client
 from local.gateway import Gateway
-from local.processes import Child, Emulator
+from local.processes import Child, Emulator, outer_environment
 from local.seed import LocalDesk, Model
 
 TIMINGS = {"PollMs": "10", "IdlePollMs": "50", "FlushMs": "30"}
@@ -237,8 +237,7 @@ class LocalCloud:
 
     def _start(self, module: str, log: str, settings: Mapping[str, str], *arguments: str) -> Child:
         command = [sys.executable, "-m", "local.tethered", module, *arguments]
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTEST_"))}
-        return Child(command, inherited | dict(settings), self.directory / log)
+        return Child(command, outer_environment() | dict(settings), self.directory / log)
 
     def _stop(self) -> None:
         """All at once: each has its own goodbyes to say."""

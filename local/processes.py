@@ -17,6 +17,12 @@ PROJECT_PYTHON = ROOT / ".venv/bin/python"
 EMULATOR_PYTHON = ROOT / ".venv-emulator/bin/python"
 
 
+def outer_environment() -> dict[str, str]:
+    """The shell's variables, without accounts, keys and settings that are not meant for the local cloud."""
+    apart = ("AWS_", "PYTEST_", "ANTHROPIC_", "FERMATA_", "STATE_DIR", "WORK_DIR")
+    return {name: value for name, value in os.environ.items() if not name.startswith(apart)}
+
+
 class DidNotStartError(RuntimeError):
     """A process ended, or said nothing, instead of becoming ready."""
 
@@ -96,15 +102,13 @@ class Emulator(Child):
 
     def __init__(self, directory: Path, *, keep_state: bool = False, port: int = 0, minute: float = 60) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        env = dict(os.environ) | {
+        env = outer_environment() | {
             "PYTHONPATH": str(ROOT),
             "GATEWAY_PORT": str(port),
             "FUNCTION_PYTHON": str(PROJECT_PYTHON),
             "WORK_DIR": str(directory / "work"),
             "SCHEDULE_MINUTE_SECONDS": str(minute),
         }
-        for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "STATE_DIR"):
-            env.pop(name, None)
         if keep_state:
             env["STATE_DIR"] = str(directory / "state")
         super().__init__([str(EMULATOR_PYTHON), "-m", "local.emulator"], env, directory / "emulator.log")

@@ -20,17 +20,17 @@ STATE = ROOT / ".fermata"
 DEFAULT_PORT = 8787
 
 
-def main() -> None:
+def main(state: Path = STATE) -> None:
     signal.signal(signal.SIGTERM, interrupt)
     print("Starting …", flush=True)
     try:
         port = _free_port()
-        with only_one(STATE), LocalCloud(STATE, keep_state=True, port=port, real_key=real_key()) as cloud:
+        with only_one(state), LocalCloud(state, keep_state=True, port=port, real_key=real_key()) as cloud:
             write_connection(cloud)
             print(greeting(cloud), flush=True)
             while not (ended := cloud.ended()):
                 time.sleep(0.5)
-            sys.exit(f"Stopped, because {ended} ended by itself. Its last words are in {STATE.name}/.")
+            sys.exit(f"Stopped, because {ended} ended by itself. Its last words are in {state}.")
     except (DidNotStartError, DeploymentFailedError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:

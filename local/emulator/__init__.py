@@ -10,6 +10,7 @@ Started as `<emulator venv>/bin/python -m local.emulator`. Stock 1.5.33 and how 
 - `executions.py`   starting twice, stopping, the machine's own time-out, no delay at the start
 - `expressions.py`  DynamoDB expressions are parsed once, not once per item
 - `gateway.py`      API Gateway routes for any method
+- `logs.py`         the newest log streams, not all of them
 - `schedules.py`    a minute of a schedule can be shortened for tests
 - `snapshots.py`    state survives a kill
 - `recording.py`    what was asked of AWS, for whoever counts it

@@ -9,11 +9,22 @@ from typing import Any
 from ministack import app as ministack
 from ministack.core import persistence
 
-from local.emulator import executions, expressions, functions, gateway, schedules, snapshots, tasks, tokens, upstream
+from local.emulator import (
+    executions,
+    expressions,
+    functions,
+    gateway,
+    logs,
+    schedules,
+    snapshots,
+    tasks,
+    tokens,
+    upstream,
+)
 from local.emulator.recording import Recorder
 from local.emulator.snapshots import App
 
-CORRECTIONS = (executions, expressions, functions, gateway, schedules, snapshots, tasks, tokens)
+CORRECTIONS = (executions, expressions, functions, gateway, logs, schedules, snapshots, tasks, tokens)
 PROCESSES, SNAPSHOT = "/_fermata/processes", "/_fermata/snapshot"
 Page = Callable[[], Awaitable[Any]]
 

@@ -1,0 +1,100 @@
+"""`make run` and `make demo`, as somebody uses them."""
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fermata_client import FermataClient, run_turn
+from local import demo
+from local.cloud import LocalCloud
+from local.processes import ROOT, outer_environment
+from tests.local.lab import until
+
+
+@contextlib.contextmanager
+def running(state: Path) -> Iterator[tuple["subprocess.Popen[str]", FermataClient]]:
+    """The service as `make run` runs it, with its state elsewhere."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    (state / "local.json").unlink(missing_ok=True)
+    source = f"from pathlib import Path; from local import run; run.main(Path({str(state)!r}))"
+    environment = outer_environment() | {"FERMATA_PORT": port}
+    command = [sys.executable, "-c", source]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        until(lambda: (state / "local.json").exists() and (state / "local.json").read_text(), "it runs", 30)
+        connection = json.loads((state / "local.json").read_text())
+        with FermataClient(connection["url"], connection["token"]) as client:
+            yield process, client
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_it_says_where_it_is_keeps_its_state_and_stops_cleanly(tmp_path: Path) -> None:
+    with running(tmp_path) as (process, client):
+        conversation = str(run_turn(client, "data", "Hello").conversation_id)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=20)
+        assert process.returncode == 0
+    assert client.url in said
+    assert "curl -sS" in said
+    assert "State is kept" in said
+    with running(tmp_path) as (_, client):
+        assert len(client.conversation(conversation)["messages"]) == 2
+        second = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                f"from pathlib import Path; from local import run; run.main(Path({str(tmp_path)!r}))",
+            ],
+            cwd=ROOT,
+            env=outer_environment() | {"FERMATA_PORT": "0"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert second.returncode == 1
+        assert "runs already" in second.stderr
+
+
+def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                f"from pathlib import Path; from local import run; run.main(Path({str(tmp_path)!r}))",
+            ],
+            cwd=ROOT,
+            env=outer_environment() | {"FERMATA_PORT": str(port)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert f"Port {port} is taken" in ended.stderr
+
+
+def test_the_demo_edits_a_copy_of_the_page_and_counts_what_it_took(
+    cloud: LocalCloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "RESULT", tmp_path / "index.html")
+    before = demo.PAGE.read_bytes()
+    summary = demo.demonstrate(cloud, demo.PROMPT)
+    assert demo.PAGE.read_bytes() == before
+    assert b"pricing" in (tmp_path / "index.html").read_bytes()
+    assert '+      <section class="section pricing"' in capsys.readouterr().out
+    wanted = ["status", "bridgeId", "rounds", "browserTools", "serverTools", "transitions", "events", "seconds"]
+    assert list(summary) == wanted
+    assert summary["status"] == "done"
+    assert summary["browserTools"] >= 3
+    assert 1 < summary["transitions"] <= 2 * summary["rounds"] + 2
