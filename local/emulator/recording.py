@@ -1,7 +1,8 @@
 """What was asked of AWS, for whoever counts it: nothing is kept until somebody asks for it.
 
 `POST /_fermata/requests` begins, `GET` gives what was recorded since, `DELETE` stops. Each record holds the service,
-the operation, the moment (`time.monotonic_ns()`), and for DynamoDB the request and the response as they went over the wire.
+the operation, the moment (`time.monotonic_ns()`), and for DynamoDB the request and the response as they went over the
+wire.
 """
 
 import json
