@@ -109,3 +109,9 @@ def editor(cloud: LocalCloud, desk: LocalDesk, model: Model, editors_token: str)
     talk = Talk(cloud, desk, model, editors_token, tenant="editor")
     yield talk
     talk.close()
+
+
+@pytest.fixture(scope="session")
+def gateway(cloud: LocalCloud) -> str:
+    """The emulator's own API Gateway, without the front door before it."""
+    return f"{cloud.endpoint}/restapis/{cloud.output('ApiId')}/{cloud.output('StageName')}/_user_request_"

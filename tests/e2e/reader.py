@@ -94,7 +94,7 @@ class Reader:
         method = "GET" if body is None else "POST"
         try:
             with (
-                httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60) as http,
+                httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60, verify=False) as http,
                 http.stream(method, path, json=body) as response,
             ):
                 self.status, self.headers = response.status_code, response.headers
