@@ -1,5 +1,7 @@
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from moto import mock_aws
@@ -18,7 +20,20 @@ def parts() -> Iterator[Desk]:
     """Tables, bucket, key and clients are laid out once a file; every test finds the tables empty."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         patch.setenv("AWS_DEFAULT_REGION", REGION)
-        yield make_desk()
+        desk = make_desk()
+        one_call_at_a_time(desk.tables._client)
+        yield desk
+
+
+def one_call_at_a_time(client: Any) -> None:
+    """DynamoDB's calls are atomic; moto's are only when no other thread is in the middle of one."""
+    lock, call = threading.RLock(), client._make_api_call
+
+    def locked(*given: Any) -> Any:
+        with lock:
+            return call(*given)
+
+    client._make_api_call = locked
 
 
 @pytest.fixture

@@ -21,11 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from fermata.aws.desk import Desk
-from fermata.aws.dynamo import Item, Put
+from fermata.aws.dynamo import Item
 from fermata.conversations import rows, threads
 from fermata.credentials import keyring
 from fermata.drivers import driver as drivers
 from fermata.drivers.line import Line
+from fermata.pricing import catalogue
+from fermata.pricing.catalogue import Catalogue, Offer
+from fermata.pricing.prices import Price
 from fermata.tools.site.tools import SITE
 from fermata.tools.tool import Tool
 from fermata.tools.toolset import Toolset
@@ -167,6 +170,7 @@ class HandWorkflow:
 class Stage:
     def __init__(self, desk: Desk, monkeypatch: Any, folder: Path | None = None, caller: Caller = ADA) -> None:
         self.desk, self.caller = desk, caller
+        self.clock: Any = desk.clock
         self.workflow = HandWorkflow()
         desk.__dict__["workflow"] = self.workflow
         self.driver = ScriptedDriver()
@@ -198,7 +202,7 @@ class Stage:
         self._monkeypatch.setattr("fermata.tools.catalogue.SITE", Toolset("site", (*SITE.tools, *tools)))
 
     def price(self, **per_mtok: Any) -> None:
-        self.desk.tables.write(Put(self.desk.settings.pricing_table, {"pk": "price", "sk": "model-1", **per_mtok}))
+        catalogue.keep(self.desk, Catalogue(refreshed=1, offers={"model-1": Offer(price=Price(**per_mtok))}))
 
     def prompt(self, text: str = "Do something", **parts: Any) -> starting.Prompt:
         return starting.Prompt(
@@ -223,6 +227,9 @@ class Stage:
         """What the next provider request yields: a text, or a list of pieces, errors and functions."""
         for one in script:
             self.driver.scripts.append(says(one) if isinstance(one, str) else list(one))
+
+    def pass_time(self, seconds: float) -> None:
+        self.clock.go_on(seconds)
 
     def entered(self) -> str:
         """The next instant at which the workflow enters a state."""

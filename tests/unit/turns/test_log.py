@@ -1,7 +1,6 @@
 """Log (design §4): the log is the stream and the lock. Its numbers are read, never guessed."""
 
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
@@ -216,12 +215,11 @@ def test_text_waits_for_900_bytes_at_most(stage: Stage) -> None:
 
 def test_text_waits_for_a_quarter_of_a_second_at_most(stage: Stage) -> None:
     stage.start()
-    clock: Any = stage.desk.clock
     stage.says(
         [
             TextDelta(text="1"),
             TextDelta(text="2"),
-            lambda: clock.go_on(0.3),
+            lambda: stage.pass_time(0.3),
             TextDelta(text="3"),
             TextDelta(text="4"),
             Reply(blocks=(), stop=Stop.END, tokens=Tokens()),

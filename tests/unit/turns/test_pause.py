@@ -3,41 +3,18 @@
 import pytest
 
 from fermata.aws.dynamo import Item
-from fermata.tools.tool import Access, Execution, Tool
 from fermata.turns import pause as pauses
 from fermata.turns.log import Moved
 from fermata.words.errors import NotFound, Unavailable
 from tests.unit.turns.machine import Machine
+from tests.unit.turns.scenes import LARGE, asking, patient_tool
 from tests.unit.turns.stage import OK, Stage, call, calls
-
-LARGE = "x" * 300_000
 
 
 def pause_item(stage: Stage, round_: int = 1) -> Item:
     found = stage.desk.tables.get(stage.desk.settings.bridges_table, stage.turn.pk, pauses.sk(round_))
     assert found is not None
     return found
-
-
-def patient_tool(name: str = "ask_the_baker", seconds: float = 86400) -> Tool:
-    """A browser tool that may take a day: it is waited for in Hold."""
-    return Tool(
-        name=name,
-        toolset="site",
-        description="Asks a person.",
-        execution=Execution.BROWSER,
-        capability=Access.READ,
-        timeout_seconds=seconds,
-    )
-
-
-def asking(stage: Stage, *names: str) -> Machine:
-    """A turn that waits for the first of these calls."""
-    stage.start()
-    stage.says(calls(*(call(name, **({"nodeId": "n"} if name == "deleteNode" else {})) for name in names)))
-    machine = Machine(stage)
-    machine.run()
-    return machine
 
 
 def test_a_round_has_one_pause_that_says_who_waits_with_what_until_when(stage: Stage) -> None:

@@ -56,7 +56,9 @@ def end(
     ending = _Ending(desk, turn, terminal, last)
     try:
         made = log.append(ending.events, ending.along, expect=expect, changes=ending.changes)
-    except TransactionRefused:
+    except TransactionRefused as refused:
+        if not refused.reasons[0].failed:
+            raise
         # The conversation is gone or its claim has moved on: the turn ends without touching it.
         made = log.append(ending.events, ending.along_without_conversation, expect=expect, changes=ending.changes)
     signals.tell("turn.ended", turn=turn.id, how=terminal.type, rounds=made.standing.round, cost_usd=made.standing.cost)
@@ -86,15 +88,11 @@ class _Ending:
     def along(self, made: Entry, before: Standing) -> Sequence[Write]:
         messages = self._messages(before)
         position = before.position + sum(rows.width(message) for message in messages)
-        return (self._conversation(made.standing, position), *self._common(before, messages))
+        kept = [rows.put(self.desk, self.turn.tenant, self.turn.conversation, message) for message in messages]
+        return (self._conversation(made.standing, position), *kept, *self.along_without_conversation(made, before))
 
-    def along_without_conversation(self, made: Entry, before: Standing) -> Sequence[Write]:
-        return self._common(before, self._messages(before))
-
-    def _common(self, before: Standing, messages: Sequence[Message]) -> Sequence[Write]:
-        turn, desk = self.turn, self.desk
-        kept = [rows.put(desk, turn.tenant, turn.conversation, message) for message in messages]
-        return (self._turn_row(), *kept, *(row(desk, told) for told in self._spent(before)))
+    def along_without_conversation(self, _made: Entry, before: Standing) -> Sequence[Write]:
+        return (self._turn_row(), *(row(self.desk, told) for told in self._spent(before)))
 
     def _closed_calls(self, before: Standing) -> tuple[Event, ...]:
         if before.phase != "calls":

@@ -2,8 +2,9 @@
 
 from fermata.aws import signals
 from fermata.aws.desk import Desk
-from fermata.aws.dynamo import ConditionFailed, Update
+from fermata.aws.dynamo import ConditionFailed, Item, Update
 from fermata.turns import log as logs
+from fermata.turns import pause as pauses
 from fermata.turns import turn as turns
 from fermata.turns.ending import stop
 from fermata.turns.turn import OPEN_SHARDS, Turn, partition
@@ -36,17 +37,25 @@ def recover(desk: Desk, tenant: str, turn_id: str, *, n: int | None = None, has_
 
 def _act(desk: Desk, turn: Turn, tail: logs.Entry, status: str, error: str) -> None:
     if status == "RUNNING":
-        return
-    if status == "MISSING" and tail.standing.phase == "started":
+        _remind(desk, turn, tail)
+    elif status == "MISSING":
         if desk.clock.time() - turn.started_ms / 1000 > desk.settings.start_grace_seconds:
             desk.workflow.start(turn.tenant, turn.id, turn.n)
-        return
-    if status == "ABORTED":
+    elif status == "ABORTED":
         stop(desk, turn, ABORTED)
     elif status in ("FAILED", "TIMED_OUT") and error != RESTARTED:
         stop(desk, turn, BROKEN)
     else:
         _continue(desk, turn)
+
+
+def _remind(desk: Desk, turn: Turn, tail: logs.Entry) -> None:
+    """Whoever gave the last answer may have died before it woke the turn, and Hold has no clock that would notice."""
+    if tail.standing.phase not in ("calls", "ready"):
+        return
+    pause = pauses.load(desk, turn, tail.standing.round)
+    if pause and pause.held and pause.open_request is None:
+        desk.workflow.go_on(pause.token, "round", hint=pause.hint)
 
 
 def _continue(desk: Desk, turn: Turn) -> None:
@@ -80,14 +89,15 @@ def sweep(desk: Desk) -> int:
             if row["openSince"] > before:
                 break
             seen += 1
-            _recover_row(desk, row["pk"])
+            _recover_row(desk, row)
     return seen
 
 
-def _recover_row(desk: Desk, pk: str) -> None:
+def _recover_row(desk: Desk, row: Item) -> None:
     """One turn that cannot be recovered must not keep the others from it; it is logged and swept again."""
-    _, tenant, _, turn = pk.split("#", 3)
     try:
-        recover(desk, tenant, turn)
+        turn = turns.read(row, desk.clock.time())
+        if turn is not None:
+            recover(desk, turn.tenant, turn.id)
     except Exception:  # noqa: BLE001 - logged whole; the next sweep tries again
-        signals.failed("turn.recovery_failed", turn=turn)
+        signals.failed("turn.recovery_failed", row=row["pk"])

@@ -1,10 +1,13 @@
 """One writer per conversation: what happens when a prompt meets a turn that still holds the claim."""
 
+from botocore.exceptions import BotoCoreError, ClientError
+
+from fermata.aws import signals
 from fermata.aws.desk import Desk
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns import turn as turns
-from fermata.turns.ending import stop
+from fermata.turns.ending import how_it_ended, stop
 from fermata.turns.recovering import recover
 from fermata.turns.turn import Turn, partition
 from fermata.words.caller import Caller
@@ -18,32 +21,39 @@ OVER_AGE = TurnError(message="The turn fell silent and was given up.", code="ove
 
 
 def make_room(desk: Desk, caller: Caller, claimed_by: str, dialect: Dialect) -> None:
-    """Ends the other turn in its own log when it may be ended; raises Conflict when it is alive."""
+    """Returns when the other turn will not write any more, ended in its own log if need be; else raises Conflict."""
     row = desk.tables.get(desk.settings.bridges_table, partition(caller.tenant, claimed_by), "turn")
     turn = turns.read(row, desk.clock.time())
-    if turn is None:
+    tail = logs.last(desk, turn.pk) if turn else None
+    if turn is None or tail is None or tail.standing.phase == "ended":
         return
-    tail = logs.last(desk, turn.pk)
-    if tail is None or tail.standing.phase == "ended":
-        return
-    age = desk.clock.time() - tail.at_ms / 1000
-    if _is_over_age(desk, turn, tail, age):
+    if _is_over_age(desk, turn, tail):
         stop(desk, turn, OVER_AGE)
     elif _interrupts(desk, caller, turn, dialect):
         stop(desk, turn, Cancelled())
-    else:
-        if age > desk.settings.start_grace_seconds:
-            recover(desk, turn.tenant, turn.id)
+    elif not _has_ended_meanwhile(desk, turn, tail):
         raise Conflict(BUSY, retry_after=2)
 
 
-def _is_over_age(desk: Desk, turn: Turn, tail: logs.Entry, age: float) -> bool:
+def _is_over_age(desk: Desk, turn: Turn, tail: logs.Entry) -> bool:
     """No open pause, and silent for longer than any function can run (design §4, Claim)."""
-    if age <= desk.settings.over_age_seconds:
+    silent_since = tail.at_ms / 1000
+    if tail.standing.phase == "calls":
+        pause = pauses.load(desk, turn, tail.standing.round)
+        asked = pause.open_request if pause else None
+        silent_since = max(silent_since, asked.deadline if asked else 0)
+    return desk.clock.time() - silent_since > desk.settings.over_age_seconds
+
+
+def _has_ended_meanwhile(desk: Desk, turn: Turn, tail: logs.Entry) -> bool:
+    """A turn that fell silent is seen to first; that helps whoever comes next even when it does not help us."""
+    if desk.clock.time() - tail.at_ms / 1000 <= desk.settings.start_grace_seconds:
         return False
-    pause = pauses.load(desk, turn, tail.standing.round) if tail.standing.phase == "calls" else None
-    asked = pause.open_request if pause else None
-    return asked is None or asked.deadline < desk.clock.time()
+    try:
+        recover(desk, turn.tenant, turn.id)
+    except (BotoCoreError, ClientError):
+        signals.failed("turn.recovery_failed", turn=turn.id)
+    return how_it_ended(desk, turn) is not None
 
 
 def _interrupts(desk: Desk, caller: Caller, turn: Turn, dialect: Dialect) -> bool:

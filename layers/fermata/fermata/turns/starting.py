@@ -15,12 +15,13 @@ from fermata.aws.dynamo import Item, Put, TransactionRefused, Update
 from fermata.conversations import rows, threads
 from fermata.credentials.choosing import Chosen, resolve
 from fermata.tools.catalogue import situation
+from fermata.tools.trim import shortened_text
 from fermata.turns import log as logs
 from fermata.turns import turn as turns
 from fermata.turns.log import Entry
 from fermata.turns.room import BUSY, make_room
 from fermata.turns.standing import Standing
-from fermata.turns.turn import Turn
+from fermata.turns.turn import Turn, partition
 from fermata.words.blocks import Block, TextBlock
 from fermata.words.caller import Caller
 from fermata.words.conversation import Conversation
@@ -32,6 +33,8 @@ from fermata.words.messages import Message
 PROMPT_VERSION = "1"
 IDEMPOTENCY_SECONDS = 24 * 3600
 TITLE_CHARS = 60
+SITUATION_CHARS = 24_000
+"""More of an editor's state than this is asked for with a tool; the turn's row has to hold it, and every request."""
 
 
 @dataclass(frozen=True)
@@ -67,21 +70,28 @@ def start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
     joined = _joined(desk, caller, prompt)
     if joined:
         return joined
+    try:
+        return _start(desk, caller, prompt)
+    except Conflict:
+        # The same request may have come twice at once, and the other one was faster.
+        joined = _joined(desk, caller, prompt)
+        if joined:
+            return joined
+        raise
+
+
+def _start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
     conversation = threads.find(desk, caller, prompt.conversation_id)
     if conversation.scope != prompt.scope:
         raise Invalid(f"This conversation belongs to scope {conversation.scope}, not {prompt.scope}.")
     chosen = resolve(desk, caller.tenant, prompt.scope, conversation.credential_id, conversation.model_id)
-    if conversation.claim:
-        make_room(desk, caller, conversation.claim, prompt.dialect)
+    if gone := conversation.claim:
+        make_room(desk, caller, gone, prompt.dialect)
         conversation = threads.find(desk, caller, prompt.conversation_id)
+        if conversation.claim not in (None, gone):
+            raise Conflict(BUSY, retry_after=2)
     turn = _turn(desk, caller, prompt, conversation, chosen)
-    try:
-        entry = _commit(desk, prompt, conversation, turn)
-    except TransactionRefused as refused:
-        raced = _joined(desk, caller, prompt)
-        if raced:
-            return raced
-        raise Conflict(BUSY, retry_after=2) from refused
+    entry = _commit(desk, prompt, conversation, turn)
     signals.count({"TurnsStarted": 1})
     _set_going(desk, turn)
     return Started(turn, entry)
@@ -102,7 +112,7 @@ def _turn(desk: Desk, caller: Caller, prompt: Prompt, conversation: Conversation
         capabilities=tuple(sorted(caller.capabilities)),
         dialect=prompt.dialect,
         prompt_version=PROMPT_VERSION,
-        situation=situation(prompt.scope, prompt.snapshot),
+        situation=shortened_text(situation(prompt.scope, prompt.snapshot), SITUATION_CHARS),
         max_rounds=min(desk.settings.max_rounds, prompt.max_rounds or desk.settings.max_rounds),
         started_ms=int(now * 1000),
         expires=int(now) + desk.settings.turn_lifetime_seconds,
@@ -111,7 +121,7 @@ def _turn(desk: Desk, caller: Caller, prompt: Prompt, conversation: Conversation
 
 def _commit(desk: Desk, prompt: Prompt, conversation: Conversation, turn: Turn) -> Entry:
     """START: user message, turn row, the conversation's claim and log item 1 (and the idempotency key)."""
-    position = conversation.next_position
+    position = _free_position(desk, conversation)
     message = Message(
         position=position,
         role="user",
@@ -122,35 +132,55 @@ def _commit(desk: Desk, prompt: Prompt, conversation: Conversation, turn: Turn) 
     standing = Standing(position=position + 1, snapshot=_kept_snapshot(desk, turn, prompt.snapshot))
     entry = Entry(1, 1, (BridgeReady(bridge_id=turn.id),), standing, new_id(16), turn.started_ms)
     bridges = desk.settings.bridges_table
-    desk.tables.write(
-        _claim(desk, conversation, turn, prompt),
-        Put(bridges, turns.item(turn), absent=True),
-        Put(bridges, logs.item(desk, turn.place, entry), absent=True),
-        rows.put(desk, turn.tenant, conversation.id, message),
-        *_idempotency(desk, turn, prompt),
-    )
+    try:
+        desk.tables.write(
+            _claim(desk, conversation, turn, position, prompt),
+            Put(bridges, turns.item(turn), absent=True),
+            Put(bridges, logs.item(desk, turn.place, entry), absent=True),
+            rows.put(desk, turn.tenant, conversation.id, message),
+            *_idempotency(desk, turn, prompt),
+        )
+    except (TransactionRefused, BotoCoreError, ClientError) as failure:
+        # Nobody else writes under this turn's id: when it is there, it was written and only the answer was lost.
+        if logs.last(desk, turn.pk) is not None:
+            return entry
+        if isinstance(failure, TransactionRefused):
+            raise Conflict(BUSY, retry_after=2) from failure
+        raise
     return entry
+
+
+def _free_position(desk: Desk, conversation: Conversation) -> int:
+    """Behind everything that is there. A turn that never let go of its claim may have written more than it told."""
+    if conversation.claim is None:
+        return conversation.next_position
+    tail = logs.last(desk, partition(conversation.tenant, conversation.claim))
+    return max(conversation.next_position, tail.standing.position if tail else 0)
 
 
 def _kept_snapshot(desk: Desk, turn: Turn, snapshot: Any) -> str:
     return "" if snapshot is None else desk.blobs.put(blobs.turn_folder(turn.tenant, turn.id), snapshot)
 
 
-def _claim(desk: Desk, conversation: Conversation, turn: Turn, prompt: Prompt) -> Update:
-    """Only when nobody holds it and no message came since it was read."""
+def _claim(desk: Desk, conversation: Conversation, turn: Turn, position: int, prompt: Prompt) -> Update:
+    """Only while it is as it was read: free, or in the hands of a turn that is over; and no message came since."""
+    values = {
+        ":turn": turn.id,
+        ":read": conversation.next_position,
+        ":next": position + 1,
+        ":now": desk.clock.instant(),
+        ":title": _title(conversation, prompt.content),
+    }
+    free = "attribute_not_exists(claim)"
+    if conversation.claim:
+        free, values[":gone"] = "claim = :gone", conversation.claim
     return Update(
         desk.settings.conversations_table,
         rows.partition(turn.tenant, conversation.id),
         "meta",
         "SET claim = :turn, next_position = :next, updated_at = :now, gsk = :now, title = :title",
-        {
-            ":turn": turn.id,
-            ":read": conversation.next_position,
-            ":next": conversation.next_position + 1,
-            ":now": desk.clock.instant(),
-            ":title": _title(conversation, prompt.content),
-        },
-        condition="attribute_not_exists(claim) AND next_position = :read",
+        values,
+        condition=f"{free} AND next_position = :read",
     )
 
 

@@ -1,0 +1,110 @@
+"""What must be true of every turn that is over, whatever happened on the way: nothing lost, nothing twice."""
+
+from collections import Counter
+from decimal import Decimal
+from itertools import pairwise
+
+from fermata.conversations import rows, threads
+from fermata.words.blocks import TextBlock, ToolCallBlock
+from fermata.words.events import TERMINAL, RoundRetracted, RoundStarted, Text, ToolCall, ToolRequest, ToolResult
+from fermata.words.events import UsageReport as Usage
+from tests.unit.turns.stage import Stage
+
+
+def check(stage: Stage, *, next_prompt: bool = True) -> None:
+    check_log(stage)
+    check_calls(stage)
+    check_messages(stage)
+    check_money(stage)
+    assert stage.claim() is None, "the claim was not released"
+    assert "open" not in stage.turn_row(), "the turn still counts as open"
+    if next_prompt:
+        check_next_prompt(stage)
+
+
+def check_log(stage: Stage) -> None:
+    entries = stage.entries()
+    assert entries[0].first == 1
+    assert all(second.first == first.next for first, second in pairwise(entries)), "a number was skipped or doubled"
+    ends = [event for event in stage.events() if isinstance(event, TERMINAL)]
+    assert len(ends) == 1, f"terminal events: {ends}"
+    assert stage.events()[-1] == ends[0], "something follows the terminal event"
+    assert isinstance(stage.events()[-2], Usage)
+    assert stage.types().count("usage") == stage.types().count("bridgeReady") == 1
+
+
+def check_calls(stage: Stage) -> None:
+    events = stage.events()
+    called = Counter(event.tool_call_id for event in events if isinstance(event, ToolCall))
+    resulted = Counter(event.tool_call_id for event in events if isinstance(event, ToolResult))
+    assert called == resulted, "a call without a result, or a result without a call"
+    assert not called or max(called.values()) == 1, "a call was told twice"
+    requests = [event for event in events if isinstance(event, ToolRequest)]
+    for name in ("request_id", "effect_key"):
+        told = [getattr(request, name) for request in requests]
+        assert len(told) == len(set(told)), f"a request was made twice: {told}"
+
+
+def shown(stage: Stage) -> dict[int, str]:
+    """Each round's text as a client's fold has it in the end."""
+    text: dict[int, str] = {}
+    current = 0
+    for event in stage.events():
+        match event:
+            case RoundStarted():
+                current = event.round
+            case RoundRetracted():
+                text.pop(event.round, None)
+            case Text():
+                text[current] = text.get(current, "") + event.text
+    return text
+
+
+def check_messages(stage: Stage) -> None:
+    messages = stage.messages()
+    lines = threads.messages_view(stage.desk, stage.caller, stage.conversation.id)
+    assert [line["position"] for line in lines] == list(range(len(lines))), "positions have a gap or a double"
+    assert stage.thread().next_position == sum(rows.width(message) for message in messages)
+    mine = [message for message in messages if message.turn == stage.turn.id]
+    kept: dict[int, str] = {}
+    for message in mine:
+        if message.role == "assistant":
+            said = "".join(block.text for block in message.content if isinstance(block, TextBlock))
+            kept[message.round] = kept.get(message.round, "") + said
+    assert {number: text for number, text in kept.items() if text} == shown(stage), "what was shown is not what is kept"
+    results = Counter((message.round, message.tool_call_id) for message in mine if message.role == "tool")
+    calls = {
+        (message.round, block.tool_call_id)
+        for message in mine
+        for block in message.content
+        if isinstance(block, ToolCallBlock)
+    }
+    assert set(results) <= calls
+    assert not results or max(results.values()) == 1, "a result was kept twice"
+
+
+def check_money(stage: Stage) -> None:
+    ledger = stage.ledger()
+    usage = next(event for event in stage.events() if isinstance(event, Usage))
+    thread = stage.thread()
+    sums = {name: sum(row[name] for row in ledger) for name in ("prompt", "completion", "cacheRead", "cacheCreation")}
+    assert (usage.prompt_tokens, usage.completion_tokens) == (sums["prompt"], sums["completion"])
+    cost = sum((row["cost"] for row in ledger), Decimal(0))
+    assert usage.cost_usd == float(cost)
+    everything = stage.desk.tables._client.scan(TableName=stage.desk.settings.usage_table)["Count"]
+    if everything == len(ledger):  # the conversation's only turn so far
+        assert thread.prompt_tokens_total == sums["prompt"]
+        assert thread.completion_tokens_total == sums["completion"]
+        assert thread.cost_usd_total == cost
+
+
+def check_next_prompt(stage: Stage) -> None:
+    before = stage.turn
+    stage.driver.scripts.clear()
+    stage.start("And now?")
+    assert stage.turn.id != before.id
+    stage.says("Now this.")
+    assert stage.run() == "finished"
+    assert stage.types()[-1] == "done"
+    roles = [message.role for message in stage.driver.asks[-1].messages]
+    assert roles[0] == roles[-1] == "user"
