@@ -29,6 +29,10 @@ class Settings(BaseModel):
     state_machine_arn: str
     fermata_stage: str = "dev"
     anthropic_url: str = "https://api.anthropic.com"
+    openai_url: str = "https://api.openai.com"
+    openrouter_url: str = "https://openrouter.ai/api"
+    catalogue_url: str = "https://openrouter.ai/api/v1/models"
+    """Where list prices and window sizes come from (pricing/refreshing.py)."""
 
     heartbeat_seconds: int = 90
     """HeartbeatSeconds of the workflow's RunRound: a pause that outlasts it is held without one."""
@@ -65,6 +69,11 @@ class Settings(BaseModel):
         except ValidationError as problem:
             wrong = ", ".join(str(error["loc"][0]).upper() for error in problem.errors())
             raise SettingsMissing(f"Set these environment variables of the function: {wrong}.") from problem
+
+    @property
+    def loopback_allowed(self) -> bool:
+        """Whether a credential may name an address on this machine, in plain http: on the local stage only."""
+        return self.fermata_stage == "local"
 
     @property
     def turn_lifetime_seconds(self) -> int:

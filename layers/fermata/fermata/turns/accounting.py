@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fermata.aws.desk import Desk
-from fermata.pricing.prices import cost, price_of
+from fermata.pricing.charging import price_usage
 from fermata.turns.standing import Standing
 from fermata.turns.turn import Turn
 from fermata.usage.ledger import Spent
@@ -25,7 +25,7 @@ def spent(
     billable: bool = True,
     estimated: bool = False,
 ) -> Spent:
-    price = price_of(desk, turn.model)
+    charged = price_usage(desk, turn.provider, turn.model, tokens)
     return Spent(
         tenant=turn.tenant,
         user=turn.user,
@@ -39,8 +39,8 @@ def spent(
         model=turn.model,
         credential=turn.credential,
         tokens=tokens,
-        cost=cost(price, tokens),
-        price=price,
+        cost=charged.cost,
+        price=charged.price,
         outcome=outcome,
         billable=billable,
         estimated=estimated,
@@ -50,7 +50,7 @@ def spent(
 
 def dead_request(desk: Desk, turn: Turn, standing: Standing, *, outcome: str) -> Spent:
     """A request whose function died or was stopped: estimated from what went out and what was shown."""
-    tokens = Tokens(prompt=standing.estimate, completion=-(-standing.chars // CHARS_PER_TOKEN))
+    tokens = Tokens(prompt=standing.expected_prompt, completion=-(-standing.shown // CHARS_PER_TOKEN))
     return spent(
         desk,
         turn,
@@ -59,7 +59,7 @@ def dead_request(desk: Desk, turn: Turn, standing: Standing, *, outcome: str) ->
         attempt=standing.tries,
         tried=0,
         outcome=outcome,
-        billable=outcome != "error",
+        billable=outcome == "cancelled",
         estimated=True,
     )
 

@@ -1,0 +1,178 @@
+"""What is taken from OpenRouter's list, how it is stored, and how little is read."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from fermata.aws.desk import Desk
+from fermata.aws.dynamo import Put
+from fermata.pricing import catalogue
+from fermata.pricing.catalogue import NotACatalogue, Offer, parse, per_mtok
+from fermata.pricing.prices import Price
+from tests.desk import TestClock, another_process
+from tests.unit.pricing.recorded import cases, listing, model, name
+
+SONNET = model("anthropic/claude-sonnet-4.5")
+
+
+def calls(desk: Desk) -> list[str]:
+    made: list[str] = []
+    desk.tables._client.meta.events.register("before-call", lambda model, **_: made.append(model.name))
+    return made
+
+
+def prompt_price(desk: Desk, model: str) -> Decimal | None:
+    known = catalogue.known(desk)
+    offer = known.offer(model) if known else None
+    return offer.price.input_per_mtok if offer else None
+
+
+class TestReading:
+    @pytest.mark.parametrize("case", cases("cataloguePerMTok"), ids=name)
+    def test_a_price_per_token_becomes_one_per_million_as_in_the_original(self, case: Any) -> None:
+        expected = case["expected"]
+        assert per_mtok(case["input"]) == (None if expected is None else Decimal(expected))
+
+    @pytest.mark.parametrize("wrong", ["-1", -1, "NaN", "Infinity", "free", None, True, [], {}, "1e30", "2", "0.1" * 9])
+    def test_what_is_no_price_is_none(self, wrong: Any) -> None:
+        assert per_mtok(wrong) is None
+
+    def test_prices_are_exact_to_the_last_digit(self) -> None:
+        assert str(per_mtok("0.00000333333333")) == "3.33333333"
+        assert str(per_mtok("0.00001")) == "10"
+        assert str(per_mtok(0.0000008)) == "0.8"
+
+    def test_an_offer_has_its_four_rates_its_window_and_what_it_can_do(self) -> None:
+        told = model(
+            "anthropic/claude-sonnet-4.5",
+            pricing={"input_cache_read": "0.0000003", "input_cache_write": "0.00000375"},
+            architecture={"input_modalities": ["text", "image"]},
+            supported_parameters=["max_tokens", "tools"],
+        )
+        rates = {
+            "input_per_mtok": 3,
+            "output_per_mtok": 15,
+            "cache_read_per_mtok": "0.3",
+            "cache_write_per_mtok": "3.75",
+        }
+        offer = Offer(price=Price.model_validate(rates), context_window=200_000, sees=True, calls=True)
+        assert parse(listing(told), 7).offers == {"claude-sonnet-4-5": offer}
+
+    def test_what_the_list_does_not_say_stays_open(self) -> None:
+        bare = {"id": "openai/gpt-5", "pricing": {"prompt": "0", "completion": 0}, "context_length": None}
+        (offer,) = parse(listing(bare), 7).offers.values()
+        assert (offer.context_window, offer.sees, offer.calls) == (None, None, None)
+        assert offer.price.cache_read_per_mtok is None
+
+    @pytest.mark.parametrize(
+        "left_out",
+        [
+            model("google/gemini-3.1-pro"),
+            model("openai/no-price", "-1", "-1"),
+            model("openai/one-price", completion=""),
+            {"id": "openai/nothing"},
+            {"id": 7},
+            "openai/text",
+            None,
+        ],
+    )
+    def test_other_makers_and_models_without_both_prices_are_left_out(self, left_out: Any) -> None:
+        assert set(parse(listing(left_out, SONNET), 7).offers) == {"claude-sonnet-4-5"}
+
+    @pytest.mark.parametrize(
+        ("body", "says"),
+        [
+            (b"<html>", "not JSON"),
+            (b"[]", "no list"),
+            (b'{"data":{}}', "no list"),
+            (b'{"data":[]}', "prices no model"),
+            (listing(model("google/gemini")), "prices no model of anthropic or openai"),
+        ],
+    )
+    def test_what_is_no_catalogue_is_refused_whole(self, body: bytes, says: str) -> None:
+        with pytest.raises(NotACatalogue, match=says):
+            parse(body, 7)
+
+
+class TestNames:
+    def offered(self, *models: dict[str, Any]) -> catalogue.Catalogue:
+        return parse(listing(*models), 7)
+
+    def test_a_release_of_its_own_price_keeps_it(self) -> None:
+        known = self.offered(
+            model("openai/gpt-4o", "0.0000025"),
+            model("openai/gpt-4o-2024-05-13", "0.000005"),
+        )
+        asked = ["gpt-4o", "gpt-4o-2024-05-13", "openai/gpt-4o-2024-08-06"]
+        assert [offer.price.input_per_mtok for name in asked if (offer := known.offer(name))] == [
+            Decimal("2.5"),
+            Decimal(5),
+            Decimal("2.5"),
+        ]
+
+    def test_the_order_of_the_list_does_not_matter_for_that(self) -> None:
+        known = self.offered(model("openai/gpt-4o-2024-05-13", "0.000005"), model("openai/gpt-4o", "0.0000025"))
+        assert known.offers["gpt-4o"].price.input_per_mtok == Decimal("2.5")
+
+    def test_where_only_dated_releases_are_listed_the_first_speaks_for_all(self) -> None:
+        known = self.offered(model("openai/o9-2027-02-01", "0.000002"), model("openai/o9-2027-01-01", "0.000001"))
+        assert known.offers["o9"].price.input_per_mtok == 2
+
+    def test_a_variant_is_another_model(self) -> None:
+        known = self.offered(model("openai/gpt-5"))
+        assert known.offer("gpt-5:free") is None
+
+
+class TestKeeping:
+    def test_it_comes_back_as_it_was_stored(self, desk: Desk) -> None:
+        made = parse(listing(SONNET, model("openai/gpt-5", 0.00000125)), 7)
+        catalogue.keep(desk, made)
+        assert catalogue.stored(another_process(desk)) == made
+
+    def test_a_new_one_replaces_the_old_one_wholly(self, desk: Desk) -> None:
+        catalogue.keep(desk, parse(listing(SONNET, model("openai/gpt-5")), 7))
+        catalogue.keep(desk, parse(listing(model("openai/gpt-6")), 8))
+        assert prompt_price(desk, "gpt-6") == 3
+        assert prompt_price(desk, "gpt-5") is None
+
+    def test_a_process_reads_it_once_in_six_hours(self, desk: Desk, clock: TestClock) -> None:
+        catalogue.keep(desk, parse(listing(SONNET), 7))
+        other = another_process(desk)
+        made = calls(other)
+        for _ in range(3):
+            assert prompt_price(other, "claude-sonnet-4-5") == 3
+            assert prompt_price(other, "unheard-of") is None
+        assert made == ["GetItem"]
+        catalogue.keep(desk, parse(listing(model("anthropic/claude-sonnet-4.5", "0.000004")), 8))
+        clock.go_on(6 * 3600 - 1)
+        assert prompt_price(other, "claude-sonnet-4-5") == 3
+        clock.go_on(2)
+        assert prompt_price(other, "claude-sonnet-4-5") == 4
+
+    def test_while_there_is_none_it_is_looked_for_once_a_minute(self, desk: Desk, clock: TestClock) -> None:
+        other = another_process(desk)
+        made = calls(other)
+        for _ in range(3):
+            assert prompt_price(other, "claude-sonnet-4-5") is None
+        assert made == ["GetItem"]
+        catalogue.keep(desk, parse(listing(SONNET), 7))
+        clock.go_on(61)
+        assert prompt_price(other, "claude-sonnet-4-5") == 3
+
+    def test_one_that_is_too_large_for_its_item_is_refused_and_the_old_one_stays(self, desk: Desk) -> None:
+        catalogue.keep(desk, parse(listing(SONNET), 7))
+        crowd = parse(listing(*[model(f"openai/gpt-{number}-with-a-name") for number in range(4_000)]), 8)
+        with pytest.raises(NotACatalogue, match="more than one item holds"):
+            catalogue.keep(desk, crowd)
+        assert catalogue.stored(desk) == parse(listing(SONNET), 7)
+
+    def test_a_later_version_may_add_members(self, desk: Desk) -> None:
+        catalogue.keep(desk, parse(listing(SONNET), 7))
+        item = desk.tables.get(desk.settings.pricing_table, *catalogue.PLACE)
+        assert item is not None
+        offers = json.loads(item["offers"])
+        offers["claude-sonnet-4-5"]["colour"] = "blue"
+        desk.tables.write(Put(desk.settings.pricing_table, item | {"offers": json.dumps(offers), "new": 1}))
+        assert prompt_price(another_process(desk), "claude-sonnet-4-5") == 3

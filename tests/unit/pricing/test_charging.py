@@ -1,0 +1,88 @@
+"""Who says what a request costs."""
+
+import logging
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from fermata.aws.desk import Desk
+from fermata.pricing import catalogue
+from fermata.pricing.charging import Charge, price_usage, reported_cost
+from fermata.words.model import Tokens
+from tests.desk import TestClock, another_process
+from tests.unit.pricing.recorded import cases, listing, model, name
+
+TOKENS = Tokens(prompt=1_000, completion=100)
+
+
+@pytest.fixture(autouse=True)
+def priced(desk: Desk) -> None:
+    catalogue.keep(desk, catalogue.parse(listing(model("anthropic/claude-sonnet-4.5")), 7))
+
+
+def test_a_known_model_is_priced_by_the_catalogue_and_the_price_is_told(desk: Desk) -> None:
+    charge = price_usage(desk, "anthropic", "claude-sonnet-4-5-20250929", TOKENS)
+    assert (charge.cost, charge.known) == (Decimal("0.0045"), True)
+    assert charge.price is not None
+    assert charge.price.output_per_mtok == 15
+
+
+@pytest.mark.parametrize("case", cases("resolveCostUsd"), ids=name)
+def test_what_nobody_prices_costs_nothing_as_in_the_original(desk: Desk, case: Any) -> None:
+    charge = price_usage(desk, case["input"]["provider"], case["input"]["model"], TOKENS)
+    assert charge.cost == case["expected"]
+
+
+def test_ollama_is_free_and_nobody_looks_into_the_catalogue_for_it(desk: Desk) -> None:
+    process = another_process(desk)
+    assert price_usage(process, "ollama", "claude-sonnet-4.5", TOKENS) == Charge(cost=Decimal(0))
+    assert "tables" not in process.__dict__
+
+
+def test_an_unknown_model_is_told_apart_from_a_free_one_and_warned_of_once(
+    desk: Desk, clock: TestClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert price_usage(desk, "anthropic", "claude-99", TOKENS) == Charge(cost=Decimal(0), known=False)
+        assert [record.message for record in caplog.records] == ["pricing.unknown_model"]
+        clock.go_on(6 * 3600 + 1)
+        price_usage(desk, "anthropic", "claude-99", TOKENS)
+    assert len(caplog.records) == 2
+
+
+def test_what_the_provider_says_a_request_cost_wins(desk: Desk) -> None:
+    tokens = TOKENS.model_copy(update={"raw": {"cost": 0.01234567}})
+    charge = price_usage(desk, "openrouter", "anthropic/claude-sonnet-4.5", tokens)
+    assert charge == Charge(cost=Decimal("0.01234567"))
+
+
+def test_openrouter_is_priced_by_the_catalogue_when_it_does_not_say(desk: Desk) -> None:
+    assert price_usage(desk, "openrouter", "anthropic/claude-sonnet-4.5", TOKENS).cost == Decimal("0.0045")
+
+
+def test_only_the_provider_that_bills_by_it_is_believed(desk: Desk) -> None:
+    tokens = TOKENS.model_copy(update={"raw": {"cost": 0}})
+    assert price_usage(desk, "anthropic", "claude-sonnet-4.5", tokens).cost == Decimal("0.0045")
+
+
+@pytest.mark.parametrize(
+    ("usage", "usd"),
+    [
+        ({"is_byok": True, "cost": 0, "cost_details": {"upstream_inference_cost": 0.0360795}}, "0.0360795"),
+        ({"is_byok": False, "cost": 0.00000285, "cost_details": {"upstream_inference_cost": 2.85e-06}}, "0.00000285"),
+        ({"is_byok": True, "cost": "0.0018", "cost_details": {"upstream_inference_cost": "0.036"}}, "0.0378"),
+        ({"is_byok": True, "cost": 0.5, "cost_details": None}, "0.5"),
+        ({"cost": 0}, "0"),
+    ],
+)
+def test_with_a_key_of_ones_own_at_the_maker_fee_and_bill_are_added_and_otherwise_not(
+    usage: dict[str, Any], usd: str
+) -> None:
+    assert reported_cost(usage) == Decimal(usd)
+
+
+@pytest.mark.parametrize("cost", [None, "", "free", -1, "NaN", "Infinity", True, [], 1e12])
+def test_what_is_no_amount_is_not_believed(cost: Any) -> None:
+    assert reported_cost({"cost": cost}) is None
