@@ -14,6 +14,8 @@ import httpx
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT_PYTHON = ROOT / ".venv/bin/python"
+CLIENTS = "dynamodb kms s3 stepfunctions"
+"""What the project's functions talk to."""
 EMULATOR_PYTHON = ROOT / ".venv-emulator/bin/python"
 
 
@@ -106,6 +108,7 @@ class Emulator(Child):
             "PYTHONPATH": str(ROOT),
             "GATEWAY_PORT": str(port),
             "FUNCTION_PYTHON": str(PROJECT_PYTHON),
+            "FUNCTION_CLIENTS": CLIENTS,
             "WORK_DIR": str(directory / "work"),
             "SCHEDULE_MINUTE_SECONDS": str(minute),
         }

@@ -1,9 +1,10 @@
 """`python -m local.emulator`: MiniStack with the corrections, on 127.0.0.1 only.
 
 Settings come from the environment: `GATEWAY_PORT` (default: any free port), `FUNCTION_PYTHON` (the interpreter that
-runs the functions), `STATE_DIR` (keep state there), `WORK_DIR` (emptied first; functions are unpacked there),
-`SCHEDULE_MINUTE_SECONDS` (default 60). The first line on standard output is the endpoint. The emulator ends, and
-saves its state, when its standard input does: so it never outlives whoever started it.
+runs the functions), `FUNCTION_CLIENTS` (AWS services they call, to be ready for them), `STATE_DIR` (keep state there),
+`WORK_DIR` (emptied first; functions are unpacked there), `SCHEDULE_MINUTE_SECONDS` (default 60). The first line on
+standard output is the endpoint. The emulator ends, and saves its state, when its standard input does: so it never
+outlives whoever started it.
 """
 
 import asyncio

@@ -59,7 +59,8 @@ class Template:
         self, python: str, handler: str, variables: dict[str, str]
     ) -> tuple[socket.socket, subprocess.Popen[bytes]]:
         ours, theirs = socket.socketpair()
-        plan = json.dumps({"code": str(self._directory), "handler": handler})
+        clients = os.environ.get("FUNCTION_CLIENTS", "").split()
+        plan = json.dumps({"code": str(self._directory), "handler": handler, "clients": clients})
         environment = inherited() | variables | {"LAMBDA_TASK_ROOT": str(self._directory)}
         with theirs:
             process = subprocess.Popen(  # noqa: S603  our own interpreter and script
