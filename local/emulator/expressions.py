@@ -17,6 +17,7 @@ Item = dict[str, dict[str, Any]]
 Test = Callable[[str], bool]
 Tokens = list[tuple[str, str]]
 COMPARISONS = {"EQ": operator.eq, "LT": operator.lt, "LE": operator.le, "GT": operator.gt, "GE": operator.ge}
+SHORTEST_CLAUSE = 3
 
 relies_on(dynamodb, _key_condition_clauses="51cf95b535aa", _evaluate_condition="94561811e28c")
 
@@ -47,6 +48,8 @@ def keep(condition: str, items: list[Item], values: Item, names: dict[str, str],
 def sort_key_test(condition: str, values: Item, names: dict[str, str], sort_key: str | None) -> Test | None:
     """What the condition asks of a text sort key; None when it asks something else as well, or nothing."""
     for clause in dynamodb._key_condition_clauses(_parse(condition)):
+        if len(clause) < SHORTEST_CLAUSE:
+            return None
         kinds, words = [kind for kind, _ in clause], [word for _, word in clause]
         name = words[2] if words[0].lower() == "begins_with" else words[0]
         if names.get(name, name) == sort_key:
