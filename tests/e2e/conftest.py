@@ -14,9 +14,10 @@ from fermata.words.caller import Caller
 from local.cloud import LocalCloud
 from local.seed import CAPABILITIES, EDITOR, USER, LocalDesk
 from tests.callers import make_tenant
+from tests.e2e import canaries
 from tests.e2e.faults import Faults
 from tests.e2e.model import Model
-from tests.e2e.talk import Talk
+from tests.e2e.talk import Talk, http
 
 LAST = "test_afterwards.py"
 """What is asked of all turns of the session: of their logs, their executions."""
@@ -44,7 +45,18 @@ def faults_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cloud(tmp_path_factory: pytest.TempPathFactory, faults_folder: Path) -> Iterator[LocalCloud]:
     directory = tmp_path_factory.mktemp("cloud")
     with LocalCloud(directory, FERMATA_FAULTS=faults_folder, **SHORT) as running:
+        use_a_key(running, canaries.KEY)
         yield running
+
+
+def use_a_key(cloud: LocalCloud, key: str) -> None:
+    """Give the site scope a key that can be told from everything else, as an operator would."""
+    new = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Demo", "apiKey": key}
+    with http(cloud) as bare:
+        made = bare.post("/credentials", json=new)
+        assert made.status_code == 201, made.text
+        default = {"credentialId": made.json()["credential"]["id"], "modelId": "fermata-demo"}
+        assert bare.put("/defaults/site", json=default).status_code == 200
 
 
 @pytest.fixture(scope="session")

@@ -9,13 +9,14 @@ from fermata.aws.desk import Desk
 from fermata_client import FermataClient, Outcome, run_turn
 from local.cloud import LocalCloud
 from local.seed import TENANT
+from tests.e2e import canaries
 from tests.e2e.model import Model, Step, marker
 from tests.e2e.reader import AI, Event, Reader
 
 Json = dict[str, Any]
-OK: Json = {"ok": True, "data": {"nodeIds": ["n1"]}}
+OK: Json = {"ok": True, "data": {"nodeIds": ["n1"], "note": canaries.RESULT}}
 Named = tuple[str, Json]
-INSERT: Named = ("insertHtml", {"parentId": "root", "html": "<p>New</p>"})
+INSERT: Named = ("insertHtml", {"parentId": "root", "html": f"<p>{canaries.PAGE}</p>"})
 DELETE: Named = ("deleteNode", {"nodeId": "old"})
 READ: Named = ("read_document", {})
 DOCUMENTS: Named = ("list_documents", {})
@@ -24,7 +25,7 @@ DOCUMENTS: Named = ("list_documents", {})
 def snapshot_of(*titles: str) -> Json:
     """An editor's snapshot whose site has pages with these titles."""
     pages = [{"id": f"p{n}", "title": title, "slug": f"p{n}", "rootNodeId": "root"} for n, title in enumerate(titles)]
-    return {"page": pages[0], "site": {"pages": pages, "breakpoints": [], "settings": {}}}
+    return {"secret": canaries.SNAPSHOT, "page": pages[0], "site": {"pages": pages, "breakpoints": [], "settings": {}}}
 
 
 def http(cloud: LocalCloud, token: str | None = None) -> httpx.Client:
@@ -53,12 +54,12 @@ class Talk:
     def close(self) -> None:
         self.client.close()
 
-    def prompt(self, *steps: Step, words: str = "Please.", **how: Any) -> str:
+    def prompt(self, *steps: Step, words: str = canaries.PROMPT, **how: Any) -> str:
         """A prompt that the model answers with these steps."""
         self.script = self.model.tell(*steps, **how)
         return f"{words} {marker(self.script)}"
 
-    def start(self, *steps: Step, snapshot: Any = None, words: str = "Please.", **how: Any) -> Reader:
+    def start(self, *steps: Step, snapshot: Any = None, words: str = canaries.PROMPT, **how: Any) -> Reader:
         """Start a turn without reading it, and a reader beside it."""
         prompt = self.prompt(*steps, words=words, **how)
         started = self.client.start_detached("site", prompt, conversation_id=self.conversation, snapshot=snapshot)

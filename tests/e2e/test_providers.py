@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from tests.e2e import checks
+from tests.e2e import canaries, checks
 from tests.e2e.model import Step, calls, says, slowly
 from tests.e2e.talk import INSERT, Talk, said
 
@@ -26,6 +26,14 @@ def test_a_refused_key_ends_the_turn_at_once_and_says_where_to_mend_it(talk: Tal
     assert last["code"] == "provider_auth"
     assert last["retryable"] is False
     assert "API key" in last["message"]
+
+
+def test_a_key_that_the_provider_repeats_in_its_error_is_not_told_on(talk: Talk) -> None:
+    error = {"type": "invalid_request_error", "message": f"The key {canaries.KEY} is not allowed to do this."}
+    last = end(talk, says("", status=400, error=error))
+    assert last["code"] == "provider_request"
+    assert "is not allowed to do this" in last["message"]
+    assert canaries.KEY not in last["message"]
 
 
 def test_a_rate_limit_is_waited_out_as_long_as_the_provider_says(talk: Talk) -> None:

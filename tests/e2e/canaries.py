@@ -1,0 +1,9 @@
+"""Words that stand for what must never be in a log line. They travel in the prompts, pages, keys and tokens here."""
+
+PROMPT = "canary-in-the-prompt-5b1e"
+RESULT = "canary-in-a-result-c07d"
+PAGE = "canary-in-the-page-90aa"
+SNAPSHOT = "canary-in-the-snapshot-1f64"
+ANSWER = "canary-in-the-answer-7e21"
+KEY = "sk-ant-canary-key-44d0e8b2"
+ALL = (PROMPT, RESULT, PAGE, SNAPSHOT, ANSWER, KEY)

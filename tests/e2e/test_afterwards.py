@@ -1,0 +1,65 @@
+"""What is asked of the whole session, so it comes last: of its log lines, and of every execution it started."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from local.cloud import LocalCloud
+from tests.e2e import canaries, checks
+from tests.e2e.model import calls, says
+from tests.e2e.talk import DOCUMENTS, INSERT, OK, Talk, snapshot_of
+
+FUNCTIONS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover")
+STATE_LIMIT = 2000
+
+
+def test_a_text_turn_takes_four_transitions_and_a_browser_round_two_more(talk: Talk) -> None:
+    talk.run(says("Hello."))
+    assert checks.transitions(talk.cloud, talk.bridge) <= 4
+    talk.run(calls(INSERT), calls(INSERT, DOCUMENTS, INSERT), calls(DOCUMENTS), says("Done."), executor=lambda _: OK)
+    assert checks.transitions(talk.cloud, talk.bridge) <= 4 + 2 * 2
+
+
+@pytest.fixture(scope="module")
+def histories(cloud: LocalCloud) -> dict[str, list[dict[str, Any]]]:
+    return {arn: checks.history(cloud, arn) for arn in executions(cloud)}
+
+
+def executions(cloud: LocalCloud) -> Iterator[str]:
+    pages = cloud.client("stepfunctions").get_paginator("list_executions")
+    for page in pages.paginate(stateMachineArn=cloud.output("TurnMachineArn")):
+        yield from (execution["executionArn"] for execution in page["executions"])
+
+
+def test_no_state_of_any_execution_was_larger_than_2_kb(histories: dict[str, list[dict[str, Any]]]) -> None:
+    assert histories
+    for events in histories.values():
+        assert max(len(text) for event in events for text in carried(event)) < STATE_LIMIT
+
+
+def test_no_execution_carried_anything_but_ids(histories: dict[str, list[dict[str, Any]]]) -> None:
+    told = json.dumps(list(histories.values()), default=str)
+    assert [canary for canary in canaries.ALL if canary in told] == []
+
+
+def carried(event: dict[str, Any]) -> Iterator[str]:
+    """Inputs and outputs of one event of a history."""
+    yield ""
+    for details in event.values():
+        if isinstance(details, dict):
+            yield from (str(details[name]) for name in ("input", "output") if name in details)
+
+
+def test_no_log_line_of_any_function_holds_a_prompt_a_result_a_key_or_a_token(cloud: LocalCloud, talk: Talk) -> None:
+    last = calls(("insertHtml", {"html": canaries.PAGE}), INSERT, text=canaries.ANSWER, thinking=canaries.ANSWER)
+    reader = talk.start(last, says("", status=500, retryAfter=99, error={"type": "x", "message": canaries.ANSWER}))
+    talk.answer(reader.wait("toolRequest"), {"ok": False, "error": canaries.RESULT}, snapshot_of("Home"))
+    reader.finish()
+    lines = {name: cloud.log_lines(name) for name in FUNCTIONS}
+    assert all(lines.values()), {name: len(found) for name, found in lines.items()}
+    signature = cloud.token.rpartition(".")[2]
+    secrets = (*canaries.ALL, signature, (cloud.directory / "secret").read_text(), "AQC")
+    leaks = [(name, line) for name, found in lines.items() for line in found if any(word in line for word in secrets)]
+    assert leaks == []
