@@ -4,9 +4,12 @@ import contextlib
 import socket
 import threading
 import time
+from collections import deque
 from typing import Any
 
 import httpcore
+
+from fermata.drivers.guard import Guard
 
 CONNECT_SLICE = 0.75
 """A connection attempt cannot be interrupted, so it is made in attempts this short."""
@@ -68,10 +71,11 @@ def _shut(handle: socket.socket) -> None:
 
 
 class Network(httpcore.NetworkBackend):
-    """Opens connections that hang on a cord."""
+    """Opens connections that hang on a cord, only to where the guard lets them go."""
 
-    def __init__(self, cord: Cord) -> None:
+    def __init__(self, cord: Cord, guard: Guard | None) -> None:
         self._cord = cord
+        self._guard = guard
         self._plain = httpcore.SyncBackend()
 
     def connect_tcp(
@@ -83,15 +87,30 @@ class Network(httpcore.NetworkBackend):
         socket_options: Any = None,
     ) -> httpcore.NetworkStream:
         until = time.monotonic() + self._cord.patience(timeout)
+        addresses = deque(self._addresses(host, port))
         while True:
             patience = self._cord.patience(CONNECT_SLICE)
             try:
-                stream = self._plain.connect_tcp(host, port, patience, local_address, socket_options)
+                stream = self._plain.connect_tcp(addresses[0], port, patience, local_address, socket_options)
             except httpcore.ConnectTimeout:
+                addresses.rotate(-1)
                 if time.monotonic() >= until:
+                    raise
+            except httpcore.ConnectError:
+                addresses.popleft()
+                if not addresses:
                     raise
             else:
                 return _Connection(stream, self._cord, self._cord.plug(stream.get_extra_info("socket")))
+
+    def _addresses(self, host: str, port: int) -> tuple[str, ...]:
+        """Resolved once: what was looked at is what is connected to. TLS still asks for `host` by its name."""
+        if self._guard is None:
+            return (host,)
+        try:
+            return self._guard.pin(host, port)
+        except OSError as unknown:
+            raise httpcore.ConnectError(str(unknown)) from unknown
 
     def sleep(self, seconds: float) -> None:
         self._cord.sleep(seconds)

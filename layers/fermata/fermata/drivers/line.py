@@ -10,7 +10,8 @@ import httpcore
 import httpx
 
 from fermata.drivers.cord import Cord, Network
-from fermata.words.errors import ProviderError
+from fermata.drivers.guard import Guard
+from fermata.words.errors import Invalid, ProviderError
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 60.0
@@ -39,17 +40,20 @@ class Line:
     """One request at a time, from one thread; `hang_up` may come from any other at any moment.
 
     A stall (no byte for `stall_seconds`), a call longer than `total_seconds` and a hang-up each end the request with a
-    `ProviderError`. Afterwards the line serves the next one.
+    `ProviderError`. Afterwards the line serves the next one. With a guard, it goes only where that lets it.
     """
 
-    def __init__(self, *, stall_seconds: float = 120.0, total_seconds: float = 480.0) -> None:
+    def __init__(
+        self, *, stall_seconds: float = 120.0, total_seconds: float = 480.0, guard: Guard | None = None
+    ) -> None:
         self._stall = stall_seconds
         self._total = total_seconds
+        self._guard = guard
         self._cord = Cord()
         self._lock = threading.Lock()
         self._depth = 0
         timeout = httpx.Timeout(stall_seconds, connect=CONNECT_SECONDS)
-        self._client = httpx.Client(transport=_Transport(self._cord), timeout=timeout)
+        self._client = httpx.Client(transport=_Transport(self._cord, guard), timeout=timeout)
 
     @contextlib.contextmanager
     def call(self) -> Iterator[None]:
@@ -71,9 +75,24 @@ class Line:
     @contextlib.contextmanager
     def post(self, label: str, url: str, headers: Mapping[str, str], body: bytes) -> Iterator[Answer]:
         """Send one request; what fails on the way is told under the provider's `label`."""
-        request = self._client.stream("POST", url, headers=dict(headers), content=body)
-        with self.call(), self._told(label), request as response:
-            yield Answer(response.status_code, response.headers, self._chunks(response))
+        with self._asked(label, "POST", url, headers, body) as answer:
+            yield answer
+
+    @contextlib.contextmanager
+    def get(self, label: str, url: str, headers: Mapping[str, str]) -> Iterator[Answer]:
+        """Like `post`."""
+        with self._asked(label, "GET", url, headers, None) as answer:
+            yield answer
+
+    @contextlib.contextmanager
+    def _asked(
+        self, label: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None
+    ) -> Iterator[Answer]:
+        with self.call(), self._told(label):
+            if self._guard is not None:
+                self._guard.admit(url)
+            with self._client.stream(method, url, headers=dict(headers), content=body) as response:
+                yield Answer(response.status_code, response.headers, self._chunks(response))
 
     def wait(self, seconds: float) -> None:
         """Sleep between two tries of a call; a hang-up ends both."""
@@ -113,6 +132,10 @@ class Line:
     def _told(self, label: str) -> Iterator[None]:
         try:
             yield
+        except Invalid as refusal:
+            raise ProviderError(
+                "provider_request", f"{label} request failed: {refusal.error}", retryable=False
+            ) from None
         except (httpx.TransportError, httpx.InvalidURL) as problem:
             raise self._meaning(label, problem) from problem
 
@@ -144,8 +167,8 @@ def _passing(code: str, message: str) -> ProviderError:
 class _Transport(httpx.HTTPTransport):
     """httpx's own transport, over a pool whose sockets hang on our cord."""
 
-    def __init__(self, cord: Cord) -> None:
+    def __init__(self, cord: Cord, guard: Guard | None) -> None:
         # Not super().__init__(): it would build a pool that opens its sockets out of our reach.
         self._pool = httpcore.ConnectionPool(
-            max_keepalive_connections=1, keepalive_expiry=IDLE_SECONDS, network_backend=Network(cord)
+            max_keepalive_connections=1, keepalive_expiry=IDLE_SECONDS, network_backend=Network(cord, guard)
         )
