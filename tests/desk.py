@@ -23,6 +23,7 @@ REGION: Final = "eu-central-1"
 LOADER = create_loader()
 MACHINE = '{"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}'
 INDEXES = {"conversations": ("byUser", "gpk", "gsk"), "bridges": ("open", "open", "openSince")}
+PROJECTED = {"byUser": "ALL", "open": "KEYS_ONLY"}
 TABLES = ("conversations", "bridges", "pricing", "usage", "settings")
 
 
@@ -100,7 +101,7 @@ def _shape(table: str) -> Any:
         names += [hash_key, range_key]
         keys = _keys(hash_key, range_key)
         shape["GlobalSecondaryIndexes"] = [
-            {"IndexName": index, "KeySchema": keys, "Projection": {"ProjectionType": "ALL"}}
+            {"IndexName": index, "KeySchema": keys, "Projection": {"ProjectionType": PROJECTED[index]}}
         ]
     return shape | {"AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in names]}
 

@@ -2,7 +2,7 @@
 
 from fermata.aws import signals
 from fermata.aws.desk import Desk
-from fermata.aws.dynamo import ConditionFailed, Item, Update
+from fermata.aws.dynamo import ConditionFailed, Update
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns import turn as turns
@@ -89,15 +89,17 @@ def sweep(desk: Desk) -> int:
             if row["openSince"] > before:
                 break
             seen += 1
-            _recover_row(desk, row)
+            _recover_row(desk, row["pk"])
     return seen
 
 
-def _recover_row(desk: Desk, row: Item) -> None:
-    """One turn that cannot be recovered must not keep the others from it; it is logged and swept again."""
+def _recover_row(desk: Desk, pk: str) -> None:
+    """One turn that cannot be recovered must not keep the others from it; it is logged and swept again.
+
+    The index holds keys only, and they say enough.
+    """
     try:
-        turn = turns.read(row, desk.clock.time())
-        if turn is not None:
-            recover(desk, turn.tenant, turn.id)
+        _, tenant, _, turn = pk.split("#", 3)
+        recover(desk, tenant, turn)
     except Exception:  # noqa: BLE001 - logged whole; the next sweep tries again
-        signals.failed("turn.recovery_failed", row=row["pk"])
+        signals.failed("turn.recovery_failed", row=pk)
