@@ -86,15 +86,16 @@ class Template:
         ours, theirs = socket.socketpair()
         log_read, log_write = os.pipe()
         leash_read, leash_write = os.pipe()
-        with self._lock, theirs:
+        environment, answer = Environment(ours, log_read, leash_write), b""
+        with self._lock, theirs, contextlib.suppress(BrokenPipeError):
             socket.send_fds(self._control, [b"f"], [theirs.fileno(), log_write, leash_read])
             answer = self._lines.readline()
         os.close(log_write)
         os.close(leash_read)
-        environment = Environment(ours, log_read, leash_write, json.loads(answer)["pid"] if answer else 0)
         if not answer:
             environment.close()
             raise NoAnswerError.because("Runtime.ExitError", "The function's template process has ended")
+        environment.pid = json.loads(answer)["pid"]
         return environment
 
     def close(self) -> None:
@@ -108,8 +109,8 @@ class Template:
 class Environment:
     """A process that serves one invocation at a time."""
 
-    def __init__(self, channel: socket.socket, log: int, leash: int, pid: int) -> None:
-        self.pid = pid
+    def __init__(self, channel: socket.socket, log: int, leash: int) -> None:
+        self.pid = 0
         self._channel = channel
         self._log = log
         self._leash = leash

@@ -92,7 +92,11 @@ class Fleet:
         if self._template is None:
             revision = self.revision
             self._template = Template(python(), revision.handler, self._code, dict(revision.variables))
-        return self._template.fork()
+        try:
+            return self._template.fork()
+        except NoAnswerError:
+            self._template = None
+            raise
 
     def _give_back(self, environment: Environment | None, *, usable: bool) -> None:
         with self._lock:
@@ -121,13 +125,13 @@ _lock = threading.Lock()
 def fleet_of(config: Json, code: bytes) -> Fleet:
     key, revision = f"{config['FunctionArn']} {config.get('Version', '$LATEST')}", Revision.of(config)
     with _lock:
-        fleet = _fleets.get(key)
-        if fleet is None or fleet.revision != revision:
-            outdated, fleet = fleet, Fleet(revision, code)
-            _fleets[key] = fleet
-            if outdated is not None:
-                outdated.retire()
-        return fleet
+        current = _fleets.get(key)
+        if current is not None and current.revision == revision:
+            return current
+        fleet = _fleets[key] = Fleet(revision, code)
+    if current is not None:
+        current.retire()
+    return fleet
 
 
 def processes() -> dict[str, list[Json]]:

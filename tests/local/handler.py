@@ -75,6 +75,7 @@ def describe(context: Any) -> Event:
         "executable": sys.executable,
         "path": sys.path,
         "pid": os.getpid(),
+        "parent": os.getppid(),
         "context": {
             "id": context.aws_request_id,
             "arn": context.invoked_function_arn,

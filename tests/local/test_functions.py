@@ -1,5 +1,7 @@
 """Lambda on the local cloud does what it does on AWS."""
 
+import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -45,6 +47,21 @@ def test_a_process_that_ends_is_a_failure_and_the_next_call_gets_another(lab: La
     failure, _ = lab.invoke("lab", {"lab": "exits", "script": {"0.0": [["exit"]]}})
     assert failure["errorType"] == "Runtime.ExitError"
     assert lab.invoke("lab", {})[0]["pid"] != before
+
+
+def test_a_template_that_was_killed_is_started_again(lab: Lab) -> None:
+    lab.make_function("killed")
+    parent = lab.invoke("killed", {})[0]["parent"]
+    os.kill(parent, signal.SIGKILL)
+    hold = threading.Thread(
+        target=lab.invoke, args=("killed", {"lab": "killed", "script": {"0.0": [["note", "here"], ["sleep", 1]]}})
+    )
+    hold.start()
+    lab.noted("killed", "here")
+    answers = [lab.invoke("killed", {}) for _ in range(2)]
+    assert answers[0][0]["errorType"] == "Runtime.ExitError"
+    assert answers[1][1] is None
+    hold.join()
 
 
 def test_a_function_that_takes_too_long_is_stopped(lab: Lab) -> None:
