@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from ministack import app as ministack
@@ -69,5 +70,14 @@ def _fork_and_save() -> int:
     signal.alarm(WRITE_SECONDS)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     os.closerange(3, 1 << 16)
-    persistence.save_all(ministack._build_persistence_save_dict())
+    _save(Path(persistence.STATE_DIR))
     os._exit(0)
+
+
+def _save(directory: Path) -> None:
+    """All services are written beside the old state, then put in its place together, so that they fit each other."""
+    beside = directory / "new"
+    persistence.STATE_DIR = str(beside)
+    persistence.save_all(ministack._build_persistence_save_dict())
+    for file in beside.iterdir():
+        file.replace(directory / file.name)

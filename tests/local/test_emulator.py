@@ -50,6 +50,10 @@ def make_table_with_an_item(endpoint: str) -> None:
     client("dynamodb", endpoint).put_item(TableName="lab-notes", Item=item)
 
 
+def text(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
+
+
 def kept(endpoint: str) -> int:
     return int(client("dynamodb", endpoint).scan(TableName="lab-notes")["Count"])
 
@@ -63,8 +67,9 @@ def test_a_clean_stop_keeps_everything(keeping: list[Emulator], tmp_path: Path) 
 
 def test_a_kill_keeps_what_is_older_than_a_moment(keeping: list[Emulator], tmp_path: Path) -> None:
     make_table_with_an_item(keeping[0].endpoint)
-    saved = tmp_path / "state" / "dynamodb.json"
-    until(lambda: saved.exists() and '"kept"' in saved.read_text(), "a snapshot holds the item")
+    state = tmp_path / "state"
+    until(lambda: '"kept"' in text(state / "dynamodb.json"), "a snapshot holds the item")
+    until(lambda: '"lab"' in text(state / "lambda.json"), "and the function")
     keeping[0].kill()
     keeping.append(Emulator(tmp_path, keep_state=True))
     assert kept(keeping[-1].endpoint) == 1
