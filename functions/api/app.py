@@ -2,7 +2,7 @@
 
 import fermata
 from fermata.aws.desk import Desk
-from fermata.conversations import threads
+from fermata.conversations import threads, views
 from fermata.credentials import defaults
 from fermata.turns import ending, looking
 from fermata.wire.bodies import NewConversation, NewDefault
@@ -25,7 +25,7 @@ def create_conversation(visit: Visit) -> Answer:
 def show_conversation(visit: Visit) -> Answer:
     conversation = threads.find(visit.desk, visit.caller, visit.request.params["id"])
     shown = threads.view(conversation)
-    shown["messages"] = threads.messages_view(visit.desk, visit.caller, conversation.id)
+    shown["messages"] = views.page(visit.desk, conversation, visit.tenant.dialect).lines
     if turn := looking.active_turn(visit.desk, conversation):
         shown["activeTurn"] = turn
     return Answer(200, {"conversation": shown}, {"Cache-Control": "private, no-store"})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.desk import Desk
-from fermata.conversations import threads
+from fermata.conversations import threads, views
 from fermata.credentials import defaults, keyring
 from fermata.turns import ending, reading, recovering
 from fermata.wire.edge import Routes, serve
@@ -249,7 +249,7 @@ def test_conversations_are_made_and_shown(at: At) -> None:
     stage = at("api")
     threads.create(stage.desk, stage.caller, "site", "Another", None, "model-1")
     shown = threads.find(stage.desk, stage.caller, stage.conversation.id)
-    assert threads.messages_view(stage.desk, stage.caller, shown.id)
+    assert views.page(stage.desk, shown, "fermata").lines
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections import Counter
 from decimal import Decimal
 from itertools import pairwise
 
-from fermata.conversations import rows, threads
+from fermata.conversations import rows, views
 from fermata.words.blocks import TextBlock, ToolCallBlock
 from fermata.words.events import TERMINAL, RoundRetracted, RoundStarted, Text, ToolCall, ToolRequest, ToolResult
 from fermata.words.events import UsageReport as Usage
@@ -62,7 +62,7 @@ def shown(stage: Stage) -> dict[int, str]:
 
 def check_messages(stage: Stage) -> None:
     messages = stage.messages()
-    lines = threads.messages_view(stage.desk, stage.caller, stage.conversation.id)
+    lines = views.page(stage.desk, stage.thread(), "fermata").lines
     assert [line["position"] for line in lines] == list(range(len(lines))), "positions have a gap or a double"
     assert stage.thread().next_position == sum(rows.width(message) for message in messages)
     mine = [message for message in messages if message.turn == stage.turn.id]

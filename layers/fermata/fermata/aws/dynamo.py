@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Item = dict[str, Any]
 CONFLICT_TRIES = 8
+REMOVED_AT_ONCE = 25
+"""The most writes BatchWriteItem takes."""
 
 
 class _Reader(TypeDeserializer):
@@ -150,9 +152,21 @@ class Dynamo:
         return self._collect(request, limit)
 
     def query_index(
-        self, table: str, index: str, key: tuple[str, str], *, descending: bool = False, limit: int | None = None
+        self,
+        table: str,
+        index: str,
+        key: tuple[str, str],
+        *,
+        descending: bool = False,
+        limit: int | None = None,
+        after: Item | None = None,
+        upto: tuple[str, str] | None = None,
     ) -> list[Item]:
-        """Items of one partition of an index; `key` is (attribute, value)."""
+        """Items of one partition of an index; `key` is (attribute, value).
+
+        `after`: the keys (the table's and the index's) of the item behind which to begin. `upto`: the index's sort
+        key, and the last value of it that counts.
+        """
         request: dict[str, Any] = {
             "TableName": table,
             "IndexName": index,
@@ -161,6 +175,12 @@ class Dynamo:
             "ExpressionAttributeValues": pack({":key": key[1]}),
             "ScanIndexForward": not descending,
         }
+        if upto is not None:
+            request["KeyConditionExpression"] += " AND #upto <= :upto"
+            request["ExpressionAttributeNames"]["#upto"] = upto[0]
+            request["ExpressionAttributeValues"] |= pack({":upto": upto[1]})
+        if after is not None:
+            request["ExclusiveStartKey"] = pack(after)
         return self._collect(request, limit)
 
     def _collect(self, request: dict[str, Any], limit: int | None) -> list[Item]:
@@ -180,6 +200,26 @@ class Dynamo:
             if not answer.get("LastEvaluatedKey"):
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def keys(self, table: str, pk: str, *, low: str = "", high: str = "") -> list[str]:
+        """The sort keys of one partition's items with low <= sk <= high."""
+        request: dict[str, Any] = {
+            "TableName": table,
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :low AND :high",
+            "ExpressionAttributeValues": pack({":pk": pk, ":low": low or " ", ":high": high or "\U0010ffff"}),
+            "ProjectionExpression": "sk",
+        }
+        return [unpack(raw)["sk"] for page in self._pages(request, None) for raw in page]
+
+    def remove(self, table: str, keys: Sequence[tuple[str, str]]) -> None:
+        """Delete items without asking what they hold, 25 a request; what is left unprocessed is sent again."""
+        for start in range(0, len(keys), REMOVED_AT_ONCE):
+            part = keys[start : start + REMOVED_AT_ONCE]
+            wanted: Any = {table: [{"DeleteRequest": {"Key": pack({"pk": pk, "sk": sk})}} for pk, sk in part]}
+            while wanted:
+                wanted = self._client.batch_write_item(RequestItems=wanted).get("UnprocessedItems")
+                if wanted:
+                    time.sleep(random.uniform(0.05, 0.2))  # noqa: S311 (jitter, not a secret)
 
     def write(self, *writes: Write) -> None:
         """All or nothing. One write goes as an ordinary request (half the price), several as one transaction."""

@@ -13,12 +13,19 @@ class TextBlock(Word):
 
 
 class ImageBlock(Word):
-    """Base64 image data, or the key of the blob that holds it."""
+    """Base64 image data, or the key of the blob that holds it (its bytes as they are, not base64).
+
+    `width`, `height` and `size` (bytes of the image itself) are known once it lies in the bucket, as far as its header
+    tells them.
+    """
 
     kind: Literal["image"] = "image"
     mime_type: str
     data: str | None = None
     blob: str | None = None
+    width: int | None = None
+    height: int | None = None
+    size: int | None = None
 
 
 class ToolCallBlock(Word):
@@ -52,10 +59,26 @@ class ReasoningBlock(Word):
 
 
 class BlobBlock(Word):
-    """Stands for a block that was too large for its row and lies in the bucket under `blob`."""
+    """Stands for a block that was too large for its row and lies in the bucket under `blob`.
+
+    It keeps what pairing, listing and weighing need, so that nobody fetches a block to throw it away.
+    """
 
     kind: Literal["blob"] = "blob"
     blob: str
+    of: Literal["text", "toolCall", "toolResult", "reasoning"]
+    size: int
+    """Bytes of the block's JSON."""
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    ok: bool | None = None
+    error: str | None = None
+    """The beginning of a failed result's error."""
+    images: tuple[ImageBlock, ...] | None = None
+    """A result's pictures; each lies in the bucket by itself."""
+    provider: str | None = None
+    model: str | None = None
+    """Whose reasoning it is."""
 
 
 Block = Annotated[

@@ -1,0 +1,48 @@
+"""How far back a request goes: whole turns, the newest first, as many as the model has room for."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from fermata.conversations.recipient import Recipient, weight
+from fermata.words.blocks import TextBlock
+from fermata.words.messages import Message
+
+NOTE = "[The beginning of this conversation is left out here, because it is longer than a request may be.]"
+STEPS = 4
+"""The cut moves on by up to a quarter of what is kept, so that it then stays where it is for a while."""
+
+
+def cut(messages: Sequence[Message], recipient: Recipient, *, is_whole: bool = True) -> list[Message]:
+    """Cuts between turns only, so never between a call and its result. The newest turn always stays.
+
+    `is_whole` says whether the messages go back to the conversation's beginning.
+    """
+    turns = [list(group) for _, group in groupby(messages, key=lambda message: message.turn)]
+    first = _first_that_fits(turns, recipient.tokens)
+    if first == 0 and is_whole:
+        return list(messages)
+    kept = turns[_on_a_step(turns, first) :]
+    return [_noted(message) if message is kept[0][0] else message for turn in kept for message in turn]
+
+
+def _first_that_fits(turns: Sequence[Sequence[Message]], room: int) -> int:
+    for index in range(len(turns) - 1, -1, -1):
+        room -= weight(turns[index])
+        if room < 0:
+            return min(index + 1, len(turns) - 1)
+    return 0
+
+
+def _on_a_step(turns: Sequence[Sequence[Message]], first: int) -> int:
+    """The first turn from `first` on that begins behind the next step; steps are powers of two of positions."""
+    begins = [turn[0].position for turn in turns]
+    kept = turns[-1][-1].position + 1 - begins[first]
+    step = 1 << max(0, (kept // STEPS).bit_length() - 1)
+    behind = -(-begins[first] // step) * step
+    return next((index for index in range(first, len(turns)) if begins[index] >= behind), len(turns) - 1)
+
+
+def _noted(message: Message) -> Message:
+    if message.role != "user":
+        return message
+    return message.model_copy(update={"content": (TextBlock(text=NOTE), *message.content)})

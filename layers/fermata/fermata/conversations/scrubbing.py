@@ -1,0 +1,49 @@
+"""Half a character (a surrogate without its other half) can be stored as JSON and sent by nobody: it becomes U+FFFD."""
+
+from typing import Any
+
+from fermata.words.blocks import Block
+
+
+def scrubbed(block: Block) -> Block | None:
+    """The block itself when nothing is wrong with it. Thinking that is not as it came is worth nothing: None."""
+    match block.kind:
+        case "text":
+            return block if is_sound(block.text) else block.model_copy(update={"text": mended(block.text)})
+        case "toolCall":
+            return block if is_sound(block.input) else block.model_copy(update={"input": mended(block.input)})
+        case "toolResult":
+            if is_sound(block.data) and is_sound(block.error):
+                return block
+            return block.model_copy(update={"data": mended(block.data), "error": mended(block.error)})
+        case "reasoning":
+            return block if is_sound(block.payload) else None
+    return block
+
+
+def is_sound(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.isascii() or _can_be_sent(value)
+    if isinstance(value, dict):
+        return all(is_sound(name) and is_sound(member) for name, member in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(is_sound, value))
+    return True
+
+
+def mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if is_sound(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list | tuple):
+        return [mended(member) for member in value]
+    if isinstance(value, dict):
+        return {mended(name): mended(member) for name, member in value.items()}
+    return value
+
+
+def _can_be_sent(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
