@@ -41,6 +41,8 @@ class Follower:
     deliver: Deliver
     waiting_since: float
     due: float
+    found: bool = False
+    """Whether the last look found something; a second find in a row means that this reader is behind."""
 
 
 @dataclass(eq=False)
@@ -55,7 +57,7 @@ class Tails:
 
     def follow(self, turn: Turn, number: int, deliver: Deliver) -> Follower:
         now = self.desk.clock.monotonic()
-        follower = Follower(turn.pk, number, deliver, waiting_since=now, due=now)
+        follower = Follower(turn.pk, number, deliver, waiting_since=now, due=now + self._interval(0))
         with self._changed:
             self._followers.add(follower)
             if self._thread is None:
@@ -100,11 +102,12 @@ class Tails:
         now = self.desk.clock.monotonic()
         for follower in due:
             entry = found.get((follower.pk, follower.number))
-            if entry is None:
-                follower.due = now + self._interval(now - follower.waiting_since)
-                continue
-            follower.number, follower.waiting_since, follower.due = entry.next, now, now
-            follower.deliver(entry)
+            if entry is not None:
+                follower.number, follower.waiting_since = entry.next, now
+                follower.deliver(entry)
+            is_behind = entry is not None and follower.found
+            follower.due = now if is_behind else now + self._interval(now - follower.waiting_since)
+            follower.found = entry is not None
 
     def _read(self, due: Sequence[Follower]) -> dict[tuple[str, int], Entry]:
         keys = sorted({(follower.pk, logs.key(follower.number)) for follower in due})
