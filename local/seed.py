@@ -3,8 +3,10 @@
 Everything is made through the verbs an operator and an editor use. Seeding again changes only what differs.
 """
 
+import contextlib
+import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,14 +60,25 @@ class Model:
 def seed(desk: Desk, directory: Path, model: Model) -> str:
     """A token for the tenant's user."""
     secret = _secret(directory)
-    _tenant(desk, secret)
-    caller = Caller(tenant=TENANT, user=USER, capabilities=frozenset(CAPABILITIES))
-    credential = _credential(desk, caller, model)
-    for scope in SCOPES:
-        current = defaults.read(desk, TENANT, scope)
-        if current is None or (current.credential_id, current.model_id) != (credential, model.id):
-            defaults.set_default(desk, caller, scope, credential, model.id)
+    with _quiet():
+        _tenant(desk, secret)
+        caller = Caller(tenant=TENANT, user=USER, capabilities=frozenset(CAPABILITIES))
+        credential = _credential(desk, caller, model)
+        for scope in SCOPES:
+            current = defaults.read(desk, TENANT, scope)
+            if current is None or (current.credential_id, current.model_id) != (credential, model.id):
+                defaults.set_default(desk, caller, scope, credential, model.id)
     return token(secret)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """The verbs tell the audit what they do; here it is nobody's deed, and the terminal is for the user."""
+    log = logging.getLogger("fermata")
+    level = log.level
+    log.setLevel(logging.WARNING)
+    yield
+    log.setLevel(level)
 
 
 def token(secret: str, **claims: Any) -> str:

@@ -57,5 +57,5 @@ def with_pages(app: App, pages: dict[str, Page]) -> App:
 
 
 async def _processes() -> dict[str, list[dict[str, Any]]]:
-    """The processes that run functions."""
-    return functions.processes()
+    """The processes that run functions. In a thread, because a function that is being imported may call us."""
+    return await asyncio.to_thread(functions.processes)

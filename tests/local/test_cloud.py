@@ -72,7 +72,7 @@ def test_what_was_said_outlives_a_kill_of_the_emulator(tmp_path: Path) -> None:
 
 
 def test_the_processes_of_a_function_can_be_seen_and_killed(cloud: LocalCloud, service: FermataClient) -> None:
-    run_turn(service, "data", "Hello")
+    assert run_turn(service, "data", "Hello").status == "done"
     assert cloud.worker_pids("round")
     assert cloud.kill_workers("round") == len(cloud.worker_pids("round", busy=True))
 
