@@ -1,6 +1,7 @@
 """Conditional writes say what stood in their way; passing trouble is waited out."""
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
@@ -17,7 +18,7 @@ T = "bridges"
 def patience(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Waits are counted, not waited."""
     waits: list[float] = []
-    monkeypatch.setattr(dynamo.time, "sleep", waits.append)
+    monkeypatch.setattr("fermata.aws.dynamo.time.sleep", waits.append)
     return waits
 
 
@@ -153,11 +154,11 @@ def test_what_a_batch_leaves_unprocessed_is_asked_for_again(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, patience: list[float]
 ) -> None:
     _fill(desk, 2)
-    client = desk.tables._client
+    client: Any = desk.tables._client
     whole, keys = client.batch_get_item, [("a", "m#000"), ("a", "m#001")]
     asked: list[int] = []
 
-    def half(**request: dict[str, dict[str, list[object]]]) -> object:
+    def half(**request: Any) -> Any:
         wanted = request["RequestItems"][T]["Keys"]
         asked.append(len(wanted))
         if len(wanted) == 1:

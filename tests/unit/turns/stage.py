@@ -139,6 +139,7 @@ class HandWorkflow:
     open: set[str] = field(default_factory=set)
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     states: dict[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
+    beaten: threading.Event = field(default_factory=threading.Event)
     troubles: deque[Exception] = field(default_factory=deque)
     """Raised by the next calls, one each, before they do anything."""
 
@@ -157,6 +158,7 @@ class HandWorkflow:
 
     def beat(self, token: str) -> bool:
         self.beats.append(token)
+        self.beaten.set()
         return token in self.open
 
     def state(self, turn: str, n: int) -> tuple[str, str]:

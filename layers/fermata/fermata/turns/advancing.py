@@ -75,7 +75,7 @@ def _step(work: Work, line: Line | None) -> bool:
 
 
 def _run_round(work: Work, line: Line | None) -> bool:
-    if line is None or work.wake.holds or not (work.has_time or work.is_fresh):
+    if line is None or work.wake.holds or not (work.has_time_to_ask or work.is_fresh):
         return _hand_on(work)
     work.is_fresh = False
     if not (work.log.standing.phase == "asking" and work.owns_the_round):
@@ -86,7 +86,7 @@ def _run_round(work: Work, line: Line | None) -> bool:
 
 
 def _hand_on(work: Work) -> bool:
-    """Let the workflow run the next round in an invocation of its own."""
+    """Let the workflow go on in an invocation of its own."""
     work.desk.workflow.go_on(work.wake.token, "round", hint=work.hint)
     return False
 
@@ -110,6 +110,8 @@ def _attend(work: Work, pause: Pause) -> bool:
         return _wait_or_expire(work, pause, call)
     if work.wake.holds:
         return _hand_on(work)
+    if call.runner == "server" and not (work.has_time_for(call.wait_seconds) or work.is_fresh):
+        return _hand_on(work)
     if call.runner == "server":
         return _run_ours(work, pause)
     work.commit(Commit.of(pause, progress=_settled(work, pause, {})))
@@ -125,6 +127,7 @@ def _settled(work: Work, pause: Pause, answers: Answers) -> Progress:
 def _run_ours(work: Work, pause: Pause) -> bool:
     if not work.owns_the_round:
         take(work, work.log.standing)
+    work.is_fresh = False
     answers = run_ours(work, pause)
     pause = _current_pause(work)
     progress = _settled(work, pause, answers)
@@ -134,7 +137,7 @@ def _run_ours(work: Work, pause: Pause) -> bool:
 
 def _next_round(work: Work, pause: Pause) -> tuple[RoundStarted, ...]:
     """When that was the round's last call, the next round begins in the same breath."""
-    if not pause.is_answered or not work.has_time:
+    if not pause.is_answered or not work.has_time_to_ask:
         return ()
     return (started(work, work.log.standing.replace(phase="ready")),)
 

@@ -1,22 +1,27 @@
 """Ask the provider: one request (and its silent retries), its text flowing into the log as it comes."""
 
+import contextlib
 from dataclasses import dataclass, field
 
 from pydantic import SecretStr
 
 from fermata.aws import signals
+from fermata.aws.dynamo import ConditionFailed
 from fermata.credentials.keyring import open_key
 from fermata.drivers.driver import Endpoint, driver_for
 from fermata.drivers.line import Line
 from fermata.drivers.retry import with_retries
 from fermata.tools.catalogue import system_prompt
 from fermata.turns.accounting import CHARS_PER_TOKEN, spent
+from fermata.turns.log import LostRace
 from fermata.turns.vigil import Vigil
 from fermata.turns.work import Work
-from fermata.usage.ledger import Spent
+from fermata.usage.ledger import Spent, row
 from fermata.words.errors import ProviderError, Refusal
-from fermata.words.events import Event, Reasoning, Text
+from fermata.words.events import Reasoning, Text
 from fermata.words.model import Ask, Reply, TextDelta, Tokens
+
+WITHOUT_REPLY = "The provider ended its answer without a last word."
 
 
 @dataclass
@@ -25,7 +30,7 @@ class Asked:
 
     reply: Reply | None = None
     error: ProviderError | None = None
-    left_over: tuple[Event, ...] = ()
+    left_over: tuple[Text | Reasoning, ...] = ()
     spent: list[Spent] = field(default_factory=list)
 
 
@@ -37,18 +42,22 @@ def ask(work: Work, line: Line) -> Asked:
     except Refusal as refusal:
         asked.error = ProviderError("provider_auth", refusal.error, retryable=False)
         return asked
-    _listen(work, line, endpoint, asked)
+    try:
+        _listen(work, line, endpoint, asked)
+    except LostRace:
+        _account_alone(work, asked)
+        raise
     if asked.reply is not None:
         asked.spent.append(_spent(work, asked, asked.reply.tokens, "ok", known=asked.reply.tokens_known))
-    elif asked.error is not None:
-        told = asked.error.tokens
-        asked.spent.append(_spent(work, asked, told or _seen(work, asked), asked.error.code, known=told is not None))
+    else:
+        asked.error = asked.error or ProviderError("provider_error", WITHOUT_REPLY, retryable=True)
+        asked.spent.append(_failed(work, asked, asked.error))
     return asked
 
 
 def _listen(work: Work, line: Line, endpoint: Endpoint, asked: Asked) -> None:
     def on_failed(_number: int, error: ProviderError) -> None:
-        asked.spent.append(_spent(work, asked, Tokens(), error.code))
+        asked.spent.append(_failed(work, asked, error))
 
     driver, request, begun = driver_for(work.turn.provider), _request(work), work.desk.clock.monotonic()
     with line.call(), Vigil(work.desk, work.log, work.wake.token, line.hang_up) as vigil:
@@ -84,11 +93,20 @@ def _endpoint(work: Work) -> Endpoint:
     return Endpoint(work.desk.settings.anthropic_url, SecretStr(key))
 
 
-def _seen(work: Work, asked: Asked) -> Tokens:
-    """What a request that failed must have used: nothing when it was silent, else an estimate."""
-    left = sum(len(event.text) for event in asked.left_over if isinstance(event, Text))
-    chars = work.log.standing.chars + left
-    return Tokens(prompt=work.log.standing.estimate if chars else 0, completion=-(-chars // CHARS_PER_TOKEN))
+def _account_alone(work: Work, asked: Asked) -> None:
+    """Whoever won the race accounts for the request under way, but knows of none that failed before it."""
+    for told in asked.spent:
+        with contextlib.suppress(ConditionFailed):
+            work.desk.tables.write(row(work.desk, told))
+
+
+def _failed(work: Work, asked: Asked, error: ProviderError) -> Spent:
+    """What the provider had told until it broke off, and at least what was shown; a silent failure used nothing."""
+    shown = work.log.standing.shown + sum(len(event.text) for event in asked.left_over)
+    completion = -(-shown // CHARS_PER_TOKEN)
+    used = error.tokens or Tokens(prompt=work.log.standing.expected_prompt if shown else 0)
+    used = used.model_copy(update={"completion": max(used.completion, completion)})
+    return _spent(work, asked, used, error.code, known=not (used.context or used.completion))
 
 
 def _spent(work: Work, asked: Asked, tokens: Tokens, outcome: str, *, known: bool = True) -> Spent:

@@ -8,7 +8,8 @@ from fermata.tools.running import run
 from fermata.tools.tool import Access, Execution
 from fermata.turns.commits import Commit
 from fermata.turns.pause import Call, Pause
-from fermata.turns.progress import Progress
+from fermata.turns.progress import MOST_OUTPUTS, Progress
+from fermata.turns.vigil import Vigil
 from fermata.turns.work import Work
 from fermata.words.blocks import ToolCallBlock
 from fermata.words.events import ToolStarted
@@ -64,7 +65,9 @@ def run_ours(work: Work, pause: Pause) -> Answers:
     for call in pause.calls:
         if call.is_done:
             continue
-        if call.runner != "server":
+        if call.runner != "server" or len(answers) == MOST_OUTPUTS:
+            break
+        if answers and not work.has_time_for(call.wait_seconds):
             break
         if call.state == "started":
             return answers or {call.effect_key: (UNKNOWN_OUTCOME, "")}
@@ -91,4 +94,10 @@ def _run(work: Work, call: Call, admitted: Admitted | ToolOutput) -> ToolOutput:
     if isinstance(admitted, ToolOutput):
         return admitted
     context = replace(work.context(call.effect_key), snapshot=work.snapshot())
-    return shape(admitted.tool, run(admitted, context))
+    with Vigil(work.desk, work.log, work.wake.token, hang_up=_nothing):
+        output = run(admitted, context)
+    return shape(admitted.tool, output)
+
+
+def _nothing() -> None:
+    """A tool in our own process has no line to hang up; it has its timeout."""

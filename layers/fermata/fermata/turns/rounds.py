@@ -1,5 +1,6 @@
 """One round: take it, and conclude it with what the provider said."""
 
+import json
 from dataclasses import replace
 
 from fermata.aws import signals
@@ -45,7 +46,7 @@ def may_start_over(work: Work, standing: Standing) -> bool:
 
 def take(work: Work, seen: Standing, unpaid: tuple[Spent, ...] = ()) -> None:
     """Append roundStarted as the round's newest owner, with the ledger rows of the request it replaces."""
-    estimate = _estimate(work)
+    estimate = seen.estimate or _estimate(work)
     work.log.append(
         lambda now: (*_retraction(now), started(work, now)),
         lambda _made, _before: [row(work.desk, told) for told in unpaid],
@@ -62,17 +63,12 @@ def started(work: Work, standing: Standing) -> RoundStarted:
 
 
 def _retraction(standing: Standing) -> tuple[Event, ...]:
-    return (RoundRetracted(round=standing.round),) if standing.phase == "asking" and standing.chars else ()
+    return (RoundRetracted(round=standing.round),) if standing.phase == "asking" and standing.shown else ()
 
 
 def _estimate(work: Work) -> int:
-    """Prompt tokens of the request to come, used only when nobody lives to report the real number.
-
-    At least what the round before filled; in the first round, what the conversation's text comes to.
-    """
-    if work.log.standing.context:
-        return work.log.standing.context
-    said = sum(len(block.model_dump_json()) for message in work.messages() for block in message.content)
+    """Prompt tokens of the first request, by what the conversation says; used when nobody reports the real number."""
+    said = sum(len(json.dumps(block.wire())) for message in work.messages() for block in message.content)
     return (said + len(work.turn.situation)) // CHARS_PER_TOKEN
 
 
@@ -133,7 +129,8 @@ def _end(work: Work, asked: Asked, reply: Reply, terminal: End) -> None:
 def _fail(work: Work, asked: Asked, error: ProviderError) -> None:
     standing = work.log.standing
     signals.warn("provider.failed", turn=work.turn.id, round=standing.round, code=error.code, status=error.status)
-    if error.retryable and may_start_over(work, standing):
+    was_seen = standing.shown or asked.left_over  # what failed in silence was repeated in place (drivers/retry.py)
+    if error.retryable and was_seen and may_start_over(work, standing):
         take(work, standing, tuple(asked.spent))
         return
     terminal = TurnError(message=error.message, code=error.code, retryable=error.retryable)

@@ -6,7 +6,7 @@ from dataclasses import replace as replaced
 from decimal import Decimal
 from typing import Any, Literal
 
-from fermata.words.events import TERMINAL, Event, RoundRetracted, RoundStarted, Text, ToolCall, ToolResult
+from fermata.words.events import TERMINAL, Event, Reasoning, RoundRetracted, RoundStarted, Text, ToolCall, ToolResult
 
 Phase = Literal["started", "asking", "calls", "ready", "ended"]
 """started: nothing done yet · asking: a provider is (or was) asked · calls: the round's calls are being answered ·
@@ -20,6 +20,7 @@ _SHORT = {
     "tries": "t",
     "begun": "b",
     "chars": "c",
+    "thoughts": "q",
     "open_calls": "o",
     "position": "m",
     "snapshot": "s",
@@ -46,6 +47,8 @@ class Standing:
     """Number of this round's last roundStarted."""
     chars: int = 0
     """Characters of text shown in this round since it was begun."""
+    thoughts: int = 0
+    """Characters of reasoning shown since then."""
     open_calls: int = 0
     position: int = 0
     """Where the next message row goes."""
@@ -58,7 +61,7 @@ class Standing:
     cost: str = "0"
     context: int = 0
     estimate: int = 0
-    """Estimated prompt tokens of the request that is under way."""
+    """Prompt tokens the turn's first request was expected to have, from the length of what it says."""
     until: int = 0
     """Epoch seconds until which the turn is held without a clock of its own; 0 when it is not."""
 
@@ -74,8 +77,10 @@ class Standing:
                 return self._begin(event)
             case Text():
                 return self.replace(chars=self.chars + len(event.text))
+            case Reasoning():
+                return self.replace(thoughts=self.thoughts + len(event.text))
             case RoundRetracted():
-                return self.replace(chars=0)
+                return self.replace(chars=0, thoughts=0)
             case ToolCall():
                 return self.replace(phase="calls", open_calls=self.open_calls + 1, tries=0)
             case ToolResult():
@@ -93,10 +98,19 @@ class Standing:
         if self.phase == "calls" and event.round == self.round:
             return taken
         tries = self.tries + 1 if event.round == self.round and self.phase == "asking" else 1
-        return taken.replace(round=event.round, phase="asking", tries=tries, chars=0)
+        return taken.replace(round=event.round, phase="asking", tries=tries, chars=0, thoughts=0)
 
     def replace(self, **changes: Any) -> "Standing":
         return replaced(self, **changes)
+
+    @property
+    def shown(self) -> int:
+        return self.chars + self.thoughts
+
+    @property
+    def expected_prompt(self) -> int:
+        """Prompt tokens of the request under way: at least what the one before filled."""
+        return self.context or self.estimate
 
     @property
     def cost_usd(self) -> Decimal:

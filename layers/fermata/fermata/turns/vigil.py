@@ -6,14 +6,14 @@ from typing import Self
 
 from fermata.aws.desk import Desk
 from fermata.turns.log import Log, LostRace, telling
-from fermata.words.events import Event, Reasoning, Text
+from fermata.words.events import Reasoning, Text
 
 BEAT_SECONDS = 30.0
 IDLE_SECONDS = 0.5
 
 
 class Vigil:
-    """One background thread per piece of work; leaving the `with` block joins it.
+    """One background thread per provider request or server tool; leaving the `with` block joins it.
 
     Text is written at once when nothing waits, else after FLUSH_MS or FLUSH_BYTES, whichever comes first. When
     nothing was appended for half a second the next number of the log is read. Whoever loses the race while
@@ -53,7 +53,7 @@ class Vigil:
             if self.first is None or self._bytes >= self._settings.flush_bytes or self._is_due():
                 self._flush()
 
-    def left_over(self) -> tuple[Event, ...]:
+    def left_over(self) -> tuple[Text | Reasoning, ...]:
         """The text that was not written yet; it belongs into the commit that follows."""
         with self._lock:
             left, self._waiting, self._bytes = tuple(self._waiting), [], 0

@@ -59,7 +59,7 @@ class Work:
     pause: Pause | None = None
     """The current round's pause as this worker last saw or wrote it."""
     is_fresh: bool = True
-    """No round was run in this invocation yet: it has its whole time."""
+    """Nothing was asked or run in this invocation yet: it has its whole time, however little that is."""
     transcript: list[Message] | None = None
     """The conversation's messages once they were read; this function alone adds to them until somebody else went on."""
     moves: int = 0
@@ -121,7 +121,10 @@ class Work:
     def nonce(self) -> str:
         return new_id(12)
 
+    def has_time_for(self, seconds: float) -> bool:
+        """Whether work of this length (and a minute for what is around it) still fits into this invocation."""
+        return self.wake.remaining() >= seconds + 60
+
     @property
-    def has_time(self) -> bool:
-        """Whether a whole provider request (and a minute) still fits into this invocation."""
-        return self.wake.remaining() >= self.desk.settings.provider_seconds + 60
+    def has_time_to_ask(self) -> bool:
+        return self.has_time_for(self.desk.settings.provider_seconds)
