@@ -54,7 +54,7 @@ def told(kind: str, message: str, **more: object) -> bytes:
             False,
             "Anthropic error (400): max_tokens: too large.",
         ),
-        (413, b"too large", "provider_request", False, "Anthropic error (413): too large."),
+        (413, b"too large", "provider_overflow", False, "Anthropic error (413): too large."),
         (404, told("not_found_error", "model: x"), "provider_request", False, "Anthropic error (404): model: x."),
     ],
 )

@@ -181,7 +181,7 @@ def test_work_that_the_providers_own_tools_paused_on_stands_last() -> None:
     assert body_of(ask(user("a"), model(paused)))["messages"][-1]["role"] == "assistant"
 
 
-@pytest.mark.parametrize("block", [BlobBlock(blob="k"), ImageBlock(mime_type="image/png", blob="k")])
+@pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
 def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Any) -> None:
     with pytest.raises(ValueError, match="must be fetched"):
         body_of(ask(user(block)))

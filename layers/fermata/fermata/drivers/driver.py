@@ -6,10 +6,14 @@ from typing import Protocol
 from fermata.drivers.anthropic import Anthropic
 from fermata.drivers.endpoint import Endpoint
 from fermata.drivers.line import Line
+from fermata.drivers.ollama import OLLAMA
+from fermata.drivers.openai import OPENAI
+from fermata.drivers.openai_compatible import OPENAI_COMPATIBLE
+from fermata.drivers.openrouter import OPENROUTER
 from fermata.words.errors import Invalid
 from fermata.words.model import Ask, Piece
 
-__all__ = ["Driver", "Endpoint", "driver_for"]
+__all__ = ["PROVIDERS", "Driver", "Endpoint", "driver_for"]
 
 
 class Driver(Protocol):
@@ -21,7 +25,10 @@ class Driver(Protocol):
     def stream(self, ask: Ask, line: Line, endpoint: Endpoint) -> Iterator[Piece]: ...
 
 
-_DRIVERS: dict[str, Driver] = {driver.provider: driver for driver in (Anthropic(),)}
+_DRIVERS: dict[str, Driver] = {
+    driver.provider: driver for driver in (Anthropic(), OPENAI, OPENROUTER, OLLAMA, OPENAI_COMPATIBLE)
+}
+PROVIDERS = tuple(_DRIVERS)
 
 
 def driver_for(provider: str) -> Driver:

@@ -5,48 +5,88 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fermata.words.errors import ProviderError
 
 REASON = 200
 """Characters of a provider's own words that we pass on."""
+DETAIL = 4000
+"""Characters of them that we look at ourselves."""
 
 _SECRETS = re.compile(r"Bearer\s+[^\s\"',]+|sk-[A-Za-z0-9_-]{6,}")
-_CODES = {
-    "authentication_error": "provider_auth",
-    "permission_error": "provider_auth",
-    "billing_error": "provider_quota",
-    "rate_limit_error": "provider_quota",
-    "overloaded_error": "provider_overloaded",
-    "invalid_request_error": "provider_request",
-    "not_found_error": "provider_request",
-    "request_too_large": "provider_request",
+_AUTH = ("provider_auth", False)
+_SPENT = ("provider_quota", False)
+_BUSY = ("provider_quota", True)
+_OVERLOADED = ("provider_overloaded", True)
+_DOWN = ("provider_error", True)
+_WRONG = ("provider_request", False)
+_TOO_MUCH = ("provider_overflow", False)
+_MEANINGS = {
+    "authentication_error": _AUTH,
+    "permission_error": _AUTH,
+    "invalid_api_key": _AUTH,
+    "billing_error": _SPENT,
+    "insufficient_quota": _SPENT,
+    "billing_hard_limit_reached": _SPENT,
+    "billing_not_active": _SPENT,
+    "rate_limit_error": _BUSY,
+    "rate_limit_exceeded": _BUSY,
+    "overloaded_error": _OVERLOADED,
+    "server_is_overloaded": _OVERLOADED,
+    "service_unavailable_error": _OVERLOADED,
+    "engine_overloaded_error": _OVERLOADED,
+    "slow_down": _OVERLOADED,
+    "api_error": _DOWN,
+    "server_error": _DOWN,
+    "internal_error": _DOWN,
+    "timeout_error": _DOWN,
+    "invalid_request_error": _WRONG,
+    "invalid_prompt": _WRONG,
+    "not_found_error": _WRONG,
+    "model_not_found": _WRONG,
+    "context_length_exceeded": _TOO_MUCH,
+    "exceed_context_size_error": _TOO_MUCH,
+    "request_too_large": _TOO_MUCH,
+    "too_many_images": _TOO_MUCH,
 }
-_PASSING_TYPES = {"rate_limit_error", "overloaded_error", "api_error", "timeout_error"}
+"""By the `code` or the `type` of an error; the first that is known counts."""
+_OVERFLOW = re.compile(
+    r"context[ _-]?(?:length|window|size)|(?:prompt|input|request)\W+(?:\w+\W+){0,3}too (?:long|large)|"
+    r"maximum prompt length|too[ _]many[ _](?:input[ _])?(?:tokens|images)|reduce the length|"
+    r"images?\b.{0,40}\b(?:exceed|limit|at most|maximum)|(?:exceed|limit|at most|maximum)\w*\b.{0,40}\bimages?\b",
+    re.I | re.S,
+)
 _PASSING_STATUSES = {408, 409, 429}
 
 
 def refused(label: str, status: int, headers: Mapping[str, str], body: bytes, secret: str) -> ProviderError:
     """The provider answered with an error status instead of a stream."""
     error = _error_of(body)
-    reason = redact(str(error.get("message") or ""), secret)
-    return ProviderError(
-        _CODES.get(str(error.get("type")), _code(status)),
-        _sentence(label, status, reason),
+    told = _words(error)
+    code, _ = _meaning(error) or _WRONG
+    if code == "provider_request":  # the word for everything; the status may say more
+        code = "provider_overflow" if status == 413 or _overflows(status, told, body) else _code(status)
+    problem = ProviderError(
+        code,
+        _sentence(label, status, redact(told, secret)),
         retryable=_passes(status, headers, error),
         retry_after=retry_after(headers),
         status=status,
     )
+    problem.detail = redact(told, secret, DETAIL)
+    return problem
 
 
 def broke_off(label: str, error: Mapping[str, Any], secret: str) -> ProviderError:
     """The provider sent an error in the middle of a stream that had begun well."""
-    kind = str(error.get("type"))
-    reason = redact(str(error.get("message") or kind), secret)
-    retryable = kind in _PASSING_TYPES
-    return ProviderError(_CODES.get(kind, "provider_error"), f"{label} stream error: {reason}", retryable=retryable)
+    told = _words(error)
+    reason = redact(told or str(error.get("type") or error.get("code") or "no reason given"), secret)
+    code, retryable = _meaning(error) or _of_status(error.get("code")) or ("provider_error", False)
+    if code in ("provider_request", "provider_error") and not retryable and _OVERFLOW.search(told):
+        code = "provider_overflow"
+    return ProviderError(code, f"{label} stream error: {reason}", retryable=retryable)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -59,11 +99,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return None if date is None else max(0.0, email.utils.mktime_tz(date) - time.time())
 
 
-def redact(text: str, secret: str) -> str:
+def redact(text: str, secret: str, length: int = REASON) -> str:
     """Cut to a readable length, with the key and everything that looks like one taken out."""
     if secret:
         text = text.replace(secret, "[redacted]")
-    return _SECRETS.sub("[redacted]", text)[:REASON].strip()
+    return _SECRETS.sub("[redacted]", text)[:length].strip()
 
 
 def _number(text: str | None, unit: float) -> float | None:
@@ -75,16 +115,63 @@ def _number(text: str | None, unit: float) -> float | None:
 
 
 def _error_of(body: bytes) -> Mapping[str, Any]:
-    """`{"error": {...}}`, `{"error": "text"}`, or plain text; a gateway's HTML page says nothing to a user."""
+    """`{"error": {…}}`, `{"error": "text"}`, the same in a list, an error without its wrapping, or plain text.
+
+    A gateway's HTML page says nothing to a user.
+    """
     text = body.decode("utf-8", "replace").strip()
     try:
         parsed = json.loads(text)
     except ValueError:
         return {} if text.startswith("<") else {"message": text}
-    error = parsed.get("error") if isinstance(parsed, dict) else None
+    if isinstance(parsed, list) and parsed:
+        parsed = parsed[0]
+    if not isinstance(parsed, dict):
+        return {"message": text}
+    error = parsed.get("error")
     if isinstance(error, dict):
         return error
-    return {"message": error if isinstance(error, str) else text}
+    if isinstance(error, str) and error:
+        return {"message": error}
+    return parsed if isinstance(parsed.get("message"), str) else {"message": _short(parsed.get("detail")) or text}
+
+
+def _words(error: Mapping[str, Any]) -> str:
+    """What the provider says; of a gateway's error also what stood behind it."""
+    message = _short(error.get("message"))
+    metadata = error.get("metadata")
+    raw = _short(metadata.get("raw")) if isinstance(metadata, dict) else ""
+    return f"{message} ({raw})" if raw and raw not in message else message
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, str) or value is None:
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _meaning(error: Mapping[str, Any]) -> tuple[str, bool] | None:
+    return next((_MEANINGS[name] for name in _names(error) if name in _MEANINGS), None)
+
+
+def _names(error: Mapping[str, Any]) -> Iterator[str]:
+    """Codes say more than types: `insufficient_quota` before `invalid_request_error`."""
+    for member in ("code", "type"):
+        if isinstance(name := error.get(member), str):
+            yield name
+
+
+def _overflows(status: int, told: str, body: bytes) -> bool:
+    return status in (400, 422) and bool(_OVERFLOW.search(f"{told} {body[:DETAIL].decode('utf-8', 'replace')}"))
+
+
+def _of_status(code: Any) -> tuple[str, bool] | None:
+    """Gateways send the HTTP status they would have sent as an error's code."""
+    if isinstance(code, str) and code.isdigit():
+        code = int(code)
+    if not isinstance(code, int) or isinstance(code, bool) or not 400 <= code < 600:
+        return None
+    return _code(code), code in _PASSING_STATUSES or code >= 500
 
 
 def _code(status: int) -> str:
@@ -92,7 +179,7 @@ def _code(status: int) -> str:
         return "provider_auth"
     if status in (402, 429):
         return "provider_quota"
-    if status == 529:
+    if status in (503, 529):
         return "provider_overloaded"
     return "provider_error" if status >= 500 else "provider_request"
 
@@ -115,5 +202,7 @@ def _passes(status: int, headers: Mapping[str, str], error: Mapping[str, Any]) -
         return told == "true"
     details = error.get("details")
     if isinstance(details, dict) and str(details.get("error_code")).endswith("spend_limit_reached"):
+        return False
+    if _meaning(error) == _SPENT:
         return False
     return status in _PASSING_STATUSES or status >= 500

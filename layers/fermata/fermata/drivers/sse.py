@@ -1,8 +1,8 @@
-"""Server-sent events out of bytes that may be cut anywhere."""
+"""Streams of events out of bytes that may be cut anywhere."""
 
 
 class Frames:
-    """Feed it chunks; it returns the `data` of every event that is complete by then.
+    """Server-sent events. Feed it chunks; it returns the `data` of every event that is complete by then.
 
     Lines end with CRLF, LF or CR. Only whole lines are decoded, so a character cut in two by a chunk is whole again.
     Event names, ids and comments carry nothing that providers do not repeat in the data.
@@ -29,6 +29,10 @@ class Frames:
             self._rest = b""
         return events
 
+    def rest(self) -> list[str]:
+        """At the end of the stream: an event whose blank line never came."""
+        return self.feed(b"\n\n") if self._rest or self._data else []
+
     def _take(self, line: bytes, events: list[str]) -> None:
         if line.startswith(b"data:"):
             self._data.append(line[5:].removeprefix(b" "))
@@ -37,3 +41,19 @@ class Frames:
         elif not line and self._data:
             events.append(b"\n".join(self._data).decode("utf-8", "replace"))
             self._data.clear()
+
+
+class Lines:
+    """One JSON value per line, as Ollama streams."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[str]:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        return [line.decode("utf-8", "replace") for line in lines]
+
+    def rest(self) -> list[str]:
+        """At the end of the stream: a last line without its line end."""
+        line, self._rest = self._rest, b""
+        return [line.decode("utf-8", "replace")] if line else []

@@ -4,6 +4,8 @@ FermataError
   Refusal            the caller can mend it; `status` and `error` go out as they are
     Unauthorized     401        Forbidden        403       NotFound   404
     Invalid          400        Conflict         409       TooLarge   413
+    Unprocessable    422  understood, but this model cannot do it
+    BadGateway       502  a provider said no, and will say so again
     Unavailable      503  try again after `retry_after` seconds
   ProviderError      the provider refused, failed or fell silent; ends a round, sometimes a turn
 Anything else is our own bug: it becomes a 500 without its text and is logged whole.
@@ -55,6 +57,14 @@ class TooLarge(Refusal):
     status = 413
 
 
+class Unprocessable(Refusal):
+    status = 422
+
+
+class BadGateway(Refusal):
+    status = 502
+
+
 class Unavailable(Refusal):
     status = 503
 
@@ -63,11 +73,13 @@ class ProviderError(FermataError):
     """A provider request that came to nothing. `message` is fit for the end user and holds no secret.
 
     `code`: provider_auth | provider_quota | provider_overloaded | provider_error | provider_request |
-    provider_stalled | provider_unreachable | provider_closed (we hung up). `retryable`: the same request may succeed
-    later. `tokens`: what the provider had reported when it broke off.
+    provider_overflow (more than the model takes, by tokens or images) | provider_stalled | provider_unreachable |
+    provider_closed (we hung up). `retryable`: the same request may succeed later. `tokens`: what the provider had
+    reported when it broke off. `detail`: its own words at length, for us to look at and never for users.
     """
 
     tokens: Tokens | None = None
+    detail: str = ""
 
     def __init__(
         self, code: str, message: str, *, retryable: bool, retry_after: float | None = None, status: int | None = None

@@ -1,5 +1,6 @@
 """What we say to a provider and what comes back, in nobody's dialect."""
 
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -21,6 +22,10 @@ class Ask(Word):
     thinking_tokens: int = 0
     call_tools: bool = True
     """False on a turn's last round: the tools stay, because the cached prefix holds them, but may not be called."""
+    scope: str = ""
+    """Where in the editor this is asked; names the prompt cache of providers that have it named."""
+    window_tokens: int = 32_768
+    """How large a context to ask for where the request decides it (Ollama)."""
 
 
 class Stop(StrEnum):
@@ -40,6 +45,8 @@ class Tokens(Word):
     cache_read: int = 0
     cache_creation: int = 0
     raw: dict[str, Any] | None = None
+    reported_cost: Decimal | None = None
+    """USD, exact, where the provider itself says what the request cost; it wins over any price list."""
 
     @property
     def context(self) -> int:
@@ -62,6 +69,8 @@ class Reply(Word):
     stop: Stop
     tokens: Tokens
     tokens_known: bool = True
+    warning: str | None = None
+    """Something the user should know although there is an answer, such as a prompt that was cut without a word."""
 
 
 Piece = TextDelta | ReasoningDelta | Reply

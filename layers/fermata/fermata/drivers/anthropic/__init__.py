@@ -2,14 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
-from fermata.drivers import failures
+from fermata.drivers import failures, hearing
 from fermata.drivers.anthropic.fold import Draft
 from fermata.drivers.anthropic.request import BINDING_BETA, binds_thinking, body_of
 from fermata.drivers.endpoint import Endpoint
 from fermata.drivers.line import Answer, Line
-from fermata.drivers.sse import Frames
 from fermata.words.errors import ProviderError
 from fermata.words.model import Ask, Piece
 
@@ -22,7 +20,7 @@ class Anthropic:
 
     def stream(self, ask: Ask, line: Line, endpoint: Endpoint) -> Iterator[Piece]:
         """Close the iterator when you stop before its end."""
-        url = endpoint.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages"
+        url = endpoint.at("/v1/messages")
         body = json.dumps(body_of(ask), ensure_ascii=False, separators=(",", ":"))
         draft = Draft(ask.model)
         try:
@@ -31,7 +29,7 @@ class Anthropic:
                 yield from pieces_of(answer, draft, endpoint.secret)
                 line.drain(answer)
         except ProviderError as error:
-            error.tokens = draft.tokens if draft.begun else None
+            error.tokens = draft.tokens if draft.counted else None
             raise
 
 
@@ -49,29 +47,4 @@ def _headers(ask: Ask, secret: str) -> dict[str, str]:
 
 
 def pieces_of(answer: Answer, draft: Draft, secret: str) -> Iterator[Piece]:
-    """The pieces in a response's bytes, however these are cut. The last is a `Reply`, or it raises `ProviderError`."""
-    if answer.status != 200:
-        raise failures.refused(LABEL, answer.status, answer.headers, answer.read(), secret)
-    frames = Frames()
-    for chunk in answer.chunks:
-        for data in frames.feed(chunk):
-            event = _event(data)
-            if event.get("type") == "error":
-                raise failures.broke_off(LABEL, event.get("error") or {}, secret)
-            piece = draft.take(event)
-            if piece is not None:
-                yield piece
-            if draft.complete:
-                yield draft.reply()
-                return
-    raise ProviderError("provider_error", f"{LABEL} stream error: it ended before the answer did", retryable=True)
-
-
-def _event(data: str) -> dict[str, Any]:
-    try:
-        event = json.loads(data)
-    except ValueError:
-        event = None
-    if not isinstance(event, dict):
-        raise ProviderError("provider_error", f"{LABEL} stream error: a frame was not readable", retryable=True)
-    return event
+    return hearing.pieces_of(LABEL, answer, draft, secret)

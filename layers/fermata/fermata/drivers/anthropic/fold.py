@@ -1,9 +1,10 @@
 """Folds the events of one streamed answer into blocks. No I/O and no clock: the same events give the same pieces."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
+from fermata.drivers.arguments import arguments, whole
 from fermata.words.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.words.model import Piece, ReasoningDelta, Reply, Stop, TextDelta, Tokens
 
@@ -36,14 +37,23 @@ class Draft:
     """An answer in the making. Members that are null or unknown never stop it."""
 
     def __init__(self, model: str) -> None:
-        self.begun = False
+        self.counted = False
         self.complete = False
+        self.finished = False
+        self.failure: Mapping[str, Any] | None = None
         self._model = model
         self._parts: dict[int, _Part] = {}
         self._usage: dict[str, Any] = {}
         self._stop: str | None = None
 
-    def take(self, event: dict[str, Any]) -> Piece | None:
+    def take(self, event: dict[str, Any]) -> tuple[Piece, ...]:
+        piece = self._piece(event)
+        return () if piece is None else (piece,)
+
+    def close(self) -> None:
+        """This stream ends with an event of its own."""
+
+    def _piece(self, event: dict[str, Any]) -> Piece | None:
         match event.get("type"):
             case "content_block_delta":
                 return self._delta(event.get("index") or 0, event.get("delta") or {})
@@ -52,13 +62,15 @@ class Draft:
                 self._parts[event.get("index") or 0] = part
                 return TextDelta(text=whole(part.text("text"))) if part.start.get("text") else None
             case "message_start":
-                self.begun = True
+                self.counted = True
                 self._count((event.get("message") or {}).get("usage"))
             case "message_delta":
                 self._stop = (event.get("delta") or {}).get("stop_reason") or self._stop
                 self._count(event.get("usage"))
             case "message_stop":
                 self.complete = True
+            case "error":
+                self.failure = event.get("error") or {}
         return None
 
     @property
@@ -132,33 +144,5 @@ def _payload(part: _Part) -> dict[str, Any]:
 
 
 def _arguments(part: _Part) -> tuple[Any, bool]:
-    """The input of a call, and whether it was unreadable. No text at all means no arguments."""
-    text = "".join(part.grown.get("json", ())).strip()
-    if not text:
-        return part.start.get("input") or {}, False
-    try:
-        value = json.loads(text, parse_constant=_refuse)
-    except ValueError:
-        return {}, True
-    return (_whole_value(value) if "\\ud" in text.lower() else value), False
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def whole(text: str) -> str:
-    """Half a surrogate pair cannot be stored or sent; it becomes the replacement character."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _whole_value(value: Any) -> Any:
-    if isinstance(value, str):
-        return whole(value)
-    if isinstance(value, list):
-        return [_whole_value(item) for item in value]
-    if isinstance(value, dict):
-        return {whole(name): _whole_value(item) for name, item in value.items()}
-    return value
+    text = "".join(part.grown.get("json", ()))
+    return arguments(text) if text.strip() else (part.start.get("input") or {}, False)

@@ -8,11 +8,11 @@ What it may look like and why:
   anything before it has changed, and because text behind tool results makes models end their turn.
 """
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from fermata.drivers.mapping import GO_ON, CallIds, base64_of, plain, to_json
 from fermata.words.blocks import (
     Block,
     ImageBlock,
@@ -24,12 +24,10 @@ from fermata.words.model import Ask
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 FEWEST_THINKING_TOKENS = 1024
-GO_ON = {"type": "text", "text": "Continue."}
 
 _MARK = {"type": "ephemeral"}
 _THINKING = ("thinking", "redacted_thinking")
-_UNPLAIN = re.compile(r"[^A-Za-z0-9_-]")
-_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_fit = plain(128)
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?![\d])")
 _ADAPTIVE = (4, 6)
 _THINKS_BY_ITSELF = (5, 0)
@@ -85,7 +83,7 @@ def _comes_late(block: dict[str, Any]) -> bool:
 
 def _turns(ask: Ask) -> list[_Turn]:
     turns: list[_Turn] = []
-    names = _CallIds()
+    names = CallIds(_fit)
     for message in ask.messages:
         blocks = [wired for block in message.content if (wired := _block(block, message, ask, names))]
         role = "assistant" if message.role == "assistant" else "user"
@@ -96,14 +94,14 @@ def _turns(ask: Ask) -> list[_Turn]:
         turns[-1].add(blocks)
         turns[-1].prompt |= message.role == "user"
     if not turns or turns[0].role == "assistant":
-        turns.insert(0, _Turn("user", [dict(GO_ON)]))
+        turns.insert(0, _Turn("user", [{"type": "text", "text": GO_ON}]))
     if turns[-1].role == "assistant" and turns[-1].blocks[-1]["type"] in ("text", *_THINKING):
         # A request may not end with words put in the model's mouth. Work its own tools paused on may stand last.
-        turns.append(_Turn("user", [dict(GO_ON)]))
+        turns.append(_Turn("user", [{"type": "text", "text": GO_ON}]))
     return turns
 
 
-def _block(block: Block, message: Message, ask: Ask, names: "_CallIds") -> dict[str, Any] | None:
+def _block(block: Block, message: Message, ask: Ask, names: CallIds) -> dict[str, Any] | None:
     match block.kind:  # by name: an isinstance check of a pydantic model is slow, and histories are long
         case "text":
             return {"type": "text", "text": block.text} if block.text.strip() else None
@@ -111,7 +109,7 @@ def _block(block: Block, message: Message, ask: Ask, names: "_CallIds") -> dict[
             return _image(block) if message.role != "assistant" else None
         case "toolCall":
             value = block.input if isinstance(block.input, dict) and not block.malformed else {}
-            name = _plain(block.tool_name)
+            name = _fit(block.tool_name, 1)
             return {"type": "tool_use", "id": names.call(block.tool_call_id), "name": name, "input": value}
         case "toolResult":
             return _result(block, names.result(message.tool_call_id or ""))
@@ -134,46 +132,20 @@ def _result(block: ToolResultBlock, call_id: str) -> dict[str, Any]:
     if not block.ok:
         # A failed result may hold nothing but text.
         return result | {"content": (block.error or "").strip() or "The tool failed.", "is_error": True}
-    text = _json({"ok": True} if block.data is None else block.data)
+    text = to_json({"ok": True} if block.data is None else block.data)
     if not block.images:
         return result | {"content": text}
     return result | {"content": [{"type": "text", "text": text}, *map(_image, block.images)]}
 
 
 def _image(block: ImageBlock) -> dict[str, Any]:
-    if block.data is None:
-        raise ValueError("an image must be fetched before it is sent to a provider")
-    return {"type": "image", "source": {"type": "base64", "media_type": block.mime_type, "data": block.data}}
+    source = {"type": "base64", "media_type": block.mime_type, "data": base64_of(block)}
+    return {"type": "image", "source": source}
 
 
 def _tool(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
     said = {"description": description} if description else {}
     return {"name": name, **said, "input_schema": schema}
-
-
-class _CallIds:
-    """Ids the API accepts: plain, and unique in the whole request. Other providers number each round's calls anew."""
-
-    def __init__(self) -> None:
-        self._used: set[str] = set()
-        self._latest: dict[str, str] = {}
-
-    def call(self, call_id: str) -> str:
-        plain = _plain(call_id)
-        name, count = plain, 1
-        while name in self._used:
-            count += 1
-            name = f"{plain}_{count}"
-        self._used.add(name)
-        self._latest[call_id] = name
-        return name
-
-    def result(self, call_id: str) -> str:
-        return self._latest.get(call_id) or _plain(call_id)
-
-
-def _plain(text: str) -> str:
-    return _UNPLAIN.sub("_", text)[:128] or "_"
 
 
 def _anchors(turns: list[_Turn]) -> list[_Turn]:

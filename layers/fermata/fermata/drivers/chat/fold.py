@@ -1,0 +1,172 @@
+"""Folds streamed chat-completion chunks into blocks. No I/O and no clock: the same chunks give the same pieces."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fermata.drivers.arguments import arguments, whole
+from fermata.drivers.calling import named_apart
+from fermata.drivers.chat.request import DETAILS, EXTRA
+from fermata.drivers.counting import bucketed, cut_short
+from fermata.words.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
+from fermata.words.model import Piece, ReasoningDelta, Reply, Stop, TextDelta, Tokens
+
+_STOPS = {
+    "length": Stop.MAX_TOKENS,
+    "max_tokens": Stop.MAX_TOKENS,
+    "model_length": Stop.MAX_TOKENS,
+    "content_filter": Stop.REFUSAL,
+    "refusal": Stop.REFUSAL,
+}
+
+
+@dataclass
+class _Call:
+    id: str = ""
+    name: str = ""
+    text: list[str] = field(default_factory=list)
+    extra: Any = None
+
+
+class Draft:
+    def __init__(self, provider: str, label: str, model: str, request: bytes, expected: int) -> None:
+        self.complete = False
+        self.failure: Mapping[str, Any] | None = None
+        self._provider, self._label, self._model = provider, label, model
+        self._request = request
+        self._expected = expected
+        self._text: list[str] = []
+        self._thoughts: dict[str, list[Any]] = {}
+        self._calls: dict[int, _Call] = {}
+        self._stop: str | None = None
+        self._refused = False
+        self._usage: dict[str, Any] = {}
+
+    @property
+    def finished(self) -> bool:
+        """A reason to stop was given; usage may follow, and some servers forget the last word."""
+        return self._stop is not None
+
+    @property
+    def counted(self) -> bool:
+        return bool(self._usage)
+
+    def take(self, event: dict[str, Any]) -> Iterator[Piece]:
+        if error := event.get("error"):
+            self.failure = error if isinstance(error, dict) else {"message": str(error)}
+            return
+        if isinstance(usage := event.get("usage"), dict):
+            self._usage |= {name: value for name, value in usage.items() if value is not None}
+        for choice in event.get("choices") or ():
+            if isinstance(choice, dict) and not choice.get("index"):
+                yield from self._choose(choice)
+
+    def close(self) -> None:
+        self.complete = True
+
+    @property
+    def tokens(self) -> Tokens:
+        count = self._usage.get
+        details = count("prompt_tokens_details") or {
+            "cached_tokens": count("prompt_cache_hit_tokens") or count("cached_tokens")
+        }
+        return bucketed(self._usage, count("prompt_tokens"), count("completion_tokens"), details)
+
+    def reply(self) -> Reply:
+        calls = [block for at in sorted(self._calls) for block in self._blocks(self._calls[at])]
+        stop = Stop.REFUSAL if self._refused else _STOPS.get(self._stop or "", Stop.END)
+        if stop is Stop.MAX_TOKENS and calls:
+            # The limit fell inside the last call. That its arguments can be read does not make them all of them.
+            calls[-1] = calls[-1].model_copy(update={"malformed": True})
+        if stop is Stop.END and calls:
+            stop = Stop.TOOL_CALLS
+        text = whole("".join(self._text))
+        said: list[Block] = [TextBlock(text=text)] if text.strip() else []
+        return Reply(
+            blocks=named_apart([*self._thought(), *said, *calls], self._request),
+            stop=stop,
+            tokens=self.tokens,
+            tokens_known="completion_tokens" in self._usage,
+            warning=cut_short(self._label, self._expected, self.tokens),
+        )
+
+    def _choose(self, choice: Mapping[str, Any]) -> Iterator[Piece]:
+        delta = choice.get("delta") or choice.get("message") or {}
+        yield from self._think(delta)
+        yield from self._say(delta)
+        for call in delta.get("tool_calls") or ():
+            if isinstance(call, dict):
+                self._ask(call)
+        self._stop = choice.get("finish_reason") or self._stop
+        if self._stop == "error":
+            self.failure = {"message": "the answer broke off", "type": "server_error"}
+
+    def _say(self, delta: Mapping[str, Any]) -> Iterator[Piece]:
+        content, refusal = delta.get("content"), delta.get("refusal")
+        parts = content if isinstance(content, list) else ({"text": content}, {"text": refusal})
+        self._refused |= bool(refusal)
+        for part in parts:
+            text = part.get("text") if isinstance(part, dict) else part
+            if text and isinstance(text, str):
+                self._text.append(text)
+                yield TextDelta(text=whole(text))
+            elif isinstance(part, dict) and isinstance(part.get("thinking"), list):
+                yield from self._think({"reasoning_content": "".join(_texts(part["thinking"]))})
+
+    def _think(self, delta: Mapping[str, Any]) -> Iterator[Piece]:
+        """The same thoughts may stand there under several names: all are kept, one is shown."""
+        shown = ""
+        for name in ("reasoning_content", "reasoning"):
+            if (text := delta.get(name)) and isinstance(text, str):
+                self._thoughts.setdefault(name, []).append(text)
+                shown = shown or text
+        if isinstance(details := delta.get(DETAILS), list):
+            self._thoughts.setdefault(DETAILS, []).extend(details)
+        if shown:
+            yield ReasoningDelta(text=whole(shown))
+
+    def _ask(self, told: Mapping[str, Any]) -> None:
+        """A piece of a call. Servers that give no place, or all the same, begin a new call with its id or name."""
+        function = told.get("function") or {}
+        call = self._place(told, function)
+        call.id = call.id or str(told.get("id") or "")
+        call.name = call.name or str(function.get("name") or "")
+        call.extra = told.get(EXTRA) or call.extra
+        text = function.get("arguments")
+        if isinstance(text, dict):
+            call.text = [json.dumps(text)]
+        elif isinstance(text, str):
+            call.text.append(text)
+
+    def _place(self, told: Mapping[str, Any], function: Mapping[str, Any]) -> _Call:
+        index, call_id, name = told.get("index"), told.get("id"), function.get("name")
+        at = index if isinstance(index, int) else max(self._calls, default=0)
+        there = self._calls.get(at)
+        if there is None:
+            return self._calls.setdefault(at, _Call())
+        another = call_id and there.id and call_id != there.id
+        begins_again = name and there.name and not call_id and not there.id and "".join(there.text).strip()
+        if another or begins_again:
+            return self._calls.setdefault(max(self._calls) + 1, _Call())
+        return there
+
+    def _blocks(self, call: _Call) -> list[Block]:
+        if not (call.id or call.name or call.text):
+            return []
+        value, malformed = arguments("".join(call.text))
+        block = ToolCallBlock(tool_call_id=call.id, tool_name=call.name, input=value, malformed=malformed or None)
+        return [self._kept({EXTRA: call.extra}), block] if call.extra else [block]
+
+    def _thought(self) -> list[Block]:
+        whole_ones = {name: parts if name == DETAILS else "".join(parts) for name, parts in self._thoughts.items()}
+        return [self._kept(whole_ones)] if whole_ones else []
+
+    def _kept(self, payload: dict[str, Any]) -> ReasoningBlock:
+        """For the provider alone to read again."""
+        return ReasoningBlock(provider=self._provider, model=self._model, payload=payload)
+
+
+def _texts(parts: list[Any]) -> Iterator[str]:
+    """The thoughts in a list of parts, as Mistral sends them."""
+    return (str(part.get("text") or "") for part in parts if isinstance(part, dict))

@@ -1,0 +1,52 @@
+"""Tokens in the same buckets whoever counted them, and whether a provider has read all it was sent."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fermata.words.model import Ask, Tokens
+
+BYTES_PER_TOKEN = 5
+"""Of a request's JSON; a modest estimate."""
+SUSPICIOUS = 0.6
+"""A prompt counted below this share of its estimate was cut: no text has more than eight bytes a token."""
+LEAST_TO_JUDGE = 1500
+"""Tokens below which an estimate says too little."""
+
+
+def bucketed(usage: Mapping[str, Any], prompt: Any, completion: Any, details: Any) -> Tokens:
+    """From a provider whose prompt count includes what the cache read and wrote; `prompt` is what is left of it."""
+    details = details if isinstance(details, Mapping) else {}
+    read, written = count(details.get("cached_tokens")), count(details.get("cache_write_tokens"))
+    return Tokens(
+        prompt=max(0, count(prompt) - read - written),
+        completion=count(completion),
+        cache_read=read,
+        cache_creation=written,
+        raw=dict(usage) or None,
+    )
+
+
+def count(value: Any) -> int:
+    """A number of tokens; whatever is no number counts nothing."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 10**12:
+        return 0
+    return int(value)
+
+
+def cut_short(label: str, expected: int, tokens: Tokens) -> str | None:
+    """A warning when a provider has counted far less than it was sent: it dropped the beginning without a word."""
+    seen = tokens.context
+    if expected < LEAST_TO_JUDGE or not 0 < seen < SUSPICIOUS * expected:
+        return None
+    return (
+        f"{label} read only {seen} of about {expected} tokens: the beginning of this conversation and its tools were "
+        "left out. Give the model a larger context window, or begin a new conversation."
+    )
+
+
+def expected_tokens(ask: Ask, sent: bytes) -> int:
+    """About how many tokens a request is; its pictures count nothing."""
+    pictures = sum(
+        len(block.data or "") for message in ask.messages for block in message.content if block.kind == "image"
+    )
+    return (len(sent) - pictures) // BYTES_PER_TOKEN

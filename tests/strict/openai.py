@@ -1,0 +1,107 @@
+"""A Responses server that says what a test tells it and refuses what OpenAI's refuses; OpenRouter's beside it."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from local.demo_model.strict import Refused
+from local.demo_model.strict_responses import check
+from tests.strict.serving import StrictServer
+
+Event = dict[str, Any]
+Item = dict[str, Any]
+
+
+def event(kind: str, **members: Any) -> Event:
+    return {"type": kind, **members}
+
+
+def created() -> Event:
+    return event("response.created", response={"id": "resp_1", "status": "in_progress", "usage": None})
+
+
+def message(place: int, *parts: str, phase: str | None = None) -> list[Event]:
+    """A message: announced, said part by part, finished."""
+    own: Item = {"id": f"msg_{place}", "type": "message", "role": "assistant"} | ({"phase": phase} if phase else {})
+    content = [{"type": "output_text", "text": "".join(parts), "annotations": []}]
+    return [
+        event("response.output_item.added", output_index=place, item=own | {"status": "in_progress", "content": []}),
+        *(event("response.output_text.delta", output_index=place, content_index=0, delta=part) for part in parts),
+        event("response.output_item.done", output_index=place, item=own | {"status": "completed", "content": content}),
+    ]
+
+
+def call(place: int, call_id: str | None, name: str, *parts: str, done: bool = True) -> list[Event]:
+    own: Item = {"id": f"fc_{place}", "type": "function_call", "call_id": call_id, "name": name}
+    deltas = (event("response.function_call_arguments.delta", output_index=place, delta=part) for part in parts)
+    finished = own | {"arguments": "".join(parts), "status": "completed"}
+    return [
+        event("response.output_item.added", output_index=place, item=own | {"arguments": "", "status": "in_progress"}),
+        *deltas,
+        *([event("response.output_item.done", output_index=place, item=finished)] if done else []),
+    ]
+
+
+def reasoning(place: int, *thoughts: str, sealed: str = "gAAAA", **members: Any) -> list[Event]:
+    own: Item = {"id": f"rs_{place}", "type": "reasoning"}
+    summary = [{"type": "summary_text", "text": thought} for thought in thoughts]
+    deltas = (
+        event("response.reasoning_summary_text.delta", output_index=place, summary_index=at, delta=thought)
+        for at, thought in enumerate(thoughts)
+    )
+    finished = own | {"summary": summary, "encrypted_content": sealed} | members
+    return [
+        event("response.output_item.added", output_index=place, item=own | {"summary": []}),
+        *deltas,
+        event("response.output_item.done", output_index=place, item=finished),
+    ]
+
+
+def usage(prompt: int = 10, completion: int = 5, cached: int = 0, **more: Any) -> dict[str, Any]:
+    details = {"input_tokens_details": {"cached_tokens": cached}, "output_tokens_details": {"reasoning_tokens": 0}}
+    total = {"input_tokens": prompt, "output_tokens": completion, "total_tokens": prompt + completion}
+    return total | details | more
+
+
+def ended(kind: str = "completed", **members: Any) -> Event:
+    response = {"id": "resp_1", "status": kind, "error": None, "incomplete_details": None, "usage": usage()}
+    return event(f"response.{kind}", response=response | members)
+
+
+def sse(*events: Event | Sequence[Event]) -> bytes:
+    """The events as bytes on the wire; lists among them are laid flat."""
+    flat = [one for item in events for one in ([item] if isinstance(item, dict) else item)]
+    lines = (f"event: {one['type']}\ndata: {json.dumps(one, ensure_ascii=False)}\n\n" for one in flat)
+    return "".join(lines).encode()
+
+
+def answer(*parts: str) -> bytes:
+    """A whole plain answer."""
+    return sse(created(), message(0, *(parts or ("Hello",))), ended())
+
+
+class StrictOpenAI(StrictServer):
+    """Encrypted reasoning may only come back as it went out."""
+
+    named = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sealed: set[str] = set()
+
+    def check(self, headers: dict[str, str], body: dict[str, Any]) -> None:
+        check(headers, body, named=self.named)
+        for item in body["input"]:
+            sealed = item.get("encrypted_content")
+            if sealed and sealed not in self._sealed:
+                raise Refused("The encrypted content for item could not be verified. invalid_encrypted_content")
+
+    def remember(self, stream: bytes) -> None:
+        for line in stream.decode("utf-8", "ignore").splitlines():
+            one = json.loads(line[6:]) if line.startswith("data: {") else {}
+            sealed = (one.get("item") or {}).get("encrypted_content")
+            self._sealed |= {sealed} if sealed else set()
+
+
+class StrictOpenRouter(StrictOpenAI):
+    named = True
