@@ -1,6 +1,5 @@
 """The whole local cloud: one turn through it, what outlives what, and nothing left behind."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -86,11 +85,13 @@ def test_nothing_is_left_when_the_one_who_started_it_is_killed(tmp_path: Path) -
     parent = subprocess.Popen(
         [sys.executable, "-c", source], stdout=subprocess.PIPE, cwd=ROOT, stderr=subprocess.DEVNULL
     )
-    assert parent.stdout is not None
-    with parent.stdout:
-        pids = [int(word) for word in parent.stdout.readline().split()]
-    assert len(pids) == 3
-    assert all(running(pid) for pid in pids)
-    os.kill(parent.pid, signal.SIGKILL)
-    parent.wait()
+    try:
+        assert parent.stdout is not None
+        with parent.stdout:
+            pids = [int(word) for word in parent.stdout.readline().split()]
+        assert len(pids) == 3
+        assert all(running(pid) for pid in pids)
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
     until(lambda: not any(running(pid) for pid in pids), "all of its processes are gone")
