@@ -29,14 +29,14 @@ def answer(desk: Desk, caller: Caller, *, bridge_id: str, request_id: str, resul
     NotFound: nobody waits for it. Conflict: it was answered differently. Unavailable: send it again.
     """
     digest = pauses.answer_hash(result)
-    kept = ""
+    kept, is_over = "", False
     for _ in range(TRIES):
         pause = _pause(desk, caller, bridge_id, request_id)
         call = _call(pause, caller, request_id)
         if call.state == "answered":
             _repeat(desk, pause, call, digest)
             return
-        if call.state != "requested":
+        if is_over or call.state != "requested":
             raise NotFound(GONE)
         kept = kept or _keep_snapshot(desk, pause, snapshot)
         try:
@@ -44,7 +44,8 @@ def answer(desk: Desk, caller: Caller, *, bridge_id: str, request_id: str, resul
         except PauseChanged:
             continue
         except Ended:
-            raise NotFound(GONE) from None
+            is_over = True  # perhaps because the same answer came at the same time and let the turn go on to its end
+            continue
         return
     raise Unavailable("This turn is very busy. Send the same result again.", retry_after=1)
 
