@@ -20,6 +20,8 @@ from fermata.aws.desk import Desk
 from fermata.aws.settings import Settings
 
 REGION: Final = "eu-central-1"
+NOWHERE: Final = "http://127.0.0.1:9"
+"""Where providers are until a test says where: a port that nobody listens on."""
 LOADER = create_loader()
 MACHINE = '{"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}'
 INDEXES = {"conversations": ("byUser", "gpk", "gsk"), "bridges": ("open", "open", "openSince")}
@@ -56,6 +58,7 @@ def make_desk(*, clock: Clock | None = None, **settings: Any) -> Desk:
         Bucket="fermata", CreateBucketConfiguration={"LocationConstraint": REGION}
     )
     values: dict[str, Any] = {f"{table}_table": table for table in TABLES}
+    values |= {setting: NOWHERE for setting in ("anthropic_url", "openai_url", "openrouter_url", "catalogue_url")}
     values |= {"bucket": "fermata", "key_id": make_key(), "state_machine_arn": _create_machine()}
     return Desk(Settings(**(values | settings)), clock or Clock())
 

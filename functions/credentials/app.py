@@ -1,44 +1,56 @@
-"""Seals provider keys and lists them without ever showing one."""
+"""Seals provider keys, tells which models they open, and never shows one."""
 
-from fermata.credentials import keyring
+from fermata.credentials import keyring, models, seeding, using
 from fermata.wire.bodies import CredentialChange, NewCredential
 from fermata.wire.edge import Route, Visit, door
 from fermata.wire.http import Answer, read_body
 from fermata.words.caller import Capability
+from fermata.words.errors import Invalid
 
-CREDENTIALS = "/admin/api/ai/credentials"
+AI = "/admin/api/ai"
+CREDENTIALS = f"{AI}/credentials"
 NEEDS = (Capability.PROVIDERS,)
 
 
 def list_credentials(visit: Visit) -> Answer:
-    key_id = visit.desk.settings.key_id
-    own = keyring.of_caller(visit.desk, visit.caller)
-    return Answer(200, {"credentials": [credential.view(key_id) for credential in own]})
+    return Answer(200, {"credentials": using.views(visit.desk, visit.caller)})
 
 
 def create_credential(visit: Visit) -> Answer:
     body = read_body(visit.request, NewCredential)
-    credential = keyring.create(
-        visit.desk, visit.caller, body.provider_id, body.auth_mode, body.display_label, body.api_key
-    )
-    return Answer(201, {"credential": credential.view(visit.desk.settings.key_id)})
+    form = (body.provider_id, body.auth_mode, body.display_label, body.api_key, body.base_url)
+    credential = keyring.create(visit.desk, visit.caller, *form)
+    seeding.fill_empty_defaults(visit.desk, visit.caller, credential)
+    return Answer(201, {"credential": using.view(visit.desk, credential)})
 
 
 def show_credential(visit: Visit) -> Answer:
     credential = keyring.own(visit.desk, visit.caller, visit.request.params["id"])
-    return Answer(200, {"credential": credential.view(visit.desk.settings.key_id)})
+    return Answer(200, {"credential": using.view(visit.desk, credential)})
 
 
 def change_credential(visit: Visit) -> Answer:
     body = read_body(visit.request, CredentialChange)
-    identity = visit.request.params["id"]
-    credential = keyring.change(visit.desk, visit.caller, identity, body.display_label, body.api_key)
-    return Answer(200, {"credential": credential.view(visit.desk.settings.key_id)})
+    changes = (body.display_label, body.api_key, body.base_url)
+    credential = keyring.change(visit.desk, visit.caller, visit.request.params["id"], *changes)
+    return Answer(200, {"credential": using.view(visit.desk, credential)})
 
 
 def remove_credential(visit: Visit) -> Answer:
     keyring.remove(visit.desk, visit.caller, visit.request.params["id"])
     return Answer(200, {"ok": True})
+
+
+def test_credential(visit: Visit) -> Answer:
+    return Answer(200, models.try_out(visit.desk, visit.caller, visit.request.params["id"]))
+
+
+def list_models(visit: Visit) -> Answer:
+    credential = visit.request.query.get("credentialId")
+    if not credential:
+        raise Invalid("Name the credential whose models you want: ?credentialId=…")
+    found = models.of_credential(visit.desk, visit.caller, visit.request.params["id"], credential)
+    return Answer(200, {"models": [model.wire() for model in found]})
 
 
 ROUTES = (
@@ -47,5 +59,7 @@ ROUTES = (
     Route("GET", f"{CREDENTIALS}/{{id}}", show_credential, NEEDS),
     Route("PUT", f"{CREDENTIALS}/{{id}}", change_credential, NEEDS),
     Route("DELETE", f"{CREDENTIALS}/{{id}}", remove_credential, NEEDS),
+    Route("POST", f"{CREDENTIALS}/{{id}}/test", test_credential, NEEDS),
+    Route("GET", f"{AI}/providers/{{id}}/models", list_models, (Capability.CHAT, Capability.PROVIDERS)),
 )
 handler = door(ROUTES)

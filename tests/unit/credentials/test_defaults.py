@@ -4,10 +4,12 @@ from fermata.aws.desk import Desk
 from fermata.credentials import keyring
 from fermata.credentials.choosing import Chosen, resolve
 from fermata.credentials.credential import Credential
-from fermata.credentials.defaults import clear_default, defaults_view, known_scope, set_default
+from fermata.credentials.defaults import clear_default, defaults_view, fill, known_scope, set_default
 from fermata.words.caller import Caller
 from fermata.words.errors import Conflict, Invalid, NotFound
 from tests.desk import another_process, make_key
+from tests.strict.listings import Listings
+from tests.unit.credentials.lines import audited
 
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
 EVE = Caller(tenant="florist", user="eve", capabilities=frozenset())
@@ -64,6 +66,39 @@ class TestDefaults:
             known_scope("shop")
 
 
+class TestFilling:
+    def test_where_there_is_none_it_is_set_and_where_there_is_one_it_stays(
+        self, desk: Desk, credential: Credential
+    ) -> None:
+        set_default(desk, ADA, "site", credential.id, "chosen")
+        for scope in ("site", "content"):
+            fill(desk, ADA, scope, credential.id, "filled")
+        shown = {scope: default["modelId"] for scope, default in defaults_view(desk, "bakery").items()}
+        assert shown == {"site": "chosen", "content": "filled"}
+
+    def test_a_credential_that_went_meanwhile_fills_nothing(self, desk: Desk, credential: Credential) -> None:
+        keyring.remove(desk, ADA, credential.id)
+        fill(desk, ADA, "site", credential.id, "filled")
+        assert defaults_view(desk, "bakery") == {}
+
+
+def test_changes_of_defaults_are_lines_of_the_audit(
+    desk: Desk, credential: Credential, caplog: pytest.LogCaptureFixture
+) -> None:
+    audited(caplog)
+    set_default(desk, ADA, "site", credential.id, "chosen")
+    fill(desk, ADA, "site", credential.id, "filled")
+    fill(desk, ADA, "content", credential.id, "filled")
+    for _ in range(2):
+        clear_default(desk, ADA, "site")
+    told = [(line["event"], line["scope"], line.get("model"), line.get("auto")) for line in audited(caplog)]
+    assert told == [
+        ("ai.default.updated", "site", "chosen", False),
+        ("ai.default.updated", "content", "filled", True),
+        ("ai.default.cleared", "site", None, None),
+    ]
+
+
 class TestChoosing:
     def test_a_conversation_that_names_both_needs_no_default(self, desk: Desk, credential: Credential) -> None:
         chosen = resolve(desk, "bakery", "site", credential.id, "model-1")
@@ -109,3 +144,8 @@ class TestChoosing:
     def test_the_version_of_the_key_is_pinned(self, desk: Desk, credential: Credential) -> None:
         keyring.change(desk, ADA, credential.id, None, "sk-newer")
         assert resolve(desk, "bakery", "site", credential.id, "model-1").version == 2
+
+    def test_a_server_without_a_key_can_always_be_chosen(self, near: Desk, server: Listings) -> None:
+        bare = keyring.create(near, ADA, "ollama", "baseUrl", "Bare", None, server.url)
+        moved = another_process(near, key_id=make_key())
+        assert resolve(moved, "bakery", "site", bare.id, "phi").provider == "ollama"

@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 
 from fermata.aws.desk import Desk
@@ -10,6 +8,8 @@ from fermata.credentials.credential import Credential
 from fermata.words.caller import Caller
 from fermata.words.errors import Conflict, Invalid, NotFound
 from tests.desk import TestClock, another_process, make_key
+from tests.strict.listings import Listings
+from tests.unit.credentials.lines import audited
 
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
 BOB = Caller(tenant="bakery", user="bob", capabilities=frozenset())
@@ -42,7 +42,7 @@ def test_a_sealed_key_opens_only_where_it_belongs(desk: Desk) -> None:
 
 
 def test_the_view_is_the_contracts_and_holds_nothing_of_the_key(desk: Desk) -> None:
-    view = enter(desk).view(desk.settings.key_id)
+    view = enter(desk).view(desk.settings.key_id, None)
     assert view == {
         "id": view["id"],
         "providerId": "anthropic",
@@ -58,20 +58,75 @@ def test_the_view_is_the_contracts_and_holds_nothing_of_the_key(desk: Desk) -> N
 def test_a_key_sealed_under_another_kms_key_is_not_current_and_says_so_when_used(desk: Desk) -> None:
     credential = enter(desk)
     moved = another_process(desk, key_id=make_key())
-    assert credential.view(moved.settings.key_id)["keyFingerprintCurrent"] is False
+    assert credential.view(moved.settings.key_id, None)["keyFingerprintCurrent"] is False
 
 
-@pytest.mark.parametrize(
-    ("provider", "mode"), [("openai", "apiKey"), ("anthropic", "baseUrl"), ("ollama", "baseUrl"), ("", "apiKey")]
-)
-def test_a_provider_that_is_not_served_is_refused_with_those_that_are(desk: Desk, provider: str, mode: Any) -> None:
-    with pytest.raises(Invalid, match=r"is not served\. Served: anthropic with apiKey\."):
-        keyring.create(desk, ADA, provider, mode, "Mine", KEY)
+class TestForms:
+    """The two ways of contract §1.2: a key for a provider everybody knows, or an address of one's own."""
 
+    @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter"])
+    def test_a_known_provider_takes_a_key(self, desk: Desk, provider: str) -> None:
+        credential = keyring.create(desk, ADA, provider, "apiKey", "Mine", KEY)
+        assert (credential.provider_id, credential.base_url) == (provider, None)
 
-def test_a_credential_needs_its_key(desk: Desk) -> None:
-    with pytest.raises(Invalid, match="apiKey"):
-        enter(desk, key=None)
+    @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "ollama", "openai-compatible"])
+    @pytest.mark.parametrize("key", [None, "", KEY])
+    def test_any_provider_may_be_reached_at_an_address_of_ones_own(
+        self, near: Desk, server: Listings, provider: str, key: str | None
+    ) -> None:
+        credential = keyring.create(near, ADA, provider, "baseUrl", "Mine", key, server.url)
+        assert credential.base_url == server.url
+        assert keyring.opened(near, "bakery", credential.id, 1) == (credential, key or "")
+        view = credential.view(near.settings.key_id, None)
+        assert (view["baseUrl"], view["keyFingerprintCurrent"]) == (server.url, True)
+
+    def test_without_a_key_there_is_none_to_lose(self, near: Desk, server: Listings) -> None:
+        credential = keyring.create(near, ADA, "ollama", "baseUrl", "Mine", None, server.url)
+        moved = another_process(near, key_id=make_key())
+        assert credential.view(moved.settings.key_id, None)["keyFingerprintCurrent"] is True
+        assert keyring.open_key(moved, "bakery", credential.id, 1) == ""
+
+    @pytest.mark.parametrize("provider", ["", "Anthropic", "requesty", "x" * 200])
+    def test_a_provider_that_is_not_served_is_told_which_are(self, desk: Desk, provider: str) -> None:
+        with pytest.raises(Invalid, match=r"Use one of: anthropic, .*openrouter"):
+            keyring.create(desk, ADA, provider, "apiKey", "Mine", KEY)
+
+    @pytest.mark.parametrize("provider", ["ollama", "openai-compatible"])
+    def test_a_server_of_ones_own_needs_its_address(self, desk: Desk, provider: str) -> None:
+        with pytest.raises(Invalid, match=f"{provider} is a server of your own: send authMode 'baseUrl'"):
+            keyring.create(desk, ADA, provider, "apiKey", "Mine", KEY)
+
+    @pytest.mark.parametrize("key", [None, ""])
+    def test_the_form_with_a_key_needs_it(self, desk: Desk, key: str | None) -> None:
+        with pytest.raises(Invalid, match="Send the provider's key as 'apiKey'"):
+            enter(desk, key=key)
+
+    def test_the_form_with_an_address_needs_that(self, desk: Desk) -> None:
+        with pytest.raises(Invalid, match="Send the server's address as 'baseUrl'"):
+            keyring.create(desk, ADA, "ollama", "baseUrl", "Mine", None)
+
+    def test_the_two_forms_do_not_mix(self, desk: Desk) -> None:
+        with pytest.raises(Invalid, match="send authMode 'baseUrl' for an address of your own"):
+            keyring.create(desk, ADA, "openai", "apiKey", "Mine", KEY, "https://models.example")
+
+    @pytest.mark.parametrize(
+        ("url", "says"),
+        [
+            ("http://models.example", "must begin with https"),
+            ("https://user:pw@models.example", "must not hold a user name"),
+            ("https://models.example:8443", "port 443"),
+            ("https://127.0.0.1", "not public"),
+            ("https://169.254.169.254/latest", "not public"),
+            ("https://2130706433", "not public"),
+            ("http://localhost:11434", "must begin with https"),
+        ],
+    )
+    def test_an_address_that_is_not_for_users_is_refused_before_anything_is_stored(
+        self, desk: Desk, url: str, says: str
+    ) -> None:
+        with pytest.raises(Invalid, match=says):
+            keyring.create(desk, ADA, "ollama", "baseUrl", "Mine", None, url)
+        assert keyring.of_caller(desk, ADA) == []
 
 
 def test_a_label_is_taken_once_per_user_and_provider(desk: Desk) -> None:
@@ -141,6 +196,52 @@ class TestChanging:
         assert keyring.change(desk, ADA, credential.id, "Mine", None) == credential
 
 
+class TestMoving:
+    """Changing the address, the key, or both, of a credential with an address of its own."""
+
+    @pytest.fixture
+    def home(self, near: Desk, server: Listings) -> Credential:
+        return keyring.create(near, ADA, "ollama", "baseUrl", "Mine", KEY, server.url)
+
+    def test_another_path_on_the_same_host_keeps_the_key(self, near: Desk, home: Credential) -> None:
+        moved = keyring.change(near, ADA, home.id, None, None, f"{home.base_url}/v1")
+        assert (moved.base_url, moved.version) == (f"{home.base_url}/v1", 2)
+        assert keyring.open_key(near, "bakery", home.id, 2) == KEY
+
+    def test_a_key_never_follows_to_another_host(self, near: Desk, home: Credential) -> None:
+        with pytest.raises(Invalid, match=r"on another host\. Send its key along"):
+            keyring.change(near, ADA, home.id, None, None, "http://127.0.0.1:9/v1")
+        assert keyring.own(near, ADA, home.id) == home
+
+    @pytest.mark.parametrize("key", ["", "sk-newer"])
+    def test_with_its_key_it_moves_anywhere(self, near: Desk, home: Credential, key: str) -> None:
+        moved = keyring.change(near, ADA, home.id, None, key, "http://127.0.0.1:9")
+        assert keyring.opened(near, "bakery", home.id, moved.version) == (moved, key)
+
+    def test_without_a_key_it_moves_freely(self, near: Desk, server: Listings) -> None:
+        bare = keyring.create(near, ADA, "ollama", "baseUrl", "Bare", None, server.url)
+        assert keyring.change(near, ADA, bare.id, None, None, "http://127.0.0.1:9").base_url == "http://127.0.0.1:9"
+
+    def test_the_new_address_passes_the_same_guard(self, near: Desk, home: Credential) -> None:
+        with pytest.raises(Invalid, match="not public"):
+            keyring.change(near, ADA, home.id, None, "", "https://10.0.0.1")
+
+    def test_an_empty_key_takes_the_key_away(self, near: Desk, home: Credential) -> None:
+        bare = keyring.change(near, ADA, home.id, None, "")
+        assert (bare.sealed, bare.key_id, bare.version) == (None, None, 2)
+        stored = near.tables.get("settings", "t#bakery", f"credential#{home.id}")
+        assert stored is not None
+        assert "sealed" not in stored
+
+    def test_a_credential_that_is_nothing_but_its_key_keeps_it(self, desk: Desk) -> None:
+        with pytest.raises(Invalid, match="'apiKey' must not be empty"):
+            keyring.change(desk, ADA, enter(desk).id, None, "")
+
+    def test_the_form_stays_what_it_was(self, desk: Desk) -> None:
+        with pytest.raises(Invalid, match="has no address of its own"):
+            keyring.change(desk, ADA, enter(desk).id, None, None, "https://models.example")
+
+
 class TestOpening:
     def test_a_warm_round_asks_aws_nothing(self, desk: Desk) -> None:
         credential = enter(desk)
@@ -183,3 +284,26 @@ def test_a_removed_credential_frees_its_label(desk: Desk) -> None:
     keyring.remove(desk, ADA, enter(desk).id)
     assert keyring.of_caller(desk, ADA) == []
     enter(desk)
+
+
+def test_every_change_is_a_line_of_the_audit_and_holds_no_key(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    credential = enter(desk)
+    keyring.change(desk, ADA, credential.id, "Renamed", "sk-ant-newer")
+    keyring.remove(desk, ADA, credential.id)
+    told = audited(caplog)
+    assert [line["event"] for line in told] == [
+        "ai.credential.created",
+        "ai.credential.updated",
+        "ai.credential.deleted",
+    ]
+    for line in told:
+        assert (line["tenant"], line["user"], line["credential"]) == ("bakery", "ada", credential.id)
+        assert "sk-ant" not in str(line)
+
+
+def test_what_was_refused_is_not_in_the_audit(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    enter(desk)
+    audited(caplog)
+    with pytest.raises(Conflict):
+        enter(desk)
+    assert audited(caplog) == []

@@ -8,7 +8,7 @@ import pytest
 
 from fermata.aws.desk import Desk
 from fermata.pricing import catalogue
-from fermata.pricing.charging import Charge, price_usage, reported_cost
+from fermata.pricing.charging import Charge, price_usage
 from fermata.words.model import Tokens
 from tests.desk import TestClock, another_process
 from tests.unit.pricing.recorded import cases, listing, model, name
@@ -52,37 +52,16 @@ def test_an_unknown_model_is_told_apart_from_a_free_one_and_warned_of_once(
     assert len(caplog.records) == 2
 
 
-def test_what_the_provider_says_a_request_cost_wins(desk: Desk) -> None:
-    tokens = TOKENS.model_copy(update={"raw": {"cost": 0.01234567}})
-    charge = price_usage(desk, "openrouter", "anthropic/claude-sonnet-4.5", tokens)
-    assert charge == Charge(cost=Decimal("0.01234567"))
+@pytest.mark.parametrize("told", ["0.01234567", "0"])
+def test_what_the_provider_says_a_request_cost_wins(desk: Desk, told: str) -> None:
+    tokens = TOKENS.model_copy(update={"reported_cost": Decimal(told)})
+    assert price_usage(desk, "openrouter", "anthropic/claude-sonnet-4.5", tokens) == Charge(cost=Decimal(told))
 
 
 def test_openrouter_is_priced_by_the_catalogue_when_it_does_not_say(desk: Desk) -> None:
     assert price_usage(desk, "openrouter", "anthropic/claude-sonnet-4.5", TOKENS).cost == Decimal("0.0045")
 
 
-def test_only_the_provider_that_bills_by_it_is_believed(desk: Desk) -> None:
-    tokens = TOKENS.model_copy(update={"raw": {"cost": 0}})
-    assert price_usage(desk, "anthropic", "claude-sonnet-4.5", tokens).cost == Decimal("0.0045")
-
-
-@pytest.mark.parametrize(
-    ("usage", "usd"),
-    [
-        ({"is_byok": True, "cost": 0, "cost_details": {"upstream_inference_cost": 0.0360795}}, "0.0360795"),
-        ({"is_byok": False, "cost": 0.00000285, "cost_details": {"upstream_inference_cost": 2.85e-06}}, "0.00000285"),
-        ({"is_byok": True, "cost": "0.0018", "cost_details": {"upstream_inference_cost": "0.036"}}, "0.0378"),
-        ({"is_byok": True, "cost": 0.5, "cost_details": None}, "0.5"),
-        ({"cost": 0}, "0"),
-    ],
-)
-def test_with_a_key_of_ones_own_at_the_maker_fee_and_bill_are_added_and_otherwise_not(
-    usage: dict[str, Any], usd: str
-) -> None:
-    assert reported_cost(usage) == Decimal(usd)
-
-
-@pytest.mark.parametrize("cost", [None, "", "free", -1, "NaN", "Infinity", True, [], 1e12])
-def test_what_is_no_amount_is_not_believed(cost: Any) -> None:
-    assert reported_cost({"cost": cost}) is None
+def test_a_server_of_ones_own_is_priced_where_its_model_has_the_name_of_a_priced_one(desk: Desk) -> None:
+    assert price_usage(desk, "openai-compatible", "claude-sonnet-4.5", TOKENS).cost == Decimal("0.0045")
+    assert not price_usage(desk, "openai-compatible", "my-own", TOKENS).known

@@ -93,4 +93,4 @@ class TestTheOthers:
         assert refusal(NewCredential, value) == "'apiKey' must be a key: printable ASCII without spaces."
 
     def test_a_change_that_changes_nothing_is_refused(self) -> None:
-        assert refusal(CredentialChange, {}) == "Send 'displayLabel', 'apiKey' or both."
+        assert refusal(CredentialChange, {}) == "Send what is to change: 'displayLabel', 'apiKey' or 'baseUrl'."

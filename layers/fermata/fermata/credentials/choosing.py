@@ -26,7 +26,7 @@ def resolve(desk: Desk, tenant: str, scope: str, credential_id: str | None, mode
     credential = read(desk, tenant, credential_id)
     if credential is None:
         raise NotFound(NOT_FOUND)
-    if credential.key_id != desk.settings.key_id:
+    if not credential.is_current(desk.settings.key_id):
         raise sealed_elsewhere(credential)
     return Chosen(
         credential_id=credential_id, version=credential.version, provider=credential.provider_id, model=model_id

@@ -1,4 +1,4 @@
-"""One provider key, sealed, as its row remembers it."""
+"""One way to a provider, its key sealed, as its row remembers it."""
 
 import hashlib
 import json
@@ -12,8 +12,15 @@ from fermata.words.base import Word
 AuthMode = Literal["apiKey", "baseUrl"]
 
 
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else bytes(value)
+
+
 class Credential(Word):
-    """`version` counts the keys it has had; `key_id` is the KMS key that sealed the present one."""
+    """`version` counts the keys and addresses it has had; `key_id` is the KMS key that sealed the present one.
+
+    One with an address of its own may do without a key; `sealed` and `key_id` are then None.
+    """
 
     id: str
     tenant: str
@@ -22,17 +29,20 @@ class Credential(Word):
     auth_mode: AuthMode
     display_label: str
     base_url: str | None = None
-    sealed: Annotated[bytes, BeforeValidator(bytes)]
-    key_id: str
+    sealed: Annotated[bytes | None, BeforeValidator(_bytes)] = None
+    key_id: str | None = None
     version: int = 1
     created_at: str
-    last_used_at: str | None = None
 
     def item(self) -> Item:
         row: Item = self.model_dump(exclude_none=True)
         return {"pk": f"t#{self.tenant}", "sk": sort_key(self.id), "v": 1, **row}
 
-    def view(self, key_id: str) -> dict[str, Any]:
+    def is_current(self, key_id: str) -> bool:
+        """Whether its key, if it has one, was sealed with the deployment's KMS key and so can be opened."""
+        return self.key_id in (None, key_id)
+
+    def view(self, key_id: str, last_used_at: str | None) -> dict[str, Any]:
         """The contract's CredentialView. Nothing of the key leaves, not even its length."""
         return {
             "id": self.id,
@@ -40,9 +50,9 @@ class Credential(Word):
             "authMode": self.auth_mode,
             "displayLabel": self.display_label,
             "baseUrl": self.base_url,
-            "keyFingerprintCurrent": self.key_id == key_id,
+            "keyFingerprintCurrent": self.is_current(key_id),
             "createdAt": self.created_at,
-            "lastUsedAt": self.last_used_at,
+            "lastUsedAt": last_used_at,
         }
 
 

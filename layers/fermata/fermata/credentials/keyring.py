@@ -1,40 +1,47 @@
 """Credentials: entered, listed, changed, removed, and opened for a provider request."""
 
+from fermata.aws import signals
 from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Check, Delete, Item, Put, TransactionRefused, Write
 from fermata.aws.vault import CannotOpen
+from fermata.credentials import addresses
 from fermata.credentials.credential import AuthMode, Credential, label_key, sort_key
 from fermata.words.caller import Caller
 from fermata.words.errors import Conflict, Invalid, NotFound
 from fermata.words.scopes import SCOPES
 
-SERVED = {("anthropic", "apiKey")}
 REMEMBERED = 300
 NOT_FOUND = "Credential not found or no longer accessible."
 
 
 def create(
-    desk: Desk, caller: Caller, provider_id: str, auth_mode: AuthMode, label: str, api_key: str | None
+    desk: Desk,
+    caller: Caller,
+    provider_id: str,
+    auth_mode: AuthMode,
+    label: str,
+    api_key: str | None,
+    base_url: str | None = None,
 ) -> Credential:
-    if (provider_id, auth_mode) not in SERVED:
-        served = ", ".join(f"{provider} with {mode}" for provider, mode in sorted(SERVED))
-        raise Invalid(f"Provider {provider_id!r} with {auth_mode} is not served. Served: {served}.")
-    if api_key is None:
-        raise Invalid("Send the provider's key as 'apiKey'.")
+    """A key for a provider everybody reaches at the same address, or an address of one's own and perhaps a key."""
+    _check_form(desk, provider_id, auth_mode, api_key, base_url)
+    identity = new_id()
     credential = Credential(
-        id=(identity := new_id()),
+        id=identity,
         tenant=caller.tenant,
         user=caller.user,
         provider_id=provider_id,
         auth_mode=auth_mode,
         display_label=label,
-        sealed=_sealed(desk, caller.tenant, identity, api_key),
-        key_id=desk.settings.key_id,
+        base_url=base_url,
+        sealed=_sealed(desk, caller.tenant, identity, api_key) if api_key else None,
+        key_id=desk.settings.key_id if api_key else None,
         created_at=desk.clock.instant(),
     )
     table = desk.settings.settings_table
     _commit(desk, credential, Put(table, _guard(credential), absent=True), Put(table, credential.item(), absent=True))
+    _audit("created", credential)
     return credential
 
 
@@ -53,20 +60,32 @@ def own(desk: Desk, caller: Caller, credential_id: str) -> Credential:
     return credential
 
 
-def change(desk: Desk, caller: Caller, credential_id: str, label: str | None, api_key: str | None) -> Credential:
-    """A new key makes a new version; turns that run go on with it within five minutes (open_key)."""
+def change(
+    desk: Desk,
+    caller: Caller,
+    credential_id: str,
+    label: str | None,
+    api_key: str | None,
+    base_url: str | None = None,
+) -> Credential:
+    """A new key or address makes a new version; turns that run go on with it within five minutes (open_key).
+
+    An empty key takes the key away, where there is an address.
+    """
     old = own(desk, caller, credential_id)
     new = old.model_copy(update={"display_label": label or old.display_label})
+    if base_url is not None and base_url != old.base_url:
+        _check_move(desk, old, api_key, base_url)
+        new = new.model_copy(update={"base_url": base_url, "version": old.version + 1})
     if api_key is not None:
-        sealed = _sealed(desk, old.tenant, old.id, api_key)
-        update = {"sealed": sealed, "key_id": desk.settings.key_id, "version": old.version + 1}
-        new = new.model_copy(update=update)
+        new = _with_key(desk, new, api_key).model_copy(update={"version": old.version + 1})
     table = desk.settings.settings_table
     writes: list[Write] = [Put(table, _guard(new)), _unchanged_put(table, old, new)]
     if new.display_label != old.display_label:
         guard = label_key(old.user, old.provider_id, old.display_label)
         writes = [Put(table, _guard(new), absent=True), writes[1], Delete(table, f"t#{old.tenant}", guard)]
     _commit(desk, new, *writes)
+    _audit("updated", new)
     return new
 
 
@@ -83,6 +102,7 @@ def remove(desk: Desk, caller: Caller, credential_id: str) -> None:
         used = [scope for scope, reason in zip(SCOPES, refused.reasons, strict=False) if reason.failed]
         text = f"This credential is the default of {', '.join(used)}. Choose another default there first."
         raise Conflict(text) from refused
+    _audit("deleted", old)
 
 
 def read(desk: Desk, tenant: str, credential_id: str) -> Credential | None:
@@ -90,8 +110,8 @@ def read(desk: Desk, tenant: str, credential_id: str) -> Credential | None:
     return Credential.model_validate(item) if item else None
 
 
-def open_key(desk: Desk, tenant: str, credential_id: str, version: int) -> str:
-    """The provider's key, in plain text; a warm process asks AWS nothing.
+def opened(desk: Desk, tenant: str, credential_id: str, version: int) -> tuple[Credential, str]:
+    """A credential and its key in plain text ("" when it has none); a warm process asks AWS nothing.
 
     There is one key, the newest: a turn that was started with an earlier version uses the new one as soon as this
     process reads the row again, so that an old key can be revoked five minutes after it was replaced. `version`
@@ -104,14 +124,60 @@ def open_key(desk: Desk, tenant: str, credential_id: str, version: int) -> str:
     credential = desk.memory.recall(("credential", tenant, credential_id, version), REMEMBERED, load)
     if credential is None:
         raise NotFound(NOT_FOUND)
+    if credential.sealed is None:
+        return credential, ""
+    if not credential.is_current(desk.settings.key_id):
+        raise sealed_elsewhere(credential)
     try:
-        return desk.vault.open(credential.sealed, purpose="provider-key", tenant=tenant, name=credential_id)
+        key = desk.vault.open(credential.sealed, purpose="provider-key", tenant=tenant, name=credential_id)
     except CannotOpen as error:
         raise sealed_elsewhere(credential) from error
+    return credential, key
+
+
+def open_key(desk: Desk, tenant: str, credential_id: str, version: int) -> str:
+    return opened(desk, tenant, credential_id, version)[1]
 
 
 def sealed_elsewhere(credential: Credential) -> Conflict:
     return Conflict(f"The key of credential {credential.display_label!r} can no longer be opened. Enter it again.")
+
+
+def _check_form(desk: Desk, provider: str, auth_mode: AuthMode, api_key: str | None, base_url: str | None) -> None:
+    from fermata.drivers.driver import driver_for  # here, because drivers load httpx, which most requests do without
+
+    driver_for(provider)
+    if auth_mode == "baseUrl":
+        if base_url is None:
+            raise Invalid("Send the server's address as 'baseUrl'.")
+        addresses.guard(desk.settings).check(base_url)
+        return
+    if addresses.home(desk.settings, provider) is None:
+        raise Invalid(f"{provider} is a server of your own: send authMode 'baseUrl' and its address as 'baseUrl'.")
+    if not api_key:
+        raise Invalid("Send the provider's key as 'apiKey'.")
+    if base_url is not None:
+        raise Invalid(
+            "With authMode 'apiKey' there is no 'baseUrl'; send authMode 'baseUrl' for an address of your own."
+        )
+
+
+def _check_move(desk: Desk, old: Credential, api_key: str | None, base_url: str) -> None:
+    """A stored key never follows to another host: whoever may change the address could read it there."""
+    if old.auth_mode == "apiKey":
+        raise Invalid("This credential has no address of its own. Enter another one, with authMode 'baseUrl'.")
+    addresses.guard(desk.settings).check(base_url)
+    if old.sealed is not None and api_key is None and not addresses.is_same_place(old.base_url, base_url):
+        raise Invalid("The new address is on another host. Send its key along as 'apiKey' (empty when it needs none).")
+
+
+def _with_key(desk: Desk, credential: Credential, api_key: str) -> Credential:
+    if api_key:
+        sealed = _sealed(desk, credential.tenant, credential.id, api_key)
+        return credential.model_copy(update={"sealed": sealed, "key_id": desk.settings.key_id})
+    if credential.auth_mode == "apiKey":
+        raise Invalid("'apiKey' must not be empty: this credential is nothing but its key.")
+    return credential.model_copy(update={"sealed": None, "key_id": None})
 
 
 def _sealed(desk: Desk, tenant: str, credential_id: str, api_key: str) -> bytes:
@@ -137,3 +203,15 @@ def _commit(desk: Desk, credential: Credential, *writes: Write) -> None:
             label, provider = credential.display_label, credential.provider_id
             raise Conflict(f"You have a credential {label!r} for {provider} already.") from refused
         raise Conflict("This credential was changed by somebody else just now. Look, and try again.") from refused
+
+
+def _audit(what: str, credential: Credential) -> None:
+    signals.audit(
+        f"ai.credential.{what}",
+        tenant=credential.tenant,
+        user=credential.user,
+        credential=credential.id,
+        provider=credential.provider_id,
+        auth_mode=credential.auth_mode,
+        version=credential.version,
+    )

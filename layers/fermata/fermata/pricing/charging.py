@@ -1,7 +1,6 @@
 """What one provider request costs: what its provider says, else what the catalogue's price comes to."""
 
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from decimal import Decimal
 
 from fermata.aws import signals
 from fermata.aws.desk import Desk
@@ -11,7 +10,6 @@ from fermata.words.base import Word
 from fermata.words.model import Tokens
 
 FREE = "ollama"
-TELLS_ITS_COST = "openrouter"
 
 
 class Charge(Word):
@@ -29,9 +27,8 @@ def price_usage(desk: Desk, provider: str, model: str, tokens: Tokens) -> Charge
     """Asks no server: what the catalogue does not hold is unknown, not fetched."""
     if provider == FREE:
         return Charge(cost=Decimal(0))
-    told = reported_cost(tokens.raw or {}) if provider == TELLS_ITS_COST else None
-    if told is not None:
-        return Charge(cost=told)
+    if tokens.reported_cost is not None:
+        return Charge(cost=tokens.reported_cost)
     price = price_of(desk, model)
     if price is None:
         _tell_once(desk, provider, model)
@@ -44,30 +41,6 @@ def price_of(desk: Desk, model: str) -> Price | None:
     known = catalogue.known(desk)
     offer = known.offer(model) if known else None
     return offer.price if offer else None
-
-
-def reported_cost(usage: dict[str, Any]) -> Decimal | None:
-    """What OpenRouter says a request cost, in USD.
-
-    With a key of one's own at the maker (`is_byok`), `cost` is OpenRouter's fee alone, and the maker's bill comes on
-    top. Without one, the maker's bill is in `cost` already.
-    """
-    fee = _usd(usage.get("cost"))
-    if fee is None or usage.get("is_byok") is not True:
-        return fee
-    details = usage.get("cost_details")
-    bill = _usd(details.get("upstream_inference_cost")) if isinstance(details, dict) else None
-    return fee + (bill or 0)
-
-
-def _usd(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        return None
-    try:
-        usd = Decimal(str(value))
-    except InvalidOperation:
-        return None
-    return usd if usd.is_finite() and 0 <= usd < catalogue.MOST_USD else None
 
 
 def _tell_once(desk: Desk, provider: str, model: str) -> None:

@@ -27,9 +27,9 @@ def _sendable(key: str) -> str:
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-ApiKey = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), AfterValidator(_sendable)
-]
+ApiKey = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500), AfterValidator(_sendable)]
+"""Empty where a server asks for none."""
+Address = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
 
 
 class Tolerant(BaseModel):
@@ -111,23 +111,24 @@ class NewConversation(Exact):
 
 
 class NewCredential(Exact):
-    """`auth_mode` and `provider_id` are checked where it is known which of them are served."""
+    """How the members go together is checked where it is known which providers are served, and where they are."""
 
     provider_id: Id
     auth_mode: Literal["apiKey", "baseUrl"]
     display_label: Title
     api_key: ApiKey | None = None
-    base_url: Id | None = None
+    base_url: Address | None = None
 
 
 class CredentialChange(Exact):
     display_label: Title | None = None
     api_key: ApiKey | None = None
+    base_url: Address | None = None
 
     @model_validator(mode="after")
     def _changes_something(self) -> "CredentialChange":
-        if self.display_label is None and self.api_key is None:
-            raise ValueError("send 'displayLabel', 'apiKey' or both")
+        if self.display_label is None and self.api_key is None and self.base_url is None:
+            raise ValueError("send what is to change: 'displayLabel', 'apiKey' or 'baseUrl'")
         return self
 
 

@@ -1,0 +1,19 @@
+"""What a provider's models can do, as far as it is known without asking (contract instatic.md §5.15)."""
+
+from fermata.words.offered import Capabilities
+
+_USUAL = {
+    "anthropic": Capabilities(tool_calling=True, vision_input=True, tool_result_images=True, prompt_cache=True),
+    "openai": Capabilities(tool_calling=True, vision_input=True),
+}
+_OTHERWISE = Capabilities(tool_calling=True, vision_input=False)
+_SEES = Capabilities(tool_calling=True, vision_input=True)
+OLLAMA_USUAL = ("llama4", "llama3.3", "qwen3")
+_OLLAMA_SEES = "llama4"
+
+
+def usual_capabilities(provider: str, model: str) -> Capabilities:
+    """For a model that nothing better is known of. Images in a tool's result are for Anthropic alone."""
+    if provider == "ollama" and model == _OLLAMA_SEES:
+        return _SEES
+    return _USUAL.get(provider, _OTHERWISE)
