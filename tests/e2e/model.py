@@ -52,6 +52,10 @@ class Model:
         self._http.post("/demo/script", json=script).raise_for_status()
         return key
 
+    def forget(self, key: str) -> None:
+        """Answer by the rules again, whatever the script had left."""
+        self._http.delete("/demo/script", params={"key": key}).raise_for_status()
+
     def requests(self, key: str, *, bodies: bool = True) -> list[Json]:
         answer = self._http.get("/demo/requests", params={"key": key, "bodies": int(bodies)})
         found: list[Json] = answer.json()["requests"]

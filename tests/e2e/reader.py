@@ -4,13 +4,15 @@ import contextlib
 import json
 import socket
 import threading
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
 
 import httpx
 
 from tests.local.lab import until
 
 Event = dict[str, Any]
+Found = TypeVar("Found")
 TERMINAL = ("done", "error", "cancelled")
 AI = "/admin/api/ai"
 
@@ -69,12 +71,19 @@ class Reader:
             found = self.of_kind(kind)
             return found[count - 1] if len(found) >= count else None
 
-        event = until(look, f"{kind} number {count}; seen so far: {self.kinds} {self.broken or ''}", seconds)
+        event = self._until(look, f"{kind} number {count}", seconds)
         assert event is not None
         return event
 
     def wait_for_text(self, length: int, seconds: float = 20) -> None:
-        until(lambda: len(self.text) >= length, f"{length} characters of text, seen {self.text!r}", seconds)
+        self._until(lambda: len(self.text) >= length, f"{length} characters of text", seconds)
+
+    def _until(self, look: Callable[[], Found], what: str, seconds: float) -> Found:
+        try:
+            return until(look, what, seconds)
+        except AssertionError as late:
+            late.add_note(f"HTTP {self.status} {self.refusal or self.broken or ''}; seen: {self.events}")
+            raise
 
     def finish(self, seconds: float = 30) -> list[Event]:
         """Waits until the response ends; all events."""

@@ -61,10 +61,10 @@ def test_an_overloaded_provider_is_asked_again(talk: Talk) -> None:
 
 
 def test_a_provider_that_stays_overloaded_ends_the_turn(talk: Talk) -> None:
-    last = end(talk, *[says("", **BUSY)] * 6)
+    last = end(talk, *[says("", **BUSY)] * 3)
     assert last["code"] == "provider_overloaded"
     assert last["retryable"] is True
-    assert last["asked"] == 6
+    assert last["asked"] == 3
 
 
 def test_a_stream_that_breaks_is_retracted_and_asked_for_anew(talk: Talk) -> None:
