@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.desk import Desk
+from fermata.drivers.openrouter import reported_cost
 from fermata.pricing import catalogue
 from fermata.pricing.charging import Charge, price_usage
 from fermata.words.model import Tokens
@@ -56,6 +57,18 @@ def test_an_unknown_model_is_told_apart_from_a_free_one_and_warned_of_once(
 def test_what_the_provider_says_a_request_cost_wins(desk: Desk, told: str) -> None:
     tokens = TOKENS.model_copy(update={"reported_cost": Decimal(told)})
     assert price_usage(desk, "openrouter", "anthropic/claude-sonnet-4.5", tokens) == Charge(cost=Decimal(told))
+
+
+@pytest.mark.parametrize(
+    ("is_byok", "cost", "bill", "usd"),
+    [(True, 0, 0.0360795, "0.0360795"), (False, 0.00000285, 0.00000285, "0.00000285"), (True, 0.002, 0.04, "0.042")],
+)
+def test_with_a_key_of_ones_own_at_the_maker_its_bill_is_added_and_otherwise_it_is_counted_once(
+    desk: Desk, is_byok: bool, cost: float, bill: float, usd: str
+) -> None:
+    told = reported_cost({"is_byok": is_byok, "cost": cost, "cost_details": {"upstream_inference_cost": bill}})
+    tokens = TOKENS.model_copy(update={"reported_cost": told})
+    assert price_usage(desk, "openrouter", "anthropic/claude-sonnet-4.5", tokens).cost == Decimal(usd)
 
 
 def test_openrouter_is_priced_by_the_catalogue_when_it_does_not_say(desk: Desk) -> None:

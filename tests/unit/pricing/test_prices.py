@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from fermata.drivers.counting import bucketed
 from fermata.pricing.prices import Price, cost, on_the_wire
 from fermata.words.model import Tokens
 from tests.unit.pricing.recorded import cases, name
@@ -23,13 +24,11 @@ def price(fresh: str, out: str, read: str | None = None, write: str | None = Non
 
 def buckets(provider: str, usage: dict[str, int]) -> Tokens:
     """A provider's own counts as its driver hands them on: all but Anthropic count what was cached as prompt too."""
-    prompt, read = usage["promptTokens"], usage["cacheReadTokens"]
-    return Tokens(
-        prompt=prompt if provider == "anthropic" else max(0, prompt - read),
-        completion=usage["completionTokens"],
-        cache_read=read,
-        cache_creation=usage["cacheCreationTokens"],
-    )
+    prompt, completion, read = usage["promptTokens"], usage["completionTokens"], usage["cacheReadTokens"]
+    if provider == "anthropic":
+        written = usage["cacheCreationTokens"]
+        return Tokens(prompt=prompt, completion=completion, cache_read=read, cache_creation=written)
+    return bucketed(usage, prompt, completion, {"cached_tokens": read})
 
 
 @pytest.mark.parametrize("case", cases("computeCostUsd"), ids=name)

@@ -6,10 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from fermata.drivers import failures
+from fermata.drivers import anthropic, failures
 from fermata.drivers.capabilities import OLLAMA_USUAL, usual_capabilities
 from fermata.drivers.endpoint import Endpoint
 from fermata.drivers.line import Answer, Line
+from fermata.drivers.ollama import OLLAMA
+from fermata.drivers.openai import OPENAI
+from fermata.drivers.openai_compatible import OPENAI_COMPATIBLE
+from fermata.drivers.openrouter import OPENROUTER
 from fermata.words.errors import ProviderError
 from fermata.words.offered import Capabilities, Offered, Tier
 
@@ -19,11 +23,8 @@ MOST_CHARS = 300
 MOST_SHOWN = 40
 """Ollama tells what a model can do one model at a time."""
 LABELS = {
-    "anthropic": "Anthropic",
-    "openai": "OpenAI",
-    "openrouter": "OpenRouter",
-    "ollama": "Ollama",
-    "openai-compatible": "The model server",
+    "anthropic": anthropic.LABEL,
+    **{speaker.provider: speaker.label for speaker in (OPENAI, OPENROUTER, OLLAMA, OPENAI_COMPATIBLE)},
 }
 _OPENAI_CHATS = re.compile(r"gpt-|chatgpt-|o[1-9]")
 _OPENAI_OTHERS = re.compile(
@@ -129,7 +130,7 @@ def _declares_vision(model: Mapping[str, Any]) -> bool:
 
 
 def _ollama(line: Line, endpoint: Endpoint) -> Iterator[Offered]:
-    tags = _read(line, "ollama", endpoint, _ollama_url(endpoint, "/api/tags"))
+    tags = _read(line, "ollama", endpoint, endpoint.at("/api/tags"))
     for place, tag in enumerate(_entries(tags, names=("models",), identity=("model", "name"))):
         told = _shown(line, endpoint, tag["id"]) if place < MOST_SHOWN else None
         if told is not None and "completion" not in told and "tools" not in told:
@@ -145,16 +146,12 @@ def _shown(line: Line, endpoint: Endpoint, model: str) -> list[str] | None:
     body = json.dumps({"model": model}).encode()
     headers = _headers("ollama", endpoint) | {"content-type": "application/json"}
     try:
-        with line.post(LABELS["ollama"], _ollama_url(endpoint, "/api/show"), headers, body) as answer:
+        with line.post(LABELS["ollama"], endpoint.at("/api/show"), headers, body) as answer:
             told = _parsed("ollama", endpoint, answer)
     except ProviderError:
         return None
     abilities = told.get("capabilities") if isinstance(told, dict) else None
     return _words(abilities, []) if isinstance(abilities, list) else None
-
-
-def _ollama_url(endpoint: Endpoint, path: str) -> str:
-    return endpoint.base_url.strip().rstrip("/").removesuffix("/v1").rstrip("/") + path
 
 
 _FAMILIES: dict[str, Callable[[Line, Endpoint], Iterator[Offered]]] = {
@@ -194,7 +191,7 @@ def _headers(provider: str, endpoint: Endpoint) -> dict[str, str]:
         raise failures.refused(LABELS[provider], 401, {}, b"", endpoint.secret)
     headers = {"accept": "application/json", "accept-encoding": "identity"}
     if provider == "anthropic":
-        return headers | {"x-api-key": endpoint.secret, "anthropic-version": "2023-06-01"}
+        return headers | {"x-api-key": endpoint.secret, "anthropic-version": anthropic.VERSION}
     return headers | ({"authorization": f"Bearer {endpoint.secret}"} if endpoint.secret else {})
 
 
