@@ -8,14 +8,13 @@ from fermata.drivers.line import Line
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns import turn as turns
-from fermata.turns.asking import ask
 from fermata.turns.calls import Answers, run_ours
 from fermata.turns.commits import Commit
 from fermata.turns.ending import end
 from fermata.turns.log import Ended, Log, Moved, Superseded
 from fermata.turns.pause import Call, Pause
 from fermata.turns.progress import Progress, expire, settle
-from fermata.turns.rounds import begin, conclude, started, take
+from fermata.turns.rounds import begin, run, started, take
 from fermata.turns.turn import partition
 from fermata.turns.work import Wake, Work
 from fermata.words.events import RoundStarted, TurnError
@@ -81,7 +80,7 @@ def _run_round(work: Work, line: Line | None) -> bool:
     if not (work.log.standing.phase == "asking" and work.owns_the_round):
         begin(work)
     while work.log.standing.phase == "asking":
-        conclude(work, ask(work, line))
+        run(work, line)
     return True
 
 

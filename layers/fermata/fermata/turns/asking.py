@@ -13,7 +13,6 @@ from fermata.drivers.line import Line
 from fermata.drivers.retry import with_retries
 from fermata.tools.catalogue import system_prompt
 from fermata.turns.accounting import CHARS_PER_TOKEN, spent
-from fermata.turns.log import LostRace
 from fermata.turns.vigil import Vigil
 from fermata.turns.work import Work
 from fermata.usage.ledger import Spent, row
@@ -31,33 +30,40 @@ class Asked:
     reply: Reply | None = None
     error: ProviderError | None = None
     left_over: tuple[Text | Reasoning, ...] = ()
-    spent: list[Spent] = field(default_factory=list)
+    failed: list[Spent] = field(default_factory=list)
+    """Requests that failed in silence and were repeated."""
+    last: Spent | None = None
+
+    @property
+    def spent(self) -> tuple[Spent, ...]:
+        return (*self.failed, self.last) if self.last else tuple(self.failed)
 
 
-def ask(work: Work, line: Line) -> Asked:
+def ask(work: Work, line: Line, asked: Asked) -> None:
     """Raises LostRace as soon as the turn has ended or somebody newer works on the round."""
-    asked = Asked()
     try:
         endpoint = _endpoint(work)
     except Refusal as refusal:
         asked.error = ProviderError("provider_auth", refusal.error, retryable=False)
-        return asked
-    try:
-        _listen(work, line, endpoint, asked)
-    except LostRace:
-        _account_alone(work, asked)
-        raise
+        return
+    _listen(work, line, endpoint, asked)
     if asked.reply is not None:
-        asked.spent.append(_spent(work, asked, asked.reply.tokens, "ok", known=asked.reply.tokens_known))
+        asked.last = _spent(work, asked, asked.reply.tokens, "ok", known=asked.reply.tokens_known)
     else:
         asked.error = asked.error or ProviderError("provider_error", WITHOUT_REPLY, retryable=True)
-        asked.spent.append(_failed(work, asked, asked.error))
-    return asked
+        asked.last = _failed(work, asked, asked.error)
+
+
+def account_alone(work: Work, asked: Asked) -> None:
+    """Whoever won the race accounts for the request under way, but knows of none that failed before it."""
+    for told in asked.failed:
+        with contextlib.suppress(ConditionFailed):
+            work.desk.tables.write(row(work.desk, told))
 
 
 def _listen(work: Work, line: Line, endpoint: Endpoint, asked: Asked) -> None:
     def on_failed(_number: int, error: ProviderError) -> None:
-        asked.spent.append(_failed(work, asked, error))
+        asked.failed.append(_failed(work, asked, error))
 
     driver, request, begun = driver_for(work.turn.provider), _request(work), work.desk.clock.monotonic()
     with line.call(), Vigil(work.desk, work.log, work.wake.token, line.hang_up) as vigil:
@@ -93,13 +99,6 @@ def _endpoint(work: Work) -> Endpoint:
     return Endpoint(work.desk.settings.anthropic_url, SecretStr(key))
 
 
-def _account_alone(work: Work, asked: Asked) -> None:
-    """Whoever won the race accounts for the request under way, but knows of none that failed before it."""
-    for told in asked.spent:
-        with contextlib.suppress(ConditionFailed):
-            work.desk.tables.write(row(work.desk, told))
-
-
 def _failed(work: Work, asked: Asked, error: ProviderError) -> Spent:
     """What the provider had told until it broke off, and at least what was shown; a silent failure used nothing."""
     shown = work.log.standing.shown + sum(len(event.text) for event in asked.left_over)
@@ -117,7 +116,7 @@ def _spent(work: Work, asked: Asked, tokens: Tokens, outcome: str, *, known: boo
         tokens,
         round_=standing.round,
         attempt=standing.tries,
-        tried=len(asked.spent) + 1,
+        tried=len(asked.failed) + 1,
         outcome=outcome,
         billable=outcome == "ok",
         estimated=not known,

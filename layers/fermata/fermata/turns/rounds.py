@@ -1,15 +1,17 @@
-"""One round: take it, and conclude it with what the provider said."""
+"""One round: take it, ask the provider, and commit what it said."""
 
 import json
 from dataclasses import replace
 
 from fermata.aws import signals
+from fermata.drivers.line import Line
 from fermata.turns import pause as pauses
 from fermata.turns.accounting import CHARS_PER_TOKEN, charge, dead_request
-from fermata.turns.asking import Asked
+from fermata.turns.asking import Asked, account_alone, ask
 from fermata.turns.calls import calls_of
 from fermata.turns.commits import Commit
 from fermata.turns.ending import Last, end
+from fermata.turns.log import Ended, Superseded
 from fermata.turns.progress import settle
 from fermata.turns.standing import Standing
 from fermata.turns.work import Work
@@ -72,8 +74,18 @@ def _estimate(work: Work) -> int:
     return (said + len(work.turn.situation)) // CHARS_PER_TOKEN
 
 
-def conclude(work: Work, asked: Asked) -> None:
-    """Commit the reply as ROUND or END; a request that failed is made anew or ends the turn."""
+def run(work: Work, line: Line) -> None:
+    """Ask, and commit the reply as ROUND or END; a request that failed is made anew or ends the turn."""
+    asked = Asked()
+    try:
+        ask(work, line, asked)
+        _take_in(work, asked)
+    except (Ended, Superseded):
+        account_alone(work, asked)
+        raise
+
+
+def _take_in(work: Work, asked: Asked) -> None:
     if asked.reply is not None:
         _conclude(work, asked, asked.reply)
     elif asked.error is not None:
@@ -115,14 +127,14 @@ def _commit(work: Work, asked: Asked, reply: Reply) -> Commit:
         round=work.log.standing.round,
         events=(*asked.left_over, _context(reply.tokens)),
         reply=reply.blocks,
-        spent=tuple(asked.spent),
+        spent=asked.spent,
     )
 
 
 def _end(work: Work, asked: Asked, reply: Reply, terminal: End) -> None:
     """A call that nobody will run any more is not kept."""
     content: tuple[Block, ...] = tuple(block for block in reply.blocks if not isinstance(block, ToolCallBlock))
-    last = Last((*asked.left_over, _context(reply.tokens)), content, tuple(asked.spent), accounted=True)
+    last = Last((*asked.left_over, _context(reply.tokens)), content, asked.spent, accounted=True)
     end(work.desk, work.turn, work.log, terminal, last)
 
 
@@ -131,10 +143,10 @@ def _fail(work: Work, asked: Asked, error: ProviderError) -> None:
     signals.warn("provider.failed", turn=work.turn.id, round=standing.round, code=error.code, status=error.status)
     was_seen = standing.shown or asked.left_over  # what failed in silence was repeated in place (drivers/retry.py)
     if error.retryable and was_seen and may_start_over(work, standing):
-        take(work, standing, tuple(asked.spent))
+        take(work, standing, asked.spent)
         return
     terminal = TurnError(message=error.message, code=error.code, retryable=error.retryable)
-    last = Last(asked.left_over, (), tuple(asked.spent), accounted=True)
+    last = Last(asked.left_over, (), asked.spent, accounted=True)
     end(work.desk, work.turn, work.log, terminal, last)
 
 
