@@ -23,6 +23,8 @@ ROUTES = {
     "/{proxy+}": "ApiFunction",
     "/admin/api/ai/credentials": "CredentialsFunction",
     "/admin/api/ai/credentials/{id}": "CredentialsFunction",
+    "/admin/api/ai/credentials/{id}/test": "CredentialsFunction",
+    "/admin/api/ai/providers/{id}/models": "CredentialsFunction",
 }
 STREAMS = {path for path, function in ROUTES.items() if function == "StreamFunction"}
 STATUS = {"MISSING_AUTHENTICATION_TOKEN": "404", "REQUEST_TOO_LARGE": "413", "THROTTLED": "429"}

@@ -13,11 +13,12 @@ from fermata.wire.http import of_event
 from functions.stream import app as stream
 from tests.callers import make_tenant
 from tests.desk import environment
+from tests.serving import serving
 from tests.template.stack import ROOT, Template, of_type
 from tests.template.test_api import ROUTES
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
-DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover")
+DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "refresh_prices")
 WORKFLOW = {"round", "hold"}
 
 
@@ -88,6 +89,8 @@ def in_the_environment(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         ("api", 201),
         ("api_cancel", 404),
         ("credentials", 201),
+        ("credentials_test", 404),
+        ("credentials_models", 404),
         ("tool_result", 404),
         ("stream", 404),
         ("stream_events", 404),
@@ -104,6 +107,20 @@ def test_a_door_understands_its_request(in_the_environment: Desk, name: str, sta
     else:
         answered = import_module(f"functions.{door(name)}.app").handler(event, Context())["statusCode"]
     assert answered == status
+
+
+def test_the_refresh_of_prices_understands_its_schedule(
+    in_the_environment: Desk, source: Template, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = of_type(source, "AWS::Serverless::Function")["RefreshPricesFunction"]["Events"]["Look"]
+    assert request("refresh_prices") == json.loads(look["Properties"]["Input"])
+    with serving() as server:
+        server.body = b'{"data":[{"id":"openai/gpt-5","pricing":{"prompt":"0.1","completion":"0.2"}}]}'
+        monkeypatch.setenv("CATALOGUE_URL", server.url)
+        handler = import_module("functions.refresh_prices.app").handler
+        assert handler(request("refresh_prices"), Context()) == {"how": "fetched", "models": 1}
+        assert handler(request("refresh_prices"), Context()) == {"how": "fresh", "models": 1}
+        assert handler(request("refresh_prices") | {"force": True}, Context())["how"] == "fetched"
 
 
 @pytest.mark.parametrize("name", ["recover_caught", "recover_execution", "recover_sweep"])

@@ -19,6 +19,9 @@ PROMISED = {
     "STATE_MACHINE_ARN",
     "FERMATA_STAGE",
     "ANTHROPIC_URL",
+    "OPENAI_URL",
+    "OPENROUTER_URL",
+    "CATALOGUE_URL",
     "HEARTBEAT_SECONDS",
     "BROWSER_WAIT_SECONDS",
     "FLUSH_MS",
@@ -128,7 +131,7 @@ def test_whatever_is_invoked_without_a_caller_leaves_its_failures_in_a_queue(dep
     }
     configured = of_type(deployed, "AWS::Lambda::EventInvokeConfig").values()
     queues = {found["FunctionName"]["Ref"]: found["DestinationConfig"]["OnFailure"] for found in configured}
-    assert asynchronous == {"RecoverFunction"}
+    assert asynchronous == {"RecoverFunction", "RefreshPricesFunction"}
     assert set(queues) == asynchronous
     for rule in of_type(deployed, "AWS::Events::Rule").values():
         assert all("DeadLetterConfig" in target for target in rule["Targets"])
@@ -169,9 +172,16 @@ def test_no_secret_has_a_default_or_a_place_in_the_template(source: Template, fu
         assert [name for name in variables(function) if SECRET.search(name)] == []
 
 
-def test_a_provider_is_never_spoken_to_in_the_clear(source: Template) -> None:
-    pattern = re.compile(source["Parameters"]["AnthropicUrl"]["AllowedPattern"])
-    assert pattern.fullmatch("https://api.anthropic.com")
+def test_prices_are_looked_at_often_and_with_a_request_that_forces_nothing(deployed: Template) -> None:
+    look = of_type(deployed, "AWS::Events::Rule")["RefreshPricesFunctionLook"]
+    assert look["ScheduleExpression"] == "rate(30 minutes)"
+    assert [target["Input"] for target in look["Targets"]] == ['{"v":1}']
+
+
+@pytest.mark.parametrize("parameter", ["AnthropicUrl", "OpenAiUrl", "OpenRouterUrl", "CatalogueUrl"])
+def test_a_provider_is_never_spoken_to_in_the_clear(source: Template, parameter: str) -> None:
+    pattern = re.compile(source["Parameters"][parameter]["AllowedPattern"])
+    assert pattern.fullmatch(source["Parameters"][parameter]["Default"])
     assert pattern.fullmatch("http://127.0.0.1:8080/v1")
     assert not pattern.fullmatch("http://api.anthropic.com")
     assert not pattern.fullmatch("http://127.0.0.1.example.com:80")

@@ -6,7 +6,7 @@ from tests.template import iam
 from tests.template.iam import Role
 from tests.template.stack import Template, of_type
 
-DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover")
+DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "refresh_prices")
 WITHOUT_RESOURCES = {
     "xray": "X-Ray's write actions know no resources",
     "logs": "the delivery of vended logs (Step Functions) knows no resources",
@@ -79,14 +79,24 @@ def test_every_door_writes_its_own_log_and_no_other(deployed: Template, doors: d
         assert who_may(doors, "logs:PutLogEvents", group) == {iam.door(function)}
 
 
-def test_only_the_round_opens_provider_keys(doors: dict[str, Role]) -> None:
-    assert who_may(doors, "kms:Decrypt", "Key", purpose="provider-key") == {"round"}
+def test_provider_keys_are_opened_only_where_providers_are_asked(doors: dict[str, Role]) -> None:
+    assert who_may(doors, "kms:Decrypt", "Key", purpose="provider-key") == {"round", "credentials"}
 
 
-def test_only_the_credentials_door_seals_and_it_cannot_open_what_it_sealed(doors: dict[str, Role]) -> None:
+def test_only_the_credentials_door_seals_and_only_provider_keys(doors: dict[str, Role]) -> None:
     assert who_may(doors, "kms:Encrypt", "Key", purpose="provider-key") == {"credentials"}
     assert who_may(doors, "kms:Encrypt", "Key", purpose="caller-secret") == set()
-    assert not doors["credentials"].may("kms:Decrypt", "Key", purpose="provider-key")
+
+
+def test_prices_are_written_by_the_refresh_alone_which_touches_nothing_else(doors: dict[str, Role]) -> None:
+    assert who_may(doors, "dynamodb:PutItem", "PricingTable") == {"refresh_prices"}
+    used = {one for statement in doors["refresh_prices"].statements for one in statement.resources}
+    assert used == {"RefreshPricesLogs", "*", "PricingTable", "RefreshPricesDeadLetters"}
+
+
+def test_whoever_runs_a_round_cannot_change_a_credential(doors: dict[str, Role]) -> None:
+    for action in ("PutItem", "UpdateItem", "DeleteItem"):
+        assert not doors["round"].may(f"dynamodb:{action}", "SettingsTable")
 
 
 def test_the_doors_that_meet_callers_open_caller_secrets(doors: dict[str, Role]) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from fermata.aws.desk import Desk
 from fermata.conversations import threads, views
-from fermata.credentials import defaults, keyring
+from fermata.credentials import defaults, keyring, models, seeding, using
+from fermata.pricing import refreshing
 from fermata.turns import ending, reading, recovering
 from fermata.wire.edge import Routes, serve
 from fermata.wire.http import Request
@@ -19,6 +20,8 @@ from functions.stream import app as stream
 from functions.tool_result import app as tool_result
 from tests.callers import make_tenant
 from tests.desk import TestClock, another_process
+from tests.serving import serving
+from tests.strict.listings import listings
 from tests.template import iam
 from tests.template.guarded import GuardedDesk, Need, guarded
 from tests.template.iam import Role, Statement
@@ -240,6 +243,30 @@ def test_credentials_and_defaults_are_managed(doors: dict[str, Any]) -> None:
     assert defaults.defaults_view(other, stage.caller.tenant)
     defaults.clear_default(other, stage.caller, "site")
     keyring.remove(vault, stage.caller, made.id)
+
+
+def test_a_credential_is_tried_out_seeds_defaults_lists_its_models_and_shows_its_use(
+    desk: Desk, doors: dict[str, Any]
+) -> None:
+    caller = doors["stage"].caller
+    with listings() as server:
+        server.lists("/v1/models", {"data": [{"id": "claude-opus-5"}]})
+        vault = _with_settings(doors["credentials"], desk.settings.model_copy(update={"anthropic_url": server.url}))
+        made = keyring.create(vault, caller, "anthropic", "apiKey", "second", server.key)
+        seeding.fill_empty_defaults(vault, caller, made)
+        assert models.try_out(vault, caller, made.id) == {"ok": True, "modelCount": 1}
+        assert models.of_credential(vault, caller, "anthropic", made.id)
+    assert defaults.defaults_view(doors["api"], caller.tenant)["site"]["modelId"] == "claude-opus-5"
+    using.touch(doors["round"], caller.tenant, made.id)
+    assert using.view(vault, made)["lastUsedAt"]
+
+
+def test_the_catalogue_is_refreshed(desk: Desk, doors: dict[str, Any]) -> None:
+    with serving() as server:
+        server.body = b'{"data":[{"id":"openai/gpt-5","pricing":{"prompt":"0.1","completion":"0.2"}}]}'
+        settings = desk.settings.model_copy(update={"catalogue_url": server.url})
+        refresh = _with_settings(doors["refresh_prices"], settings)
+        assert refreshing.refresh(refresh).how == "fetched"
 
 
 def test_conversations_are_made_and_shown(at: At) -> None:
