@@ -202,6 +202,7 @@ class LocalCloud:
         self._demo = self._start("local.demo_model", "demo_model.log", {}, *self._model_options)
         url = str(json.loads(self._demo.said)["url"])
         self._overrides["AnthropicUrl"] = url
+        self._overrides.setdefault("CatalogueUrl", f"{url}/api/v1/models")
         return Model(DEMO_LABEL, "demo", "fermata-demo", url)
 
     def _deploy(self) -> None:

@@ -13,10 +13,12 @@ from typing import Any
 
 import jwt
 
+from fermata.aws import signals
 from fermata.aws.clock import Clock
 from fermata.aws.desk import CLIENT_CONFIG, Desk
 from fermata.aws.settings import Settings
 from fermata.credentials import defaults, keyring
+from fermata.pricing.refreshing import CatalogueUnavailable, refresh
 from fermata.wire import tenants
 from fermata.wire.tenant import Limits
 from fermata.words.caller import Caller, Capability
@@ -61,6 +63,7 @@ def seed(desk: Desk, directory: Path, model: Model) -> str:
     """A token for the tenant's user."""
     secret = _secret(directory)
     with _quiet():
+        _prices(desk)
         _tenant(desk, secret)
         caller = Caller(tenant=TENANT, user=USER, capabilities=frozenset(CAPABILITIES))
         credential = _credential(desk, caller, model)
@@ -87,6 +90,14 @@ def token(secret: str, **claims: Any) -> str:
     granted = {"capabilities": [*CAPABILITIES, *EDITOR], "tenant": TENANT}
     times = {"iat": now, "exp": now + TOKEN_SECONDS}
     return jwt.encode({"iss": ISSUER, "aud": AUDIENCE, "sub": USER} | granted | times | claims, secret, "HS256")
+
+
+def _prices(desk: Desk) -> None:
+    """With a real model but without a network there is no catalogue; turns run all the same, at unknown prices."""
+    try:
+        refresh(desk)
+    except CatalogueUnavailable as error:
+        signals.warn("prices.not_seeded", reason=str(error))
 
 
 def _secret(directory: Path) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from fermata.aws import signals
 from fermata.aws.desk import open_desk
+from fermata.credentials import addresses
 from fermata.drivers.line import Line
 from fermata.turns.advancing import advance
 from fermata.turns.waking import woken
@@ -13,7 +14,8 @@ from fermata.turns.waking import woken
 @cache
 def line() -> Line:
     settings = open_desk().settings
-    return Line(stall_seconds=settings.provider_stall_seconds, total_seconds=settings.provider_seconds)
+    patience = {"stall_seconds": settings.provider_stall_seconds, "total_seconds": settings.provider_seconds}
+    return Line(**patience, guard=addresses.guard(settings))
 
 
 @signals.traced

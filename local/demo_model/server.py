@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -26,6 +27,7 @@ from local.demo_model.strict import Refused, check
 from local.demo_model.wire import merged, sign
 
 LARGEST_BODY = 32 * 1024 * 1024
+CATALOGUE = Path(__file__).with_name("catalogue.json")
 MODELS = (("fermata-demo", "Demo model (fixed rules, not an AI)"),)
 
 
@@ -54,6 +56,7 @@ class DemoModel:
             routes=[
                 Route("/v1/messages", self.messages, methods=["POST"]),
                 Route("/v1/models", self.models),
+                Route("/api/v1/models", self.catalogue),
                 Route("/healthz", self.health),
                 Route("/demo/script", self.tell, methods=["POST"]),
                 Route("/demo/script", self.untell, methods=["DELETE"]),
@@ -152,6 +155,10 @@ class DemoModel:
         created = "2026-01-01T00:00:00Z"
         data = [{"type": "model", "id": id_, "display_name": name, "created_at": created} for id_, name in MODELS]
         return JSONResponse({"data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]})
+
+    async def catalogue(self, request: Request) -> Response:
+        """As OpenRouter lists models for everybody: recorded list prices, and one for the demo model itself."""
+        return Response(CATALOGUE.read_bytes(), media_type="application/json")
 
     async def health(self, request: Request) -> Response:
         return JSONResponse({"ok": True, "model": MODELS[0][1]})

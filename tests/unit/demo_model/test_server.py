@@ -14,6 +14,7 @@ from pydantic import SecretStr
 
 from fermata.drivers.driver import Endpoint, driver_for
 from fermata.drivers.line import Line
+from fermata.pricing.catalogue import parse
 from fermata.words.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.words.errors import ProviderError
 from fermata.words.model import Ask, Piece, ReasoningDelta, Reply, Stop, TextDelta
@@ -303,3 +304,12 @@ def test_the_command_explains_itself() -> None:
     ).stdout
     assert "not an AI" in shown
     assert "--first-ms" in shown
+
+
+def test_it_serves_a_recorded_catalogue_in_which_it_has_a_price_itself(http: httpx.Client) -> None:
+    listed = http.get("/api/v1/models")
+    catalogue = parse(listed.content, 0)
+    assert len(catalogue.offers) == len(listed.json()["data"]) - 1
+    assert catalogue.offer("fermata-demo")
+    old, new = (catalogue.offer(name) for name in ("gpt-4o-2024-05-13", "gpt-4o"))
+    assert old != new

@@ -1,0 +1,65 @@
+"""On the local cloud: prices are there from the start, and keys open models through the real door."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import pytest
+
+from fermata_client import FermataClient, run_turn
+from local.cloud import LocalCloud
+from local.seed import TENANT
+
+
+@pytest.fixture
+def http(cloud: LocalCloud) -> Iterator[httpx.Client]:
+    headers = {"authorization": f"Bearer {cloud.token}"}
+    with httpx.Client(base_url=f"{cloud.url}/admin/api/ai", headers=headers, timeout=30) as client:
+        yield client
+
+
+def test_a_turn_with_the_demo_model_costs_what_the_recorded_catalogue_says(
+    cloud: LocalCloud, service: FermataClient
+) -> None:
+    bridge = run_turn(service, "data", "Hello").view.bridge_id
+    rows = cloud.desk().tables.query(cloud.output("UsageTableName"), f"t#{TENANT}#turn#{bridge}", low="r", high="s")
+    assert rows
+    for row in rows:
+        fresh, rest = row["prompt"] + row["cacheRead"] / Decimal(10), row["cacheCreation"] * Decimal("1.25")
+        assert row["cost"] == (fresh + rest + 5 * row["completion"]) / 1_000_000 > 0
+
+
+def test_the_models_of_the_seeded_credential_have_prices_and_windows(http: httpx.Client) -> None:
+    (credential,) = http.get("/credentials").json()["credentials"]
+    answer = http.get("/providers/anthropic/models", params={"credentialId": credential["id"]})
+    assert answer.status_code == 200
+    (model,) = answer.json()["models"]
+    assert (model["id"], model["contextWindow"]) == ("fermata-demo", 200_000)
+    assert model["pricing"] == {"inputPerMTok": 1.0, "outputPerMTok": 5.0}
+
+
+def test_a_server_of_ones_own_on_this_machine_is_entered_tried_listed_and_removed(
+    cloud: LocalCloud, http: httpx.Client
+) -> None:
+    assert cloud.model is not None
+    new = {"providerId": "anthropic", "authMode": "baseUrl", "displayLabel": "Mine", "baseUrl": cloud.model.url}
+    created = http.post("/credentials", json=new | {"apiKey": "any"})
+    assert created.status_code == 201
+    mine: Any = created.json()["credential"]
+    assert http.post(f"/credentials/{mine['id']}/test").json() == {"ok": True, "modelCount": 1}
+    listed = http.get("/providers/anthropic/models", params={"credentialId": mine["id"]}).json()["models"]
+    assert [model["id"] for model in listed] == ["fermata-demo"]
+    assert http.delete(f"/credentials/{mine['id']}").json() == {"ok": True}
+
+
+def test_an_address_inside_is_refused_here_too(http: httpx.Client) -> None:
+    new = {"providerId": "ollama", "authMode": "baseUrl", "displayLabel": "Inside", "baseUrl": "http://169.254.169.254"}
+    refused = http.post("/credentials", json=new)
+    assert (refused.status_code, "must begin with https" in refused.json()["error"]) == (400, True)
+
+
+def test_the_deployed_refresh_finds_a_young_catalogue(cloud: LocalCloud) -> None:
+    told = cloud.invoke("refresh_prices", {"v": 1})
+    assert (told["how"], told["models"] > 5) == ("fresh", True)
+    assert cloud.invoke("refresh_prices", {"v": 1, "force": True})["how"] == "fetched"
