@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from fermata.conversations.once import Once
 from fermata.conversations.rows import pictures_of
 from fermata.words.blocks import Block
 from fermata.words.messages import Message
@@ -37,7 +38,12 @@ class Recipient:
 
 def weight(messages: Iterable[Message]) -> int:
     """About how many tokens messages come to, whether their blocks are here or in the bucket."""
-    return sum(FRAME + sum(map(_weight, message.content)) for message in messages)
+    return sum(map(_weight_of, messages))
+
+
+@Once
+def _weight_of(message: Message) -> int:
+    return FRAME + sum(map(_weight, message.content))
 
 
 def _weight(block: Block) -> int:

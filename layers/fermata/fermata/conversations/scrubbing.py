@@ -2,23 +2,36 @@
 
 from typing import Any
 
+from fermata.conversations.once import Once
 from fermata.words.blocks import Block
 
 
 def scrubbed(block: Block) -> Block | None:
     """The block itself when nothing is wrong with it. Thinking that is not as it came is worth nothing: None."""
+    if _is_sound_block(block):
+        return block
     match block.kind:
         case "text":
-            return block if is_sound(block.text) else block.model_copy(update={"text": mended(block.text)})
+            return block.model_copy(update={"text": mended(block.text)})
         case "toolCall":
-            return block if is_sound(block.input) else block.model_copy(update={"input": mended(block.input)})
+            return block.model_copy(update={"input": mended(block.input)})
         case "toolResult":
-            if is_sound(block.data) and is_sound(block.error):
-                return block
             return block.model_copy(update={"data": mended(block.data), "error": mended(block.error)})
+    return None
+
+
+@Once
+def _is_sound_block(block: Block) -> bool:
+    match block.kind:
+        case "text":
+            return is_sound(block.text)
+        case "toolCall":
+            return is_sound(block.input)
+        case "toolResult":
+            return is_sound(block.data) and is_sound(block.error)
         case "reasoning":
-            return block if is_sound(block.payload) else None
-    return block
+            return is_sound(block.payload)
+    return True
 
 
 def is_sound(value: Any) -> bool:
