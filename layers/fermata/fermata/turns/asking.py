@@ -3,11 +3,9 @@
 import contextlib
 from dataclasses import dataclass, field
 
-from pydantic import SecretStr
-
 from fermata.aws import signals
 from fermata.aws.dynamo import ConditionFailed
-from fermata.credentials.keyring import open_key
+from fermata.credentials import opening
 from fermata.drivers.driver import Endpoint, driver_for
 from fermata.drivers.line import Line
 from fermata.drivers.retry import with_retries
@@ -42,7 +40,8 @@ class Asked:
 def ask(work: Work, line: Line, asked: Asked) -> None:
     """Raises LostRace as soon as the turn has ended or somebody newer works on the round."""
     try:
-        endpoint = _endpoint(work)
+        turn = work.turn
+        endpoint = opening.endpoint(work.desk, turn.tenant, turn.credential, turn.credential_version)
     except Refusal as refusal:
         asked.error = ProviderError("provider_auth", refusal.error, retryable=False)
         return
@@ -91,12 +90,6 @@ def _request(work: Work) -> Ask:
         tools=work.toolset.offered(frozenset(turn.capabilities), turn.scope, tenant=turn.tenant),
         call_tools=work.log.standing.round < turn.max_rounds,
     )
-
-
-def _endpoint(work: Work) -> Endpoint:
-    turn = work.turn
-    key = open_key(work.desk, turn.tenant, turn.credential, turn.credential_version)
-    return Endpoint(work.desk.settings.anthropic_url, SecretStr(key))
 
 
 def _failed(work: Work, asked: Asked, error: ProviderError) -> Spent:
