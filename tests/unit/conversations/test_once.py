@@ -6,9 +6,17 @@ from fermata.conversations.once import Once
 from fermata.words.blocks import TextBlock
 
 
+def noting(looked: list[str]) -> Once[int]:
+    def length(block: TextBlock) -> int:
+        looked.append(block.text)
+        return len(block.text)
+
+    return Once(length)
+
+
 def test_the_same_object_is_looked_at_once() -> None:
     looked: list[str] = []
-    length = Once(lambda block: looked.append(block.text) or len(block.text))
+    length = noting(looked)
     block = TextBlock(text="hello")
     assert (length(block), length(block)) == (5, 5)
     assert looked == ["hello"]
@@ -16,7 +24,7 @@ def test_the_same_object_is_looked_at_once() -> None:
 
 def test_an_equal_object_is_looked_at_for_itself() -> None:
     looked: list[str] = []
-    length = Once(lambda block: looked.append(block.text) or len(block.text))
+    length = noting(looked)
     one, other = TextBlock(text="hello"), TextBlock(text="hello")
     assert length(one) == length(other) == 5
     assert looked == ["hello", "hello"]

@@ -1,7 +1,7 @@
 """Where a turn stands after an entry of its log: the fold of all events so far, stored with every entry."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from dataclasses import replace as replaced
 from decimal import Decimal
 from typing import Any, Literal
@@ -118,12 +118,11 @@ class Standing:
 
     def to_item(self) -> dict[str, Any]:
         """Short names, and only what differs from the beginning: most entries must stay under 1 KB."""
-        fresh = asdict(_FRESH)
-        return {_SHORT[name]: value for name, value in asdict(self).items() if value != fresh[name]}
+        return {_SHORT[name]: value for name, value in vars(self).items() if value != _FRESH[name]}
 
     @classmethod
     def from_item(cls, item: dict[str, Any]) -> "Standing":
         return cls(**{name: item[short] for name, short in _SHORT.items() if short in item})
 
 
-_FRESH = Standing()
+_FRESH = vars(Standing())
