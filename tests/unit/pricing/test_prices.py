@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from fermata.drivers.counting import bucketed
-from fermata.pricing.prices import Price, cost, on_the_wire
+from fermata.pricing.prices import Price, cost
 from fermata.words.model import Tokens
+from fermata.words.money import shown_usd
 from tests.unit.pricing.recorded import cases, name
 
 
@@ -37,7 +38,7 @@ def test_a_request_costs_what_it_costs_in_the_original(case: Any) -> None:
     rates = price(given["inputPerMTok"], given["outputPerMTok"], given["cacheReadPerMTok"], given["cacheWritePerMTok"])
     tokens = buckets(case["input"]["provider"], case["input"]["usage"])
     assert cost(rates, tokens) == Decimal(str(case["expected"]))
-    assert on_the_wire(cost(rates, tokens)) == case["expected"]
+    assert shown_usd(cost(rates, tokens)) == case["expected"]
 
 
 def test_what_was_read_from_the_cache_is_not_paid_as_fresh_prompt() -> None:
@@ -81,4 +82,4 @@ def test_a_thousand_rounds_add_up_to_the_last_digit() -> None:
     [("0.0000005", 0.000001), ("0.0000004999", 0.0), ("0.0082845", 0.008285), ("0.00828449999", 0.008284), ("7", 7.0)],
 )
 def test_a_cost_is_rounded_where_it_leaves_and_half_goes_up(usd: str, shown: float) -> None:
-    assert on_the_wire(Decimal(usd)) == shown
+    assert shown_usd(Decimal(usd)) == shown

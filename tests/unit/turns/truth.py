@@ -8,6 +8,7 @@ from fermata.conversations import rows, views
 from fermata.words.blocks import TextBlock, ToolCallBlock
 from fermata.words.events import TERMINAL, RoundRetracted, RoundStarted, Text, ToolCall, ToolRequest, ToolResult
 from fermata.words.events import UsageReport as Usage
+from fermata.words.money import shown_usd
 from tests.unit.turns.stage import Stage
 
 
@@ -90,7 +91,7 @@ def check_money(stage: Stage) -> None:
     sums = {name: sum(row[name] for row in ledger) for name in ("prompt", "completion", "cacheRead", "cacheCreation")}
     assert (usage.prompt_tokens, usage.completion_tokens) == (sums["prompt"], sums["completion"])
     cost = sum((row["cost"] for row in ledger), Decimal(0))
-    assert usage.cost_usd == float(cost)
+    assert usage.cost_usd == shown_usd(cost)
     everything = stage.desk.tables._client.scan(TableName=stage.desk.settings.usage_table)["Count"]
     if everything == len(ledger):  # the conversation's only turn so far
         assert thread.prompt_tokens_total == sums["prompt"]

@@ -21,6 +21,7 @@ from fermata.words.blocks import Block
 from fermata.words.caller import Caller
 from fermata.words.conversation import Conversation
 from fermata.words.errors import Invalid, NotFound
+from fermata.words.money import shown_usd
 
 UNTITLED = "New conversation"
 TITLE_CHARS = 60
@@ -151,7 +152,7 @@ def view(conversation: Conversation) -> dict[str, Any]:
     """The contract's ConversationView: numbers are numbers, only `credentialId` may be null."""
     hidden = {"tenant", "user", "claim", "next_position"}
     shown = conversation.model_dump(mode="json", by_alias=True, exclude=hidden)
-    return shown | {"costUsdTotal": float(conversation.cost_usd_total)}
+    return shown | {"costUsdTotal": shown_usd(conversation.cost_usd_total)}
 
 
 def _own_row(desk: Desk, caller: Caller, conversation_id: str) -> Item:

@@ -1,11 +1,9 @@
 """Prices per million tokens, and the exact cost of one provider request."""
 
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 
 from fermata.words.base import Word
 from fermata.words.model import Tokens
-
-WIRE_PLACES = Decimal("0.000001")
 
 
 class Price(Word):
@@ -30,8 +28,3 @@ def cost(price: Price | None, tokens: Tokens) -> Decimal:
         + tokens.completion * price.output_per_mtok
     )
     return total.scaleb(-6)
-
-
-def on_the_wire(usd: Decimal) -> float:
-    """A cost as clients read it: six decimals, half up. Only here is it rounded."""
-    return float(usd.quantize(WIRE_PLACES, ROUND_HALF_UP))

@@ -26,6 +26,7 @@ from fermata.words.caller import Caller, Capability
 from fermata.words.errors import NotFound
 from fermata.words.events import Cancelled, End, Event, Text, TurnError, UsageReport
 from fermata.words.messages import Message
+from fermata.words.money import shown_usd
 
 INTERRUPTED = "The turn ended before this call was answered."
 
@@ -161,7 +162,7 @@ def _usage(after: Standing) -> UsageReport:
     return UsageReport(
         prompt_tokens=after.prompt,
         completion_tokens=after.completion,
-        cost_usd=float(after.cost_usd),
+        cost_usd=shown_usd(after.cost_usd),
         cache_read_tokens=after.cache_read,
         cache_creation_tokens=after.cache_creation,
     )
