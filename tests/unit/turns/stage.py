@@ -71,8 +71,9 @@ def calls(*blocks: ToolCallBlock, text: str = "", stop: Stop = Stop.TOOL_CALLS) 
     return [*said, Reply(blocks=content, stop=stop, tokens=Tokens(prompt=10, completion=5))]
 
 
-def says(text: str, stop: Stop = Stop.END) -> list[Any]:
-    blocks = (TextBlock(text=text),) if text else ()
+def says(text: str, stop: Stop = Stop.END, *, after: str = "") -> list[Any]:
+    """`after` is what the same reply has said already."""
+    blocks = (TextBlock(text=after + text),) if text else ()
     said = [TextDelta(text=text)] if text else []
     return [*said, Reply(blocks=blocks, stop=stop, tokens=Tokens(prompt=10, completion=5))]
 
