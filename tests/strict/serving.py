@@ -70,6 +70,12 @@ class StrictServer:
         body = json.dumps(self.error(Refused(message, kind=kind))).encode()
         self._responses.append(Said([body], status, {name.replace("_", "-"): value for name, value in headers.items()}))
 
+    def forget(self) -> None:
+        """What was asked, and what was to be said."""
+        for seen in (self.paths, self.bodies, self.headers, self.connections, self.refusals, self.rules):
+            seen.clear()
+        self._responses.clear()
+
     def respond(self, path: str, headers: dict[str, str], raw: bytes) -> Said:
         body = json.loads(raw)
         self.paths.append(path)

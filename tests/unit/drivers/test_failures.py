@@ -123,3 +123,91 @@ def test_no_secret_gets_out() -> None:
 
 def test_a_providers_long_story_is_cut() -> None:
     assert len(refused("Anthropic", 400, {}, b"x" * 5000, KEY).message) < 240
+
+
+def openai(message: str, code: object = None, kind: str = "invalid_request_error", **more: object) -> bytes:
+    return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code, **more}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code", "retryable"),
+    [
+        (401, openai("You didn't provide an API key."), "provider_auth", False),
+        (401, openai("Incorrect API key provided.", "invalid_api_key"), "provider_auth", False),
+        (429, openai("Slow down.", "rate_limit_exceeded", "tokens"), "provider_quota", True),
+        (429, openai("No credit.", "insufficient_quota", "insufficient_quota"), "provider_quota", False),
+        (429, openai("Rate limited upstream.", 429), "provider_quota", True),
+        (402, openai("Insufficient credits.", 402), "provider_quota", False),
+        (404, openai("No such model.", "model_not_found"), "provider_request", False),
+        (400, openai("Too many tokens.", "context_length_exceeded"), "provider_overflow", False),
+        (503, openai("Overloaded", kind="service_unavailable_error"), "provider_overloaded", True),
+        (500, openai("Sorry", "server_error", "server_error"), "provider_error", True),
+        (400, b'[{"error": {"code": 400, "message": "Bad", "status": "INVALID_ARGUMENT"}}]', "provider_request", False),
+        (
+            400,
+            b'{"object": "error", "message": "Bad", "type": "BadRequestError", "code": 400}',
+            "provider_request",
+            False,
+        ),
+        (422, b'{"detail": [{"loc": ["body", "x"], "msg": "Extra inputs"}]}', "provider_request", False),
+        (404, b'{"error": "model \'x\' not found"}', "provider_request", False),
+    ],
+)
+def test_every_providers_way_to_say_no_is_understood(status: int, body: bytes, code: str, retryable: bool) -> None:
+    error = refused("Peer", status, {}, body, KEY)
+    assert (error.code, error.retryable) == (code, retryable)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'[{"error": {"code": 400, "message": "Bad list"}}]', "Bad list"),
+        (b'{"object": "error", "message": "Bare"}', "Bare"),
+        (b'{"detail": "Not here"}', "Not here"),
+        (openai("Provider returned error", 400, metadata={"raw": "max_tokens: too large", "provider_name": "X"}),
+         "Provider returned error (max_tokens: too large)"),
+        (b'{"unknown": "shape"}', '{"unknown": "shape"}'),
+        (b'"text"', '"text"'),
+    ],
+)  # fmt: skip
+def test_the_providers_own_words_are_found(body: bytes, words: str) -> None:
+    assert refused("Peer", 400, {}, body, KEY).message == f"Peer error (400): {words}."
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "prompt is too long: 215000 tokens > 200000 maximum",
+        "This model's maximum context length is 8192 tokens. However, you requested 9100 tokens",
+        "the request exceeds the available context size, try increasing it",
+        "Your input exceeds the context window of this model.",
+        "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000",
+        "At most 20 images may be provided in one request",
+        "messages: too many images in the request",
+        "Request too large for the model",
+    ],
+)
+def test_a_request_that_is_more_than_the_model_takes_is_told_apart(words: str) -> None:
+    assert refused("Peer", 400, {}, openai(words), KEY).code == "provider_overflow"
+    assert broke_off("Peer", {"message": words}, KEY).code == "provider_overflow"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Invalid tool schema",
+        "max_tokens: must be at least 1",
+        "image_url: could not be downloaded",
+        "Unknown parameter: 'prompt'.",
+        "tools.3: name is too long",
+    ],
+)
+def test_other_refusals_are_not(words: str) -> None:
+    assert refused("Peer", 400, {}, openai(words), KEY).code == "provider_request"
+
+
+def test_what_we_look_at_ourselves_is_longer_and_holds_no_secret_either() -> None:
+    error = refused("Peer", 400, {}, openai(f"{'x' * 900} stream_options {KEY}"), KEY)
+    assert "stream_options" in error.detail
+    assert "stream_options" not in error.message
+    assert KEY not in error.detail

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fermata.drivers.sse import Frames
+from fermata.drivers.sse import Frames, Lines
 
 
 def fed(*chunks: bytes) -> list[str]:
@@ -51,3 +51,23 @@ def test_any_chunking_gives_the_same_events(said: list[str], data: st.DataObject
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)))))
     chunks = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
     assert fed(*chunks) == said
+
+
+@pytest.mark.parametrize("stream", [b"data: one\n\ndata: tw", b"data: one\n\ndata: tw\n"])
+def test_what_stands_without_its_blank_line_at_the_end_is_not_lost(stream: bytes) -> None:
+    frames = Frames()
+    assert frames.feed(stream) == ["one"]
+    assert frames.rest() == ["tw"]
+    assert frames.rest() == []
+
+
+def lines(*chunks: bytes) -> list[str]:
+    found = Lines()
+    return [text for chunk in chunks for text in found.feed(chunk)] + found.rest()
+
+
+@given(st.lists(st.text(alphabet="aé🦀", min_size=1), min_size=1), st.data())
+def test_lines_come_whole_however_they_are_cut(texts: list[str], data: st.DataObject) -> None:
+    stream = "\n".join(texts).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=10)))
+    assert lines(*(stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True))) == texts

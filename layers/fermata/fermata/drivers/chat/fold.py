@@ -23,6 +23,7 @@ _STOPS = {
 
 @dataclass
 class _Call:
+    index: int
     id: str = ""
     name: str = ""
     text: list[str] = field(default_factory=list)
@@ -38,7 +39,9 @@ class Draft:
         self._expected = expected
         self._text: list[str] = []
         self._thoughts: dict[str, list[Any]] = {}
-        self._calls: dict[int, _Call] = {}
+        self._calls: list[_Call] = []
+        self._open: dict[int, _Call] = {}
+        """The newest call of each index."""
         self._stop: str | None = None
         self._refused = False
         self._usage: dict[str, Any] = {}
@@ -74,7 +77,8 @@ class Draft:
         return bucketed(self._usage, count("prompt_tokens"), count("completion_tokens"), details)
 
     def reply(self) -> Reply:
-        calls = [block for at in sorted(self._calls) for block in self._blocks(self._calls[at])]
+        ordered = sorted(self._calls, key=lambda call: call.index)
+        calls = [block for call in ordered for block in self._blocks(call)]
         stop = Stop.REFUSAL if self._refused else _STOPS.get(self._stop or "", Stop.END)
         if stop is Stop.MAX_TOKENS and calls:
             # The limit fell inside the last call. That its arguments can be read does not make them all of them.
@@ -141,15 +145,18 @@ class Draft:
 
     def _place(self, told: Mapping[str, Any], function: Mapping[str, Any]) -> _Call:
         index, call_id, name = told.get("index"), told.get("id"), function.get("name")
-        at = index if isinstance(index, int) else max(self._calls, default=0)
-        there = self._calls.get(at)
-        if there is None:
-            return self._calls.setdefault(at, _Call())
-        another = call_id and there.id and call_id != there.id
-        begins_again = name and there.name and not call_id and not there.id and "".join(there.text).strip()
-        if another or begins_again:
-            return self._calls.setdefault(max(self._calls) + 1, _Call())
-        return there
+        latest = self._calls[-1] if self._calls else None
+        there = self._open.get(index) if isinstance(index, int) else latest
+        if there is not None:
+            another = call_id and there.id and call_id != there.id
+            nameless = name and there.name and not call_id and not there.id
+            begins_again = nameless and (name != there.name or "".join(there.text).strip())
+            if not another and not begins_again:
+                return there
+        place = index if isinstance(index, int) else latest.index if latest else 0
+        self._calls.append(_Call(place))
+        self._open[place] = self._calls[-1]
+        return self._calls[-1]
 
     def _blocks(self, call: _Call) -> list[Block]:
         if not (call.id or call.name or call.text):

@@ -1,0 +1,106 @@
+"""What single servers want otherwise: they are asked again in their way, before anything was shown."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fermata.drivers.line import Line
+from fermata.words.blocks import ReasoningBlock
+from fermata.words.errors import ProviderError
+from fermata.words.model import TextDelta
+from tests.unit.drivers.asks import call, model, result, user
+from tests.unit.drivers.peers import BY_NAME, PEERS, Running, heard, said
+
+
+def refuses(words: str, when: Callable[[dict[str, Any]], bool]) -> Callable[[dict[str, Any]], str | None]:
+    return lambda body: words if when(body) else None
+
+
+ROWS = (user("a"), model(call("toolu_01")), result("toolu_01"))
+ADJUSTMENTS = [
+    (
+        "openai-compatible",
+        "Tool call id was toolu_01 but must be a-z, A-Z, 0-9, with a length of 9.",
+        lambda body: any(len(one["id"]) != 9 for m in body["messages"] for one in m.get("tool_calls", ())),
+    ),
+    (
+        "openai-compatible",
+        "Function call is missing a thought_signature in functionCall parts.",
+        lambda body: any("extra_content" not in one for m in body["messages"] for one in m.get("tool_calls", ())),
+    ),
+    (
+        "openai-compatible",
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        lambda body: any("reasoning_content" not in m for m in body["messages"] if "tool_calls" in m),
+    ),
+    (
+        "openai-compatible",
+        "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (808 in the messages, "
+        "8192 in the completion).",
+        lambda body: "max_tokens" in body,
+    ),
+    ("openai-compatible", "Extra inputs are not permitted: stream_options", lambda body: "stream_options" in body),
+    ("openai", "Encrypted content is not supported with this model.", lambda body: "include" in body),
+    (
+        "openai",
+        "Your organization must be verified to generate reasoning summaries.",
+        lambda body: "summary" in body.get("reasoning", {}),
+    ),
+    ("openai", "max_output_tokens is too large: 33192.", lambda body: "max_output_tokens" in body),
+    ("openrouter", "max_tokens: 16384 > 8192, which is the maximum.", lambda body: "max_output_tokens" in body),
+    ("ollama", '"qwen3" does not support thinking', lambda body: "think" in body),
+]
+
+
+@pytest.mark.parametrize(
+    ("provider", "words", "when"), ADJUSTMENTS, ids=[f"{one[0]}: {one[1][:40]}" for one in ADJUSTMENTS]
+)
+def test_a_server_with_a_rule_of_its_own_is_asked_again_in_its_way_and_remembered(
+    provider: str, words: str, when: Any, running: Running, line: Line
+) -> None:
+    peer = BY_NAME[provider]
+    server = running(peer)
+    server.rules.append(refuses(words, when))
+    for _ in range(2):
+        server.say(peer.answer("Fine."))
+        rows = said(peer, *ROWS, thinking_tokens=3000, model=f"{peer.model}-{len(words)}")
+        assert TextDelta(text="Fine.") in heard(peer, rows, line, server)
+    assert server.refusals == [words]
+    assert len(server.bodies) == 3
+
+
+def test_a_conversation_whose_encrypted_reasoning_no_longer_opens_goes_on_without_it(
+    running: Running, line: Line
+) -> None:
+    """Another account's key cannot read it; the next conversation's may well be read."""
+    peer = BY_NAME["openai"]
+    server = running(peer)
+    foreign = ReasoningBlock(
+        provider="openai", model=peer.model, payload={"type": "reasoning", "encrypted_content": "of another account"}
+    )
+    rows = (user("a"), model(foreign, call("t1")), result("t1"))
+    for _ in range(2):
+        server.say(peer.answer())
+        heard(peer, said(peer, *rows), line, server)
+    assert ["encrypted_content" in json.dumps(body["input"]) for body in server.bodies] == [True, False] * 2
+
+
+def test_a_refusal_that_nothing_can_be_done_about_is_told_after_one_request(running: Running, line: Line) -> None:
+    for peer in PEERS:
+        server = running(peer)
+        server.rules.append(refuses("Invalid tool schema", lambda body: True))
+        with pytest.raises(ProviderError, match="Invalid tool schema"):
+            heard(peer, said(peer, user("a")), line, server)
+        assert len(server.bodies) == 1
+
+
+def test_a_server_that_refuses_for_ever_is_not_asked_for_ever(running: Running, line: Line) -> None:
+    peer = BY_NAME["openai-compatible"]
+    server = running(peer)
+    words = "stream_options max_tokens tool_choice thought_signature reasoning_content is not tool call id length of 9"
+    server.rules.append(refuses(words, lambda body: True))
+    with pytest.raises(ProviderError):
+        heard(peer, said(peer, user("a"), model="stubborn"), line, server)
+    assert len(server.bodies) <= 10
