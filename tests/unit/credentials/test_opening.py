@@ -77,5 +77,5 @@ class TestTheRoundsLine:
     def test_it_does_on_the_local_stage(self, stage: None, server: Listings) -> None:
         server.open_to_all = True
         with round_.line().post("Models", f"{server.url}/v1/x", {}, b"{}") as answer:
-            assert answer.status == 404
+            assert (answer.status, answer.read()[:9]) == (404, b'{"error":')
         assert len(server.asked) == 1

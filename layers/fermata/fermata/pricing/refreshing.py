@@ -77,7 +77,8 @@ def _body(desk: Desk, url: str) -> bytes:
     deadline = desk.clock.monotonic() + FETCH_SECONDS
     body = bytearray()
     # A redirect is not followed: the address in the settings is the one that was decided.
-    with httpx.stream("GET", url, timeout=10, headers={"accept": "application/json"}) as answer:
+    headers = {"accept": "application/json"}
+    with httpx.stream("GET", url, timeout=10, headers=headers, trust_env=False) as answer:
         if answer.status_code != 200:
             raise NotACatalogue(f"it answers {answer.status_code}")
         for chunk in answer.iter_bytes():
