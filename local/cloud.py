@@ -17,7 +17,7 @@ from local.gateway import Gateway
 from local.processes import Child, Emulator, outer_environment
 from local.seed import LocalDesk, Model
 
-TIMINGS = {"PollMs": "10", "IdlePollMs": "50", "FlushMs": "30"}
+TIMINGS = {"PollMs": "5", "IdlePollMs": "50", "FlushMs": "30"}
 """One machine, so looking often is cheap and waiting is not. Everything else is as deployed."""
 REAL_MODEL = "claude-sonnet-4-5"
 DEMO_LABEL, REAL_LABEL = "Demo model (fixed rules, not an AI)", "Anthropic"
