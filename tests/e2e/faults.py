@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.local.lab import until
@@ -34,5 +35,26 @@ class Faults:
         finally:
             path.unlink(missing_ok=True)
 
-    def fired(self, path: Path, seconds: float = 15) -> None:
-        until(lambda: not path.exists(), f"the rule {path.name} fires", seconds)
+    @contextlib.contextmanager
+    def gate(self, call: str, *, when: str = "before", contains: str = "") -> Iterator["Gate"]:
+        """The next such call stands still until the gate is opened, at the latest when the block is left."""
+        opened = self.folder / f"gate-{next(self._numbers):04d}"
+        gate = Gate(self.add(call, f"until:{opened}", when=when, contains=contains), opened)
+        try:
+            yield gate
+        finally:
+            gate.rule.unlink(missing_ok=True)
+            gate.open()
+
+
+@dataclass(frozen=True)
+class Gate:
+    rule: Path
+    opened: Path
+
+    def reached(self, seconds: float = 15) -> None:
+        """Waits until somebody stands before the gate."""
+        until(lambda: not self.rule.exists(), "somebody makes the call", seconds)
+
+    def open(self) -> None:
+        self.opened.touch()

@@ -65,12 +65,12 @@ def test_an_older_attempt_that_comes_late_changes_nothing(talk: Talk, cloud: Loc
 def test_of_two_attempts_at_once_the_newer_one_answers_and_the_older_hangs_up(
     talk: Talk, cloud: LocalCloud, faults: Faults
 ) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        with faults.once("dynamodb.BatchGetItem", "delay:1.5", contains=FIRST_LOOK) as rule:
-            reader = talk.start(slowly(" ".join(["old"] * 100), seconds=20), says("The newer one."))
-            faults.fired(rule)
+    with ThreadPoolExecutor(1) as pool, faults.gate("dynamodb.BatchGetItem", contains=FIRST_LOOK) as gate:
+        reader = talk.start(slowly(" ".join(["old"] * 100), seconds=20), says("The newer one."))
+        gate.reached()
         older = pool.submit(cloud.invoke, "round", wake(talk, "2000-01-01T00:00:00.000Z"))
         reader.wait_for_text(4)
+        gate.open()
         reader.finish()
         assert older.result(10) is None
     assert reader.kinds.count("roundRetracted") == 1

@@ -54,10 +54,10 @@ def test_cancelled_while_paused_the_open_calls_are_closed_and_a_late_answer_is_a
 
 
 def test_cancelled_while_a_server_tool_runs_its_result_is_dropped(talk: Talk, faults: Faults) -> None:
-    with faults.once("s3.GetObject", "delay:1.5", contains="/turns/") as rule:
+    with faults.gate("s3.GetObject", contains="/turns/") as gate:
         reader = talk.start(calls(DOCUMENTS), says("Never."), snapshot=snapshot_of("Home"))
-        faults.fired(rule)
-    cancelled(talk)
+        gate.reached()
+        cancelled(talk)
     reader.finish()
     assert len(talk.requests()) == 1
     checks.sound(talk, reader, ends="cancelled")

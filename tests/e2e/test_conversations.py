@@ -25,18 +25,20 @@ def posted(talk: Talk, prompt: str, times: int, **headers: str) -> list[httpx.Re
 
 
 def test_of_two_prompts_at_once_one_becomes_a_turn_and_the_other_is_told_to_wait(talk: Talk) -> None:
+    """Twenty times: the turn waits for its browser until both have been answered."""
     for _ in range(20):
-        prompt = talk.prompt(says("Only once."))
-        answers = posted(talk, prompt, 2)
+        answers = posted(talk, talk.prompt(calls(INSERT), says("Only once.")), 2)
         assert sorted(answer.status_code for answer in answers) == [202, 409]
         (refused,) = [answer for answer in answers if answer.status_code == 409]
         assert int(refused.headers["retry-after"]) >= 1
         assert "already generating" in refused.json()["error"]
         (started,) = [answer for answer in answers if answer.status_code == 202]
         talk.bridge = started.json()["bridgeId"]
-        assert talk.reader().finish()[-1]["type"] == "done"
-        assert len(talk.requests()) == 1
-    checks.sound(talk)
+        reader = talk.reader()
+        talk.answer(reader.wait("toolRequest"))
+        assert reader.finish()[-1]["type"] == "done"
+        assert len(talk.requests()) == 2
+    checks.sound(talk, reader)
 
 
 def test_the_same_key_and_body_join_the_same_turn_however_many_come_at_once(talk: Talk) -> None:

@@ -1,11 +1,14 @@
 """The function that works on a turn dies: wherever that happens, the turn goes on as if it had not."""
 
+from typing import Any
+
 import pytest
 
 from local.cloud import LocalCloud
 from tests.e2e import checks
 from tests.e2e.faults import Faults
 from tests.e2e.model import calls, says, slowly
+from tests.e2e.reader import Event
 from tests.e2e.talk import DELETE, DOCUMENTS, INSERT, OK, Talk, said, snapshot_of
 from tests.local.lab import until
 
@@ -35,10 +38,10 @@ def test_killed_before_the_first_byte_the_round_is_asked_for_again(talk: Talk, c
 
 
 def test_killed_while_a_server_tool_runs_the_tool_is_run_again(talk: Talk, cloud: LocalCloud, faults: Faults) -> None:
-    with faults.once("s3.GetObject", "delay:30", contains="/turns/") as rule:
+    with faults.gate("s3.GetObject", contains="/turns/") as gate:
         reader = talk.start(calls(DOCUMENTS, text="Let me look."), says("Done."), snapshot=snapshot_of("Home"))
-        faults.fired(rule)
-    assert cloud.kill_workers("round") == 1
+        gate.reached()
+        assert cloud.kill_workers("round") == 1
     reader.finish()
     assert "roundRetracted" not in reader.kinds
     assert "Home" in said(talk.results()[0])
@@ -140,3 +143,17 @@ def test_the_answering_function_dies_before_its_commit_and_the_answer_is_given_a
     talk.answer(reader.wait("toolRequest", 2), OK)
     reader.finish()
     checks.sound(talk, reader)
+
+
+def test_a_browser_acts_once_although_its_answer_has_to_be_sent_again(talk: Talk, faults: Faults) -> None:
+    acted: list[str] = []
+
+    def act(request: Event) -> dict[str, Any]:
+        acted.append(request["effectKey"])
+        return OK
+
+    with faults.once("dynamodb.TransactWriteItems", "exit", contains=ANSWER):
+        outcome = talk.run(calls(INSERT, DELETE), says("Done."), executor=act)
+    assert outcome.status == "done"
+    assert acted == [f"{talk.bridge}/1/0", f"{talk.bridge}/1/1"]
+    assert checks.sound(talk) == outcome.view

@@ -21,8 +21,9 @@ def large(prefix: str, size: int) -> str:
     return "".join(lines)[:size]
 
 
-def test_a_tool_result_of_300_kb_is_taken_and_cut_for_the_model(talk: Talk) -> None:
-    html = large("line", 300 * KB)
+@pytest.mark.parametrize("size", [300 * KB, 3 * MB])
+def test_a_large_tool_result_is_taken_and_cut_for_the_model(talk: Talk, size: int) -> None:
+    html = large("line", size)
     reader = talk.start(calls(READ), says("That was long."))
     talk.answer(reader.wait("toolRequest"), {"ok": True, "data": {"html": html}})
     reader.finish()

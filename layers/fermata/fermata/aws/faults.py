@@ -5,9 +5,10 @@ A rule is a JSON file in the folder named by FERMATA_FAULTS, obeyed on the local
     {"call": "dynamodb.PutItem", "contains": "bridge-1", "when": "after", "do": "exit", "skip": 2}
 
 `contains` is looked for in the request's path and body. `do` is one of `exit` (the process dies), `lost` (the
-call happened, its answer did not arrive), `delay:<seconds>`, `error:<Code>`, or for a transaction
-`error:TransactionCanceledException:<reason of its first write>`. `skip` lets that many matching calls of one process
-pass. A rule fires once in all processes together: whoever removes its file carries it out.
+call happened, its answer did not arrive), `delay:<seconds>`, `until:<file>` (waits until that file exists),
+`error:<Code>`, or for a transaction `error:TransactionCanceledException:<reason of its first write>`. `skip` lets that
+many matching calls of one process pass. A rule fires once in all processes together: whoever removes its file carries
+it out.
 """
 
 import json
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import ClientError, ConnectionClosedError
+
+LONGEST_WAIT = 60.0
 
 
 class Faults:
@@ -57,12 +60,20 @@ def carry_out(action: str, call: str) -> None:
         os._exit(1)
     if kind == "delay":
         time.sleep(float(value))
+    elif kind == "until":
+        _wait_for(Path(value))
     elif kind == "lost":
         raise ConnectionClosedError(endpoint_url=call)
     elif kind == "error":
         raise _error(value, call)
     else:
-        raise ValueError(f"A fault rule cannot do {action!r}; use exit, lost, delay:<seconds> or error:<Code>.")
+        raise ValueError(f"A fault rule cannot do {action!r}; see aws/faults.py for what it can.")
+
+
+def _wait_for(file: Path) -> None:
+    deadline = time.monotonic() + LONGEST_WAIT
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def _error(value: str, call: str) -> ClientError:
