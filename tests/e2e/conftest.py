@@ -3,9 +3,8 @@
 It is not the one other tests share: these tests deploy it anew, break its functions and let its calls fail.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,25 +14,29 @@ from local.cloud import LocalCloud
 from local.seed import CAPABILITIES, EDITOR, USER, LocalDesk
 from tests.callers import make_tenant
 from tests.e2e import canaries
+from tests.e2e.deployment import SHORT, functions
 from tests.e2e.faults import Faults
 from tests.e2e.model import Model
 from tests.e2e.talk import Talk, http
 
 LAST = "test_afterwards.py"
 """What is asked of all turns of the session: of their logs, their executions."""
-SHORT: dict[str, Any] = {
-    "HeartbeatSeconds": 25,
-    "BrowserWaitSeconds": 25,
-    "ReaderHeartbeatSeconds": 1,
-    "ProviderStallSeconds": 2,
-    "MaxRounds": 250,
-    "START_GRACE_SECONDS": 1,
-}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     items.sort(key=lambda item: item.path.is_relative_to(here) and item.path.name == LAST)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What the functions had to say about a failure is shown beside it."""
+    report = yield
+    running = getattr(item, "funcargs", {}).get("cloud")
+    if report.when == "call" and report.failed and running is not None:
+        lines = [line for name in functions() for line in running.log_lines(name) if '"ERROR"' in line]
+        report.sections.append(("The last errors in the functions' logs", "\n".join(lines[-5:])))
+    return report
 
 
 @pytest.fixture(scope="session")

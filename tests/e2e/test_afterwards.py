@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from local import template
 from local.cloud import LocalCloud
 from tests.e2e import canaries, checks
+from tests.e2e.deployment import functions
 from tests.e2e.model import calls, says
 from tests.e2e.talk import DELETE, DOCUMENTS, INSERT, OK, Talk, snapshot_of
 
@@ -51,12 +51,6 @@ def carried(event: dict[str, Any]) -> Iterator[str]:
     for details in event.values():
         if isinstance(details, dict):
             yield from (str(details[name]) for name in ("input", "output") if name in details)
-
-
-def functions() -> list[str]:
-    """The folders of all functions there are."""
-    deployed = template.resources(template.load(), "Function").values()
-    return [function["Properties"]["CodeUri"].rpartition("/")[2] for function in deployed]
 
 
 def test_no_log_line_of_any_function_holds_a_prompt_a_result_a_key_or_a_token(cloud: LocalCloud, talk: Talk) -> None:

@@ -10,7 +10,7 @@ import pytest
 from fermata_client import follow_turn
 from local.cloud import LocalCloud
 from tests.e2e import checks
-from tests.e2e.conftest import SHORT
+from tests.e2e.deployment import SHORT
 from tests.e2e.model import calls, says, slowly
 from tests.e2e.reader import Event
 from tests.e2e.talk import INSERT, OK, Talk

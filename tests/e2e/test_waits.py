@@ -10,7 +10,7 @@ import pytest
 from local.cloud import LocalCloud
 from local.processes import ROOT
 from tests.e2e import checks
-from tests.e2e.conftest import SHORT
+from tests.e2e.deployment import SHORT
 from tests.e2e.faults import Faults
 from tests.e2e.model import calls, says, slowly
 from tests.e2e.reader import Event

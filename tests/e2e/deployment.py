@@ -1,0 +1,20 @@
+"""What is deployed for these tests, and with which clocks."""
+
+from typing import Any
+
+from local import template
+
+SHORT: dict[str, Any] = {
+    "HeartbeatSeconds": 25,
+    "BrowserWaitSeconds": 25,
+    "ReaderHeartbeatSeconds": 1,
+    "ProviderStallSeconds": 2,
+    "MaxRounds": 250,
+    "START_GRACE_SECONDS": 1,
+}
+
+
+def functions() -> list[str]:
+    """The folders of all functions there are."""
+    deployed = template.resources(template.load(), "Function").values()
+    return [function["Properties"]["CodeUri"].rpartition("/")[2] for function in deployed]
