@@ -1,7 +1,7 @@
 """Anything large lies in one bucket, under the name of its own content.
 
 Keys: `turns/<tenant>/<turn>/<sha256>` expires with the turn, `conversations/<tenant>/<id>/<sha256>` lives as long
-as the conversation. A blob is always put again, which renews its age.
+as the conversation. A blob is put again, which renews its age, unless whoever puts it knows that it need not be.
 """
 
 import hashlib
@@ -23,14 +23,16 @@ class Blobs:
         self._client = client
         self._bucket = bucket
 
-    def put(self, folder: str, value: Any) -> str:
-        """Store a JSON value under `folder`; returns its key."""
+    def put(self, folder: str, value: Any, *, known: str = "") -> str:
+        """Store a JSON value under `folder`; returns its key. `known`: a key whose age needs no renewal."""
         body = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
-        return self.put_bytes(folder, body, "application/json")
+        return self.put_bytes(folder, body, "application/json", known=known)
 
-    def put_bytes(self, folder: str, body: bytes, mime_type: str) -> str:
+    def put_bytes(self, folder: str, body: bytes, mime_type: str, *, known: str = "") -> str:
         """Store bytes as they are under `folder`; returns their key."""
         key = f"{folder}/{hashlib.sha256(body).hexdigest()}"
+        if key == known:
+            return key
         self._client.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType=mime_type)
         return key
 

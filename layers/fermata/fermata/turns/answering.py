@@ -87,7 +87,11 @@ def _output(pause: Pause, call: Call, result: Any) -> ToolOutput:
 
 
 def _keep_snapshot(desk: Desk, pause: Pause, snapshot: Any) -> str:
-    return "" if snapshot is None else desk.blobs.put(blobs.turn_folder(pause.tenant, pause.turn), snapshot)
+    """An editor that only read posts what it posted before; that lies there as long as the turn does."""
+    if snapshot is None:
+        return ""
+    newest = Standing.from_item(pause.standing).snapshot
+    return desk.blobs.put(blobs.turn_folder(pause.tenant, pause.turn), snapshot, known=newest)
 
 
 def _commit(desk: Desk, pause: Pause, call: Call, output: ToolOutput, digest: str, snapshot: str) -> None:
