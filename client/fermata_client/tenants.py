@@ -25,7 +25,9 @@ OUTPUTS = {
 }
 """Settings and the outputs of template.yaml they come from."""
 DIALECTS = click.Choice(["fermata", "instatic"])
+TOOL_NAMES = click.Choice(["seed", "prefixed"])
 ORIGIN_HELP = "A page's origin that may call with its cookie (https://editor.example.com). Repeat for more."
+NAMES_HELP = "What its editor calls the tools: insertHtml, or site_insert_html (Instatic from 0.0.7 on)."
 ROUNDS_HELP = "Model calls one turn may make."
 LIFETIME_HELP = "The longest a token may be good for, in seconds."
 
@@ -94,6 +96,7 @@ def tenant() -> None:
 @click.option("--secret-file", type=click.File(), help="Its shared secret, if you have one already; - is stdin.")
 @click.option("--origin", "origins", multiple=True, help=ORIGIN_HELP)
 @click.option("--dialect", type=DIALECTS, default="fermata", show_default=True, help="What its pages understand.")
+@click.option("--tool-names", type=TOOL_NAMES, default="seed", show_default=True, help=NAMES_HELP)
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
 @click.option("--token-seconds", type=int, help=LIFETIME_HELP)
 @_deployment
@@ -105,6 +108,7 @@ def add(
     secret_file: TextIO | None,
     origins: tuple[str, ...],
     dialect: Any,
+    tool_names: Any,
     max_rounds: int | None,
     token_seconds: int | None,
     stack: str | None,
@@ -122,6 +126,7 @@ def add(
         jwks_url=jwks_url,
         origins=origins,
         dialect=dialect,
+        tool_names=tool_names,
         limits=_limits(max_rounds, token_seconds),
     )
     click.echo(_json(added.shown()), err=True)
@@ -143,6 +148,7 @@ def show(name: str, stack: str | None, region: str | None) -> None:
 @click.argument("name")
 @click.option("--origin", "origins", multiple=True, help=f"{ORIGIN_HELP} These replace all it has.")
 @click.option("--dialect", type=DIALECTS, help="What its pages understand.")
+@click.option("--tool-names", type=TOOL_NAMES, help=NAMES_HELP)
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
 @click.option("--token-seconds", type=int, help=LIFETIME_HELP)
 @_deployment
@@ -150,6 +156,7 @@ def change(
     name: str,
     origins: tuple[str, ...],
     dialect: Any,
+    tool_names: Any,
     max_rounds: int | None,
     token_seconds: int | None,
     stack: str | None,
@@ -158,8 +165,14 @@ def change(
     """Change the tenant NAME. What is not given stays as it is."""
     from fermata.wire.tenants import change_tenant
 
-    limits = _limits(max_rounds, token_seconds)
-    changed = change_tenant(_desk(stack, region), name, origins=origins or None, dialect=dialect, limits=limits)
+    changed = change_tenant(
+        _desk(stack, region),
+        name,
+        origins=origins or None,
+        dialect=dialect,
+        tool_names=tool_names,
+        limits=_limits(max_rounds, token_seconds),
+    )
     click.echo(_json(changed.shown()))
 
 

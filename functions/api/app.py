@@ -3,19 +3,36 @@
 import fermata
 from fermata.aws.desk import Desk
 from fermata.conversations import threads, views
-from fermata.credentials import defaults
-from fermata.turns import ending, looking
-from fermata.wire.bodies import NewConversation, NewDefault
+from fermata.credentials import defaults, keyring
+from fermata.turns import ending, looking, room
+from fermata.wire.bodies import ConversationChange, NewConversation, NewDefault
 from fermata.wire.edge import PublicRoute, Route, Visit, door
-from fermata.wire.http import Answer, Request, read_body
+from fermata.wire.http import Answer, Request, read_body, whole_number
 from fermata.words.caller import Capability
+from fermata.words.errors import Invalid
+from fermata.words.scopes import SCOPES
 
 CHAT, PROVIDERS, TURNS = Capability.CHAT, Capability.PROVIDERS, Capability.TURNS
 AI = "/admin/api/ai"
+PRIVATE = {"Cache-Control": "private, no-store"}
+LISTED, MOST_LISTED = 200, 500
+"""Conversations a page of the list has, and may have."""
+
+
+def list_conversations(visit: Visit) -> Answer:
+    """The first page has the contract's shape; `nextCursor` is there when there are more."""
+    query = visit.request.query
+    scope, limit = query.get("scope"), whole_number(visit.request, "limit", LISTED, most=MOST_LISTED)
+    if scope not in SCOPES:
+        raise Invalid(f"Name the 'scope' to list: one of {', '.join(SCOPES)}.")
+    page = threads.newest(visit.desk, visit.caller, scope, cursor=query.get("cursor"), limit=max(1, limit))
+    listed = {"conversations": [threads.view(conversation) for conversation in page.conversations]}
+    return Answer(200, listed | ({"nextCursor": page.cursor} if page.cursor else {}), PRIVATE)
 
 
 def create_conversation(visit: Visit) -> Answer:
     body = read_body(visit.request, NewConversation)
+    _known_credential(visit, body.credential_id)
     conversation = threads.create(
         visit.desk, visit.caller, body.scope, body.title, body.credential_id, body.model_id or ""
     )
@@ -23,12 +40,41 @@ def create_conversation(visit: Visit) -> Answer:
 
 
 def show_conversation(visit: Visit) -> Answer:
+    """With its newest messages; `nextCursor` is what `before` asks for the older ones with."""
+    before = whole_number(visit.request, "before", 0) or None
+    limit = max(1, whole_number(visit.request, "limit", views.MOST_LINES, most=views.MOST_LINES))
     conversation = threads.find(visit.desk, visit.caller, visit.request.params["id"])
-    shown = threads.view(conversation)
-    shown["messages"] = views.page(visit.desk, conversation, visit.tenant.dialect).lines
+    page = views.page(visit.desk, conversation, visit.tenant.dialect, before=before, limit=limit)
+    shown = threads.view(conversation) | {"messages": page.lines}
     if turn := looking.active_turn(visit.desk, conversation):
         shown["activeTurn"] = turn
-    return Answer(200, {"conversation": shown}, {"Cache-Control": "private, no-store"})
+    return Answer(200, {"conversation": shown} | ({"nextCursor": str(page.before)} if page.before else {}), PRIVATE)
+
+
+def change_conversation(visit: Visit) -> Answer:
+    """A turn that runs goes on with the model it was started with; the next one uses the new."""
+    body = read_body(visit.request, ConversationChange)
+    _known_credential(visit, body.credential_id)
+    given = {"title": body.title, "credential_id": body.credential_id, "model_id": body.model_id}
+    changed = threads.change(visit.desk, visit.caller, visit.request.params["id"], **given)
+    return Answer(200, {"conversation": threads.view(changed)})
+
+
+def delete_conversation(visit: Visit) -> Answer:
+    """Nobody will see a turn that still runs in it, so it ends."""
+    removed = threads.remove(visit.desk, visit.caller, visit.request.params["id"])
+    room.vacate(visit.desk, removed)
+    return Answer(200, {"ok": True})
+
+
+def _known_credential(visit: Visit, credential_id: str | None) -> None:
+    if credential_id and keyring.read(visit.desk, visit.caller.tenant, credential_id) is None:
+        raise Invalid("Credential not found. Pick an existing credential.")
+
+
+def list_connectors(visit: Visit) -> Answer:
+    """Instatic's admin asks for it unasked. There are no MCP connectors here."""
+    return Answer(200, {"connectors": []})
 
 
 def show_bridge(visit: Visit) -> Answer:
@@ -68,8 +114,12 @@ def version(desk: Desk) -> Answer:
 
 
 ROUTES = (
+    Route("GET", f"{AI}/conversations", list_conversations, (CHAT,)),
     Route("POST", f"{AI}/conversations", create_conversation, (CHAT,)),
     Route("GET", f"{AI}/conversations/{{id}}", show_conversation, (CHAT,)),
+    Route("PUT", f"{AI}/conversations/{{id}}", change_conversation, (CHAT,)),
+    Route("DELETE", f"{AI}/conversations/{{id}}", delete_conversation, (CHAT,)),
+    Route("GET", f"{AI}/mcp/connectors", list_connectors, (PROVIDERS,)),
     Route("GET", f"{AI}/defaults", show_defaults, (CHAT,)),
     Route("PUT", f"{AI}/defaults/{{scope}}", set_default, (PROVIDERS,), first=known_scope),
     Route("DELETE", f"{AI}/defaults/{{scope}}", clear_default, (PROVIDERS,), first=known_scope),

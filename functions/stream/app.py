@@ -1,8 +1,12 @@
-"""Starts turns and streams their logs: an ASGI app, behind the Lambda Web Adapter there and in the front door here."""
+"""Starts turns and streams their logs: an ASGI app, behind the Lambda Web Adapter there and in the front door here.
+
+Pictures go out here too, because API Gateway hands bytes on as they are only where it streams (docs/decisions/0063).
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import cache
 
 from starlette.applications import Starlette
@@ -10,16 +14,20 @@ from starlette.requests import ClientDisconnect
 from starlette.requests import Request as AsgiRequest
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as AsgiRoute
+from starlette.types import Receive, Scope, Send
 
 from fermata.aws.desk import Desk, open_desk
+from fermata.conversations import threads, views
 from fermata.turns import ending, reading, starting
 from fermata.turns.log import Entry
 from fermata.turns.reading import Tails
 from fermata.turns.turn import Turn
+from fermata.turns.watch import Watch
 from fermata.wire import ndjson
 from fermata.wire.bodies import ChatBody
 from fermata.wire.edge import Route, Visit, serve
 from fermata.wire.http import MOST_BYTES, Answer, Request, of_scope, read_body
+from fermata.words.blocks import ImageBlock, TextBlock
 from fermata.words.caller import Capability
 from fermata.words.dialect import Dialect
 from fermata.words.errors import Invalid, NotFound
@@ -30,6 +38,7 @@ AI = "/admin/api/ai"
 HELD_SECONDS = 30
 """How long a reader stays once nothing will come before a person acts."""
 MOST_KEY = 200
+JPEG = "image/jpeg"
 STREAM_HEADERS = {
     "Content-Type": ndjson.CONTENT_TYPE,
     "Cache-Control": "private, no-store",
@@ -43,6 +52,11 @@ def tails(desk: Desk) -> Tails:
     return Tails(desk)
 
 
+@cache
+def watch(desk: Desk) -> Watch:
+    return Watch(desk)
+
+
 def known_scope(request: Request) -> None:
     if request.params["scope"] not in SCOPES:
         raise NotFound("Not found")
@@ -54,8 +68,9 @@ def chat(visit: Visit) -> Answer:
     prompt = starting.Prompt(
         scope=visit.request.params["scope"],
         conversation_id=body.conversation_id,
-        content=body.blocks(),
+        content=_content(visit, body),
         dialect=visit.tenant.dialect,
+        tool_names=visit.tenant.tool_names,
         snapshot=body.snapshot,
         idempotency_key=_idempotency_key(visit.request),
         max_rounds=visit.tenant.limits.max_rounds,
@@ -63,7 +78,17 @@ def chat(visit: Visit) -> Answer:
     started = starting.start(visit.desk, visit.caller, prompt)
     if "application/json" in visit.request.headers.get("accept", ""):
         return Answer(202, {"bridgeId": started.turn.id, "seq": started.entry.next - 1})
-    return Answer(200, stream=follow(visit.desk, started.turn, [started.entry], 0), headers=STREAM_HEADERS)
+    return _followed(visit.desk, started.turn, [started.entry], 0)
+
+
+def _content(visit: Visit, body: ChatBody) -> tuple[TextBlock | ImageBlock, ...]:
+    """Instatic's browsers send JPEG, and could not open a conversation that holds anything else."""
+    blocks = body.blocks()
+    if visit.tenant.dialect == "instatic" and any(
+        block.kind == "image" and block.mime_type != JPEG for block in blocks
+    ):
+        raise Invalid(f"Send images as {JPEG}.")
+    return blocks
 
 
 def events(visit: Visit) -> Answer:
@@ -71,7 +96,31 @@ def events(visit: Visit) -> Answer:
     turn = ending.owned(visit.desk, visit.caller, visit.request.params["bridgeId"])
     after = _number(visit.request.query.get("after", "0"))
     known = reading.catch_up(visit.desk, turn, after)
-    return Answer(200, stream=follow(visit.desk, turn, known, after), headers=STREAM_HEADERS)
+    return _followed(visit.desk, turn, known, after)
+
+
+def editor_bridge(visit: Visit) -> Answer:
+    """Instatic's editor opens it unasked, for calls from outside. There are none here, so it only stays alive."""
+    if visit.tenant.dialect != "instatic":
+        raise NotFound("Not found")
+    if visit.request.query.get("scope", "site") not in SCOPES:
+        raise Invalid(f"'scope' must be one of {', '.join(SCOPES)}.")
+    return Answer(200, stream=heartbeats(visit.desk), headers=STREAM_HEADERS)
+
+
+def picture(visit: Visit) -> Answer:
+    params = visit.request.params
+    conversation = threads.find(visit.desk, visit.caller, params["id"])
+    raw, mime_type = views.image(visit.desk, conversation, params["messageId"], params["index"])
+    return Answer(200, raw=raw, headers={"Content-Type": mime_type, "Cache-Control": "private, no-store"})
+
+
+async def heartbeats(desk: Desk) -> AsyncIterator[bytes]:
+    settings = desk.settings
+    end = desk.clock.monotonic() + settings.reader_seconds
+    while desk.clock.monotonic() < end:
+        yield ndjson.HEARTBEAT
+        await asyncio.sleep(settings.reader_heartbeat_seconds)
 
 
 def _idempotency_key(request: Request) -> str:
@@ -87,24 +136,44 @@ def _number(text: str) -> int:
     return int(text)
 
 
-async def follow(desk: Desk, turn: Turn, known: Iterable[Entry], after: int) -> AsyncIterator[bytes]:
+def _followed(desk: Desk, turn: Turn, known: Iterable[Entry], after: int) -> Answer:
+    """The stream, and a note of whether it came to its end or was cut off."""
+    ended: list[bool] = []
+    watch(desk).arrive(turn)
+    return Answer(
+        200,
+        stream=follow(desk, turn, known, after, lambda: ended.append(True)),
+        headers=STREAM_HEADERS,
+        closed=lambda: watch(desk).leave(turn, cut=not ended),
+    )
+
+
+async def follow(
+    desk: Desk, turn: Turn, known: Iterable[Entry], after: int, on_end: Callable[[], object]
+) -> AsyncIterator[bytes]:
     """Lines until a terminal event, this reader's own deadline, or a while into a hold."""
     reader = _Reader(desk, turn.dialect, after)
     last = None
     for last in known:
         yield reader.lines(last)
-    if last is None or last.standing.phase == "ended":
-        return
+    if last is not None and last.standing.phase != "ended":
+        async with _new_entries(desk, turn, last.next) as queue:
+            async for chunk in reader.listen(queue, last):
+                yield chunk
+    on_end()
+
+
+@asynccontextmanager
+async def _new_entries(desk: Desk, turn: Turn, number: int) -> AsyncIterator["asyncio.Queue[Entry | None]"]:
     queue: asyncio.Queue[Entry | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
     def deliver(entry: Entry | None) -> None:
         loop.call_soon_threadsafe(queue.put_nowait, entry)
 
-    follower = tails(desk).follow(turn, last.next, deliver)
+    follower = tails(desk).follow(turn, number, deliver)
     try:
-        async for chunk in reader.listen(queue, last):
-            yield chunk
+        yield queue
     finally:
         tails(desk).leave(follower)
 
@@ -149,7 +218,25 @@ class _Reader:
 ROUTES = (
     Route("POST", f"{AI}/chat/{{scope}}", chat, (Capability.CHAT,), first=known_scope),
     Route("GET", f"{AI}/bridges/{{bridgeId}}/events", events, (Capability.CHAT, Capability.TURNS)),
+    Route("GET", f"{AI}/conversations/{{id}}/messages/{{messageId}}/images/{{index}}", picture, (Capability.CHAT,)),
+    Route("GET", f"{AI}/editor-bridge", editor_bridge, (Capability.CHAT, "site.read")),
 )
+
+
+class Live(StreamingResponse):
+    """Tells when it is over, also when the client went away before it began."""
+
+    def __init__(self, answer: Answer) -> None:
+        assert answer.stream is not None
+        super().__init__(answer.stream, answer.status, dict(answer.headers))
+        self._closed = answer.closed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            if self._closed:
+                self._closed()
 
 
 async def endpoint(asked: AsgiRequest) -> Response:
@@ -161,7 +248,7 @@ async def endpoint(asked: AsgiRequest) -> Response:
     request = of_scope(asked.scope, body)
     answer = await asyncio.get_running_loop().run_in_executor(verbs, serve, open_desk(), ROUTES, request)
     if answer.stream is not None:
-        return StreamingResponse(answer.stream, answer.status, dict(answer.headers))
+        return Live(answer)
     return Response(answer.content(), answer.status, dict(answer.headers))
 
 

@@ -5,20 +5,33 @@ from fermata.wire.bodies import ToolResultBody
 from fermata.wire.edge import Route, Visit, door
 from fermata.wire.http import Answer, read_body
 from fermata.words.caller import Capability
+from fermata.words.errors import NotFound
+
+BRIDGE_GONE = "The AI tool bridge is no longer active. The server may have restarted; send the message again."
 
 
 def take_result(visit: Visit) -> Answer:
     """Whether this caller may answer this call depends on the tool; the verb decides it."""
     body = read_body(visit.request, ToolResultBody)
-    answering.answer(
-        visit.desk,
-        visit.caller,
-        bridge_id=body.bridge_id,
-        request_id=body.request_id,
-        result=body.result,
-        snapshot=body.snapshot,
-    )
+    try:
+        answering.answer(
+            visit.desk,
+            visit.caller,
+            bridge_id=body.bridge_id,
+            request_id=body.request_id,
+            result=body.result,
+            snapshot=body.snapshot,
+        )
+    except NotFound as gone:
+        return _gone(visit, gone)
     return Answer(200, {"ok": True})
+
+
+def _gone(visit: Visit, gone: NotFound) -> Answer:
+    """Instatic's browsers read `ok` in one generation and show `error` in the next (contract instatic.md §0.1)."""
+    if visit.tenant.dialect != "instatic":
+        raise gone
+    return Answer(404, {"ok": False, "error": BRIDGE_GONE})
 
 
 ROUTES = (Route("POST", "/admin/api/ai/tool-result", take_result, (Capability.CHAT, Capability.WRITE)),)

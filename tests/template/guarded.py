@@ -28,18 +28,19 @@ IN_A_TRANSACTION = {
 
 @dataclass(frozen=True)
 class Need:
-    """What IAM would be asked: an action on a resource, and the purpose when it is the key's."""
+    """What IAM would be asked: an action on a resource, the purpose when it is the key's, the prefix of a list."""
 
     action: str
     resource: str
     purpose: str = ""
+    prefix: str = ""
 
     def is_met_by(self, role: Role) -> bool:
-        context = {"purpose": self.purpose} if self.purpose else {}
-        return role.may(self.action, self.resource, **context)
+        context = {"purpose": self.purpose, "prefix": self.prefix}
+        return role.may(self.action, self.resource, **{key: value for key, value in context.items() if value})
 
     def __str__(self) -> str:
-        return f"{self.action} on {self.resource} {self.purpose}".rstrip()
+        return f"{self.action} on {self.resource} {self.purpose}{self.prefix}".rstrip()
 
 
 @dataclass(eq=False)
@@ -111,9 +112,15 @@ def needs(service: str, operation: str, params: dict[str, Any]) -> list[Need]:
             ]
         case "dynamodb", "BatchGetItem":
             return [Need("dynamodb:BatchGetItem", TABLES[table]) for table in params["RequestItems"]]
+        case "dynamodb", "BatchWriteItem":
+            return [Need("dynamodb:BatchWriteItem", TABLES[table]) for table in params["RequestItems"]]
         case "dynamodb", _:
             index = f"/index/{params['IndexName']}" if "IndexName" in params else ""
             return [Need(f"dynamodb:{operation}", TABLES[params["TableName"]] + index)]
+        case "s3", "ListObjectsV2":
+            return [Need("s3:ListBucket", "Bucket", prefix=params["Prefix"])]
+        case "s3", "DeleteObjects":
+            return [Need("s3:DeleteObject", f"Bucket/{found['Key']}") for found in params["Delete"]["Objects"]]
         case "s3", _:
             return [Need(f"s3:{operation}", f"Bucket/{params['Key']}")]
         case "kms", _:

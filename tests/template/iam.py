@@ -6,19 +6,21 @@ from typing import Any
 
 from tests.template.stack import Template, of_type
 
+CONDITIONS = {"purpose": "kms:EncryptionContext:purpose", "prefix": "s3:prefix"}
+
 
 @dataclass(frozen=True)
 class Statement:
     actions: tuple[str, ...]
     resources: tuple[str, ...]
     equals: dict[str, tuple[str, ...]]
-    """Condition keys of StringEquals and the values they may have."""
+    """Condition keys of StringEquals and StringLike, and the values (patterns) they may have."""
 
     def allows(self, action: str, resource: str, context: dict[str, str]) -> bool:
         return (
             any(fnmatchcase(action, pattern) for pattern in self.actions)
             and any(fnmatchcase(resource, pattern) for pattern in self.resources)
-            and all(context.get(key) in values for key, values in self.equals.items())
+            and all(_is_one_of(context.get(key, ""), patterns) for key, patterns in self.equals.items())
         )
 
 
@@ -28,8 +30,8 @@ class Role:
     statements: tuple[Statement, ...]
 
     def may(self, action: str, resource: str, **context: str) -> bool:
-        """`purpose` is the one condition key our statements use: the purpose in KMS's encryption context."""
-        full = {f"kms:EncryptionContext:{key}": value for key, value in context.items()}
+        """The condition keys our statements use: `purpose` in KMS's encryption context, `prefix` of what S3 lists."""
+        full = {CONDITIONS[key]: value for key, value in context.items()}
         return any(statement.allows(action, resource, full) for statement in self.statements)
 
     def actions(self, service: str = "") -> set[str]:
@@ -74,10 +76,15 @@ def _statements(role: Template) -> tuple[Statement, ...]:
 
 def _statement(found: Template) -> Statement:
     conditions = found.get("Condition", {})
-    assert set(conditions) <= {"StringEquals", "ArnLike"}, f"iam.py does not understand {conditions}"
-    equals = {key: tuple(_listed(value)) for key, value in conditions.get("StringEquals", {}).items()}
+    assert set(conditions) <= {"StringEquals", "StringLike", "ArnLike"}, f"iam.py does not understand {conditions}"
+    named = conditions.get("StringEquals", {}) | conditions.get("StringLike", {})
+    equals = {key: tuple(_listed(value)) for key, value in named.items()}
     resources = tuple(plain(one) for one in _listed(found["Resource"]))
     return Statement(tuple(_listed(found["Action"])), resources, equals)
+
+
+def _is_one_of(value: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(value, pattern) for pattern in patterns)
 
 
 def _listed(value: Any) -> list[Any]:

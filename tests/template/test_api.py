@@ -11,9 +11,12 @@ from tests.template.stack import Template, of_type
 ROUTES = {
     "/admin/api/ai/chat/{scope}": "StreamFunction",
     "/admin/api/ai/bridges/{bridgeId}/events": "StreamFunction",
+    "/admin/api/ai/editor-bridge": "StreamFunction",
+    "/admin/api/ai/conversations/{id}/messages/{messageId}/images/{index}": "StreamFunction",
     "/admin/api/ai/tool-result": "ToolResultFunction",
     "/admin/api/ai/conversations": "ApiFunction",
     "/admin/api/ai/conversations/{id}": "ApiFunction",
+    "/admin/api/ai/mcp/connectors": "ApiFunction",
     "/admin/api/ai/defaults": "ApiFunction",
     "/admin/api/ai/defaults/{scope}": "ApiFunction",
     "/admin/api/ai/bridges/{bridgeId}": "ApiFunction",

@@ -18,7 +18,7 @@ from tests.template.stack import ROOT, Template, of_type
 from tests.template.test_api import ROUTES
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
-DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "refresh_prices")
+DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "refresh_prices", "purge")
 WORKFLOW = {"round", "hold"}
 
 
@@ -127,6 +127,12 @@ def test_the_refresh_of_prices_understands_its_schedule(
 def test_the_recovery_understands_each_of_its_requests(in_the_environment: Desk, name: str) -> None:
     seen = import_module("functions.recover.app").handler(request(name), Context())
     assert seen == {"seen": 0 if name == "recover_sweep" else 1}
+
+
+def test_the_purge_understands_its_schedule(in_the_environment: Desk, source: Template) -> None:
+    hourly = of_type(source, "AWS::Serverless::Function")["PurgeFunction"]["Events"]["Hourly"]
+    assert request("purge") == json.loads(hourly["Properties"]["Input"])
+    assert import_module("functions.purge.app").handler(request("purge"), Context()) == {"purged": 0}
 
 
 @pytest.mark.parametrize("name", sorted(WORKFLOW))

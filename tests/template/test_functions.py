@@ -131,7 +131,7 @@ def test_whatever_is_invoked_without_a_caller_leaves_its_failures_in_a_queue(dep
     }
     configured = of_type(deployed, "AWS::Lambda::EventInvokeConfig").values()
     queues = {found["FunctionName"]["Ref"]: found["DestinationConfig"]["OnFailure"] for found in configured}
-    assert asynchronous == {"RecoverFunction", "RefreshPricesFunction"}
+    assert asynchronous == {"RecoverFunction", "RefreshPricesFunction", "PurgeFunction"}
     assert set(queues) == asynchronous
     for rule in of_type(deployed, "AWS::Events::Rule").values():
         assert all("DeadLetterConfig" in target for target in rule["Targets"])
@@ -176,6 +176,12 @@ def test_prices_are_looked_at_often_and_with_a_request_that_forces_nothing(deplo
     look = of_type(deployed, "AWS::Events::Rule")["RefreshPricesFunctionLook"]
     assert look["ScheduleExpression"] == "rate(30 minutes)"
     assert [target["Input"] for target in look["Targets"]] == ['{"v":1}']
+
+
+def test_what_was_deleted_is_purged_every_hour(deployed: Template) -> None:
+    hourly = of_type(deployed, "AWS::Events::Rule")["PurgeFunctionHourly"]
+    assert hourly["ScheduleExpression"] == "rate(1 hour)"
+    assert [target["Input"] for target in hourly["Targets"]] == ['{"v":1}']
 
 
 @pytest.mark.parametrize("parameter", ["AnthropicUrl", "OpenAiUrl", "OpenRouterUrl", "CatalogueUrl"])

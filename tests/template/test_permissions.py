@@ -6,7 +6,7 @@ from tests.template import iam
 from tests.template.iam import Role
 from tests.template.stack import Template, of_type
 
-DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "refresh_prices")
+DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "refresh_prices", "purge")
 WITHOUT_RESOURCES = {
     "xray": "X-Ray's write actions know no resources",
     "logs": "the delivery of vended logs (Step Functions) knows no resources",
@@ -131,19 +131,34 @@ def test_the_ledger_can_only_be_added_to(doors: dict[str, Role]) -> None:
         assert who_may(doors, action, "UsageTable") == set()
 
 
-def test_nobody_deletes_anything_but_settings(doors: dict[str, Role]) -> None:
+def test_nobody_deletes_anything_but_settings_and_what_is_purged(doors: dict[str, Role]) -> None:
     assert who_may(doors, "dynamodb:DeleteItem", "SettingsTable") == {"api", "credentials"}
     for table in ("ConversationsTable", "BridgesTable", "PricingTable", "UsageTable"):
         assert who_may(doors, "dynamodb:DeleteItem", table) == set()
+    assert who_may(doors, "dynamodb:BatchWriteItem", "ConversationsTable") == {"purge"}
+    assert who_may(doors, "s3:DeleteObject", "Bucket/conversations/bakery/c1/abc") == {"purge"}
+    assert who_may(doors, "s3:DeleteObject", "Bucket/turns/bakery/t1/abc") == set()
 
 
-def test_nobody_scans_a_table_or_lists_the_bucket(doors: dict[str, Role]) -> None:
+def test_nobody_scans_a_table_and_only_the_purge_lists_the_bucket_where_conversations_lie(
+    doors: dict[str, Role],
+) -> None:
     for role in doors.values():
-        assert not role.actions() & {"dynamodb:Scan", "s3:ListBucket"}
+        assert "dynamodb:Scan" not in role.actions()
+    assert who_may(doors, "s3:ListBucket", "Bucket", prefix="conversations/bakery/c1/") == {"purge"}
+    assert who_may(doors, "s3:ListBucket", "Bucket", prefix="turns/") == set()
+    assert who_may(doors, "s3:ListBucket", "Bucket") == set()
 
 
-def test_each_index_is_asked_by_the_one_door_that_needs_it(doors: dict[str, Role]) -> None:
-    assert who_may(doors, "dynamodb:Query", "ConversationsTable/index/byUser") == {"api"}
+def test_the_purge_reads_no_message_no_secret_and_no_turn(doors: dict[str, Role]) -> None:
+    used = {one for statement in doors["purge"].statements for one in statement.resources}
+    table = {"ConversationsTable", "ConversationsTable/index/byUser"}
+    assert used == {"PurgeLogs", "*", "PurgeDeadLetters", "Bucket", "Bucket/conversations/*"} | table
+    assert not doors["purge"].may("s3:GetObject", "Bucket/conversations/bakery/c1/abc")
+
+
+def test_each_index_is_asked_by_the_doors_that_need_it(doors: dict[str, Role]) -> None:
+    assert who_may(doors, "dynamodb:Query", "ConversationsTable/index/byUser") == {"api", "purge"}
     assert who_may(doors, "dynamodb:Query", "BridgesTable/index/open") == {"recover"}
 
 

@@ -9,17 +9,20 @@ import pytest
 
 from fermata.aws.desk import Desk
 from fermata.conversations import threads, views
+from fermata.conversations.purging import purge
 from fermata.credentials import defaults, keyring, models, seeding, using
 from fermata.pricing import refreshing
-from fermata.turns import ending, reading, recovering
+from fermata.turns import ending, reading, recovering, room
 from fermata.wire.edge import Routes, serve
 from fermata.wire.http import Request
+from fermata.words.blocks import ImageBlock
 from functions.api import app as api
 from functions.credentials import app as credentials
 from functions.stream import app as stream
 from functions.tool_result import app as tool_result
 from tests.callers import make_tenant
 from tests.desk import TestClock, another_process
+from tests.pictures import base64_of, jpeg
 from tests.serving import serving
 from tests.strict.listings import listings
 from tests.template import iam
@@ -33,7 +36,7 @@ LARGE = "x" * 40_000
 SNAPSHOT = {"site": {"pages": []}, "page": {"id": "p"}, "filler": LARGE}
 OUTSIDE_THE_CODE = ("logs:", "xray:", "sqs:")
 """What Lambda itself does in a function's name."""
-KEPT = {("api", "dynamodb:Query", "ConversationsTable/index/byUser"): "for the list of a user's conversations"}
+KEPT: dict[tuple[str, str, str], str] = {}
 """Permissions that no verb uses yet, and what they are for."""
 At = Callable[[str], Stage]
 
@@ -193,13 +196,14 @@ def test_a_new_prompt_takes_over_from_a_turn_that_waits_for_its_browser(at: At, 
     assert at("stream").start(dialect="instatic")
 
 
-def test_a_reader_is_shown_what_comes(at: At) -> None:
+def test_a_reader_is_shown_what_comes(at: At, clock: TestClock) -> None:
     turn = at("stream").start()
     came: queue.Queue[Any] = queue.Queue()
     at("round").says("Hello.")
     at("round").run()
     tails = reading.Tails(at("stream").desk)
     follower = tails.follow(turn, 2, came.put)
+    clock.go_on(1)
     assert came.get(timeout=10) is not None
     tails.leave(follower)
 
@@ -269,14 +273,33 @@ def test_the_catalogue_is_refreshed(desk: Desk, doors: dict[str, Any]) -> None:
         assert refreshing.refresh(refresh).how == "fetched"
 
 
-def test_conversations_are_made_and_shown(at: At) -> None:
+def test_conversations_are_made_listed_shown_changed_and_deleted(at: At) -> None:
+    photo = ImageBlock(mime_type="image/jpeg", data=base64_of(jpeg()))
+    at("stream").start(LARGE, pictures=(photo,))
+    at("round").says(LARGE)
+    at("round").run()
+    stage = at("api")
+    made = threads.create(stage.desk, stage.caller, "site", "Another", None, "model-1")
+    assert len(threads.newest(stage.desk, stage.caller, "site", limit=10).conversations) == 2
+    assert threads.change(stage.desk, stage.caller, made.id, title="Renamed").title == "Renamed"
+    shown = threads.find(stage.desk, stage.caller, stage.conversation.id)
+    lines = views.page(stage.desk, shown, "fermata").lines
+    stage = at("stream")
+    assert views.image(stage.desk, shown, lines[0]["id"], "1") == (jpeg(), "image/jpeg")
+    at("stream").start()
+    stage = at("api")
+    room.vacate(stage.desk, threads.remove(stage.desk, stage.caller, shown.id))
+    assert at("stream").types()[-1] == "cancelled"
+
+
+def test_deleted_conversations_are_purged(at: At, doors: dict[str, Any], clock: TestClock) -> None:
     at("stream").start(LARGE)
     at("round").says(LARGE)
     at("round").run()
     stage = at("api")
-    threads.create(stage.desk, stage.caller, "site", "Another", None, "model-1")
-    shown = threads.find(stage.desk, stage.caller, stage.conversation.id)
-    assert views.page(stage.desk, shown, "fermata").lines
+    threads.remove(stage.desk, stage.caller, stage.conversation.id)
+    clock.go_on(31 * 86_400)
+    assert purge(doors["purge"]) == 1
 
 
 @pytest.mark.parametrize(

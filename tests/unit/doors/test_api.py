@@ -34,9 +34,10 @@ def begin(signer: Signer, **members: Any) -> Any:
 
 
 class TestConversations:
-    def test_a_new_one_is_found_again_with_no_messages(self, bakery: Signer) -> None:
-        begun = begin(bakery, title="Home", credentialId="c", modelId="m")
-        assert (begun["title"], begun["credentialId"], begun["modelId"]) == ("Home", "c", "m")
+    def test_a_new_one_is_found_again_with_no_messages(self, desk: Desk, bakery: Signer) -> None:
+        mine = keyring.create(desk, ADA, "anthropic", "apiKey", "Mine", "sk-ant-secret").id
+        begun = begin(bakery, title="Home", credentialId=mine, modelId="m")
+        assert (begun["title"], begun["credentialId"], begun["modelId"]) == ("Home", mine, "m")
         answer = app.handler(call("GET", f"{AI}/conversations/{begun['id']}", bakery.bearer()), None)
         assert answer["statusCode"] == 200
         assert answer["headers"]["Cache-Control"] == "private, no-store"
@@ -114,8 +115,8 @@ class TestTheRest:
         assert ask("GET", f"{AI}/no/such/thing", bakery) == (404, {"error": "Not found"})
 
     def test_a_wrong_method_is_told_the_right_one(self, bakery: Signer) -> None:
-        answer = app.handler(call("GET", f"{AI}/conversations"), None)
-        assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "POST, OPTIONS")
+        answer = app.handler(call("DELETE", f"{AI}/conversations"), None)
+        assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "GET, POST, OPTIONS")
 
     def test_a_preflight_is_answered(self, bakery: Signer) -> None:
         answer = app.handler(call("OPTIONS", f"{AI}/conversations", {"Origin": bakery.origin}), None)

@@ -211,7 +211,7 @@ class Stage:
         return starting.Prompt(
             scope="site",
             conversation_id=self.conversation.id,
-            content=(TextBlock(text=text),),
+            content=(TextBlock(text=text), *parts.pop("pictures", ())),
             dialect=parts.pop("dialect", "fermata"),
             **parts,
         )

@@ -1,4 +1,5 @@
-import base64
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,8 +8,14 @@ from pydantic import ValidationError
 from fermata.wire.bodies import ChatBody, CredentialChange, NewConversation, NewCredential, ToolResultBody
 from fermata.wire.said import mistakes
 from fermata.words.blocks import ImageBlock, TextBlock
+from fermata.words.errors import TooLarge
+from fermata.words.pictures import MIME_TYPES
+from tests.pictures import base64_of, gif, jpeg, png, webp
 
-JPEG = base64.b64encode(b"\xff\xd8\xff\xe0 picture").decode()
+JPEG = base64_of(jpeg())
+CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "cases.json").read_text())}
+UNCANONICAL = base64_of(jpeg(filler=1))[:-2] + "l="
+"""The same bytes, with bits set that stand for nothing."""
 TEXT = {"kind": "text", "text": "  make it blue "}
 IMAGE = {"kind": "image", "mimeType": "image/jpeg", "data": JPEG}
 
@@ -41,8 +48,8 @@ class TestChat:
         [
             ({}, "Send either 'prompt' or 'content'."),
             ({"prompt": "x", "content": [TEXT]}, "Send either 'prompt' or 'content'."),
-            ({"prompt": " \n"}, "The prompt is blank."),
-            ({"content": []}, "The prompt is blank."),
+            ({"prompt": " \n"}, "Message must contain text or an image."),
+            ({"content": []}, "Message must contain text or an image."),
             ({"content": [TEXT, TEXT]}, "'content' may have one text at most."),
             ({"content": [IMAGE] * 9}, "'content' may have 8 images at most."),
             ({"content": [IMAGE] * 10}, "'content' may have at most 9 entries."),
@@ -52,7 +59,9 @@ class TestChat:
             ({"content": [IMAGE | {"mimeType": "image/svg+xml"}]}, "must be 'image/jpeg', 'image/png'"),
             ({"content": [IMAGE | {"data": "%%%"}]}, "'content.0.image' must hold its image as base64."),
             ({"content": [IMAGE | {"mimeType": "image/png"}]}, "does not hold the image/png it says it does."),
-            ({"content": [IMAGE | {"data": "/9j/" * 600_000}]}, "must hold at most 1,500,000 bytes of image."),
+            ({"content": [IMAGE | {"data": JPEG[:-3]}]}, "must hold its image as base64."),
+            ({"content": [IMAGE | {"data": UNCANONICAL}]}, "does not hold the image/jpeg it says it does."),
+            ({"content": [IMAGE | {"data": base64_of(b"<svg/>")}]}, "does not hold the image/jpeg it says it does."),
             ({"prompt": 5}, "'prompt' must be a string."),
             ({"prompt": "x" * 400_001}, "'prompt' may have at most 400000 characters."),
             ({"prompt": "x", "conversationId": ""}, "'conversationId' must not be empty."),
@@ -61,6 +70,43 @@ class TestChat:
     )
     def test_a_prompt_that_cannot_be_meant_is_refused(self, members: dict[str, Any], says: str) -> None:
         assert says in refusal(ChatBody, {"conversationId": "c"} | members)
+
+    def test_the_contracts_form_of_content_is_understood_as_it_is_there(self) -> None:
+        """`C182`: one text at most, eight images, and something in it."""
+        given = CASES["C182"]["input"]
+        given[3] = {"content": [IMAGE] * 9}
+        given[4] = {"content": [TEXT, *[IMAGE] * 8]}
+        for body, expected in zip(given, CASES["C182"]["expected"], strict=True):
+            whole = {"conversationId": "c"} | body
+            if expected == "ok":
+                assert ChatBody.model_validate(whole).blocks()
+            else:
+                assert refusal(ChatBody, whole)
+        assert CASES["C182"]["expected"][5].endswith("'Message must contain text or an image.'")
+
+    @pytest.mark.parametrize("mime_type", MIME_TYPES)
+    def test_each_kind_of_picture_is_taken(self, mime_type: str) -> None:
+        raw = dict(zip(MIME_TYPES, (jpeg(), png(), gif(), webp()), strict=True))[mime_type]
+        part = {"kind": "image", "mimeType": mime_type, "data": base64_of(raw)}
+        assert len(ChatBody.model_validate({"conversationId": "c", "content": [part]}).blocks()) == 1
+
+    @pytest.mark.parametrize(
+        ("picture", "says"),
+        [
+            (jpeg(1569, 10), "1,568 pixels along its longer edge"),
+            (jpeg(10, 1569), "this one is 10 by 1,569"),
+            (jpeg(1500, 1001), "1,500,000 in all"),
+            (jpeg(10, 10, filler=1_500_100), "1,500,000 bytes at most"),
+        ],
+    )
+    def test_a_picture_that_is_too_large_is_a_413(self, picture: bytes, says: str) -> None:
+        with pytest.raises(TooLarge, match=says):
+            ChatBody.model_validate({"conversationId": "c", "content": [IMAGE | {"data": base64_of(picture)}]})
+
+    def test_the_largest_picture_is_taken(self) -> None:
+        for size in ((1568, 956), (1224, 1225)):
+            image = IMAGE | {"data": base64_of(jpeg(*size, filler=1_499_900))}
+            assert ChatBody.model_validate({"conversationId": "c", "content": [image]})
 
 
 class TestToolResult:

@@ -43,12 +43,20 @@ class Settings(BaseModel):
     idle_poll_ms: int = 500
     reader_seconds: float = 840
     reader_heartbeat_seconds: float = 12
+    abandoned_seconds: float = 5
+    """How long a turn of Instatic's browsers goes on without a reader, where that can be seen (turns/watch.py)."""
     provider_stall_seconds: float = 120
     provider_seconds: float = 480
     """The longest one provider request may take."""
+    provider_tries: int = 3
+    """How often a provider is asked that fails before it has said anything."""
+    max_tokens: int = 8192
+    """How long one answer may be. Where thinking counts against the same limit, drivers add room for it."""
     unanswered: Literal["fail", "tell_model"] = "fail"
     """What an unanswered browser call does: end the turn with an error, or tell the model and go on."""
     max_rounds: int = 50
+    window_tokens: int = 128_000
+    """The context window of a model whose real one nobody knows."""
     round_attempts: int = 2
     """How often one round's model request may be begun anew after its function died."""
     continuations: int = 5

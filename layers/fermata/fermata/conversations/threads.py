@@ -115,14 +115,17 @@ def change(
 
 
 def remove(desk: Desk, caller: Caller, conversation_id: str) -> Conversation:
-    """Into the bin. Removing again what was removed is fine, and changes nothing."""
+    """Into the bin. Removing again what was removed is fine, and changes nothing.
+
+    No prompt is let in afterwards; a turn that runs is the `claim` of what is returned.
+    """
     row = _own_row(desk, caller, conversation_id)
-    conversation = read(row)
-    if "deleted_at" not in row:
-        now = desk.clock.instant()
-        binned = {"deleted_at": now, "gpk": bin_of(conversation.id), "gsk": now}
-        desk.tables.write(_update(desk, conversation, binned, "attribute_exists(pk)"))
-    return conversation
+    if "deleted_at" in row:
+        return read(row)
+    now = desk.clock.instant()
+    binned = {"deleted_at": now, "gpk": bin_of(conversation_id), "gsk": now}
+    desk.tables.write(_update(desk, read(row), binned, "attribute_exists(pk)"))
+    return read(_own_row(desk, caller, conversation_id))
 
 
 def title_of(content: Sequence[Block]) -> str:

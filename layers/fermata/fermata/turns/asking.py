@@ -9,7 +9,6 @@ from fermata.credentials import opening
 from fermata.drivers.driver import Endpoint, driver_for
 from fermata.drivers.line import Line
 from fermata.drivers.retry import with_retries
-from fermata.tools.catalogue import system_prompt
 from fermata.turns.accounting import CHARS_PER_TOKEN, spent
 from fermata.turns.vigil import Vigil
 from fermata.turns.work import Work
@@ -67,7 +66,7 @@ def _listen(work: Work, line: Line, endpoint: Endpoint, asked: Asked) -> None:
     driver, request, begun = driver_for(work.turn.provider), _request(work), work.desk.clock.monotonic()
     with line.call(), Vigil(work.desk, work.log, work.wake.token, line.hang_up) as vigil:
         try:
-            for piece in with_retries(driver, request, line, endpoint, on_failed):
+            for piece in with_retries(driver, request, line, endpoint, on_failed, tries=work.desk.settings.provider_tries):
                 if isinstance(piece, Reply):
                     asked.reply = piece
                 else:
@@ -84,11 +83,13 @@ def _request(work: Work) -> Ask:
     turn = work.turn
     return Ask(
         model=turn.model,
-        system=system_prompt(turn.scope),
+        system=work.system,
         volatile=turn.situation,
         messages=work.messages(),
-        tools=work.toolset.offered(frozenset(turn.capabilities), turn.scope, tenant=turn.tenant),
+        tools=work.tools,
+        max_tokens=work.desk.settings.max_tokens,
         call_tools=work.log.standing.round < turn.max_rounds,
+        scope=turn.scope,
     )
 
 

@@ -31,12 +31,12 @@ def calls_of(work: Work, blocks: Sequence[ToolCallBlock], *, is_truncated: bool)
 
 
 def _call(work: Work, index: int, block: ToolCallBlock, is_truncated: bool) -> Call:
-    key = effect_key(work.turn.id, work.log.standing.round, index)
+    key, name = effect_key(work.turn.id, work.log.standing.round, index), work.on_the_wire(block.tool_name)
     admitted = TRUNCATED if is_truncated else admit(work.toolset, block, work.context(key))
     if isinstance(admitted, ToolOutput):
         return Call(
             tool_call_id=block.tool_call_id,
-            tool_name=block.tool_name,
+            tool_name=name,
             runner="settled",
             mutates=False,
             effect_key=key,
@@ -46,7 +46,7 @@ def _call(work: Work, index: int, block: ToolCallBlock, is_truncated: bool) -> C
     tool = admitted.tool
     return Call(
         tool_call_id=block.tool_call_id,
-        tool_name=block.tool_name,
+        tool_name=name,
         runner="browser" if tool.execution is Execution.BROWSER else "server",
         mutates=tool.capability is Access.WRITE,
         effect_key=key,

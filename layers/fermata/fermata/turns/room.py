@@ -11,6 +11,7 @@ from fermata.turns.ending import how_it_ended, stop
 from fermata.turns.recovering import recover
 from fermata.turns.turn import Turn, partition
 from fermata.words.caller import Caller
+from fermata.words.conversation import Conversation
 from fermata.words.dialect import Dialect
 from fermata.words.errors import Conflict
 from fermata.words.events import Cancelled, TurnError
@@ -33,6 +34,15 @@ def make_room(desk: Desk, caller: Caller, claimed_by: str, dialect: Dialect) -> 
         stop(desk, turn, Cancelled())
     elif not _has_ended_meanwhile(desk, turn, tail):
         raise Conflict(BUSY, retry_after=2)
+
+
+def vacate(desk: Desk, conversation: Conversation) -> None:
+    """End the turn that still runs in a conversation nobody will see again."""
+    if conversation.claim:
+        row = desk.tables.get(desk.settings.bridges_table, partition(conversation.tenant, conversation.claim), "turn")
+        turn = turns.read(row, desk.clock.time())
+        if turn is not None:
+            stop(desk, turn, Cancelled())
 
 
 def _is_over_age(desk: Desk, turn: Turn, tail: logs.Entry) -> bool:

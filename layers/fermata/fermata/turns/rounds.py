@@ -112,7 +112,8 @@ def _commit_calls(work: Work, asked: Asked, reply: Reply, blocks: list[ToolCallB
     pause = pauses.fresh(work.turn, work.log.standing.round, calls).waited_for(work.wake.token, work.wake.epoch)
     progress = settle(pause, {}, now=work.desk.clock.time(), nonce=work.nonce())
     told = tuple(
-        ToolCall(tool_call_id=call.tool_call_id, tool_name=call.tool_name, input=call.input) for call in blocks
+        ToolCall(tool_call_id=call.tool_call_id, tool_name=work.on_the_wire(call.tool_name), input=call.input)
+        for call in blocks
     )
     made = _commit(work, asked, reply)
     events = (*asked.left_over, *told, _context(reply.tokens))

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,24 +14,25 @@ from fermata.aws.dynamo import Item, Put, TransactionRefused, Update
 from fermata.conversations import rows, threads
 from fermata.credentials.choosing import Chosen, resolve
 from fermata.tools.catalogue import situation
+from fermata.tools.names import Names
 from fermata.tools.trim import shortened_text
 from fermata.turns import log as logs
 from fermata.turns import turn as turns
+from fermata.turns.gates import check_abilities
 from fermata.turns.log import Entry
 from fermata.turns.room import BUSY, make_room
 from fermata.turns.standing import Standing
 from fermata.turns.turn import Turn, partition
-from fermata.words.blocks import Block, TextBlock
+from fermata.words.blocks import Block
 from fermata.words.caller import Caller
 from fermata.words.conversation import Conversation
-from fermata.words.dialect import Dialect
+from fermata.words.dialect import Dialect, ToolNames
 from fermata.words.errors import Conflict, Invalid
 from fermata.words.events import BridgeReady
 from fermata.words.messages import Message
 
 PROMPT_VERSION = "1"
 IDEMPOTENCY_SECONDS = 24 * 3600
-TITLE_CHARS = 60
 SITUATION_CHARS = 24_000
 """More of an editor's state than this is asked for with a tool; the turn's row has to hold it, and every request."""
 
@@ -45,6 +45,7 @@ class Prompt:
     conversation_id: str
     content: tuple[Block, ...]
     dialect: Dialect
+    tool_names: ToolNames = "seed"
     snapshot: Any = None
     idempotency_key: str = ""
     max_rounds: int | None = None
@@ -85,6 +86,7 @@ def _start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
     if conversation.scope != prompt.scope:
         raise Invalid(f"This conversation belongs to scope {conversation.scope}, not {prompt.scope}.")
     chosen = resolve(desk, caller.tenant, prompt.scope, conversation.credential_id, conversation.model_id)
+    check_abilities(desk, caller, chosen, prompt.scope, prompt.content)
     if gone := conversation.claim:
         make_room(desk, caller, gone, prompt.dialect)
         conversation = threads.find(desk, caller, prompt.conversation_id)
@@ -111,8 +113,9 @@ def _turn(desk: Desk, caller: Caller, prompt: Prompt, conversation: Conversation
         credential_version=chosen.version,
         capabilities=tuple(sorted(caller.capabilities)),
         dialect=prompt.dialect,
+        tool_names=prompt.tool_names,
         prompt_version=PROMPT_VERSION,
-        situation=shortened_text(situation(prompt.scope, prompt.snapshot), SITUATION_CHARS),
+        situation=shortened_text(situation(prompt.scope, prompt.snapshot, Names(prompt.tool_names)), SITUATION_CHARS),
         max_rounds=min(desk.settings.max_rounds, prompt.max_rounds or desk.settings.max_rounds),
         started_ms=int(now * 1000),
         expires=int(now) + desk.settings.turn_lifetime_seconds,
@@ -169,7 +172,7 @@ def _claim(desk: Desk, conversation: Conversation, turn: Turn, position: int, pr
         ":read": conversation.next_position,
         ":next": position + 1,
         ":now": desk.clock.instant(),
-        ":title": _title(conversation, prompt.content),
+        ":title": threads.title_of(prompt.content),
     }
     free = "attribute_not_exists(claim)"
     if conversation.claim:
@@ -178,20 +181,11 @@ def _claim(desk: Desk, conversation: Conversation, turn: Turn, position: int, pr
         desk.settings.conversations_table,
         rows.partition(turn.tenant, conversation.id),
         "meta",
-        "SET claim = :turn, next_position = :next, updated_at = :now, gsk = :now, title = :title",
+        "SET claim = :turn, next_position = :next, updated_at = :now, gsk = :now, "
+        "auto_title = if_not_exists(auto_title, :title)",
         values,
-        condition=f"{free} AND next_position = :read",
+        condition=f"{free} AND next_position = :read AND attribute_not_exists(deleted_at)",
     )
-
-
-def _title(conversation: Conversation, content: Sequence[Block]) -> str:
-    """A thread without a name is called after its first prompt (contract instatic.md §1.3)."""
-    if conversation.title != threads.UNTITLED:
-        return conversation.title
-    words = " ".join(" ".join(block.text for block in content if isinstance(block, TextBlock)).split())
-    if not words:
-        return "Image" if len(content) == 1 else "Images"
-    return words if len(words) <= TITLE_CHARS else words[:TITLE_CHARS] + "…"
 
 
 def _idempotency_place(caller_tenant: str, user: str, key: str) -> tuple[str, str]:

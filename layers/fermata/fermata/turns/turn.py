@@ -8,7 +8,7 @@ from fermata.aws.clock import instant
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item
 from fermata.words.base import Word
-from fermata.words.dialect import Dialect
+from fermata.words.dialect import Dialect, ToolNames
 from fermata.words.errors import NotFound
 
 OPEN_SHARDS = 4
@@ -41,6 +41,7 @@ class Turn(Word):
     credential_version: int
     capabilities: tuple[str, ...]
     dialect: Dialect
+    tool_names: ToolNames = "seed"
     prompt_version: str
     situation: str
     max_rounds: int

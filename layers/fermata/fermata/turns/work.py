@@ -8,17 +8,20 @@ from typing import Any
 
 from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
-from fermata.conversations import rows
-from fermata.conversations.healing import heal
-from fermata.tools.catalogue import toolset_for
+from fermata.conversations.recipient import Recipient
+from fermata.conversations.transcript import Transcript
+from fermata.tools.catalogue import system_prompt, toolset_for
+from fermata.tools.names import Names, wire_name
 from fermata.tools.tool import ToolContext
 from fermata.tools.toolset import Toolset
 from fermata.turns import commits
 from fermata.turns.commits import Commit
 from fermata.turns.log import Log
 from fermata.turns.pause import Pause
+from fermata.turns.recall import recipient_of
 from fermata.turns.turn import Turn
 from fermata.words.messages import Message
+from fermata.words.tools import ToolSpec
 
 MOST_MOVES = 50
 """How often one wake-up looks again because somebody else went on; more means that what is stored disagrees."""
@@ -60,8 +63,8 @@ class Work:
     """The current round's pause as this worker last saw or wrote it."""
     is_fresh: bool = True
     """Nothing was asked or run in this invocation yet: it has its whole time, however little that is."""
-    transcript: list[Message] | None = None
-    """The conversation's messages once they were read; this function alone adds to them until somebody else went on."""
+    transcript: Transcript | None = None
+    """The conversation's newest messages, once read; this function alone adds to them until somebody else went on."""
     moves: int = 0
     _snapshot: tuple[str, Any] = ("", None)
 
@@ -79,8 +82,8 @@ class Work:
 
     def messages(self) -> tuple[Message, ...]:
         if self.transcript is None:
-            self.transcript = rows.load(self.desk, self.turn.tenant, self.turn.conversation)
-        return heal(self.transcript)
+            self.transcript = Transcript(self.desk, self.turn.tenant, self.turn.conversation, self.recipient)
+        return self.transcript.history()
 
     def look_again(self) -> None:
         """Somebody else went on: forget what was read before it, and see what happened."""
@@ -95,11 +98,33 @@ class Work:
         done = commits.write(self.desk, self.log, commit)
         self.pause = done.pause
         if self.transcript is not None:
-            self.transcript.extend(done.messages)
+            self.transcript.add(done.messages)
 
     @cached_property
     def toolset(self) -> Toolset:
         return toolset_for(self.turn.scope)
+
+    @property
+    def names(self) -> Names:
+        return Names(self.turn.tool_names)
+
+    def on_the_wire(self, tool_name: str) -> str:
+        """What this turn's editor calls a tool, whatever the model has called it."""
+        tool = self.toolset.find(tool_name)
+        return wire_name(tool, self.names) if tool else tool_name
+
+    @cached_property
+    def system(self) -> str:
+        return system_prompt(self.turn.scope, self.names)
+
+    @cached_property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        turn = self.turn
+        return self.toolset.offered(frozenset(turn.capabilities), turn.scope, self.names, tenant=turn.tenant)
+
+    @cached_property
+    def recipient(self) -> Recipient:
+        return recipient_of(self.desk, self.turn, self.toolset, self.system, self.tools)
 
     def context(self, effect_key: str, snapshot: Any = None) -> ToolContext:
         turn = self.turn

@@ -10,12 +10,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic.alias_generators import to_camel
 
 from fermata.words.blocks import ImageBlock, TextBlock
+from fermata.words.errors import TooLarge
+from fermata.words.pictures import measure
 from fermata.words.scopes import Scope
 
 MOST_TEXT = 400_000
 MOST_IMAGES = 8
 MOST_IMAGE_BYTES = 1_500_000
-MAGIC = {"image/jpeg": b"\xff\xd8\xff", "image/png": b"\x89PNG\r\n\x1a\n", "image/gif": b"GIF8", "image/webp": b"RIFF"}
+MOST_EDGE = 1568
+MOST_PIXELS = 1_500_000
+"""The largest picture that Anthropic does not shrink before its model sees it."""
 
 
 def _sendable(key: str) -> str:
@@ -52,14 +56,21 @@ class ImagePart(Tolerant):
 
     @model_validator(mode="after")
     def _is_an_image(self) -> "ImagePart":
+        """Looked at from outside only: nothing is decoded, and it is kept as it came."""
         if len(self.data) > MOST_IMAGE_BYTES * 4 // 3 + 4:
-            raise ValueError(f"must hold at most {MOST_IMAGE_BYTES:,} bytes of image")
+            raise TooLarge(f"An image may have {MOST_IMAGE_BYTES:,} bytes at most. Send a smaller one.")
         try:
-            image = base64.b64decode(self.data, validate=True)
+            raw = base64.b64decode(self.data, validate=True)
         except (binascii.Error, ValueError):
             raise ValueError("must hold its image as base64") from None
-        if not image.startswith(MAGIC[self.mime_type]):
+        picture = measure(raw)
+        if picture is None or picture.mime_type != self.mime_type or base64.b64encode(raw).decode() != self.data:
             raise ValueError(f"does not hold the {self.mime_type} it says it does")
+        if picture.edge > MOST_EDGE or picture.pixels > MOST_PIXELS:
+            raise TooLarge(
+                f"An image may have {MOST_EDGE:,} pixels along its longer edge and {MOST_PIXELS:,} in all; this one is "
+                f"{picture.width:,} by {picture.height:,}. Send a smaller one."
+            )
         return self
 
 
@@ -84,7 +95,7 @@ class ChatBody(Tolerant):
         if sum(isinstance(part, ImagePart) for part in parts) > MOST_IMAGES:
             raise ValueError(f"'content' may have {MOST_IMAGES} images at most")
         if not self.blocks():
-            raise ValueError("the prompt is blank")
+            raise ValueError("message must contain text or an image")
         return self
 
     def blocks(self) -> tuple[TextBlock | ImageBlock, ...]:
@@ -105,6 +116,12 @@ class ToolResultBody(Tolerant):
 
 class NewConversation(Exact):
     scope: Scope
+    title: Title | None = None
+    credential_id: Id | None = None
+    model_id: Id | None = None
+
+
+class ConversationChange(Exact):
     title: Title | None = None
     credential_id: Id | None = None
     model_id: Id | None = None

@@ -101,7 +101,7 @@ def admit(desk: Desk, routes: Routes, request: Request) -> Visit | Answer:
 def dressed(request: Request, answer: Answer, *, readable: bool) -> Answer:
     """With the headers every answer has; `readable` lets the page that asked read it."""
     headers = {**MANNERS, "X-Request-Id": request.id, "Vary": "Origin", **answer.headers}
-    if answer.body is None and answer.stream is None:
+    if answer.is_empty:
         del headers["Content-Type"]
     if readable:
         headers |= {"Access-Control-Allow-Origin": request.origin, "Access-Control-Allow-Credentials": "true"}

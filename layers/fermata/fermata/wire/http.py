@@ -4,7 +4,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import AsyncIterable, Iterable, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -45,14 +45,25 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """`body` goes out as JSON, or `stream` as it comes (the stream app only)."""
+    """`body` goes out as JSON, `raw` as the bytes it is, or `stream` as it comes (the stream app only).
+
+    `closed` is called when a stream is over, however it came to that.
+    """
 
     status: int
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: Iterable[bytes] | AsyncIterable[bytes] | None = None
+    raw: bytes | None = None
+    closed: Callable[[], None] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.body is None and self.raw is None and self.stream is None
 
     def content(self) -> bytes:
+        if self.raw is not None:
+            return self.raw
         return b"" if self.body is None else json.dumps(self.body, separators=(",", ":")).encode()
 
 
@@ -85,11 +96,12 @@ def of_scope(scope: Mapping[str, Any], body: bytes = b"") -> Request:
 
 def to_event(answer: Answer) -> dict[str, Any]:
     """An answer as API Gateway's REST proxy wants it."""
+    content, is_binary = answer.content(), answer.raw is not None
     return {
         "statusCode": answer.status,
         "headers": dict(answer.headers),
-        "body": answer.content().decode(),
-        "isBase64Encoded": False,
+        "body": base64.b64encode(content).decode() if is_binary else content.decode(),
+        "isBase64Encoded": is_binary,
     }
 
 
@@ -99,6 +111,14 @@ def request_id(headers: Mapping[str, str], otherwise: str) -> str:
         if SANE_ID.fullmatch(offered):
             return offered
     return new_id()
+
+
+def whole_number(request: Request, name: str, otherwise: int, *, most: int = 10**9) -> int:
+    """A number of the query, from 0 up to `most`."""
+    text = request.query.get(name, str(otherwise))
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= most):
+        raise Invalid(f"'{name}' must be a whole number up to {most}.")
+    return int(text)
 
 
 def read_body(request: Request, model: type[Model]) -> Model:

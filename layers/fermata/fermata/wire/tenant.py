@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field
 
 from fermata.words.base import Word
-from fermata.words.dialect import Dialect
+from fermata.words.dialect import Dialect, ToolNames
 from fermata.words.errors import Invalid
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -50,6 +50,7 @@ class Tenant(Word):
     secrets: tuple[Secret, ...] = ()
     origins: tuple[str, ...] = ()
     dialect: Dialect = "fermata"
+    tool_names: ToolNames = "seed"
     limits: Limits = Limits()
     version: int = 1
     created_at: str

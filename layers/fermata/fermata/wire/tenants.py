@@ -26,7 +26,7 @@ from fermata.wire.tenant import (
     new_secret,
     normal_origin,
 )
-from fermata.words.dialect import Dialect
+from fermata.words.dialect import Dialect, ToolNames
 from fermata.words.errors import Conflict, Invalid, NotFound
 
 REMEMBERED = 60
@@ -44,6 +44,7 @@ def add_tenant(
     jwks_url: str | None = None,
     origins: Iterable[str] = (),
     dialect: Dialect = "fermata",
+    tool_names: ToolNames = "seed",
     limits: Limits | None = None,
 ) -> tuple[Tenant, str | None]:
     """The new tenant and its secret, which nobody can read again; no secret when its keys come from a JWKS URL."""
@@ -60,6 +61,7 @@ def add_tenant(
         secrets=(_sealed(desk, name, text),) if text else (),
         origins=checked_origins(tuple(origins)),
         dialect=dialect,
+        tool_names=tool_names,
         limits=limits or Limits(),
         created_at=now,
         updated_at=now,
@@ -91,11 +93,12 @@ def change_tenant(
     *,
     origins: Iterable[str] | None = None,
     dialect: Dialect | None = None,
+    tool_names: ToolNames | None = None,
     limits: Limits | None = None,
 ) -> Tenant:
     """What is not given stays, each limit for itself; `origins` are all of them, not only the new ones."""
     tenant = _stored(desk, name)
-    wanted: dict[str, Any] = {"dialect": dialect}
+    wanted: dict[str, Any] = {"dialect": dialect, "tool_names": tool_names}
     wanted["limits"] = tenant.limits.model_copy(update=limits.model_dump(exclude_unset=True)) if limits else None
     wanted["origins"] = None if origins is None else checked_origins(tuple(origins))
     return _replace(desk, tenant, **{field: value for field, value in wanted.items() if value is not None})

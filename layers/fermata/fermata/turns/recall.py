@@ -1,0 +1,46 @@
+"""How much of its conversation a turn's model is sent, and what of it."""
+
+import json
+from collections.abc import Sequence
+
+from fermata.aws.desk import Desk
+from fermata.conversations.recipient import BYTES_PER_TOKEN, Recipient
+from fermata.credentials.abilities import abilities_of
+from fermata.tools.toolset import Toolset
+from fermata.turns.turn import Turn
+from fermata.words.model import Ask
+from fermata.words.tools import ToolSpec
+
+SLACK = 0.9
+"""Tokens are estimated, so a tenth of the window is left free."""
+LEAST = 2_000
+ANSWER = int(Ask.model_fields["max_tokens"].default)
+OLLAMA_WINDOW = int(Ask.model_fields["window_tokens"].default)
+"""Ollama holds as much as the request asks it to, whatever the model could."""
+
+
+def recipient_of(desk: Desk, turn: Turn, toolset: Toolset, system: str, tools: Sequence[ToolSpec]) -> Recipient:
+    known = abilities_of(desk, turn.provider, turn.model)
+    window = OLLAMA_WINDOW if turn.provider == "ollama" else known.window or desk.settings.window_tokens
+    around = len(system) + len(turn.situation) + sum(map(_size, tools))
+
+    def is_heavy(name: str) -> bool:
+        tool = toolset.find(name)
+        return tool is not None and tool.result.heavy
+
+    def is_forgotten(name: str) -> bool:
+        tool = toolset.find(name)
+        return tool is not None and not tool.result.persist
+
+    return Recipient(
+        provider=turn.provider,
+        model=turn.model,
+        tokens=max(LEAST, int(window * SLACK) - ANSWER - around // BYTES_PER_TOKEN),
+        sees=known.sees is not False,
+        is_heavy=is_heavy,
+        is_forgotten=is_forgotten,
+    )
+
+
+def _size(tool: ToolSpec) -> int:
+    return len(tool.name) + len(tool.description) + len(json.dumps(tool.input_schema))

@@ -1,0 +1,3 @@
+from tests.desk import clock, desk
+
+__all__ = ["clock", "desk"]
