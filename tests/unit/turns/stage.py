@@ -39,7 +39,7 @@ from fermata.turns.log import Entry
 from fermata.turns.pause import Pause
 from fermata.turns.turn import Turn
 from fermata.turns.work import Wake, epoch
-from fermata.words.blocks import TextBlock, ToolCallBlock
+from fermata.words.blocks import TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.words.caller import Caller
 from fermata.words.conversation import Conversation
 from fermata.words.errors import ProviderError
@@ -323,6 +323,11 @@ class Stage:
 
     def messages(self) -> list[Message]:
         return rows.load(self.desk, self.caller.tenant, self.conversation.id)
+
+    def read_by_the_model(self, ask: int = -1) -> list[ToolResultBlock]:
+        """The results of calls in what a provider was sent last."""
+        blocks = [block for message in self.driver.asks[ask].messages for block in message.content]
+        return [block for block in blocks if isinstance(block, ToolResultBlock)]
 
     def thread(self) -> Conversation:
         return threads.find(self.desk, self.caller, self.conversation.id)

@@ -8,7 +8,6 @@ import pytest
 
 from fermata.tools.tool import NoInput, ToolContext
 from fermata.turns.turn import Turn
-from fermata.words.blocks import ToolResultBlock
 from fermata.words.events import ToolResult, ToolStarted
 from tests.unit.turns import truth
 from tests.unit.turns.conftest import MakeStage
@@ -40,15 +39,6 @@ def kitchen(stage: Stage, oven: Oven) -> Stage:
     """A stage with a tool that must not act twice and one that may."""
     stage.learn(server_tool("bake", oven.bake), server_tool("count", oven.bake, idempotent=True))
     return stage
-
-
-def told_to_the_model(stage: Stage, ask: int = -1) -> list[ToolResultBlock]:
-    return [
-        block
-        for message in stage.driver.asks[ask].messages
-        for block in message.content
-        if isinstance(block, ToolResultBlock)
-    ]
 
 
 def test_a_tool_with_side_effects_is_marked_as_started_before_it_runs(kitchen: Stage, oven: Oven) -> None:
@@ -108,7 +98,7 @@ def test_a_call_started_by_a_function_that_died_is_never_run_again(stage: Stage)
     machine = Machine(stage)
     assert machine.run() == "Finished"
     assert acts == ["acted"]
-    [result] = told_to_the_model(stage)
+    [result] = stage.read_by_the_model()
     assert not result.ok
     assert "outcome is unknown" in str(result.error)
     truth.check(stage)
@@ -121,7 +111,7 @@ def test_a_function_that_dies_around_the_mark_never_runs_the_tool_twice(kitchen:
     kitchen.seam.die(TRANSACT, when=when, contains="toolStarted")
     assert Machine(kitchen).run() == "Finished"
     assert oven.baked == (1 if when == "before" else 0)
-    assert told_to_the_model(kitchen)[0].ok is (when == "before")
+    assert kitchen.read_by_the_model()[0].ok is (when == "before")
     truth.check(kitchen)
 
 
@@ -140,7 +130,7 @@ def test_a_result_whose_answer_was_lost_is_told_once(kitchen: Stage, oven: Oven)
     kitchen.seam.lose(TRANSACT, contains="toolResult")
     assert kitchen.run() == "finished"
     assert oven.baked == 1
-    assert told_to_the_model(kitchen)[0].ok
+    assert kitchen.read_by_the_model()[0].ok
     truth.check(kitchen)
 
 
@@ -159,7 +149,7 @@ def test_what_runs_while_a_newer_attempt_takes_over_is_not_run_by_it(stage: Stag
     stage.says(calls(call("bake")), "I look first.")
     stage.advance(older)
     assert acts == ["acted"]
-    assert "outcome is unknown" in str(told_to_the_model(stage)[0].error)
+    assert "outcome is unknown" in str(stage.read_by_the_model()[0].error)
     assert older.token in stage.workflow.open
     truth.check(stage)
 
@@ -189,7 +179,7 @@ def test_a_healed_call_of_the_browser_says_that_its_outcome_is_unknown(stage: St
     stage.start("And now?")
     stage.says("I look first.")
     stage.run()
-    [result] = told_to_the_model(stage)
+    [result] = stage.read_by_the_model()
     assert "outcome is unknown" in str(result.error)
 
 

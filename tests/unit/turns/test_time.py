@@ -4,7 +4,6 @@ import threading
 
 import pytest
 
-from fermata.words.blocks import ToolResultBlock
 from fermata.words.errors import NotFound
 from fermata.words.events import Cancelled, Text, TurnError
 from fermata.words.model import Reply, Stop, TextDelta, Tokens
@@ -20,8 +19,7 @@ NONE = Tokens()
 
 def results(stage: Stage) -> list[str | None]:
     """What the model last read of its calls: the errors, None for what went well."""
-    blocks = [block for message in stage.driver.asks[-1].messages for block in message.content]
-    return [block.error for block in blocks if isinstance(block, ToolResultBlock)]
+    return [block.error for block in stage.read_by_the_model()]
 
 
 def test_waiting_begins_with_a_heartbeat_that_winds_the_clock_up(stage: Stage) -> None:
