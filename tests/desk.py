@@ -24,8 +24,12 @@ NOWHERE: Final = "http://127.0.0.1:9"
 """Where providers are until a test says where: a port that nobody listens on."""
 LOADER = create_loader()
 MACHINE = '{"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}'
-INDEXES = {"conversations": ("byUser", "gpk", "gsk"), "bridges": ("open", "open", "openSince")}
-PROJECTED = {"byUser": "ALL", "open": "KEYS_ONLY"}
+INDEXES = {
+    "conversations": ("byUser", "gpk", "gsk"),
+    "bridges": ("open", "open", "openSince"),
+    "usage": ("byTime", "gpk", "gsk"),
+}
+PROJECTED = {"byUser": "ALL", "open": "KEYS_ONLY", "byTime": "ALL"}
 TABLES = ("conversations", "bridges", "pricing", "usage", "settings")
 
 

@@ -183,6 +183,20 @@ class Dynamo:
             request["ExclusiveStartKey"] = pack(after)
         return self._collect(request, limit)
 
+    def query_span(
+        self, table: str, index: str, key: tuple[str, str], sort: str, first: str, behind: str
+    ) -> Iterator[Item]:
+        """Items of one partition of an index whose sort key is from `first` up to, not including, `behind`."""
+        request: dict[str, Any] = {
+            "TableName": table,
+            "IndexName": index,
+            "KeyConditionExpression": "#key = :key AND #sort BETWEEN :first AND :behind",
+            "ExpressionAttributeNames": {"#key": key[0], "#sort": sort},
+            "ExpressionAttributeValues": pack({":key": key[1], ":first": first, ":behind": behind}),
+        }
+        for page in self._pages(request, None):
+            yield from (item for raw in page if (item := unpack(raw))[sort] < behind)
+
     def _collect(self, request: dict[str, Any], limit: int | None) -> list[Item]:
         items: list[Item] = []
         for page in self._pages(request, limit):

@@ -138,4 +138,13 @@ def _caller(tenant: Tenant, claims: Mapping[str, Any]) -> Caller:
     capabilities = claims.get("capabilities", [])
     if not isinstance(capabilities, list) or not all(isinstance(name, str) for name in capabilities):
         raise Unauthorized("Unauthorized: the token's 'capabilities' must be a list of strings.")
-    return Caller(tenant=tenant.name, user=user, capabilities=frozenset(capabilities))
+    return Caller(tenant=tenant.name, user=user, capabilities=frozenset(capabilities), label=_label(claims))
+
+
+def _label(claims: Mapping[str, Any]) -> str:
+    """The name a person goes by, else the e-mail address; whatever is no such thing is nobody's name."""
+    for name in ("name", "email"):
+        text = claims.get(name)
+        if isinstance(text, str) and 1 <= len(text) <= MOST_TEXT and text.isprintable():
+            return text
+    return ""

@@ -19,6 +19,8 @@ class Caller(Word):
     tenant: str
     user: str
     capabilities: frozenset[str]
+    label: str = ""
+    """What people call this user, where the token says so."""
 
     def may(self, capability: str) -> bool:
         return capability in self.capabilities
