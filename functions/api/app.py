@@ -5,15 +5,14 @@ from fermata.aws.desk import Desk
 from fermata.conversations import threads, views
 from fermata.credentials import defaults, keyring
 from fermata.turns import ending, looking, room
+from fermata.wire import surface
 from fermata.wire.bodies import ConversationChange, NewConversation, NewDefault
-from fermata.wire.edge import PublicRoute, Route, Visit, door
+from fermata.wire.edge import Visit, door
 from fermata.wire.http import Answer, Request, read_body, whole_number
-from fermata.words.caller import Capability
 from fermata.words.errors import Invalid
 from fermata.words.scopes import SCOPES
 
-CHAT, PROVIDERS, TURNS = Capability.CHAT, Capability.PROVIDERS, Capability.TURNS
-AI = "/admin/api/ai"
+PUBLIC = {"Cache-Control": "public, max-age=3600"}
 PRIVATE = {"Cache-Control": "private, no-store"}
 LISTED, MOST_LISTED = 200, 500
 """Conversations a page of the list has, and may have."""
@@ -113,19 +112,27 @@ def version(desk: Desk) -> Answer:
     return Answer(200, {"version": fermata.__version__, "stage": desk.settings.fermata_stage})
 
 
+def describe(desk: Desk) -> Answer:
+    """Loaded here, so that nobody else pays for it."""
+    from fermata.wire import openapi
+
+    return Answer(200, openapi.document(), PUBLIC)
+
+
 ROUTES = (
-    Route("GET", f"{AI}/conversations", list_conversations, (CHAT,)),
-    Route("POST", f"{AI}/conversations", create_conversation, (CHAT,)),
-    Route("GET", f"{AI}/conversations/{{id}}", show_conversation, (CHAT,)),
-    Route("PUT", f"{AI}/conversations/{{id}}", change_conversation, (CHAT,)),
-    Route("DELETE", f"{AI}/conversations/{{id}}", delete_conversation, (CHAT,)),
-    Route("GET", f"{AI}/mcp/connectors", list_connectors, (PROVIDERS,)),
-    Route("GET", f"{AI}/defaults", show_defaults, (CHAT,)),
-    Route("PUT", f"{AI}/defaults/{{scope}}", set_default, (PROVIDERS,), first=known_scope),
-    Route("DELETE", f"{AI}/defaults/{{scope}}", clear_default, (PROVIDERS,), first=known_scope),
-    Route("GET", f"{AI}/bridges/{{bridgeId}}", show_bridge, (CHAT, TURNS)),
-    Route("POST", f"{AI}/bridges/{{bridgeId}}/cancel", cancel_bridge, (CHAT, TURNS)),
-    PublicRoute("GET", "/healthz", health),
-    PublicRoute("GET", "/version", version),
+    surface.LIST_CONVERSATIONS.to(list_conversations),
+    surface.CREATE_CONVERSATION.to(create_conversation),
+    surface.SHOW_CONVERSATION.to(show_conversation),
+    surface.CHANGE_CONVERSATION.to(change_conversation),
+    surface.DELETE_CONVERSATION.to(delete_conversation),
+    surface.LIST_CONNECTORS.to(list_connectors),
+    surface.SHOW_DEFAULTS.to(show_defaults),
+    surface.SET_DEFAULT.to(set_default, first=known_scope),
+    surface.CLEAR_DEFAULT.to(clear_default, first=known_scope),
+    surface.SHOW_TURN.to(show_bridge),
+    surface.CANCEL_TURN.to(cancel_bridge),
+    surface.SHOW_HEALTH.to(health),
+    surface.SHOW_VERSION.to(version),
+    surface.SHOW_OPENAPI.to(describe),
 )
 handler = door(ROUTES)

@@ -1,15 +1,11 @@
 """Seals provider keys, tells which models they open, and never shows one."""
 
 from fermata.credentials import keyring, models, seeding, using
+from fermata.wire import surface
 from fermata.wire.bodies import CredentialChange, NewCredential
-from fermata.wire.edge import Route, Visit, door
+from fermata.wire.edge import Visit, door
 from fermata.wire.http import Answer, read_body
-from fermata.words.caller import Capability
 from fermata.words.errors import Invalid
-
-AI = "/admin/api/ai"
-CREDENTIALS = f"{AI}/credentials"
-NEEDS = (Capability.PROVIDERS,)
 
 
 def list_credentials(visit: Visit) -> Answer:
@@ -54,12 +50,12 @@ def list_models(visit: Visit) -> Answer:
 
 
 ROUTES = (
-    Route("GET", CREDENTIALS, list_credentials, NEEDS),
-    Route("POST", CREDENTIALS, create_credential, NEEDS),
-    Route("GET", f"{CREDENTIALS}/{{id}}", show_credential, NEEDS),
-    Route("PUT", f"{CREDENTIALS}/{{id}}", change_credential, NEEDS),
-    Route("DELETE", f"{CREDENTIALS}/{{id}}", remove_credential, NEEDS),
-    Route("POST", f"{CREDENTIALS}/{{id}}/test", test_credential, NEEDS),
-    Route("GET", f"{AI}/providers/{{id}}/models", list_models, (Capability.CHAT, Capability.PROVIDERS)),
+    surface.LIST_CREDENTIALS.to(list_credentials),
+    surface.CREATE_CREDENTIAL.to(create_credential),
+    surface.SHOW_CREDENTIAL.to(show_credential),
+    surface.CHANGE_CREDENTIAL.to(change_credential),
+    surface.DELETE_CREDENTIAL.to(remove_credential),
+    surface.TRY_CREDENTIAL.to(test_credential),
+    surface.LIST_MODELS.to(list_models),
 )
 handler = door(ROUTES)

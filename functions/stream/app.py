@@ -23,18 +23,16 @@ from fermata.turns.log import Entry
 from fermata.turns.reading import Tails
 from fermata.turns.turn import Turn
 from fermata.turns.watch import Watch
-from fermata.wire import ndjson
+from fermata.wire import ndjson, surface
 from fermata.wire.bodies import ChatBody
-from fermata.wire.edge import Route, Visit, serve
+from fermata.wire.edge import Visit, serve
 from fermata.wire.http import MOST_BYTES, Answer, Request, of_scope, read_body
 from fermata.words.blocks import ImageBlock, TextBlock
-from fermata.words.caller import Capability
 from fermata.words.dialect import Dialect
 from fermata.words.errors import Invalid, NotFound
 from fermata.words.events import Held
 from fermata.words.scopes import SCOPES
 
-AI = "/admin/api/ai"
 HELD_SECONDS = 30
 """How long a reader stays once nothing will come before a person acts."""
 MOST_KEY = 200
@@ -216,10 +214,10 @@ class _Reader:
 
 
 ROUTES = (
-    Route("POST", f"{AI}/chat/{{scope}}", chat, (Capability.CHAT,), first=known_scope),
-    Route("GET", f"{AI}/bridges/{{bridgeId}}/events", events, (Capability.CHAT, Capability.TURNS)),
-    Route("GET", f"{AI}/conversations/{{id}}/messages/{{messageId}}/images/{{index}}", picture, (Capability.CHAT,)),
-    Route("GET", f"{AI}/editor-bridge", editor_bridge, (Capability.CHAT, "site.read")),
+    surface.START_TURN.to(chat, first=known_scope),
+    surface.FOLLOW_TURN.to(events),
+    surface.SHOW_IMAGE.to(picture),
+    surface.EDITOR_BRIDGE.to(editor_bridge),
 )
 
 

@@ -1,10 +1,10 @@
 """Takes a browser's answer and wakes the round that waits for it."""
 
 from fermata.turns import answering
+from fermata.wire import surface
 from fermata.wire.bodies import ToolResultBody
-from fermata.wire.edge import Route, Visit, door
+from fermata.wire.edge import Visit, door
 from fermata.wire.http import Answer, read_body
-from fermata.words.caller import Capability
 from fermata.words.errors import NotFound
 
 BRIDGE_GONE = "The AI tool bridge is no longer active. The server may have restarted; send the message again."
@@ -34,5 +34,5 @@ def _gone(visit: Visit, gone: NotFound) -> Answer:
     return Answer(404, {"ok": False, "error": BRIDGE_GONE})
 
 
-ROUTES = (Route("POST", "/admin/api/ai/tool-result", take_result, (Capability.CHAT, Capability.WRITE)),)
+ROUTES = (surface.ANSWER_TOOL.to(take_result),)
 handler = door(ROUTES)

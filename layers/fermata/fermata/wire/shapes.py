@@ -1,0 +1,96 @@
+"""JSON Schemas of everything that crosses the wire: bodies as they are read, answers and events as they are written."""
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from fermata.wire import answers
+from fermata.words import events
+
+Schema = dict[str, Any]
+REF = "#/components/schemas/"
+SEQ: Schema = {"type": "integer", "minimum": 0, "description": "The number of this event; numbers rise, with gaps."}
+DOCUMENT: Schema = {"type": "object", "required": ["openapi", "info", "paths"]}
+ALWAYS_INPUT = ("ToolCallEvent", "ToolRequestEvent")
+"""A client drops such a line when `input` is not there; null is fine (wire/ndjson.py)."""
+
+
+def ref(name: str) -> Schema:
+    return {"$ref": f"{REF}{name}"}
+
+
+def of_bodies(models: Iterable[type[BaseModel]]) -> dict[str, Schema]:
+    return _defined(models, REF + "{model}", "validation")
+
+
+def of_answers(names: Iterable[str]) -> dict[str, Schema]:
+    """Schemas of classes in wire/answers.py, and of those they are made of."""
+    models = [getattr(answers, name) for name in names]
+    return {name: _as_written(schema) for name, schema in _defined(models, REF + "{model}", "serialization").items()}
+
+
+def of_stream() -> dict[str, Schema]:
+    """`StreamLine` is one line of a turn's stream; each event has a schema of its own."""
+    models = [model for model in _members(events.Event) if model not in events.INTERNAL]
+    found = _defined(models, REF + "{model}Event", "serialization")
+    shown = {f"{name}Event": _numbered(_as_written(schema)) for name, schema in found.items()}
+    for name in ALWAYS_INPUT:
+        shown[name]["required"].append("input")
+    kinds = {schema["properties"]["type"]["const"]: f"{REF}{name}" for name, schema in shown.items()}
+    line = {
+        "description": "One line. Empty lines only keep the connection alive. Skip types you do not know.",
+        "oneOf": [{"$ref": target} for target in kinds.values()],
+        "discriminator": {"propertyName": "type", "mapping": kinds},
+    }
+    return {"StreamLine": line, **shown}
+
+
+def _members(union: Any) -> tuple[type[BaseModel], ...]:
+    """The classes of an annotated union."""
+    return get_args(get_args(union)[0])
+
+
+def _defined(models: Iterable[type[BaseModel]], template: str, mode: Any) -> dict[str, Schema]:
+    _, whole = models_json_schema([(model, mode) for model in models], ref_template=template)
+    defined: dict[str, Schema] = whole.get("$defs", {})
+    return {name: _untitled(schema) for name, schema in defined.items()}
+
+
+def _untitled(schema: Any) -> Any:
+    """Without the titles pydantic makes of names; a member that is called `title` stays."""
+    if isinstance(schema, list):
+        return [_untitled(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _untitled(part) for name, part in value.items()} if key == "properties" else _untitled(value)
+        for key, value in schema.items()
+        if key != "title"
+    }
+
+
+def _as_written(schema: Schema) -> Schema:
+    """What has a default is always written, unless that is null: then it is left out, and null is never seen."""
+    members = schema.get("properties", {})
+    absent = {name for name, member in members.items() if member.get("default", ...) is None}
+    written = {name: _not_null(member) if name in absent else _plain(member) for name, member in members.items()}
+    required = [name for name, member in members.items() if name not in absent]
+    return schema | ({"properties": written, "required": required} if members else {})
+
+
+def _plain(member: Schema) -> Schema:
+    return {key: value for key, value in member.items() if key != "default"}
+
+
+def _not_null(member: Schema) -> Schema:
+    kinds = [kind for kind in member.get("anyOf", []) if kind != {"type": "null"}]
+    rest = {key: value for key, value in member.items() if key not in ("default", "anyOf")}
+    return reduce(lambda left, right: left | right, kinds, rest) if len(kinds) == 1 else _plain(member)
+
+
+def _numbered(schema: Schema) -> Schema:
+    properties = schema["properties"] | {"seq": SEQ}
+    return schema | {"properties": properties, "required": [*schema["required"], "seq"]}

@@ -1,0 +1,322 @@
+"""Every operation of the HTTP surface: what a door binds its verbs to, and what the OpenAPI document is made of.
+
+ROUTES = (surface.SHOW_DEFAULTS.to(show_defaults), …)
+"""
+
+from fermata.wire.bodies import (
+    ChatBody,
+    ConversationChange,
+    CredentialChange,
+    NewConversation,
+    NewCredential,
+    NewDefault,
+    ToolResultBody,
+)
+from fermata.wire.ndjson import CONTENT_TYPE
+from fermata.wire.operation import Described, Given, Operation, PublicOperation, Told
+from fermata.words.caller import Capability
+from fermata.words.scopes import SCOPES
+
+AI = "/admin/api/ai"
+CONVERSATION = f"{AI}/conversations/{{id}}"
+BRIDGE = f"{AI}/bridges/{{bridgeId}}"
+CREDENTIAL = f"{AI}/credentials/{{id}}"
+DEFAULT = f"{AI}/defaults/{{scope}}"
+
+CHAT, PROVIDERS = (Capability.CHAT,), (Capability.PROVIDERS,)
+TURNS = (Capability.CHAT, Capability.TURNS)
+
+NO_CONVERSATION = {404: "The caller has no such conversation."}
+NO_CREDENTIAL = {404: "The caller has no such credential."}
+NO_TURN = {404: "There is no such turn, or it is too old to be remembered."}
+PICK_CREDENTIAL = {400: "The body is not as described, or its credential does not exist."}
+UNKNOWN_SCOPE = {400: "The scope is unknown."}
+STREAM = Told("The turn's events, as they happen.", "StreamLine", media=CONTENT_TYPE)
+OK = (Told("Done.", "Ok"),)
+ONE_CONVERSATION = Told("The conversation.", "ConversationAnswer")
+ONE_CREDENTIAL = Told("The credential.", "CredentialAnswer")
+
+
+def whole(name: str, says: str, least: int, most: int) -> Given:
+    return Given(name, says, {"type": "integer", "minimum": least, "maximum": most})
+
+
+START_TURN = Operation(
+    name="startTurn",
+    method="POST",
+    path=f"{AI}/chat/{{scope}}",
+    of=CHAT,
+    summary="Ask the agent something",
+    says="Starts a turn and streams it. With `Accept: application/json` the turn is only started. The connection may "
+    "break: the turn goes on, and `bridges/{bridgeId}/events` streams it again from any event on.",
+    given=(
+        Given(
+            "Idempotency-Key",
+            "The same key with the same body joins the turn it started; good for a day.",
+            {"type": "string", "maxLength": 200},
+            place="header",
+        ),
+    ),
+    body=ChatBody,
+    told=(STREAM, Told("The turn has begun; follow it by its bridge.", "StartedTurn", 202)),
+    refusals={
+        400: "The body is not as described, or no credential and model are chosen.",
+        404: "There is no such scope or conversation, or its credential is gone.",
+        409: "The conversation is already generating a response, the provider's key has to be entered again, or the "
+        "Idempotency-Key was used for another request.",
+        422: "The model cannot do what is asked: see images, or call tools.",
+    },
+)
+FOLLOW_TURN = Operation(
+    name="followTurn",
+    method="GET",
+    path=f"{BRIDGE}/events",
+    of=TURNS,
+    summary="Follow a turn",
+    says="Streams the events after number `after`, then whatever follows, until the turn ends.",
+    given=(whole("after", "The number (`seq`) of the last event that is known.", 0, 999_999_999),),
+    told=(STREAM,),
+    refusals={400: "There is no event of that number yet."} | NO_TURN,
+)
+SHOW_TURN = Operation(
+    name="showTurn",
+    method="GET",
+    path=BRIDGE,
+    of=TURNS,
+    summary="See how a turn stands",
+    told=(Told("How it stands, and which tool requests wait for an answer.", "TurnState"),),
+    refusals=NO_TURN,
+)
+CANCEL_TURN = Operation(
+    name="cancelTurn",
+    method="POST",
+    path=f"{BRIDGE}/cancel",
+    of=TURNS,
+    summary="End a turn",
+    told=(Told("How it ended. Asking again is fine.", "TurnEnd"),),
+    refusals=NO_TURN,
+)
+ANSWER_TOOL = Operation(
+    name="answerTool",
+    method="POST",
+    path=f"{AI}/tool-result",
+    of=(Capability.CHAT, Capability.WRITE),
+    summary="Answer a tool request",
+    says="The editor did what a `toolRequest` asked for. The same answer may be sent again. A tool that changes "
+    f"something needs {Capability.WRITE}, one that reads needs {Capability.CHAT}.",
+    body=ToolResultBody,
+    told=OK,
+    refusals={
+        404: "Nobody waits for this answer: the turn has ended, the time is over, or it was never asked.",
+        409: "The request was already answered differently.",
+    },
+)
+LIST_CONVERSATIONS = Operation(
+    name="listConversations",
+    method="GET",
+    path=f"{AI}/conversations",
+    of=CHAT,
+    summary="List one's conversations of a scope",
+    given=(
+        Given("scope", "Whose conversations.", {"type": "string", "enum": list(SCOPES)}, required=True),
+        Given("cursor", "The `nextCursor` of the page before.", {"type": "string"}),
+        whole("limit", "How many a page has.", 0, 500),
+    ),
+    told=(Told("The one that was used last comes first.", "ConversationsAnswer"),),
+)
+CREATE_CONVERSATION = Operation(
+    name="createConversation",
+    method="POST",
+    path=f"{AI}/conversations",
+    of=CHAT,
+    summary="Begin a conversation",
+    body=NewConversation,
+    told=(Told("The new conversation.", "ConversationAnswer", 201),),
+    refusals=PICK_CREDENTIAL,
+)
+SHOW_CONVERSATION = Operation(
+    name="showConversation",
+    method="GET",
+    path=CONVERSATION,
+    of=CHAT,
+    summary="Open a conversation",
+    given=(
+        whole("before", "Only messages before this position: the `nextCursor` of the page before.", 0, 1_000_000_000),
+        whole("limit", "How many messages a page has.", 0, 1000),
+    ),
+    told=(Told("The conversation with its newest messages.", "OpenedConversationAnswer"),),
+    refusals=NO_CONVERSATION,
+)
+CHANGE_CONVERSATION = Operation(
+    name="changeConversation",
+    method="PUT",
+    path=CONVERSATION,
+    of=CHAT,
+    summary="Rename a conversation, or switch its model",
+    says="What is left out stays. A turn that runs goes on with the model it was started with.",
+    body=ConversationChange,
+    told=(ONE_CONVERSATION,),
+    refusals=PICK_CREDENTIAL | NO_CONVERSATION,
+)
+DELETE_CONVERSATION = Operation(
+    name="deleteConversation",
+    method="DELETE",
+    path=CONVERSATION,
+    of=CHAT,
+    summary="Delete a conversation",
+    says="A turn that runs in it ends. Deleting again is fine.",
+    told=OK,
+    refusals=NO_CONVERSATION,
+)
+SHOW_IMAGE = Operation(
+    name="showImage",
+    method="GET",
+    path=f"{CONVERSATION}/messages/{{messageId}}/images/{{index}}",
+    of=CHAT,
+    summary="Fetch an image of a message",
+    told=(Told("The image as it was sent.", media="image/*"),),
+    refusals={404: "There is no such image in a conversation of the caller's."},
+)
+SHOW_DEFAULTS = Operation(
+    name="showDefaults",
+    method="GET",
+    path=f"{AI}/defaults",
+    of=CHAT,
+    summary="See each scope's default model",
+    told=(Told("The scopes that have one.", "DefaultsAnswer"),),
+)
+SET_DEFAULT = Operation(
+    name="setDefault",
+    method="PUT",
+    path=DEFAULT,
+    of=PROVIDERS,
+    summary="Set a scope's default model",
+    body=NewDefault,
+    told=(Told("The default.", "DefaultAnswer"),),
+    refusals={400: "The body is not as described, the scope is unknown, or the credential does not exist."},
+)
+CLEAR_DEFAULT = Operation(
+    name="clearDefault",
+    method="DELETE",
+    path=DEFAULT,
+    of=PROVIDERS,
+    summary="Clear a scope's default model",
+    told=(Told("There is none now.", status=204),),
+    refusals=UNKNOWN_SCOPE,
+)
+LIST_CREDENTIALS = Operation(
+    name="listCredentials",
+    method="GET",
+    path=f"{AI}/credentials",
+    of=PROVIDERS,
+    summary="List one's provider credentials",
+    told=(Told("The newest first.", "CredentialsAnswer"),),
+)
+CREATE_CREDENTIAL = Operation(
+    name="createCredential",
+    method="POST",
+    path=f"{AI}/credentials",
+    of=PROVIDERS,
+    summary="Enter a provider's key or address",
+    says="Scopes without a default get one from it, if the provider can be reached. The key is never shown again.",
+    body=NewCredential,
+    told=(Told("The new credential.", "CredentialAnswer", 201),),
+    refusals={400: "The body is not as described, or the provider or address is none that can be used.",
+              409: "The caller has a credential of this provider and label."},
+)  # fmt: skip
+SHOW_CREDENTIAL = Operation(
+    name="showCredential",
+    method="GET",
+    path=CREDENTIAL,
+    of=PROVIDERS,
+    summary="See a credential",
+    told=(ONE_CREDENTIAL,),
+    refusals=NO_CREDENTIAL,
+)
+CHANGE_CREDENTIAL = Operation(
+    name="changeCredential",
+    method="PUT",
+    path=CREDENTIAL,
+    of=PROVIDERS,
+    summary="Change a credential's label, key or address",
+    body=CredentialChange,
+    told=(ONE_CREDENTIAL,),
+    refusals={400: "The body is not as described, or does not fit this credential.",
+              409: "The caller has a credential of this provider and label."} | NO_CREDENTIAL,
+)  # fmt: skip
+DELETE_CREDENTIAL = Operation(
+    name="deleteCredential",
+    method="DELETE",
+    path=CREDENTIAL,
+    of=PROVIDERS,
+    summary="Remove a credential",
+    told=OK,
+    refusals=NO_CREDENTIAL | {409: "It is a scope's default."},
+)
+TRY_CREDENTIAL = Operation(
+    name="tryCredential",
+    method="POST",
+    path=f"{CREDENTIAL}/test",
+    of=PROVIDERS,
+    summary="Try a credential out",
+    told=(Told("Whether it opens any models.", "Tried"),),
+    refusals=NO_CREDENTIAL,
+)
+LIST_MODELS = Operation(
+    name="listModels",
+    method="GET",
+    path=f"{AI}/providers/{{id}}/models",
+    of=(Capability.CHAT, Capability.PROVIDERS),
+    summary="List the models a credential opens",
+    given=(Given("credentialId", "Whose models.", {"type": "string", "minLength": 1}, required=True),),
+    told=(Told("In the order to show them.", "ModelsAnswer"),),
+    refusals={
+        400: "The provider is unknown, or the credential is for another one.",
+        404: "The tenant has no such credential.",
+        409: "The key can no longer be opened: enter it again.",
+        502: "The provider refused.",
+    },
+)
+EDITOR_BRIDGE = Operation(
+    name="editorBridge",
+    method="GET",
+    path=f"{AI}/editor-bridge",
+    of=(Capability.CHAT, "site.read"),
+    summary="Keep an Instatic editor company",
+    says="For tenants with Instatic's browsers, which open it unasked. Nothing but heartbeats ever comes.",
+    given=(Given("scope", "The editor's scope.", {"type": "string", "enum": list(SCOPES)}),),
+    told=(Told("Empty lines.", "StreamLine", media=CONTENT_TYPE),),
+    refusals={404: "The tenant's browsers are not Instatic's."},
+)
+LIST_CONNECTORS = Operation(
+    name="listConnectors",
+    method="GET",
+    path=f"{AI}/mcp/connectors",
+    of=PROVIDERS,
+    summary="List the MCP connectors",
+    says="Instatic's admin pages ask for them. There are none.",
+    told=(Told("None.", "ConnectorsAnswer"),),
+)
+SHOW_HEALTH = PublicOperation(
+    name="showHealth",
+    method="GET",
+    path="/healthz",
+    summary="Ask whether the service answers",
+    told=(Told("It does.", "Ok"),),
+)
+SHOW_VERSION = PublicOperation(
+    name="showVersion",
+    method="GET",
+    path="/version",
+    summary="Ask which version this is",
+    told=(Told("The version and the stage.", "Version"),),
+)
+SHOW_OPENAPI = PublicOperation(
+    name="showOpenApi",
+    method="GET",
+    path=f"{AI}/openapi.json",
+    summary="Fetch this document",
+    told=(Told("An OpenAPI 3.1 document.", "Document"),),
+)
+OPERATIONS: tuple[Described, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Described))
+"""In the order in which they stand here."""
