@@ -201,7 +201,7 @@ class LocalCloud:
             return Model(REAL_LABEL, self._real_key, os.environ.get("FERMATA_MODEL", REAL_MODEL), url)
         self._demo = self._start("local.demo_model", "demo_model.log", {}, *self._model_options)
         url = str(json.loads(self._demo.said)["url"])
-        self._overrides["AnthropicUrl"] = url
+        self._overrides |= {"AnthropicUrl": url, "OpenAiUrl": url, "OpenRouterUrl": f"{url}/api"}
         self._overrides.setdefault("CatalogueUrl", f"{url}/api/v1/models")
         return Model(DEMO_LABEL, "demo", "fermata-demo", url)
 

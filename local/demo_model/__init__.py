@@ -1,1 +1,1 @@
-"""A stand-in for a model: speaks Anthropic's Messages protocol, answers by rules, and says so."""
+"""A stand-in for a model: speaks the protocols of all providers, answers by rules, and says so."""

@@ -1,4 +1,4 @@
-"""The HTTP side: the Messages protocol, and under /demo/ what tests and measurements need."""
+"""The HTTP side: the protocols of all providers, and under /demo/ what tests and measurements need."""
 
 import asyncio
 import contextlib
@@ -6,9 +6,8 @@ import json
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -18,17 +17,28 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from local.demo_model import rules
-from local.demo_model.answer import Answer, closing, events, frame, message, new_id, opening, with_pause
+from local.demo_model import listing, rules
+from local.demo_model.answer import Answer, events, new_id, with_pause
 from local.demo_model.caching import PromptCache
+from local.demo_model.chat import Chat
+from local.demo_model.messages import Messages
+from local.demo_model.ollama import Ollama
 from local.demo_model.records import Record, Records
+from local.demo_model.responses import Responses
 from local.demo_model.scripts import Script, Scripts, Step
-from local.demo_model.strict import Refused, check
+from local.demo_model.strict import Refused
+from local.demo_model.voice import Speech, Voice
 from local.demo_model.wire import merged, sign
 
 LARGEST_BODY = 32 * 1024 * 1024
-CATALOGUE = Path(__file__).with_name("catalogue.json")
-MODELS = (("fermata-demo", "Demo model (fixed rules, not an AI)"),)
+VOICES: dict[str, Voice] = {
+    "/v1/messages": Messages(),
+    "/v1/responses": Responses(named=False),
+    "/api/v1/responses": Responses(named=True),
+    "/v1/chat/completions": Chat(),
+    "/api/chat": Ollama(),
+}
+"""Which protocol is spoken where; OpenRouter's addresses begin with /api."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +64,12 @@ class DemoModel:
     def app(self) -> Starlette:
         return Starlette(
             routes=[
-                Route("/v1/messages", self.messages, methods=["POST"]),
-                Route("/v1/models", self.models),
-                Route("/api/v1/models", self.catalogue),
+                *(Route(path, self._asked_in(voice), methods=["POST"]) for path, voice in VOICES.items()),
+                Route("/v1/models", listing.models),
+                Route("/api/v1/models", listing.catalogue),
+                Route("/api/v1/key", listing.openrouter_key),
+                Route("/api/tags", listing.tags),
+                Route("/api/show", listing.show, methods=["POST"]),
                 Route("/healthz", self.health),
                 Route("/demo/script", self.tell, methods=["POST"]),
                 Route("/demo/script", self.untell, methods=["DELETE"]),
@@ -65,53 +78,60 @@ class DemoModel:
             ]
         )
 
-    async def messages(self, request: Request) -> Response:
-        record = Record(key=request.headers.get("x-api-key", ""), script=None, body=None)
-        raw = await request.body()
-        self.records.add(record)
-        record.beta = request.headers.get("anthropic-beta")
-        try:
-            record.body = body = _parsed(raw)
-            check(request.headers, body)
-        except Refused as refusal:
-            record.status = refusal.status
-            return _error(refusal.status, refusal.body())
-        prompt, round_ = rules.situation(body).prompt, rules.round_of(body)
+    def _asked_in(self, voice: Voice) -> Callable[[Request], Awaitable[Response]]:
+        async def asked(request: Request) -> Response:
+            record = Record(key=_key(request.headers), script=None, body=None)
+            raw = await request.body()
+            self.records.add(record)
+            record.beta = request.headers.get("anthropic-beta")
+            try:
+                record.body = body = _parsed(raw)
+                voice.check(request.headers, body)
+                return await self._answer(voice, body, record)
+            except Refused as refusal:
+                record.status = refusal.status
+                return _error(refusal.status, voice.refusal(refusal))
+
+        return asked
+
+    async def _answer(self, voice: Voice, body: dict[str, Any], record: Record) -> Response:
+        said = voice.read(body)
+        prompt, round_ = rules.situation(said).prompt, rules.round_of(said)
         script = self.scripts.find(record.key, prompt)
         record.script = script.key if script else None
         step = self.scripts.take(script, round_) if script else None
-        return await self._say(body, record, step)
-
-    async def _say(self, body: dict[str, Any], record: Record, step: Step | None) -> Response:
         record.status = (step and step.status) or 200
         if step and step.status:
-            return await self._refuse(step, self._pace(step))
-        answer = _with_thinking(body, step.answer() if step else rules.answer_to(body))
-        usage = self.cache.usage(record.key, body) | {"output_tokens": answer.tokens}
-        usage = step.usage if step and step.usage is not None else usage
-        if body.get("stream"):
-            stream = self._stream(body["model"], answer, usage, record, step or Step())
-            return StreamingResponse(stream, media_type="text/event-stream", headers=_headers())
-        await asyncio.sleep(self._pace(step or Step()).first_ms / 1000)
-        record.first_byte_ns = record.last_byte_ns = time.monotonic_ns()
-        return JSONResponse(message(answer, body["model"], usage), headers=_headers())
+            return await self._refuse(voice, step, self._pace(step))
+        answer = _with_thinking(said, step.answer() if step else rules.answer_to(said))
+        usage = self.cache.usage(record.key, said) | {"output_tokens": answer.tokens}
+        usage = voice.count(body, usage) if step is None or step.usage is None else {"output_tokens": 0} | step.usage
+        return await self._say(voice.speech(body, answer, usage), voice, body, answer, record, step or Step())
 
-    async def _refuse(self, step: Step, pace: Pace) -> Response:
+    async def _say(
+        self, speech: Speech, voice: Voice, body: dict[str, Any], answer: Answer, record: Record, step: Step
+    ) -> Response:
+        if voice.streams(body):
+            stream = self._stream(speech, answer, record, step)
+            return StreamingResponse(stream, media_type=voice.media_type, headers=_headers())
+        await asyncio.sleep(self._pace(step).first_ms / 1000)
+        record.first_byte_ns = record.last_byte_ns = time.monotonic_ns()
+        return JSONResponse(speech.whole(), headers=_headers())
+
+    async def _refuse(self, voice: Voice, step: Step, pace: Pace) -> Response:
         await asyncio.sleep(pace.first_ms / 1000)
         kind, words = _KINDS.get(step.status or 0, ("api_error", "Internal server error"))
         kind, words = (step.error.type, step.error.message) if step.error else (kind, words)
         wait = {} if step.retry_after is None else {"retry-after": str(step.retry_after)}
-        return _error(step.status or 500, Refused(words, kind=kind).body(), wait)
+        return _error(step.status or 500, voice.refusal(Refused(words, kind=kind)), wait)
 
-    async def _stream(
-        self, model: str, answer: Answer, usage: dict[str, Any], record: Record, step: Step
-    ) -> AsyncIterator[bytes]:
+    async def _stream(self, speech: Speech, answer: Answer, record: Record, step: Step) -> AsyncIterator[bytes]:
         """The frames of an answer with its delays and faults, noting when what went out."""
         pace = self._pace(step)
         try:
             await asyncio.sleep(pace.first_ms / 1000)
             record.first_byte_ns = time.monotonic_ns()
-            async for data in self._frames(model, answer, usage, pace, step):
+            async for data in self._frames(speech, answer, pace, step):
                 record.last_byte_ns = time.monotonic_ns()
                 for piece in _bytes(data) if step.single_bytes else [data]:
                     yield piece
@@ -119,11 +139,9 @@ class DemoModel:
             record.closed_by_peer_ns = time.monotonic_ns()
             raise
 
-    async def _frames(
-        self, model: str, answer: Answer, usage: dict[str, Any], pace: Pace, step: Step
-    ) -> AsyncIterator[bytes]:
-        yield frame(opening(model, usage))
-        yield frame({"type": "ping"})
+    async def _frames(self, speech: Speech, answer: Answer, pace: Pace, step: Step) -> AsyncIterator[bytes]:
+        for data in speech.opening():
+            yield data
         said = False
         for event in with_pause(events(answer, pace.chunks), step.after):
             if event is None:
@@ -131,16 +149,17 @@ class DemoModel:
                 if step.cut:
                     raise _Cut
                 if step.error:
-                    yield frame({"type": "error", "error": step.error.model_dump()})
+                    yield speech.error(step.error.type, step.error.message)
                     return
                 continue
             is_text = event.get("delta", {}).get("type") == "text_delta"
             if is_text and said:
                 await asyncio.sleep(pace.chunk_ms / 1000)
             said = said or is_text
-            yield frame(event)
-        for event in closing(answer, usage):
-            yield frame(event)
+            for data in speech.frames(event):
+                yield data
+        for data in speech.closing():
+            yield data
 
     def _pace(self, step: Step) -> Pace:
         return Pace(
@@ -149,19 +168,8 @@ class DemoModel:
             chunks=self.pace.chunks if step.chunks is None else step.chunks,
         )
 
-    async def models(self, request: Request) -> Response:
-        if not request.headers.get("x-api-key"):
-            return _error(401, Refused("x-api-key header is required", kind="authentication_error").body())
-        created = "2026-01-01T00:00:00Z"
-        data = [{"type": "model", "id": id_, "display_name": name, "created_at": created} for id_, name in MODELS]
-        return JSONResponse({"data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]})
-
-    async def catalogue(self, request: Request) -> Response:
-        """As OpenRouter lists models for everybody: recorded list prices, and one for the demo model itself."""
-        return Response(CATALOGUE.read_bytes(), media_type="application/json")
-
     async def health(self, request: Request) -> Response:
-        return JSONResponse({"ok": True, "model": MODELS[0][1]})
+        return JSONResponse({"ok": True, "model": listing.LABEL})
 
     async def tell(self, request: Request) -> Response:
         try:
@@ -194,6 +202,11 @@ _KINDS = {
     429: ("rate_limit_error", "This request would exceed your organization's rate limit."),
     529: ("overloaded_error", "Overloaded"),
 }
+
+
+def _key(headers: Mapping[str, str]) -> str:
+    """Whichever kind of key was sent."""
+    return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
 
 
 def _parsed(raw: bytes) -> Any:

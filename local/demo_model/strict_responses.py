@@ -189,7 +189,7 @@ def _check_reasoning(body: Item, items: list[Item], named: bool) -> None:
         _want(follows, "Item of type 'reasoning' was provided without its required following item.")
         _want(named or not item.get("content"), f"Invalid 'input[{at}].content': array too long. Expected length 0.")
         encrypted = str(item.get("encrypted_content") or "")
-        maker, _, model = encrypted.partition(":")
         _want(named or bool(encrypted), f"Missing required parameter: 'input[{at}].encrypted_content'.")
-        readable = maker != "sealed" or model.partition(":")[0] == body["model"]
+        maker, _, rest = encrypted.partition(":")
+        readable = maker != "sealed" or rest.rpartition(":")[0] == body["model"]
         _want(readable, "The encrypted content could not be verified. Reason: it is of another model.")

@@ -108,13 +108,13 @@ class Talk:
         return [[call.tool_name for call in calls] for calls in self.rounds]
 
 
-def talk(prompt: str, tab: Tab, line: Line, endpoint: Endpoint, **members: Any) -> Talk:
+def talk(prompt: str, tab: Tab, line: Line, endpoint: Endpoint, provider: str = "anthropic", **members: Any) -> Talk:
     """One whole turn through the real driver, the tab answering every call."""
     rows = [Message(position=0, role="user", content=(TextBlock(text=prompt),), turn="t")]
     said = Talk([], [])
     for _ in range(12):
         asked = Ask(**{"model": "fermata-demo", "system": "s", "messages": tuple(rows), "tools": SPECS} | members)
-        *_, reply = driver_for("anthropic").stream(asked, line, endpoint)
+        *_, reply = driver_for(provider).stream(asked, line, endpoint)
         assert isinstance(reply, Reply)
         said.texts += [block.text for block in reply.blocks if isinstance(block, TextBlock)]
         rows.append(Message(position=0, role="assistant", content=reply.blocks, turn="t"))

@@ -24,13 +24,14 @@ class Watched:
         self.waits: list[float] = []
         self._line, self._endpoint = line, endpoint
 
-    def ask(self) -> Iterator[Piece]:
+    def ask(self, tries: int = 3) -> Iterator[Piece]:
         return with_retries(
             driver_for("anthropic"),
             ASK,
             self._line,
             self._endpoint,
             self.on_failed,
+            tries=tries,
             wait=self.waits.append,
             chance=lambda: 1,
         )
@@ -123,3 +124,13 @@ def test_a_hang_up_ends_the_wait(provider: StrictAnthropic, line: Line, endpoint
     assert caught.value.code == "provider_closed"
     assert time.monotonic() - began < 1
     assert len(provider.bodies) == 1
+
+
+@pytest.mark.parametrize("tries", [1, 2, 5])
+def test_how_often_it_is_tried_can_be_set(tries: int, provider: StrictAnthropic, watched: Watched) -> None:
+    for _ in range(tries):
+        provider.fail(529, "overloaded_error")
+    with pytest.raises(ProviderError):
+        list(watched.ask(tries))
+    assert len(provider.bodies) == tries
+    assert [number for number, _ in watched.failed] == list(range(1, tries))
