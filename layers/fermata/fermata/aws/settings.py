@@ -50,8 +50,8 @@ class Settings(BaseModel):
     """The longest one provider request may take."""
     provider_tries: int = 3
     """How often a provider is asked that fails before it has said anything."""
-    max_tokens: int = 8192
-    """How long one answer may be. Where thinking counts against the same limit, drivers add room for it."""
+    longest_answer: int = 8192
+    """Tokens of one answer. Where thinking counts against the same limit, drivers add room for it."""
     unanswered: Literal["fail", "tell_model"] = "fail"
     """What an unanswered browser call does: end the turn with an error, or tell the model and go on."""
     max_rounds: int = 50

@@ -64,9 +64,10 @@ def _listen(work: Work, line: Line, endpoint: Endpoint, asked: Asked) -> None:
         asked.failed.append(_failed(work, asked, error))
 
     driver, request, begun = driver_for(work.turn.provider), _request(work), work.desk.clock.monotonic()
+    tries = work.desk.settings.provider_tries
     with line.call(), Vigil(work.desk, work.log, work.wake.token, line.hang_up) as vigil:
         try:
-            for piece in with_retries(driver, request, line, endpoint, on_failed, tries=work.desk.settings.provider_tries):
+            for piece in with_retries(driver, request, line, endpoint, on_failed, tries=tries):
                 if isinstance(piece, Reply):
                     asked.reply = piece
                 else:
@@ -87,7 +88,7 @@ def _request(work: Work) -> Ask:
         volatile=turn.situation,
         messages=work.messages(),
         tools=work.tools,
-        max_tokens=work.desk.settings.max_tokens,
+        max_tokens=work.desk.settings.longest_answer,
         call_tools=work.log.standing.round < turn.max_rounds,
         scope=turn.scope,
     )
