@@ -24,4 +24,8 @@ def system_prompt(scope: str, names: Names = Names.SEED) -> str:
 
 def situation(scope: str, snapshot: Any, names: Names = Names.SEED) -> str:
     """What changes from turn to turn; comes last in the request."""
-    return site_prompt.situation(snapshot, names) if scope == SITE.name else ""
+    if scope != SITE.name:
+        return ""
+    from fermata.tools.site.situation import situation as of_site  # the rounds of a turn never need it
+
+    return of_site(snapshot, names)

@@ -1,8 +1,8 @@
-"""The records of the site tools."""
+"""The records of the site tools. What a tool does is loaded when it is first called."""
 
 from typing import Any
 
-from fermata.tools.site import documents, inputs, tokens
+from fermata.tools.site import inputs
 from fermata.tools.tool import Access, Execution, NoInput, ResultPolicy, Risk, Tool, ToolContext, ToolInput
 from fermata.tools.toolset import Toolset
 
@@ -14,10 +14,14 @@ _HEAVY = ResultPolicy(heavy=True)
 
 
 def _list_documents(given: NoInput, context: ToolContext) -> dict[str, Any]:
+    from fermata.tools.site import documents
+
     return documents.list_documents(context.snapshot)
 
 
 def _list_tokens(given: inputs.ListTokens, context: ToolContext) -> dict[str, Any]:
+    from fermata.tools.site import tokens
+
     return {"tokens": tokens.list_tokens(context.snapshot, given.family)}
 
 

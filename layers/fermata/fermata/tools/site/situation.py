@@ -1,0 +1,111 @@
+"""One line about what the user sees now in the site editor."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from fermata.tools.names import Names
+from fermata.tools.site.colors import resolved, slugged
+from fermata.tools.site.documents import documents_of
+from fermata.tools.site.fonts import describe_fonts
+from fermata.tools.site.scales import SPACING, TYPOGRAPHY, describe_scales
+from fermata.tools.site.snapshot import Page, Site, View
+from fermata.tools.site.tokens import DesignSettings, design_of
+from fermata.tools.tool import ToolFailure
+
+_LONGEST_VALUE = 200
+_MOST_DOCUMENTS, _MOST_COLORS, _MOST_STEPS, _MOST_FONTS = 24, 30, 16, 20
+
+
+def situation(snapshot: Any, names: Names) -> str:
+    """A snapshot that cannot be read is replaced by an empty one; the turn goes on."""
+    try:
+        view = View.read(snapshot)
+    except ValidationError:
+        view, snapshot = View(page=Page(id="", title="Untitled"), site=Site()), {"site": {}}
+    return " · ".join([*_where(view), _documents(view), _pages(view), _tokens(snapshot, names)])
+
+
+def _where(view: View) -> Iterable[str]:
+    current = view.current_document
+    breakpoints = [_breakpoint(point.id, point.width, point.media_query) for point in view.site.breakpoints]
+    yield f'Page: "{_line(view.page.title)}"'
+    if current:
+        yield f"current document: {current.type}:{_line(current.id)}"
+    yield f"root: {_line(view.page.root_node_id) or '(empty)'}"
+    yield f"selected: {_line(view.selected_node_id or '') or 'none'}"
+    yield f"active breakpoint: {_line(view.active_breakpoint_id) or '(none)'}"
+    yield f"all breakpoints: [{', '.join(breakpoints) or '(none)'}]"
+
+
+def _breakpoint(name: str, width: float, media_query: str) -> str:
+    return f"{_line(name)}@{width:g}px" + (f":{_line(media_query)}" if media_query else "")
+
+
+def _documents(view: View) -> str:
+    described = documents_of(view.site, view.page.id, view.current_document)
+    return f"Documents: [{_few([_document(one) for one in described], _MOST_DOCUMENTS)}]"
+
+
+def _document(described: dict[str, Any]) -> str:
+    ref, marks = described["document"], ["current"] if described["current"] else []
+    marks += ["active-page"] if described["active"] else []
+    marks += [f"root={_line(described['rootNodeId']) or '(empty)'}"]
+    label = f'{ref["type"]}:{_line(ref["id"])}="{_line(described["title"])}"'
+    return f"{label} ({', '.join(marks)}; {_line(described['summary'])})"
+
+
+def _pages(view: View) -> str:
+    return f"Pages: [{', '.join(_page(page, page.id == view.page.id) for page in view.site.pages) or '(none)'}]"
+
+
+def _page(page: Page, is_active: bool) -> str:
+    target = page.template.target if page.template else None
+    kind = (",".join(target.table_slugs) if target.kind == "postTypes" else target.kind) if target else ""
+    active, template = " (active)" if is_active else "", f" [template:{_line(kind)}]" if kind else ""
+    return f"{_line(page.id)}={_line(page.slug) or '(no-slug)'}{active}{template}"
+
+
+def _tokens(snapshot: Any, names: Names) -> str:
+    """A digest: names and base values only, the rest is for the token tool."""
+    try:
+        parts = list(_families(design_of(snapshot)))
+    except ToolFailure:
+        return "Tokens: (unreadable)"
+    return f"Tokens — {'; '.join(parts)}" if parts else _no_tokens(names)
+
+
+def _families(design: DesignSettings) -> Iterable[str]:
+    framework = design.framework
+    colors = [f"{slug}={_line(resolved(token.light_value))}" for slug, token in slugged(framework.colors)]
+    fonts = [f"{font['cssVar']}→{_line(font['family'] or font['stack'])}" for font in describe_fonts(design.fonts)]
+    if colors:
+        yield f"colors: [{_few(colors, _MOST_COLORS)}]"
+    for group in describe_scales(TYPOGRAPHY, framework.typography, framework.preferences):
+        yield _scale("type", group)
+    for group in describe_scales(SPACING, framework.spacing, framework.preferences):
+        yield _scale("spacing", group)
+    if fonts:
+        yield f"fonts: [{_few(fonts, _MOST_FONTS)}]"
+
+
+def _scale(kind: str, group: dict[str, Any]) -> str:
+    steps = [_line(step["step"]) for step in group["steps"]]
+    return f"{kind} --{_line(group['namingConvention'])}-*: [{_few(steps, _MOST_STEPS)}]"
+
+
+def _no_tokens(names: Names) -> str:
+    tool = "site_set_color_tokens" if names is Names.PREFIXED else "set_color_tokens"
+    return f"Tokens: (none — no design system yet; if you have {tool}, establish one first)"
+
+
+def _few(items: Sequence[str], most: int) -> str:
+    shown = [*items[:most], f"+{len(items) - most} more"] if len(items) > most else list(items)
+    return ", ".join(shown) or "(none)"
+
+
+def _line(text: str) -> str:
+    """Whatever the user typed stays one short piece of one line."""
+    one = " ".join(text.split())
+    return one if len(one) <= _LONGEST_VALUE else f"{one[:_LONGEST_VALUE]}…"
