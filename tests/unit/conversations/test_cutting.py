@@ -72,3 +72,16 @@ def test_what_was_read_from_the_middle_says_so_even_when_it_fits() -> None:
     thread = turns(3)
     kept = cut(thread.messages[4:], SMALL, is_whole=False)
     assert kept[0].content[0] == TextBlock(text=NOTE)
+
+
+def test_of_few_long_turns_all_that_fit_are_sent() -> None:
+    thread = Thread()
+    for _ in range(6):
+        thread.user("Go")
+        for number in range(20):
+            thread.model(call(f"c{thread.turn}-{number}"))
+            thread.result(f"c{thread.turn}-{number}", data="x" * 150)
+        thread.model("Done")
+    one = weight(thread.messages[:42])
+    kept = cut(thread.messages, replace(ANTHROPIC, tokens=3 * one + 10))
+    assert bare(kept) == thread.messages[3 * 42 :]

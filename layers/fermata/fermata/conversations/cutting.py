@@ -19,7 +19,7 @@ def cut(messages: Sequence[Message], recipient: Recipient, *, is_whole: bool = T
     """
     turns = [list(group) for _, group in groupby(messages, key=lambda message: message.turn)]
     first = _first_that_fits(turns, recipient.tokens)
-    if first == 0 and is_whole:
+    if not turns or (first == 0 and is_whole):
         return list(messages)
     kept = turns[_on_a_step(turns, first) :]
     return [_noted(message) if message is kept[0][0] else message for turn in kept for message in turn]
@@ -34,12 +34,16 @@ def _first_that_fits(turns: Sequence[Sequence[Message]], room: int) -> int:
 
 
 def _on_a_step(turns: Sequence[Sequence[Message]], first: int) -> int:
-    """The first turn from `first` on that begins behind the next step; steps are powers of two of positions."""
+    """The first turn from `first` on that begins behind the next step; steps are powers of two of positions.
+
+    Where turns are so long that this would leave out more than a quarter, the cut moves with every turn.
+    """
     begins = [turn[0].position for turn in turns]
-    kept = turns[-1][-1].position + 1 - begins[first]
-    step = 1 << max(0, (kept // STEPS).bit_length() - 1)
+    most = (turns[-1][-1].position + 1 - begins[first]) // STEPS
+    step = 1 << max(0, most.bit_length() - 1)
     behind = -(-begins[first] // step) * step
-    return next((index for index in range(first, len(turns)) if begins[index] >= behind), len(turns) - 1)
+    later = range(first, len(turns))
+    return next((index for index in later if behind <= begins[index] <= begins[first] + most), first)
 
 
 def _noted(message: Message) -> Message:

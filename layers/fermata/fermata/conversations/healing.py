@@ -2,7 +2,8 @@
 
 Each reply is followed by one result for each of its calls, in its order; a call without one gets a failed result.
 Results that answer nothing, blocks that say nothing, blocks on the wrong side and messages that are there twice are
-left out. Call ids are plain and unique in the whole of it, because each provider names its calls as it likes.
+left out. Call ids are plain and unique in the whole of it, because each provider names its calls as it likes; names
+of tools, which a model may make up, are plain.
 """
 
 import hashlib
@@ -69,11 +70,11 @@ def _paired(message: Message, content: tuple[Block, ...], results: _Results, nam
             continue
         waiting = results[message.turn, message.round, call_id]
         answer = waiting.popleft() if waiting else _synthetic(message, call_id, tool_name)
-        name = names.plain_and_new(call_id)
-        if name != call_id:
+        named = {"tool_call_id": names.plain_and_new(call_id), "tool_name": _plain(tool_name) or "tool"}
+        if named != {"tool_call_id": call_id, "tool_name": tool_name}:
             is_changed = True
-            blocks[index] = block.model_copy(update={"tool_call_id": name})
-            answer = answer.model_copy(update={"tool_call_id": name})
+            blocks[index] = block.model_copy(update=named)
+            answer = answer.model_copy(update=named)
         answers.append(answer)
     yield message.model_copy(update={"content": tuple(blocks)}) if is_changed else message
     yield from answers
@@ -126,7 +127,7 @@ class _CallIds:
         self._used: set[str] = set()
 
     def plain_and_new(self, call_id: str) -> str:
-        plain = _plain(call_id)
+        plain = _plain(call_id) or "call"
         name, count = plain, 1
         while name in self._used:
             count += 1
@@ -135,8 +136,8 @@ class _CallIds:
         return name
 
 
-def _plain(call_id: str) -> str:
-    plain = _UNPLAIN.sub("_", call_id) or "call"
+def _plain(name: str) -> str:
+    plain = _UNPLAIN.sub("_", name)
     if len(plain) <= LONGEST_ID:
         return plain
-    return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:40]
+    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:40]
