@@ -55,7 +55,9 @@ def check_tools(body: Item) -> None:
         _want(tool.get("type") == "function", f"Invalid value for 'tools[{at}].type'.")
         function = tool.get("function") or {}
         _want(bool(_NAME.fullmatch(function.get("name", ""))), f"Invalid 'tools[{at}].function.name'.")
-        _want(function.get("parameters", {}).get("type") == "object", f"Invalid schema for 'tools[{at}]'.")
+        schema = function.get("parameters") or {}
+        _want(schema.get("type") == "object", f"Invalid schema for 'tools[{at}]'.")
+        _want("properties" in schema, f"Invalid schema for 'tools[{at}]': object schema missing properties.")
     _want(bool(tools) or "tool_choice" not in body, "'tool_choice' is only allowed when 'tools' are specified.")
 
 

@@ -78,6 +78,7 @@ def _check_tools(body: Item, named: bool) -> None:
         schema = tool.get("parameters")
         _want(isinstance(schema, dict), f"Missing required parameter: 'tools[{at}].parameters'.")
         _want(schema.get("type") == "object", "Invalid schema for function: schema must have type 'object'.")
+        _want("properties" in schema, "Invalid schema for function: object schema missing properties.")
         for word in ("oneOf", "anyOf", "allOf", "enum", "not"):
             _want(word not in schema, f"Invalid schema for function: schema must not have '{word}' at the top level.")
         if tool.get("strict", not named):  # left out means strict here

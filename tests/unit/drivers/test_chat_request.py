@@ -12,6 +12,7 @@ from fermata.drivers.openai_compatible import OPENAI_COMPATIBLE
 from fermata.words.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
 from fermata.words.messages import Message
 from fermata.words.model import Ask
+from fermata.words.tools import ToolSpec
 from local.demo_model.strict import Refused
 from local.demo_model.strict_chat import check
 from tests.unit.drivers.asks import SCHEMA, TOOLS, ask, call, model, picture, result, user
@@ -110,6 +111,17 @@ def test_a_request_begins_and_ends_with_a_person() -> None:
     assert messages(model("Hello"))[0] == {"role": "user", "content": "Continue."}
     assert messages(user("a"), model("half an ans"))[-1] == {"role": "user", "content": "Continue."}
     assert messages() == [{"role": "user", "content": "Continue."}]
+
+
+def test_volatile_text_stands_behind_what_a_person_said_not_behind_our_nudge() -> None:
+    said = messages(user("a"), model("half an ans"), volatile="It is late")
+    assert [("It is late" in message["content"]) for message in said] == [True, False, False]
+
+
+def test_a_tool_without_members_says_so() -> None:
+    bare = ToolSpec(name="list_tokens", description="", input_schema={"type": "object"})
+    function = accepted(ask(user("a"), tools=(bare,)))["tools"][0]["function"]
+    assert function == {"name": "list_tokens", "parameters": {"type": "object", "properties": {}}}
 
 
 def test_images_of_results_are_told_of() -> None:

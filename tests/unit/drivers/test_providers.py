@@ -2,6 +2,7 @@
 
 import json
 import threading
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -12,7 +13,7 @@ from fermata.words.blocks import ToolCallBlock
 from fermata.words.errors import ProviderError
 from fermata.words.model import Piece, Reply, Stop, TextDelta
 from local.demo_model.strict_responses import thinks
-from tests.strict import ollama
+from tests.strict import ollama, openai
 from tests.strict.serving import Said, StrictServer
 from tests.unit.drivers.asks import replied, result, user
 from tests.unit.drivers.histories import MODELS
@@ -212,3 +213,32 @@ def test_a_prompt_that_does_not_fit_is_a_failure_of_its_own_kind(running: Runnin
 
 def test_the_models_of_the_tests_think() -> None:
     assert all(thinks(MODELS[provider]) for provider in ("openai", "openrouter"))
+
+
+WHOLE_ANSWERS = [
+    (
+        "openai",
+        {"object": "response", "status": "completed", "output": [openai.message(0, "Hi")[-1]["item"]], "usage": None},
+    ),
+    ("openai-compatible", {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": None}),
+    ("ollama", {"message": {"content": "Hi"}, "done": True}),
+]
+
+
+@pytest.mark.parametrize(("provider", "body"), WHOLE_ANSWERS, ids=[one[0] for one in WHOLE_ANSWERS])
+def test_a_server_that_does_not_stream_is_understood_all_the_same(
+    provider: str, body: Any, running: Running, line: Line
+) -> None:
+    peer = BY_NAME[provider]
+    server = running(peer)
+    server.do(Said([json.dumps(body).encode()], headers={"content-type": "application/json; charset=utf-8"}))
+    assert heard(peer, said(peer, user("a")), line, server)[0] == TextDelta(text="Hi")
+
+
+@EACH
+def test_an_error_that_calls_itself_a_success_is_an_error(peer: Peer, server: StrictServer, line: Line) -> None:
+    body = json.dumps({"error": {"message": "Sorry", "code": 503}}).encode()
+    server.do(Said([body], headers={"content-type": "application/json"}))
+    with pytest.raises(ProviderError, match="stream error: Sorry") as caught:
+        heard(peer, said(peer, user("a")), line, server)
+    assert (caught.value.code, caught.value.retryable) == ("provider_overloaded", True)

@@ -11,6 +11,7 @@ from fermata.words.errors import ProviderError
 from fermata.words.model import Piece, Reply, Tokens
 
 END = "[DONE]"
+LONGEST_ANSWER = 16 * 1024 * 1024
 _LOST = ("provider_unreachable", "provider_stalled")
 
 
@@ -59,6 +60,9 @@ def pieces_of(
 
 
 def _events(label: str, answer: Answer, draft: Draft, stream: Frames | Lines) -> Iterator[dict[str, Any]]:
+    if answer.headers.get("content-type", "").startswith("application/json"):
+        yield _event(label, answer.read(LONGEST_ANSWER).decode("utf-8", "replace"))  # not streamed after all
+        return
     for chunk in _chunks(answer, draft):
         for data in stream.feed(chunk):
             if data.strip() == END:

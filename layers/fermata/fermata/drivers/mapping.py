@@ -10,6 +10,7 @@ from typing import assert_never
 from fermata.words.blocks import ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.words.messages import Message
 from fermata.words.model import Ask
+from fermata.words.tools import ToolSpec
 
 GO_ON = "Continue."
 SCREENSHOTS = "[{} screenshot(s) omitted: this provider delivers tool results as text only.]"
@@ -42,6 +43,8 @@ class Turn:
     results: list[Result] = field(default_factory=list)
     volatile: str = ""
     """What changes from turn to turn, behind the newest prompt (docs/decisions/0060)."""
+    nudge: bool = False
+    """Nobody said it; the protocol wants a person to speak."""
 
     @property
     def texts(self) -> list[str]:
@@ -92,7 +95,9 @@ def _speak(turns: list[Turn], message: Message, ask: Ask, provider: str, names: 
                     turn.images.append(block)
             case "toolCall":
                 if message.role == "assistant":
-                    turn.said.append(block.model_copy(update={"tool_call_id": names.call(block.tool_call_id)}))
+                    name = names.call(block.tool_call_id)
+                    same = name == block.tool_call_id
+                    turn.said.append(block if same else block.model_copy(update={"tool_call_id": name}))
             case "reasoning":
                 if message.role == "assistant" and (block.provider, block.model) == (provider, ask.model):
                     turn.said.append(block)
@@ -136,13 +141,14 @@ def _framed(turns: list[Turn], volatile: str) -> list[Turn]:
     if merged[-1].role == "assistant" and not merged[-1].results:
         merged.append(_go_on())
     if volatile.strip():
-        prompt = next(turn for turn in reversed(merged) if turn.role == "user")
+        ours = [turn for turn in merged if turn.role == "user"]
+        prompt = next((turn for turn in reversed(ours) if not turn.nudge), ours[-1])
         prompt.volatile = f"<context>\n{volatile}\n</context>"
     return merged
 
 
 def _go_on() -> Turn:
-    return Turn("user", [TextBlock(text=GO_ON)])
+    return Turn("user", [TextBlock(text=GO_ON)], nudge=True)
 
 
 class CallIds:
@@ -151,14 +157,15 @@ class CallIds:
     def __init__(self, fit: Fit) -> None:
         self._fit = fit
         self._used: set[str] = set()
+        self._counts: dict[str, int] = {}
         self._latest: dict[str, str] = {}
 
     def call(self, call_id: str) -> str:
-        name, count = self._fit(call_id, 1), 1
-        while name in self._used:
+        count = self._counts.get(call_id, 0) + 1
+        while (name := self._fit(call_id, count)) in self._used:
             count += 1
-            name = self._fit(call_id, count)
         self._used.add(name)
+        self._counts[call_id] = count
         self._latest[call_id] = name
         return name
 
@@ -186,6 +193,11 @@ def nine_characters(call_id: str, count: int) -> str:
 def arguments_of(call: ToolCallBlock) -> dict[str, object]:
     """What a call was made with, as far as it is an object; half of one was never run and is not repeated."""
     return call.input if isinstance(call.input, dict) and not call.malformed else {}
+
+
+def schema_of(spec: ToolSpec) -> dict[str, object]:
+    """Some providers refuse an object that does not list its members, even if it has none."""
+    return spec.input_schema if "properties" in spec.input_schema else {**spec.input_schema, "properties": {}}
 
 
 def result_text(block: ToolResultBlock) -> str:

@@ -16,7 +16,7 @@ from fermata.drivers.speaker import LIMIT_REFUSED, Adjusted, Speaker, adjustment
 from fermata.words.model import Ask
 
 PROVIDER = "openai-compatible"
-LABEL = "The OpenAI-compatible server"
+LABEL = "The model server"
 
 
 def _body(ask: Ask, adjusted: Adjusted) -> dict[str, Any]:

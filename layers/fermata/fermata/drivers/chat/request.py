@@ -6,7 +6,17 @@ turn in one message with its results right behind it.
 
 from typing import Any
 
-from fermata.drivers.mapping import Turn, arguments_of, data_url, nine_characters, plain, result_text, to_json, turns_of
+from fermata.drivers.mapping import (
+    Turn,
+    arguments_of,
+    data_url,
+    nine_characters,
+    plain,
+    result_text,
+    schema_of,
+    to_json,
+    turns_of,
+)
 from fermata.words.model import Ask
 from fermata.words.tools import ToolSpec
 
@@ -47,7 +57,7 @@ def body_of(ask: Ask, provider: str, adjusted: frozenset[str]) -> dict[str, Any]
 
 def tool(spec: ToolSpec) -> Item:
     said = {"description": spec.description} if spec.description else {}
-    return {"type": "function", "function": {"name": spec.name, **said, "parameters": spec.input_schema}}
+    return {"type": "function", "function": {"name": spec.name, **said, "parameters": schema_of(spec)}}
 
 
 def prompt_text(turn: Turn) -> str:

@@ -47,6 +47,8 @@ class Draft:
 
     def take(self, event: dict[str, Any]) -> Iterator[Piece]:
         kind = event.get("type") or ""
+        if event.get("object") == "response":  # the whole answer in one piece
+            kind, event = f"response.{event.get('status')}", {"response": event}
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             yield from self._show(event, refused=kind == "response.refusal.delta")
         elif kind == "response.function_call_arguments.delta":
@@ -57,7 +59,7 @@ class Draft:
             yield from self._announce(event, done=kind.endswith("done"))
         elif kind in _ENDS:
             yield from self._conclude(kind, event.get("response") or {})
-        elif kind == "error":
+        elif kind == "error" or event.get("error"):
             self.failure = event.get("error") or {name: event.get(name) for name in ("code", "message")}
 
     def close(self) -> None:

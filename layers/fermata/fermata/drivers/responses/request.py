@@ -8,7 +8,7 @@ remember between two rounds goes along as encrypted reasoning.
 from collections.abc import Iterator
 from typing import Any
 
-from fermata.drivers.mapping import Turn, arguments_of, data_url, plain, result_text, to_json, turns_of
+from fermata.drivers.mapping import Turn, arguments_of, data_url, plain, result_text, schema_of, to_json, turns_of
 from fermata.words.blocks import ReasoningBlock
 from fermata.words.model import Ask
 from fermata.words.tools import ToolSpec
@@ -79,7 +79,7 @@ def _content(turn: Turn) -> list[Item]:
 def _tool(spec: ToolSpec) -> Item:
     # Without `strict: false` the provider makes every optional member of the schema a required one.
     said = {"description": spec.description} if spec.description else {}
-    return {"type": "function", "name": spec.name, **said, "parameters": spec.input_schema, "strict": False}
+    return {"type": "function", "name": spec.name, **said, "parameters": schema_of(spec), "strict": False}
 
 
 class _Nameless:
