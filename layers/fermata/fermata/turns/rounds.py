@@ -15,12 +15,15 @@ from fermata.turns.log import Ended, Superseded
 from fermata.turns.progress import settle
 from fermata.turns.standing import Standing
 from fermata.turns.work import Work
-from fermata.usage.ledger import Spent, row
+from fermata.usage.booking import book
+from fermata.usage.ledger import Spent
 from fermata.words.blocks import Block, ToolCallBlock
 from fermata.words.errors import ProviderError
 from fermata.words.events import Context, Done, End, Event, RoundRetracted, RoundStarted, ToolCall, TurnError
 from fermata.words.model import Reply, Stop, Tokens
 
+MOST_TRIES = 4
+"""How often a round may be begun, when each time less of the conversation is sent."""
 REFUSED = TurnError(message="The model declined to answer this.", code="refused", retryable=False)
 INTERRUPTED = TurnError(
     message="The answer was interrupted and could not be continued. Send your message again.",
@@ -51,7 +54,7 @@ def take(work: Work, seen: Standing, unpaid: tuple[Spent, ...] = ()) -> None:
     estimate = seen.estimate or _estimate(work)
     work.log.append(
         lambda now: (*_retraction(now), started(work, now)),
-        lambda _made, _before: [row(work.desk, told) for told in unpaid],
+        lambda _made, _before: book(work.desk, unpaid),
         expect=lambda now: (now.phase, now.begun, now.owner) == (seen.phase, seen.begun, seen.owner),
         changes=lambda now: {**charge(now, unpaid), "estimate": estimate},
     )
@@ -144,6 +147,9 @@ def _fail(work: Work, asked: Asked, error: ProviderError) -> None:
     signals.warn("provider.failed", turn=work.turn.id, round=standing.round, code=error.code, status=error.status)
     was_seen = standing.shown or asked.left_over  # what failed in silence was repeated in place (drivers/retry.py)
     if error.retryable and was_seen and may_start_over(work, standing):
+        take(work, standing, asked.spent)
+        return
+    if error.code == "provider_overflow" and not was_seen and standing.tries < MOST_TRIES and work.send_less():
         take(work, standing, asked.spent)
         return
     terminal = TurnError(message=error.message, code=error.code, retryable=error.retryable)

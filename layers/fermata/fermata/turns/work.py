@@ -1,14 +1,14 @@
 """What one wake-up of a turn works with."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
 from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
-from fermata.conversations.recipient import Recipient
+from fermata.conversations.recipient import Recipient, weight
 from fermata.conversations.transcript import Transcript
 from fermata.tools.catalogue import system_prompt, toolset_for
 from fermata.tools.names import Names, wire_name
@@ -84,6 +84,15 @@ class Work:
         if self.transcript is None:
             self.transcript = Transcript(self.desk, self.turn.tenant, self.turn.conversation, self.recipient)
         return self.transcript.history()
+
+    def send_less(self) -> bool:
+        """The provider says that the history is more than its model takes: from now on half of it is sent.
+
+        False when nothing more can be left out.
+        """
+        amount = weight(self.messages())
+        self.recipient, self.transcript = replace(self.recipient, tokens=amount // 2), None
+        return weight(self.messages()) < amount
 
     def look_again(self) -> None:
         """Somebody else went on: forget what was read before it, and see what happened."""
