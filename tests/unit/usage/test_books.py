@@ -42,7 +42,7 @@ def items(told: Iterable[Any]) -> list[Item]:
 def posted(rows: list[Item], order: Iterable[Item] = ()) -> Books:
     books = Books()
     for row in order or rows:
-        same = [other for other in rows if other["turn"] == row["turn"]]
+        same = [other for other in rows if other["turn"] == row["turn"] and other["sk"] != ledger.END]
         ends = end(row, [] if row["billable"] else same) if row["sk"] == ledger.END else [request(row)]
         for record in ends:
             books.post(record)

@@ -119,7 +119,7 @@ def test_many_functions_counting_for_one_tenant_at_once_lose_nothing(desk: Desk,
 def test_a_sheet_that_is_full_goes_on_in_the_next_segment(
     desk: Desk, clock: TestClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rollups, "FULL", 300)
+    monkeypatch.setattr(rollups, "FULL", 100)
     for part in range(3):
         spend(desk, *[spent(clock.now, user=f"user-{part}-{n}", conversation=f"c{part}-{n}") for n in range(20)])
     assert len(desk.tables.query("usage", editions(desk, TENANT)[0].sheets("day"))) > 1

@@ -1,16 +1,51 @@
 """Ledger rows of a turn: what its provider requests used, known or estimated."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from fermata.aws.desk import Desk
-from fermata.pricing.charging import price_usage
+from fermata.pricing.charging import price_of, price_usage
+from fermata.pricing.prices import cost
 from fermata.turns.standing import Standing
 from fermata.turns.turn import Turn
-from fermata.usage.ledger import Spent
+from fermata.usage import holds
+from fermata.usage.ledger import Closed, Spent
+from fermata.words.events import End, TurnError
 from fermata.words.model import Tokens
 
 CHARS_PER_TOKEN = 4
+LEAST_HELD = Decimal("0.0001")
+NOT_OUR_FAULT = ("refused", "no_answer", "budget_exhausted")
+"""Errors that are neither ours nor the provider's: what was used until then is to be paid."""
+
+
+def hold(desk: Desk, turn: Turn, round_: int, attempt: int, prompt: int) -> None:
+    """Reserve what a request may cost at most; raises PaymentRequired. Without a known price, nothing is reserved."""
+    if turn.budgeted:
+        price = price_of(desk, turn.model)
+        most = cost(price, Tokens(prompt=prompt, completion=desk.settings.longest_answer))
+        request = holds.Request(turn.tenant, turn.user, turn.id, round_, attempt)
+        holds.reserve(desk, request, max(most, LEAST_HELD) if price else Decimal(0))
+
+
+def closed(desk: Desk, turn: Turn, terminal: End, standing: Standing) -> Closed:
+    code = (terminal.code or "") if isinstance(terminal, TurnError) else ""
+    return Closed(
+        tenant=turn.tenant,
+        user=turn.user,
+        scope=turn.scope,
+        conversation=turn.conversation,
+        turn=turn.id,
+        provider=turn.provider,
+        model=turn.model,
+        how=terminal.type,
+        code=code,
+        billable=not isinstance(terminal, TurnError) or code in NOT_OUR_FAULT,
+        rounds=standing.round,
+        budgeted=turn.budgeted,
+        at=desk.clock.instant(),
+    )
 
 
 def spent(
@@ -44,6 +79,7 @@ def spent(
         outcome=outcome,
         billable=billable,
         estimated=estimated,
+        budgeted=turn.budgeted,
         at=desk.clock.instant(),
     )
 

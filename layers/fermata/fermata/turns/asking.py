@@ -9,11 +9,11 @@ from fermata.credentials import opening
 from fermata.drivers.driver import Endpoint, driver_for
 from fermata.drivers.line import Line
 from fermata.drivers.retry import with_retries
-from fermata.turns.accounting import CHARS_PER_TOKEN, spent
+from fermata.turns.accounting import CHARS_PER_TOKEN, hold, spent
 from fermata.turns.vigil import Vigil
 from fermata.turns.work import Work
 from fermata.usage.ledger import Spent, row
-from fermata.words.errors import ProviderError, Refusal
+from fermata.words.errors import PaymentRequired, ProviderError, Refusal
 from fermata.words.events import Reasoning, Text
 from fermata.words.model import Ask, Reply, TextDelta, Tokens
 
@@ -38,8 +38,14 @@ class Asked:
 
 def ask(work: Work, line: Line, asked: Asked) -> None:
     """Raises LostRace as soon as the turn has ended or somebody newer works on the round."""
+    turn, standing = work.turn, work.log.standing
     try:
-        turn = work.turn
+        hold(work.desk, turn, standing.round, standing.tries, standing.expected_prompt)
+    except Refusal as refusal:
+        is_spent = isinstance(refusal, PaymentRequired)
+        asked.error = ProviderError("budget_exhausted" if is_spent else "busy", refusal.error, retryable=not is_spent)
+        return
+    try:
         endpoint = opening.endpoint(work.desk, turn.tenant, turn.credential, turn.credential_version)
     except Refusal as refusal:
         asked.error = ProviderError("provider_auth", refusal.error, retryable=False)

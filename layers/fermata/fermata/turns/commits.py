@@ -13,7 +13,8 @@ from fermata.turns.log import Entry, Log, Moved, telling
 from fermata.turns.pause import Call, Pause
 from fermata.turns.progress import Progress
 from fermata.turns.standing import Standing
-from fermata.usage.ledger import Spent, row
+from fermata.usage.booking import book
+from fermata.usage.ledger import Spent
 from fermata.words.blocks import Block, ImageBlock, ToolResultBlock
 from fermata.words.events import Event
 from fermata.words.messages import Message, Role
@@ -67,7 +68,7 @@ def write(desk: Desk, log: Log, commit: Commit) -> Committed:
     def along(made: Entry, before: Standing) -> Sequence[Write]:
         messages = _messages(desk, commit, before.position)
         kept = [rows.put(desk, commit.tenant, commit.conversation, message) for message in messages]
-        return (*_pause_write(desk, commit, made), *kept, *(row(desk, told) for told in commit.spent))
+        return (*_pause_write(desk, commit, made), *kept, *book(desk, commit.spent))
 
     def changes(before: Standing) -> Mapping[str, Any]:
         return _changes(desk, commit, before)

@@ -15,12 +15,13 @@ from fermata.conversations import rows
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns import turn as turns
-from fermata.turns.accounting import charge, dead_request
+from fermata.turns.accounting import charge, closed, dead_request
 from fermata.turns.log import Ended, Entry, Log
 from fermata.turns.progress import close
 from fermata.turns.standing import Standing
 from fermata.turns.turn import Turn
-from fermata.usage.ledger import Spent, row
+from fermata.usage.booking import close as close_books
+from fermata.usage.ledger import Spent
 from fermata.words.blocks import Block, TextBlock
 from fermata.words.caller import Caller, Capability
 from fermata.words.errors import NotFound
@@ -28,6 +29,7 @@ from fermata.words.events import Cancelled, End, Event, Text, TurnError, UsageRe
 from fermata.words.messages import Message
 from fermata.words.money import shown_usd
 
+MOST_ERROR = 200
 INTERRUPTED = "The turn ended before this call was answered."
 
 
@@ -62,7 +64,7 @@ def end(
             raise
         # The conversation is gone or its claim has moved on: the turn ends without touching it.
         made = log.append(ending.events, ending.along_without_conversation, expect=expect, changes=ending.changes)
-    signals.tell("turn.ended", turn=turn.id, how=terminal.type, rounds=made.standing.round, cost_usd=made.standing.cost)
+    _tell(turn, terminal, made.standing)
     signals.count({"TurnsEnded": 1, "Errors": int(isinstance(terminal, TurnError))}, {"how": terminal.type})
     return made
 
@@ -92,8 +94,9 @@ class _Ending:
         kept = [rows.put(self.desk, self.turn.tenant, self.turn.conversation, message) for message in messages]
         return (self._conversation(made.standing, position), *kept, *self.along_without_conversation(made, before))
 
-    def along_without_conversation(self, _made: Entry, before: Standing) -> Sequence[Write]:
-        return (self._turn_row(), *(row(self.desk, told) for told in self._spent(before)))
+    def along_without_conversation(self, made: Entry, before: Standing) -> Sequence[Write]:
+        end_row = closed(self.desk, self.turn, self.terminal, made.standing)
+        return (self._turn_row(), *close_books(self.desk, end_row, self._spent(before)))
 
     def _closed_calls(self, before: Standing) -> tuple[Event, ...]:
         if before.phase != "calls":
@@ -165,6 +168,30 @@ def _usage(after: Standing) -> UsageReport:
         cost_usd=shown_usd(after.cost_usd),
         cache_read_tokens=after.cache_read,
         cache_creation_tokens=after.cache_creation,
+    )
+
+
+def _tell(turn: Turn, terminal: End, after: Standing) -> None:
+    """The turn's last line in the audit; a cancelled one is completed, by its user's own wish."""
+    failure = terminal if isinstance(terminal, TurnError) else None
+    signals.audit(
+        "ai.chat.failed" if failure else "ai.chat.completed",
+        tenant=turn.tenant,
+        user=turn.user,
+        scope=turn.scope,
+        conversation=turn.conversation,
+        turn=turn.id,
+        provider=turn.provider,
+        model=turn.model,
+        how=terminal.type,
+        rounds=after.round,
+        prompt=after.prompt,
+        completion=after.completion,
+        cache_read=after.cache_read,
+        cache_creation=after.cache_creation,
+        cost=after.cost,
+        code=failure.code if failure else None,
+        error=failure.message[:MOST_ERROR] if failure else None,
     )
 
 

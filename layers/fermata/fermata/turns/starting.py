@@ -13,17 +13,21 @@ from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item, Put, TransactionRefused, Update
 from fermata.conversations import rows, threads
 from fermata.credentials.choosing import Chosen, resolve
+from fermata.pricing.charging import FREE
 from fermata.tools.catalogue import situation
 from fermata.tools.names import Names
 from fermata.tools.trim import shortened_text
 from fermata.turns import log as logs
 from fermata.turns import turn as turns
+from fermata.turns.accounting import CHARS_PER_TOKEN, hold
 from fermata.turns.gates import check_abilities
 from fermata.turns.log import Entry
 from fermata.turns.room import BUSY, make_room
 from fermata.turns.standing import Standing
 from fermata.turns.turn import Turn, partition
-from fermata.words.blocks import Block
+from fermata.usage import holds, labels
+from fermata.usage.budgets import budgets_of
+from fermata.words.blocks import Block, TextBlock
 from fermata.words.caller import Caller
 from fermata.words.conversation import Conversation
 from fermata.words.dialect import Dialect, ToolNames
@@ -93,10 +97,37 @@ def _start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
         if conversation.claim not in (None, gone):
             raise Conflict(BUSY, retry_after=2)
     turn = _turn(desk, caller, prompt, conversation, chosen)
-    entry = _commit(desk, prompt, conversation, turn)
+    _hold(desk, turn, conversation, prompt)
+    try:
+        entry = _commit(desk, prompt, conversation, turn)
+    except Conflict:
+        if turn.budgeted:
+            holds.release(desk, turn.tenant, turn.id)
+        raise
     signals.count({"TurnsStarted": 1})
     _set_going(desk, turn)
+    _tell(turn)
+    labels.remember(desk, caller)
     return Started(turn, entry)
+
+
+def _hold(desk: Desk, turn: Turn, conversation: Conversation, prompt: Prompt) -> None:
+    """Reserve what the first request may cost, so that a turn the budget does not cover is refused, not broken off."""
+    said = sum(len(block.text) for block in prompt.content if isinstance(block, TextBlock)) + len(turn.situation)
+    hold(desk, turn, 1, 1, conversation.context_tokens + said // CHARS_PER_TOKEN)
+
+
+def _tell(turn: Turn) -> None:
+    signals.audit(
+        "ai.chat.started",
+        tenant=turn.tenant,
+        user=turn.user,
+        scope=turn.scope,
+        conversation=turn.conversation,
+        turn=turn.id,
+        provider=turn.provider,
+        model=turn.model,
+    )
 
 
 def _turn(desk: Desk, caller: Caller, prompt: Prompt, conversation: Conversation, chosen: Chosen) -> Turn:
@@ -117,6 +148,7 @@ def _turn(desk: Desk, caller: Caller, prompt: Prompt, conversation: Conversation
         prompt_version=PROMPT_VERSION,
         situation=shortened_text(situation(prompt.scope, prompt.snapshot, Names(prompt.tool_names)), SITUATION_CHARS),
         max_rounds=min(desk.settings.max_rounds, prompt.max_rounds or desk.settings.max_rounds),
+        budgeted=chosen.provider != FREE and bool(budgets_of(desk, caller.tenant).accounts(caller.tenant, caller.user)),
         started_ms=int(now * 1000),
         expires=int(now) + desk.settings.turn_lifetime_seconds,
     )

@@ -48,6 +48,8 @@ class Turn(Word):
     started_ms: int
     expires: int
     """Epoch seconds after which nothing of this turn counts any more, whether deleted yet or not."""
+    budgeted: bool = False
+    """Whether its requests have to fit into a budget that was set when it started."""
     n: int = 1
     state: str = "open"
 

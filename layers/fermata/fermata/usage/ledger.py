@@ -1,7 +1,7 @@
 """The ledger: one immutable row per provider request, and one that says how its turn ended (design §4).
 
-    t#<tenant>#turn#<turn>   r<round>#a<attempt>#t<try>   written in the transaction that ends the request
-    t#<tenant>#turn#<turn>   end                          written in the transaction that ends the turn
+    t#<tenant>#turn#<turn>    r<round>#a<attempt>#t<try>   written in the transaction that ends the request
+    t#<tenant>#ended#<turn>   end                          written in the transaction that ends the turn
 
 Index `byTime`: t#<tenant>#<month>, by the instant of each row.
 """
@@ -43,6 +43,8 @@ class Spent(Word):
     """False when the request came to nothing. The turn's own end has the last word (`Closed`)."""
     estimated: bool = False
     outcome: str = "ok"
+    budgeted: bool = False
+    """Whether something may be held for it (holds.py)."""
     at: str
 
 
@@ -60,6 +62,7 @@ class Closed(Word):
     code: str = ""
     billable: bool
     rounds: int
+    budgeted: bool = False
     at: str
 
 
@@ -74,21 +77,26 @@ def row(desk: Desk, spent: Spent) -> Put:
     }
     if spent.price is not None:
         item["price"] = spent.price.model_dump(exclude_none=True)
-    return _put(desk, item, f"r{spent.round:06d}#a{spent.attempt:03d}#t{spent.tried:02d}")
+    sk = f"r{spent.round:06d}#a{spent.attempt:03d}#t{spent.tried:02d}"
+    return _put(desk, partition(spent.tenant, spent.turn), sk, item)
 
 
 def end_row(desk: Desk, closed: Closed) -> Put:
-    return _put(desk, closed.model_dump(exclude_none=True), END)
+    return _put(desk, _ended(closed.tenant, closed.turn), END, closed.model_dump(exclude_none=True))
 
 
-def _put(desk: Desk, item: Item, sk: str) -> Put:
-    tenant, turn, at = item["tenant"], item["turn"], item["at"]
-    keys = {"pk": partition(tenant, turn), "sk": sk, "gpk": _month(tenant, at[:7]), "gsk": f"{at}#{turn}#{sk}"}
+def _put(desk: Desk, pk: str, sk: str, item: Item) -> Put:
+    at = item["at"]
+    keys = {"pk": pk, "sk": sk, "gpk": _month(item["tenant"], at[:7]), "gsk": f"{at}#{item['turn']}#{sk}"}
     return Put(desk.settings.usage_table, {**item, **keys, "v": 1}, absent=True)
 
 
 def partition(tenant: str, turn: str) -> str:
     return f"t#{tenant}#turn#{turn}"
+
+
+def _ended(tenant: str, turn: str) -> str:
+    return f"t#{tenant}#ended#{turn}"
 
 
 def key(item: Item) -> str:
@@ -97,12 +105,13 @@ def key(item: Item) -> str:
 
 
 def of_turn(desk: Desk, tenant: str, turn: str) -> list[Item]:
+    """Its requests."""
     return desk.tables.query(desk.settings.usage_table, partition(tenant, turn))
 
 
 def ends_of(desk: Desk, tenant: str, turns: Iterable[str]) -> dict[str, bool]:
     """Of those turns that have ended, whether they are billable."""
-    keys = [(partition(tenant, turn), END) for turn in turns]
+    keys = [(_ended(tenant, turn), END) for turn in turns]
     parts = [keys[start : start + MOST_KEYS] for start in range(0, len(keys), MOST_KEYS)]
     found = [item for part in parts for item in desk.tables.batch_get(desk.settings.usage_table, part).values()]
     return {item["turn"]: item["billable"] for item in found}

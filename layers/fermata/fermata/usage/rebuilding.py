@@ -52,13 +52,13 @@ def install(desk: Desk, edition: Edition, books: Books) -> None:
     """Write an edition that nobody counts into yet."""
     puts: list[Write] = []
     for (level, period), sheet in books.sheets.items():
-        for segment, page in enumerate(_pages(sheet)):
+        for segment, page in enumerate(pages(sheet)):
             puts.append(Put(desk.settings.usage_table, sheet_item(edition, level, period, segment, page)))
     puts += [put_chat(desk, edition, name, chat) for name, chat in books.chats.items()]
     _write(desk, puts)
 
 
-def _pages(sheet: Sheet) -> list[Sheet]:
+def pages(sheet: Sheet) -> list[Sheet]:
     """A sheet in segments of a bearable size: its users are many, everything else is few."""
     if len(sheet.pack()) < 2 * FULL or len(sheet.users) < 2:
         return [sheet]
@@ -66,7 +66,7 @@ def _pages(sheet: Sheet) -> list[Sheet]:
     first, second = Sheet(scopes=sheet.scopes, models=sheet.models, quarters=sheet.quarters, gaps=sheet.gaps), Sheet()
     for number, name in enumerate(names):
         (first if number < len(names) // 2 else second).users[name] = sheet.users[name]
-    return [*_pages(first), *_pages(second)]
+    return [*pages(first), *pages(second)]
 
 
 def _begin(desk: Desk, tenant: str) -> tuple[Edition, Edition]:

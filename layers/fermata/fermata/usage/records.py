@@ -38,7 +38,7 @@ def end(item: Item, rows: Iterable[Item]) -> list[Record]:
     """
     taken_back: dict[int, Posting] = {}
     for row in rows:
-        if row["sk"] != ledger.END and row["billable"] and row["cost"]:
+        if row["billable"] and row["cost"]:
             posting = _posting(row, Totals(unbillable=row["cost"] + ZERO))
             taken_back.setdefault(posting.quarter, _posting(row, Totals())).totals.add(posting.totals)
     postings = list(taken_back.values())

@@ -4,6 +4,7 @@ FermataError
   Refusal            the caller can mend it; `status` and `error` go out as they are
     Unauthorized     401        Forbidden        403       NotFound   404
     Invalid          400        Conflict         409       TooLarge   413
+    PaymentRequired  402  a budget is used up, until it renews
     Unprocessable    422  understood, but this model cannot do it
     BadGateway       502  a provider said no, and will say so again
     Unavailable      503  try again after `retry_after` seconds
@@ -35,6 +36,10 @@ class Invalid(Refusal):
 
 class Unauthorized(Refusal):
     status = 401
+
+
+class PaymentRequired(Refusal):
+    status = 402
 
 
 class Forbidden(Refusal):

@@ -1,0 +1,69 @@
+"""Budgets: what a tenant, and each of its users, may spend in a day and in a month (UTC), in USD.
+
+Limits lie in the settings, t#<tenant> budgets. Where the money went is counted in accounts.py.
+"""
+
+from decimal import Decimal
+
+from pydantic import Field
+
+from fermata.aws import signals
+from fermata.aws.desk import Desk
+from fermata.aws.dynamo import Put
+from fermata.usage.accounts import Account
+from fermata.words.base import Word
+from fermata.words.caller import Caller
+
+REMEMBERED = 60
+"""Seconds after which a change counts everywhere."""
+
+
+class Limits(Word):
+    """None: no limit."""
+
+    daily_usd: Decimal | None = None
+    monthly_usd: Decimal | None = None
+
+    @property
+    def are_set(self) -> bool:
+        return self.daily_usd is not None or self.monthly_usd is not None
+
+
+class Budgets(Word):
+    """`each_user` is for every user who has no limits of their own in `users`."""
+
+    tenant: Limits = Limits()
+    each_user: Limits = Limits()
+    users: dict[str, Limits] = Field(default_factory=dict)
+    updated_at: str = ""
+    updated_by: str = ""
+
+    @property
+    def are_set(self) -> bool:
+        return self.tenant.are_set or self.each_user.are_set or any(limits.are_set for limits in self.users.values())
+
+    def accounts(self, tenant: str, user: str) -> list[Account]:
+        """Those that a request of this user has to fit into."""
+        own = self.users.get(user, self.each_user)
+        found = [(Account.of_tenant(tenant), self.tenant), (Account.of_user(tenant, user), own)]
+        return [account.limited(limits.daily_usd, limits.monthly_usd) for account, limits in found if limits.are_set]
+
+
+def read(desk: Desk, tenant: str) -> Budgets:
+    item = desk.tables.get(desk.settings.settings_table, f"t#{tenant}", "budgets")
+    return Budgets.model_validate(item) if item else Budgets()
+
+
+def budgets_of(desk: Desk, tenant: str) -> Budgets:
+    """As this process last read them, at most a minute ago."""
+    return desk.memory.recall(("budgets", tenant), REMEMBERED, lambda: read(desk, tenant))
+
+
+def set_budgets(desk: Desk, caller: Caller, budgets: Budgets) -> Budgets:
+    """All limits at once; what is left out has none any more."""
+    stamped = budgets.model_copy(update={"updated_at": desk.clock.instant(), "updated_by": caller.user})
+    item = {"pk": f"t#{caller.tenant}", "sk": "budgets", "v": 1, **stamped.model_dump(exclude_none=True)}
+    desk.tables.write(Put(desk.settings.settings_table, item))
+    desk.memory.forget(("budgets", caller.tenant))
+    signals.audit("ai.budget.updated", tenant=caller.tenant, user=caller.user, users=len(budgets.users))
+    return stamped
