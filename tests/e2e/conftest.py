@@ -3,6 +3,7 @@
 It is not the one other tests share: these tests deploy it anew, break its functions and let its calls fail.
 """
 
+import json
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -34,9 +35,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     running = getattr(item, "funcargs", {}).get("cloud")
     if report.when == "call" and report.failed and running is not None:
-        lines = [line for name in functions() for line in running.log_lines(name) if '"ERROR"' in line]
-        report.sections.append(("The last errors in the functions' logs", "\n".join(lines[-5:])))
+        report.sections.append(("The last errors in the functions' logs", "\n\n".join(errors(running)[-3:])))
     return report
+
+
+def errors(cloud: LocalCloud) -> list[str]:
+    """Exceptions that functions have logged and no rule of ours has raised."""
+    lines = [json.loads(line) for name in functions() for line in cloud.log_lines(name) if '"exception"' in line]
+    found = [line for line in lines if "injected" not in line["exception"]]
+    return [f"{line['timestamp']} {line['message']}\n{line['exception'][-1500:]}" for line in found]
 
 
 @pytest.fixture(scope="session")

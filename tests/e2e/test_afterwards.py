@@ -55,7 +55,7 @@ def carried(event: dict[str, Any]) -> Iterator[str]:
 
 def test_no_log_line_of_any_function_holds_a_prompt_a_result_a_key_or_a_token(cloud: LocalCloud, talk: Talk) -> None:
     last = calls(("insertHtml", {"html": canaries.PAGE}), INSERT, text=canaries.ANSWER, thinking=canaries.ANSWER)
-    reader = talk.start(last, says("", status=500, retryAfter=99, error={"type": "x", "message": canaries.ANSWER}))
+    reader = talk.start(last, says("", status=500, retryAfter=99))
     talk.answer(reader.wait("toolRequest"), {"ok": False, "error": canaries.RESULT}, snapshot_of("Home"))
     reader.finish()
     cloud.recover()
