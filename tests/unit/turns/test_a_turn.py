@@ -1,5 +1,6 @@
 """A turn from prompt to done, by hand."""
 
+from fermata.credentials import using
 from fermata.words.events import Done, ToolCall, ToolResult, UsageReport
 from tests.unit.turns.stage import OK, Stage, call, calls
 
@@ -58,3 +59,11 @@ def test_a_tenants_own_limit_of_rounds_is_kept(stage: Stage) -> None:
     stage.says("Done without tools.")
     assert stage.run() == "finished"
     assert stage.driver.asks[0].call_tools is False
+
+
+def test_a_credential_that_answered_is_known_to_be_used(stage: Stage) -> None:
+    stage.start("Hello")
+    stage.says("Good morning.")
+    stage.run()
+    (shown,) = using.views(stage.desk, stage.caller)
+    assert shown["lastUsedAt"] == stage.desk.clock.instant()

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 from fermata.aws import signals
+from fermata.credentials import using
 from fermata.drivers.line import Line
 from fermata.turns import pause as pauses
 from fermata.turns.accounting import CHARS_PER_TOKEN, charge, dead_request
@@ -91,6 +92,7 @@ def run(work: Work, line: Line) -> None:
 def _take_in(work: Work, asked: Asked) -> None:
     if asked.reply is not None:
         _conclude(work, asked, asked.reply)
+        using.touch(work.desk, work.turn.tenant, work.turn.credential)
     elif asked.error is not None:
         _fail(work, asked, asked.error)
 
