@@ -1,0 +1,207 @@
+"""Instatic's own browser client, as far as it matters to a server: how each generation asks, parses and gives up.
+
+    browser = Browser(url, "0.0.11", cookie)
+    conversation = browser.begin()
+    run = browser.send(conversation, "Add a footer")
+
+It is written from the contract (instatic.md §0.1, §1, §2), not from anybody's code. It reads strictly in order: while
+it runs a tool and posts the result, it does not look at the stream.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import httpx
+
+from tests.unit.instatic.schemas import (
+    CONVERSATION,
+    MESSAGE,
+    NEWEST,
+    Generation,
+    block_shape,
+    event_shape,
+    mistake,
+)
+
+AI = "/admin/api/ai"
+Event = dict[str, Any]
+Tool = Callable[[Any], dict[str, Any]]
+CUT_SHORT = "The response ended before the turn completed"
+
+
+class SchemaError(AssertionError):
+    """A success that the browser's strict schema refuses: there, the call fails although HTTP said 200."""
+
+
+@dataclass
+class Badge:
+    name: str
+    state: str = "pending"
+    error: str | None = None
+
+
+@dataclass
+class Run:
+    """One prompt as the panel shows it. `dropped` are the lines that a schema refused, in silence."""
+
+    text: str = ""
+    badges: dict[str, Badge] = field(default_factory=dict)
+    error: str | None = None
+    usage: Event | None = None
+    context: list[int] = field(default_factory=list)
+    bridge: str = ""
+    is_done: bool = False
+    kinds: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+
+class LineParser:
+    """Bytes to events: split at LF, trimmed; blank, unparsable and refused lines are skipped, an open tail is lost."""
+
+    def __init__(self, generation: Generation) -> None:
+        self._generation, self._tail = generation, b""
+        self.dropped: list[str] = []
+
+    def feed(self, chunk: bytes) -> Iterator[Event]:
+        *lines, self._tail = (self._tail + chunk).split(b"\n")
+        for line in lines:
+            event = self.parse(line.decode("utf-8", "replace").strip())
+            if event is not None:
+                yield event
+
+    def parse(self, line: str) -> Event | None:
+        if not line:
+            return None
+        try:
+            value = json.loads(line)
+        except ValueError:
+            self.dropped.append(line)
+            return None
+        shape = event_shape(str(value.get("type")), self._generation) if isinstance(value, dict) else None
+        if shape is None or mistake(value, shape):
+            self.dropped.append(line)
+            return None
+        return dict(value)
+
+
+class Browser:
+    def __init__(self, url: str, generation: Generation, cookie: str, origin: str) -> None:
+        self.generation = generation
+        self.tools: dict[str, Tool] = {}
+        self.aborts_at: str | None = None
+        """The kind of event at which the user presses Stop: the fetch is aborted, and nothing else is said."""
+        self.snapshot: Any = {"site": {"pages": []}, "page": {"id": "p"}}
+        """What the editor shows; it goes along with every prompt and every result."""
+        self.http = httpx.Client(
+            base_url=url + AI,
+            headers={"cookie": f"instatic_admin_session={cookie}", "origin": origin},
+            trust_env=False,
+            timeout=30,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.close()
+
+    def begin(self, credential: str, model: str, scope: str = "site") -> str:
+        body = {"scope": scope, "credentialId": credential, "modelId": model}
+        answer = self.http.post("/conversations", json=body)
+        assert answer.status_code == 201, answer.text
+        return str(self._checked(answer.json()["conversation"], CONVERSATION)["id"])
+
+    def conversations(self, scope: str = "site") -> list[Event]:
+        found = self.http.get("/conversations", params={"scope": scope}).json()["conversations"]
+        return [self._checked(one, CONVERSATION) for one in found]
+
+    def open(self, conversation: str) -> list[Event]:
+        """The thread's messages, checked block by block."""
+        found = self._checked(self.http.get(f"/conversations/{conversation}").json()["conversation"], CONVERSATION)
+        for message in found["messages"]:
+            self._checked(message, MESSAGE)
+            for block in message["content"]:
+                shape = block_shape(str(block.get("kind")), self.generation)
+                if shape is None:
+                    raise SchemaError(f"unknown block {block}")
+                self._checked(block, shape)
+        return list(found["messages"])
+
+    def send(self, conversation: str, prompt: str, *pictures: str, scope: str = "site") -> Run:
+        """Until the stream is over, or the user stops it."""
+        run = Run()
+        body = {"conversationId": conversation, "snapshot": self.snapshot, **self._said(prompt, pictures)}
+        parser = LineParser(self.generation)
+        try:
+            with self.http.stream("POST", f"/chat/{scope}", json=body) as response:
+                if response.status_code != 200:
+                    run.error = self._refused(response)
+                    return run
+                self._read(response, parser, run)
+        except httpx.TransportError as error:
+            run.error = f"Agent request failed: {error}"
+        run.dropped = parser.dropped
+        return run
+
+    def _said(self, prompt: str, pictures: tuple[str, ...]) -> dict[str, Any]:
+        if self.generation != NEWEST:
+            assert not pictures, "older browsers have no pictures to send"
+            return {"prompt": prompt}
+        text = [{"kind": "text", "text": prompt}] if prompt else []
+        return {"content": [*text, *({"kind": "image", "mimeType": "image/jpeg", "data": one} for one in pictures)]}
+
+    def _refused(self, response: httpx.Response) -> str:
+        response.read()
+        if self.generation != NEWEST:
+            return f"{response.status_code} {response.reason_phrase}"
+        return str(response.json()["error"])
+
+    def _read(self, response: httpx.Response, parser: LineParser, run: Run) -> None:
+        for chunk in response.iter_raw():
+            for event in parser.feed(chunk):
+                self._take(event, run)
+                if event["type"] == self.aborts_at or run.error is not None:
+                    return
+        if not run.is_done and self.generation == NEWEST:
+            run.error = CUT_SHORT
+
+    def _take(self, event: Event, run: Run) -> None:
+        run.kinds.append(event["type"])
+        match event["type"]:
+            case "bridgeReady":
+                run.bridge = event["bridgeId"]
+            case "text":
+                run.text += event["text"]
+            case "toolCall":
+                run.badges[event["toolCallId"]] = Badge(event["toolName"])
+            case "toolRequest":
+                self._execute(event, run)
+            case "toolResult":
+                badge = run.badges[event["toolCallId"]]
+                badge.state, badge.error = ("ok" if event["ok"] else "failed"), event.get("error")
+            case "context":
+                run.context.append(event["contextTokens"])
+            case "usage":
+                run.usage = event
+            case "error":
+                run.error = event["message"]
+            case "done":
+                run.is_done = True
+
+    def _execute(self, event: Event, run: Run) -> None:
+        tool = self.tools.get(event["toolName"])
+        result = tool(event["input"]) if tool else {"ok": False, "error": f"Unknown tool {event['toolName']}"}
+        body = {"bridgeId": run.bridge, "requestId": event["requestId"], "result": result}
+        answer = self.http.post("/tool-result", json=body | {"snapshot": self.snapshot})
+        if answer.status_code == 404 and self.generation == NEWEST:
+            run.error = answer.json()["error"]
+        elif answer.status_code != 404:
+            assert answer.json() == {"ok": True}, answer.text
+
+    def _checked(self, value: Any, shape: Any) -> Event:
+        problem = mistake(value, shape)
+        if problem:
+            raise SchemaError(problem)
+        return dict(value)

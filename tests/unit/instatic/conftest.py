@@ -1,0 +1,75 @@
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.callers import Signer, make_tenant
+from tests.unit.instatic.browser import Browser
+from tests.unit.instatic.schemas import GENERATIONS
+from tests.unit.instatic.service import LeapClock, running
+from tests.unit.turns.conftest import MakeStage, parts, staged
+from tests.unit.turns.stage import ADA, Stage
+
+__all__ = ["parts", "staged"]
+
+QUICK = {
+    "fermata_stage": "local",
+    "abandoned_seconds": 0.3,
+    "poll_ms": 10,
+    "idle_poll_ms": 20,
+    "flush_ms": 5,
+    "reader_heartbeat_seconds": 0.05,
+}
+Open = Callable[..., Browser]
+
+
+@pytest.fixture
+def clock() -> LeapClock:
+    return LeapClock()
+
+
+@pytest.fixture
+def quick() -> dict[str, object]:
+    """The settings of the service; a test class may have others."""
+    return dict(QUICK)
+
+
+@pytest.fixture
+def stage(staged: MakeStage, quick: dict[str, object]) -> Stage:
+    return staged(**quick)
+
+
+@pytest.fixture
+def service(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    with running(stage, monkeypatch) as url:
+        yield url
+
+
+@pytest.fixture(params=GENERATIONS)
+def generation(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def bakery(stage: Stage, generation: str) -> Signer:
+    """A tenant whose editor is of this generation."""
+    names = "seed" if generation == "0.0.6" else "prefixed"
+    return make_tenant(stage.desk, dialect="instatic", tool_names=names)
+
+
+@pytest.fixture
+def another_browser(service: str, bakery: Signer, generation: str) -> Iterator[Open]:
+    opened: list[Browser] = []
+
+    def make(**claims: object) -> Browser:
+        granted = {"capabilities": tuple(sorted(ADA.capabilities))} | claims
+        opened.append(Browser(service, generation, bakery.token(**granted), bakery.origin))
+        return opened[-1]
+
+    yield make
+    for browser in opened:
+        browser.http.close()
+
+
+@pytest.fixture
+def browser(another_browser: Open) -> Browser:
+    return another_browser()

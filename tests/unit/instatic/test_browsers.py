@@ -1,0 +1,322 @@
+"""Each generation of Instatic's browsers works against the service, unchanged except for its address."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from fermata.conversations import threads
+from fermata.turns import turn as turns
+from fermata.wire.ndjson import CONTENT_TYPE
+from tests.callers import Signer
+from tests.local.lab import until
+from tests.pictures import base64_of, jpeg
+from tests.unit.instatic.browser import Browser, Run
+from tests.unit.instatic.conftest import Open
+from tests.unit.instatic.schemas import NEWEST
+from tests.unit.instatic.service import LeapClock
+from tests.unit.turns.stage import ADA, OK, PATIENCE, Stage, call, calls, failure, says
+from tests.unit.turns.truth import check
+
+NAMES = {"0.0.6": ("insertHtml", "list_documents"), "0.0.8": ("site_insert_html", "site_list_documents")}
+NAMES[NEWEST] = NAMES["0.0.8"]
+
+
+@pytest.fixture
+def conversation(stage: Stage, browser: Browser) -> str:
+    made = browser.begin(stage.credential.id, "model-1")
+    stage.conversation = threads.find(stage.desk, ADA, made)
+    return made
+
+
+@pytest.fixture
+def insert(generation: str) -> str:
+    """What the editor calls the tool that inserts HTML."""
+    return NAMES[generation][0]
+
+
+def settle(stage: Stage, run: Run) -> None:
+    """The turn is over, and everything is as it must be then."""
+    stage._turn = turns.find(stage.desk, ADA.tenant, run.bridge)
+    until(lambda: stage.types()[-1] in ("done", "error", "cancelled"), "the turn ends")
+    check(stage, next_prompt=False)
+
+
+class Gate:
+    """A provider that goes on only when it is told to; to be put into a script."""
+
+    def __init__(self) -> None:
+        self.reached, self.opened = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.reached.set()
+        assert self.opened.wait(PATIENCE), "nobody opened the gate"
+
+
+def test_a_text_turn_is_shown_and_opens_again(stage: Stage, browser: Browser, conversation: str) -> None:
+    stage.says("Good morning.")
+    run = browser.send(conversation, "  Hello  ")
+    assert (run.text, run.is_done, run.error, run.dropped) == ("Good morning.", True, None, [])
+    assert run.kinds == ["bridgeReady", "text", "context", "usage", "done"]
+    assert run.usage is not None
+    assert (run.usage["promptTokens"], run.usage["costUsd"]) == (10, 0)
+    assert run.context == [10]
+    opened = browser.open(conversation)
+    said = [(message["role"], message["content"][0]["text"]) for message in opened]
+    assert said == [("user", "Hello"), ("assistant", "Good morning.")]
+    newest = browser.conversations()[0]
+    assert (newest["id"], newest["title"], newest["contextTokens"]) == (conversation, "Hello", 10)
+    settle(stage, run)
+
+
+def test_a_tool_turn_is_carried_out_in_the_browser_call_by_call(
+    stage: Stage, browser: Browser, conversation: str, generation: str
+) -> None:
+    insert, documents = NAMES[generation]
+    given: list[Any] = []
+    browser.tools[insert] = lambda value: given.append(value) or OK
+    first, second = call(insert, parentId="a", html="1"), call(insert, parentId="b", html="2")
+    stage.says(calls(first, call(documents), second, text="I add two."), "Done.")
+    run = browser.send(conversation, "Add two")
+    assert (run.is_done, run.error, run.dropped) == (True, None, [])
+    assert [value["parentId"] for value in given] == ["a", "b"]
+    assert [(badge.name, badge.state) for badge in run.badges.values()] == [
+        (insert, "ok"),
+        (documents, "ok"),
+        (insert, "ok"),
+    ]
+    assert run.text == "I add two.Done."
+    assert run.usage is not None
+    assert run.usage["promptTokens"] == 20
+    opened = browser.open(conversation)
+    assert [message["role"] for message in opened] == ["user", *["assistant"] * 4, *["tool"] * 3, "assistant"]
+    assert {message["toolName"] for message in opened} == {None, insert, documents}
+    settle(stage, run)
+
+
+def test_a_tool_that_fails_is_told_to_the_model_and_shown(
+    stage: Stage, browser: Browser, conversation: str, insert: str
+) -> None:
+    browser.tools[insert] = lambda _: {"ok": False, "error": "There is no such node."}
+    stage.says(calls(call(insert, parentId="x", html="1")), "Then not.")
+    run = browser.send(conversation, "Add one")
+    assert [(badge.state, badge.error) for badge in run.badges.values()] == [("failed", "There is no such node.")]
+    assert run.is_done
+    settle(stage, run)
+
+
+def test_an_error_of_the_provider_is_shown_word_for_word(stage: Stage, browser: Browser, conversation: str) -> None:
+    said, _ = says("Half an ans")
+    stage.says([said, failure("provider_error", retryable=False)])
+    run = browser.send(conversation, "Hello")
+    assert run.text == "Half an ans"
+    assert run.error == "The provider failed: provider_error."
+    assert (run.kinds[-1], run.is_done, run.dropped) == ("error", False, [])
+    settle(stage, run)
+
+
+class TestStopping:
+    """Instatic's browsers stop by closing the connection."""
+
+    def test_a_closed_connection_ends_the_turn_where_it_can_be_seen(
+        self, stage: Stage, browser: Browser, conversation: str
+    ) -> None:
+        gate = Gate()
+        said, reply = says("A long answ")
+        stage.says([said, gate, reply])
+        browser.aborts_at = "text"
+        run = browser.send(conversation, "Hello")
+        assert gate.reached.wait(PATIENCE)
+        until(lambda: stage.thread().claim is None, "the turn is given up")
+        gate.opened.set()
+        settle(stage, run)
+        assert stage.types()[-1] == "cancelled"
+        opened = browser.open(conversation)
+        assert [message["content"][0]["text"] for message in opened] == ["Hello", "A long answ"]
+
+    def test_a_prompt_after_that_goes_on_with_the_conversation(
+        self, stage: Stage, browser: Browser, conversation: str, insert: str
+    ) -> None:
+        stage.says(calls(call(insert, parentId="x", html="1")), "And now?")
+        browser.aborts_at = "toolCall"
+        run = browser.send(conversation, "Add one")
+        until(lambda: stage.thread().claim is None, "the turn is given up")
+        settle(stage, run)
+        browser.aborts_at = None
+        again = browser.send(conversation, "Go on")
+        assert (again.text, again.is_done) == ("And now?", True)
+        assert [message.role for message in stage.driver.asks[-1].messages] == ["user", "assistant", "tool", "user"]
+        settle(stage, again)
+
+    def test_a_second_reader_keeps_the_turn_alive(
+        self, stage: Stage, browser: Browser, conversation: str, insert: str
+    ) -> None:
+        browser.tools[insert] = lambda _: OK
+        stage.says(calls(call(insert, parentId="x", html="1")), "Done.")
+        browser.aborts_at = "toolCall"
+        run = browser.send(conversation, "Add one")
+        with browser.http.stream("GET", f"/bridges/{run.bridge}/events") as second:
+            lines = second.iter_lines()
+            next(lines)
+            wait_out(stage)
+            assert stage.thread().claim == run.bridge
+        until(lambda: stage.thread().claim is None, "the turn is given up when the second one has gone too")
+        settle(stage, run)
+
+    def test_a_reader_that_came_back_in_time_keeps_it_alive_too(
+        self, stage: Stage, browser: Browser, conversation: str
+    ) -> None:
+        gate = Gate()
+        said, reply = says("Long.")
+        stage.says([said, gate, reply])
+        browser.aborts_at = "text"
+        run = browser.send(conversation, "Hello")
+        with browser.http.stream("GET", f"/bridges/{run.bridge}/events") as again:
+            wait_out(stage)
+            gate.opened.set()
+            assert b'"done"' in again.read()
+        settle(stage, run)
+        assert stage.types()[-1] == "done"
+
+
+class TestWhereADisconnectCannotBeSeen:
+    @pytest.fixture
+    def quick(self, quick: dict[str, object]) -> dict[str, object]:
+        """As on AWS."""
+        return quick | {"fermata_stage": "prod"}
+
+    def test_the_next_prompt_interrupts_what_still_runs(
+        self, stage: Stage, browser: Browser, conversation: str, clock: LeapClock
+    ) -> None:
+        gate = Gate()
+        said, reply = says("A long answ")
+        stage.says([said, gate, reply], "Second.")
+        browser.aborts_at = "text"
+        first = browser.send(conversation, "Hello")
+        assert gate.reached.wait(PATIENCE)
+        wait_out(stage)
+        assert stage.thread().claim == first.bridge
+        browser.aborts_at = None
+        clock.go_on(3)
+        second = browser.send(conversation, "Something else")
+        gate.opened.set()
+        assert (second.text, second.is_done, second.dropped) == ("Second.", True, [])
+        settle(stage, first)
+        assert stage.types()[-1] == "cancelled"
+        settle(stage, second)
+
+    def test_within_two_seconds_it_is_a_double_click(
+        self, stage: Stage, browser: Browser, conversation: str, generation: str, insert: str
+    ) -> None:
+        stage.says(calls(call(insert, parentId="x", html="1")))
+        browser.aborts_at = "toolCall"
+        run = browser.send(conversation, "Add one")
+        twice = browser.send(conversation, "Add one")
+        assert twice.error is not None
+        if generation == NEWEST:
+            assert twice.error.startswith("This conversation is already generating a response")
+        else:
+            assert twice.error == "409 Conflict"
+        assert stage.thread().claim == run.bridge
+
+    def test_another_user_never_interrupts_and_never_sees_it(
+        self, stage: Stage, browser: Browser, conversation: str, another_browser: Open, generation: str
+    ) -> None:
+        bob = another_browser(user="bob")
+        run = bob.send(conversation, "Mine?")
+        assert run.error == ("Conversation not found" if generation == NEWEST else "404 Not Found")
+
+
+def wait_out(stage: Stage) -> None:
+    """Longer than an abandoned turn is left alone."""
+    threading.Event().wait(2 * stage.desk.settings.abandoned_seconds)
+
+
+class TestATurnThatEndsUnderTheBrowsersHands:
+    def test_calls_left_open_are_closed_then_usage_and_done(
+        self, stage: Stage, browser: Browser, conversation: str, insert: str, generation: str
+    ) -> None:
+        """Somebody cancels while the tool runs: what the stream holds is what every generation understands."""
+        cancelled: list[str] = []
+
+        def slow(_: Any) -> dict[str, Any]:
+            active = browser.http.get(f"/conversations/{conversation}").json()["conversation"]["activeTurn"]
+            answer = browser.http.post(f"/bridges/{active['bridgeId']}/cancel")
+            cancelled.append(answer.json()["status"])
+            return OK
+
+        browser.tools[insert] = slow
+        stage.says(calls(call(insert, parentId="x", html="1"), call(insert, parentId="y", html="2")))
+        run = browser.send(conversation, "Add two")
+        assert cancelled == ["cancelled"]
+        if generation == NEWEST:
+            assert run.error is not None
+            assert "bridge is no longer active" in run.error
+        else:
+            assert run.error is None
+            assert run.kinds[-4:] == ["toolResult", "toolResult", "usage", "done"]
+            assert [badge.state for badge in run.badges.values()] == ["failed", "failed"]
+        assert run.dropped == []
+        settle(stage, run)
+
+
+class TestWhatIsAskedUnasked:
+    def test_the_editors_bridge_only_stays_alive(self, browser: Browser, generation: str) -> None:
+        scope = {"scope": "site"} if generation == NEWEST else {}
+        with browser.http.stream("GET", "/editor-bridge", params=scope) as bridge:
+            assert bridge.status_code == 200
+            assert bridge.headers["content-type"] == CONTENT_TYPE
+            chunks = bridge.iter_raw()
+            beats = b"".join(next(chunks) for _ in range(3))
+        assert set(beats) == {ord("\n")}
+
+    def test_there_are_no_connectors(self, browser: Browser) -> None:
+        answer = browser.http.get("/mcp/connectors")
+        assert (answer.status_code, answer.json()) == (200, {"connectors": []})
+
+    def test_a_session_of_somebody_else_under_the_same_cookie_is_not_ours(
+        self, service: str, bakery: Signer, generation: str
+    ) -> None:
+        with Browser(service, generation, "not-a-token-of-ours", bakery.origin) as stranger:
+            assert stranger.http.get("/mcp/connectors").status_code == 401
+
+
+@pytest.mark.parametrize("generation", [NEWEST], indirect=True)
+class TestTheNewest:
+    def test_it_sends_pictures_and_sees_them_again(self, stage: Stage, browser: Browser, conversation: str) -> None:
+        stage.says("Nice.")
+        run = browser.send(conversation, "Look", base64_of(jpeg(70, 80)), base64_of(jpeg()))
+        assert (run.text, run.error) == ("Nice.", None)
+        content = browser.open(conversation)[0]["content"]
+        assert [block["kind"] for block in content] == ["text", "image", "image"]
+        answer = browser.http.get(f"http://{browser.http.base_url.netloc.decode()}{content[1]['url']}")
+        assert answer.status_code == 200
+        assert answer.content == jpeg(70, 80)
+        assert answer.headers["content-type"] == "image/jpeg"
+        assert answer.headers["cache-control"] == "private, no-store"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        settle(stage, run)
+
+    def test_a_picture_nobody_has_is_a_404_in_the_contracts_words(self, browser: Browser, conversation: str) -> None:
+        answer = browser.http.get(f"/conversations/{conversation}/messages/none-0/images/1")
+        assert (answer.status_code, answer.json()) == (404, {"error": "Conversation image not found"})
+
+    @pytest.mark.parametrize(
+        ("picture", "status"), [(b"<svg/>", 400), (jpeg(2000, 10), 413), (jpeg(filler=1_600_000), 413)]
+    )
+    def test_a_picture_that_cannot_be_meant_is_refused_before_anything_is_kept(
+        self, stage: Stage, browser: Browser, conversation: str, picture: bytes, status: int
+    ) -> None:
+        image = {"kind": "image", "mimeType": "image/jpeg", "data": base64_of(picture)}
+        answer = browser.http.post("/chat/site", json={"conversationId": conversation, "content": [image]})
+        assert answer.status_code == status
+        assert stage.messages() == []
+
+    def test_a_kind_of_picture_it_could_not_show_is_refused(self, browser: Browser, conversation: str) -> None:
+        image = {"kind": "image", "mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}
+        answer = browser.http.post("/chat/site", json={"conversationId": conversation, "content": [image]})
+        assert answer.status_code == 400
+        assert "image/jpeg" in answer.json()["error"]
+
+    def test_an_odd_scope_of_the_editors_bridge_is_refused(self, browser: Browser) -> None:
+        assert browser.http.get("/editor-bridge", params={"scope": "shop"}).status_code == 400
