@@ -1,0 +1,49 @@
+"""How long the round's function takes to import, beside the packages it cannot do without."""
+
+import statistics
+import subprocess
+import sys
+
+from bench.table import Row
+from local.processes import ROOT
+
+TIMED = """
+import sys, time
+started = time.perf_counter()
+{}
+print(time.perf_counter() - started)
+"""
+UNUSED = "import boto3, httpx, pydantic, aws_lambda_powertools"
+"""pydantic and httpx load most of themselves later, when they are used."""
+USED = """
+import boto3, httpx, httpcore, pydantic, aws_lambda_powertools
+class Model(pydantic.BaseModel):
+    name: str
+"""
+"""As any function that uses them has them: with one model, and with what httpx sends through."""
+OURS = f"sys.path.insert(0, {str(ROOT / 'functions/round')!r}); import app"
+TARGET = 1.3
+
+
+def import_ratio(times: int) -> Row:
+    """Separate processes, taken in turn, with bytecode in place."""
+    statements = (UNUSED, USED, OURS)
+    for statement in statements:
+        _seconds(statement)
+    samples = [[_seconds(statement) for statement in statements] for _ in range(times)]
+    unused, used, ours = (statistics.median(side) for side in zip(*samples, strict=True))
+    numbers = {
+        "unusedMs": round(unused * 1000),
+        "usedMs": round(used * 1000),
+        "roundMs": round(ours * 1000),
+        "n": times,
+    }
+    what = "import of the round function, to its packages as used"
+    result = f"{ours / used:.2f} × ({ours / unused:.2f} × unused)"
+    return Row("import", what, f"≤ {TARGET:g} ×", result, ours / used <= TARGET, numbers)
+
+
+def _seconds(statement: str) -> float:
+    command = [sys.executable, "-c", TIMED.format(statement)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return float(ended.stdout.strip().splitlines()[-1])

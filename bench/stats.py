@@ -1,0 +1,31 @@
+"""Samples of a time, in milliseconds."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Times:
+    ms: tuple[float, ...]
+
+    @classmethod
+    def of(cls, ms: Sequence[float]) -> "Times":
+        return cls(tuple(sorted(ms)))
+
+    def percentile(self, share: float) -> float:
+        """The smallest sample that at least this share of them does not exceed."""
+        return self.ms[max(0, math.ceil(share * len(self.ms)) - 1)]
+
+    @property
+    def p50(self) -> float:
+        return self.percentile(0.50)
+
+    @property
+    def p95(self) -> float:
+        return self.percentile(0.95)
+
+    def wire(self) -> dict[str, float]:
+        return {"p50": round(self.p50, 1), "p95": round(self.p95, 1), "n": len(self.ms)}

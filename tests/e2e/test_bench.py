@@ -1,0 +1,18 @@
+"""`python -m bench` counts what it says it counts. Times are its own affair."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.__main__ import QUICK, measured
+
+pytestmark = [pytest.mark.cloud, pytest.mark.timeout(300)]
+
+
+def test_the_counts_of_a_quick_run_meet_their_targets(tmp_path: Path) -> None:
+    rows = {row.key: row for row in measured(tmp_path, QUICK)}
+    counted = ("transitions.browser", "transitions.text", "requests.browser", "killed", "crowd", "length", "state")
+    missed = [f"{row.what}: {row.result}, target {row.target}" for row in map(rows.__getitem__, counted) if not row.met]
+    assert not missed
+    assert rows["units"].numbers["transitions"] == 10
+    assert rows["crowd"].numbers["reconnects"] == 0
