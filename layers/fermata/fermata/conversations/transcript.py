@@ -16,7 +16,9 @@ from fermata.conversations.recipient import Recipient, weight
 from fermata.words.messages import Message
 
 PAGE = 60
-"""Rows a read asks for; most conversations end within one."""
+"""Rows the first read asks for; most conversations end within it."""
+MOST = 1000
+"""Rows any other read asks for at most."""
 
 
 class Transcript:
@@ -42,15 +44,24 @@ class Transcript:
 def _read(desk: Desk, tenant: str, conversation: str, recipient: Recipient) -> tuple[list[Message], bool]:
     """The messages in order, from the beginning of a turn on, and whether that is the conversation's beginning."""
     found: list[Message] = []
+    limit = PAGE
     while True:
         before = found[0].position if found else None
-        page = rows.newest(desk, tenant, conversation, before=before, limit=PAGE)
+        page = rows.newest(desk, tenant, conversation, before=before, limit=limit)
         found = [*reversed(page), *found]
-        if len(page) < PAGE:
+        if len(page) < limit:
             return found, True
         turns = _whole_turns(found)
-        if weight(freshened(turns, recipient)) > recipient.tokens:
+        used = weight(freshened(turns, recipient))
+        if used > recipient.tokens:
             return turns, False
+        limit = _rows_to_fill(recipient.tokens - used, used, len(turns))
+
+
+def _rows_to_fill(room: int, used: int, rows_read: int) -> int:
+    """As many rows as should fill the room left, when they are like those that were read."""
+    expected = room * rows_read // used if used else 0
+    return min(MOST, max(PAGE, expected))
 
 
 def _whole_turns(messages: Sequence[Message]) -> list[Message]:
