@@ -1,0 +1,61 @@
+"""The same turn with each provider's driver, and a conversation that changes its provider at every prompt."""
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from tests.e2e.model import calls, says
+from tests.e2e.talk import INSERT, Talk, http
+
+PROVIDERS = ("anthropic", "openai", "openrouter", "ollama", "openai-compatible")
+ASKS_WITH = {"openai": "input", "openrouter": "input"}
+"""The member that holds the conversation; `messages` for all others."""
+_numbers = count(1)
+
+
+def credential(talk: Talk, provider: str) -> str:
+    """A key for a provider's usual address, which is the demo model's here, or that address as one of one's own."""
+    url = talk.cloud.model.url if talk.cloud.model else ""
+    own = {"authMode": "baseUrl", "baseUrl": url} if provider in ("ollama", "openai-compatible") else {}
+    new = {"providerId": provider, "authMode": "apiKey", "displayLabel": f"{provider} {next(_numbers)}"}
+    with http(talk.cloud, talk.token) as bare:
+        made = bare.post("/credentials", json=new | {"apiKey": f"demo-{provider}"} | own)
+    assert made.status_code == 201, made.text
+    return str(made.json()["credential"]["id"])
+
+
+def use(talk: Talk, provider: str) -> None:
+    with http(talk.cloud, talk.token) as bare:
+        body = {"credentialId": credential(talk, provider), "modelId": "fermata-demo"}
+        changed = bare.put(f"/conversations/{talk.conversation}", json=body)
+    assert changed.status_code == 200, changed.text
+
+
+def turn(talk: Talk) -> dict[str, Any]:
+    """One turn with a browser tool; its usage."""
+    reader = talk.start(calls(INSERT, text="One moment."), says("Done."))
+    talk.answer(reader.wait("toolRequest"))
+    reader.finish()
+    assert reader.kinds[-1] == "done", reader.events[-1]
+    assert "".join(event["text"] for event in reader.of_kind("text")) == "One moment.Done."
+    return reader.of_kind("usage")[-1]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_turn_with_a_browser_tool_is_the_same_on_every_provider(provider: str, talk: Talk) -> None:
+    use(talk, provider)
+    usage = turn(talk)
+    first, second = talk.requests()
+    member = ASKS_WITH.get(provider, "messages")
+    assert len(second["body"][member]) > len(first["body"][member])
+    assert usage["completionTokens"] > 0
+    assert (usage["costUsd"] > 0) is (provider != "ollama")
+
+
+def test_a_conversation_goes_on_whoever_answers_it_next(new_talk: Callable[..., Talk]) -> None:
+    talk = new_talk()
+    for provider in (*PROVIDERS, *reversed(PROVIDERS)):
+        use(talk, provider)
+        turn(talk)
