@@ -1,6 +1,7 @@
 """The tool-result door as API Gateway calls it, up to where a turn begins to matter."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.callers import Signer, make_tenant
 from tests.events import call
 
 PATH = "/admin/api/ai/tool-result"
+CASES = Path(__file__).parents[1] / "wire" / "cases.json"
 BODY = {"bridgeId": "b", "requestId": "r", "result": {"ok": True}}
 
 
@@ -28,6 +30,14 @@ def test_an_answer_to_a_turn_that_never_was_is_not_found(bakery: Signer) -> None
     status, body = ask(bakery, BODY)
     assert status == 404
     assert body["error"]
+
+
+def test_an_instatic_browser_reads_the_same_in_the_words_of_each_of_its_generations(desk: Desk, deployed: None) -> None:
+    """`C103`: older ones read `ok`, the newest shows `error`."""
+    case = next(case for case in json.loads(CASES.read_text()) if case["id"] == "C103")["expected"]
+    status, body = ask(make_tenant(desk, dialect="instatic"), BODY)
+    assert status == case["status"]
+    assert body == case["body_seed"] | case["body_head"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,17 @@ from typing import Any
 import pytest
 
 from fermata.wire.bodies import NewDefault
-from fermata.wire.http import MOST_BYTES, Answer, Request, of_event, of_scope, read_body, read_json, to_event
+from fermata.wire.http import (
+    MOST_BYTES,
+    Answer,
+    Request,
+    of_event,
+    of_scope,
+    read_body,
+    read_json,
+    to_event,
+    whole_number,
+)
 from fermata.words.errors import Invalid, TooLarge
 
 
@@ -82,6 +92,23 @@ def test_an_answer_becomes_what_the_proxy_wants() -> None:
         "isBase64Encoded": False,
     }
     assert to_event(Answer(204))["body"] == ""
+
+
+def test_bytes_go_through_the_proxy_as_base64() -> None:
+    told = to_event(Answer(200, raw=b"\xff\xd8", headers={"Content-Type": "image/jpeg"}))
+    assert (told["body"], told["isBase64Encoded"]) == ("/9g=", True)
+
+
+@pytest.mark.parametrize(("text", "number"), [(None, 7), ("0", 0), ("12", 12)])
+def test_a_number_of_the_query_is_read(text: str | None, number: int) -> None:
+    query = {} if text is None else {"limit": text}
+    assert whole_number(Request(id="r", method="GET", path="/", query=query), "limit", 7, most=50) == number
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "²", "51", "9" * 30])
+def test_a_number_that_is_none_or_too_large_is_refused(text: str) -> None:
+    with pytest.raises(Invalid, match="'limit' must be a whole number up to 50"):
+        whole_number(Request(id="r", method="GET", path="/", query={"limit": text}), "limit", 7, most=50)
 
 
 class TestReadingJson:

@@ -77,10 +77,10 @@ def test_rotating_prints_a_new_secret_and_both_count(desk: Desk, stack: str) -> 
 
 
 def test_changing_leaves_what_is_not_named(desk: Desk, stack: str) -> None:
-    run(*ADD, "--stack", stack, "--token-seconds", "600")
+    run(*ADD, "--stack", stack, "--token-seconds", "600", "--tool-names", "prefixed")
     changed = run("change", "bakery", "--stack", stack, "--dialect", "instatic", "--max-rounds", "9")
     told = json.loads(changed.stdout)
-    assert told["dialect"] == "instatic"
+    assert (told["dialect"], told["toolNames"]) == ("instatic", "prefixed")
     assert told["limits"] == {"maxRounds": 9, "tokenSeconds": 600}
     assert told["origins"] == ["https://bakery.example"]
 

@@ -147,6 +147,15 @@ def test_changing_one_thing_leaves_the_rest(desk: Desk) -> None:
     assert len(changed.secrets) == 1
 
 
+def test_the_names_of_tools_are_the_seeds_until_somebody_says_otherwise(desk: Desk) -> None:
+    add_tenant(desk, "bakery", **HERE)
+    assert tenant_of(desk, "bakery").tool_names == "seed"
+    change_tenant(desk, "bakery", tool_names="prefixed")
+    assert tenant_of(desk, "bakery").tool_names == "prefixed"
+    assert change_tenant(desk, "bakery", dialect="instatic").tool_names == "prefixed"
+    assert show_tenant(desk, "bakery")["toolNames"] == "prefixed"
+
+
 def test_a_tenant_is_remembered_for_a_minute(desk: Desk, clock: TestClock) -> None:
     add_tenant(desk, "bakery", **HERE)
     assert tenant_of(desk, "bakery").dialect == "fermata"
