@@ -1,4 +1,8 @@
+import base64
+import copy
+import json
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -6,13 +10,17 @@ from typing import Any
 import pytest
 from moto import mock_aws
 from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.dynamodb.models import dynamodb_backends
+from moto.core.responses import ActionResult
+from moto.dynamodb.models import DynamoDBBackend, dynamodb_backends
+from moto.dynamodb.models.dynamo_type import DynamoType
+from moto.dynamodb.models.table import Table
 
 from fermata.aws.desk import Desk
 from tests.desk import REGION, TestClock, make_desk
 from tests.unit.turns.stage import Stage
 
 MakeStage = Callable[..., Stage]
+DATA = {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"}
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +28,45 @@ def parts() -> Iterator[Desk]:
     """Tables, bucket, key and clients are laid out once a file; every test finds the tables empty."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         patch.setenv("AWS_DEFAULT_REGION", REGION)
+        lean_transactions(patch)
+        plain_responses(patch)
         desk = make_desk()
         one_call_at_a_time(desk.tables._client)
         yield desk
+
+
+def lean_transactions(patch: pytest.MonkeyPatch) -> None:
+    """Before every transaction moto copies whole tables; here it shares their items, and an update replaces its own."""
+    update = DynamoDBBackend.update_item
+
+    def on_a_copy(backend: Any, table_name: str, key: Any, *given: Any, **more: Any) -> Any:
+        table = backend.tables[table_name]
+        pk, sk = DynamoType(key[table.hash_key_attr]), DynamoType(key[table.range_key_attr])
+        item = table.get_item(pk, sk)
+        if item is not None:
+            table.items[pk][sk] = copy.deepcopy(item)
+        return update(backend, table_name, key, *given, **more)
+
+    patch.setattr(DynamoDBBackend, "update_item", on_a_copy)
+    patch.setattr(Table, "__deepcopy__", _with_the_same_items, raising=False)
+
+
+def _with_the_same_items(table: Any, _memo: Any) -> Any:
+    twin = copy.copy(table)
+    twin.items = defaultdict(dict, {pk: dict(rows) for pk, rows in table.items.items()})
+    return twin
+
+
+def plain_responses(patch: pytest.MonkeyPatch) -> None:
+    """What DynamoDB returns is JSON already; moto compares every member of it with the service's model."""
+    execute = ActionResult.execute_result
+
+    def plain(action: Any, context: Any) -> Any:
+        if context.operation_model.name not in DATA or not isinstance(action.result, dict):
+            return execute(action, context)
+        return 200, {}, json.dumps(action.result, default=lambda data: base64.b64encode(data).decode())
+
+    patch.setattr(ActionResult, "execute_result", plain)
 
 
 def one_call_at_a_time(client: Any) -> None:

@@ -88,7 +88,7 @@ def test_text_of_a_request_that_died_is_taken_back_and_told_anew(stage: Stage) -
     stage.advance()
     told = ["bridgeReady", "roundStarted", "text", "roundRetracted", "roundStarted", "text", "context", "usage", "done"]
     assert stage.types() == told
-    assert truth.shown(stage) == {1: "Hello."}
+    assert truth.shown(stage.events()) == {1: "Hello."}
     truth.check(stage)
 
 
@@ -142,7 +142,7 @@ def test_a_provider_that_ends_without_a_last_word_has_failed(stage: Stage) -> No
     stage.start()
     stage.says([TextDelta(text="Hel")], "Hello.")
     stage.advance()
-    assert truth.shown(stage) == {1: "Hello."}
+    assert truth.shown(stage.events()) == {1: "Hello."}
     truth.check(stage)
 
 

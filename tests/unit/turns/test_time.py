@@ -216,7 +216,7 @@ def test_an_alarm_without_a_pause_means_that_the_function_died(stage: Stage) -> 
         stage.advance(machine.wake)
     machine.ring()
     assert machine.run() == "Finished"
-    assert truth.shown(stage) == {1: "Hello."}
+    assert truth.shown(stage.events()) == {1: "Hello."}
     truth.check(stage)
 
 
@@ -233,7 +233,7 @@ def test_an_alarm_while_a_function_still_works_makes_one_answer(stage: Stage) ->
     stage.says([TextDelta(text="Hel"), alarm, *says("lo.")], "Hello.")
     stage.advance(working, HandLine())
     assert machine.run() == "Finished"
-    assert truth.shown(stage) == {1: "Hello."}
+    assert truth.shown(stage.events()) == {1: "Hello."}
     truth.check(stage)
 
 
@@ -319,5 +319,5 @@ def test_a_watcher_that_fails_fails_the_function(staged: MakeStage) -> None:
         stage.advance()
     stage.says("Hello.")
     stage.run()
-    assert truth.shown(stage) == {1: "Hello."}
+    assert truth.shown(stage.events()) == {1: "Hello."}
     truth.check(stage)

@@ -5,37 +5,39 @@ from decimal import Decimal
 from itertools import pairwise
 
 from fermata.conversations import rows, views
+from fermata.turns.log import Entry
 from fermata.words.blocks import TextBlock, ToolCallBlock
-from fermata.words.events import TERMINAL, RoundRetracted, RoundStarted, Text, ToolCall, ToolRequest, ToolResult
+from fermata.words.events import TERMINAL, Event, RoundRetracted, RoundStarted, Text, ToolCall, ToolRequest, ToolResult
 from fermata.words.events import UsageReport as Usage
 from fermata.words.money import shown_usd
 from tests.unit.turns.stage import Stage
 
 
 def check(stage: Stage, *, next_prompt: bool = True) -> None:
-    check_log(stage)
-    check_calls(stage)
-    check_messages(stage)
-    check_money(stage)
+    entries = stage.entries()
+    events = [event for entry in entries for event in entry.events]
+    check_log(entries, events)
+    check_calls(events)
+    check_messages(stage, events)
+    check_money(stage, events)
     assert stage.claim() is None, "the claim was not released"
     assert "open" not in stage.turn_row(), "the turn still counts as open"
     if next_prompt:
         check_next_prompt(stage)
 
 
-def check_log(stage: Stage) -> None:
-    entries = stage.entries()
+def check_log(entries: list[Entry], events: list[Event]) -> None:
     assert entries[0].first == 1
     assert all(second.first == first.next for first, second in pairwise(entries)), "a number was skipped or doubled"
-    ends = [event for event in stage.events() if isinstance(event, TERMINAL)]
+    ends = [event for event in events if isinstance(event, TERMINAL)]
     assert len(ends) == 1, f"terminal events: {ends}"
-    assert stage.events()[-1] == ends[0], "something follows the terminal event"
-    assert isinstance(stage.events()[-2], Usage)
-    assert stage.types().count("usage") == stage.types().count("bridgeReady") == 1
+    assert events[-1] == ends[0], "something follows the terminal event"
+    assert isinstance(events[-2], Usage)
+    types = [event.type for event in events]
+    assert types.count("usage") == types.count("bridgeReady") == 1
 
 
-def check_calls(stage: Stage) -> None:
-    events = stage.events()
+def check_calls(events: list[Event]) -> None:
     called = Counter(event.tool_call_id for event in events if isinstance(event, ToolCall))
     resulted = Counter(event.tool_call_id for event in events if isinstance(event, ToolResult))
     assert called == resulted, "a call without a result, or a result without a call"
@@ -46,11 +48,11 @@ def check_calls(stage: Stage) -> None:
         assert len(told) == len(set(told)), f"a request was made twice: {told}"
 
 
-def shown(stage: Stage) -> dict[int, str]:
+def shown(events: list[Event]) -> dict[int, str]:
     """Each round's text as a client's fold has it in the end."""
     text: dict[int, str] = {}
     current = 0
-    for event in stage.events():
+    for event in events:
         match event:
             case RoundStarted():
                 current = event.round
@@ -61,7 +63,7 @@ def shown(stage: Stage) -> dict[int, str]:
     return text
 
 
-def check_messages(stage: Stage) -> None:
+def check_messages(stage: Stage, events: list[Event]) -> None:
     messages = stage.messages()
     lines = views.page(stage.desk, stage.thread(), "fermata").lines
     assert [line["position"] for line in lines] == list(range(len(lines))), "positions have a gap or a double"
@@ -72,7 +74,9 @@ def check_messages(stage: Stage) -> None:
         if message.role == "assistant":
             said = "".join(block.text for block in message.content if isinstance(block, TextBlock))
             kept[message.round] = kept.get(message.round, "") + said
-    assert {number: text for number, text in kept.items() if text} == shown(stage), "what was shown is not what is kept"
+    assert {number: text for number, text in kept.items() if text} == shown(events), (
+        "what was shown is not what is kept"
+    )
     results = Counter((message.round, message.tool_call_id) for message in mine if message.role == "tool")
     calls = {
         (message.round, block.tool_call_id)
@@ -84,9 +88,9 @@ def check_messages(stage: Stage) -> None:
     assert not results or max(results.values()) == 1, "a result was kept twice"
 
 
-def check_money(stage: Stage) -> None:
+def check_money(stage: Stage, events: list[Event]) -> None:
     ledger = stage.ledger()
-    usage = next(event for event in stage.events() if isinstance(event, Usage))
+    usage = next(event for event in events if isinstance(event, Usage))
     thread = stage.thread()
     sums = {name: sum(row[name] for row in ledger) for name in ("prompt", "completion", "cacheRead", "cacheCreation")}
     assert (usage.prompt_tokens, usage.completion_tokens) == (sums["prompt"], sums["completion"])
