@@ -3,6 +3,7 @@
 The template is taken as it is and changed in memory, because this cloud differs in a few places:
 
 - functions run in the project's own environment, so no layer is built or attached
+- saved queries of Logs Insights are left out
 - code and state machine are uploaded here, which is what `sam package` would do
 - environment variables may be added to every function, for what only a test sets
 """
@@ -74,7 +75,7 @@ def exists(endpoint: str, stack: str = STACK) -> bool:
 
 def packaged(endpoint: str, path: Path) -> Json:
     """The template with uploaded code in the place of folders, and without layers."""
-    document = without_layers(template.load(path))
+    document = without_queries(without_layers(template.load(path)))
     s3 = client("s3", endpoint)
     s3.create_bucket(Bucket=CODE_BUCKET)
     for function in template.resources(document, "Function").values():
@@ -95,6 +96,12 @@ def without_layers(document: Json) -> Json:
     for holder in holders:
         holder.pop("Layers", None)
     return document
+
+
+def without_queries(document: Json) -> Json:
+    """Nobody would run them: there is no Logs Insights here."""
+    kept = {name: it for name, it in document["Resources"].items() if it["Type"] != "AWS::Logs::QueryDefinition"}
+    return document | {"Resources": kept}
 
 
 def with_variables(document: Json, variables: Mapping[str, str]) -> Json:

@@ -1,12 +1,15 @@
 """Conversations, defaults, the state of a turn and its cancelling; every path nobody else has."""
 
+from decimal import Decimal
+
 import fermata
 from fermata.aws.desk import Desk
 from fermata.conversations import threads, views
 from fermata.credentials import defaults, keyring
 from fermata.turns import ending, looking, room
+from fermata.usage import audit, balance, budgets
 from fermata.wire import surface
-from fermata.wire.bodies import ConversationChange, NewConversation, NewDefault
+from fermata.wire.bodies import ConversationChange, NewBudgets, NewConversation, NewDefault, NewLimits
 from fermata.wire.edge import Visit, door
 from fermata.wire.http import Answer, Request, read_body, whole_number
 from fermata.words.errors import Invalid
@@ -71,6 +74,35 @@ def _known_credential(visit: Visit, credential_id: str | None) -> None:
         raise Invalid("Credential not found. Pick an existing credential.")
 
 
+def show_audit(visit: Visit) -> Answer:
+    query = visit.request.query
+    with_billable = query.get("billable") == "true"
+    tenant = visit.caller.tenant
+    found = audit.audit(visit.desk, tenant, query.get("since"), query.get("tz"), with_billable=with_billable)
+    return Answer(200, found, PRIVATE)
+
+
+def show_budgets(visit: Visit) -> Answer:
+    return Answer(200, balance.balance(visit.desk, visit.caller.tenant), PRIVATE)
+
+
+def set_budgets(visit: Visit) -> Answer:
+    body = read_body(visit.request, NewBudgets)
+    wanted = budgets.Budgets(
+        tenant=_limits(body.tenant),
+        each_user=_limits(body.each_user),
+        users={user.user_id: _limits(user) for user in body.users},
+    )
+    budgets.set_budgets(visit.desk, visit.caller, wanted)
+    return show_budgets(visit)
+
+
+def _limits(body: NewLimits) -> budgets.Limits:
+    """Exactly the digits that were sent."""
+    daily, monthly = (None if usd is None else Decimal(str(usd)) for usd in (body.daily_usd, body.monthly_usd))
+    return budgets.Limits(daily_usd=daily, monthly_usd=monthly)
+
+
 def list_connectors(visit: Visit) -> Answer:
     """Instatic's admin asks for it unasked. There are no MCP connectors here."""
     return Answer(200, {"connectors": []})
@@ -125,6 +157,9 @@ ROUTES = (
     surface.SHOW_CONVERSATION.to(show_conversation),
     surface.CHANGE_CONVERSATION.to(change_conversation),
     surface.DELETE_CONVERSATION.to(delete_conversation),
+    surface.SHOW_AUDIT.to(show_audit),
+    surface.SHOW_BUDGETS.to(show_budgets),
+    surface.SET_BUDGETS.to(set_budgets),
     surface.LIST_CONNECTORS.to(list_connectors),
     surface.SHOW_DEFAULTS.to(show_defaults),
     surface.SET_DEFAULT.to(set_default, first=known_scope),

@@ -64,8 +64,8 @@ def plain(value: Any) -> str:
         return value
     if "Fn::GetAtt" in value:
         name, attribute = value["Fn::GetAtt"]
-        assert attribute == "Arn", value
-        return str(name)
+        assert attribute in ("Arn", "StreamArn"), value
+        return str(name) if attribute == "Arn" else f"{name}/stream"
     text = str(value["Fn::Sub"]).rpartition("${AWS::AccountId}:")[2]
     return text.replace(".Arn}", "}").replace("${AWS::StackName}-", "").replace("${", "").replace("}", "")
 

@@ -21,6 +21,8 @@ ROUTES = {
     "/admin/api/ai/defaults/{scope}": "ApiFunction",
     "/admin/api/ai/bridges/{bridgeId}": "ApiFunction",
     "/admin/api/ai/bridges/{bridgeId}/cancel": "ApiFunction",
+    "/admin/api/ai/audit": "ApiFunction",
+    "/admin/api/ai/budgets": "ApiFunction",
     "/admin/api/ai/openapi.json": "ApiFunction",
     "/healthz": "ApiFunction",
     "/version": "ApiFunction",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.desk import Desk, open_desk
+from fermata.usage.audit import audit
 from fermata.wire.edge import serve
 from fermata.wire.http import of_event
 from functions.stream import app as stream
@@ -18,7 +19,7 @@ from tests.template.stack import ROOT, Template, of_type
 from tests.template.test_api import ROUTES
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
-DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "refresh_prices", "purge")
+DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "rollup", "refresh_prices", "purge")
 WORKFLOW = {"round", "hold"}
 
 
@@ -127,6 +128,12 @@ def test_the_refresh_of_prices_understands_its_schedule(
 def test_the_recovery_understands_each_of_its_requests(in_the_environment: Desk, name: str) -> None:
     seen = import_module("functions.recover.app").handler(request(name), Context())
     assert seen == {"seen": 0 if name == "recover_sweep" else 1}
+
+
+def test_the_rollup_counts_the_row_of_its_request(in_the_environment: Desk) -> None:
+    assert import_module("functions.rollup.app").handler(request("rollup"), Context()) == {"batchItemFailures": []}
+    totals = audit(in_the_environment, "bakery", "2026-11-28")["totals"]
+    assert (totals["promptTokens"], totals["costUsd"]) == (120, 0.02031)
 
 
 def test_the_purge_understands_its_schedule(in_the_environment: Desk, source: Template) -> None:

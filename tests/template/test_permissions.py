@@ -6,7 +6,7 @@ from tests.template import iam
 from tests.template.iam import Role
 from tests.template.stack import Template, of_type
 
-DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "refresh_prices", "purge")
+DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "rollup", "refresh_prices", "purge")
 WITHOUT_RESOURCES = {
     "xray": "X-Ray's write actions know no resources",
     "logs": "the delivery of vended logs (Step Functions) knows no resources",
@@ -160,6 +160,12 @@ def test_the_purge_reads_no_message_no_secret_and_no_turn(doors: dict[str, Role]
 def test_each_index_is_asked_by_the_doors_that_need_it(doors: dict[str, Role]) -> None:
     assert who_may(doors, "dynamodb:Query", "ConversationsTable/index/byUser") == {"api", "purge"}
     assert who_may(doors, "dynamodb:Query", "BridgesTable/index/open") == {"recover"}
+    assert who_may(doors, "dynamodb:Query", "UsageTable/index/byTime") == {"api"}
+
+
+def test_whoever_counts_the_ledger_touches_nothing_else(doors: dict[str, Role]) -> None:
+    used = {one for statement in doors["rollup"].statements for one in statement.resources}
+    assert used == {"RollupLogs", "*", "UsageTable", "UsageTable/stream", "RollupDeadLetters"}
 
 
 def test_only_a_prompt_and_the_recovery_start_executions_and_nobody_stops_one(doors: dict[str, Role]) -> None:

@@ -3,6 +3,8 @@
 import queue
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,6 +15,11 @@ from fermata.conversations.purging import purge
 from fermata.credentials import defaults, keyring, models, seeding, using
 from fermata.pricing import refreshing
 from fermata.turns import ending, reading, recovering, room
+from fermata.usage import ledger
+from fermata.usage.audit import audit
+from fermata.usage.balance import balance
+from fermata.usage.budgets import Budgets, Limits, set_budgets
+from fermata.usage.counting import Arrived, count
 from fermata.wire.edge import Routes, serve
 from fermata.wire.http import Request
 from fermata.words.blocks import ImageBlock
@@ -29,12 +36,13 @@ from tests.template import iam
 from tests.template.guarded import GuardedDesk, Need, guarded
 from tests.template.iam import Role, Statement
 from tests.template.stack import Template
-from tests.unit.turns.stage import OK, Stage, call, calls, says
+from tests.unit.turns.stage import OK, Stage, call, calls, failure, says
 
 LARGE = "x" * 40_000
 """More than a row takes: it goes to the bucket."""
 SNAPSHOT = {"site": {"pages": []}, "page": {"id": "p"}, "filler": LARGE}
-OUTSIDE_THE_CODE = ("logs:", "xray:", "sqs:")
+STREAM = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams")
+OUTSIDE_THE_CODE = ("logs:", "xray:", "sqs:", *STREAM)
 """What Lambda itself does in a function's name."""
 KEPT: dict[tuple[str, str, str], str] = {}
 """Permissions that no verb uses yet, and what they are for."""
@@ -290,6 +298,28 @@ def test_conversations_are_made_listed_shown_changed_and_deleted(at: At) -> None
     stage = at("api")
     room.vacate(stage.desk, threads.remove(stage.desk, stage.caller, shown.id))
     assert at("stream").types()[-1] == "cancelled"
+
+
+def test_budgets_hold_across_the_end_of_a_month_and_the_ledger_is_counted_and_audited(
+    desk: Desk, at: At, doors: dict[str, Any], clock: TestClock
+) -> None:
+    stage: Stage = doors["stage"]
+    stage.price(input_per_mtok=3, output_per_mtok=15)
+    clock.now = datetime.fromisoformat("2027-01-31T23:59:50Z").timestamp()
+    limits = Limits(daily_usd=Decimal(10))
+    set_budgets(doors["api"], stage.caller, Budgets(tenant=limits, users={stage.caller.user: limits}))
+    turn = at("stream").start()
+    at("round").says(calls(call("insertHtml", parentId="p", html="<p></p>")), [failure(retryable=False)])
+    at("round").run()
+    clock.go_on(30)
+    request = at("stream").requests()[-1].request_id
+    at("tool_result").answer(OK, request)
+    assert at("round").run() == "finished"
+    rows = list(ledger.between(desk, turn.tenant, "2027-01", "2027-03"))
+    assert count(doors["rollup"], [Arrived(str(number), row) for number, row in enumerate(rows)]) == ""
+    shown = audit(doors["api"], turn.tenant, rows[0]["at"], "Asia/Kolkata", with_billable=True)
+    assert shown["totals"]["costUsd"] > 0
+    assert balance(doors["api"], turn.tenant)["tenant"]["today"]["heldUsd"] == 0
 
 
 def test_deleted_conversations_are_purged(at: At, doors: dict[str, Any], clock: TestClock) -> None:

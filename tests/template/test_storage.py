@@ -13,6 +13,7 @@ EXPIRING = {"ConversationsTable", "BridgesTable", "UsageTable"}
 INDEXES = {
     "ConversationsTable": {"byUser": ("gpk", "gsk")},
     "BridgesTable": {"open": ("open", "openSince")},
+    "UsageTable": {"byTime": ("gpk", "gsk")},
 }
 
 

@@ -22,7 +22,8 @@ UNITS = {
     "Errors": MetricUnit.Count,
     "PromptTokens": MetricUnit.Count,
     "CompletionTokens": MetricUnit.Count,
-    "CostMicroUsd": MetricUnit.Count,
+    "ProviderRequests": MetricUnit.Count,
+    "CostUsd": MetricUnit.NoUnit,
     "TimeToFirstText": MetricUnit.Milliseconds,
 }
 

@@ -16,6 +16,7 @@ from fermata.usage.accounts import Account, Period, Pot, State, begin, give_back
 from fermata.usage.budgets import budgets_of
 from fermata.usage.ledger import Spent, partition
 from fermata.usage.rollups import editions, load_sheets
+from fermata.usage.sheets import Sheet
 from fermata.words.errors import PaymentRequired, Unavailable
 
 HOLD_SECONDS = 3600
@@ -82,22 +83,31 @@ def _prepare(desk: Desk, states: Sequence[State]) -> bool:
 
 
 def _begin(desk: Desk, state: State) -> None:
+    """A budget that is set today counts from the first of the month."""
+    tenant = state.account.pk.split("#")[1]
+    month, today = so_far(desk, tenant, state.period)
     try:
-        desk.tables.write(begin(desk.settings.bridges_table, state, *spent_so_far(desk, state)))
+        desk.tables.write(
+            begin(desk.settings.bridges_table, state, cost_of(month, state.account), cost_of(today, state.account))
+        )
     except ConditionFailed:
         return
 
 
-def spent_so_far(desk: Desk, state: State) -> tuple[Decimal, Decimal]:
-    """What the rollups know of an account's month and day: a budget that is set today counts from the first."""
-    tenant = state.account.pk.split("#")[1]
-    month = today = Decimal(0)
-    last = f"{state.period.month}-{state.period.day}"
-    for day, sheet in load_sheets(desk, editions(desk, tenant)[0], "day", state.period.month, last):
-        sums = sheet.users if state.account.user else sheet.scopes
-        cost = sum((it.cost for name, it in sums.items() if state.account.user in ("", name)), Decimal(0))
-        month, today = month + cost, today + (cost if day == last else 0)
+def so_far(desk: Desk, tenant: str, period: Period) -> tuple[Sheet, Sheet]:
+    """What the rollups know of this month and this day."""
+    month, today, last = Sheet(), Sheet(), f"{period.month}-{period.day}"
+    for day, sheet in load_sheets(desk, editions(desk, tenant)[0], "day", period.month, last):
+        month.add(sheet)
+        if day == last:
+            today.add(sheet)
     return month, today
+
+
+def cost_of(sheet: Sheet, account: Account) -> Decimal:
+    if account.user:
+        return sheet.users[account.user].cost
+    return sum((totals.cost for totals in sheet.scopes.values()), Decimal(0))
 
 
 def _refuse_what_does_not_fit(states: Sequence[State], amount: Decimal) -> None:

@@ -208,6 +208,87 @@ class TurnEnd(Shape):
     status: Literal["done", "error", "cancelled"]
 
 
+class UsageRow(Shape):
+    """`chatCount`: distinct conversations that were active. `billableCostUsd` is there when it was asked for: without
+    turns that ended in an error of ours or of the provider's.
+    """
+
+    prompt_tokens: Count
+    completion_tokens: Count
+    cost_usd: Usd
+    chat_count: Count
+    cache_read_tokens: Count
+    cache_creation_tokens: Count
+    billable_cost_usd: Usd | None = None
+
+
+class UsageByUser(UsageRow):
+    user_id: str
+    user_label: str
+
+
+class UsageByScope(UsageRow):
+    scope: str
+
+
+class UsageByModel(UsageRow):
+    provider_id: str
+    model_id: str
+
+
+class UsageByDay(UsageRow):
+    """`day` is the viewer's."""
+
+    day: Annotated[str, Field(json_schema_extra={"format": "date"})]
+
+
+class AuditAnswer(Shape):
+    """The costliest first, days in their order."""
+
+    since: Instant
+    totals: UsageRow
+    by_user: list[UsageByUser]
+    by_scope: list[UsageByScope]
+    by_model: list[UsageByModel]
+    by_day: list[UsageByDay]
+
+
+class Pot(Shape):
+    """`heldUsd` is reserved for requests under way. `leftUsd` is null where there is no limit."""
+
+    spent_usd: Usd
+    held_usd: Usd
+    left_usd: Usd | None
+
+
+class LimitsView(Shape):
+    """Null: no limit."""
+
+    daily_usd: Usd | None
+    monthly_usd: Usd | None
+
+
+class BudgetView(LimitsView):
+    today: Pot
+    this_month: Pot
+
+
+class UserBudget(BudgetView):
+    user_id: str
+
+
+class BudgetsAnswer(Shape):
+    """Days and months are UTC. `eachUser` is for those who are not in `users`."""
+
+    tenant: BudgetView
+    each_user: LimitsView
+    users: list[UserBudget]
+    day_renews_at: Instant
+    month_renews_at: Instant
+    updated_at: Instant | None = None
+    updated_by: str | None = None
+
+
 class ConnectorsAnswer(Shape):
     """There are no MCP connectors."""
 

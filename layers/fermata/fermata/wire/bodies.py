@@ -152,3 +152,33 @@ class CredentialChange(Exact):
 class NewDefault(Exact):
     credential_id: Id
     model_id: Id
+
+
+Usd = Annotated[float, Field(ge=0, le=1_000_000_000)]
+MOST_USERS = 500
+
+
+class NewLimits(Exact):
+    """What is left out or null has no limit."""
+
+    daily_usd: Usd | None = None
+    monthly_usd: Usd | None = None
+
+
+class NewUserLimits(NewLimits):
+    user_id: Id
+
+
+class NewBudgets(Exact):
+    """All limits at once; `each_user` is for those who are not in `users`."""
+
+    tenant: NewLimits = NewLimits()
+    each_user: NewLimits = NewLimits()
+    users: Annotated[list[NewUserLimits], Field(max_length=MOST_USERS)] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _names_each_user_once(self) -> "NewBudgets":
+        names = [user.user_id for user in self.users]
+        if len(set(names)) != len(names):
+            raise ValueError("'users' may name each user once")
+        return self

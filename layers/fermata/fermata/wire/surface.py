@@ -7,6 +7,7 @@ from fermata.wire.bodies import (
     ChatBody,
     ConversationChange,
     CredentialChange,
+    NewBudgets,
     NewConversation,
     NewCredential,
     NewDefault,
@@ -61,6 +62,7 @@ START_TURN = Operation(
     told=(STREAM, Told("The turn has begun; follow it by its bridge.", "StartedTurn", 202)),
     refusals={
         400: "The body is not as described, or no credential and model are chosen.",
+        402: "A budget does not have left what the request may cost. It says what is left, and when it renews.",
         404: "There is no such scope or conversation, or its credential is gone.",
         409: "The conversation is already generating a response, the provider's key has to be entered again, or the "
         "Idempotency-Key was used for another request.",
@@ -296,6 +298,38 @@ LIST_CONNECTORS = Operation(
     summary="List the MCP connectors",
     says="Instatic's admin pages ask for them. There are none.",
     told=(Told("None.", "ConnectorsAnswer"),),
+)
+SHOW_AUDIT = Operation(
+    name="showAudit",
+    method="GET",
+    path=f"{AI}/audit",
+    of=(Capability.AUDIT,),
+    summary="See what was used",
+    says="Sums of what providers were asked for, by user, scope, model and day. They follow a few seconds behind.",
+    given=(
+        Given("since", "From when on, an ISO instant; 30 days ago when it is none.", {"type": "string"}),
+        Given("tz", "Whose days, an IANA time zone; UTC when it is none.", {"type": "string"}),
+        Given("billable", "`true`: every row says as well what of its cost is billable.", {"type": "string"}),
+    ),
+    told=(Told("What was used since then.", "AuditAnswer"),),
+)
+SHOW_BUDGETS = Operation(
+    name="showBudgets",
+    method="GET",
+    path=f"{AI}/budgets",
+    of=(Capability.AUDIT, Capability.PROVIDERS),
+    summary="See the budgets, and what is left of them",
+    told=(Told("The limits, what is spent, and when it renews.", "BudgetsAnswer"),),
+)
+SET_BUDGETS = Operation(
+    name="setBudgets",
+    method="PUT",
+    path=f"{AI}/budgets",
+    of=PROVIDERS,
+    summary="Set the budgets",
+    says="All limits at once: what is left out has none. They count for turns that start a minute later at most.",
+    body=NewBudgets,
+    told=(Told("The budgets as they are now.", "BudgetsAnswer"),),
 )
 SHOW_HEALTH = PublicOperation(
     name="showHealth",

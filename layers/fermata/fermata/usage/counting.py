@@ -1,0 +1,92 @@
+"""What the stream of the ledger brings is counted, and told: one line for every row, and metrics of the money.
+
+Nothing is told before it is counted, and what was counted before is not told again.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from fermata.aws import signals
+from fermata.aws.desk import Desk
+from fermata.aws.dynamo import Item
+from fermata.aws.trouble import is_passing
+from fermata.usage import ledger, rollups
+from fermata.usage.books import Record
+from fermata.usage.records import records_of
+from fermata.usage.rollups import TooBusy
+
+TOLD = {
+    "user": "user",
+    "scope": "scope",
+    "conversation": "conversation",
+    "turn": "turn",
+    "round": "round",
+    "attempt": "attempt",
+    "tried": "tried",
+    "provider": "provider",
+    "model": "model",
+    "credential": "credential",
+    "prompt": "prompt",
+    "completion": "completion",
+    "cacheRead": "cache_read",
+    "cacheCreation": "cache_creation",
+    "billable": "billable",
+    "estimated": "estimated",
+    "outcome": "outcome",
+    "at": "at",
+}
+"""What a line says of its row, by the names that lines have. `cost` is exact, `cost_usd` is for sums."""
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A row of the ledger as the stream brings it, and the number the stream knows it by."""
+
+    number: str
+    row: Item
+
+
+def count(desk: Desk, arrived: Sequence[Arrived]) -> str:
+    """The number of the first row that cannot be counted; empty when all are.
+
+    Trouble that passes is raised: the stream brings all of them again, and those that are counted by then are left out.
+    """
+    stuck: set[str] = set()
+    tenants: dict[str, list[Arrived]] = defaultdict(list)
+    for one in arrived:
+        tenants[one.row["tenant"]].append(one)
+    for tenant, part in tenants.items():
+        stuck |= _count(desk, tenant, part)
+    return next((one.number for one in arrived if one.number in stuck), "")
+
+
+def _count(desk: Desk, tenant: str, arrived: Sequence[Arrived]) -> set[str]:
+    """All at once, or one by one when one of them is not as we wrote it."""
+    try:
+        _tell(tenant, arrived, rollups.count(desk, tenant, _records(desk, arrived)))
+    except Exception as error:
+        if is_passing(error) or isinstance(error, TooBusy):
+            raise
+        if len(arrived) > 1:
+            return {number for one in arrived for number in _count(desk, tenant, [one])}
+        signals.failed("rollup.failed", tenant=tenant, row=ledger.key(arrived[0].row))
+        return {arrived[0].number}
+    return set()
+
+
+def _records(desk: Desk, arrived: Iterable[Arrived]) -> list[Record]:
+    return [record for one in arrived for record in records_of(desk, one.row)]
+
+
+def _tell(tenant: str, arrived: Iterable[Arrived], counted: Iterable[Record]) -> None:
+    new = {record.key for record in counted}
+    rows = {ledger.key(one.row): one.row for one in arrived}
+    told = [row for key, row in rows.items() if key in new]
+    for row in told:
+        facts = {name: row[fact] for fact, name in TOLD.items() if fact in row}
+        cost = Decimal(row["cost"])
+        signals.tell("usage", tenant=tenant, **facts, cost=f"{cost:f}", cost_usd=float(cost))
+    if told:
+        signals.count({"ProviderRequests": len(told), "CostUsd": float(sum(row["cost"] for row in told))})
