@@ -37,6 +37,8 @@ class Screen:
                 )
             case "roundRetracted":
                 self.line("  ↺ the connection to the model broke; it starts this answer again", fg="yellow")
+            case "warning":
+                self.line(f"  ! {plain(str(event.get('message', '')))}", fg="yellow")
             case "held":
                 self.line("  … waiting for somebody to decide", fg="yellow")
             case "done" | "error" | "cancelled":

@@ -2,7 +2,7 @@
 
 from fermata.credentials import using
 from fermata.words.events import Done, ToolCall, ToolResult, UsageReport
-from tests.unit.turns.stage import OK, Stage, call, calls
+from tests.unit.turns.stage import OK, Stage, call, calls, says
 
 
 def test_a_text_turn_says_its_text_its_usage_and_done(stage: Stage) -> None:
@@ -67,3 +67,11 @@ def test_a_credential_that_answered_is_known_to_be_used(stage: Stage) -> None:
     stage.run()
     (shown,) = using.views(stage.desk, stage.caller)
     assert shown["lastUsedAt"] == stage.desk.clock.instant()
+
+
+def test_what_a_driver_warns_of_is_told_and_the_turn_goes_on(stage: Stage) -> None:
+    stage.start("A very long prompt")
+    *said, reply = says("Done.")
+    stage.says([*said, reply.model_copy(update={"warning": "The server cut the prompt."})])
+    assert stage.run() == "finished"
+    assert stage.types() == ["bridgeReady", "roundStarted", "text", "context", "warning", "usage", "done"]

@@ -23,6 +23,7 @@ from fermata.words.events import (
     ToolStarted,
     TurnError,
     UsageReport,
+    Warned,
 )
 
 SAMPLES: tuple[Event, ...] = (
@@ -36,6 +37,7 @@ SAMPLES: tuple[Event, ...] = (
     UsageReport(prompt_tokens=1, completion_tokens=2, cost_usd=0),
     RoundRetracted(round=1),
     Held(until="2030-01-01", retry_after=5),
+    Warned(message="cut"),
     TurnError(message="no"),
     Done(),
     Cancelled(),

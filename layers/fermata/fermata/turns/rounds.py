@@ -20,7 +20,7 @@ from fermata.usage.booking import book
 from fermata.usage.ledger import Spent
 from fermata.words.blocks import Block, ToolCallBlock
 from fermata.words.errors import ProviderError
-from fermata.words.events import Context, Done, End, Event, RoundRetracted, RoundStarted, ToolCall, TurnError
+from fermata.words.events import Context, Done, End, Event, RoundRetracted, RoundStarted, ToolCall, TurnError, Warned
 from fermata.words.model import Reply, Stop, Tokens
 
 MOST_TRIES = 4
@@ -121,7 +121,7 @@ def _commit_calls(work: Work, asked: Asked, reply: Reply, blocks: list[ToolCallB
         for call in blocks
     )
     made = _commit(work, asked, reply)
-    events = (*asked.left_over, *told, _context(reply.tokens))
+    events = (*asked.left_over, *told, *_noted(reply))
     work.commit(replace(made, events=events, progress=progress))
 
 
@@ -131,7 +131,7 @@ def _commit(work: Work, asked: Asked, reply: Reply) -> Commit:
         conversation=work.turn.conversation,
         turn=work.turn.id,
         round=work.log.standing.round,
-        events=(*asked.left_over, _context(reply.tokens)),
+        events=(*asked.left_over, *_noted(reply)),
         reply=reply.blocks,
         spent=asked.spent,
     )
@@ -140,7 +140,7 @@ def _commit(work: Work, asked: Asked, reply: Reply) -> Commit:
 def _end(work: Work, asked: Asked, reply: Reply, terminal: End) -> None:
     """A call that nobody will run any more is not kept."""
     content: tuple[Block, ...] = tuple(block for block in reply.blocks if not isinstance(block, ToolCallBlock))
-    last = Last((*asked.left_over, _context(reply.tokens)), content, asked.spent, accounted=True)
+    last = Last((*asked.left_over, *_noted(reply)), content, asked.spent, accounted=True)
     end(work.desk, work.turn, work.log, terminal, last)
 
 
@@ -157,6 +157,12 @@ def _fail(work: Work, asked: Asked, error: ProviderError) -> None:
     terminal = TurnError(message=error.message, code=error.code, retryable=error.retryable)
     last = Last(asked.left_over, (), asked.spent, accounted=True)
     end(work.desk, work.turn, work.log, terminal, last)
+
+
+def _noted(reply: Reply) -> tuple[Event, ...]:
+    """How full the window is, and what the driver warns of."""
+    warning = (Warned(message=reply.warning),) if reply.warning else ()
+    return (_context(reply.tokens), *warning)
 
 
 def _context(tokens: Tokens) -> Context:

@@ -13,11 +13,12 @@ from fermata.words.events import (
     RoundRetracted,
     ToolCall,
     ToolRequest,
+    Warned,
 )
 
 CONTENT_TYPE = "application/x-ndjson"
 HEARTBEAT = b"\n"
-UNKNOWN_TO_INSTATIC = (Reasoning, RoundRetracted, Held)
+UNKNOWN_TO_INSTATIC = (Reasoning, RoundRetracted, Held, Warned)
 
 
 def lines(seq: int, event: Event, dialect: Dialect) -> bytes:

@@ -88,6 +88,13 @@ class Held(Word):
     retry_after: int
 
 
+class Warned(Word):
+    """Something the user should know although the turn goes on (a server that silently cut the prompt, say)."""
+
+    type: Literal["warning"] = "warning"
+    message: str
+
+
 class TurnError(Word):
     type: Literal["error"] = "error"
     message: str
@@ -130,6 +137,7 @@ Event = Annotated[
     | UsageReport
     | RoundRetracted
     | Held
+    | Warned
     | TurnError
     | Done
     | Cancelled
