@@ -51,7 +51,7 @@ def deploy(
         raise DeploymentFailedError(f"{path.name} has no parameter {', '.join(unknown)}.")
     request = {
         "StackName": stack,
-        "TemplateBody": json.dumps(document),
+        "TemplateURL": _address(endpoint, document),
         "Parameters": [{"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()],
         "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
     }
@@ -126,6 +126,12 @@ def _uploaded(s3: Any, content: bytes, suffix: str) -> Json:
     key = f"{hashlib.sha256(content).hexdigest()[:20]}.{suffix}"
     s3.put_object(Bucket=CODE_BUCKET, Key=key, Body=content)
     return {"Bucket": CODE_BUCKET, "Key": key}
+
+
+def _address(endpoint: str, document: Json) -> str:
+    """Where CloudFormation finds the template: a request itself may hold no more than 51,200 bytes of one."""
+    stored = _uploaded(client("s3", endpoint), json.dumps(document).encode(), "template.json")
+    return f"{endpoint}/{stored['Bucket']}/{stored['Key']}"
 
 
 def _outcome(endpoint: str, stack: str) -> dict[str, str]:
