@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
 
 from fermata.words.blocks import ImageBlock, TextBlock
 from fermata.words.errors import TooLarge
@@ -29,11 +30,31 @@ def _sendable(key: str) -> str:
     return key
 
 
+NOT_BLANK = Field(json_schema_extra={"pattern": r"\S"})
 Id = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-ApiKey = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500), AfterValidator(_sendable)]
+Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NOT_BLANK]
+ApiKey = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, max_length=500),
+    AfterValidator(_sendable),
+    Field(json_schema_extra={"pattern": r"^\s*[!-~]*\s*$"}),
+]
 """Empty where a server asks for none."""
-Address = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+Address = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000), NOT_BLANK]
+
+
+NULL: JsonDict = {"type": "null"}
+
+
+def _given(member: str) -> JsonDict:
+    """JSON Schema for: it is there, and not null."""
+    return {"required": [member], "properties": {member: {"type": "string"}}}
+
+
+def _at_most(count: int, kind: str) -> JsonDict:
+    """JSON Schema for: the list holds no more parts of that kind."""
+    part: JsonDict = {"properties": {"kind": {"const": kind}}}
+    return {"contains": part, "minContains": 0, "maxContains": count}
 
 
 class Tolerant(BaseModel):
@@ -77,8 +98,35 @@ class ImagePart(Tolerant):
 Part = Annotated[TextPart | ImagePart, Field(discriminator="kind")]
 
 
+_SAYS_SOMETHING: JsonDict = {
+    "anyOf": [
+        {"properties": {"kind": {"const": "image"}}},
+        {"properties": {"kind": {"const": "text"}, "text": {"pattern": r"\S"}}},
+    ]
+}
+_ONE_FORM: JsonDict = {
+    "oneOf": [
+        {"required": ["prompt"], "properties": {"prompt": {"type": "string", "pattern": r"\S"}, "content": NULL}},
+        {
+            "required": ["content"],
+            "properties": {
+                "content": {
+                    "type": "array",
+                    "contains": _SAYS_SOMETHING,
+                    "allOf": [_at_most(1, "text"), _at_most(MOST_IMAGES, "image")],
+                },
+                "prompt": NULL,
+            },
+        },
+    ]
+}
+"""What `_asks_something` checks, in the words of JSON Schema."""
+
+
 class ChatBody(Tolerant):
     """A prompt, in the old form (`prompt`) or the new one (`content`); both at once are refused."""
+
+    model_config = ConfigDict(json_schema_extra=_ONE_FORM)
 
     conversation_id: Id
     prompt: Annotated[str, StringConstraints(max_length=MOST_TEXT)] | None = None
@@ -138,6 +186,10 @@ class NewCredential(Exact):
 
 
 class CredentialChange(Exact):
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [_given("displayLabel"), _given("apiKey"), _given("baseUrl")]}
+    )
+
     display_label: Title | None = None
     api_key: ApiKey | None = None
     base_url: Address | None = None

@@ -46,8 +46,8 @@ STEPS: dict[str, tuple[str, Part]] = {
     "index": ("The image's place in the message's content.", {"type": "string", "pattern": "^[0-9]{1,3}$"}),
     "id": ("The id.", {"type": "string", "minLength": 1}),
 }
-REQUEST_ID: Part = {"description": "Name it when you report a problem.", "schema": {"type": "string"}}
-RETRY: Part = {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}
+REQUEST_ID: Part = {"required": True, "description": "Name it when you report a problem.", "schema": {"type": "string"}}
+RETRY: Part = {"required": True, "description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}
 ANY_OPERATION = {
     429: "Too many requests at once.",
     500: "A mistake of ours.",

@@ -1,0 +1,41 @@
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from tests.desk import REGION, make_desk
+from tests.serving import serving
+from tests.unit.openapi.stand import GATEWAY, MODELS, Stand, furnish
+
+PROVIDERS = ("anthropic_url", "openai_url", "openrouter_url")
+
+
+QUICK: dict[str, Any] = {"reader_seconds": 0.03, "reader_heartbeat_seconds": 0.01, "poll_ms": 1, "idle_poll_ms": 5}
+look_up = socket.getaddrinfo
+
+
+def look_up_here(host: Any, *more: Any, **others: Any) -> Any:
+    if host != "127.0.0.1":
+        raise socket.gaierror(f"There is no {host!r} in these tests.")
+    return look_up(host, *more, **others)
+
+
+@pytest.fixture(scope="module")
+def stand() -> Iterator[Stand]:
+    """Streams last moments, providers list the same models to everybody, and no other host is there."""
+    with pytest.MonkeyPatch.context() as patch, mock_aws(), serving() as provider:
+        provider.body = MODELS
+        patch.setenv("AWS_DEFAULT_REGION", REGION)
+        patch.setattr(socket, "getaddrinfo", look_up_here)
+        settings: dict[str, Any] = {
+            "reader_seconds": 0.03,
+            "reader_heartbeat_seconds": 0.01,
+            "poll_ms": 1,
+            "idle_poll_ms": 5,
+        }
+        desk = make_desk(**settings | dict.fromkeys(PROVIDERS, provider.url))
+        stand, GATEWAY.desk = furnish(desk, patch), desk
+        yield stand
+        stand.stage.close()

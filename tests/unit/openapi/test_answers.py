@@ -1,0 +1,82 @@
+"""Each operation does what it is for, and its answer is as documented; without a token it does nothing."""
+
+from typing import Any
+
+import pytest
+
+from fermata.wire import surface
+from fermata.wire.operation import Described, Told
+from tests.unit.openapi.stand import Stand
+from tests.unit.openapi.strict import AnyCase, check_lines, schema
+
+KEY = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": "sk-ant-secret"}
+BODIES: dict[str, Any] = {
+    "startTurn": {"conversationId": "", "prompt": "Add a footer"},
+    "answerTool": {"bridgeId": "", "requestId": "", "result": {"ok": True, "data": {"nodeIds": ["n1"]}}},
+    "createConversation": {"scope": "site", "title": "Home"},
+    "changeConversation": {"title": "About us"},
+    "setDefault": {"credentialId": "", "modelId": "claude-opus-4-5"},
+    "createCredential": KEY,
+    "changeCredential": {"displayLabel": "Ours"},
+    "setBudgets": {"tenant": {"monthlyUsd": 100}},
+}
+QUERIES: dict[str, dict[str, Any]] = {
+    "followTurn": {"after": 1},
+    "listConversations": {"scope": "site", "limit": 1},
+    "showConversation": {"limit": 1},
+    "listModels": {"credentialId": ""},
+}
+SUCCESSES = [(operation, told) for operation in surface.OPERATIONS for told in operation.told]
+CLOSED = [operation for operation in surface.OPERATIONS if operation.needs]
+OPEN = [operation for operation in surface.OPERATIONS if not operation.needs]
+
+
+def asked(operation: Described, known: dict[str, str]) -> AnyCase:
+    """A request that is right; members that are empty here point at what is there."""
+
+    def filled(members: dict[str, Any]) -> dict[str, Any]:
+        return {name: value if value != "" else known[name] for name, value in members.items()}
+
+    steps = {step[1:-1] for step in operation.path.split("/") if step.startswith("{")}
+    body: dict[str, Any] = {}
+    if operation.body:
+        body = {"body": filled(BODIES[operation.name]), "media_type": "application/json"}
+    return schema[operation.path][operation.method].Case(
+        path_parameters={step: known.get(step, "site") for step in steps},
+        query=filled(QUERIES.get(operation.name, {})),
+        **body,
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "told"), SUCCESSES, ids=lambda one: getattr(one, "name", getattr(one, "status", ""))
+)
+def test_what_an_operation_is_for_is_done_and_answered_as_documented(
+    stand: Stand, operation: Described, told: Told
+) -> None:
+    accepts = {"Accept": "application/json"} if told.status == 202 else {}
+    case = asked(operation, stand.real(operation))
+    response = case.call_and_validate(headers=stand.headers(operation) | accepts)
+    assert response.status_code == told.status
+    check_lines(response)
+
+
+@pytest.mark.parametrize("operation", CLOSED, ids=lambda operation: operation.name)
+def test_without_a_token_nothing_is_done(stand: Stand, operation: Described) -> None:
+    case = asked(operation, stand.real(operation))
+    response = case.call_and_validate()
+    assert response.status_code == 401
+    assert response.json() == {"error": "Unauthorized"}
+
+
+@pytest.mark.parametrize("operation", CLOSED, ids=lambda operation: operation.name)
+def test_without_a_capability_nothing_is_done(stand: Stand, operation: Described) -> None:
+    others = {capability for other in CLOSED for capability in other.needs} - set(operation.needs)
+    case = asked(operation, stand.real(operation))
+    response = case.call_and_validate(headers={"Authorization": stand.token(*sorted(others))})
+    assert response.status_code == 403
+    assert response.json() == {"error": "Forbidden"}
+
+
+def test_only_what_tells_nothing_of_anybody_is_open_to_everybody() -> None:
+    assert [operation.path for operation in OPEN] == ["/healthz", "/version", "/admin/api/ai/openapi.json"]

@@ -1,0 +1,133 @@
+"""The document itself: valid, whole, and made of what the doors really do."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from schemathesis.core.result import Ok
+
+from fermata.wire import ndjson, openapi, surface
+from fermata.wire.edge import serve
+from fermata.wire.errors import RETRY_AFTER
+from fermata.wire.http import Request
+from fermata.words import events
+from fermata.words.dialect import Dialect
+from functions.api import app as api
+from tests.template import stack
+from tests.unit.openapi.stand import ROUTES, Stand
+from tests.unit.openapi.strict import LINE, schema
+
+DOCUMENT = openapi.document()
+SOON = "2026-01-01T00:00:00Z"
+EVENTS: tuple[events.Event, ...] = (
+    events.BridgeReady(bridge_id="b"),
+    events.Text(text="Hello"),
+    events.Reasoning(text="Hm"),
+    events.ToolCall(tool_call_id="c", tool_name="insertHtml"),
+    events.ToolRequest(
+        request_id="r",
+        tool_call_id="c",
+        tool_name="insertHtml",
+        input={},
+        effect_key="t/1/c",
+        deadline="2026-01-01T00:00:00Z",
+    ),
+    events.ToolResult(tool_call_id="c", tool_name="insertHtml", ok=True),
+    events.ToolResult(tool_call_id="c", tool_name="insertHtml", ok=False, error="There is no such node."),
+    events.Context(prompt_tokens=1, context_tokens=2),
+    events.Context(prompt_tokens=1, context_tokens=2, cache_read_tokens=1, cache_creation_tokens=0),
+    events.UsageReport(prompt_tokens=1, completion_tokens=1, cost_usd=0.5),
+    events.RoundRetracted(round=1),
+    events.Held(until=SOON, retry_after=30),
+    events.TurnError(message="The provider failed."),
+    events.TurnError(message="The provider failed.", code="provider_error", retryable=True),
+    events.Done(),
+    events.Cancelled(),
+)
+
+
+OPERATIONS = {
+    f"{method.upper()} {path}": operation
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+}
+
+
+def test_it_is_valid_and_nothing_it_refers_to_is_missing() -> None:
+    schema.validate()
+    found = [operation.ok() for operation in schema.get_all_operations() if isinstance(operation, Ok)]
+    assert [operation.label for operation in found] == list(OPERATIONS)
+
+
+def test_the_doors_do_what_it_says_and_nothing_else() -> None:
+    done = {(route.method, route.path, getattr(route, "needs", ())) for route in ROUTES}
+    assert done == {(operation.method, operation.path, operation.needs) for operation in surface.OPERATIONS}
+    assert len(ROUTES) == len(surface.OPERATIONS)
+
+
+def test_every_operation_has_a_name_of_its_own() -> None:
+    names = [operation["operationId"] for operation in OPERATIONS.values()]
+    assert len(set(names)) == len(names) == len(surface.OPERATIONS)
+
+
+def test_anybody_may_fetch_it_and_keep_it_for_an_hour(stand: Stand) -> None:
+    answer = serve(stand.desk, api.ROUTES, Request("r", "GET", surface.SHOW_OPENAPI.path))
+    assert (answer.status, answer.headers["Cache-Control"]) == (200, "public, max-age=3600")
+    assert json.loads(answer.content()) == DOCUMENT
+
+
+def test_nobody_loads_it_who_does_not_ask_for_it() -> None:
+    heavy = ("fermata.wire.openapi", "fermata.wire.shapes", "fermata.wire.answers")
+    program = f"import sys, functions.api.app; print([name for name in {heavy} if name in sys.modules])"
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("dialect", ["fermata", "instatic"])
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.type)
+def test_a_line_of_the_stream_is_as_it_says(event: events.Event, dialect: Dialect) -> None:
+    for text in ndjson.lines(7, event, dialect).splitlines():
+        LINE.validate(json.loads(text))
+
+
+def test_every_event_that_leaves_the_log_is_in_it() -> None:
+    shown = {event.type for event in EVENTS}
+    assert set(DOCUMENT["components"]["schemas"]["StreamLine"]["discriminator"]["mapping"]) == shown
+
+
+def test_no_optional_member_of_an_event_may_be_null() -> None:
+    """A null there makes an Instatic client drop the line."""
+    written = [schema for name, schema in DOCUMENT["components"]["schemas"].items() if name.endswith("Event")]
+    assert written
+    assert '"null"' not in json.dumps(written)
+
+
+def refusals(operation: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    shared = DOCUMENT["components"]["responses"]
+    found = {int(status): answer for status, answer in operation["responses"].items() if status >= "400"}
+    return {
+        status: shared[answer["$ref"].rsplit("/", 1)[1]] if "$ref" in answer else answer
+        for status, answer in found.items()
+    }
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_who_has_to_wait_is_told_how_long(label: str) -> None:
+    for status, answer in refusals(OPERATIONS[label]).items():
+        assert ("Retry-After" in answer["headers"]) == (status in RETRY_AFTER), status
+
+
+@pytest.fixture(scope="module")
+def template() -> stack.Template:
+    return stack.read(stack.TEMPLATE.read_text())
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_what_the_gateway_answers_by_itself_is_in_it(label: str, template: stack.Template) -> None:
+    responses = template["Resources"]["Api"]["Properties"]["GatewayResponses"].values()
+    made = {int(response["StatusCode"]) for response in responses if "StatusCode" in response}
+    of_no_operation = {404} if "requestBody" in OPERATIONS[label] else {404, 413}
+    assert made - of_no_operation <= set(refusals(OPERATIONS[label]))

@@ -1,0 +1,86 @@
+"""Schemathesis against all doors: whatever is sent, the answer is one that the document has.
+
+A request that the document allows may still be refused, for what it points at: a credential that does not exist, an
+event that has not happened. So "400 to a valid request" is checked here and not by schemathesis: it must not be our
+reading of the body that refuses.
+"""
+
+import json
+import zlib
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from fermata.wire import surface
+from fermata.wire.http import BAD_BODY
+from fermata.wire.operation import Described
+from tests import pictures
+from tests.unit.openapi.stand import Stand
+from tests.unit.openapi.strict import AnyCase, check_lines, schema
+
+SETTINGS = settings(
+    max_examples=8,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+)
+PICTURES = {f"image/{kind}": getattr(pictures, kind)() for kind in ("jpeg", "png", "gif", "webp")}
+OPERATIONS = {operation.name: operation for operation in surface.OPERATIONS}
+UNSAYABLE = ("may name each user once.",)
+"""What JSON Schema has no words for."""
+
+
+def operation_of(case: AnyCase) -> Described:
+    return OPERATIONS[case.operation.definition.raw["operationId"]]
+
+
+def is_wrong_on_purpose(case: AnyCase, *places: ParameterLocation) -> bool:
+    return case.meta is not None and any(case.meta.is_negative_at(place) for place in places or ParameterLocation)
+
+
+def led_somewhere(case: AnyCase, known: dict[str, Any]) -> AnyCase:
+    """With real ids wherever it names any, unless they are wrong on purpose."""
+    containers = (
+        (case.path_parameters, ParameterLocation.PATH),
+        (case.query, ParameterLocation.QUERY),
+        (case.body, ParameterLocation.BODY),
+    )
+    for container, place in containers:
+        if isinstance(container, dict) and not is_wrong_on_purpose(case, place):
+            container.update({name: known[name] for name in container if name in known})
+    return case
+
+
+def drawn(case: AnyCase) -> AnyCase:
+    """Nobody draws a picture by chance."""
+    body: Any = case.body
+    if isinstance(body, dict) and not is_wrong_on_purpose(case, ParameterLocation.BODY):
+        for part in body.get("content") or []:
+            if part.get("kind") == "image":
+                part["data"] = pictures.base64_of(PICTURES[part["mimeType"]])
+    return case
+
+
+def toss(case: AnyCase) -> int:
+    """The same for the same request, and for others by chance."""
+    whole = json.dumps([case.path_parameters, case.query, case.body], default=repr)
+    return zlib.crc32(whole.encode())
+
+
+@schema.parametrize()
+@SETTINGS
+def test_whatever_is_asked_the_answer_is_documented(case: AnyCase, stand: Stand) -> None:
+    operation, chance = operation_of(case), toss(case)
+    if chance % 2:
+        led_somewhere(case, stand.real(operation))
+    accepts = {"Accept": "application/json"} if chance % 3 == 0 else {}
+    response = drawn(case).call_and_validate(
+        headers=stand.headers(operation) | accepts, excluded_checks=[positive_data_acceptance]
+    )
+    check_lines(response)
+    if response.status_code == 400 and not is_wrong_on_purpose(case):
+        said = response.json()["error"]
+        assert not said.startswith(BAD_BODY) or said.endswith(UNSAYABLE), "the document allows this body"
