@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from fermata.aws import signals
 from fermata.aws.desk import Desk
+from fermata.aws.dynamo import Item
 from fermata.turns import log as logs
 from fermata.turns.log import Entry
 from fermata.turns.turn import Turn
@@ -101,18 +102,38 @@ class Tails:
         self._failures = 0
         now = self.desk.clock.monotonic()
         for follower in due:
-            entry = found.get((follower.pk, follower.number))
-            if entry is not None:
-                follower.number, follower.waiting_since = entry.next, now
-                follower.deliver(entry)
-            is_behind = entry is not None and follower.found
+            place = (follower.pk, follower.number)
+            is_found = place in found
+            if is_found:
+                self._hand_over(follower, found[place], now)
+            is_behind = is_found and follower.found
             follower.due = now if is_behind else now + self._interval(now - follower.waiting_since)
-            follower.found = entry is not None
+            follower.found = is_found
 
-    def _read(self, due: Sequence[Follower]) -> dict[tuple[str, int], Entry]:
+    def _read(self, due: Sequence[Follower]) -> dict[tuple[str, int], Entry | None]:
+        """What there is under the numbers that are waited for; None for what cannot be read."""
         keys = sorted({(follower.pk, logs.key(follower.number)) for follower in due})
         rows = self.desk.tables.batch_get(self.desk.settings.bridges_table, keys)
-        return {(pk, int(sk[2:])): logs.entry(self.desk, row) for (pk, sk), row in rows.items()}
+        return {(pk, int(sk[2:])): self._entry(row) for (pk, sk), row in rows.items()}
+
+    def _entry(self, row: Item) -> Entry | None:
+        try:
+            return logs.entry(self.desk, row)
+        except Exception:  # noqa: BLE001 - logged; one turn's trouble is not that of the other readers
+            signals.failed("tails.entry_unreadable", row=row["pk"])
+            return None
+
+    def _hand_over(self, follower: Follower, entry: Entry | None, now: float) -> None:
+        """A reader that is told None, or cannot be told, has left."""
+        if entry is not None:
+            follower.number, follower.waiting_since = entry.next, now
+        try:
+            follower.deliver(entry)
+        except Exception:  # noqa: BLE001 - logged; a reader that is gone must not take the others' thread with it
+            signals.failed("tails.delivery_failed", row=follower.pk)
+            entry = None
+        if entry is None:
+            self.leave(follower)
 
     def _interval(self, waited: float) -> float:
         settings = self.desk.settings
@@ -121,7 +142,8 @@ class Tails:
     def _stumble(self, due: Sequence[Follower]) -> None:
         self._failures += 1
         signals.failed("tails.poll_failed", failures=self._failures)
+        now = self.desk.clock.monotonic()
         for follower in due:
-            follower.due = self.desk.clock.monotonic() + self.desk.settings.idle_poll_ms / 1000
+            follower.due = now + self.desk.settings.idle_poll_ms / 1000
             if self._failures >= MOST_FAILURES:
-                follower.deliver(None)
+                self._hand_over(follower, None, now)
