@@ -13,6 +13,7 @@ Started as `<emulator venv>/bin/python -m local.emulator`. Stock 1.5.33 and how 
 - `logs.py`         the newest log streams, not all of them
 - `schedules.py`    a minute of a schedule can be shortened for tests
 - `snapshots.py`    state survives a kill
+- `streams.py`      a function behind a table's stream waits for its batching window
 - `recording.py`    what was asked of AWS, for whoever counts it
 - `upstream.py`     the seam: a correction whose upstream code has changed refuses to start
 """

@@ -17,6 +17,7 @@ from local.emulator import (
     logs,
     schedules,
     snapshots,
+    streams,
     tasks,
     tokens,
     upstream,
@@ -24,7 +25,7 @@ from local.emulator import (
 from local.emulator.recording import Recorder
 from local.emulator.snapshots import App
 
-CORRECTIONS = (executions, expressions, functions, gateway, logs, schedules, snapshots, tasks, tokens)
+CORRECTIONS = (executions, expressions, functions, gateway, logs, schedules, snapshots, streams, tasks, tokens)
 PROCESSES, SNAPSHOT = "/_fermata/processes", "/_fermata/snapshot"
 Page = Callable[[], Awaitable[Any]]
 
