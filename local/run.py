@@ -71,7 +71,7 @@ def write_connection(cloud: LocalCloud) -> None:
     """Where the command line finds the service; the token is for nobody else."""
     file = cloud.directory / "local.json"
     file.touch(mode=0o600)
-    file.write_text(json.dumps({"url": cloud.url, "token": cloud.token}))
+    file.write_text(json.dumps({"url": cloud.url, "token": cloud.token, "endpoint": cloud.endpoint}))
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import click
 
+from fermata_client.commands.audit import audit
 from fermata_client.commands.chat import chat
 from fermata_client.commands.edit import edit
 from fermata_client.commands.token import token
@@ -20,4 +21,5 @@ def main() -> None:
 main.add_command(edit)
 main.add_command(chat)
 main.add_command(token)
+main.add_command(audit)
 main.add_command(tenant)

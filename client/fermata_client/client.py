@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
 
@@ -125,6 +125,10 @@ class FermataClient:
     def cancel(self, bridge_id: str) -> dict[str, Any]:
         """End the turn. Cancelling an ended turn says how it ended."""
         return self._call("POST", f"/bridges/{quote(bridge_id)}/cancel")
+
+    def audit(self, *, since: str | None = None, tz: str | None = None) -> dict[str, Any]:
+        """What the tenant used since an instant, by user, scope, model and the days of a time zone."""
+        return self._call("GET", "/audit?" + urlencode(_present(since=since, tz=tz)))
 
     def _call(
         self, method: str, path: str, body: dict[str, Any] | None = None, headers: dict[str, str] | None = None

@@ -1,82 +1,18 @@
 """`fermata tenant`: who may call a deployment. It writes to the deployment's own tables and key, as its operator."""
 
-import functools
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
+from typing import Any, TextIO
 
 import click
 
-if TYPE_CHECKING:
-    from fermata.aws.desk import Desk
+from fermata_client.deployment import deployment, desk_of
 
-P = ParamSpec("P")
-R = TypeVar("R")
-OUTPUTS = {
-    "conversations_table": "ConversationsTableName",
-    "bridges_table": "BridgesTableName",
-    "pricing_table": "PricingTableName",
-    "usage_table": "UsageTableName",
-    "settings_table": "SettingsTableName",
-    "bucket": "BucketName",
-    "key_id": "KeyArn",
-    "state_machine_arn": "TurnMachineArn",
-    "fermata_stage": "StageName",
-}
-"""Settings and the outputs of template.yaml they come from."""
 DIALECTS = click.Choice(["fermata", "instatic"])
 TOOL_NAMES = click.Choice(["seed", "prefixed"])
 ORIGIN_HELP = "A page's origin that may call with its cookie (https://editor.example.com). Repeat for more."
 NAMES_HELP = "What its editor calls the tools: insertHtml, or site_insert_html (Instatic from 0.0.7 on)."
 ROUNDS_HELP = "Model calls one turn may make."
 LIFETIME_HELP = "The longest a token may be good for, in seconds."
-
-
-def _deployment(command: Callable[P, R]) -> Callable[P, R]:
-    """Gives a command its options for where, and turns what goes wrong into one sentence."""
-
-    @click.option("--stack", help="The CloudFormation stack. Without it, the environment variables of its functions.")
-    @click.option("--region", help="The stack's AWS region.")
-    @functools.wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            from botocore.exceptions import BotoCoreError, ClientError
-
-            from fermata.aws.settings import SettingsMissing
-            from fermata.words.errors import Refusal
-        except ModuleNotFoundError as error:
-            raise click.ClickException(
-                f"This needs the service's own package ({error.name} is missing): pip install -e layers/fermata"
-            ) from error
-        try:
-            return command(*args, **kwargs)
-        except Refusal as refusal:
-            raise click.ClickException(refusal.error) from refusal
-        except SettingsMissing as missing:
-            raise click.ClickException(f"Name the deployment with --stack. ({missing})") from missing
-        except (BotoCoreError, ClientError) as error:
-            raise click.ClickException(str(error)) from error
-
-    return wrapped
-
-
-def _desk(stack: str | None, region: str | None) -> "Desk":
-    import boto3
-
-    from fermata.aws.clock import Clock
-    from fermata.aws.desk import Desk
-    from fermata.aws.settings import Settings
-
-    if region:
-        boto3.setup_default_session(region_name=region)
-    if stack is None:
-        return Desk(Settings.from_environment(), Clock())
-    found = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0].get("Outputs", [])
-    outputs = {output["OutputKey"]: output["OutputValue"] for output in found}
-    missing = sorted(set(OUTPUTS.values()) - set(outputs))
-    if missing:
-        raise click.ClickException(f"The stack {stack!r} is no Fermata: it has no output {', '.join(missing)}.")
-    return Desk(Settings.model_validate({field: outputs[name] for field, name in OUTPUTS.items()}), Clock())
 
 
 @click.group()
@@ -99,7 +35,7 @@ def tenant() -> None:
 @click.option("--tool-names", type=TOOL_NAMES, default="seed", show_default=True, help=NAMES_HELP)
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
 @click.option("--token-seconds", type=int, help=LIFETIME_HELP)
-@_deployment
+@deployment
 def add(
     name: str,
     issuer: str,
@@ -118,7 +54,7 @@ def add(
     from fermata.wire.tenants import add_tenant
 
     added, secret = add_tenant(
-        _desk(stack, region),
+        desk_of(stack, region),
         name,
         issuer=issuer,
         audience=audience,
@@ -136,12 +72,12 @@ def add(
 
 @tenant.command()
 @click.argument("name")
-@_deployment
+@deployment
 def show(name: str, stack: str | None, region: str | None) -> None:
     """Print what is known of the tenant NAME, except its secrets."""
     from fermata.wire.tenants import show_tenant
 
-    click.echo(_json(show_tenant(_desk(stack, region), name)))
+    click.echo(_json(show_tenant(desk_of(stack, region), name)))
 
 
 @tenant.command()
@@ -151,7 +87,7 @@ def show(name: str, stack: str | None, region: str | None) -> None:
 @click.option("--tool-names", type=TOOL_NAMES, help=NAMES_HELP)
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
 @click.option("--token-seconds", type=int, help=LIFETIME_HELP)
-@_deployment
+@deployment
 def change(
     name: str,
     origins: tuple[str, ...],
@@ -166,7 +102,7 @@ def change(
     from fermata.wire.tenants import change_tenant
 
     changed = change_tenant(
-        _desk(stack, region),
+        desk_of(stack, region),
         name,
         origins=origins or None,
         dialect=dialect,
@@ -179,12 +115,12 @@ def change(
 @tenant.command()
 @click.argument("name")
 @click.option("--overlap", type=click.IntRange(min=0), help="Seconds the old secret goes on counting. [default: 86400]")
-@_deployment
+@deployment
 def rotate(name: str, overlap: int | None, stack: str | None, region: str | None) -> None:
     """Give the tenant NAME a new secret, printed this once; --overlap 0 ends the old one now."""
     from fermata.wire.tenants import OVERLAP, rotate_secret
 
-    _tell(rotate_secret(_desk(stack, region), name, overlap=OVERLAP if overlap is None else overlap))
+    _tell(rotate_secret(desk_of(stack, region), name, overlap=OVERLAP if overlap is None else overlap))
 
 
 def _limits(max_rounds: int | None, token_seconds: int | None) -> Any:

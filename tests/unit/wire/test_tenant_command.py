@@ -13,7 +13,8 @@ from fermata.aws.clock import Clock
 from fermata.aws.desk import Desk
 from fermata.aws.settings import Settings
 from fermata.wire.callers import identify
-from fermata_client.tenants import OUTPUTS, tenant
+from fermata_client.deployment import OUTPUTS
+from fermata_client.tenants import tenant
 from tests.callers import Signer
 from tests.desk import REGION, another_process, environment
 from tests.serving import OneAnswer, serving

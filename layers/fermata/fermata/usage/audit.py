@@ -14,7 +14,7 @@ from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item
 from fermata.usage import ledger, window
 from fermata.usage.books import Posting
-from fermata.usage.chats import Chat
+from fermata.usage.chats import Chat, Dimension
 from fermata.usage.labels import labels_of
 from fermata.usage.quarters import A_DAY, SECONDS, begins, day_of, name_of, quarter_of
 from fermata.usage.records import request
@@ -90,26 +90,22 @@ class Found:
         self.days[day.label].chats += sum(count for gap, count in gaps.items() if not gap or quarter - gap < begin)
 
     def take_row(self, posting: Posting) -> None:
-        for sums, name in (
-            (self.users, posting.user),
-            (self.scopes, posting.scope),
-            (self.models, posting.model),
-            (self.days, self.local.of(posting.quarter).label),
-        ):
-            sums[name].add(posting.totals)
+        for dimension, name in posting.names:
+            self._sums(dimension)[name].add(posting.totals)
+        self.days[self.local.of(posting.quarter).label].add(posting.totals)
 
     def take_chat(self, chat: Chat, postings: Iterable[Posting]) -> None:
         """A conversation that was active right before `first`; it counts there unless it does later."""
-        one, day = Totals(chats=1), self.local.of(self.first - 1)
-        any_posting, *_ = postings = list(postings)
-        if not chat.is_active(self.first):
-            self.users[any_posting.user].add(one)
-            self.scopes[any_posting.scope].add(one)
+        day = self.local.of(self.first - 1)
         if not chat.is_active(self.first, day.behind):
-            self.days[day.label].add(one)
-        for model in {posting.model for posting in postings}:
-            if chat.models.get(model, 0) < self.first:
-                self.models[model].add(one)
+            self.days[day.label].chats += 1
+        for dimension, name in {pair for posting in postings for pair in posting.names}:
+            if (chat.last(dimension, name) or 0) < self.first:
+                self._sums(dimension)[name].chats += 1
+
+    def _sums(self, dimension: Dimension) -> Sums:
+        sums: Sums = getattr(self, dimension)
+        return sums
 
 
 def _requests(desk: Desk, tenant: str, first: str, behind: str) -> list[Item]:

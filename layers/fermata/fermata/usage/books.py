@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fermata.usage.chats import LONGEST_GAP, Chat
+from fermata.usage.chats import LONGEST_GAP, Chat, Dimension
 from fermata.usage.quarters import A_DAY, day_of, name_of
-from fermata.usage.sheets import Sheet, Sums, Totals
+from fermata.usage.sheets import Sheet, Totals
 
 AT_ONCE = 24
 """Postings in one transaction of at most 100 writes: each may bring its row's mark, a chat and two sheets."""
 
 Level = Literal["day", "quarter"]
-Dimension = Literal["users", "scopes", "models"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,10 @@ class Posting:
     scope: str
     model: str
     totals: Totals
+
+    @property
+    def names(self) -> tuple[tuple[Dimension, str], ...]:
+        return (("users", self.user), ("scopes", self.scope), ("models", self.model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +58,8 @@ class Books:
 
     def _add(self, posting: Posting) -> None:
         for sheet in self._both(posting.quarter):
-            sheet.users[posting.user].add(posting.totals)
-            sheet.scopes[posting.scope].add(posting.totals)
-            sheet.models[posting.model].add(posting.totals)
+            for dimension, name in posting.names:
+                sheet.sums(dimension)[name].add(posting.totals)
         self._sheet("day", posting.quarter).quarters[posting.quarter % A_DAY].add(posting.totals)
 
     def _see(self, chat: Chat, posting: Posting) -> None:
@@ -68,14 +70,12 @@ class Books:
             if after is not None:
                 self._gap(after, before, -1)
                 self._gap(after, quarter, 1)
-            else:
-                self._move("users", posting.user, before, quarter)
-                self._move("scopes", posting.scope, before, quarter)
             chat.add(quarter)
-        last = chat.models.get(posting.model)
-        if last is None or last < quarter:
-            self._move("models", posting.model, last, quarter)
-            chat.use(posting.model, quarter)
+        for dimension, name in posting.names:
+            last = chat.last(dimension, name)
+            if last is None or last < quarter:
+                self._move(dimension, name, last, quarter)
+                chat.use(dimension, name, quarter)
 
     def _gap(self, quarter: int, before: int | None, count: int) -> None:
         size = 0 if before is None or quarter - before > LONGEST_GAP else quarter - before
@@ -85,8 +85,7 @@ class Books:
         """A conversation's latest activity is `now`."""
         for quarter, count in ((was, -1), (now, 1)):
             for sheet in self._both(quarter) if quarter is not None else ():
-                sums: Sums = getattr(sheet, dimension)
-                sums[name].chats += count
+                sheet.sums(dimension)[name].chats += count
 
     def _both(self, quarter: int) -> tuple[Sheet, Sheet]:
         return self._sheet("day", quarter), self._sheet("quarter", quarter)

@@ -3,10 +3,11 @@
 import bisect
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from fermata.usage.quarters import A_DAY
 
+Dimension = Literal["users", "scopes", "models"]
 LONGEST_GAP = 2 * A_DAY
 """No local day is longer, so a gap beyond it need not be told from none."""
 KEPT = 42 * A_DAY
@@ -19,10 +20,12 @@ class TooLate(Exception):
 
 @dataclass
 class Chat:
-    """`active`: the quarters it was active in, ascending. `models`: the last quarter of each of its models."""
+    """`active`: the quarters it was active in, ascending. `latest`: the last of them for each of its models, and for
+    its user and scope, which hardly ever change.
+    """
 
     active: list[int] = field(default_factory=list)
-    models: dict[str, int] = field(default_factory=dict)
+    latest: dict[str, int] = field(default_factory=dict)
     forgotten: int = 0
     """Nothing before this quarter is remembered."""
     version: int = 0
@@ -40,8 +43,11 @@ class Chat:
         bisect.insort(self.active, quarter)
         self.changed = True
 
-    def use(self, model: str, quarter: int) -> None:
-        self.models[model] = quarter
+    def last(self, dimension: Dimension, name: str) -> int | None:
+        return self.latest.get(f"{dimension}/{name}")
+
+    def use(self, dimension: Dimension, name: str, quarter: int) -> None:
+        self.latest[f"{dimension}/{name}"] = quarter
         self.changed = True
 
     def is_active(self, first: int, behind: int | None = None) -> bool:
@@ -53,9 +59,9 @@ class Chat:
         horizon = max(self.active[-1] - KEPT, self.forgotten)
         recent = [quarter for quarter in self.active if quarter >= horizon]
         forgotten = horizon if len(recent) < len(self.active) else self.forgotten
-        return json.dumps({"a": recent, "m": self.models, "f": forgotten}, separators=(",", ":"))
+        return json.dumps({"a": recent, "l": self.latest, "f": forgotten}, separators=(",", ":"))
 
     @classmethod
     def unpack(cls, item: dict[str, Any]) -> "Chat":
         data = json.loads(item["data"])
-        return cls(data["a"], data["m"], data["f"], item["version"])
+        return cls(data["a"], data["l"], data["f"], item["version"])

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from fermata.usage.chats import Dimension
+
 ZERO = Decimal(0)
 
 
@@ -87,6 +89,10 @@ class Sheet:
         for quarter, counts in other.gaps.items():
             for gap, count in counts.items():
                 self.gaps[quarter][gap] += count
+
+    def sums(self, dimension: Dimension) -> Sums:
+        sums: Sums = getattr(self, dimension)
+        return sums
 
     def _dimensions(self) -> tuple[Sums, Sums, Sums]:
         return self.users, self.scopes, self.models

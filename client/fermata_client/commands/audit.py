@@ -1,0 +1,124 @@
+"""`fermata audit`: what was used; and for an operator, whether the books agree, and to make them anew."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fermata_client.commands.common import Failure, one_sentence, service
+from fermata_client.deployment import desk_of, in_one_sentence, local_stack
+
+if TYPE_CHECKING:
+    from fermata.aws.desk import Desk
+
+HEADINGS = ("", "prompt", "completion", "chats", "USD")
+PARTS = {"byUser": "by user", "byScope": "by scope", "byModel": "by model", "byDay": "by day"}
+MOST_EVENTS = 10_000
+"""What one request for log lines brings at most."""
+
+
+@click.command()
+@click.option(
+    "--since", metavar="INSTANT", help="From when on: 2026-11-01, or a whole instant. [default: 30 days ago]"
+)
+@click.option("--tz", metavar="ZONE", help="Whose days, such as Europe/Berlin. [default: UTC]")
+@click.option("--json", "as_json", is_flag=True, help="Print the service's whole answer.")
+@click.option("--url", metavar="URL", help="Where the service is. Left out: FERMATA_URL, or what `make run` wrote.")
+@click.option("--token", metavar="TOKEN", help="Who you are. Left out: FERMATA_TOKEN, or what `make run` wrote.")
+@click.option("--reconcile", is_flag=True, help="Compare ledger, rollups and log lines, and name what differs.")
+@click.option("--rebuild", is_flag=True, help="Make the rollups anew from the ledger.")
+@click.option("--tenant", metavar="NAME", default="local", show_default=True, help="Whose books.")
+@click.option("--stack", metavar="NAME", help="The CloudFormation stack. Left out: the one that `make run` keeps.")
+@click.option("--region", help="The stack's AWS region.")
+@one_sentence
+def audit(
+    since: str | None,
+    tz: str | None,
+    as_json: bool,
+    url: str | None,
+    token: str | None,
+    reconcile: bool,
+    rebuild: bool,
+    tenant: str,
+    stack: str | None,
+    region: str | None,
+) -> None:
+    """Show what was used, by user, scope, model and day.
+
+    --reconcile and --rebuild are an operator's: they work on a deployment's own tables and logs, with the
+    credentials of its AWS account.
+    """
+    if not (reconcile or rebuild):
+        with service(url, token) as client:
+            _show(client.audit(since=since, tz=tz), as_json=as_json)
+        return
+    stack = stack or local_stack()
+    if rebuild:
+        in_one_sentence(lambda: _rebuild(desk_of(stack, region), tenant))
+    if reconcile:
+        in_one_sentence(lambda: _reconcile(desk_of(stack, region), stack, tenant, since, tz))
+
+
+def _show(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    click.echo(f"since {found['since']}")
+    _table("", [("everything", found["totals"])])
+    for part, title in PARTS.items():
+        _table(title, [(_name(row), row) for row in found[part]])
+
+
+def _name(row: dict[str, Any]) -> str:
+    if "modelId" in row:
+        return f"{row['providerId']}/{row['modelId']}"
+    return str(row.get("userLabel") or row.get("scope") or row.get("day"))
+
+
+def _table(title: str, rows: list[tuple[str, dict[str, Any]]]) -> None:
+    width = max([len(name) for name, _ in rows] + [len(title), 12])
+    click.echo("\n" + title.ljust(width) + "".join(heading.rjust(14) for heading in HEADINGS[1:]))
+    for name, row in rows:
+        counts = (row["promptTokens"], row["completionTokens"], row["chatCount"])
+        numbers = [f"{number:,}" for number in counts] + [f"{row['costUsd']:,.4f}"]
+        click.echo(name.ljust(width) + "".join(number.rjust(14) for number in numbers))
+
+
+def _rebuild(desk: "Desk", tenant: str) -> None:
+    from fermata.usage.rebuilding import rebuild
+
+    click.echo(f"The rollups of {tenant} are made anew, from {rebuild(desk, tenant):,} rows of the ledger.")
+
+
+def _reconcile(desk: "Desk", stack: str | None, tenant: str, since: str | None, tz: str | None) -> None:
+    from fermata.usage.reconciling import reconcile
+    from fermata.usage.window import since as resolved
+
+    start = resolved(since, desk.clock.time())
+    differences = reconcile(desk, tenant, since, tz, usage_lines(f"/aws/lambda/{stack}-rollup", start.timestamp()))
+    for difference in differences:
+        click.echo(difference)
+    if differences:
+        raise Failure(f"The books of {tenant} differ in {len(differences)} places since {start:%Y-%m-%dT%H:%MZ}.")
+    click.echo(f"The books of {tenant} agree since {start:%Y-%m-%dT%H:%MZ}: ledger, rollups and log lines.")
+
+
+def usage_lines(group: str, start: float) -> Iterator[dict[str, Any]]:
+    """The lines about requests that a log group has from an instant on. Some may come twice."""
+    import boto3
+
+    logs = boto3.client("logs")
+    request: dict[str, Any] = {"logGroupName": group, "startTime": int(start * 1000)}
+    request["filterPattern"] = '{ $.event = "usage" }'
+    while True:
+        answer = logs.filter_log_events(**request)
+        for event in answer["events"]:
+            if '"usage"' in event["message"] and (line := json.loads(event["message"])).get("event") == "usage":
+                yield line
+        if answer.get("nextToken"):
+            request["nextToken"] = answer["nextToken"]
+        elif len(answer["events"]) == MOST_EVENTS and answer["events"][-1]["timestamp"] > request["startTime"]:
+            request["startTime"] = answer["events"][-1]["timestamp"]
+        else:
+            return

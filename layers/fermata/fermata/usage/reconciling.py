@@ -1,0 +1,81 @@
+"""Three books of the same money: the ledger, its rollups, and the lines the functions wrote. Do they agree?
+
+Whatever differs is said in a sentence. A row of the last minute may not be counted yet: look again.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from fermata.aws.clock import instant
+from fermata.aws.desk import Desk
+from fermata.aws.dynamo import Item
+from fermata.usage import ledger, window
+from fermata.usage.audit import audit
+from fermata.usage.counting import TOLD
+from fermata.usage.reckoning import reckon
+from fermata.usage.window import LocalDays
+
+Line = Mapping[str, Any]
+AHEAD = 86_400
+COMPARED = ("prompt", "completion", "cacheRead", "cacheCreation", "user", "model", "outcome")
+NAMED_BY = {"byUser": ("userId",), "byScope": ("scope",), "byModel": ("providerId", "modelId"), "byDay": ("day",)}
+
+
+def reconcile(desk: Desk, tenant: str, since: str | None, tz: str | None, lines: Iterable[Line]) -> list[str]:
+    """The differences from `since` on. `lines` are the usage lines from then on, of any tenant, in any order."""
+    start = instant(window.since(since, desk.clock.time()).timestamp())
+    items = list(ledger.between(desk, tenant, start, instant(desk.clock.time() + AHEAD)))
+    told = audit(desk, tenant, start, tz, with_billable=True)
+    expected = reckon(items, start, LocalDays(window.zone(tz)), with_billable=True)
+    requests = [row for row in items if row["sk"] != ledger.END]
+    return [*_of_rollups(expected, told), *_of_lines(requests, _by_request(lines, tenant, start))]
+
+
+def _of_rollups(expected: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
+    yield from _of_row("totals", expected["totals"], told["totals"])
+    for part, names in NAMED_BY.items():
+        ours, theirs = _named(expected[part], names), _named(told[part], names)
+        for name in sorted(ours.keys() | theirs.keys()):
+            yield from _of_row(f"{part} {name}", ours.get(name, {}), theirs.get(name, {}))
+
+
+def _named(rows: Iterable[Mapping[str, Any]], names: tuple[str, ...]) -> dict[str, Mapping[str, Any]]:
+    return {"/".join(str(row[name]) for name in names): row for row in rows}
+
+
+def _of_row(name: str, ledger_row: Mapping[str, Any], rollup_row: Mapping[str, Any]) -> Iterator[str]:
+    for number in sorted(ledger_row.keys() | rollup_row.keys()):
+        ours, theirs = ledger_row.get(number, 0), rollup_row.get(number, 0)
+        if ours != theirs and not isinstance(ours or theirs, str):
+            yield f"{name}: {number} is {ours} by the ledger and {theirs} in the rollups."
+
+
+def _by_request(lines: Iterable[Line], tenant: str, start: str) -> dict[str, Line]:
+    own = (line for line in lines if line.get("tenant") == tenant and str(line.get("at", "")) >= start)
+    return {_request(line): line for line in own}
+
+
+def _request(row: Mapping[str, Any]) -> str:
+    return f"{row['turn']} round {row['round']}, attempt {row['attempt']}, try {row['tried']}"
+
+
+def _of_lines(rows: Iterable[Item], lines: dict[str, Line]) -> Iterator[str]:
+    left = dict(lines)
+    for row in rows:
+        name = _request(row)
+        line = left.pop(name, None)
+        if line is None:
+            yield f"{name}: in the ledger, and no line in the logs."
+        else:
+            yield from _of_line(name, row, line)
+    for name in sorted(left):
+        yield f"{name}: a line in the logs, and not in the ledger."
+
+
+def _of_line(name: str, row: Item, line: Line) -> Iterator[str]:
+    facts = [(fact, row[fact], line.get(TOLD[fact])) for fact in COMPARED]
+    facts.append(("cost", Decimal(row["cost"]), Decimal(str(line.get("cost", "NaN")))))
+    for fact, ours, theirs in facts:
+        if ours != theirs:
+            yield f"{name}: {fact} is {ours} in the ledger and {theirs} in the logs."
