@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fermata.wire.bodies import ChatBody, CredentialChange, NewConversation, NewCredential, ToolResultBody
+from fermata.wire.bodies import ChatBody, CredentialChange, NewBudgets, NewConversation, NewCredential, ToolResultBody
 from fermata.wire.said import mistakes
 from fermata.words.blocks import ImageBlock, TextBlock
 from fermata.words.errors import TooLarge
@@ -140,3 +140,14 @@ class TestTheOthers:
 
     def test_a_change_that_changes_nothing_is_refused(self) -> None:
         assert refusal(CredentialChange, {}) == "Send what is to change: 'displayLabel', 'apiKey' or 'baseUrl'."
+
+
+class TestBudgets:
+    @pytest.mark.parametrize("usd", [0, 0.000001, 0.5, 1_000_000_000])
+    def test_a_limit_is_nothing_or_what_can_be_counted(self, usd: float) -> None:
+        assert NewBudgets.model_validate({"tenant": {"dailyUsd": usd}}).tenant.daily_usd == usd
+
+    @pytest.mark.parametrize("usd", [1e-289, 0.0000009])
+    def test_a_limit_that_no_table_could_hold_is_refused(self, usd: float) -> None:
+        said = refusal(NewBudgets, {"tenant": {"dailyUsd": usd}})
+        assert said == "'tenant.dailyUsd' must be 0, or 0.000001 at least."

@@ -206,8 +206,23 @@ class NewDefault(Exact):
     model_id: Id
 
 
-Usd = Annotated[float, Field(ge=0, le=1_000_000_000)]
-MOST_USERS = 500
+LEAST_USD = 0.000_001
+
+
+def _countable(usd: float) -> float:
+    """A table holds no number however small, and nobody is shown less than a millionth."""
+    if 0 < usd < LEAST_USD:
+        raise ValueError(f"must be 0, or {LEAST_USD:f} at least")
+    return usd
+
+
+Usd = Annotated[
+    float,
+    Field(ge=0, le=1_000_000_000, json_schema_extra={"anyOf": [{"const": 0}, {"minimum": LEAST_USD}]}),
+    AfterValidator(_countable),
+]
+MOST_USERS = 300
+"""All of them lie in one item, which may have 400 KB; a name may have 800 bytes."""
 
 
 class NewLimits(Exact):
