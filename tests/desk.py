@@ -62,7 +62,7 @@ def make_desk(*, clock: Clock | None = None, **settings: Any) -> Desk:
         Bucket="fermata", CreateBucketConfiguration={"LocationConstraint": REGION}
     )
     values: dict[str, Any] = {f"{table}_table": table for table in TABLES}
-    values |= {setting: NOWHERE for setting in ("anthropic_url", "openai_url", "openrouter_url", "catalogue_url")}
+    values |= dict.fromkeys(("anthropic_url", "openai_url", "openrouter_url", "catalogue_url"), NOWHERE)
     values |= {"bucket": "fermata", "key_id": make_key(), "state_machine_arn": _create_machine()}
     return Desk(Settings(**(values | settings)), clock or Clock())
 
