@@ -15,6 +15,8 @@ LIFETIME_DAYS = 37
 
 ANSWER_SECONDS = 0.06
 """Assumed length of one tool-result call on Lambda."""
+AUDIT_SECONDS = 0.1
+"""Assumed length of one call that counts new ledger rows."""
 ROUND_OVERHEAD_SECONDS = 0.3
 """Assumed time of a round's function besides the provider's stream."""
 HOP_SECONDS = 0.2
@@ -61,6 +63,7 @@ class Counted:
     sent_bytes: int
     log_bytes: int
     stored_bytes: int
+    audit_calls: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Memory:
     round: int
     stream: int
     tool_result: int
+    rollup: int
 
     @classmethod
     def of(cls, template: Mapping[str, Any]) -> "Memory":
@@ -79,7 +83,12 @@ class Memory:
         def megabytes(name: str) -> int:
             return int(functions[name]["Properties"].get("MemorySize", default))
 
-        return cls(megabytes("RoundFunction"), megabytes("StreamFunction"), megabytes("ToolResultFunction"))
+        return cls(
+            megabytes("RoundFunction"),
+            megabytes("StreamFunction"),
+            megabytes("ToolResultFunction"),
+            megabytes("RollupFunction"),
+        )
 
 
 def cost(counted: Counted, shape: Shape, memory: Memory) -> dict[str, Decimal]:
@@ -89,6 +98,7 @@ def cost(counted: Counted, shape: Shape, memory: Memory) -> dict[str, Decimal]:
         "Lambda round": _lambda(memory.round, shape.round_seconds, shape.rounds),
         "Lambda stream": _lambda(memory.stream, shape.wall_seconds, 1),
         "Lambda tool_result": _lambda(memory.tool_result, shape.tools * ANSWER_SECONDS, shape.tools),
+        "Lambda rollup": _lambda(memory.rollup, counted.audit_calls * AUDIT_SECONDS, counted.audit_calls),
         "DynamoDB writes": Decimal(counted.write_units) * prices.WRITE_UNIT,
         "DynamoDB reads": Decimal(counted.read_units) * prices.READ_UNIT,
         "DynamoDB storage": _gigabytes(counted.stored_bytes) * prices.TABLE_GB_MONTH * LIFETIME_DAYS / MONTH_DAYS,

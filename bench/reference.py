@@ -21,6 +21,8 @@ from local import template
 SENTENCE = "A round of streamed text, as a person would read it. "
 CHARS_PER_SECOND, PIECES_PER_SECOND = 240, 40
 """About as fast as a large model writes."""
+AUDITED_SECONDS = 2.5
+"""Until the ledger rows of the last round are counted, too."""
 ITEM_OVERHEAD = 100
 """Bytes that are billed for every stored item besides its own."""
 HTML = "<section><h2>Fresh every morning</h2><p>Bread, cake and coffee.</p></section>"
@@ -52,7 +54,7 @@ def reference_turn(stage: Stage, shape: Shape) -> list[Row]:
     before, conversation = _log_bytes(stage), stage.conversation()
     with recording(stage.cloud.endpoint) as requests:
         told = stage.turn(prompt, conversation=conversation, think_seconds=think)
-        settle()
+        settle(AUDITED_SECONDS)
     counted, numbers = _counted(stage, shape, told, requests, _log_bytes(stage) - before)
     parts = cost(counted, shape, Memory.of(template.load()))
     total = sum(parts.values(), Decimal(0))
@@ -76,6 +78,7 @@ def _counted(
     sizes = sizes_now(stage.cloud.client("dynamodb"))
     whole = requests.metered(sizes)
     appends, looks = requests.of("append").metered(sizes), requests.of("poll", "watch").metered(sizes)
+    audit = requests.of("audit").metered(sizes)
     idle = (shape.hop_seconds + shape.rounds * ROUND_OVERHEAD_SECONDS) * 1000 / stage.poll_ms
     counted = Counted(
         transitions=transitions(stage.history(told)),
@@ -87,15 +90,21 @@ def _counted(
         sent_bytes=sum(len(json.dumps(event, separators=(",", ":"))) + 1 for _, event in told.events),
         log_bytes=log_bytes + LOG_FRAME_BYTES * (1 + shape.rounds + shape.tools),
         stored_bytes=_stored_bytes(stage, told),
+        audit_calls=_transactions(requests.of("audit")),
     )
     numbers = {
         "appends": {"requests": len(requests.of("append").all), "WRU": appends.write},
         "looks": {"requests": len(requests.of("poll", "watch").all), "RRU": looks.read, "assumedMore": round(idle)},
-        "rest": {"requests": requests.of("step").by_name(), "WRU": whole.write - appends.write},
+        "audit": {"requests": requests.of("audit").by_name(), "WRU": audit.write, "RRU": audit.read},
+        "rest": {"requests": requests.of("step").by_name(), "WRU": whole.write - appends.write - audit.write},
         "transitions": counted.transitions,
         "bytes": {"stored": counted.stored_bytes, "logged": counted.log_bytes, "sent": counted.sent_bytes},
     }
     return counted, numbers
+
+
+def _transactions(requests: Requests) -> int:
+    return requests.by_name().get("dynamodb:TransactWriteItems", 0)
 
 
 def _stored_bytes(stage: Stage, told: Told) -> int:

@@ -1,5 +1,6 @@
 """What was asked of AWS while something ran, counted by the emulator itself (local/emulator/recording.py)."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,12 +12,16 @@ import httpx
 from bench.units import Key, Meter, item_size
 
 RECORDS = "/_fermata/requests"
+ROLLUP = "#rollup"
+"""In the keys of what the audit is read from, and in no other."""
 TEXT = ('"type":"text"', '"type":"reasoning"')
 
 
 @dataclass(frozen=True)
 class Request:
-    """`kind`: append (streamed text), poll (a reader's look), watch (a worker's look) or step (all else)."""
+    """`kind`: append (streamed text), poll (a reader's look), watch (a worker's look), audit (the ledger counted,
+    behind the turn's back) or step (all else).
+    """
 
     service: str
     operation: str
@@ -38,6 +43,8 @@ class Request:
 
 def _kind(operation: str, request: dict[str, Any]) -> str:
     """Log items begin with `e#`; whoever asks for nothing else waits for the next one."""
+    if ROLLUP in json.dumps(request):
+        return "audit"
     if operation == "BatchGetItem":
         keys = [key["sk"]["S"] for asked in request["RequestItems"].values() for key in asked["Keys"]]
         return "poll" if all(key.startswith("e#") for key in keys) else "step"

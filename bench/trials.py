@@ -20,6 +20,8 @@ from fermata_client.outcome import Outcome
 from fermata_client.turn import follow_turn, run_turn
 from local import seed
 
+MORE_READS = 3
+"""Requests that may be added to read what the model is sent, which has an end: its window."""
 LONG_TEXT = "Every word of this answer must arrive, once. " * 20
 
 
@@ -110,8 +112,9 @@ def long_conversation(stage: Stage, few: int, many: int) -> Row:
     prompt = stage.script("one-more-turn", [AT_ONCE], repeat_last=True)
     (small, brief), (large, long) = (_one_more(stage, prompt, length) for length in (few, many))
     sizes = sizes_now(stage.cloud.client("dynamodb"))
+    small, large = small.of("step"), large.of("step")
     meters = small.metered(sizes), large.metered(sizes)
-    counts = [requests.of("step").count("dynamodb") for requests in (small, large)]
+    counts = [requests.count("dynamodb") for requests in (small, large)]
     writes, reads = ([getattr(meter, name) for meter in meters] for name in ("write", "read"))
     numbers = {
         "requests": counts,
@@ -120,9 +123,9 @@ def long_conversation(stage: Stage, few: int, many: int) -> Row:
         "seconds": [round(told.seconds, 3) for told in (brief, long)],
     }
     result = f"requests {counts[0]} → {counts[1]}, WRU {writes[0]:g} → {writes[1]:g}, RRU {reads[0]:g} → {reads[1]:g}"
-    grows = counts[1] > counts[0] + 1 or writes[1] > writes[0]
     what = f"one more turn after {few} and after {many:,} messages"
-    return Row("length", what, "requests and writes stay", result, not grows, numbers)
+    is_met = counts[1] <= counts[0] + MORE_READS and writes[1] == writes[0]
+    return Row("length", what, f"same writes, ≤ {MORE_READS} more reads", result, is_met, numbers)
 
 
 def _one_more(stage: Stage, prompt: str, length: int) -> tuple[Requests, Told]:

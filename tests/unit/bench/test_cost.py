@@ -19,7 +19,7 @@ NOTHING = Counted(
     log_bytes=0,
     stored_bytes=0,
 )
-MEMORY = Memory(round=1024, stream=512, tool_result=256)
+MEMORY = Memory(round=1024, stream=512, tool_result=256, rollup=512)
 SHAPE = Shape()
 
 

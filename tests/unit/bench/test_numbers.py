@@ -69,6 +69,11 @@ def test_a_look_at_the_next_entry_is_a_watch() -> None:
     assert record("GetItem", {"Key": key("p#000001")}).kind == "step"
 
 
+def test_what_counts_the_ledger_is_not_the_turns() -> None:
+    asked = {"Key": {"pk": {"S": "t#local#rollup"}, "sk": {"S": "edition"}}}
+    assert record("GetItem", asked).kind == "audit"
+
+
 def test_a_missed_target_stands_out() -> None:
     lines = shown([Row("a", "one", "≤ 2", "3", met=False), Row("b", "two", "≤ 2", "1", met=True)]).splitlines()
     assert lines[2].endswith("MISSED")
