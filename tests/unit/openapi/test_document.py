@@ -41,6 +41,7 @@ EVENTS: tuple[events.Event, ...] = (
     events.UsageReport(prompt_tokens=1, completion_tokens=1, cost_usd=0.5),
     events.RoundRetracted(round=1),
     events.Held(until=SOON, retry_after=30),
+    events.Warned(message="The server cut the prompt."),
     events.TurnError(message="The provider failed."),
     events.TurnError(message="The provider failed.", code="provider_error", retryable=True),
     events.Done(),
