@@ -10,7 +10,6 @@ from fermata.pricing import catalogue
 from fermata.pricing.catalogue import Catalogue, Offer
 from fermata.pricing.prices import Price
 from fermata.turns import turn as turns
-from fermata.turns.recall import ANSWER
 from fermata.words.blocks import ImageBlock, TextBlock, ToolResultBlock
 from fermata.words.errors import Unprocessable
 from fermata.words.model import Ask
@@ -44,13 +43,13 @@ class TestTheWindow:
         offer(stage, context_window=20_000)
         talk(stage, 12)
         sent = stage.driver.asks[-1].messages
-        assert weight(sent) < 20_000 * 0.9 - ANSWER
+        assert weight(sent) < 20_000 * 0.9 - stage.desk.settings.longest_answer
         assert sent[0].role == "user"
         assert said(stage.driver.asks[-1])[0] == NOTE
         assert len(sent) < 20
 
     def test_of_a_model_nobody_knows_the_settings_window_counts(self, staged: MakeStage) -> None:
-        stage = staged(window_tokens=20_000)
+        stage = staged(unknown_window=20_000)
         talk(stage, 12)
         assert said(stage.driver.asks[-1])[0] == NOTE
 

@@ -55,8 +55,8 @@ class Settings(BaseModel):
     unanswered: Literal["fail", "tell_model"] = "fail"
     """What an unanswered browser call does: end the turn with an error, or tell the model and go on."""
     max_rounds: int = 50
-    window_tokens: int = 128_000
-    """The context window of a model whose real one nobody knows."""
+    unknown_window: int = 128_000
+    """The context window, in tokens, of a model whose real one nobody knows."""
     round_attempts: int = 2
     """How often one round's model request may be begun anew after its function died."""
     continuations: int = 5

@@ -14,14 +14,13 @@ from fermata.words.tools import ToolSpec
 SLACK = 0.9
 """Tokens are estimated, so a tenth of the window is left free."""
 LEAST = 2_000
-ANSWER = int(Ask.model_fields["max_tokens"].default)
 OLLAMA_WINDOW = int(Ask.model_fields["window_tokens"].default)
 """Ollama holds as much as the request asks it to, whatever the model could."""
 
 
 def recipient_of(desk: Desk, turn: Turn, toolset: Toolset, system: str, tools: Sequence[ToolSpec]) -> Recipient:
     known = abilities_of(desk, turn.provider, turn.model)
-    window = OLLAMA_WINDOW if turn.provider == "ollama" else known.window or desk.settings.window_tokens
+    window = OLLAMA_WINDOW if turn.provider == "ollama" else known.window or desk.settings.unknown_window
     around = len(system) + len(turn.situation) + sum(map(_size, tools))
 
     def is_heavy(name: str) -> bool:
@@ -35,7 +34,7 @@ def recipient_of(desk: Desk, turn: Turn, toolset: Toolset, system: str, tools: S
     return Recipient(
         provider=turn.provider,
         model=turn.model,
-        tokens=max(LEAST, int(window * SLACK) - ANSWER - around // BYTES_PER_TOKEN),
+        tokens=max(LEAST, int(window * SLACK) - desk.settings.longest_answer - around // BYTES_PER_TOKEN),
         sees=known.sees is not False,
         is_heavy=is_heavy,
         is_forgotten=is_forgotten,
