@@ -6,6 +6,7 @@ import pytest
 
 from fermata.conversations.cutting import NOTE
 from fermata.conversations.recipient import weight
+from fermata.conversations.rows import pictures_of
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import Catalogue, Offer
 from fermata.pricing.prices import Price
@@ -13,7 +14,7 @@ from fermata.turns import turn as turns
 from fermata.words.blocks import ImageBlock, TextBlock, ToolResultBlock
 from fermata.words.errors import Unprocessable
 from fermata.words.model import Ask
-from tests.pictures import base64_of, jpeg
+from tests.pictures import base64_of, jpeg, png
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.stage import OK, Stage, call, calls, failure
 from tests.unit.turns.truth import check
@@ -166,3 +167,24 @@ class TestNames:
 def test_a_turns_names_are_pinned_when_it_starts(stage: Stage) -> None:
     turn = stage.start("Go", tool_names="prefixed")
     assert turns.find(stage.desk, turn.tenant, turn.id).tool_names == "prefixed"
+
+
+def test_a_screenshot_is_seen_by_the_model_until_a_newer_one_or_the_turns_end(stage: Stage) -> None:
+    def shot(width: int) -> dict[str, Any]:
+        image = {"mimeType": "image/png", "data": base64_of(png(width, 50))}
+        return {"ok": True, "data": {"taken": width}, "images": [image]}
+
+    stage.start("Look twice")
+    stage.says(calls(call("read_document")), calls(call("read_document")), "Nice.")
+    for width in (60, 70):
+        stage.run()
+        stage.answer(shot(width))
+    stage.run()
+    stage.start("And now?")
+    stage.says("Hm.")
+    stage.run()
+    sent = [
+        [image.data for message in ask.messages for block in message.content for image in pictures_of(block)]
+        for ask in stage.driver.asks
+    ]
+    assert sent == [[], [base64_of(png(60, 50))], [base64_of(png(70, 50))], []]
