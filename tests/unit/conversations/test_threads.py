@@ -107,6 +107,12 @@ class TestChanging:
                 act(desk, caller, made)
 
 
+    @pytest.mark.parametrize("odd", ["", " ", "a/b", "é", "x" * 5_000, "c#m#00000000"])
+    def test_what_is_no_id_of_ours_is_not_found_and_not_looked_for(self, desk: Desk, odd: str) -> None:
+        with pytest.raises(NotFound, match="Conversation not found"):
+            threads.find(desk, ADA, odd)
+
+
 class TestTitles:
     def auto_titled(self, desk: Desk, conversation: str, title: str) -> Conversation:
         """As a prompt does it."""

@@ -1,5 +1,6 @@
 """How much of its conversation a turn's model is sent, what it is called there, and what is refused beforehand."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -7,16 +8,18 @@ import pytest
 from fermata.conversations.cutting import NOTE
 from fermata.conversations.recipient import weight
 from fermata.conversations.rows import pictures_of
+from fermata.credentials.choosing import Chosen
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import Catalogue, Offer
 from fermata.pricing.prices import Price
 from fermata.turns import turn as turns
+from fermata.turns.gates import check_abilities
 from fermata.words.blocks import ImageBlock, TextBlock, ToolResultBlock
 from fermata.words.errors import Unprocessable
 from fermata.words.model import Ask
 from tests.pictures import base64_of, jpeg, png
 from tests.unit.turns.conftest import MakeStage
-from tests.unit.turns.stage import OK, Stage, call, calls, failure
+from tests.unit.turns.stage import ADA, OK, Stage, call, calls, failure
 from tests.unit.turns.truth import check
 
 PHOTO = ImageBlock(mime_type="image/jpeg", data=base64_of(jpeg()))
@@ -188,3 +191,37 @@ def test_a_screenshot_is_seen_by_the_model_until_a_newer_one_or_the_turns_end(st
         for ask in stage.driver.asks
     ]
     assert sent == [[], [base64_of(png(60, 50))], [base64_of(png(70, 50))], []]
+
+
+def test_each_request_only_adds_to_the_end_of_the_one_before(stage: Stage) -> None:
+    """What a provider has cached stays good from round to round and from turn to turn."""
+    for turn in range(3):
+        stage.start(f"Prompt {turn}")
+        stage.says(calls(call("deleteNode", nodeId="a")), calls(call("deleteNode", nodeId="b"), text="And"), "Done.")
+        for _ in range(2):
+            stage.run()
+            stage.answer(OK)
+        stage.run()
+    histories = [[message.model_dump_json() for message in ask.messages] for ask in stage.driver.asks]
+    for before, after in pairwise(histories):
+        assert after[: len(before)] == before
+    first = stage.driver.asks[0]
+    assert all((ask.system, ask.tools) == (first.system, first.tools) for ask in stage.driver.asks)
+
+
+class TestAModelWithoutHands:
+    @pytest.fixture
+    def chosen(self, stage: Stage) -> Chosen:
+        offer(stage, calls=False)
+        return Chosen(credential_id="c", version=1, provider="openrouter", model="openai/model-1")
+
+    def test_it_is_refused_where_there_are_tools(self, stage: Stage, chosen: Chosen) -> None:
+        with pytest.raises(Unprocessable, match="cannot call tools"):
+            check_abilities(stage.desk, ADA, chosen, "site", (TextBlock(text="Go"),))
+
+    def test_it_may_talk_where_there_are_none_for_this_caller(self, stage: Stage, chosen: Chosen) -> None:
+        check_abilities(stage.desk, ADA, chosen, "data", (TextBlock(text="Go"),))
+
+    def test_one_that_nobody_knows_is_let_through(self, stage: Stage, chosen: Chosen) -> None:
+        unknown = chosen.model_copy(update={"model": "meta/unheard-of"})
+        check_abilities(stage.desk, ADA, unknown, "site", (TextBlock(text="Go"), PHOTO))

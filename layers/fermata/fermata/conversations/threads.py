@@ -159,6 +159,8 @@ def view(conversation: Conversation) -> dict[str, Any]:
 
 
 def _own_row(desk: Desk, caller: Caller, conversation_id: str) -> Item:
+    if not _ID.fullmatch(conversation_id):  # DynamoDB refuses a key of any length
+        raise NotFound(GONE)
     row = desk.tables.get(desk.settings.conversations_table, rows.partition(caller.tenant, conversation_id), "meta")
     if row is None or row["user"] != caller.user:
         raise NotFound(GONE)
