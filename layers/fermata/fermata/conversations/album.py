@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from fermata.conversations.pictures import measured_image
 from fermata.conversations.recipient import Recipient
-from fermata.conversations.rows import pictures_of
+from fermata.conversations.rows import has_pictures, pictures_of
 from fermata.conversations.stale import stub
 from fermata.words.blocks import Block, ImageBlock, TextBlock
 from fermata.words.messages import Message
@@ -28,7 +28,7 @@ NOT_SEEN_RESULT = "Images of this result were omitted because the selected model
 
 def pick(messages: Sequence[Message], recipient: Recipient) -> list[Message]:
     """The messages with the pictures that may be sent, and a note where others were."""
-    if not any(pictures_of(block) for message in messages for block in message.content):
+    if not any(map(has_pictures, messages)):
         return list(messages)
     if not recipient.sees:
         return [_unseen(message) for message in messages]

@@ -12,6 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
+from fermata.conversations.once import Once
 from fermata.words.blocks import Block, ToolResultBlock
 from fermata.words.messages import Message
 
@@ -33,10 +34,8 @@ def heal(messages: Iterable[Message]) -> tuple[Message, ...]:
     for message in ordered:
         if message.role == "tool":
             continue
-        content = tuple(block for block in message.content if _belongs(block, message.role))
-        if not content:
-            continue
-        healed.extend(_paired(message, content, results, names))
+        if content := _said(message):
+            healed.extend(_paired(message, content, results, names))
     return tuple(healed)
 
 
@@ -46,6 +45,12 @@ def _once(ordered: Iterable[Message]) -> list[Message]:
     for message in ordered:
         first.setdefault(message.position, message)
     return list(first.values())
+
+
+@Once
+def _said(message: Message) -> tuple[Block, ...]:
+    """Those of its blocks that say something its side may say."""
+    return tuple(block for block in message.content if _belongs(block, message.role))
 
 
 def _results(ordered: Iterable[Message]) -> _Results:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from fermata.conversations.album import pick
 from fermata.conversations.cutting import cut
 from fermata.conversations.healing import heal
+from fermata.conversations.once import Once
 from fermata.conversations.recipient import Recipient, weight
 from fermata.conversations.rows import is_reasoning
 from fermata.conversations.scrubbing import scrubbed
@@ -33,9 +34,16 @@ def freshened(messages: Iterable[Message], recipient: Recipient) -> list[Message
 
 def _readable(message: Message, recipient: Recipient) -> Message:
     """Without thinking that another model did, and without half characters, which no request can carry."""
+    if _is_for_anybody(message):
+        return message
     content = tuple(kept for block in message.content if (kept := _read(block, recipient)))
     same = len(content) == len(message.content) and all(map(operator.is_, content, message.content))
     return message if same else message.model_copy(update={"content": content})
+
+
+@Once
+def _is_for_anybody(message: Message) -> bool:
+    return all(scrubbed(block) is block and not is_reasoning(block) for block in message.content)
 
 
 def _read(block: Block, recipient: Recipient) -> Block | None:

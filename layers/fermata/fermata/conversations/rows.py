@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from fermata.aws import blobs, signals
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item, Put
+from fermata.conversations.once import Once
 from fermata.conversations.pictures import Fetched, stow, with_data
 from fermata.conversations.scrubbing import scrubbed
 from fermata.words.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
@@ -127,6 +128,11 @@ def pictures_of(block: Block) -> tuple[ImageBlock, ...]:
     if block.kind == "image":
         return (block,)
     return (block.images or ()) if block.kind == "toolResult" or block.kind == "blob" else ()
+
+
+@Once
+def has_pictures(message: Message) -> bool:
+    return any(map(pictures_of, message.content))
 
 
 def _missing(block: Block) -> list[str]:

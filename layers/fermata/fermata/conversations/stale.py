@@ -5,8 +5,9 @@ What is left out is said, so that the model knows it can ask again.
 
 from collections.abc import Sequence
 
+from fermata.conversations.once import Once
 from fermata.conversations.recipient import Recipient, weight
-from fermata.conversations.rows import pictures_of
+from fermata.conversations.rows import has_pictures
 from fermata.words.blocks import Block, ToolResultBlock
 from fermata.words.messages import Message
 
@@ -63,9 +64,10 @@ def _fresh(message: Message, current: str, newest: dict[str | None, int], recipi
 def _is_heavy(message: Message, recipient: Recipient) -> bool:
     if message.role != "tool" or not _succeeded(message):
         return False
-    return recipient.is_heavy(message.tool_name or "") or any(map(pictures_of, message.content))
+    return recipient.is_heavy(message.tool_name or "") or has_pictures(message)
 
 
+@Once
 def _succeeded(message: Message) -> bool:
     return all(block.ok for block in message.content if block.kind == "toolResult" or block.kind == "blob")
 
