@@ -148,10 +148,16 @@ def _turn(desk: Desk, caller: Caller, prompt: Prompt, conversation: Conversation
         prompt_version=PROMPT_VERSION,
         situation=shortened_text(situation(prompt.scope, prompt.snapshot, Names(prompt.tool_names)), SITUATION_CHARS),
         max_rounds=min(desk.settings.max_rounds, prompt.max_rounds or desk.settings.max_rounds),
-        budgeted=chosen.provider != FREE and bool(budgets_of(desk, caller.tenant).accounts(caller.tenant, caller.user)),
+        budgeted=_is_budgeted(desk, caller, chosen),
         started_ms=int(now * 1000),
         expires=int(now) + desk.settings.turn_lifetime_seconds,
     )
+
+
+def _is_budgeted(desk: Desk, caller: Caller, chosen: Chosen) -> bool:
+    """Read anew, because a limit that was set a second ago is meant for the turn that starts now."""
+    accounts = budgets_of(desk, caller.tenant, fresh=True).accounts(caller.tenant, caller.user)
+    return chosen.provider != FREE and bool(accounts)
 
 
 def _commit(desk: Desk, prompt: Prompt, conversation: Conversation, turn: Turn) -> Entry:

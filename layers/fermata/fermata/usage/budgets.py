@@ -14,8 +14,8 @@ from fermata.usage.accounts import Account
 from fermata.words.base import Word
 from fermata.words.caller import Caller
 
-REMEMBERED = 60
-"""Seconds after which a change counts everywhere."""
+REMEMBERED = 5
+"""Seconds after which a change counts in turns that run."""
 
 
 class Limits(Word):
@@ -54,8 +54,10 @@ def read(desk: Desk, tenant: str) -> Budgets:
     return Budgets.model_validate(item) if item else Budgets()
 
 
-def budgets_of(desk: Desk, tenant: str) -> Budgets:
-    """As this process last read them, at most a minute ago."""
+def budgets_of(desk: Desk, tenant: str, *, fresh: bool = False) -> Budgets:
+    """As this process last read them, a few seconds ago at most."""
+    if fresh:
+        desk.memory.forget(("budgets", tenant))
     return desk.memory.recall(("budgets", tenant), REMEMBERED, lambda: read(desk, tenant))
 
 

@@ -327,7 +327,8 @@ SET_BUDGETS = Operation(
     path=f"{AI}/budgets",
     of=PROVIDERS,
     summary="Set the budgets",
-    says="All limits at once: what is left out has none. They count for turns that start a minute later at most.",
+    says="All limits at once: what is left out has none. They count for turns that start from now on, and for the "
+    "next rounds of those that were started under a budget.",
     body=NewBudgets,
     told=(Told("The budgets as they are now.", "BudgetsAnswer"),),
 )
