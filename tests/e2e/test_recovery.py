@@ -23,21 +23,6 @@ BROKEN = {
 }
 
 
-@pytest.fixture
-def round_code(cloud: LocalCloud) -> Iterator[Callable[[str], None]]:
-    """Puts other code in the place of the round function's, until the test is over."""
-    functions, name = cloud.client("lambda"), cloud.function("round")
-
-    def replace(source: str) -> None:
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w") as archive:
-            archive.writestr("app.py", source)
-        functions.update_function_code(FunctionName=name, ZipFile=content.getvalue())
-
-    yield replace
-    functions.update_function_code(FunctionName=name, ZipFile=deploy.zipped(ROOT / "functions/round"))
-
-
 def test_stopped_by_an_operator_while_paused_the_client_gets_an_error(talk: Talk, cloud: LocalCloud) -> None:
     reader = talk.start(calls(INSERT), says("Never."))
     request = reader.wait("toolRequest")
@@ -56,32 +41,6 @@ def test_stopped_by_an_operator_in_mid_text_the_provider_is_hung_up_on(talk: Tal
     reader.finish()
     talk.model.closed(talk.script, seconds=3)
     assert LONG.startswith(checks.sound(talk, reader, ends="error").text)
-
-
-@pytest.mark.parametrize("how", BROKEN)
-def test_a_round_function_that_never_works_ends_its_turns_with_an_error(
-    talk: Talk, round_code: Callable[[str], None], how: str
-) -> None:
-    round_code(BROKEN[how])
-    reader = talk.start(says("Never."))
-    reader.finish()
-    assert reader.events[-1]["code"] == "broken"
-    assert reader.events[-1]["retryable"] is True
-    checks.executions_are_over(talk.cloud, talk.bridge)
-    assert list(checks.executions(talk.cloud, talk.bridge)) == [f"{talk.bridge}-1"]
-    assert "activeTurn" not in talk.client.conversation(talk.conversation)
-
-
-def test_a_paused_turn_survives_a_broken_round_function_only_as_an_error(
-    talk: Talk, round_code: Callable[[str], None]
-) -> None:
-    reader = talk.start(calls(INSERT), says("Never."))
-    request = reader.wait("toolRequest")
-    round_code(BROKEN["dies whenever it is asked"])
-    talk.answer(request)
-    reader.finish()
-    assert reader.kinds[-2:] == ["usage", "error"]
-    assert reader.kinds.count("toolResult") == 1
 
 
 def test_a_turn_that_never_started_is_started_by_the_sweep(talk: Talk, cloud: LocalCloud, faults: Faults) -> None:
@@ -128,3 +87,55 @@ def test_the_sweep_leaves_turns_alone_that_are_well(talk: Talk, cloud: LocalClou
     talk.answer(request)
     reader.finish()
     checks.sound(talk, reader)
+
+
+@pytest.fixture(scope="class")
+def round_code(cloud: LocalCloud) -> Iterator[Callable[[str], None]]:
+    """Puts other code in the place of the round function's, until the tests of a class are over."""
+    functions, name = cloud.client("lambda"), cloud.function("round")
+
+    def replace(source: str) -> None:
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
+            archive.writestr("app.py", source)
+        functions.update_function_code(FunctionName=name, ZipFile=content.getvalue())
+
+    yield replace
+    functions.update_function_code(FunctionName=name, ZipFile=deploy.zipped(ROOT / "functions/round"))
+
+
+class TestARoundFunctionThatNeverWorks:
+    def test_a_paused_turn_ends_with_an_error_when_it_is_answered(
+        self, talk: Talk, round_code: Callable[[str], None]
+    ) -> None:
+        reader = talk.start(calls(INSERT), says("Never."))
+        request = reader.wait("toolRequest")
+        round_code(BROKEN["dies whenever it is asked"])
+        talk.answer(request)
+        reader.finish()
+        assert reader.kinds[-2:] == ["usage", "error"]
+        assert reader.kinds.count("toolResult") == 1
+
+    @pytest.mark.parametrize("how", BROKEN)
+    def test_its_turns_end_with_an_error(self, talk: Talk, round_code: Callable[[str], None], how: str) -> None:
+        round_code(BROKEN[how])
+        reader = talk.start(says("Never."))
+        reader.finish()
+        assert reader.events[-1]["code"] == "broken"
+        assert reader.events[-1]["retryable"] is True
+        checks.executions_are_over(talk.cloud, talk.bridge)
+        assert list(checks.executions(talk.cloud, talk.bridge)) == [f"{talk.bridge}-1"]
+        assert "activeTurn" not in talk.client.conversation(talk.conversation)
+
+
+def test_when_the_function_works_again_a_conversation_it_failed_goes_on(
+    talk: Talk, cloud: LocalCloud, faults: Faults
+) -> None:
+    with (
+        faults.once("dynamodb.PutItem", "error:AccessDeniedException", contains="roundStarted"),
+        faults.once("dynamodb.PutItem", "error:AccessDeniedException", contains="roundStarted"),
+    ):
+        reader = talk.start(says("Never."))
+        reader.finish()
+    assert reader.events[-1]["code"] == "broken"
+    checks.sound(talk, reader, ends="error")

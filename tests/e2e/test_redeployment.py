@@ -1,16 +1,13 @@
 """Functions and workflow are deployed anew while turns run and wait: all of them finish."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-
-import pytest
 
 from fermata_client import follow_turn
 from local.cloud import LocalCloud
 from tests.e2e import checks
-from tests.e2e.deployment import SHORT
 from tests.e2e.faults import Faults
 from tests.e2e.model import calls, says, slowly
 from tests.e2e.reader import Event
@@ -19,13 +16,6 @@ from tests.e2e.talk import INSERT, OK, Talk
 WORDS = " ".join(f"word{number}" for number in range(60))
 
 
-@pytest.fixture
-def as_before(cloud: LocalCloud) -> Iterator[None]:
-    yield
-    cloud.redeploy(FlushMs=30, **SHORT)
-
-
-@pytest.mark.usefixtures("as_before")
 def test_one_turn_streams_and_another_is_paused_while_everything_is_deployed_anew(
     new_talk: Callable[..., Talk], cloud: LocalCloud, faults: Faults
 ) -> None:
@@ -42,7 +32,7 @@ def test_one_turn_streams_and_another_is_paused_while_everything_is_deployed_ane
         streaming.start(slowly(WORDS, seconds=1)).wait("text")
         followed = [pool.submit(follow_turn, talk.client, talk.bridge, executor=answer) for talk in (streaming, paused)]
         gate.reached()
-        cloud.redeploy(HeartbeatSeconds=24, FlushMs=40)
+        cloud.redeploy(HeartbeatSeconds=26, FlushMs=31)
         gate.open()
         deployed.set()
         views = [one.result(40).view for one in followed]

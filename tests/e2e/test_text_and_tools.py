@@ -62,6 +62,13 @@ def test_two_prompts_on_two_pages_give_the_two_edits_that_were_asked_for(
     assert "<h1>Beta</h1>" in after["Beta"]
 
 
+def test_a_text_turn_takes_four_transitions_and_a_browser_round_two_more(talk: Talk) -> None:
+    talk.run(says("Hello."))
+    assert checks.transitions(talk.cloud, talk.bridge) <= 4
+    talk.run(calls(INSERT), calls(INSERT, DELETE), calls(DOCUMENTS), says("Done."), executor=lambda _: OK)
+    assert checks.transitions(talk.cloud, talk.bridge) <= 4 + 2 * 2
+
+
 def test_a_round_may_mix_server_and_browser_tools_in_any_order(talk: Talk) -> None:
     mixed = calls(DELETE, DOCUMENTS, INSERT, ("list_tokens", {}), READ, text="Several things.")
     reader = talk.start(mixed, says("All done."), snapshot=snapshot_of("Home"))

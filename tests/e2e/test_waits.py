@@ -1,7 +1,6 @@
 """Nobody answers, somebody answers late, and the alarm clock that only ever wakes the round up to look."""
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,27 +9,12 @@ import pytest
 from local.cloud import LocalCloud
 from local.processes import ROOT
 from tests.e2e import checks
-from tests.e2e.deployment import SHORT
 from tests.e2e.faults import Faults
 from tests.e2e.model import calls, says, slowly
 from tests.e2e.reader import Event
 from tests.e2e.talk import DELETE, INSERT, OK, READ, Talk, http, said
 from tests.e2e.test_attempts import wake
 from tests.local.lab import until
-
-USUAL = {"Unanswered": "fail", "ReaderSeconds": 840} | SHORT
-
-
-@pytest.fixture(scope="module", autouse=True)
-def as_before(cloud: LocalCloud) -> Iterator[None]:
-    yield
-    cloud.redeploy(**USUAL)
-
-
-@pytest.fixture(scope="class")
-def impatient(cloud: LocalCloud) -> None:
-    cloud.redeploy(HeartbeatSeconds=3, BrowserWaitSeconds=2.5)
-    warm_up(cloud)
 
 
 @pytest.fixture(scope="class")
@@ -40,54 +24,18 @@ def patient(cloud: LocalCloud) -> None:
     warm_up(cloud)
 
 
+@pytest.fixture(scope="class")
+def impatient(cloud: LocalCloud) -> None:
+    cloud.redeploy(HeartbeatSeconds=3, BrowserWaitSeconds=2.5, Unanswered="fail", ReaderSeconds=840)
+    warm_up(cloud)
+
+
 def warm_up(cloud: LocalCloud) -> None:
     """What is deployed anew takes its time at first, and these clocks are short."""
     for function in ("round", "hold"):
         cloud.invoke(function, json.loads((ROOT / f"events/{function}.json").read_text()))
     with http(cloud) as bare:
         assert bare.post("/tool-result", json={"bridgeId": "x", "requestId": "1.0.x", "result": {}}).status_code == 404
-
-
-@pytest.mark.usefixtures("impatient")
-class TestAnAlarmClock:
-    def test_when_nobody_answers_the_turn_ends_with_an_error_and_a_late_answer_is_a_404(self, talk: Talk) -> None:
-        reader = talk.start(calls(INSERT, DELETE), says("Never."))
-        request = reader.wait("toolRequest")
-        reader.finish()
-        last = reader.events[-1]
-        assert (last["code"], last["retryable"]) == ("no_answer", True)
-        assert "insertHtml" in last["message"]
-        assert talk.post_answer(request).status_code == 404
-        assert len(talk.requests()) == 1
-        checks.sound(talk, reader, ends="error")
-
-    def test_an_answer_that_woke_nobody_is_found_when_the_clock_rings(self, talk: Talk, faults: Faults) -> None:
-        """The answering function died before it could say so, and its browser never came back."""
-        reader = talk.start(calls(INSERT), says("Found."))
-        request = reader.wait("toolRequest")
-        with faults.once("stepfunctions.SendTaskSuccess", "exit"):
-            assert talk.post_answer(request).status_code == 502
-        reader.finish()
-        assert checks.sound(talk, reader).text == "Found."
-
-    def test_a_superseded_attempt_leaves_its_token_to_the_clock_and_the_execution_finishes(
-        self, talk: Talk, cloud: LocalCloud
-    ) -> None:
-        reader = talk.start(slowly(" ".join(["old"] * 100), seconds=20), says("The newest."))
-        reader.wait("text")
-        with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(cloud.invoke, "round", wake(talk, "2999-01-01T00:00:00.000Z")).result(15) is None
-        reader.finish()
-        assert checks.sound(talk, reader).text == "The newest."
-        assert talk.requests()[0]["closedByPeerNs"]
-
-    def test_a_provider_that_takes_longer_than_the_clock_is_left_in_peace(self, talk: Talk) -> None:
-        """While a function works it keeps the clock from ringing."""
-        reader = talk.start(slowly("one two three four five", seconds=4))
-        reader.finish()
-        checks.sound(talk, reader)
-        (execution,) = checks.executions(talk.cloud, talk.bridge).values()
-        assert "TaskTimedOut" not in {event["type"] for event in checks.history(talk.cloud, execution["executionArn"])}
 
 
 @pytest.mark.usefixtures("patient")
@@ -142,6 +90,48 @@ class TestAHold:
         talk.answer(asked)
         until(lambda: talk.client.bridge(talk.bridge)["status"] == "done", "the turn ends")
         checks.sound(talk)
+
+
+@pytest.mark.usefixtures("impatient")
+class TestAnAlarmClock:
+    def test_when_nobody_answers_the_turn_ends_with_an_error_and_a_late_answer_is_a_404(self, talk: Talk) -> None:
+        reader = talk.start(calls(INSERT, DELETE), says("Never."))
+        request = reader.wait("toolRequest")
+        reader.finish()
+        last = reader.events[-1]
+        assert (last["code"], last["retryable"]) == ("no_answer", True)
+        assert "insertHtml" in last["message"]
+        assert talk.post_answer(request).status_code == 404
+        assert len(talk.requests()) == 1
+        checks.sound(talk, reader, ends="error")
+
+    def test_an_answer_that_woke_nobody_is_found_when_the_clock_rings(self, talk: Talk, faults: Faults) -> None:
+        """The answering function died before it could say so, and its browser never came back."""
+        reader = talk.start(calls(INSERT), says("Found."))
+        request = reader.wait("toolRequest")
+        with faults.once("stepfunctions.SendTaskSuccess", "exit"):
+            assert talk.post_answer(request).status_code == 502
+        reader.finish()
+        assert checks.sound(talk, reader).text == "Found."
+
+    def test_a_superseded_attempt_leaves_its_token_to_the_clock_and_the_execution_finishes(
+        self, talk: Talk, cloud: LocalCloud
+    ) -> None:
+        reader = talk.start(slowly(" ".join(["old"] * 100), seconds=20), says("The newest."))
+        reader.wait("text")
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(cloud.invoke, "round", wake(talk, "2999-01-01T00:00:00.000Z")).result(15) is None
+        reader.finish()
+        assert checks.sound(talk, reader).text == "The newest."
+        assert talk.requests()[0]["closedByPeerNs"]
+
+    def test_a_provider_that_takes_longer_than_the_clock_is_left_in_peace(self, talk: Talk) -> None:
+        """While a function works it keeps the clock from ringing."""
+        reader = talk.start(slowly("one two three four five", seconds=4))
+        reader.finish()
+        checks.sound(talk, reader)
+        (execution,) = checks.executions(talk.cloud, talk.bridge).values()
+        assert "TaskTimedOut" not in {event["type"] for event in checks.history(talk.cloud, execution["executionArn"])}
 
 
 def entered(talk: Talk) -> list[str]:
