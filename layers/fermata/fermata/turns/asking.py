@@ -3,7 +3,6 @@
 import contextlib
 from dataclasses import dataclass, field
 
-from fermata.aws import signals
 from fermata.aws.dynamo import ConditionFailed
 from fermata.credentials import opening
 from fermata.drivers.driver import Endpoint, driver_for
@@ -30,6 +29,8 @@ class Asked:
     failed: list[Spent] = field(default_factory=list)
     """Requests that failed in silence and were repeated."""
     last: Spent | None = None
+    first_text: float | None = None
+    """Seconds until the first text was in the log."""
 
     @property
     def spent(self) -> tuple[Spent, ...]:
@@ -82,7 +83,7 @@ def _listen(work: Work, line: Line, endpoint: Endpoint, asked: Asked) -> None:
             asked.error = error
         asked.left_over = vigil.left_over()
     if vigil.first is not None:
-        signals.count({"TimeToFirstText": (vigil.first - begun) * 1000})
+        asked.first_text = vigil.first - begun
 
 
 def _request(work: Work) -> Ask:

@@ -64,29 +64,29 @@ class Committed:
 
 def write(desk: Desk, log: Log, commit: Commit) -> Committed:
     """Raises PauseChanged when somebody else changed the pause first, and what Log.append raises."""
+    messages = _messages(desk, commit)
+    taken = sum(map(rows.width, messages))
 
     def along(made: Entry, before: Standing) -> Sequence[Write]:
-        messages = _messages(desk, commit, before.position)
-        kept = [rows.put(desk, commit.tenant, commit.conversation, message) for message in messages]
+        placed = _from(before.position, messages)
+        kept = [rows.put(desk, commit.tenant, commit.conversation, message) for message in placed]
         return (*_pause_write(desk, commit, made), *kept, *book(desk, commit.spent))
 
     def changes(before: Standing) -> Mapping[str, Any]:
-        return _changes(desk, commit, before)
+        return _changes(desk, commit, before) | {"position": before.position + taken}
 
     try:
         entry = log.append(telling(*commit.told), along, changes=changes)
     except TransactionRefused as refused:
         raise PauseChanged from refused
     stored = _placed(commit.progress.pause, entry) if commit.progress else None
-    taken = sum(rows.width(message) for message in _messages(desk, commit, 0))
-    return Committed(entry, stored, tuple(_messages(desk, commit, entry.standing.position - taken)))
+    return Committed(entry, stored, _from(entry.standing.position - taken, messages))
 
 
 def _changes(desk: Desk, commit: Commit, before: Standing) -> dict[str, Any]:
     until = commit.progress.until if commit.progress else 0
     is_long = until - desk.clock.time() > desk.settings.heartbeat_seconds
     changes: dict[str, Any] = {
-        "position": before.position + sum(rows.width(message) for message in _messages(desk, commit, 0)),
         "snapshot": commit.snapshot or before.snapshot,
         "until": int(until) if is_long else 0,
     }
@@ -107,15 +107,20 @@ def _placed(pause: Pause, made: Entry) -> Pause:
     return pause.model_copy(update={"entry": made.first, "next": made.next, "standing": made.standing.to_item()})
 
 
-def _messages(desk: Desk, commit: Commit, position: int) -> list[Message]:
-    """The reply, then every result, each at its own position."""
+def _messages(desk: Desk, commit: Commit) -> list[Message]:
+    """The reply, then every result, each at its own position from 0 on."""
     messages: list[Message] = []
     if commit.reply:
-        messages.append(_message(desk, commit, position, "assistant", commit.reply))
+        messages.append(_message(desk, commit, 0, "assistant", commit.reply))
     for call, output in commit.outputs:
-        after = position + sum(rows.width(message) for message in messages)
+        after = sum(map(rows.width, messages))
         messages.append(_message(desk, commit, after, "tool", (_result(output),), call))
     return messages
+
+
+def _from(position: int, messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages where they are stored, behind everything that was there before."""
+    return tuple(message.model_copy(update={"position": position + message.position}) for message in messages)
 
 
 def _message(

@@ -92,6 +92,7 @@ def run(work: Work, line: Line) -> None:
 def _take_in(work: Work, asked: Asked) -> None:
     if asked.reply is not None:
         _conclude(work, asked, asked.reply)
+        _count(asked, asked.reply)
         using.touch(work.desk, work.turn.tenant, work.turn.credential)
     elif asked.error is not None:
         _fail(work, asked, asked.error)
@@ -100,7 +101,6 @@ def _take_in(work: Work, asked: Asked) -> None:
 def _conclude(work: Work, asked: Asked, reply: Reply) -> None:
     calls = [block for block in reply.blocks if isinstance(block, ToolCallBlock)]
     is_last = work.log.standing.round >= work.turn.max_rounds
-    signals.count({"Rounds": 1, "PromptTokens": reply.tokens.context, "CompletionTokens": reply.tokens.completion})
     if reply.stop is Stop.REFUSAL:
         _end(work, asked, reply, REFUSED)
     elif calls and not is_last:
@@ -109,6 +109,14 @@ def _conclude(work: Work, asked: Asked, reply: Reply) -> None:
         work.commit(replace(_commit(work, asked, reply), ready=True))
     else:
         _end(work, asked, reply, Done())
+
+
+def _count(asked: Asked, reply: Reply) -> None:
+    """Once the reply is told, so that nobody waits for it."""
+    told = {"Rounds": 1.0, "PromptTokens": reply.tokens.context, "CompletionTokens": reply.tokens.completion}
+    if asked.first_text is not None:
+        told["TimeToFirstText"] = asked.first_text * 1000
+    signals.count(told)
 
 
 def _commit_calls(work: Work, asked: Asked, reply: Reply, blocks: list[ToolCallBlock]) -> None:
