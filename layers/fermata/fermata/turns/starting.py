@@ -104,8 +104,8 @@ def _start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
         if turn.budgeted:
             holds.release(desk, turn.tenant, turn.id)
         raise
-    signals.count({"TurnsStarted": 1})
     _set_going(desk, turn)
+    signals.count({"TurnsStarted": 1})
     _tell(turn)
     labels.remember(desk, caller)
     return Started(turn, entry)
