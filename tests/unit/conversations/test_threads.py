@@ -106,7 +106,6 @@ class TestChanging:
             with pytest.raises(NotFound, match="Conversation not found"):
                 act(desk, caller, made)
 
-
     @pytest.mark.parametrize("odd", ["", " ", "a/b", "é", "x" * 5_000, "c#m#00000000"])
     def test_what_is_no_id_of_ours_is_not_found_and_not_looked_for(self, desk: Desk, odd: str) -> None:
         with pytest.raises(NotFound, match="Conversation not found"):
