@@ -70,11 +70,11 @@ class Model:
 
         return until(look, f"the provider is asked {times} times by {key}", seconds)
 
-    def closed(self, key: str, seconds: float = 15) -> float:
-        """Waits until the service closed the last request's connection; the moment on the monotonic clock."""
+    def closed(self, key: str, number: int = -1, seconds: float = 15) -> float:
+        """Waits until the service closed the connection of that request; the moment on the monotonic clock."""
 
         def look() -> float:
-            return (self.requests(key, bodies=False)[-1]["closedByPeerNs"] or 0) / 1e9
+            return (self.requests(key, bodies=False)[number]["closedByPeerNs"] or 0) / 1e9
 
         return until(look, f"the connection of {key} is closed", seconds)
 

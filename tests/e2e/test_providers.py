@@ -86,7 +86,7 @@ def test_a_stall_is_a_failure_and_the_round_is_asked_for_anew(talk: Talk) -> Non
     reader = talk.start(slowly(LONG, seconds=0.3, after=60, stall=30), says("Lively."))
     reader.finish()
     assert checks.sound(talk, reader).text == "Lively."
-    assert talk.requests()[0]["closedByPeerNs"]
+    talk.model.closed(talk.script, number=0)
 
 
 def test_an_error_inside_the_stream_is_no_success(talk: Talk) -> None:

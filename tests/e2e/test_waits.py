@@ -123,7 +123,7 @@ class TestAnAlarmClock:
             assert pool.submit(cloud.invoke, "round", wake(talk, "2999-01-01T00:00:00.000Z")).result(15) is None
         reader.finish()
         assert checks.sound(talk, reader).text == "The newest."
-        assert talk.requests()[0]["closedByPeerNs"]
+        talk.model.closed(talk.script, number=0)
 
     def test_a_provider_that_takes_longer_than_the_clock_is_left_in_peace(self, talk: Talk) -> None:
         """While a function works it keeps the clock from ringing."""
