@@ -53,7 +53,7 @@ reset: ## forget the state that `make run` keeps
 	@rm -rf .fermata && echo "Forgotten."
 
 test: install ## check everything: style, types, all tests
-	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/python -m pytest
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/python -m pytest -n 2 --dist loadgroup
 
 lint: install ## check style and types only
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
