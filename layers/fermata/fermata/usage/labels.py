@@ -7,7 +7,6 @@ from fermata.aws.dynamo import Put
 from fermata.words.caller import Caller
 
 REMEMBERED = 3600
-READ_AGAIN = 60
 
 
 def remember(desk: Desk, caller: Caller) -> None:
@@ -26,11 +25,8 @@ def remember(desk: Desk, caller: Caller) -> None:
 
 
 def labels_of(desk: Desk, tenant: str) -> dict[str, str]:
-    def load() -> dict[str, str]:
-        rows = desk.tables.query(desk.settings.usage_table, _place(tenant), consistent=False)
-        return {row["user"]: row["label"] for row in rows}
-
-    return desk.memory.recall(("labels", tenant), READ_AGAIN, load)
+    rows = desk.tables.query(desk.settings.usage_table, _place(tenant), consistent=False)
+    return {row["user"]: row["label"] for row in rows}
 
 
 def _place(tenant: str) -> str:

@@ -1,0 +1,91 @@
+"""What the stream brings: good rows are counted, a broken one is named, trouble that passes is raised."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from fermata.aws.desk import Desk, open_desk
+from fermata.aws.dynamo import Item, pack
+from fermata.usage import rollups
+from fermata.usage.audit import audit
+from fermata.usage.counting import Arrived, count
+from fermata.usage.rollups import TooBusy
+from functions.rollup import app
+from tests.desk import TestClock, environment
+from tests.unit.usage.spending import TENANT, closed, spent, write
+
+
+def arrived(rows: list[Item]) -> list[Arrived]:
+    return [Arrived(str(number), row) for number, row in enumerate(rows)]
+
+
+def prompts(desk: Desk, tenant: str = TENANT) -> int:
+    return int(audit(desk, tenant)["totals"]["promptTokens"])
+
+
+def test_a_row_that_is_not_as_we_wrote_it_is_named_and_all_others_are_counted(desk: Desk, clock: TestClock) -> None:
+    rows = write(desk, *[spent(clock.now) for _ in range(5)])
+    del rows[2]["cost"]
+    assert count(desk, arrived(rows)) == "2"
+    assert prompts(desk) == 400
+
+
+def test_of_several_broken_rows_the_first_is_named_so_that_those_behind_it_come_again(
+    desk: Desk, clock: TestClock
+) -> None:
+    rows = write(desk, *[spent(clock.now, tenant=tenant) for tenant in ("b", "a", "b", "a")])
+    del rows[1]["cost"], rows[2]["cost"]
+    assert count(desk, arrived(rows)) == "1"
+    assert (prompts(desk, "a"), prompts(desk, "b")) == (100, 100)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [TooBusy("busy"), ClientError({"Error": {"Code": "ThrottlingException", "Message": ""}}, "TransactWriteItems")],
+)
+def test_trouble_that_passes_brings_everything_again_and_nothing_twice(
+    desk: Desk, clock: TestClock, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    rows = write(desk, spent(clock.now, tenant="a"), spent(clock.now, tenant="b"))
+    real = rollups.count
+
+    def fails_for_b(desk: Desk, tenant: str, records: Any) -> Any:
+        if tenant == "b":
+            raise trouble
+        return real(desk, tenant, records)
+
+    monkeypatch.setattr(rollups, "count", fails_for_b)
+    with pytest.raises(type(trouble)):
+        count(desk, arrived(rows))
+    monkeypatch.setattr(rollups, "count", real)
+    assert count(desk, arrived(rows)) == ""
+    assert (prompts(desk, "a"), prompts(desk, "b")) == (100, 100)
+
+
+@pytest.fixture
+def deployed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    for name, value in environment(desk).items():
+        monkeypatch.setenv(name, value)
+    open_desk.cache_clear()
+    yield desk
+    open_desk.cache_clear()
+
+
+def event(rows: list[Item]) -> dict[str, Any]:
+    """As Lambda hands over a stream's records."""
+    images = json.loads(json.dumps([pack(row) for row in rows]))
+    return {"Records": [{"dynamodb": {"SequenceNumber": str(n), "NewImage": it}} for n, it in enumerate(images)]}
+
+
+def test_the_door_counts_requests_and_ends_and_names_the_first_it_cannot(deployed: Desk) -> None:
+    now = deployed.clock.time()
+    first = spent(now, cost="0.5")
+    rows = write(deployed, first, closed(first, billable=False), spent(now), spent(now))
+    del rows[3]["cost"]
+    assert app.handler(event(rows), None) == {"batchItemFailures": [{"itemIdentifier": "3"}]}
+    assert app.handler(event(rows[:3]), None) == {"batchItemFailures": []}
+    totals = audit(deployed, TENANT, "2026-01-01", with_billable=True)["totals"]
+    assert (totals["costUsd"], totals["billableCostUsd"]) == (0.501, 0.001)
