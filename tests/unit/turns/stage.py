@@ -24,7 +24,7 @@ from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item
 from fermata.conversations import rows, threads
 from fermata.credentials import keyring
-from fermata.drivers import driver as drivers
+from fermata.drivers.driver import Endpoint
 from fermata.drivers.line import Line
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import Catalogue, Offer
@@ -32,7 +32,7 @@ from fermata.pricing.prices import Price
 from fermata.tools.site.tools import SITE
 from fermata.tools.tool import Tool
 from fermata.tools.toolset import Toolset
-from fermata.turns import advancing, answering, ending, looking, recovering, starting
+from fermata.turns import advancing, answering, asking, ending, looking, recovering, starting
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns.log import Entry
@@ -119,7 +119,7 @@ class ScriptedDriver:
     scripts: deque[list[Any]] = field(default_factory=deque)
     asks: list[Ask] = field(default_factory=list)
 
-    def stream(self, ask: Ask, line: Line, endpoint: drivers.Endpoint) -> Iterator[Piece]:
+    def stream(self, ask: Ask, line: Line, endpoint: Endpoint) -> Iterator[Piece]:
         self.asks.append(ask)
         for step in self.scripts.popleft():
             if isinstance(step, BaseException):
@@ -178,7 +178,7 @@ class Stage:
         desk.__dict__["workflow"] = self.workflow
         self.driver = ScriptedDriver()
         self._monkeypatch, self._folder = monkeypatch, folder
-        monkeypatch.setitem(drivers._DRIVERS, "anthropic", self.driver)
+        monkeypatch.setattr(asking, "driver_for", lambda _provider: self.driver)
         self.credential = keyring.create(desk, caller, "anthropic", "apiKey", "key", "sk-ant-test")
         self.conversation = self.new_conversation()
         self.line = HandLine()

@@ -1,15 +1,11 @@
 """What every provider's voice can do, and where to find each one."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Protocol
 
-from fermata.drivers.anthropic import Anthropic
 from fermata.drivers.endpoint import Endpoint
 from fermata.drivers.line import Line
-from fermata.drivers.ollama import OLLAMA
-from fermata.drivers.openai import OPENAI
-from fermata.drivers.openai_compatible import OPENAI_COMPATIBLE
-from fermata.drivers.openrouter import OPENROUTER
 from fermata.words.errors import Invalid
 from fermata.words.model import Ask, Piece
 
@@ -25,14 +21,31 @@ class Driver(Protocol):
     def stream(self, ask: Ask, line: Line, endpoint: Endpoint) -> Iterator[Piece]: ...
 
 
-_DRIVERS: dict[str, Driver] = {
-    driver.provider: driver for driver in (Anthropic(), OPENAI, OPENROUTER, OLLAMA, OPENAI_COMPATIBLE)
-}
-PROVIDERS = tuple(_DRIVERS)
+PROVIDERS = ("anthropic", "openai", "openrouter", "ollama", "openai-compatible")
 
 
+@cache
 def driver_for(provider: str) -> Driver:
-    found = _DRIVERS.get(provider)
-    if found is None:
-        raise Invalid(f"Unknown provider: {provider}. Use one of: {', '.join(sorted(_DRIVERS))}.")
-    return found
+    """Loaded when it is asked for, because a turn speaks to one provider."""
+    match provider:
+        case "anthropic":
+            from fermata.drivers.anthropic import Anthropic
+
+            return Anthropic()
+        case "openai":
+            from fermata.drivers.openai import OPENAI
+
+            return OPENAI
+        case "openrouter":
+            from fermata.drivers.openrouter import OPENROUTER
+
+            return OPENROUTER
+        case "ollama":
+            from fermata.drivers.ollama import OLLAMA
+
+            return OLLAMA
+        case "openai-compatible":
+            from fermata.drivers.openai_compatible import OPENAI_COMPATIBLE
+
+            return OPENAI_COMPATIBLE
+    raise Invalid(f"Unknown provider: {provider}. Use one of: {', '.join(sorted(PROVIDERS))}.")

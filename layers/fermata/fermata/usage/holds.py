@@ -15,7 +15,6 @@ from fermata.aws.dynamo import ConditionFailed, Item, Put, TransactionRefused, U
 from fermata.usage.accounts import Account, Period, Pot, State, begin, give_back, hold_name, take
 from fermata.usage.budgets import budgets_of
 from fermata.usage.ledger import Spent, partition
-from fermata.usage.rollups import editions, load_sheets
 from fermata.usage.sheets import Sheet
 from fermata.words.errors import PaymentRequired, Unavailable
 
@@ -96,6 +95,8 @@ def _begin(desk: Desk, state: State) -> None:
 
 def so_far(desk: Desk, tenant: str, period: Period) -> tuple[Sheet, Sheet]:
     """What the rollups know of this month and this day."""
+    from fermata.usage.rollups import editions, load_sheets  # few turns begin a period; no other needs them
+
     month, today, last = Sheet(), Sheet(), f"{period.month}-{period.day}"
     for day, sheet in load_sheets(desk, editions(desk, tenant)[0], "day", period.month, last):
         month.add(sheet)
