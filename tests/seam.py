@@ -23,7 +23,7 @@ class Death(BaseException):
     """The process ended here: nobody catches this, nothing is cleaned up."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Meanwhile:
     call: str
     contains: str
@@ -43,7 +43,7 @@ class Watch(faults.Faults):
 
     def act(self, when: str, call: str, params: str) -> None:
         for one in list(self.meanwhiles):
-            if when == "before" and one.call == call and one.contains in params:
+            if one in self.meanwhiles and when == "before" and one.call == call and one.contains in params:
                 one.skip -= 1
                 if one.skip < 0:
                     self.meanwhiles.remove(one)

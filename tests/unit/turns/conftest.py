@@ -89,12 +89,12 @@ def clock() -> TestClock:
 def staged(
     parts: Desk, clock: TestClock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Callable[..., Stage]]:
-    """A stage with settings of its own."""
-    for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values():
-        table.items.clear()
+    """A stage with settings of its own, on empty tables."""
     made: list[Stage] = []
 
     def make(**settings: object) -> Stage:
+        for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values():
+            table.items.clear()
         desk = Desk(parts.settings.model_copy(update=settings), clock)
         desk.__dict__.update(tables=parts.tables, blobs=parts.blobs)
         made.append(Stage(desk, monkeypatch, tmp_path))

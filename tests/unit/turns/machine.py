@@ -7,12 +7,17 @@ machine.ring()             # HeartbeatTimeout in RunRound, the end of the wait i
 
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from fermata.turns import recovering
 from fermata.turns.work import Wake
+from fermata.words.errors import Refusal
 from tests.seam import Death
 from tests.unit.turns.stage import HandLine, Stage
 
 STATUSES = {"Finished": "SUCCEEDED", "Failed": "FAILED"}
+TROUBLE = (Death, BotoCoreError, ClientError, Refusal)
+"""What may go wrong without being our own mistake."""
 
 
 class Machine:
@@ -20,6 +25,8 @@ class Machine:
         self.stage, self.turn, self.n = stage, stage.turn, n
         self.input: dict[str, Any] = {}
         self.visited: list[str] = []
+        self.bugs: list[Exception] = []
+        """What its functions failed of that nobody has ordered."""
         self._enter("RunRound")
 
     @property
@@ -63,17 +70,25 @@ class Machine:
             self._task()
 
     def _invoke(self) -> None:
-        self.is_invoked = True
+        wake, self.is_invoked = self.wake, True
         try:
-            self.stage.advance(self.wake, HandLine())
-        except (Exception, Death):  # noqa: BLE001 - whatever a function raises, its task has failed
+            self.stage.advance(wake, HandLine())
+        except TROUBLE:
+            self._failed(wake)
+        except Exception as bug:  # noqa: BLE001 - whatever a function raises, its task has failed
+            self.bugs.append(bug)
+            self._failed(wake)
+
+    def _failed(self, wake: Wake) -> None:
+        """Nobody asks how a function ended whose task was given up meanwhile."""
+        if self.wake is wake:
             self.fail()
 
     def _recover(self) -> None:
         for _ in range(4):
             try:
                 recovering.recover(self.stage.desk, self.turn.tenant, self.turn.id, n=self.n, has_failed=True)
-            except (Exception, Death):  # noqa: BLE001 - the state's Retry
+            except TROUBLE:  # the state's Retry
                 continue
             break
         self._enter("Failed")
