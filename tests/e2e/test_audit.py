@@ -1,6 +1,8 @@
 """Money, end to end: rows of the ledger through the stream into the audit, budgets at the front door."""
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +14,9 @@ import pytest
 from fermata.credentials import defaults, keyring
 from fermata.usage.reconciling import reconcile
 from fermata.words.caller import Caller
+from fermata_client.deployment import LOCAL_ACCOUNT, LOCAL_STACK
 from local.cloud import LocalCloud
+from local.processes import outer_environment
 from local.seed import CAPABILITIES, EDITOR, LocalDesk
 from tests.callers import Signer, make_tenant
 from tests.e2e.faults import Faults
@@ -85,6 +89,18 @@ def test_what_a_turn_used_is_in_the_audit_and_in_the_logs(
     assert [row["userLabel"] for row in found["byUser"]] == ["Ada Lovelace"]
     assert [row["modelId"] for row in found["byModel"]] == [PRICED]
     assert [line["round"] for line in usage_lines(cloud) if line["tenant"] == "weighed"] == [1, 2]
+
+
+def test_an_operators_command_finds_the_books_in_the_cloud_and_says_that_they_agree(
+    cloud: LocalCloud, desk: LocalDesk
+) -> None:
+    settled(cloud, desk)
+    command = [sys.executable, "-c", "from fermata_client.cli import main; main()", "audit", "--reconcile"]
+    here = outer_environment() | LOCAL_ACCOUNT | {"AWS_ENDPOINT_URL": cloud.endpoint}
+    done = subprocess.run(
+        [*command, "--tenant", "weighed", "--stack", LOCAL_STACK], env=here, capture_output=True, text=True, check=False
+    )
+    assert "agree since" in done.stdout, done.stdout + done.stderr
 
 
 def test_a_rollup_that_dies_after_it_counted_counts_nothing_twice(
