@@ -108,9 +108,15 @@ def find(desk: Desk, tenant: str, conversation: str, position: int) -> Message |
 
 def whole(desk: Desk, messages: Sequence[Message], fetched: Fetched) -> list[Message]:
     """The messages with everything fetched that lies in the bucket; `fetched` remembers it for the next time."""
-    wanted = {key for message in messages for block in message.content for key in _missing(block)}
+    torn = [message for message in messages if not _is_whole(message)]
+    wanted = {key for message in torn for block in message.content for key in _missing(block)}
     fetched.update(desk.blobs.get_all(wanted - fetched.keys()))
-    return [_filled(message, fetched, _missing) for message in messages]
+    return [message if _is_whole(message) else _filled(message, fetched, _missing) for message in messages]
+
+
+@Once
+def _is_whole(message: Message) -> bool:
+    return not any(map(_missing, message.content))
 
 
 def spoken(desk: Desk, messages: Sequence[Message]) -> list[Message]:
