@@ -13,6 +13,7 @@ PASSING = {
     "ThrottlingException",
     "TooManyRequestsException",
     "TransactionCanceledException",
+    "TransactionConflictException",
     "TransactionInProgressException",
 }
 

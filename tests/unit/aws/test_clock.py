@@ -1,0 +1,40 @@
+"""Instants and ids in the contract's forms."""
+
+import re
+
+import pytest
+
+from fermata.aws.clock import Clock, instant, new_id
+from tests.desk import TestClock
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1_800_000_000, "2027-01-15T08:00:00.000Z"),
+        (1_800_000_000.0004, "2027-01-15T08:00:00.000Z"),
+        (1_800_000_000.25, "2027-01-15T08:00:00.250Z"),
+    ],
+)
+def test_an_instant_is_utc_with_milliseconds(seconds: float, text: str) -> None:
+    assert instant(seconds) == text
+
+
+def test_an_instant_may_lie_ahead() -> None:
+    assert TestClock().instant(90) == "2027-01-15T08:01:30.000Z"
+
+
+def test_ids_have_the_contracts_form_and_do_not_repeat() -> None:
+    ids = {new_id() for _ in range(1000)}
+    assert len(ids) == 1000
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{21}", one) for one in ids)
+    assert len(new_id(12)) == 12
+
+
+def test_a_clock_goes_on() -> None:
+    clock = Clock()
+    before = clock.monotonic()
+    clock.sleep(0.001)
+    assert clock.monotonic() > before
+    assert clock.time() > 1_700_000_000

@@ -1,0 +1,33 @@
+"""Settings are read once, by name, and say which are missing or wrong."""
+
+import pytest
+
+from fermata.aws.desk import Desk
+from fermata.aws.settings import AFTERLIFE_SECONDS, Settings, SettingsMissing
+from tests.desk import environment
+
+
+def test_what_the_template_sets_is_what_the_functions_read(desk: Desk) -> None:
+    assert Settings.from_environment(environment(desk)) == desk.settings
+
+
+def test_numbers_come_as_text(desk: Desk) -> None:
+    given = environment(desk) | {"HEARTBEAT_SECONDS": "3", "BROWSER_WAIT_SECONDS": "0.5", "UNANSWERED": "tell_model"}
+    settings = Settings.from_environment(given)
+    assert (settings.heartbeat_seconds, settings.browser_wait_seconds, settings.unanswered) == (3, 0.5, "tell_model")
+
+
+def test_an_empty_variable_counts_as_none(desk: Desk) -> None:
+    assert Settings.from_environment(environment(desk) | {"FLUSH_MS": ""}).flush_ms == 250
+
+
+@pytest.mark.parametrize("wrong", [{"BRIDGES_TABLE": ""}, {"MAX_ROUNDS": "many"}, {"UNANSWERED": "shrug"}])
+def test_what_is_missing_or_wrong_is_named(desk: Desk, wrong: dict[str, str]) -> None:
+    [name] = wrong
+    with pytest.raises(SettingsMissing, match=name):
+        Settings.from_environment(environment(desk) | wrong)
+
+
+def test_a_turn_lives_for_its_longest_hold_and_a_week(desk: Desk) -> None:
+    settings = desk.settings.model_copy(update={"hold_days": 2})
+    assert settings.turn_lifetime_seconds == 2 * 86400 + AFTERLIFE_SECONDS

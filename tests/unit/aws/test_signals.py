@@ -1,0 +1,70 @@
+"""One structured line per fact, metrics as EMF, and keys that belong to one invocation and one thread."""
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from fermata.aws import signals
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_metrics_are_one_emf_line_without_the_tenant_as_a_dimension(capsys: pytest.CaptureFixture[str]) -> None:
+    signals.count({"TurnsEnded": 1, "Errors": 0}, {"how": "done"}, tenant="bakery")
+    [line] = lines(capsys)
+    [directive] = line["_aws"]["CloudWatchMetrics"]
+    assert directive["Namespace"] == "Fermata"
+    assert [sorted(dimensions) for dimensions in directive["Dimensions"]] == [["how", "service"]]
+    assert line["tenant"] == "bakery"
+    assert line["TurnsEnded"] == [1.0]
+
+
+def test_a_metric_nobody_declared_is_a_mistake() -> None:
+    with pytest.raises(KeyError):
+        signals.count({"Surprises": 1})
+
+
+def test_a_line_is_a_fact_with_keys(caplog: pytest.LogCaptureFixture) -> None:
+    signals.tell("turn.ended", turn="1", how="done")
+    [record] = caplog.records
+    assert (record.msg, record.__dict__["turn"], record.__dict__["how"]) == ("turn.ended", "1", "done")
+
+
+def test_keys_are_forgotten_when_the_next_invocation_begins() -> None:
+    signals.afresh(request_id="one", turn="1")
+    signals.keyed(round=2)
+    assert signals.logger.thread_safe_get_current_keys() == {"request_id": "one", "turn": "1", "round": 2}
+    signals.afresh(request_id="two")
+    assert signals.logger.thread_safe_get_current_keys() == {"request_id": "two"}
+    signals.afresh()
+
+
+def test_each_thread_has_its_own_keys() -> None:
+    signals.afresh(request_id="mine")
+    seen: list[dict[str, Any]] = []
+    other = threading.Thread(target=lambda: seen.append(signals.logger.thread_safe_get_current_keys()))
+    other.start()
+    other.join()
+    assert "request_id" not in seen[0]
+    signals.afresh()
+
+
+def test_a_failure_is_logged_whole(caplog: pytest.LogCaptureFixture) -> None:
+    try:
+        raise ValueError("a bug")
+    except ValueError:
+        signals.failed("turn.recovery_failed", turn="1")
+    assert "a bug" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_where_no_daemon_listens_a_handler_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def handler(event: dict[str, Any], _context: Any) -> Any:
+        return event
+
+    monkeypatch.delenv("AWS_XRAY_DAEMON_ADDRESS", raising=False)
+    assert signals.traced(handler) is handler
