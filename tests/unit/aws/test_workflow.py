@@ -39,8 +39,8 @@ def test_an_execution_is_named_after_its_turn_and_carries_ids_only(desk: Desk) -
     assert json.loads(told) == {"v": 1, "tenant": "bakery", "turn": "turn-1", "n": 2}
 
 
-def test_a_second_start_of_the_same_execution_changes_nothing(desk: Desk) -> None:
-    desk.workflow.start("bakery", "turn-1", 1)
+def test_a_second_start_of_the_same_execution_changes_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer_with(desk, monkeypatch, "start_execution", error("ExecutionAlreadyExists"))
     desk.workflow.start("bakery", "turn-1", 1)
 
 

@@ -2,6 +2,8 @@
 
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError
 
+TROUBLE = (BotoCoreError, ClientError)
+"""For `except` in the other rooms: whatever AWS, or the way to it, may come up with instead of an answer."""
 PASSING = {
     "InternalServerError",
     "LimitExceededException",

@@ -6,11 +6,10 @@ to change credentials.
 
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from fermata.aws import signals
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Put
+from fermata.aws.trouble import TROUBLE
 from fermata.credentials import keyring
 from fermata.credentials.credential import Credential
 from fermata.words.caller import Caller
@@ -29,7 +28,7 @@ def touch(desk: Desk, tenant: str, credential_id: str) -> None:
         item = {"pk": _place(tenant), "sk": credential_id, "v": 1, "last_used_at": desk.clock.instant()}
         try:
             desk.tables.write(Put(desk.settings.usage_table, item))
-        except (BotoCoreError, ClientError) as error:
+        except TROUBLE as error:
             signals.warn("credential.touch_failed", credential=credential_id, reason=str(error))
             return None
         return True

@@ -16,12 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from fermata.aws import blobs
 from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import ConditionFailed, Item, Put, TransactionRefused, Write
+from fermata.aws.trouble import TROUBLE
 from fermata.turns.standing import Standing
 from fermata.turns.turn import Place
 from fermata.words.events import Event, RoundStarted, events_adapter
@@ -190,7 +189,7 @@ class Log:
             if not refused.reasons[0].failed:
                 raise TransactionRefused(refused.reasons[1:]) from refused
             return self._in_the_way(refused.reasons[0].item)
-        except (BotoCoreError, ClientError):
+        except TROUBLE:
             # No answer, or one that leaves it open: what is stored under the number says whether it was written.
             stored = self._desk.tables.get(put.table, put.item["pk"], put.item["sk"])
             if stored is None:

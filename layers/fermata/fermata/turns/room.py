@@ -1,9 +1,8 @@
 """One writer per conversation: what happens when a prompt meets a turn that still holds the claim."""
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from fermata.aws import signals
 from fermata.aws.desk import Desk
+from fermata.aws.trouble import TROUBLE
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns import turn as turns
@@ -61,7 +60,7 @@ def _has_ended_meanwhile(desk: Desk, turn: Turn, tail: logs.Entry) -> bool:
         return False
     try:
         recover(desk, turn.tenant, turn.id)
-    except (BotoCoreError, ClientError):
+    except TROUBLE:
         signals.failed("turn.recovery_failed", turn=turn.id)
     return how_it_ended(desk, turn) is not None
 

@@ -5,12 +5,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from fermata.aws import blobs, signals
 from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item, Put, TransactionRefused, Update
+from fermata.aws.trouble import TROUBLE
 from fermata.conversations import rows, threads
 from fermata.credentials.choosing import Chosen, resolve
 from fermata.pricing.charging import FREE
@@ -181,7 +180,7 @@ def _commit(desk: Desk, prompt: Prompt, conversation: Conversation, turn: Turn) 
             rows.put(desk, turn.tenant, conversation.id, message),
             *_idempotency(desk, turn, prompt),
         )
-    except (TransactionRefused, BotoCoreError, ClientError) as failure:
+    except (TransactionRefused, *TROUBLE) as failure:
         # Nobody else writes under this turn's id: when it is there, it was written and only the answer was lost.
         if logs.last(desk, turn.pk) is not None:
             return entry
@@ -263,5 +262,5 @@ def _set_going(desk: Desk, turn: Turn) -> None:
     """A start that fails here is made up for by the sweep, or by the same request again: the turn is already true."""
     try:
         desk.workflow.start(turn.tenant, turn.id, turn.n)
-    except (BotoCoreError, ClientError):
+    except TROUBLE:
         signals.failed("turn.start_failed", turn=turn.id)
