@@ -19,9 +19,7 @@ MOST_EVENTS = 10_000
 
 
 @click.command()
-@click.option(
-    "--since", metavar="INSTANT", help="From when on: 2026-11-01, or a whole instant. [default: 30 days ago]"
-)
+@click.option("--since", metavar="INSTANT", help="From when on: 2026-11-01, or a whole instant. [default: 30 days ago]")
 @click.option("--tz", metavar="ZONE", help="Whose days, such as Europe/Berlin. [default: UTC]")
 @click.option("--json", "as_json", is_flag=True, help="Print the service's whole answer.")
 @click.option("--url", metavar="URL", help="Where the service is. Left out: FERMATA_URL, or what `make run` wrote.")
