@@ -71,6 +71,7 @@ def measured(directory: Path, extent: Extent) -> Iterator[Row]:
 
 
 def times(stage: Stage, extent: Extent) -> Iterator[Row]:
+    yield waits.one_write(stage, 5 * extent.times)
     yield waits.first_text(stage, extent.times)
     yield from waits.server_round(stage, extent.times, extent.far)
     yield waits.browser_round(stage, max(1, extent.times // 3))

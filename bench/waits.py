@@ -6,6 +6,7 @@ from itertools import pairwise
 from bench.stage import Stage, Step
 from bench.stats import NS, Times
 from bench.table import Row
+from fermata.aws.dynamo import Put
 
 LOOK = {"toolCalls": [{"name": "list_documents"}]}
 """One of our own tools."""
@@ -15,6 +16,19 @@ ASK = {"text": "Let me see.", "toolCalls": [INSERT]}
 WORDS = "The quick brown fox jumps over the lazy dog. " * 4
 STREAMING = {"firstMs": 20.0, "chunkMs": 10.0, "chunks": 12, "text": WORDS}
 AT_ONCE = {"text": "Done."}
+
+
+def one_write(stage: Stage, times: int) -> Row:
+    """What a single request costs on this machine now: a server round takes two, a browser round six."""
+    desk, waits = stage.cloud.desk(), []
+    for number in range(times + 3):
+        put = Put(desk.settings.bridges_table, {"pk": "bench", "sk": f"{number:06d}", "text": WORDS}, absent=True)
+        started = time.monotonic_ns()
+        desk.tables.write(put)
+        waits.append((time.monotonic_ns() - started) / NS)
+    times_taken = Times.of(waits[3:])
+    result = f"{times_taken.p50:.1f} p50, {times_taken.p95:.1f} p95 ms"
+    return Row("scale", "one write to the local DynamoDB, for scale", "", result, None, times_taken.wire())
 
 
 def first_text(stage: Stage, times: int) -> Row:
