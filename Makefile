@@ -12,6 +12,8 @@ PYTHON ?= $(shell for it in $(CANDIDATES); do if $$it -c '$(FITS)' >/dev/null 2>
 PIP := -m pip install --quiet --disable-pip-version-check
 UV := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11
 
+export PROMPT # as it is: a shell would read what is quoted in it
+
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
@@ -44,13 +46,13 @@ python:
 	fi
 
 demo: install ## run one turn on the local cloud and show what it changed (PROMPT="…" for another)
-	@.venv/bin/python -m local.demo $(if $(PROMPT),"$(PROMPT)")
+	@.venv/bin/python -m local.demo
 
 run: install ## run the service on 127.0.0.1:8787 (FERMATA_PORT) until Ctrl-C
 	@.venv/bin/python -m local.run
 
-reset: ## forget the state that `make run` keeps
-	@rm -rf .fermata && echo "Forgotten."
+reset: | python ## forget the state that `make run` keeps
+	@$(PYTHON) -m local.state
 
 test: install ## check everything: style, types, all tests
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/python -m pytest -n 2 --dist loadgroup

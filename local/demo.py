@@ -4,8 +4,8 @@ The last line of its output is one JSON object with the turn's numbers; the exit
 """
 
 import json
+import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from fermata_client.screen import Screen
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
 from local.processes import ROOT, DidNotStartError
-from local.run import interrupt, real_key
+from local.run import real_key, stop_when_told
 
 PAGE = ROOT / "examples/bakery/index.html"
 RESULT = ROOT / "build/bakery/index.html"
@@ -24,8 +24,8 @@ PROMPT = "Add a pricing section after the opening hours"
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, interrupt)
-    prompt = " ".join(sys.argv[1:]) or PROMPT
+    stop_when_told()
+    prompt = " ".join(sys.argv[1:]) or os.environ.get("PROMPT") or PROMPT
     shutil.rmtree(STATE, ignore_errors=True)
     print("Starting a local cloud …", flush=True)
     try:

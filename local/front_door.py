@@ -44,7 +44,11 @@ DRAINED = 64 * 1024 * 1024
 
 
 class TooLargeError(Exception):
-    """The body passes API Gateway's limit, or Lambda's."""
+    """The body passes API Gateway's limit, or Lambda's; `is_read` when all of it has come."""
+
+    def __init__(self, *, is_read: bool = False) -> None:
+        super().__init__()
+        self.is_read = is_read
 
 
 class FrontDoor:
@@ -66,8 +70,9 @@ class FrontDoor:
             return
         try:
             body = await read_body(scope, receive)
-        except TooLargeError:
-            await answer_and_drain(receive, send, self._gateway.refusal("REQUEST_TOO_LARGE", request_id))
+        except TooLargeError as error:
+            refusal = self._gateway.refusal("REQUEST_TOO_LARGE", request_id)
+            await (answer(send, refusal) if error.is_read else answer_and_drain(receive, send, refusal))
             return
         if body is None:
             return
@@ -120,10 +125,10 @@ async def read_body(scope: Scope, receive: Receive) -> bytes | None:
         body += message.get("body", b"")
         more = message.get("more_body", False)
         if len(body) > REST_LIMIT:
-            raise TooLargeError
+            raise TooLargeError(is_read=not more)
     whole = bytes(body)
     if not event_fits(scope["headers"], scope["query_string"], whole):
-        raise TooLargeError
+        raise TooLargeError(is_read=True)
     return whole
 
 

@@ -1,27 +1,24 @@
 """`python -m local.run`: the service on this machine until Ctrl-C, its state kept in `.fermata/` between runs."""
 
-import contextlib
-import fcntl
 import json
 import os
 import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
-from local.processes import ROOT, DidNotStartError
+from local.processes import DidNotStartError
+from local.state import STATE, only_one
 
-STATE = ROOT / ".fermata"
 DEFAULT_PORT = 8787
 
 
 def main(state: Path = STATE) -> None:
-    signal.signal(signal.SIGTERM, interrupt)
+    stop_when_told()
     print("Starting …", flush=True)
     try:
         port = _free_port()
@@ -74,20 +71,11 @@ def write_connection(cloud: LocalCloud) -> None:
     file.write_text(json.dumps({"url": cloud.url, "token": cloud.token, "endpoint": cloud.endpoint}))
 
 
-@contextlib.contextmanager
-def only_one(directory: Path) -> Iterator[None]:
-    """Two services on one state would each overwrite what the other knows."""
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            sys.exit("Fermata runs already in this folder. Stop it first (Ctrl-C where it runs).")
-        yield
-
-
 def _free_port() -> int:
-    port = int(os.environ.get("FERMATA_PORT") or DEFAULT_PORT)
+    wanted = os.environ.get("FERMATA_PORT") or str(DEFAULT_PORT)
+    if not (wanted.isdecimal() and int(wanted) < 65536):
+        sys.exit(f"FERMATA_PORT must be a port number up to 65535, not {wanted!r}.")
+    port = int(wanted)
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -97,7 +85,15 @@ def _free_port() -> int:
     return port
 
 
+def stop_when_told() -> None:
+    """Also where whoever started us ignores Ctrl-C (a shell's background jobs); a second one changes nothing."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+
+
 def interrupt(number: int, frame: FrameType | None) -> None:
+    for again in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(again, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

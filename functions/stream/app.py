@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as AsgiRequest
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route as AsgiRoute
+from starlette.routing import Mount, request_response
 from starlette.types import Receive, Scope, Send
 
 from fermata.aws.desk import Desk, open_desk
@@ -260,5 +260,5 @@ async def _body(asked: AsgiRequest) -> bytes:
     return bytes(body)
 
 
-METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-app = Starlette(routes=[AsgiRoute("/{path:path}", endpoint, methods=METHODS)])
+# Mounted rather than routed: every method comes to the edge, which knows what each path allows.
+app = Starlette(routes=[Mount("/", request_response(endpoint))])

@@ -22,6 +22,7 @@ from local.emulator import (
     tokens,
     upstream,
 )
+from local.emulator.manners import with_manners
 from local.emulator.recording import Recorder
 from local.emulator.snapshots import App
 
@@ -37,7 +38,7 @@ async def background() -> AsyncIterator[App]:
     watched = snapshots.Snapshots(ministack.app)
     pages: dict[str, Page] = {PROCESSES: _processes, SNAPSHOT: watched.save}
     keeper = asyncio.create_task(watched.keep()) if persistence.PERSIST_STATE else None
-    yield with_pages(Recorder(watched), pages)
+    yield with_manners(with_pages(Recorder(watched), pages))
     if keeper is not None:
         keeper.cancel()
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from local.clients import client
@@ -25,6 +26,19 @@ def test_it_listens_on_the_loopback_interface_only(lab: Lab, emulator: Emulator)
     addresses = listening(emulator.pid)
     assert addresses
     assert all(address.startswith(LOOPBACK) for address in addresses)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}, {"Host": "127.0.0.1:1"}],
+    ids=["a page", "a page of nowhere", "a name that points here", "another port"],
+)
+def test_no_web_page_reaches_it(lab: Lab, headers: dict[str, str]) -> None:
+    call = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
+    for method in ("POST", "OPTIONS", "GET"):
+        answer = httpx.request(method, lab.endpoint, headers=call | headers, content=b"{}")
+        assert answer.status_code == 403
+        assert not [name for name in answer.headers if name.startswith("access-control-")]
 
 
 def listening(pid: int) -> list[str]:

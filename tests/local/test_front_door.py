@@ -119,6 +119,14 @@ def test_a_body_above_the_platforms_limits_is_413(http: httpx.Client, path: str,
     assert answer.headers["access-control-allow-origin"] == "*"
 
 
+def test_after_a_refused_body_the_same_connection_serves_the_next_request(door: str) -> None:
+    with httpx.Client(base_url=door, limits=httpx.Limits(max_connections=1), timeout=20) as one_line:
+        for _ in range(2):
+            assert one_line.post("/echo/1", content=b"x" * (7 * MB)).status_code == 413
+            assert one_line.post("/stream", content=b"x" * (7 * MB)).status_code == 413
+            assert one_line.post("/echo/1", content=b"small").json()["body"] == "small"
+
+
 def test_a_body_within_the_limits_passes(http: httpx.Client) -> None:
     assert len(http.post("/echo/1", content=b"x" * (5 * MB)).json()["body"]) == 5 * MB
 

@@ -15,6 +15,7 @@ from fermata_client import FermataClient, run_turn
 from local import demo
 from local.cloud import LocalCloud
 from local.processes import ROOT, outer_environment
+from local.state import forget, only_one
 from tests.local.lab import until
 
 
@@ -36,6 +37,17 @@ def running(state: Path) -> Iterator[tuple["subprocess.Popen[str]", FermataClien
     finally:
         process.kill()
         process.communicate()
+
+
+def test_its_state_is_forgotten_only_when_nobody_uses_it(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with only_one(state):
+        with pytest.raises(SystemExit, match="Stop it first"):
+            forget(state)
+        assert state.stat().st_mode & 0o077 == 0
+    forget(state)
+    assert not state.exists()
+    forget(state)
 
 
 def test_it_says_where_it_is_keeps_its_state_and_stops_cleanly(tmp_path: Path) -> None:

@@ -54,9 +54,14 @@ def count(values: dict[str, float], dimensions: dict[str, str] | None = None, **
         metrics.add_metric(name=name, unit=UNITS[name], value=value)
     for name, text in (dimensions or {}).items():
         metrics.add_dimension(name=name, value=text)
-    for name, fact in properties.items():
+    for name, fact in (_current_request() | properties).items():
         metrics.add_metadata(key=name, value=fact)
     metrics.flush_metrics()
+
+
+def _current_request() -> dict[str, Any]:
+    keys = {**logger.get_current_keys(), **logger.thread_safe_get_current_keys()}
+    return {name: keys[name] for name in ("request_id",) if name in keys}
 
 
 def keyed(**keys: Any) -> None:

@@ -126,8 +126,15 @@ def _decoded(token: str, key: Any, algorithm: str, tenant: Tenant) -> dict[str, 
     return claims
 
 
+def _instant(claim: Any) -> float:
+    try:
+        return float(claim)
+    except OverflowError:
+        raise Unauthorized("Unauthorized: the token's times are not of this world.") from None
+
+
 def _caller(tenant: Tenant, claims: Mapping[str, Any]) -> Caller:
-    if float(claims["exp"]) - float(claims["iat"]) > tenant.limits.token_seconds:
+    if _instant(claims["exp"]) - _instant(claims["iat"]) > tenant.limits.token_seconds:
         longest = tenant.limits.token_seconds
         raise Unauthorized(f"Unauthorized: the token is good for longer than the {longest} seconds allowed.")
     if claims.get("tenant", tenant.name) != tenant.name:
