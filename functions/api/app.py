@@ -168,6 +168,8 @@ ROUTES = (
     surface.CANCEL_TURN.to(cancel_bridge),
     surface.SHOW_HEALTH.to(health),
     surface.SHOW_VERSION.to(version),
+    surface.SHOW_HEALTH_HERE.to(health),
+    surface.SHOW_VERSION_HERE.to(version),
     surface.SHOW_OPENAPI.to(describe),
 )
 handler = door(ROUTES)

@@ -24,6 +24,8 @@ ROUTES = {
     "/admin/api/ai/audit": "ApiFunction",
     "/admin/api/ai/budgets": "ApiFunction",
     "/admin/api/ai/openapi.json": "ApiFunction",
+    "/admin/api/ai/healthz": "ApiFunction",
+    "/admin/api/ai/version": "ApiFunction",
     "/healthz": "ApiFunction",
     "/version": "ApiFunction",
     "/{proxy+}": "ApiFunction",

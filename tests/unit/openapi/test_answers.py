@@ -79,4 +79,10 @@ def test_without_a_capability_nothing_is_done(stand: Stand, operation: Described
 
 
 def test_only_what_tells_nothing_of_anybody_is_open_to_everybody() -> None:
-    assert [operation.path for operation in OPEN] == ["/healthz", "/version", "/admin/api/ai/openapi.json"]
+    assert [operation.path for operation in OPEN] == [
+        "/healthz",
+        "/version",
+        "/admin/api/ai/healthz",
+        "/admin/api/ai/version",
+        "/admin/api/ai/openapi.json",
+    ]

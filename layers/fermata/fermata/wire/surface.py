@@ -3,6 +3,8 @@
 ROUTES = (surface.SHOW_DEFAULTS.to(show_defaults), …)
 """
 
+from dataclasses import replace
+
 from fermata.wire.bodies import (
     ChatBody,
     ConversationChange,
@@ -346,6 +348,8 @@ SHOW_VERSION = PublicOperation(
     summary="Ask which version this is",
     told=(Told("The version and the stage.", "Version"),),
 )
+SHOW_HEALTH_HERE = replace(SHOW_HEALTH, name="showHealthHere", path=f"{AI}/healthz")
+SHOW_VERSION_HERE = replace(SHOW_VERSION, name="showVersionHere", path=f"{AI}/version")
 SHOW_OPENAPI = PublicOperation(
     name="showOpenApi",
     method="GET",
