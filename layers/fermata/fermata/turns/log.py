@@ -70,7 +70,7 @@ def entry(desk: Desk, item: Item) -> Entry:
         first=int(item["sk"][2:]),
         count=item["count"],
         events=tuple(events_adapter.validate_python(data)),
-        standing=Standing.from_item(item["s"]),
+        standing=Standing.from_item(json.loads(item["s"])),
         append_id=item["id"],
         at_ms=item["at"],
     )
@@ -85,7 +85,7 @@ def item(desk: Desk, place: Place, made: Entry) -> Item:
         "sk": key(made.first),
         "v": 1,
         "count": made.count,
-        "s": made.standing.to_item(),
+        "s": json.dumps(made.standing.to_item(), separators=(",", ":")),
         "id": made.append_id,
         "at": made.at_ms,
         "ttl": place.expires,
