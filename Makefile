@@ -55,7 +55,7 @@ reset: | python ## forget the state that `make run` keeps
 	@$(PYTHON) -m local.state
 
 test: install ## check everything: style, types, all tests
-	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/python -m pytest -n 2 --dist loadgroup
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/python -m pytest -n 2 --dist loadfile
 
 lint: install ## check style and types only
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy

@@ -20,7 +20,7 @@ from local.processes import outer_environment
 from local.seed import CAPABILITIES, EDITOR, LocalDesk
 from tests.callers import Signer, make_tenant
 from tests.e2e.faults import Faults
-from tests.e2e.model import Model, calls, says
+from tests.e2e.model import Model, calls, says, slowly
 from tests.e2e.talk import INSERT, OK, Talk, http
 
 PATIENCE = 20.0
@@ -128,7 +128,7 @@ def test_of_turns_that_start_at_once_with_room_for_one_at_most_one_is_admitted(
     spent = admin.get("/budgets").json()["tenant"]["today"]["spentUsd"]
     assert admin.put("/budgets", json={"tenant": {"dailyUsd": spent + 0.08}}).status_code == 200
     talks = [new_talk() for _ in range(8)]
-    bodies = [{"conversationId": talk.conversation, "prompt": talk.prompt(says("Hi."))} for talk in talks]
+    bodies = [{"conversationId": talk.conversation, "prompt": talk.prompt(slowly("Hi there.", 5))} for talk in talks]
 
     def start(body: Json) -> httpx.Response:
         with http(cloud, token) as bare:

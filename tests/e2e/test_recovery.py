@@ -57,6 +57,8 @@ def test_a_turn_that_never_started_is_started_by_the_next_prompt_that_meets_it(t
         reader = talk.start(says("Better late."))
 
     def met() -> bool:
+        if checks.executions(talk.cloud, talk.bridge):
+            return True  # the sweep met it first
         with http(talk.cloud) as bare:
             body = {"conversationId": talk.conversation, "prompt": "Hello?"}
             assert bare.post("/chat/site", json=body, headers={"accept": "application/json"}).status_code == 409
