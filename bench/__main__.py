@@ -77,8 +77,8 @@ def times(stage: Stage, extent: Extent) -> Iterator[Row]:
     yield waits.browser_round(stage, max(1, extent.times // 3))
     yield waits.five_rounds(stage, max(1, extent.times // 4))
     yield trials.killed(stage, max(1, extent.times // 10))
-    yield trials.crowd(stage, extent.crowd)
     yield trials.long_conversation(stage, 20, extent.messages)
+    yield trials.crowd(stage, extent.crowd)
 
 
 def shipped() -> dict[str, str]:
