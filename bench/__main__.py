@@ -67,7 +67,7 @@ def measured(directory: Path, extent: Extent) -> Iterator[Row]:
         stage.cloud.redeploy(**TIMINGS)
         yield from times(stage, extent)
         yield counts.state_size(stage)
-    yield import_ratio(max(1, extent.times // 3))
+    yield import_ratio(max(1, extent.times // 2))
 
 
 def times(stage: Stage, extent: Extent) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""How long the round's function takes to import, beside the packages it cannot do without."""
+"""What processor time the import of the round's function takes, beside the packages it cannot do without."""
 
 import statistics
 import subprocess
@@ -9,9 +9,9 @@ from local.processes import ROOT
 
 TIMED = """
 import sys, time
-started = time.perf_counter()
+started = time.process_time()
 {}
-print(time.perf_counter() - started)
+print(time.process_time() - started)
 """
 UNUSED = "import boto3, httpx, pydantic, aws_lambda_powertools"
 """pydantic and httpx load most of themselves later, when they are used."""
