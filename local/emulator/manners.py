@@ -24,8 +24,8 @@ def with_manners(app: App) -> App:
             await app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        is_page = b"origin" in headers and not scope["path"].startswith(API)
-        if is_page or headers.get(b"host") not in hosts:
+        is_api = scope["path"].startswith(API)
+        if (b"origin" in headers and not is_api) or headers.get(b"host") not in hosts:
             await _refuse(send)
             return
 
@@ -35,7 +35,7 @@ def with_manners(app: App) -> App:
                 message = message | {"headers": kept}
             await send(message)
 
-        await app(scope, receive, sending)
+        await app(scope, receive, send if is_api else sending)
 
     return polite
 
