@@ -33,13 +33,30 @@ class Meanwhile:
 
 @dataclass
 class Watch(faults.Faults):
-    """The real seam, which also lets a test act in between."""
+    """The real seam, which also lets a test act in between, and counts."""
 
     folder: Path
     meanwhiles: list[Meanwhile] = field(default_factory=list)
+    plans: dict[tuple[str, int], Callable[[], object]] = field(default_factory=dict)
+    number: int = 0
 
     def __post_init__(self) -> None:
         super().__init__(self.folder)
+
+    def before(self, model: Any, params: dict[str, Any], context: dict[str, Any], **more: Any) -> None:
+        self.number += 1
+        context["number"] = self.number
+        self._follow_plan("before", self.number)
+        super().before(model, params, context, **more)
+
+    def after(self, context: dict[str, Any], **more: Any) -> None:
+        super().after(context, **more)
+        self._follow_plan("after", context["number"])
+
+    def _follow_plan(self, when: str, number: int) -> None:
+        act = self.plans.pop((when, number), None)
+        if act is not None:
+            act()
 
     def act(self, when: str, call: str, params: str) -> None:
         for one in list(self.meanwhiles):
@@ -77,13 +94,23 @@ class Seam:
     def meanwhile(self, call: str, act: Callable[[], object], *, contains: str = "", skip: int = 0) -> None:
         self._watch.meanwhiles.append(Meanwhile(call, contains, skip, act))
 
+    def at(self, number: int, act: Callable[[], object], *, when: str = "before") -> None:
+        """Act at the n-th call that is made from now on, whatever it is."""
+        self._watch.plans[when, self._watch.number + number] = act
+
+    @property
+    def number(self) -> int:
+        """How many calls there have been."""
+        return self._watch.number
+
     @property
     def is_spent(self) -> bool:
         """Whether everything that was ordered has happened."""
-        return not list(self._folder.glob("*.json")) and not self._watch.meanwhiles
+        return not list(self._folder.glob("*.json")) and not self._watch.meanwhiles and not self._watch.plans
 
     def forget(self) -> None:
         self._watch.meanwhiles.clear()
+        self._watch.plans.clear()
         for path in self._folder.glob("*.json"):
             path.unlink()
 
