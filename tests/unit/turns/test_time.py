@@ -267,6 +267,22 @@ def test_a_handler_that_works_beats_and_looks_at_the_log(staged: MakeStage) -> N
     truth.check(stage)
 
 
+def test_many_short_rounds_in_a_row_keep_the_clock_from_ringing(stage: Stage) -> None:
+    stage.start()
+    beats_at: list[int] = []
+
+    def short_round() -> None:
+        beats_at.append(len(stage.workflow.beats))
+        stage.pass_time(20)
+
+    stage.says(*[[short_round, *calls(call("list_documents"))] for _ in range(9)], "Done.")
+    machine = Machine(stage)
+    assert machine.run() == "Finished"
+    assert machine.visited == ["RunRound", "Finished"], "the rounds are done by one invocation"
+    assert beats_at == [0, 0, 1, 1, 2, 2, 3, 3, 4], "one for every 40 seconds, where the clock is set to 90"
+    truth.check(stage)
+
+
 def test_a_cancel_hangs_up_on_a_silent_provider(staged: MakeStage) -> None:
     stage = staged(flush_ms=10)
     stage.start()

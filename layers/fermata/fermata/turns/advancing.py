@@ -59,6 +59,7 @@ def open_work(desk: Desk, wake: Wake) -> Work | None:
 
 def _step(work: Work, line: Line | None) -> bool:
     """Do one thing; False when this invocation has nothing more to do."""
+    work.pulse.keep()
     standing = work.log.standing
     if standing.phase == "ended":
         raise Ended

@@ -72,7 +72,7 @@ def _listen(work: Work, line: Line, endpoint: Endpoint, asked: Asked) -> None:
 
     driver, request, begun = driver_for(work.turn.provider), _request(work), work.desk.clock.monotonic()
     tries = work.desk.settings.provider_tries
-    with line.call(), Vigil(work.desk, work.log, work.wake.token, line.hang_up) as vigil:
+    with line.call(), Vigil(work.desk, work.log, work.pulse, line.hang_up) as vigil:
         try:
             for piece in with_retries(driver, request, line, endpoint, on_failed, tries=tries):
                 if isinstance(piece, Reply):

@@ -94,7 +94,7 @@ def _run(work: Work, call: Call, admitted: Admitted | ToolOutput) -> ToolOutput:
     if isinstance(admitted, ToolOutput):
         return admitted
     context = replace(work.context(call.effect_key), snapshot=work.snapshot())
-    with Vigil(work.desk, work.log, work.wake.token, hang_up=_nothing):
+    with Vigil(work.desk, work.log, work.pulse, hang_up=_nothing):
         output = run(admitted, context)
     return shape(admitted.tool, output)
 

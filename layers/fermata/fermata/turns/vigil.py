@@ -6,9 +6,9 @@ from typing import Self
 
 from fermata.aws.desk import Desk
 from fermata.turns.log import Log, LostRace, telling
+from fermata.turns.pulse import Pulse
 from fermata.words.events import Reasoning, Text
 
-BEAT_SECONDS = 30.0
 IDLE_SECONDS = 0.5
 
 
@@ -20,11 +20,11 @@ class Vigil:
     watching is remembered in `lost`, and `hang_up` closes what the main thread reads from.
     """
 
-    def __init__(self, desk: Desk, log: Log, token: str, hang_up: Callable[[], object]) -> None:
-        self._desk, self._log, self._token, self._hang_up = desk, log, token, hang_up
+    def __init__(self, desk: Desk, log: Log, pulse: Pulse, hang_up: Callable[[], object]) -> None:
+        self._desk, self._log, self._pulse, self._hang_up = desk, log, pulse, hang_up
         self._settings = desk.settings
         now = desk.clock.monotonic()
-        self._touched = self._beaten = self._flushed = now
+        self._touched = self._flushed = now
         self._waiting: list[Text | Reasoning] = []
         self._bytes = 0
         self._lock = threading.Lock()
@@ -96,9 +96,7 @@ class Vigil:
         elif now - self._touched >= IDLE_SECONDS:
             self._log.peek()
             self._touched = now
-        if self._token and now - self._beaten >= min(BEAT_SECONDS, self._settings.heartbeat_seconds / 3):
-            self._desk.workflow.beat(self._token)
-            self._beaten = now
+        self._pulse.keep()
 
     def _stop(self, lost: BaseException) -> None:
         self.lost = lost

@@ -18,6 +18,7 @@ from fermata.turns import commits
 from fermata.turns.commits import Commit
 from fermata.turns.log import Log
 from fermata.turns.pause import Pause
+from fermata.turns.pulse import Pulse
 from fermata.turns.recall import recipient_of
 from fermata.turns.turn import Turn
 from fermata.words.messages import Message
@@ -67,6 +68,9 @@ class Work:
     """The conversation's newest messages, once read; this function alone adds to them until somebody else went on."""
     moves: int = 0
     _snapshot: tuple[str, Any] = ("", None)
+
+    def __post_init__(self) -> None:
+        self.pulse = Pulse(self.desk, self.wake.token)
 
     @property
     def owns_the_round(self) -> bool:
