@@ -207,7 +207,7 @@ class Stage:
 
     def learn(self, *tools: Tool) -> None:
         """More tools for the site, until the test is over."""
-        self._monkeypatch.setattr("fermata.tools.catalogue.SITE", Toolset("site", (*SITE.tools, *tools)))
+        self._monkeypatch.setattr("fermata.tools.site.tools.SITE", Toolset("site", (*SITE.tools, *tools)))
 
     def price(self, **per_mtok: Any) -> None:
         catalogue.keep(self.desk, Catalogue(refreshed=1, offers={"model-1": Offer(price=Price(**per_mtok))}))

@@ -1,11 +1,35 @@
-"""Which toolset and which prompt belong to a scope."""
+"""Which tools, prompt and situation belong to a scope.
 
-from typing import Any
+The table names them, and they are loaded when somebody first asks for their scope: a round of a site's turn pays
+neither for another scope's tools nor for the reader of snapshots.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import Any, cast
 
 from fermata.tools.names import Names
-from fermata.tools.site import prompt as site_prompt
-from fermata.tools.site.tools import SITE
 from fermata.tools.toolset import Toolset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Area:
+    """`prompt` takes Names and says what never changes; `situation` takes the snapshot and Names."""
+
+    toolset: str = ""
+    prompt: str = ""
+    situation: str = ""
+
+
+AREAS: dict[str, Area] = {
+    "site": Area(
+        toolset="fermata.tools.site.tools:SITE",
+        prompt="fermata.tools.site.prompt:system_prompt",
+        situation="fermata.tools.site.situation:situation",
+    ),
+}
+"""A scope that is not here has no tools."""
 
 _WITHOUT_TOOLS = (
     "You help the user of a content system in its {scope} area. You have no tools there yet, so answer from what you "
@@ -14,18 +38,21 @@ _WITHOUT_TOOLS = (
 
 
 def toolset_for(scope: str) -> Toolset:
-    return SITE if scope == SITE.name else Toolset(scope)
+    named = _area(scope).toolset
+    return cast(Toolset, resolve_name(named)) if named else Toolset(scope)
 
 
 def system_prompt(scope: str, names: Names = Names.SEED) -> str:
     """The stable part: the same text for every turn of a scope, so that providers can cache it."""
-    return site_prompt.system_prompt(names) if scope == SITE.name else _WITHOUT_TOOLS.format(scope=scope)
+    named = _area(scope).prompt
+    return cast(Callable[[Names], str], resolve_name(named))(names) if named else _WITHOUT_TOOLS.format(scope=scope)
 
 
 def situation(scope: str, snapshot: Any, names: Names = Names.SEED) -> str:
     """What changes from turn to turn; comes last in the request."""
-    if scope != SITE.name:
-        return ""
-    from fermata.tools.site.situation import situation as of_site  # the rounds of a turn never need it
+    named = _area(scope).situation
+    return cast(Callable[[Any, Names], str], resolve_name(named))(snapshot, names) if named else ""
 
-    return of_site(snapshot, names)
+
+def _area(scope: str) -> Area:
+    return AREAS.get(scope, Area())
