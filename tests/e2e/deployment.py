@@ -5,8 +5,8 @@ from typing import Any
 from local import template
 
 SHORT: dict[str, Any] = {
-    "HeartbeatSeconds": 25,
-    "BrowserWaitSeconds": 25,
+    "HeartbeatSeconds": 60,
+    "BrowserWaitSeconds": 60,
     "ReaderHeartbeatSeconds": 1,
     "ProviderStallSeconds": 2,
     "MaxRounds": 250,

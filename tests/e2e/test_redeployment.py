@@ -32,7 +32,7 @@ def test_one_turn_streams_and_another_is_paused_while_everything_is_deployed_ane
         streaming.start(slowly(WORDS, seconds=1)).wait("text")
         followed = [pool.submit(follow_turn, talk.client, talk.bridge, executor=answer) for talk in (streaming, paused)]
         gate.reached()
-        cloud.redeploy(HeartbeatSeconds=26, FlushMs=31)
+        cloud.redeploy(HeartbeatSeconds=61, FlushMs=31)
         gate.open()
         deployed.set()
         views = [one.result(40).view for one in followed]
