@@ -45,6 +45,13 @@ def test_it_shows_who_used_what_with_which_model_on_which_day(server: OneAnswer)
         assert text in done.stdout
 
 
+def test_it_says_where_a_cost_is_not_known(server: OneAnswer) -> None:
+    totals = ROW | {"costUsd": 0, "unpricedRequests": 1200}
+    server.body = json.dumps(FOUND | {"totals": totals}).encode()
+    [line] = [line for line in run().stdout.splitlines() if "everything" in line]
+    assert line.endswith("0.0000  + 1,200 without a known price")
+
+
 def test_it_prints_the_whole_answer_for_programs(server: OneAnswer) -> None:
     assert json.loads(run("--json").stdout) == FOUND
 

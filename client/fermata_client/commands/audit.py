@@ -80,7 +80,13 @@ def _table(title: str, rows: list[tuple[str, dict[str, Any]]]) -> None:
     for name, row in rows:
         counts = (row["promptTokens"], row["completionTokens"], row["chatCount"])
         numbers = [f"{number:,}" for number in counts] + [f"{row['costUsd']:,.4f}"]
-        click.echo(name.ljust(width) + "".join(number.rjust(14) for number in numbers))
+        click.echo(name.ljust(width) + "".join(number.rjust(14) for number in numbers) + _unpriced(row))
+
+
+def _unpriced(row: dict[str, Any]) -> str:
+    """A cost that nobody knows looks like none."""
+    count = row.get("unpricedRequests", 0)
+    return f"  + {count:,} without a known price" if count else ""
 
 
 def _rebuild(desk: "Desk", tenant: str) -> None:

@@ -210,6 +210,22 @@ def test_a_price_makes_costs_exact_and_the_same_everywhere(stage: Stage) -> None
     truth.check(stage)
 
 
+def test_a_request_nobody_can_price_is_told_apart_from_one_that_costs_nothing(stage: Stage) -> None:
+    stage.start()
+    free = Tokens(prompt=5, completion=5, reported_cost=Decimal(0))
+    stage.says([Reply(blocks=(call("list_documents"),), stop=Stop.TOOL_CALLS, tokens=free)], [failure()], "Done.")
+    stage.run()
+    assert [(row["cost"], row["priced"]) for row in stage.ledger()] == [(0, True), (0, True), (0, False)]
+    truth.check(stage)
+
+
+def test_a_dead_request_of_a_model_without_a_price_is_one_nobody_can_price(stage: Stage) -> None:
+    stage.start()
+    stage.says([TextDelta(text="Hel"), stage.cancel, *says("late")])
+    stage.run()
+    assert [row["priced"] for row in stage.ledger()] == [False]
+
+
 def test_totals_of_a_conversation_grow_turn_by_turn_and_its_context_is_the_last_ones(stage: Stage) -> None:
     for number in (1, 2, 3):
         stage.start(f"Prompt {number}")

@@ -58,6 +58,7 @@ def _spent(draw: st.DrawFn, number: int, chat: int, at: float) -> Spent:
         "prompt": draw(st.integers(0, 1000)),
         "cost": Decimal(draw(st.integers(0, 10_000))) / 1_000_000,
         "billable": draw(st.booleans()),
+        "priced": draw(st.booleans()),
     }
     return spent(at, **facts)
 

@@ -8,7 +8,7 @@ import pytest
 
 from fermata.aws.desk import Desk
 from fermata.usage.audit import audit
-from tests.unit.usage.spending import TENANT, spend, spent
+from tests.unit.usage.spending import TENANT, roll_up, spend, spent, write
 
 CASES = json.loads(Path(__file__).with_name("cases.json").read_text())
 """Of the contract: what the original computes."""
@@ -39,6 +39,24 @@ def test_each_row_has_what_the_contract_says_and_nothing_else(desk: Desk) -> Non
     assert set(found["byScope"][0]) == numbers | {"scope"}
     assert set(found["byModel"][0]) == numbers | {"providerId", "modelId"}
     assert set(found["byDay"][0]) == numbers | {"day"}
+
+
+def test_a_cost_nobody_knows_is_told_apart_from_no_cost(desk: Desk) -> None:
+    now = desk.clock.time()
+    spend(desk, spent(now, cost=0), spent(now, cost=0, priced=False, model="new"), spent(now, cost=0, user="bob"))
+    found = audit(desk, TENANT)
+    assert (found["totals"]["costUsd"], found["totals"]["unpricedRequests"]) == (0, 1)
+    unpriced = {model["modelId"]: model.get("unpricedRequests") for model in found["byModel"]}
+    assert unpriced == {"model-1": None, "new": 1}
+    assert {user["userId"]: user.get("unpricedRequests") for user in found["byUser"]} == {"ada": 1, "bob": None}
+    assert found["byScope"][0]["unpricedRequests"] == found["byDay"][0]["unpricedRequests"] == 1
+
+
+def test_rows_from_before_prices_were_told_apart_are_counted_as_priced(desk: Desk) -> None:
+    [row] = write(desk, spent(desk.clock.time()))
+    del row["priced"]
+    roll_up(desk, [row])
+    assert "unpricedRequests" not in audit(desk, TENANT)["totals"]
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case["area"] == "localDay"], ids=lambda case: case["id"])

@@ -76,6 +76,7 @@ def spent(
         tokens=tokens,
         cost=charged.cost,
         price=charged.price,
+        priced=charged.known or not (tokens.context or tokens.completion or estimated),
         outcome=outcome,
         billable=billable,
         estimated=estimated,

@@ -32,6 +32,7 @@ TOLD = {
     "completion": "completion",
     "cacheRead": "cache_read",
     "cacheCreation": "cache_creation",
+    "priced": "priced",
     "billable": "billable",
     "estimated": "estimated",
     "outcome": "outcome",

@@ -39,6 +39,8 @@ class Spent(Word):
     tokens: Tokens
     cost: Decimal
     price: Price | None = None
+    priced: bool = True
+    """False when nobody could say what it cost: `cost` is 0 then, and only its tokens are known."""
     billable: bool = True
     """False when the request came to nothing. The turn's own end has the last word (`Closed`)."""
     estimated: bool = False

@@ -18,7 +18,7 @@ from fermata.usage.window import LocalDays
 
 Line = Mapping[str, Any]
 AHEAD = 86_400
-COMPARED = ("prompt", "completion", "cacheRead", "cacheCreation", "user", "model", "outcome")
+COMPARED = ("prompt", "completion", "cacheRead", "cacheCreation", "user", "model", "outcome", "priced")
 NAMED_BY = {"byUser": ("userId",), "byScope": ("scope",), "byModel": ("providerId", "modelId"), "byDay": ("day",)}
 
 
@@ -74,7 +74,7 @@ def _of_lines(rows: Iterable[Item], lines: dict[str, Line]) -> Iterator[str]:
 
 
 def _of_line(name: str, row: Item, line: Line) -> Iterator[str]:
-    facts = [(fact, row[fact], line.get(TOLD[fact])) for fact in COMPARED]
+    facts = [(fact, row.get(fact), line.get(TOLD[fact])) for fact in COMPARED]
     facts.append(("cost", Decimal(row["cost"]), Decimal(str(line.get("cost", "NaN")))))
     for fact, ours, theirs in facts:
         if ours != theirs:

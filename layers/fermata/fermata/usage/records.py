@@ -28,6 +28,7 @@ def request(item: Item) -> Record:
         cache_read=item["cacheRead"],
         cache_creation=item["cacheCreation"],
         unbillable=ZERO if item["billable"] else item["cost"] + ZERO,
+        unpriced=int(not item.get("priced", True)),
     )
     return Record(ledger.key(item), (_posting(item, totals),), item["conversation"])
 

@@ -7,8 +7,8 @@ from fermata.usage.sheets import Sums, Totals
 
 
 def usage_row(totals: Totals, *, with_billable: bool = False) -> dict[str, Any]:
-    """Costs are exact until here, where JSON has only floats."""
-    row = {
+    """Costs are exact until here, where JSON has only floats. `unpricedRequests` is there when there are any."""
+    row: dict[str, Any] = {
         "promptTokens": totals.prompt,
         "completionTokens": totals.completion,
         "costUsd": float(totals.cost),
@@ -16,7 +16,9 @@ def usage_row(totals: Totals, *, with_billable: bool = False) -> dict[str, Any]:
         "cacheReadTokens": totals.cache_read,
         "cacheCreationTokens": totals.cache_creation,
     }
-    return row | {"billableCostUsd": float(totals.cost - totals.unbillable)} if with_billable else row
+    if with_billable:
+        row["billableCostUsd"] = float(totals.cost - totals.unbillable)
+    return row | ({"unpricedRequests": totals.unpriced} if totals.unpriced else {})
 
 
 def ranked(sums: Sums) -> list[tuple[str, Totals]]:

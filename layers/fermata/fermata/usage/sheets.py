@@ -18,7 +18,9 @@ ZERO = Decimal(0)
 
 @dataclass(slots=True)
 class Totals:
-    """`chats`: conversations whose latest activity is here. `unbillable`: the part of `cost` that is ours to bear."""
+    """`chats`: conversations whose latest activity is here. `unbillable`: the part of `cost` that is ours to bear.
+    `unpriced`: requests of which nobody knows what they cost.
+    """
 
     chats: int = 0
     requests: int = 0
@@ -28,6 +30,7 @@ class Totals:
     cache_read: int = 0
     cache_creation: int = 0
     unbillable: Decimal = ZERO
+    unpriced: int = 0
 
     def add(self, other: "Totals") -> None:
         self.chats += other.chats
@@ -38,11 +41,12 @@ class Totals:
         self.cache_read += other.cache_read
         self.cache_creation += other.cache_creation
         self.unbillable += other.unbillable
+        self.unpriced += other.unpriced
 
     def listed(self) -> list[Any]:
         """For JSON: exact costs as text, zeros at the end left out."""
         values: list[Any] = [self.chats, self.requests, self.prompt, self.completion, _exact(self.cost)]
-        values += [self.cache_read, self.cache_creation, _exact(self.unbillable)]
+        values += [self.cache_read, self.cache_creation, _exact(self.unbillable), self.unpriced]
         while values and not values[-1]:
             values.pop()
         return values

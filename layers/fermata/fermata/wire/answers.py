@@ -210,7 +210,8 @@ class TurnEnd(Shape):
 
 class UsageRow(Shape):
     """`chatCount`: distinct conversations that were active. `billableCostUsd` is there when it was asked for: without
-    turns that ended in an error of ours or of the provider's.
+    turns that ended in an error of ours or of the provider's. `unpricedRequests` is there when there were any: requests
+    whose tokens are counted, and whose cost nobody knows.
     """
 
     prompt_tokens: Count
@@ -220,6 +221,7 @@ class UsageRow(Shape):
     cache_read_tokens: Count
     cache_creation_tokens: Count
     billable_cost_usd: Usd | None = None
+    unpriced_requests: Annotated[int, Field(ge=1)] | None = None
 
 
 class UsageByUser(UsageRow):
