@@ -6,6 +6,8 @@ every position is one of the file.
 """
 
 import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -179,6 +181,8 @@ class _Builder:
         begin = _content_start(source)
         self.root = Element(ROOT, 0, 0, begin, len(source), len(source), has_end_tag=True)
         self.stack = [self.root]
+        self.depths: defaultdict[str, list[int]] = defaultdict(list)
+        """Where each tag stands in the stack, so that a page of any depth is read in one go."""
         self.elements: list[Element] = []
         self.strays: list[tuple[int, int]] = []
 
@@ -193,7 +197,7 @@ class _Builder:
 
     def open(self, tag: _Tag, node: Node) -> None:
         self.end_implied(tag.name, tag.start)
-        parent, foreign = self.stack[-1], tag.name in FOREIGN or any(above.tag in FOREIGN for above in self.stack)
+        parent, foreign = self.stack[-1], tag.name in FOREIGN or any(self.depths[name] for name in FOREIGN)
         element = Element(
             tag=tag.name,
             start=tag.start,
@@ -208,15 +212,15 @@ class _Builder:
         parent.children.append(element)
         self.elements.append(element)
         if not element.is_void:
+            self.depths[element.tag].append(len(self.stack))
             self.stack.append(element)
 
     def close(self, tag: _Tag) -> None:
-        depth = next((i for i in range(len(self.stack) - 1, 0, -1) if self.stack[i].tag == tag.name), 0)
-        if depth == 0:
+        if not self.depths[tag.name]:
             self.strays.append((tag.start, tag.end))
             return
-        self.pop_to(depth + 1, tag.start)
-        element = self.stack.pop()
+        self.pop_to(self.depths[tag.name][-1] + 1, tag.start)
+        element = self.popped()
         element.inner_end, element.end, element.has_end_tag = tag.start, tag.end, True
 
     def end_implied(self, tag: str, at: int) -> None:
@@ -229,22 +233,26 @@ class _Builder:
             self.pop_to(len(self.stack) - 1, at)
 
     def close_open(self, closed: frozenset[str], barrier: frozenset[str], at: int) -> None:
-        outermost = None
-        for depth in range(len(self.stack) - 1, 0, -1):
-            if self.stack[depth].tag in barrier:
-                break
-            if self.stack[depth].tag in closed:
-                outermost = depth
-        if outermost is not None:
-            self.pop_to(outermost, at)
+        """End the outermost open element of `closed` that no `barrier` stands in front of."""
+        wall = max((self.depths[tag][-1] for tag in barrier if self.depths[tag]), default=0)
+        behind = [
+            depths[bisect_right(depths, wall)] for tag in closed if (depths := self.depths[tag]) and depths[-1] > wall
+        ]
+        if behind:
+            self.pop_to(min(behind), at)
 
     def pop_to(self, depth: int, at: int) -> None:
         """End what is open deeper than `depth` where its content ends, before the white space in front of `at`."""
         while len(self.stack) > depth:
-            element = self.stack.pop()
+            element = self.popped()
             last = element.children[-1].end if element.children else element.inner_start
             end = last + len(self.source[last:at].rstrip())
             element.inner_end = element.end = end
+
+    def popped(self) -> Element:
+        element = self.stack.pop()
+        self.depths[element.tag].pop()
+        return element
 
     def attributes(self, node: Node) -> tuple[Attribute, ...]:
         return tuple(self.attribute(child) for child in node.children if child.type == "attribute")
