@@ -25,13 +25,15 @@ def never(_tool_name: str) -> bool:
 @dataclass(frozen=True)
 class Recipient:
     """`tokens`: the room the history may take. `is_heavy`: of these tools only the newest result is worth keeping.
-    `is_forgotten`: of these no later turn sees the data again.
+    `is_forgotten`: of these no later turn sees the data again. `sees_results`: the images of results reach the model,
+    not only those of prompts.
     """
 
     provider: str
     model: str
     tokens: int
     sees: bool = True
+    sees_results: bool = True
     is_heavy: Callable[[str], bool] = never
     is_forgotten: Callable[[str], bool] = never
 

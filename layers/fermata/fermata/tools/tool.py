@@ -162,6 +162,9 @@ class Tool:
     affects: Affects = field(default_factory=Affects)
     needs_model: frozenset[str] = frozenset()
     """Model abilities without which the tool is pointless (`vision`)."""
+    vision_flag: str | None = None
+    """The member of the browser's input that says whether the turn's model will see the result's images. It is set
+    behind validation, because the model must neither know nor set it (`captureScreenshot`)."""
     result: ResultPolicy = field(default_factory=ResultPolicy)
     extract: tuple[str, ...] = ()
     """Paths into the data that name entities worth remembering."""

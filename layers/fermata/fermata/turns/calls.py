@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from fermata.tools.pipeline import Admitted, admit, effect_key, needs_started_mark, shape, wait_seconds
 from fermata.tools.running import run
@@ -51,8 +52,14 @@ def _call(work: Work, index: int, block: ToolCallBlock, is_truncated: bool) -> C
         mutates=tool.capability is Access.WRITE,
         effect_key=key,
         wait_seconds=wait_seconds(tool, work.desk.settings.browser_wait_seconds),
-        input=admitted.arguments,
+        input=_asked_of_the_browser(work, admitted),
     )
+
+
+def _asked_of_the_browser(work: Work, admitted: Admitted) -> dict[str, Any]:
+    """An editor need not draw what the model cannot look at."""
+    flag = admitted.tool.vision_flag
+    return admitted.arguments | ({flag: work.recipient.sees_results} if flag else {})
 
 
 def run_ours(work: Work, pause: Pause) -> Answers:
