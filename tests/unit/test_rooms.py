@@ -16,6 +16,7 @@ GUESTS = {
     "aws": {"boto3", "botocore", "aws_lambda_powertools", "types_boto3_dynamodb", "types_boto3_kms"}
     | {"types_boto3_s3", "types_boto3_stepfunctions"},
     "drivers": {"httpx", "httpcore"},
+    "hosts": {"jwt"},
     "pricing": {"httpx"},
     "wire": {"jwt"},
 }

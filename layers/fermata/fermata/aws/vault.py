@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 if TYPE_CHECKING:
     from types_boto3_kms import KMSClient
 
-Purpose = Literal["provider-key", "caller-secret"]
+Purpose = Literal["provider-key", "caller-secret", "host-secret"]
 CACHE_SECONDS = 300
 UNOPENABLE = {
     "DisabledException",

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpcore
 import httpx
@@ -53,7 +54,9 @@ class Line:
         self._lock = threading.Lock()
         self._depth = 0
         timeout = httpx.Timeout(stall_seconds, connect=CONNECT_SECONDS)
-        self._client = httpx.Client(transport=_Transport(self._cord, guard), timeout=timeout)
+        # No cookies: a line serves one tenant after another, and what one was told is none of the next one's.
+        jar = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+        self._client = httpx.Client(transport=_Transport(self._cord, guard), timeout=timeout, cookies=jar)
 
     @contextlib.contextmanager
     def call(self) -> Iterator[None]:

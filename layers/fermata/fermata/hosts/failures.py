@@ -1,0 +1,83 @@
+"""What a host's refusal or silence means, in sentences that a model can act on and pass on to its user."""
+
+import json
+from dataclasses import dataclass
+
+from fermata.drivers.failures import redact
+from fermata.words.errors import FermataError, ProviderError
+
+REASON = 300
+"""Characters of a host's own words that are passed on."""
+_PASSING = {408, 425, 429}
+
+
+class HostFailure(FermataError):
+    """`is_passing`: the same request may succeed a moment later. `status`: what the host answered with, if it did."""
+
+    def __init__(self, sentence: str, *, is_passing: bool = False, status: int | None = None) -> None:
+        super().__init__(sentence)
+        self.is_passing = is_passing
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One request, as failures speak of it."""
+
+    host: str
+    method: str
+    path: str
+    acts: bool = False
+    """It changes something: after a failure on the way nobody knows whether it did."""
+
+    def __str__(self) -> str:
+        return f"The content system ({self.host})"
+
+    @property
+    def doubt(self) -> str:
+        return " Whether it took effect is unknown: check before repeating it." if self.acts else ""
+
+
+def unheard(wish: Wish, problem: ProviderError, seconds: float) -> HostFailure:
+    """No answer came, or not all of it."""
+    told = problem.message.partition(" failed: ")[2] or problem.message
+    match problem.code:
+        case "provider_stalled":
+            return HostFailure(f"{wish} gave no answer within {seconds:g} seconds.{wish.doubt}", is_passing=True)
+        case "provider_unreachable":
+            return HostFailure(f"{wish} did not answer: {told}{wish.doubt}", is_passing=True)
+        case _:
+            return HostFailure(f"{wish} must not be asked: {told} An administrator has to correct its address.")
+
+
+def refused(wish: Wish, status: int, body: bytes, token: str) -> HostFailure:
+    """It answered with anything but success."""
+    said = _reason(body, token)
+    if status in _PASSING or status >= 500:
+        return HostFailure(f"{wish} failed ({status}){said}.{wish.doubt}", is_passing=True, status=status)
+    return HostFailure(_no(wish, status, said), status=status)
+
+
+def _no(wish: Wish, status: int, said: str) -> str:
+    asked = f"{wish.method} {wish.path}"
+    if 300 <= status < 400:
+        return f"{wish} redirects {asked}, which is not followed. An administrator has to register where it leads."
+    if status == 401:
+        return f"{wish} does not take Fermata's token{said}. An administrator should check its secret and clock."
+    if status == 403:
+        return f"{wish} does not let this user do that{said}."
+    if status in (404, 405):
+        return f"{wish} has nothing at {asked}{said}."
+    return f"{wish} refused {asked} ({status}){said}."
+
+
+def _reason(body: bytes, token: str) -> str:
+    """`: <its own words>`, where it sent `{"error": "…"}`; a page of HTML says nothing to a model."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return ""
+    error = found.get("error") if isinstance(found, dict) else None
+    if not isinstance(error, str) or not error.strip():
+        return ""
+    return f": {redact(' '.join(error.split()), token, REASON).rstrip('. ')}"

@@ -1,0 +1,158 @@
+"""A tenant's content system, asked over HTTP in one caller's name. What it has to answer: docs/host.md."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from fermata.aws.desk import Desk
+from fermata.aws.vault import CannotOpen
+from fermata.drivers.guard import Guard
+from fermata.drivers.line import Answer, Line
+from fermata.hosts import registry
+from fermata.hosts.errand import Errand, signed
+from fermata.hosts.failures import HostFailure, Wish, refused, unheard
+from fermata.words.errors import ProviderError
+
+MOST_BYTES = 4 * 1024 * 1024
+READ_SECONDS = 12.0
+BUILD_SECONDS = 75.0
+"""How long a plugin may take to build."""
+_NO_PATH = ("", ".", "..")
+
+
+class Lines:
+    """Connections that are kept for the next request of this process; each serves one request at a time."""
+
+    def __init__(self, guard: Guard, seconds: float) -> None:
+        self._guard, self._seconds = guard, seconds
+        self._idle: list[Line] = []
+
+    @contextmanager
+    def one(self) -> Iterator[Line]:
+        try:
+            line = self._idle.pop()
+        except IndexError:
+            line = Line(stall_seconds=self._seconds, total_seconds=self._seconds, guard=self._guard)
+        try:
+            yield line
+        finally:
+            self._idle.append(line)
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+
+@cache
+def lines(*, loopback: bool, seconds: float) -> Lines:
+    return Lines(Guard(loopback=loopback), seconds)
+
+
+class Host:
+    """Every verb returns what the host said, as JSON, or raises HostFailure. Paths are as in docs/host.md."""
+
+    def __init__(self, url: str, token: Callable[[], str], lines_for: Callable[[float], Lines]) -> None:
+        self._url, self._token, self._lines_for = url, token, lines_for
+
+    def tables(self) -> Any:
+        return self._ask("GET", "tables")
+
+    def documents(self, table: str, *, status: str | None, author: str | None, limit: int, offset: int) -> Any:
+        wanted = {"tableId": table, "status": status, "authorUserId": author, "limit": limit, "offset": offset}
+        return self._ask("GET", "documents", wanted)
+
+    def document(self, document: str) -> Any:
+        return self._ask("GET", f"documents/{_segment(document)}")
+
+    def search(self, query: str, *, limit: int) -> Any:
+        return self._ask("GET", "documents", {"query": query, "limit": limit})
+
+    def users(self) -> Any:
+        return self._ask("GET", "users")
+
+    def media(self, *, query: str | None, mime_type: str | None, limit: int) -> Any:
+        return self._ask("GET", "media", {"query": query, "mimeType": mime_type, "limit": limit})
+
+    def plugins(self) -> Any:
+        return self._ask("GET", "plugins")
+
+    def validate(self, plugin: str) -> Any:
+        return self._ask("POST", f"plugins/{_segment(plugin)}/validate", seconds=BUILD_SECONDS)
+
+    def activate(self, plugin: str, *, effect_key: str) -> Any:
+        """The host acts once for each key, however often it is asked with it."""
+        path = f"plugins/{_segment(plugin)}/activate"
+        return self._ask("POST", path, seconds=BUILD_SECONDS, effect_key=effect_key)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        wanted: dict[str, Any] | None = None,
+        *,
+        seconds: float = READ_SECONDS,
+        effect_key: str | None = None,
+    ) -> Any:
+        given = {name: value for name, value in (wanted or {}).items() if value is not None}
+        url = f"{self._url}/{path}" + (f"?{urlencode(given)}" if given else "")
+        wish = Wish(urlsplit(self._url).hostname or "", method, path, acts=effect_key is not None)
+        token = self._token()
+        headers = {"authorization": f"Bearer {token}", "accept": "application/json", "accept-encoding": "identity"}
+        if effect_key is not None:
+            headers["idempotency-key"] = effect_key
+        try:
+            with self._lines_for(seconds).one() as line, _sent(line, method, url, headers) as answer:
+                return _understood(wish, answer, token)
+        except ProviderError as problem:
+            raise unheard(wish, problem, seconds) from problem
+
+
+def open_host(desk: Desk, errand: Errand) -> Host | None:
+    """The host of the errand's tenant, or None when it has none."""
+    record = registry.known(desk, errand.tenant)
+    if record is None:
+        return None
+
+    def token() -> str:
+        now = desk.clock.time()
+        secret = record.signing(now)
+        try:
+            text = desk.vault.open(secret.sealed, purpose="host-secret", tenant=errand.tenant, name=secret.id)
+        except CannotOpen as error:
+            sentence = "The secret of the content system can no longer be opened. An administrator has to rotate it."
+            raise HostFailure(sentence) from error
+        return signed(errand, text, secret.id, now)
+
+    local = desk.settings.loopback_allowed
+    return Host(record.url, token, lambda seconds: lines(loopback=local, seconds=seconds))
+
+
+def _segment(name: str) -> str:
+    """An id as one piece of a path. The path's own words (`..`) are nobody's id."""
+    if name in _NO_PATH:
+        raise HostFailure(f"{name!r} is no id.", status=404)
+    return quote(name, safe="")
+
+
+@contextmanager
+def _sent(line: Line, method: str, url: str, headers: dict[str, str]) -> Iterator[Answer]:
+    asked = line.get("host", url, headers) if method == "GET" else line.post("host", url, headers, b"")
+    with asked as answer:
+        yield answer
+
+
+def _understood(wish: Wish, answer: Answer, token: str) -> Any:
+    body = answer.read(MOST_BYTES + 1)
+    if not 200 <= answer.status < 300:
+        raise refused(wish, answer.status, body, token)
+    asked = f"{wish.method} {wish.path}"
+    if len(body) > MOST_BYTES:
+        raise HostFailure(f"{wish} answered {asked} with more than 4 MB. Ask for less.{wish.doubt}")
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        kind = answer.headers.get("content-type") or "no content type"
+        raise HostFailure(f"{wish} answered {asked} with what is no JSON ({kind}).{wish.doubt}") from None
