@@ -103,11 +103,55 @@ def test_malformed_arguments_are_never_run(stage: Stage) -> None:
     truth.check(stage)
 
 
+INSTANT = server_tool("peek", lambda: None, idempotent=True, instant=True)
+
+
+def entries_of(stage: Stage) -> list[list[str]]:
+    return [[event.type for event in entry.events] for entry in stage.entries()]
+
+
 def test_the_last_answer_of_a_round_begins_the_next_in_the_same_commit(stage: Stage) -> None:
+    stage.learn(server_tool("look", lambda: None, idempotent=True))
     stage.start()
-    stage.says(calls(call("list_documents")), "Done.")
+    stage.says(calls(call("look")), "Done.")
     stage.run()
-    assert ["toolResult", "roundStarted"] in [[event.type for event in entry.events] for entry in stage.entries()]
+    assert ["toolResult", "roundStarted"] in entries_of(stage)
+    truth.check(stage)
+
+
+def test_a_round_of_instant_tools_is_one_commit_and_stores_no_pause(stage: Stage) -> None:
+    stage.learn(INSTANT)
+    stage.start()
+    stage.says(calls(call("peek"), call("no_such_tool"), call("peek")), "Done.")
+    stage.run()
+    told = ["toolCall"] * 3 + ["context"] + ["toolResult"] * 3 + ["roundStarted"]
+    assert told in entries_of(stage)
+    assert not [item for item in stage.stored(stage.turn.pk) if item["sk"].startswith("p#")]
+    assert [message.role for message in stage.messages()] == ["user", "assistant", *["tool"] * 3, "assistant"]
+    truth.check(stage)
+
+
+def test_an_instant_tool_waits_its_turn_behind_a_call_of_the_browsers(stage: Stage) -> None:
+    stage.learn(INSTANT)
+    stage.start()
+    stage.says(calls(call("peek"), call("deleteNode", nodeId="n"), call("peek")))
+    stage.run()
+    assert entries_of(stage)[-1] == ["toolCall"] * 3 + ["context", "toolResult", "toolRequest"]
+    stage.says("Done.")
+    stage.answer(OK)
+    assert stage.run() == "finished"
+    truth.check(stage)
+
+
+def test_where_no_time_is_left_to_ask_the_next_round_is_handed_on(stage: Stage) -> None:
+    stage.learn(INSTANT)
+    stage.start()
+    stage.says(calls(call("peek")), "Done.")
+    wake = stage.advance(seconds=300)
+    assert stage.workflow.outputs[wake.token]["next"] == "round"
+    assert entries_of(stage)[-1] == ["toolCall", "context", "toolResult"]
+    assert stage.run() == "finished"
+    truth.check(stage)
 
 
 def test_a_commit_that_never_arrived_leaves_nothing_of_itself(stage: Stage) -> None:

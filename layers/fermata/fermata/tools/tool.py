@@ -158,6 +158,9 @@ class Tool:
     """None leaves it to the turn's settings."""
     retry: Retry = field(default_factory=Retry)
     idempotent: bool = False
+    instant: bool = False
+    """Answered within milliseconds from what the turn has at hand, and harmless: its result is told in the same
+    breath as its call."""
     workflow: Workflow = Workflow.NONE
     affects: Affects = field(default_factory=Affects)
     needs_model: frozenset[str] = frozenset()
@@ -175,6 +178,8 @@ class Tool:
             raise ValueError(
                 f"Tool {self.name}: every tool but a browser tool needs `run`, and a browser tool has none."
             )
+        if self.instant and not (self.idempotent and self.execution is Execution.SERVER):
+            raise ValueError(f"Tool {self.name}: only an idempotent server tool can be instant.")
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from fermata.turns.ending import end
 from fermata.turns.log import Ended, Log, Moved, Superseded
 from fermata.turns.pause import Call, Pause
 from fermata.turns.progress import Progress, expire, settle
-from fermata.turns.rounds import begin, run, started, take
+from fermata.turns.rounds import begin, next_round, run, take
 from fermata.turns.turn import partition
 from fermata.turns.work import Wake, Work
-from fermata.words.events import RoundStarted, TurnError
+from fermata.words.events import TurnError
 
 NOBODY_ANSWERED = "The editor did not answer in time."
 
@@ -81,6 +81,7 @@ def _run_round(work: Work, line: Line | None) -> bool:
     if not (work.log.standing.phase == "asking" and work.owns_the_round):
         begin(work)
     while work.log.standing.phase == "asking":
+        work.pulse.keep()
         run(work, line)
     return True
 
@@ -131,15 +132,8 @@ def _run_ours(work: Work, pause: Pause) -> bool:
     answers = run_ours(work, pause)
     pause = _current_pause(work)
     progress = _settled(work, pause, answers)
-    work.commit(Commit.of(pause, progress=progress, then=_next_round(work, progress.pause)))
+    work.commit(Commit.of(pause, progress=progress, then=next_round(work, progress.pause)))
     return True
-
-
-def _next_round(work: Work, pause: Pause) -> tuple[RoundStarted, ...]:
-    """When that was the round's last call, the next round begins in the same breath."""
-    if not pause.is_answered or not work.has_time_to_ask:
-        return ()
-    return (started(work, work.log.standing.replace(phase="ready")),)
 
 
 def _wait_or_expire(work: Work, pause: Pause, call: Call) -> bool:

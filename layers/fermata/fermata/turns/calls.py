@@ -85,6 +85,19 @@ def run_ours(work: Work, pause: Pause) -> Answers:
     return answers
 
 
+def run_at_once(work: Work, pause: Pause) -> Answers:
+    """The calls before the first one that somebody has to be waited for, as far as they are instant."""
+    answers: Answers = {}
+    for call in pause.calls[:MOST_OUTPUTS]:
+        if call.runner == "settled":
+            continue
+        admitted = _admitted(work, call) if call.runner == "server" else None
+        if not isinstance(admitted, Admitted) or not admitted.tool.instant:
+            break
+        answers[call.effect_key] = (_output(work, call, admitted), "")
+    return answers
+
+
 def _admitted(work: Work, call: Call) -> Admitted | ToolOutput:
     block = ToolCallBlock(tool_call_id=call.tool_call_id, tool_name=call.tool_name, input=call.input)
     return admit(work.toolset, block, work.context(call.effect_key))
@@ -100,10 +113,13 @@ def _run_once(work: Work, pause: Pause, call: Call, admitted: Admitted) -> Answe
 def _run(work: Work, call: Call, admitted: Admitted | ToolOutput) -> ToolOutput:
     if isinstance(admitted, ToolOutput):
         return admitted
-    context = replace(work.context(call.effect_key), snapshot=work.snapshot())
     with Vigil(work.desk, work.log, work.pulse, hang_up=_nothing):
-        output = run(admitted, context)
-    return shape(admitted.tool, output)
+        return _output(work, call, admitted)
+
+
+def _output(work: Work, call: Call, admitted: Admitted) -> ToolOutput:
+    context = replace(work.context(call.effect_key), snapshot=work.snapshot())
+    return shape(admitted.tool, run(admitted, context))
 
 
 def _nothing() -> None:

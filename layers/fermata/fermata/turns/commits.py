@@ -96,10 +96,11 @@ def _changes(desk: Desk, commit: Commit, before: Standing) -> dict[str, Any]:
 
 
 def _pause_write(desk: Desk, commit: Commit, made: Entry) -> tuple[Write, ...]:
+    """A pause whose calls were all answered before it was ever stored is nobody's to read."""
     if commit.progress is None:
         return ()
-    pause = _placed(commit.progress.pause, made)
-    return (pauses.put(desk, pause, was=pause.version - 1),)
+    pause, was = _placed(commit.progress.pause, made), commit.progress.pause.version - 1
+    return () if pause.is_answered and not was else (pauses.put(desk, pause, was=was),)
 
 
 def _placed(pause: Pause, made: Entry) -> Pause:

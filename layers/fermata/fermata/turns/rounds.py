@@ -9,10 +9,11 @@ from fermata.drivers.line import Line
 from fermata.turns import pause as pauses
 from fermata.turns.accounting import CHARS_PER_TOKEN, charge, dead_request
 from fermata.turns.asking import Asked, account_alone, ask
-from fermata.turns.calls import calls_of
+from fermata.turns.calls import calls_of, run_at_once
 from fermata.turns.commits import Commit
 from fermata.turns.ending import Last, end
 from fermata.turns.log import Ended, Superseded
+from fermata.turns.pause import Pause
 from fermata.turns.progress import settle
 from fermata.turns.standing import Standing
 from fermata.turns.work import Work
@@ -68,6 +69,13 @@ def started(work: Work, standing: Standing) -> RoundStarted:
     return RoundStarted(round=number, epoch=work.wake.epoch, owner=work.wake.owner)
 
 
+def next_round(work: Work, pause: Pause) -> tuple[RoundStarted, ...]:
+    """When that was the round's last call, the next round begins in the same breath."""
+    if not pause.is_answered or not work.has_time_to_ask:
+        return ()
+    return (started(work, work.log.standing.replace(phase="ready")),)
+
+
 def _retraction(standing: Standing) -> tuple[Event, ...]:
     return (RoundRetracted(round=standing.round),) if standing.phase == "asking" and standing.shown else ()
 
@@ -120,17 +128,19 @@ def _count(asked: Asked, reply: Reply) -> None:
 
 
 def _commit_calls(work: Work, asked: Asked, reply: Reply, blocks: list[ToolCallBlock]) -> None:
-    """Each call is told; the first one of the browser's is asked for in the same breath."""
+    """Each call is told. In the same breath come the results of instant tools, the browser's first request, and,
+    when nothing is left to be waited for, the next round.
+    """
     calls = calls_of(work, blocks, is_truncated=reply.stop is Stop.MAX_TOKENS)
     pause = pauses.fresh(work.turn, work.log.standing.round, calls).waited_for(work.wake.token, work.wake.epoch)
-    progress = settle(pause, {}, now=work.desk.clock.time(), nonce=work.nonce())
+    progress = settle(pause, run_at_once(work, pause), now=work.desk.clock.time(), nonce=work.nonce())
     told = tuple(
         ToolCall(tool_call_id=call.tool_call_id, tool_name=work.on_the_wire(call.tool_name), input=call.input)
         for call in blocks
     )
     made = _commit(work, asked, reply)
     events = (*asked.left_over, *told, *_noted(reply))
-    work.commit(replace(made, events=events, progress=progress))
+    work.commit(replace(made, events=events, progress=progress, then=next_round(work, progress.pause)))
 
 
 def _commit(work: Work, asked: Asked, reply: Reply) -> Commit:
