@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import ConfigDict
 
 from fermata.tools.schemas import wire_schema
 from fermata.words.base import Word
 from fermata.words.caller import Capability
+
+if TYPE_CHECKING:
+    from fermata.hosts.host import Host
 
 
 class ToolInput(Word):
@@ -104,9 +107,15 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def _no_host() -> None:
+    """Nobody is asked."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
-    """Who calls, where and when. `snapshot` is the latest raw value the editor posted in this turn, or None."""
+    """Who calls, where and when. `snapshot` is the latest raw value the editor posted in this turn, or None; `host`
+    opens the tenant's content system in the caller's name, or says None where it has none.
+    """
 
     tenant: str
     user: str
@@ -115,6 +124,7 @@ class ToolContext:
     turn: str
     effect_key: str = ""
     snapshot: Any = None
+    host: "Callable[[], Host | None]" = _no_host
     role: str | None = None
     phase: str | None = None
     now: Callable[[], datetime] = _utc_now

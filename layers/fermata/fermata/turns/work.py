@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
@@ -23,6 +23,9 @@ from fermata.turns.recall import recipient_of
 from fermata.turns.turn import Turn
 from fermata.words.messages import Message
 from fermata.words.tools import ToolSpec
+
+if TYPE_CHECKING:
+    from fermata.hosts.host import Host
 
 MOST_MOVES = 50
 """How often one wake-up looks again because somebody else went on; more means that what is stored disagrees."""
@@ -149,7 +152,16 @@ class Work:
             turn=turn.id,
             effect_key=effect_key,
             snapshot=snapshot,
+            host=self._host,
         )
+
+    def _host(self) -> "Host | None":
+        """The tenant's content system, in the name and with the rights of whoever started the turn."""
+        from fermata.hosts.errand import Errand  # here, because most turns never ask it
+        from fermata.hosts.host import open_host
+
+        turn = self.turn
+        return open_host(self.desk, Errand(turn.tenant, turn.user, frozenset(turn.capabilities), turn.scope, turn.id))
 
     @property
     def hint(self) -> dict[str, int]:
