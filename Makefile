@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install demo run reset test lint lock build bench token
+.PHONY: help install demo run logs reset test lint lock build bench token
 
 # The first Python that really runs (a version manager's stand-ins may not) and is new enough.
 CANDIDATES := python3.13 python3.12 python3.11 python3
@@ -12,7 +12,7 @@ PYTHON ?= $(shell for it in $(CANDIDATES); do if $$it -c '$(FITS)' >/dev/null 2>
 PIP := -m pip install --quiet --disable-pip-version-check
 UV := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11
 
-export PROMPT # as it is: a shell would read what is quoted in it
+export PROMPT ABOUT # as it is: a shell would read what is quoted in it
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ demo: install ## run one turn on the local cloud and show what it changed (PROMP
 
 run: install ## run the service on 127.0.0.1:8787 (FERMATA_PORT) until Ctrl-C
 	@.venv/bin/python -m local.run
+
+logs: ## print what the functions of the running service have logged (ABOUT="…" for lines with that in them)
+	@.venv/bin/python -m local.logs "$$ABOUT"
 
 reset: | python ## forget the state that `make run` keeps
 	@$(PYTHON) -m local.state

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fermata_client import FermataClient, run_turn
-from local import demo
+from local import demo, logs
 from local.cloud import LocalCloud
 from local.processes import ROOT, outer_environment
 from local.state import forget, only_one
@@ -75,6 +75,21 @@ def test_it_says_where_it_is_keeps_its_state_and_stops_cleanly(tmp_path: Path) -
         )
         assert second.returncode == 1
         assert "runs already" in second.stderr
+
+
+def test_the_functions_logs_are_read_by_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running(tmp_path) as (process, client):
+        turn = str(run_turn(client, "data", "Hello").view.bridge_id)
+        logs.main(tmp_path, turn)
+        told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert {"ai.chat.started", "ai.chat.completed"} <= {line.get("event") for line in told}
+        assert [line["timestamp"] for line in told] == sorted(line["timestamp"] for line in told)
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+        with pytest.raises(SystemExit, match="make run"):
+            logs.main(tmp_path)
+    with pytest.raises(SystemExit, match="make run"):
+        logs.main(tmp_path / "elsewhere")
 
 
 def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path) -> None:
