@@ -1,11 +1,8 @@
 """An audit over 100,000 rows: exact, and read from a few sheets. `make bench` takes its time."""
 
-import random
-from collections.abc import Iterator
-from decimal import Decimal
-
 import pytest
 
+from bench.ledgers import rows
 from fermata.aws.clock import instant
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item, Put
@@ -19,32 +16,7 @@ from fermata.usage.window import LocalDays, zone
 from tests.desk import TestClock
 from tests.unit.usage.spending import TENANT
 
-ROWS = 100_000
 MOST_BYTES = 2_000_000
-
-
-def rows(now: float, *, users: int, chats: int, rounds: int) -> Iterator[Item]:
-    """Turns of some rounds each, spread over thirty days."""
-    dice = random.Random(users)
-    for turn in range(ROWS // rounds):
-        chat, at = dice.randrange(chats), now - dice.random() * 30 * 86400
-        for number in range(rounds):
-            yield {
-                "sk": f"r{number:06d}#a001#t01",
-                "turn": f"turn-{turn}",
-                "conversation": f"chat-{chat}",
-                "user": f"user-{chat % users}",
-                "scope": ("site", "content", "data", "plugin")[chat % 4],
-                "provider": "anthropic",
-                "model": f"model-{dice.randrange(5)}",
-                "prompt": dice.randrange(40_000),
-                "completion": dice.randrange(2_000),
-                "cacheRead": dice.randrange(40_000),
-                "cacheCreation": dice.randrange(4_000),
-                "cost": Decimal(dice.randrange(900_000)) / 10_000_000,
-                "billable": True,
-                "at": instant(at + number * 20),
-            }
 
 
 def stored_size(item: Item) -> int:

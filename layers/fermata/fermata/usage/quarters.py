@@ -23,10 +23,10 @@ def begins(quarter: int) -> datetime:
 @lru_cache(4096)
 def day_of(quarter: int) -> str:
     """The UTC day, `2026-11-28`."""
-    return f"{begins(quarter):%Y-%m-%d}"
+    return begins(quarter).date().isoformat()
 
 
 @lru_cache(4096)
 def name_of(quarter: int) -> str:
     """The quarter itself, `2026-11-28T07:15`."""
-    return f"{begins(quarter):%Y-%m-%dT%H:%M}"
+    return begins(quarter).replace(tzinfo=None).isoformat(timespec="minutes")

@@ -8,6 +8,8 @@ from fermata.usage.quarters import SECONDS, begins
 
 DAYS = 30
 """How far back an audit looks when nobody says otherwise."""
+LAST = datetime(9999, 12, 31, 23, 45, tzinfo=UTC)
+"""The last quarter of an hour that a calendar has."""
 
 
 def since(text: str | None, now: float) -> datetime:
@@ -23,6 +25,8 @@ def since(text: str | None, now: float) -> datetime:
 
 def _utc(moment: datetime) -> datetime:
     moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    if moment > LAST:
+        raise OverflowError("nothing can be behind it")
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
