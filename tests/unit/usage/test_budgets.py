@@ -200,6 +200,66 @@ def test_a_budget_counts_what_was_spent_before_it_was_set(desk: Desk, clock: Tes
     assert balance(desk, TENANT)["users"][0]["today"] == {"spentUsd": 2, "heldUsd": 0.5, "leftUsd": 0.5}
 
 
+def spend_without_a_budget(desk: Desk, clock: TestClock, user: str, cost: str) -> None:
+    clock.go_on(60)
+    spend(desk, spent(clock.now, user=user, cost=Decimal(cost)))
+    clock.go_on(60)
+
+
+def test_a_budget_that_is_set_again_counts_what_was_spent_while_there_was_none(desk: Desk, clock: TestClock) -> None:
+    budget(desk, tenant=limits(monthly=10))
+    reserve(desk, request(1), CENT)
+    spend(desk, spent(clock.now, cost=Decimal(1)))
+    settled(desk, 1, Decimal(1))
+    budget(desk)
+    spend_without_a_budget(desk, clock, "ada", "8")
+    assert balance(desk, TENANT)["tenant"]["thisMonth"] == {"spentUsd": 9, "heldUsd": 0, "leftUsd": None}
+    budget(desk, tenant=limits(monthly=10))
+    assert balance(desk, TENANT)["tenant"]["thisMonth"]["leftUsd"] == 1
+    with pytest.raises(PaymentRequired, match=r"has \$1\.00 left"):
+        reserve(desk, request(2), Decimal("1.5"))
+    reserve(desk, request(2), Decimal("0.5"))
+    assert balance(desk, TENANT)["tenant"]["thisMonth"] == {"spentUsd": 9, "heldUsd": 0.5, "leftUsd": 0.5}
+
+
+def test_limits_that_change_go_on_with_what_was_counted(desk: Desk, clock: TestClock) -> None:
+    """The rollups follow behind; what was settled a moment ago may not be in them."""
+    budget(desk, tenant=limits(monthly=10), each_user=limits(daily=10))
+    reserve(desk, request(1), CENT)
+    settled(desk, 1, Decimal(1))
+    clock.go_on(1)
+    budget(desk, tenant=limits(daily=10), users={"ada": limits(daily=9)})
+    reserve(desk, request(2), CENT)
+    found = balance(desk, TENANT)
+    assert [it["today"]["spentUsd"] for it in (found["tenant"], *found["users"])] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "again", [{"users": {"ada": limits(daily=10)}}, {"each_user": limits(daily=10)}], ids=["by name", "as all others"]
+)
+def test_a_user_who_was_an_exception_has_spent_what_was_spent_meanwhile(
+    desk: Desk, clock: TestClock, again: dict[str, Any]
+) -> None:
+    budget(desk, each_user=limits(daily=10))
+    reserve(desk, request(1), CENT)
+    settled(desk, 1, CENT)
+    budget(desk, each_user=limits(daily=10), users={"ada": limits()})
+    reserve(desk, request(2), Decimal(100))
+    spend_without_a_budget(desk, clock, "ada", "8")
+    budget(desk, **again)
+    with pytest.raises(PaymentRequired, match=r"has \$2\.00 left"):
+        reserve(desk, request(3), Decimal(3))
+
+
+def test_a_clock_that_is_behind_begins_an_account_once(desk: Desk, clock: TestClock) -> None:
+    budget(desk, tenant=limits(daily=10))
+    clock.go_on(-2)
+    for number in range(3):
+        reserve(desk, request(number), CENT)
+        settled(desk, number, CENT)
+    assert today(desk)["spentUsd"] == 0.03
+
+
 def test_without_a_known_price_nothing_is_held_and_what_it_cost_is_counted(desk: Desk) -> None:
     budget(desk, tenant=limits(daily="0.01"))
     reserve(desk, request(1), Decimal(0))
@@ -222,7 +282,7 @@ def test_limits_that_were_lifted_hold_nobody_back_and_what_was_held_is_settled(d
     budget(desk)
     reserve(desk, request(2), Decimal(100))
     settled(desk, 1, CENT)
-    assert today(desk) == {"spentUsd": 0.01, "heldUsd": 0, "leftUsd": None}
+    assert (today(desk)["heldUsd"], today(desk)["leftUsd"]) == (0, None)
 
 
 def at_once(desk: Desk, many: int, amount: Decimal) -> list[bool]:

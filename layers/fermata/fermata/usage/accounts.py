@@ -1,6 +1,6 @@
 """Accounts: how much of a month is spent, and how much is held for requests under way. One item per month:
 
-    t#<tenant>#budget#tenant        2026-11     spent, held; spent_28, held_28 of each day; x#… for each hold
+    t#<tenant>#budget#tenant        2026-11     begun; spent, held; spent_28, held_28 of each day; x#… for each hold
     t#<tenant>#budget#user#<user>   2026-11
 
 A hold is an attribute named `x#<expires>#<day>#<turn>.<round>.<attempt>`, its value the amount. To take one, two
@@ -47,13 +47,14 @@ class Period:
 
 @dataclass(frozen=True)
 class Account:
-    """`whose` as it is said to somebody. `user` is empty for the tenant's own."""
+    """`whose` as it is said to somebody. `user` is empty for the tenant's own. `since`: when its limits were set."""
 
     pk: str
     whose: str
     user: str = ""
     daily: Decimal | None = None
     monthly: Decimal | None = None
+    since: str = ""
 
     @classmethod
     def of_tenant(cls, tenant: str) -> "Account":
@@ -63,8 +64,8 @@ class Account:
     def of_user(cls, tenant: str, user: str) -> "Account":
         return cls(f"t#{tenant}#budget#user#{user}", "Your", user)
 
-    def limited(self, daily: Decimal | None, monthly: Decimal | None) -> "Account":
-        return replace(self, daily=daily, monthly=monthly)
+    def limited(self, daily: Decimal | None, monthly: Decimal | None, since: str = "") -> "Account":
+        return replace(self, daily=daily, monthly=monthly, since=since)
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,8 @@ class State:
 
     @property
     def is_begun(self) -> bool:
-        """Whether what was spent before there was a budget is in it (holds.py)."""
-        return "begun" in self.item
+        """Whether what was spent before there was a limit is in it (holds.py): while there is none, nobody counts."""
+        return "begun" in self.item and str(self.item["begun"]) >= self.account.since
 
     @property
     def pots(self) -> tuple[Pot, Pot]:
@@ -124,24 +125,24 @@ def hold_name(expires: int, day: str, request: str) -> str:
     return f"x#{expires}#{day}#{request}"
 
 
-def begin(table: str, state: State, month: Decimal, day: Decimal) -> Update:
+def begin(table: str, state: State, now: str, month: Decimal, day: Decimal) -> Update:
     """Put in what the rollups say was spent so far; refused when somebody did already."""
     today, _ = state.pots
+    since = state.account.since
     return Update(
         table,
         state.account.pk,
         state.period.month,
-        "SET begun = :yes, spent = if_not_exists(spent, :zero) + :month, #day = if_not_exists(#day, :zero) + :today, "
-        "#ttl = :ttl",
+        "SET begun = :now, spent = :month, #day = :today, #ttl = :ttl",
         {
-            ":yes": True,
-            ":zero": 0,
+            ":now": max(now, since),
+            ":since": since,
             ":month": month,
             ":today": day,
             ":ttl": int(state.period.next_month.timestamp()) + KEPT_SECONDS,
         },
         names={"#day": today.names[0], "#ttl": "ttl"},
-        condition="attribute_not_exists(begun)",
+        condition="attribute_not_exists(begun) OR begun < :since",
     )
 
 

@@ -19,10 +19,11 @@ REMEMBERED = 5
 
 
 class Limits(Word):
-    """None: no limit."""
+    """None: no limit. `since`: when there came to be one, from which time on what is spent is counted (accounts.py)."""
 
     daily_usd: Decimal | None = None
     monthly_usd: Decimal | None = None
+    since: str = ""
 
     @property
     def are_set(self) -> bool:
@@ -44,9 +45,15 @@ class Budgets(Word):
 
     def accounts(self, tenant: str, user: str) -> list[Account]:
         """Those that a request of this user has to fit into."""
-        own = self.users.get(user, self.each_user)
-        found = [(Account.of_tenant(tenant), self.tenant), (Account.of_user(tenant, user), own)]
-        return [account.limited(limits.daily_usd, limits.monthly_usd) for account, limits in found if limits.are_set]
+        found = [(Account.of_tenant(tenant), self.tenant), (Account.of_user(tenant, user), self.of(user))]
+        return [
+            account.limited(limits.daily_usd, limits.monthly_usd, limits.since)
+            for account, limits in found
+            if limits.are_set
+        ]
+
+    def of(self, user: str) -> Limits:
+        return self.users.get(user, self.each_user)
 
 
 def read(desk: Desk, tenant: str) -> Budgets:
@@ -63,9 +70,28 @@ def budgets_of(desk: Desk, tenant: str, *, fresh: bool = False) -> Budgets:
 
 def set_budgets(desk: Desk, caller: Caller, budgets: Budgets) -> Budgets:
     """All limits at once; what is left out has none any more."""
-    stamped = budgets.model_copy(update={"updated_at": desk.clock.instant(), "updated_by": caller.user})
+    now = desk.clock.instant()
+    stamped = _since(now, read(desk, caller.tenant), budgets).model_copy(
+        update={"updated_at": now, "updated_by": caller.user}
+    )
     item = {"pk": f"t#{caller.tenant}", "sk": "budgets", "v": 1, **stamped.model_dump(exclude_none=True)}
     desk.tables.write(Put(desk.settings.settings_table, item))
     desk.memory.forget(("budgets", caller.tenant))
     signals.audit("ai.budget.updated", tenant=caller.tenant, user=caller.user, users=len(budgets.users))
     return stamped
+
+
+def _since(now: str, before: Budgets, wanted: Budgets) -> Budgets:
+    """Whose limits are new counts from now. So does everybody when somebody is an exception no more: who that was is
+    not kept.
+    """
+
+    def stamped(old: Limits, new: Limits) -> Limits:
+        return new.model_copy(update={"since": (old.since if old.are_set else now) if new.are_set else ""})
+
+    users = {user: stamped(before.of(user), limits) for user, limits in wanted.users.items()}
+    each = stamped(before.each_user, wanted.each_user)
+    if any(user not in users and not limits.are_set for user, limits in before.users.items()):
+        each = stamped(Limits(), wanted.each_user)
+    tenant = stamped(before.tenant, wanted.tenant)
+    return wanted.model_copy(update={"tenant": tenant, "each_user": each, "users": users})

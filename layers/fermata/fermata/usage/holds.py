@@ -83,12 +83,10 @@ def _prepare(desk: Desk, states: Sequence[State]) -> bool:
 
 def _begin(desk: Desk, state: State) -> None:
     """A budget that is set today counts from the first of the month."""
-    tenant = state.account.pk.split("#")[1]
-    month, today = so_far(desk, tenant, state.period)
+    account, table = state.account, desk.settings.bridges_table
+    month, today = so_far(desk, account.pk.split("#")[1], state.period)
     try:
-        desk.tables.write(
-            begin(desk.settings.bridges_table, state, cost_of(month, state.account), cost_of(today, state.account))
-        )
+        desk.tables.write(begin(table, state, desk.clock.instant(), cost_of(month, account), cost_of(today, account)))
     except ConditionFailed:
         return
 
