@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from fermata.aws.clock import Clock, instant, new_id
+from fermata.aws.clock import Clock, instant, may_be_id, new_id
 from tests.desk import TestClock
 
 
@@ -30,6 +30,11 @@ def test_ids_have_the_contracts_form_and_do_not_repeat() -> None:
     assert len(ids) == 1000
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{21}", one) for one in ids)
     assert len(new_id(12)) == 12
+
+
+def test_what_could_be_an_id_is_told_from_what_could_not() -> None:
+    assert all(map(may_be_id, (new_id(), "x", "_-", "a" * 64)))
+    assert not any(map(may_be_id, ("", "a" * 65, "a b", "a/b", "c#m", "é", "a\n", "\0")))
 
 
 def test_a_clock_goes_on() -> None:

@@ -1,5 +1,6 @@
 """Conversations: listed, made, changed, put into the bin."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -72,10 +73,40 @@ class TestTheList:
         threads.change(desk, ADA, old, title="Old, renamed")
         assert titles(threads.newest(desk, ADA, "site", limit=5)) == ["Old, renamed", "New"]
 
-    @pytest.mark.parametrize("odd", ["x", "é", "W10", "WzEsMl0", "WyIyMDI2IiwiYSMvYiJd", "bnVsbA", "_", "W" * 3000])
+    @pytest.mark.parametrize("odd", ["x", "é", "W10", "WzEsMl0", "bnVsbA", "_", "W" * 3000, "=", "/w"])
     def test_a_cursor_that_is_none_of_ours_is_refused(self, desk: Desk, odd: str) -> None:
         with pytest.raises(Invalid, match="nextCursor"):
             threads.newest(desk, ADA, "site", cursor=odd, limit=5)
+
+    @pytest.mark.parametrize(
+        "forged",
+        [
+            "[" * 5000,
+            "2026-11-01T00:00:00.000Z",
+            "2026-11-01T00:00:00.000Z ",
+            "2026-11-01T00:00:00.000Z a#/b",
+            "2026-11-01T00:00:00.000Z " + "a" * 65,
+            "2026-11-01T00:00:00.000Z abc\n",
+            "٢٠٢٦-11-01T00:00:00.000Z abc",
+            "yesterday abc",
+        ],
+    )
+    def test_one_that_was_forged_is_refused(self, desk: Desk, forged: str) -> None:
+        cursor = base64.urlsafe_b64encode(forged.encode()).decode().rstrip("=")
+        with pytest.raises(Invalid, match="nextCursor"):
+            threads.newest(desk, ADA, "site", cursor=cursor, limit=5)
+
+    def test_one_whose_conversation_was_used_or_removed_meanwhile_still_leads_on(
+        self, desk: Desk, clock: TestClock
+    ) -> None:
+        made = [make(desk, clock, f"{number}") for number in range(4)]
+        used = threads.newest(desk, ADA, "site", limit=1).cursor
+        gone = threads.newest(desk, ADA, "site", limit=2).cursor
+        clock.go_on(1)
+        threads.change(desk, ADA, made[3], title="3, renamed")
+        threads.remove(desk, ADA, made[2])
+        assert titles(threads.newest(desk, ADA, "site", cursor=used, limit=5)) == ["1", "0"]
+        assert titles(threads.newest(desk, ADA, "site", cursor=gone, limit=5)) == ["1", "0"]
 
     def test_anothers_cursor_leads_nowhere_but_into_ones_own_list(self, desk: Desk, clock: TestClock) -> None:
         mine = make(desk, clock, "Mine")

@@ -1,13 +1,16 @@
+from pathlib import Path
+
 import pytest
 
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Put
 from fermata.aws.vault import CannotOpen
-from fermata.credentials import keyring
+from fermata.credentials import defaults, keyring
 from fermata.credentials.credential import Credential
 from fermata.words.caller import Caller
 from fermata.words.errors import Conflict, Invalid, NotFound
 from tests.desk import TestClock, another_process, make_key
+from tests.seam import Seam
 from tests.strict.listings import Listings
 from tests.unit.credentials.lines import audited
 
@@ -161,6 +164,12 @@ def test_somebody_elses_credential_is_as_absent_as_a_missing_one(desk: Desk, str
     assert keyring.own(desk, ADA, credential.id) == credential
 
 
+@pytest.mark.parametrize("odd", ["", "x" * 2_000, "a/b", "é", "\0", "c#d"])
+def test_what_is_no_id_of_ours_is_not_found_and_not_looked_for(desk: Desk, odd: str) -> None:
+    with pytest.raises(NotFound, match="no longer accessible"):
+        keyring.own(desk, ADA, odd)
+
+
 def test_another_tenants_key_cannot_be_opened_by_its_id(desk: Desk) -> None:
     credential = enter(desk)
     with pytest.raises(NotFound):
@@ -252,6 +261,15 @@ class TestOpening:
         assert keyring.open_key(desk, "bakery", credential.id, 1) == KEY
         assert calls == []
 
+    def test_a_cold_one_asks_for_the_row_once_and_kms_once(self, desk: Desk) -> None:
+        credential, cold = enter(desk), another_process(desk)
+        calls: list[str] = []
+        for part in (cold.tables, cold.vault):
+            part._client.meta.events.register("before-call", lambda model, **_: calls.append(model.name))
+        for _ in range(50):
+            keyring.open_key(cold, "bakery", credential.id, 1)
+        assert calls == ["GetItem", "Decrypt"]
+
     def test_a_running_turn_uses_the_new_key_within_five_minutes(self, desk: Desk, clock: TestClock) -> None:
         credential = enter(desk)
         assert keyring.open_key(desk, "bakery", credential.id, 1) == KEY
@@ -284,6 +302,35 @@ def test_a_removed_credential_frees_its_label(desk: Desk) -> None:
     keyring.remove(desk, ADA, enter(desk).id)
     assert keyring.of_caller(desk, ADA) == []
     enter(desk)
+
+
+class TestRemovingWhileSomebodyElseActs:
+    @pytest.fixture
+    def seam(self, desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Seam:
+        return Seam(desk, tmp_path, monkeypatch)
+
+    def test_one_that_was_renamed_stays_so_that_no_label_is_taken_by_nobody(self, desk: Desk, seam: Seam) -> None:
+        credential = enter(desk)
+        write = "dynamodb.TransactWriteItems"
+        seam.meanwhile(write, lambda: keyring.change(desk, ADA, credential.id, "Renamed", None))
+        with pytest.raises(Conflict, match="changed by somebody else just now"):
+            keyring.remove(desk, ADA, credential.id)
+        keyring.remove(desk, ADA, credential.id)
+        for label in ("Mine", "Renamed"):
+            enter(desk, label=label)
+
+    def test_one_that_was_removed_is_not_found(self, desk: Desk, seam: Seam) -> None:
+        credential = enter(desk)
+        seam.meanwhile("dynamodb.TransactWriteItems", lambda: keyring.remove(desk, ADA, credential.id))
+        with pytest.raises(NotFound):
+            keyring.remove(desk, ADA, credential.id)
+
+    def test_one_that_became_a_default_stays(self, desk: Desk, seam: Seam) -> None:
+        credential = enter(desk)
+        write = "dynamodb.TransactWriteItems"
+        seam.meanwhile(write, lambda: defaults.set_default(desk, ADA, "site", credential.id, "m"))
+        with pytest.raises(Conflict, match="the default of site"):
+            keyring.remove(desk, ADA, credential.id)
 
 
 def test_every_change_is_a_line_of_the_audit_and_holds_no_key(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,11 +1,13 @@
 """Time and ids come from here, so that a test can hold them still."""
 
+import re
 import secrets
 import string
 import time
 from datetime import UTC, datetime
 
 ALPHABET = string.ascii_letters + string.digits + "_-"
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def instant(seconds: float) -> str:
@@ -16,6 +18,11 @@ def instant(seconds: float) -> str:
 def new_id(size: int = 21) -> str:
     """An id in the contract's form (instatic.md §1.1): 21 characters of `A-Za-z0-9_-`, 126 random bits."""
     return "".join(secrets.choice(ALPHABET) for _ in range(size))
+
+
+def may_be_id(text: str) -> bool:
+    """Whether it is worth looking for: anything else is nobody's, and DynamoDB refuses a key of any length."""
+    return _ID.fullmatch(text) is not None
 
 
 class Clock:

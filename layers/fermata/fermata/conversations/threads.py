@@ -6,14 +6,13 @@ forgotten a month later (purging.py); until then only an operator can bring it b
 
 import base64
 import binascii
-import json
 import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fermata.aws.clock import new_id
+from fermata.aws.clock import may_be_id, new_id
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import ConditionFailed, Item, Put, Update
 from fermata.conversations import rows
@@ -28,7 +27,7 @@ TITLE_CHARS = 60
 BIN_SHARDS = 4
 INDEX = "byUser"
 GONE = "Conversation not found"
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_CURSOR = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ([A-Za-z0-9_-]{1,64})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,8 @@ def create(
         created_at=now,
         updated_at=now,
     )
-    desk.tables.write(Put(desk.settings.conversations_table, item(conversation), absent=True))
+    # Without a condition: nobody else has this id, and a put that is sent twice must not fail at itself.
+    desk.tables.write(Put(desk.settings.conversations_table, item(conversation)))
     return conversation
 
 
@@ -159,7 +159,7 @@ def view(conversation: Conversation) -> dict[str, Any]:
 
 
 def _own_row(desk: Desk, caller: Caller, conversation_id: str) -> Item:
-    if not _ID.fullmatch(conversation_id):  # DynamoDB refuses a key of any length
+    if not may_be_id(conversation_id):
         raise NotFound(GONE)
     row = desk.tables.get(desk.settings.conversations_table, rows.partition(caller.tenant, conversation_id), "meta")
     if row is None or row["user"] != caller.user:
@@ -181,16 +181,17 @@ def _update(desk: Desk, conversation: Conversation, values: Item, condition: str
 
 
 def _cursor(last: Conversation) -> str:
-    text = json.dumps([last.updated_at, last.id])
+    text = f"{last.updated_at} {last.id}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def _behind(caller: Caller, place: str, cursor: str) -> Item:
     """The keys a cursor stands for. Its partition is the caller's own, whatever it says."""
     try:
-        updated_at, conversation_id = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if not (isinstance(updated_at, str) and 0 < len(updated_at) < 40 and _ID.fullmatch(conversation_id)):
-            raise ValueError
-    except (binascii.Error, ValueError, TypeError):
-        raise Invalid("'cursor' must be the nextCursor of the page before.") from None
-    return {"gpk": place, "gsk": updated_at, "pk": rows.partition(caller.tenant, conversation_id), "sk": "meta"}
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except (binascii.Error, ValueError):
+        text = ""
+    found = _CURSOR.fullmatch(text)
+    if found is None:
+        raise Invalid("'cursor' must be the nextCursor of the page before.")
+    return {"gpk": place, "gsk": found[1], "pk": rows.partition(caller.tenant, found[2]), "sk": "meta"}

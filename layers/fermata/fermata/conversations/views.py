@@ -46,15 +46,16 @@ def _newest(desk: Desk, conversation: Conversation, before: int | None, limit: i
     """Messages in order, and whether there are older ones. There is always one, however large."""
     kept: list[Message] = []
     room, count = MOST_BYTES, 0
+    at_once = min(READ_AT_ONCE, limit + 1)
     while True:
         at = kept[-1].position if kept else before
-        batch = rows.newest(desk, conversation.tenant, conversation.id, before=at, limit=READ_AT_ONCE)
+        batch = rows.newest(desk, conversation.tenant, conversation.id, before=at, limit=at_once)
         for message in batch:
             room, count = room - _travels(message), count + rows.width(message)
             if kept and (room < 0 or count > limit):
                 return kept[::-1], True
             kept.append(message)
-        if len(batch) < READ_AT_ONCE:
+        if len(batch) < at_once:
             return kept[::-1], False
 
 

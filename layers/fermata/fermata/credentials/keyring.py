@@ -1,7 +1,7 @@
 """Credentials: entered, listed, changed, removed, and opened for a provider request."""
 
 from fermata.aws import signals
-from fermata.aws.clock import new_id
+from fermata.aws.clock import may_be_id, new_id
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Check, Delete, Item, Put, TransactionRefused, Write
 from fermata.aws.vault import CannotOpen
@@ -12,6 +12,7 @@ from fermata.words.errors import Conflict, Invalid, NotFound
 from fermata.words.scopes import SCOPES
 
 REMEMBERED = 300
+CHANGED = "This credential was changed by somebody else just now. Look, and try again."
 NOT_FOUND = "Credential not found or no longer accessible."
 
 
@@ -96,17 +97,23 @@ def remove(desk: Desk, caller: Caller, credential_id: str) -> None:
     unused = "attribute_not_exists(pk) OR credential_id <> :id"
     checks = [Check(table, pk, f"default#{scope}", unused, {":id": old.id}) for scope in SCOPES]
     guard = label_key(old.user, old.provider_id, old.display_label)
+    # One that was renamed meanwhile has its label in another guard.
+    delete = Delete(table, pk, sort_key(old.id), "display_label = :label", {":label": old.display_label})
     try:
-        desk.tables.write(*checks, Delete(table, pk, sort_key(old.id)), Delete(table, pk, guard))
+        desk.tables.write(*checks, delete, Delete(table, pk, guard))
     except TransactionRefused as refused:
         used = [scope for scope, reason in zip(SCOPES, refused.reasons, strict=False) if reason.failed]
+        if not used:
+            own(desk, caller, credential_id)
+            raise Conflict(CHANGED) from refused
         text = f"This credential is the default of {', '.join(used)}. Choose another default there first."
         raise Conflict(text) from refused
     _audit("deleted", old)
 
 
 def read(desk: Desk, tenant: str, credential_id: str) -> Credential | None:
-    item = desk.tables.get(desk.settings.settings_table, f"t#{tenant}", sort_key(credential_id))
+    known = may_be_id(credential_id)
+    item = desk.tables.get(desk.settings.settings_table, f"t#{tenant}", sort_key(credential_id)) if known else None
     return Credential.model_validate(item) if item else None
 
 
@@ -202,7 +209,7 @@ def _commit(desk: Desk, credential: Credential, *writes: Write) -> None:
         if refused.reasons[0].failed:
             label, provider = credential.display_label, credential.provider_id
             raise Conflict(f"You have a credential {label!r} for {provider} already.") from refused
-        raise Conflict("This credential was changed by somebody else just now. Look, and try again.") from refused
+        raise Conflict(CHANGED) from refused
 
 
 def _audit(what: str, credential: Credential) -> None:

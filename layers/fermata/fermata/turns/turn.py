@@ -4,7 +4,7 @@ import json
 import zlib
 from dataclasses import dataclass
 
-from fermata.aws.clock import instant
+from fermata.aws.clock import instant, may_be_id
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item
 from fermata.words.base import Word
@@ -100,7 +100,8 @@ def read(row: Item | None, now: float) -> Turn | None:
 
 def find(desk: Desk, tenant: str, turn: str) -> Turn:
     """Raises NotFound for a turn that never was or whose lifetime is over."""
-    row = desk.tables.get(desk.settings.bridges_table, partition(tenant, turn), "turn")
+    known = may_be_id(turn)
+    row = desk.tables.get(desk.settings.bridges_table, partition(tenant, turn), "turn") if known else None
     found = read(row, desk.clock.time())
     if found is None:
         raise NotFound("There is no such turn, or it is too old to be remembered.")
