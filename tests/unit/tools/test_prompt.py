@@ -115,9 +115,10 @@ def test_the_stable_part_names_the_tools_as_the_model_knows_them(names: Names) -
     assert not any(re.search(rf"\b{known[other]}\b", prompt) for known in SITE_TOOLS)
 
 
-def test_the_stable_part_is_the_same_every_time() -> None:
-    assert system_prompt("site") == system_prompt("site")
-    assert "{" not in system_prompt("site")
+@pytest.mark.parametrize("names", list(Names))
+def test_every_placeholder_of_the_stable_part_was_filled(names: Names) -> None:
+    left = re.findall(r"\{+[\w.]*\}+", system_prompt("site", names))
+    assert left == ["{currentEntry.title}", "{{post.title}}"]
 
 
 def test_no_tool_description_names_another_tool_that_may_be_called_differently_on_the_wire() -> None:

@@ -6,13 +6,17 @@ import pytest
 from pydantic import BaseModel, Field
 
 from fermata.tools.schemas import wire_schema
+from fermata.tools.site.design import SetTypeScale
+from fermata.tools.site.pages import SetPageTemplate
 from fermata.tools.tool import NoInput, ToolInput
-from tests.unit.tools.toys import SITE_TOOLS, SetPageTemplate, SetTypeScale, site_tool
+from tests.unit.tools.toys import SITE_TOOLS, site_tool
 
 
 @pytest.mark.parametrize("known", SITE_TOOLS, ids=lambda known: known["name"])
 def test_each_site_tool_has_exactly_the_schema_the_editor_knows(known: dict[str, Any]) -> None:
-    assert site_tool(known["name"]).input_schema == known["inputSchema"]
+    schema = site_tool(known["name"]).input_schema
+    assert schema == known["inputSchema"]
+    assert list(schema["properties"]) == known["propertyOrder"]
 
 
 def test_a_tool_without_input_takes_an_empty_object() -> None:

@@ -50,10 +50,26 @@ def test_what_is_offered_carries_the_schema_and_a_description() -> None:
         assert len(spec.description) > 40
 
 
-def test_a_caller_who_may_only_chat_is_offered_only_the_ungated_read() -> None:
+def test_a_caller_who_may_only_chat_is_offered_only_the_ungated_reads() -> None:
     ((_, given, expected),) = [case for case in cases("capabilityGate") if case[0] == "C137"]
-    offered = SITE.offered(frozenset(given["caps"]), given["scope"], Names.PREFIXED)
-    assert names_of(offered) == [name for name in expected if SITE.find(name)]
+    assert names_of(SITE.offered(frozenset(given["caps"]), given["scope"], Names.PREFIXED)) == expected
+
+
+def test_a_caller_who_may_not_write_is_offered_what_reads() -> None:
+    offered = names_of(SITE.offered(EVERYTHING - {"ai.tools.write"}, "site"))
+    assert offered == [known["name"] for known in SITE_TOOLS if not known["mutates"]]
+
+
+def test_a_caller_who_edits_content_is_offered_what_changes_words_and_no_structure() -> None:
+    capabilities = frozenset({"ai.chat", "ai.tools.write", "site.content.edit"})
+    offered = names_of(SITE.offered(capabilities, "site"))
+    assert offered == ["getNodeHtml", "updateNodeProps", "renameNode", "render_snapshot"]
+
+
+def test_the_site_has_six_tools_of_ours_and_twenty_nine_of_the_browsers() -> None:
+    sides = [tool.execution for tool in SITE.tools]
+    assert sides == [Execution.SERVER] * 6 + [Execution.BROWSER] * 29
+    assert sum(tool.capability is Access.WRITE for tool in SITE.tools) == 22
 
 
 @pytest.mark.parametrize(

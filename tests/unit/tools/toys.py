@@ -2,9 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from fermata.tools.names import Names, wire_name
 from fermata.tools.site.tools import SITE
@@ -17,6 +15,7 @@ CASES: list[dict[str, Any]] = json.loads((FIXTURES / "cases.json").read_text())
 SITE_TOOLS: list[dict[str, Any]] = json.loads((FIXTURES / "site_tools.json").read_text())
 
 EVERYTHING = frozenset({"ai.chat", "ai.tools.write", "site.read", "site.structure.edit", "site.style.edit"})
+EVERYTHING |= {"site.content.edit"}
 
 
 def cases(*areas: str) -> list[Any]:
@@ -30,46 +29,7 @@ def site_tool(name: str) -> Tool:
     return tool
 
 
-class DuplicateNode(ToolInput):
-    node_id: Annotated[str, Field(min_length=1)]
-    count: Annotated[int, Field(ge=1, le=50)] | None = None
-
-
-class Everywhere(ToolInput):
-    kind: Literal["everywhere"]
-
-
-class PostTypes(ToolInput):
-    kind: Literal["postTypes"]
-    table_slugs: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
-
-
-class NotFound(ToolInput):
-    kind: Literal["notFound"]
-
-
-class SetPageTemplate(ToolInput):
-    page_id: Annotated[str, Field(min_length=1)]
-    target: Everywhere | PostTypes | NotFound
-    priority: float | None = None
-
-
-class ScaleEnd(ToolInput):
-    font_size: float | None = None
-    scale_ratio: float | str | None = None
-
-
-class SetTypeScale(ToolInput):
-    group_id: Annotated[str, Field(min_length=1)] | None = None
-    min: ScaleEnd | None = None
-
-
-TOY_INPUTS: dict[str, type[ToolInput]] = {
-    "site_duplicate_node": DuplicateNode,
-    "site_set_page_template": SetPageTemplate,
-    "site_set_type_scale": SetTypeScale,
-}
-INPUTS = {wire_name(tool, Names.PREFIXED): tool.input for tool in SITE.tools} | TOY_INPUTS
+INPUTS = {wire_name(tool, Names.PREFIXED): tool.input for tool in SITE.tools}
 
 
 class Echo(ToolInput):

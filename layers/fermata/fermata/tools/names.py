@@ -5,6 +5,7 @@ The canonical names are the seed's (`insertHtml`, `list_tokens`); newer editors 
 """
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 
 from fermata.tools.tool import Tool
@@ -17,12 +18,21 @@ class Names(StrEnum):
 
 
 def wire_name(tool: Tool, names: Names) -> str:
-    return prefixed_name(tool) if names is Names.PREFIXED else tool.name
+    return named(tool.toolset, tool.name, names)
 
 
 def prefixed_name(tool: Tool) -> str:
+    return named(tool.toolset, tool.name, Names.PREFIXED)
+
+
+def named(toolset: str, name: str, names: Names) -> str:
     """Only the toolsets of the editor's own scopes have prefixed names; any other tool keeps its name."""
-    prefix = f"{tool.toolset}_"
-    if tool.toolset not in SCOPES or tool.name.startswith(prefix):
-        return tool.name
-    return prefix + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", tool.name).lower()
+    prefix = f"{toolset}_"
+    if names is Names.SEED or toolset not in SCOPES or name.startswith(prefix):
+        return name
+    return prefix + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def with_names(text: str, tools: Iterable[Tool], names: Names) -> str:
+    """A prompt in which `{insertHtml}` stands for what that tool is called; `{{` and `}}` are braces."""
+    return text.format_map({tool.name: wire_name(tool, names) for tool in tools})

@@ -1,4 +1,4 @@
-"""What the site tools take; the editor reads the same schemas."""
+"""What several site tools take; the editor reads the same schemas."""
 
 from typing import Annotated, Literal
 
@@ -7,6 +7,8 @@ from pydantic import Field
 from fermata.tools.tool import ToolInput
 
 Text = Annotated[str, Field(min_length=1)]
+Place = Annotated[int, Field(ge=0)]
+Part = Annotated[int, Field(ge=1)]
 
 
 class PageRef(ToolInput):
@@ -24,29 +26,12 @@ class VisualComponentRef(ToolInput):
     id: Text
 
 
-class ListTokens(ToolInput):
-    family: Literal["colors", "typography", "spacing", "fonts"] | None = None
-
-
-class ReadDocument(ToolInput):
-    document: PageRef | TemplateRef | VisualComponentRef | None = None
-    part: Annotated[int, Field(ge=1)] | None = None
-
-
-class InsertHtml(ToolInput):
-    parent_id: Text
-    index: Annotated[int, Field(ge=0)] | None = None
-    html: Text
+Document = PageRef | TemplateRef | VisualComponentRef
 
 
 class NodeOnly(ToolInput):
     node_id: Text
 
 
-class ReplaceNodeHtml(ToolInput):
-    node_id: Text
-    html: Text
-
-
-class ApplyCss(ToolInput):
-    css: Text
+class PageOnly(ToolInput):
+    page_id: Text

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fermata.tools.names import Names
+from fermata.tools.names import Names, named
 from fermata.tools.site.colors import resolved, slugged
 from fermata.tools.site.documents import documents_of
 from fermata.tools.site.fonts import describe_fonts
@@ -96,7 +96,7 @@ def _scale(kind: str, group: dict[str, Any]) -> str:
 
 
 def _no_tokens(names: Names) -> str:
-    tool = "site_set_color_tokens" if names is Names.PREFIXED else "set_color_tokens"
+    tool = named("site", "set_color_tokens", names)
     return f"Tokens: (none — no design system yet; if you have {tool}, establish one first)"
 
 
