@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.css_rules import find, key_of, read
-from fermata_client.html.stylesheet import Counts, StyleSheets
+from fermata_client.html.stylesheet import Counts, Manner, StyleSheets
 
 
 def put(sheet: str, css: str, *, keep_existing: bool = False) -> tuple[str, Counts]:
-    sheets = StyleSheets([sheet.encode()], b"", b"  ", b"\n", keep_existing=keep_existing)
+    sheets = StyleSheets([sheet.encode()], [Manner()], keep_existing=keep_existing)
     counts = sheets.put(css)
     return sheets.sheets[0].decode(), counts
 

@@ -109,20 +109,29 @@ def _reconcile(desk: "Desk", stack: str | None, tenant: str, since: str | None, 
 
 
 def usage_lines(group: str, start: float) -> Iterator[dict[str, Any]]:
-    """The lines about requests that a log group has from an instant on. Some may come twice."""
+    """The lines about requests that a log group has from an instant on, each once."""
     import boto3
 
     logs = boto3.client("logs")
     request: dict[str, Any] = {"logGroupName": group, "startTime": int(start * 1000)}
     request["filterPattern"] = '{ $.event = "usage" }'
+    seen = set[str]()
     while True:
         answer = logs.filter_log_events(**request)
         for event in answer["events"]:
-            if '"usage"' in event["message"] and (line := json.loads(event["message"])).get("event") == "usage":
+            is_new = event["eventId"] not in seen
+            seen.add(event["eventId"])
+            if is_new and (line := _line(event["message"])).get("event") == "usage":
                 yield line
         if answer.get("nextToken"):
             request["nextToken"] = answer["nextToken"]
         elif len(answer["events"]) == MOST_EVENTS and answer["events"][-1]["timestamp"] > request["startTime"]:
             request["startTime"] = answer["events"][-1]["timestamp"]
+            request.pop("nextToken", None)
         else:
             return
+
+
+def _line(message: str) -> dict[str, Any]:
+    """What the platform itself writes is no JSON, or says nothing of usage."""
+    return dict(json.loads(message)) if '"usage"' in message else {}

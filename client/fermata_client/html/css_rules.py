@@ -36,6 +36,9 @@ class Rule:
     start: int
     end: int
     raw: bytes
+    """With the comments in front of it."""
+    lead: bytes = b""
+    """Those comments, up to the rule itself."""
     block: tuple[int, int] | None = None
     """From behind the opening to the closing brace."""
     declarations: tuple[Declaration, ...] = ()
@@ -120,6 +123,7 @@ def _rule(source: bytes, node: Node, lead: int) -> Rule:
         start=node.start_byte,
         end=node.end_byte,
         raw=source[lead : node.end_byte],
+        lead=source[lead : node.start_byte],
         block=(block.start_byte + 1, block.end_byte - 1) if block else None,
         declarations=tuple(_declaration(source, child) for child in inside if child.type == "declaration"),
         rules=tuple(_rules(source, block)) if block else (),

@@ -63,6 +63,11 @@ def indent_at(source: bytes, at: int) -> bytes:
     return line[: len(line) - len(line.lstrip(b" \t"))]
 
 
+def indented(text: bytes, indent: bytes) -> list[bytes]:
+    """The lines of a text, each moved by `indent`."""
+    return [indent + line if line.strip() else b"" for line in text.splitlines()]
+
+
 def whole_lines(source: bytes, start: int, end: int) -> tuple[int, int]:
     """`start` to `end`, widened to whole lines when nothing else stands on them, or by one of two spaces around it."""
     after = end + len(source[end:]) - len(source[end:].lstrip(b" \t"))

@@ -6,7 +6,7 @@ closes an element outside. What is left is written exactly as it came.
 
 from dataclasses import dataclass
 
-from fermata_client.html.layout import Splice, spliced, whole_lines
+from fermata_client.html.layout import Splice, indent_at, spliced, whole_lines
 from fermata_client.html.tree import Element, Page, names, parse
 
 INLINE = names(
@@ -28,6 +28,10 @@ class Payload:
     """How many elements it holds."""
     verbatim_lines: frozenset[int]
     """Lines of `markup` that begin inside preformatted text and must not be indented."""
+    note: str = ""
+    """What was left out, in a sentence for whoever sent it."""
+    is_own: bool = False
+    """The markup stood in the page before: its lines carry no indentation but their steps among each other."""
 
 
 def prepare(html: str) -> Payload:
@@ -35,15 +39,37 @@ def prepare(html: str) -> Payload:
     source = _content(source)
     page = parse(source)
     css = "\n".join(_inner(source, style) for style in _outermost(page, "style"))
-    markup = spliced(source, _merged(source, page)).strip(b"\n")
+    markup, note = spliced(source, _merged(source, page)).strip(b"\n"), _left_out(page)
     if not markup.strip():
-        return Payload(b"", css.strip(), True, 0, frozenset())
+        return Payload(b"", css.strip(), True, 0, frozenset(), note)
     closed = _closed(markup.strip() if b"\n" not in markup else markup.rstrip())
     page = parse(closed)
     inline = all(element.tag in INLINE for element in page.root.children)
     if inline and b"\n" not in closed:
         closed = b" " * markup.startswith(b" ") + closed + b" " * markup.endswith(b" ")  # a space between words counts
-    return Payload(closed, css.strip(), inline, len(page.elements), _verbatim(closed, page))
+    return Payload(closed, css.strip(), inline, len(page.elements), _verbatim(closed, page), note)
+
+
+def own(source: bytes, start: int, end: int) -> Payload:
+    """A piece of the page itself, to stand at another place of it: nothing is taken out, everything is closed."""
+    lead = indent_at(source, start)
+    lines = source[start:end].replace(b"\r\n", b"\n").split(b"\n")
+    verbatim = _verbatim(b"\n".join(lines), parse(b"\n".join(lines)))
+    shifted = [line if number in verbatim else line.removeprefix(lead) for number, line in enumerate(lines)]
+    markup = _closed(b"\n".join(shifted))
+    page = parse(markup)
+    inline = all(element.tag in INLINE for element in page.root.children)
+    return Payload(markup, "", inline, len(page.elements), _verbatim(markup, page), is_own=True)
+
+
+def _left_out(page: Page) -> str:
+    scripts = len(_outermost(page, "script"))
+    names = {a.name for e in page.elements for a in e.attributes if a.name != "uid" and _unwanted(a.name, a.value)}
+    parts = [f"{scripts} script{'s' * (scripts > 1)}"] if scripts else []
+    parts += [", ".join(sorted(names))] if names else []
+    if not parts:
+        return ""
+    return f"Left out: {' and '.join(parts)}. HTML brings no code; write behaviour with write_code_asset."
 
 
 def _content(source: bytes) -> bytes:

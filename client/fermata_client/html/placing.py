@@ -46,12 +46,11 @@ def filling(source: bytes, element: Element, payload: Payload) -> Splice:
     return Splice(element.inner_start, element.inner_end, text + (newline + outer if element.has_end_tag else b""))
 
 
-def first_sheet(source: bytes, page: Page, css: bytes) -> Splice:
-    """A style element where a page without one gets it: at the end of its head, made when there is none."""
+def into_head(source: bytes, page: Page, lines: list[bytes]) -> Splice:
+    """An element, given line by line, at the end of the head, which is made when there is none."""
     newline, unit = newline_of(source), unit_of(source)
     head, html = page.first("head"), page.first("html")
     indent = indent_at(source, head.start) + unit if head else unit if html else b""
-    lines = [b"<style>", *[unit + line if line.strip() else b"" for line in css.splitlines()], b"</style>"]
     block = newline.join(indent + line if line else b"" for line in lines)
     if head is not None:
         at = head.inner_start + len(source[head.inner_start : head.inner_end].rstrip())
@@ -88,9 +87,21 @@ def _flowing(source: bytes, payload: Payload) -> bytes:
 
 
 def _text(source: bytes, payload: Payload, indent: bytes) -> bytes:
+    if payload.is_own:
+        return _at_indent(source, payload, indent)
     return reindent(
         payload.markup, indent=indent, unit=unit_of(source), newline=newline_of(source), keep=payload.verbatim_lines
     )
+
+
+def _at_indent(source: bytes, payload: Payload, indent: bytes) -> bytes:
+    """Lines that stood in this file before keep their steps among each other."""
+    first, *lines = payload.markup.split(b"\n")
+    moved = [
+        line if number in payload.verbatim_lines or not line.strip() else indent + line
+        for number, line in enumerate(lines, 1)
+    ]
+    return newline_of(source).join([first, *moved])
 
 
 def _flows(source: bytes, parent: Element, payload: Payload) -> bool:

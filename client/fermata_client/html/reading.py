@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
@@ -48,8 +49,9 @@ def _set_aside(source: bytes, element: Element) -> list[Splice]:
     return [Splice(element.inner_start, element.inner_end, note.encode())]
 
 
-def css_of(source: bytes, sheets: list[Element]) -> str:
-    texts = (source[sheet.inner_start : sheet.inner_end].decode("utf-8", "replace") for sheet in sheets)
+def css_text(sheets: Iterable[bytes]) -> str:
+    """The contents of several style sheets as one text."""
+    texts = (sheet.decode("utf-8", "replace").removeprefix("\ufeff") for sheet in sheets)
     return "\n\n".join(dedent(text.replace("\r\n", "\n")).strip() for text in texts if text.strip())
 
 

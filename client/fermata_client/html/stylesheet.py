@@ -25,17 +25,29 @@ class Counts:
     """Rules that were there already and were not to be touched."""
 
 
-@dataclass
-class StyleSheets:
-    """The sheets of one page, in order. A rule is sought from the last to the first; new ones go to the last."""
+@dataclass(frozen=True)
+class Manner:
+    """How one sheet is laid out; `indent` is where its rules begin when it has none yet."""
 
-    sheets: list[bytes]
     indent: bytes = b""
-    """Where the rules of an empty sheet begin."""
     unit: bytes = b"  "
     newline: bytes = b"\n"
+
+
+@dataclass
+class StyleSheets:
+    """The sheets of one page, in order. A rule is sought from the last to the first; new ones go to `home`."""
+
+    sheets: list[bytes]
+    manners: list[Manner]
+    home: int = -1
     keep_existing: bool = False
+    replace_whole: bool = False
+    """A rule that is there already becomes the new one, instead of getting its declarations."""
     counts: Counts = field(default_factory=Counts)
+
+    def __post_init__(self) -> None:
+        self.home %= len(self.sheets)
 
     def put(self, css: str) -> Counts:
         source = css.replace("\r\n", "\n").encode()
@@ -70,18 +82,19 @@ class StyleSheets:
 
     def _merge(self, rule: Rule, found: tuple[int, Rule], path: tuple[str, ...]) -> None:
         number, old = found
-        sheet = self.sheets[number]
-        if rule.opaque:
+        sheet, manner = self.sheets[number], self.manners[number]
+        whole = self.replace_whole or rule.key.startswith(("@keyframes", "@-webkit-keyframes"))
+        if whole:
+            text = _indented(rule.raw.removeprefix(rule.lead), indent_at(sheet, old.start), manner)
+            self.sheets[number] = spliced(sheet, [Splice(old.start, old.end, text)])
+        elif rule.opaque:
             self._add(rule, path)
             self.counts.created -= rule.size
-        elif rule.key.startswith(("@keyframes", "@-webkit-keyframes")):
-            text = self._indented(rule.raw, indent_at(sheet, old.start))
-            self.sheets[number] = spliced(sheet, [Splice(old.start, old.end, text)])
         else:
-            self.sheets[number] = spliced(sheet, merging(sheet, old, rule.declarations, self.unit, self.newline))
+            self.sheets[number] = spliced(sheet, merging(sheet, old, rule.declarations, manner.unit, manner.newline))
         self.counts.updated += 1
         for inner in rule.rules:
-            if not (rule.key.startswith("@") or rule.opaque):
+            if not (whole or rule.key.startswith("@") or rule.opaque):
                 self._put(inner, (*path, rule.key))
 
     def _add(self, rule: Rule, path: tuple[str, ...]) -> None:
@@ -90,12 +103,13 @@ class StyleSheets:
         if path:
             self._add_to_group(rule, path)
         elif rule.key.startswith(FIRST):
-            self.sheets[-1] = self._at_the_top(self.sheets[-1], rule)
+            self.sheets[self.home] = _at_the_top(self.sheets[self.home], rule, self.manners[self.home])
         elif home := self._first_group_with(rule.key):
             number, group = home
-            self.sheets[number] = spliced(self.sheets[number], [self._before(self.sheets[number], rule, group)])
+            before = _before(self.sheets[number], rule, group, self.manners[number])
+            self.sheets[number] = spliced(self.sheets[number], [before])
         else:
-            self._add_behind(len(self.sheets) - 1, rule, None)
+            self._add_behind(self.home, rule, None)
 
     def _add_to_group(self, rule: Rule, path: tuple[str, ...]) -> None:
         home, plain = self._find(path), self._find((*path[:-1], rule.key))
@@ -106,8 +120,10 @@ class StyleSheets:
             return
         outer = self._find(path[:-1]) if len(path) > 1 else None
         prelude = self.sheets[number][group.start : group.block[0] - 1].strip() if group.block else b""
-        wrapped = replace(rule, raw=_wrapped(prelude, self._indented(rule.raw, b""), self.unit), key=group.key)
-        self._add_behind(outer[0] if outer else len(self.sheets) - 1, wrapped, outer[1] if outer else None)
+        number = outer[0] if outer else self.home
+        manner = self.manners[number]
+        wrapped = replace(rule, raw=_wrapped(prelude, _indented(rule.raw, b"", manner), manner.unit), key=group.key)
+        self._add_behind(number, wrapped, outer[1] if outer else None)
 
     def _first_group_with(self, key: str) -> tuple[int, Rule] | None:
         """The first conditional group that changes the rule `key`: the plain rule must come before it."""
@@ -118,44 +134,49 @@ class StyleSheets:
         return None
 
     def _add_behind(self, number: int, rule: Rule, group: Rule | None) -> None:
-        sheet = self.sheets[number]
-        begin, end = group.block if group and group.block else (0, len(sheet))
-        self.sheets[number] = spliced(sheet, [self._behind(sheet, rule, begin, end, group)])
+        behind = _behind(self.sheets[number], rule, group, self.manners[number])
+        self.sheets[number] = spliced(self.sheets[number], [behind])
 
-    def _before(self, sheet: bytes, rule: Rule, group: Rule) -> Splice:
-        siblings = tuple(read(sheet))
-        at, indent = group.end - len(group.raw), indent_at(sheet, group.start)
-        apart = self.newline * (2 if _blank_lines_between(sheet, siblings) else 1)
-        return Splice(at, at, self._indented(rule.raw, indent) + apart + indent)
 
-    def _behind(self, sheet: bytes, rule: Rule, begin: int, end: int, group: Rule | None) -> Splice:
-        content = sheet[begin:end].rstrip(BLANK)
-        siblings = group.rules if group else tuple(read(sheet))
-        outer = indent_at(sheet, group.start) if group else None
-        indent = self._sibling_indent(sheet, siblings, outer)
-        apart = self.newline * (2 if _blank_lines_between(sheet, siblings) else 1)
-        text = self._indented(rule.raw, indent)
-        at = begin + len(content)
-        lead = (apart if content.strip(BLANK) else self.newline) + indent
-        if b"\n" in sheet[at:end]:
-            return Splice(at, at, lead + text)
-        closing = outer if outer is not None else indent.removesuffix(self.unit)
-        return Splice(at, end, lead + text + self.newline + closing)
+def _before(sheet: bytes, rule: Rule, group: Rule, manner: Manner) -> Splice:
+    siblings = tuple(read(sheet))
+    at, indent = group.end - len(group.raw), indent_at(sheet, group.start)
+    apart = manner.newline * (2 if _blank_lines_between(sheet, siblings) else 1)
+    return Splice(at, at, _indented(rule.raw, indent, manner) + apart + indent)
 
-    def _at_the_top(self, sheet: bytes, rule: Rule) -> bytes:
-        first = [old for old in read(sheet) if old.key.startswith(FIRST)]
-        at = first[-1].end if first else 0
-        behind = b"" if sheet[at : at + 1] in (b"\n", b"\r") else self.newline
-        return spliced(sheet, [Splice(at, at, self.newline + self.indent + rule.raw + behind)])
 
-    def _sibling_indent(self, sheet: bytes, siblings: tuple[Rule, ...], outer: bytes | None) -> bytes:
-        for rule in siblings:
-            if starts_line(sheet, rule.start):
-                return indent_at(sheet, rule.start)
-        return self.indent if outer is None else outer + self.unit
+def _behind(sheet: bytes, rule: Rule, group: Rule | None, manner: Manner) -> Splice:
+    begin, end = group.block if group and group.block else (0, len(sheet))
+    content = sheet[begin:end].rstrip(BLANK)
+    siblings = group.rules if group else tuple(read(sheet))
+    outer = indent_at(sheet, group.start) if group else None
+    indent = _sibling_indent(sheet, siblings, outer, manner)
+    apart = manner.newline * (2 if _blank_lines_between(sheet, siblings) else 1)
+    text = _indented(rule.raw, indent, manner)
+    at = begin + len(content)
+    lead = (apart if content.strip(BLANK) else manner.newline) + indent
+    if b"\n" in sheet[at:end]:
+        return Splice(at, at, lead + text)
+    closing = outer if outer is not None else indent.removesuffix(manner.unit)
+    return Splice(at, end, lead + text + manner.newline + closing)
 
-    def _indented(self, raw: bytes, indent: bytes) -> bytes:
-        return reindent(raw, indent=indent, unit=self.unit, newline=self.newline)
+
+def _at_the_top(sheet: bytes, rule: Rule, manner: Manner) -> bytes:
+    first = [old for old in read(sheet) if old.key.startswith(FIRST)]
+    at = first[-1].end if first else 0
+    behind = b"" if sheet[at : at + 1] in (b"\n", b"\r") else manner.newline
+    return spliced(sheet, [Splice(at, at, manner.newline + manner.indent + rule.raw + behind)])
+
+
+def _sibling_indent(sheet: bytes, siblings: tuple[Rule, ...], outer: bytes | None, manner: Manner) -> bytes:
+    for rule in siblings:
+        if starts_line(sheet, rule.start):
+            return indent_at(sheet, rule.start)
+    return manner.indent if outer is None else outer + manner.unit
+
+
+def _indented(raw: bytes, indent: bytes, manner: Manner) -> bytes:
+    return reindent(raw, indent=indent, unit=manner.unit, newline=manner.newline)
 
 
 def _wrapped(prelude: bytes, raw: bytes, unit: bytes) -> bytes:

@@ -1,0 +1,176 @@
+"""A page and the files beside it as one value: the elements with their ids, and what an edit leaves of it.
+
+A page never changes; an edit returns the next one. Ids are given in document order and belong to their element for as
+long as it exists: an edit hands them on by position, new elements get new numbers, and no number comes twice.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from html import unescape
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Self
+
+from fermata_client.html import way_back
+from fermata_client.html.cannot import CannotDo
+from fermata_client.html.layout import Splice, spliced
+from fermata_client.html.linking import is_sheet, local_path
+from fermata_client.html.placing import into_head
+from fermata_client.html.tree import RAW, Element, Page, parse
+from fermata_client.html.uids import Carried, handed_on
+from fermata_client.html.way_back import Reversal
+
+DOCUMENT = "document"
+"""The id of the file itself; new content goes there when there is no body."""
+NO_FILES: Mapping[str, bytes] = MappingProxyType({})
+
+
+def page_id(path: PurePath) -> str:
+    """A short name that stays the same for the file: its stem, in address letters."""
+    return re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-") or "page"
+
+
+@dataclass(frozen=True)
+class EditablePage:
+    source: bytes
+    page: Page
+    next_id: int
+    path: str = "index.html"
+    """The name of the page's file; other files are named from its folder."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """The style sheets and scripts beside the page that it loads."""
+    locked: bool = False
+    """Those files are somebody else's as well, so they are read only."""
+    home: str = ""
+    """The linked style sheet that gets new rules; empty: the last sheet of the page."""
+    reversals: tuple[Reversal, ...] = field(default=(), compare=False)
+    """How the edits since the document was read are taken back, the newest first."""
+
+    @classmethod
+    def read(
+        cls,
+        source: bytes,
+        next_id: int = 1,
+        *,
+        path: str = "index.html",
+        files: Mapping[str, bytes] = NO_FILES,
+        locked: bool = False,
+        home: str = "",
+    ) -> Self:
+        """A page with fresh ids, counted from `next_id`."""
+        page = parse(source)
+        page.root.uid = DOCUMENT
+        for number, element in enumerate(page.elements, next_id):
+            element.uid = f"n{number}"
+        return cls(source, page, next_id + len(page.elements), path, files, locked, home)
+
+    @property
+    def id(self) -> str:
+        return page_id(PurePath(self.path))
+
+    @property
+    def title(self) -> str:
+        """What the head says, else nothing."""
+        head = self.title_element
+        if head is None:
+            return ""
+        text = self.source[head.inner_start : head.inner_end].decode("utf-8", "replace")
+        return " ".join(unescape(text).split())
+
+    @property
+    def title_element(self) -> Element | None:
+        return next((e for e in self.page.elements if e.tag == "title" and not e.within("svg")), None)
+
+    @property
+    def root(self) -> Element:
+        """Where the content of the page lives."""
+        return self.page.first("body") or self.page.first("html") or self.page.root
+
+    @property
+    def sheets(self) -> list[Element]:
+        """The style elements and links whose rules we can read, in the order in which they count."""
+        return [e for e in self.page.elements if is_sheet(e) and (e.tag == "style" or self.file_of(e))]
+
+    @cached_property
+    def revision(self) -> str:
+        """The same for the same bytes of the page and of the files beside it."""
+        content = sha256(self.source)
+        for path in sorted(self.files):
+            content.update(b"\0%s\0%s" % (path.encode(), sha256(self.files[path]).digest()))
+        return content.hexdigest()[:16]
+
+    def file_of(self, element: Element) -> str:
+        """The file that a link or script element loads, when we have it; else nothing."""
+        path = local_path(self.page, element)
+        return path if path and path in self.files else ""
+
+    def sheet(self, element: Element) -> bytes:
+        path = self.file_of(element)
+        return self.files[path] if path else self.source[element.inner_start : element.inner_end]
+
+    def element(self, uid: str) -> Element:
+        if uid == DOCUMENT:
+            return self.root
+        for element in self.page.elements:
+            if element.uid == uid:
+                return element
+        raise CannotDo(f"There is no node {uid} in this document (any more). Please read the document again.")
+
+    def container(self, uid: str, *, raw_text: bool = False) -> Element:
+        """An element that can take content, or CannotDo with what to do instead."""
+        element = self.element(uid)
+        if element.tag == "html" and self.page.first("body") is not None:
+            raise CannotDo(f"Work on the body instead: its uid is {self.root.uid}.")
+        if element.is_void:
+            raise CannotDo(f"A <{element.tag}> has no content. Choose the node around it.")
+        if element.tag in ("style", "script"):
+            raise CannotDo("Styles are changed with applyCss, scripts with write_code_asset or patch_code_asset.")
+        if element.tag in RAW and not raw_text:
+            raise CannotDo(f"A <{element.tag}> holds text only. Replace its content instead.")
+        return element
+
+    def edited(self, splices: list[Splice], *edited: Element, carried: Carried | None = None) -> Self:
+        """The document after the splices, which lie in `edited`. Refused when any other element would change its place
+        or its end: then the new markup reaches out of where it stands. `carried` elements keep their ids.
+        """
+        if not splices:
+            return self
+        source = spliced(self.source, splices)
+        page, next_id = handed_on(self.page, source, splices, self.next_id, edited, carried)
+        back = way_back.of_splices("", self.source, splices)
+        return replace(self, source=source, page=page, next_id=next_id, reversals=(back, *self.reversals))
+
+    def with_file(self, path: str, content: bytes | None) -> Self:
+        """With another content of a file beside the page; with None without the file."""
+        old = self.files.get(path)
+        if content == old:
+            return self
+        if self.locked:
+            raise CannotDo(f"{path} also belongs to the page that this one is a copy of, so it is left as it is.")
+        files = {name: old for name, old in self.files.items() if name != path}
+        files |= {} if content is None else {path: content}
+        back = way_back.of_file(path, old, content)
+        return replace(self, files=files, reversals=(back, *self.reversals))
+
+    def restored(self, source: bytes) -> Self:
+        """The page with bytes that it had before. Elements at the same place keep their ids."""
+        if source == self.source:
+            return self
+        splice = way_back.narrowest(self.source, source)
+        page, next_id = handed_on(self.page, source, [splice], self.next_id, None, None)
+        back = way_back.of_splices("", self.source, [splice])
+        return replace(self, source=source, page=page, next_id=next_id, reversals=(back, *self.reversals))
+
+    def with_in_head(self, lines: list[bytes]) -> Self:
+        """With an element, given line by line, at the end of the head; a head is made when there is none."""
+        home = self.page.first("head") or self.page.first("html") or self.page.root
+        document = self.edited([into_head(self.source, self.page, lines)], home)
+        if len(document.page.elements) == len(self.page.elements):
+            raise CannotDo("This page ends within a tag, so nothing can be added. Please mend it by hand.")
+        return document
+
+    def created_since(self, before: Self) -> list[Element]:
+        return [element for element in self.page.elements if int(element.uid[1:]) >= before.next_id]
