@@ -100,7 +100,7 @@ def test_the_context_is_the_whole_prompt_whoever_counts_it(case: Any) -> None:
     prompt, read = given["promptTokens"], given["cacheReadTokens"]
     if given["provider"] == "anthropic":
         usage = {"input_tokens": prompt, "cache_read_input_tokens": read, "cache_creation_input_tokens": 50}
-        draft: hearing.Draft = AnthropicDraft("m")
+        draft: hearing.Draft = AnthropicDraft("m", b"")
         list(draft.take({"type": "message_start", "message": {"usage": usage}}))
     else:
         usage = {"input_tokens": prompt, "input_tokens_details": {"cached_tokens": read}}
@@ -184,7 +184,7 @@ def test_c140_a_call_cut_in_two_is_one_call_and_the_loop_goes_on() -> None:
     start = {"type": "tool_use", "id": "t1", "name": "insertHtml", "input": {}}
     parts = [{"type": "input_json_delta", "partial_json": part} for part in ('{"parentId":', '"root"}')]
     reply = _heard(
-        AnthropicDraft("m"),
+        AnthropicDraft("m", b""),
         {"type": "content_block_start", "index": 0, "content_block": start},
         *({"type": "content_block_delta", "index": 0, "delta": part} for part in parts),
         {"type": "content_block_stop", "index": 0},
@@ -204,7 +204,7 @@ def test_an_error_in_a_stream_is_told_in_the_providers_words(identity: str, labe
 
 
 def test_c143_null_members_of_usage_lose_no_tokens() -> None:
-    draft = AnthropicDraft("m")
+    draft = AnthropicDraft("m", b"")
     usage = {"input_tokens": 9, "cache_read_input_tokens": None}
     list(draft.take({"type": "message_start", "message": {"usage": usage}}))
     assert draft.tokens.prompt == 9

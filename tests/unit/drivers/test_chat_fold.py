@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fermata.drivers.chat.fold import Draft
+from fermata.drivers.failures import FILTERED
 from fermata.words.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.words.errors import ProviderError
 from fermata.words.model import Piece, ReasoningDelta, Reply, Stop, TextDelta, Tokens
@@ -148,7 +149,9 @@ def test_calls_are_calls_whatever_the_reason_says() -> None:
 def test_r8_a_refusal_is_seen() -> None:
     refused = reply(sse(chunk({"refusal": "I can't."}), chunk({}, "stop")))
     assert (refused.stop, refused.blocks) == (Stop.REFUSAL, (TextBlock(text="I can't."),))
-    assert reply(sse(chunk({"content": ""}), chunk({}, "content_filter"))).blocks == ()
+    assert refused.refusal == "I can't."
+    filtered = reply(sse(chunk({"content": ""}), chunk({}, "content_filter")))
+    assert (filtered.stop, filtered.blocks, filtered.refusal) == (Stop.REFUSAL, (), FILTERED)
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fermata.drivers.anthropic import pieces_of
 from fermata.drivers.anthropic.fold import Draft
+from fermata.drivers.hearing import pieces_of
 from fermata.drivers.line import Answer
 from fermata.words.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.words.errors import ProviderError
@@ -26,7 +26,7 @@ R1 = sse(
 
 
 def heard(*chunks: bytes) -> list[Piece]:
-    return list(pieces_of(Answer(200, {}, iter(chunks)), Draft(MODEL), "secret-key"))
+    return list(pieces_of("Anthropic", Answer(200, {}, iter(chunks)), Draft(MODEL, b"request"), "secret-key"))
 
 
 def reply(*chunks: bytes) -> Reply:
@@ -76,7 +76,7 @@ def test_r3_an_error_in_the_stream_is_an_error_and_what_was_said_stays_said(cut:
     stream = sse(started(input_tokens=9), text(0, "Partial")[:-1], OVERLOADED)
     pieces: list[Piece] = []
     with pytest.raises(ProviderError) as caught:
-        pieces.extend(pieces_of(Answer(200, {}, iter(cut(stream))), Draft(MODEL), ""))
+        pieces.extend(pieces_of("Anthropic", Answer(200, {}, iter(cut(stream))), Draft(MODEL, b"request"), ""))
     assert pieces == [TextDelta(text="Partial")]
     assert (caught.value.code, caught.value.retryable) == ("provider_overloaded", True)
     assert caught.value.message == "Anthropic stream error: Overloaded"
@@ -87,11 +87,18 @@ def test_r3_an_error_may_be_the_first_thing_in_a_stream() -> None:
         heard(sse(OVERLOADED))
 
 
-def test_a_stream_that_ends_before_its_last_event_is_an_error() -> None:
+def test_a_stream_that_ends_before_its_reason_to_stop_is_an_error() -> None:
     whole = answer("Hello")
     with pytest.raises(ProviderError) as caught:
-        heard(whole[: whole.index(b"event: message_stop")])
+        heard(whole[: whole.index(b"event: message_delta")])
     assert (caught.value.code, caught.value.retryable) == ("provider_error", True)
+
+
+def test_a_stream_that_ends_after_its_reason_to_stop_has_lost_nothing() -> None:
+    whole = answer("Hello")
+    reply = heard(whole[: whole.index(b"event: message_stop")])[-1]
+    assert isinstance(reply, Reply)
+    assert (reply.stop, reply.blocks, reply.tokens.completion) == (Stop.END, (TextBlock(text="Hello"),), 7)
 
 
 def test_a_frame_that_is_no_json_is_an_error_not_a_gap() -> None:
@@ -150,6 +157,37 @@ def test_r8_a_refusal_may_be_empty_or_only_thought() -> None:
     refused = reply(sse(started(), THOUGHT, stopped("refusal")))
     assert refused.stop is Stop.REFUSAL
     assert [block.kind for block in refused.blocks] == ["reasoning"]
+
+
+@pytest.mark.parametrize(
+    ("details", "reason"),
+    [
+        (
+            {"type": "refusal", "category": "cyber", "explanation": "This asks for an exploit."},
+            "This asks for an exploit.",
+        ),
+        ({"type": "refusal", "category": "frontier_llm", "explanation": None}, "it touches the policy on frontier llm"),
+        ({"type": "refusal", "category": None, "explanation": None}, None),
+        (None, None),
+    ],
+)
+def test_a_refusal_says_why_as_far_as_the_provider_does(details: Any, reason: str | None) -> None:
+    stop = event("message_delta", delta={"stop_reason": "refusal", "stop_details": details}, usage={})
+    assert reply(sse(started(), stop, event("message_stop"))).refusal == reason
+
+
+def test_only_a_refusal_has_a_reason() -> None:
+    stop = event("message_delta", delta={"stop_reason": "end_turn", "stop_details": {"explanation": "x"}}, usage={})
+    assert reply(sse(started(), text(0, "Hi"), stop, event("message_stop"))).refusal is None
+
+
+@pytest.mark.parametrize("ids", [("toolu_1", "toolu_1"), ("", ""), (None, None)])
+def test_calls_with_the_same_id_or_none_are_told_apart_and_named_the_same_again(ids: tuple[Any, Any]) -> None:
+    stream = sse(started(), tool(0, ids[0], "read", "{}"), tool(1, ids[1], "read", "{}"), stopped("tool_use"))
+    first, second = (block.model_dump()["tool_call_id"] for block in reply(stream).blocks)
+    assert first
+    assert first != second
+    assert [block.model_dump()["tool_call_id"] for block in reply(stream).blocks] == [first, second]
 
 
 def test_r9_thinking_is_shown_as_it_comes_and_kept_to_the_byte_in_its_place() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fermata.drivers.failures import FILTERED
 from fermata.drivers.responses.fold import Draft
 from fermata.words.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.words.errors import ProviderError
@@ -160,8 +161,10 @@ def test_r8_a_refusal_is_seen_whether_it_says_something_or_not(cut: Cut) -> None
     ]
     refused = reply(*cut(sse(created(), spoken, ended())))
     assert (refused.stop, refused.blocks) == (Stop.REFUSAL, (TextBlock(text="I can't."),))
+    assert refused.refusal == "I can't."
     filtered = reply(*cut(sse(created(), ended("incomplete", incomplete_details={"reason": "content_filter"}))))
     assert (filtered.stop, filtered.blocks) == (Stop.REFUSAL, ())
+    assert filtered.refusal == FILTERED
 
 
 @pytest.mark.parametrize("cut", CUTS)

@@ -236,6 +236,15 @@ def test_a_refusal_is_an_error_after_one_request_and_leaves_no_empty_message(sta
     assert all(message.content for message in stage.driver.asks[-1].messages)
 
 
+def test_a_refusal_says_why_where_the_provider_does(stage: Stage) -> None:
+    stage.start()
+    refused = Reply(blocks=(), stop=Stop.REFUSAL, tokens=Tokens(prompt=1), refusal="this asks for an exploit.")
+    stage.says([refused])
+    stage.run()
+    assert how_it_ended(stage).message == "The model declined to answer this: this asks for an exploit."
+    truth.check(stage)
+
+
 def test_a_provider_that_pauses_itself_is_asked_to_go_on(stage: Stage) -> None:
     stage.start()
     stage.says(says("First half,", stop=Stop.PAUSE), "second half.")

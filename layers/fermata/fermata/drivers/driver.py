@@ -29,9 +29,9 @@ def driver_for(provider: str) -> Driver:
     """Loaded when it is asked for, because a turn speaks to one provider."""
     match provider:
         case "anthropic":
-            from fermata.drivers.anthropic import Anthropic
+            from fermata.drivers.anthropic import ANTHROPIC
 
-            return Anthropic()
+            return ANTHROPIC
         case "openai":
             from fermata.drivers.openai import OPENAI
 

@@ -14,8 +14,11 @@ REASON = 200
 """Characters of a provider's own words that we pass on."""
 DETAIL = 4000
 """Characters of them that we look at ourselves."""
+FILTERED = "the provider's content filter stopped it"
 
 _SECRETS = re.compile(r"Bearer\s+[^\s\"',]+|sk-[A-Za-z0-9_-]{6,}")
+_UNSHOWN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]+")
+"""Line ends, control characters, and what turns the direction of the text around it."""
 _AUTH = ("provider_auth", False)
 _SPENT = ("provider_quota", False)
 _BUSY = ("provider_quota", True)
@@ -79,8 +82,9 @@ def refused(label: str, status: int, headers: Mapping[str, str], body: bytes, se
     return problem
 
 
-def broke_off(label: str, error: Mapping[str, Any], secret: str) -> ProviderError:
+def broke_off(label: str, failure: Any, secret: str) -> ProviderError:
     """The provider sent an error in the middle of a stream that had begun well."""
+    error = failure if isinstance(failure, Mapping) else {"message": failure}
     told = _words(error)
     reason = redact(told or str(error.get("type") or error.get("code") or "no reason given"), secret)
     code, retryable = _meaning(error) or _of_status(error.get("code")) or ("provider_error", False)
@@ -100,10 +104,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def redact(text: str, secret: str, length: int = REASON) -> str:
-    """Cut to a readable length, with the key and everything that looks like one taken out."""
+    """On one line, cut to a readable length, with the key and everything that looks like one taken out."""
     if secret:
         text = text.replace(secret, "[redacted]")
-    return _SECRETS.sub("[redacted]", text)[:length].strip()
+    return _UNSHOWN.sub(" ", _SECRETS.sub("[redacted]", text))[:length].strip()
 
 
 def _number(text: str | None, unit: float) -> float | None:

@@ -1,26 +1,32 @@
 """Turns the bytes of a response into pieces, however they are cut: what all providers' streams have in common."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from fermata.drivers import failures
+from fermata.drivers.arguments import is_too_deep, whole
 from fermata.drivers.line import Answer
 from fermata.drivers.sse import Frames, Lines
 from fermata.words.errors import ProviderError
-from fermata.words.model import Piece, Reply, Tokens
+from fermata.words.model import Piece, ReasoningDelta, Reply, TextDelta, Tokens
 
 END = "[DONE]"
-LONGEST_ANSWER = 16 * 1024 * 1024
+LONGEST_FRAME = 16 * 1024 * 1024
+LONGEST_STREAM = 128 * 1024 * 1024
+"""Bytes of one answer; the longest that any model gives, a frame for each token, come to a third of it."""
 _LOST = ("provider_unreachable", "provider_stalled")
 
 
 class Draft(Protocol):
-    """An answer in the making: a pure fold over a provider's events. Null and unknown members never stop it."""
+    """An answer in the making: a pure fold over a provider's events.
+
+    Members that are null, unknown or of another kind never stop it. Text may end in half a character.
+    """
 
     complete: bool
     """Nothing more is needed."""
-    failure: Mapping[str, Any] | None
+    failure: Any
     """The error that came instead of the rest."""
 
     @property
@@ -48,22 +54,49 @@ def pieces_of(
     """The last piece is a `Reply`, or it raises `ProviderError`."""
     if answer.status != 200:
         raise failures.refused(label, answer.status, answer.headers, answer.read(), secret)
+    voice = _Voice()
     for event in _events(label, answer, draft, stream or Frames()):
-        yield from draft.take(event)
+        for piece in draft.take(event):
+            yield from voice.say(piece)
         if draft.failure is not None:
             raise failures.broke_off(label, draft.failure, secret)
         if draft.complete:
             break
     if not draft.complete and not draft.finished:
         raise ProviderError("provider_error", f"{label} stream error: it ended before the answer did", retryable=True)
-    yield draft.reply()
+    reply = draft.reply()
+    if reply.refusal:
+        reply = reply.model_copy(update={"refusal": failures.redact(reply.refusal, secret)})
+    yield from voice.say(reply)
+
+
+class _Voice:
+    """Makes pieces showable: half a character at the end of one waits for the other half, in the next of its kind."""
+
+    def __init__(self) -> None:
+        self._half: TextDelta | ReasoningDelta | None = None
+
+    def say(self, piece: Piece) -> Iterator[Piece]:
+        half, self._half = self._half, None
+        if half is not None and type(half) is not type(piece):
+            yield type(half)(text=whole(half.text))
+            half = None
+        if isinstance(piece, Reply) or (half is None and piece.text.isascii()):
+            yield piece
+            return
+        text = half.text + piece.text if half else piece.text
+        if "\ud800" <= text[-1:] <= "\udbff":
+            self._half = type(piece)(text=text[-1])
+            text = text[:-1]
+        if text:
+            yield type(piece)(text=whole(text))
 
 
 def _events(label: str, answer: Answer, draft: Draft, stream: Frames | Lines) -> Iterator[dict[str, Any]]:
     if answer.headers.get("content-type", "").startswith("application/json"):
-        yield _event(label, answer.read(LONGEST_ANSWER).decode("utf-8", "replace"))  # not streamed after all
+        yield _event(label, answer.read(LONGEST_FRAME).decode("utf-8", "replace"))  # not streamed after all
         return
-    for chunk in _chunks(answer, draft):
+    for chunk in _bounded(label, _chunks(answer, draft), stream):
         for data in stream.feed(chunk):
             if data.strip() == END:
                 draft.close()
@@ -85,6 +118,16 @@ def _chunks(answer: Answer, draft: Draft) -> Iterator[bytes]:
             raise
 
 
+def _bounded(label: str, chunks: Iterable[bytes], stream: Frames | Lines) -> Iterator[bytes]:
+    """A server of somebody's own may send without end; this process serves others too."""
+    length = 0
+    for chunk in chunks:
+        length += len(chunk)
+        if length > LONGEST_STREAM or stream.waiting > LONGEST_FRAME:
+            raise ProviderError("provider_error", f"{label} stream error: the answer is too long", retryable=False)
+        yield chunk
+
+
 def _event(label: str, data: str) -> dict[str, Any]:
     event = _half_event(data)
     if event is None:
@@ -96,6 +139,6 @@ def _half_event(data: str) -> dict[str, Any] | None:
     """What was left when the stream ended may be whole, or may be half of something."""
     try:
         event = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return event if isinstance(event, dict) else None
+    return event if isinstance(event, dict) and not is_too_deep(data, event) else None

@@ -1,4 +1,4 @@
-"""A provider that is asked with a bearer key: what is the same whatever its protocol.
+"""A provider: what is the same whatever its protocol.
 
 Servers of one protocol differ in what they accept. A request that is refused for something we can do without, or have
 to do otherwise, is made again with that adjustment, before anything was shown.
@@ -39,19 +39,24 @@ class Adjustment:
     lasting: bool = True
 
 
+def bearer(_ask: Ask, secret: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {secret}"} if secret else {}
+
+
 def adjustment(name: str, asked_by: str, *, lasting: bool = True) -> Adjustment:
     return Adjustment(name, re.compile(asked_by, re.I | re.S), lasting)
 
 
 @dataclass(frozen=True)
 class Speaker:
-    """One provider. `body_of` and `draft_of` are its protocol."""
+    """One provider. `body_of` and `draft_of` are its protocol; `headers_of` says who asks."""
 
     provider: str
     label: str
     path: str
     body_of: Callable[[Ask, Adjusted], dict[str, Any]]
     draft_of: Callable[[Ask, bytes], Draft]
+    headers_of: Callable[[Ask, str], dict[str, str]] = bearer
     stream_of: Callable[[], Frames | Lines] = Frames
     adjustments: tuple[Adjustment, ...] = ()
     needs_key: bool = True
@@ -59,7 +64,7 @@ class Speaker:
 
     def stream(self, ask: Ask, line: Line, endpoint: Endpoint) -> Iterator[Piece]:
         """Close the iterator when you stop before its end."""
-        headers = self._headers(endpoint.secret)
+        headers = self._headers(ask, endpoint.secret)
         adjusted = self._learned.get((endpoint.base_url, ask.model), Adjusted())
         while True:
             try:
@@ -89,15 +94,14 @@ class Speaker:
             error.tokens = draft.tokens if draft.counted else None
             raise
 
-    def _headers(self, secret: str) -> dict[str, str]:
+    def _headers(self, ask: Ask, secret: str) -> dict[str, str]:
         if not secret.isascii() or (self.needs_key and not secret):
             raise failures.refused(self.label, 401, {}, b"", secret)
-        headers = {
+        return self.headers_of(ask, secret) | {
             "content-type": "application/json",
             "accept": "text/event-stream" if self.stream_of is Frames else "application/x-ndjson",
             "accept-encoding": "identity",  # a compressed stream comes in lumps
         }
-        return headers | {"authorization": f"Bearer {secret}"} if secret else headers
 
     def _change(self, error: ProviderError, adjusted: Adjusted) -> Adjustment | None:
         if error.status not in ADJUSTABLE:

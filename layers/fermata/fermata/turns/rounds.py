@@ -26,7 +26,7 @@ from fermata.words.model import Reply, Stop, Tokens
 
 MOST_TRIES = 4
 """How often a round may be begun, when each time less of the conversation is sent."""
-REFUSED = TurnError(message="The model declined to answer this.", code="refused", retryable=False)
+REFUSED = "The model declined to answer this"
 INTERRUPTED = TurnError(
     message="The answer was interrupted and could not be continued. Send your message again.",
     code="interrupted",
@@ -110,13 +110,18 @@ def _conclude(work: Work, asked: Asked, reply: Reply) -> None:
     calls = [block for block in reply.blocks if isinstance(block, ToolCallBlock)]
     is_last = work.log.standing.round >= work.turn.max_rounds
     if reply.stop is Stop.REFUSAL:
-        _end(work, asked, reply, REFUSED)
+        _end(work, asked, reply, _refused(reply.refusal))
     elif calls and not is_last:
         _commit_calls(work, asked, reply, calls)
     elif reply.stop is Stop.PAUSE and not is_last:
         work.commit(replace(_commit(work, asked, reply), ready=True))
     else:
         _end(work, asked, reply, Done())
+
+
+def _refused(reason: str | None) -> TurnError:
+    said = f"{REFUSED}: {reason.rstrip('.')}." if reason else f"{REFUSED}."
+    return TurnError(message=said, code="refused", retryable=False)
 
 
 def _count(asked: Asked, reply: Reply) -> None:

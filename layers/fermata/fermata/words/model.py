@@ -71,6 +71,8 @@ class Reply(Word):
     tokens_known: bool = True
     warning: str | None = None
     """Something the user should know although there is an answer, such as a prompt that was cut without a word."""
+    refusal: str | None = None
+    """With `Stop.REFUSAL`: why, as far as the provider says."""
 
 
 Piece = TextDelta | ReasoningDelta | Reply

@@ -1,10 +1,12 @@
 """Folds the events of one streamed answer into blocks. No I/O and no clock: the same events give the same pieces."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fermata.drivers.arguments import arguments, whole
+from fermata.drivers.arguments import arguments, whole, whole_value
+from fermata.drivers.calling import named_apart
+from fermata.drivers.counting import count
+from fermata.drivers.members import name_of, object_of, place_of, text_of
 from fermata.words.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.words.model import Piece, ReasoningDelta, Reply, Stop, TextDelta, Tokens
 
@@ -30,21 +32,25 @@ class _Part:
         self.grown.setdefault(name, []).append(text)
 
     def text(self, name: str) -> str:
-        return str(self.start.get(name) or "") + "".join(self.grown.get(name, ()))
+        return text_of(self.start.get(name)) + "".join(self.grown.get(name, ()))
 
 
 class Draft:
-    """An answer in the making. Members that are null or unknown never stop it."""
-
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, request: bytes) -> None:
         self.counted = False
         self.complete = False
-        self.finished = False
-        self.failure: Mapping[str, Any] | None = None
+        self.failure: Any = None
         self._model = model
+        self._request = request
         self._parts: dict[int, _Part] = {}
         self._usage: dict[str, Any] = {}
-        self._stop: str | None = None
+        self._stop = ""
+        self._details: dict[str, Any] = {}
+
+    @property
+    def finished(self) -> bool:
+        """The reason to stop comes with the last usage, when all blocks are there; only a farewell follows it."""
+        return bool(self._stop)
 
     def take(self, event: dict[str, Any]) -> tuple[Piece, ...]:
         piece = self._piece(event)
@@ -56,16 +62,18 @@ class Draft:
     def _piece(self, event: dict[str, Any]) -> Piece | None:
         match event.get("type"):
             case "content_block_delta":
-                return self._delta(event.get("index") or 0, event.get("delta") or {})
+                return self._delta(place_of(event.get("index")), object_of(event.get("delta")))
             case "content_block_start":
-                part = _Part(event.get("content_block") or {})
-                self._parts[event.get("index") or 0] = part
-                return TextDelta(text=whole(part.text("text"))) if part.start.get("text") else None
+                part = _Part(object_of(event.get("content_block")))
+                self._parts[place_of(event.get("index"))] = part
+                return TextDelta(text=text) if (text := part.text("text")) else None
             case "message_start":
                 self.counted = True
-                self._count((event.get("message") or {}).get("usage"))
+                self._count(object_of(event.get("message")).get("usage"))
             case "message_delta":
-                self._stop = (event.get("delta") or {}).get("stop_reason") or self._stop
+                delta = object_of(event.get("delta"))
+                self._stop = text_of(delta.get("stop_reason")) or self._stop
+                self._details = object_of(delta.get("stop_details")) or self._details
                 self._count(event.get("usage"))
             case "message_stop":
                 self.complete = True
@@ -76,18 +84,18 @@ class Draft:
     @property
     def tokens(self) -> Tokens:
         """`prompt` is what was neither read from nor written to the cache; the breakdown of writes stays in `raw`."""
-        count = self._usage.get
-        by_age = count("cache_creation") or {}
+        told = self._usage.get
+        by_age = sum(map(count, object_of(told("cache_creation")).values()))
         return Tokens(
-            prompt=count("input_tokens", 0),
-            completion=count("output_tokens", 0),
-            cache_read=count("cache_read_input_tokens", 0),
-            cache_creation=count("cache_creation_input_tokens", sum(v for v in by_age.values() if isinstance(v, int))),
-            raw=self._usage or None,
+            prompt=count(told("input_tokens")),
+            completion=count(told("output_tokens")),
+            cache_read=count(told("cache_read_input_tokens")),
+            cache_creation=count(told("cache_creation_input_tokens", by_age)),
+            raw=whole_value(self._usage) or None,
         )
 
     def reply(self) -> Reply:
-        stop = _STOPS.get(self._stop or "", Stop.END)
+        stop = _STOPS.get(self._stop, Stop.END)
         parts = [self._parts[index] for index in sorted(self._parts)]
         blocks = [block for part in parts if (block := self._block(part)) is not None]
         if stop is Stop.MAX_TOKENS and blocks and isinstance(blocks[-1], ToolCallBlock):
@@ -95,26 +103,39 @@ class Draft:
             blocks[-1] = blocks[-1].model_copy(update={"malformed": True})
         if stop in (Stop.END, Stop.TOOL_CALLS):
             stop = Stop.TOOL_CALLS if any(isinstance(b, ToolCallBlock) for b in blocks) else Stop.END
-        return Reply(blocks=tuple(blocks), stop=stop, tokens=self.tokens, tokens_known="output_tokens" in self._usage)
+        return Reply(
+            blocks=named_apart(blocks, self._request),
+            stop=stop,
+            tokens=self.tokens,
+            tokens_known="output_tokens" in self._usage,
+            refusal=self._reason() if stop is Stop.REFUSAL else None,
+        )
+
+    def _reason(self) -> str | None:
+        """Why the model declined: in a sentence where there is one, else by the policy's name."""
+        category = text_of(self._details.get("category")).replace("_", " ")
+        return text_of(self._details.get("explanation")) or (
+            f"it touches the policy on {category}" if category else None
+        )
 
     def _delta(self, index: int, delta: dict[str, Any]) -> Piece | None:
         part = self._parts.setdefault(index, _Part({"type": "text"}))
         match delta.get("type"):
-            case "text_delta" if text := delta.get("text"):
+            case "text_delta" if text := text_of(delta.get("text")):
                 part.grow("text", text)
-                return TextDelta(text=whole(text))
+                return TextDelta(text=text)
             case "input_json_delta":
-                part.grow("json", delta.get("partial_json") or "")
-            case "thinking_delta" if text := delta.get("thinking"):
+                part.grow("json", text_of(delta.get("partial_json")))
+            case "thinking_delta" if text := text_of(delta.get("thinking")):
                 part.grow("thinking", text)
-                return ReasoningDelta(text=whole(text))
-            case "signature_delta" if signature := delta.get("signature"):
+                return ReasoningDelta(text=text)
+            case "signature_delta" if signature := text_of(delta.get("signature")):
                 part.grown["signature"] = [signature]
         return None
 
-    def _count(self, usage: dict[str, Any] | None) -> None:
+    def _count(self, usage: Any) -> None:
         """Every number is a running total, so the last one wins."""
-        self._usage |= {name: value for name, value in (usage or {}).items() if value is not None}
+        self._usage |= {name: value for name, value in object_of(usage).items() if value is not None}
 
     def _block(self, part: _Part) -> Block | None:
         match part.start.get("type"):
@@ -124,14 +145,14 @@ class Draft:
             case "tool_use":
                 value, malformed = _arguments(part)
                 return ToolCallBlock(
-                    tool_call_id=str(part.start.get("id") or ""),
-                    tool_name=str(part.start.get("name") or ""),
+                    tool_call_id=name_of(part.start.get("id")),
+                    tool_name=name_of(part.start.get("name")),
                     input=value,
                     malformed=malformed or None,
                 )
             case _:
                 # Thinking, and whatever else only the provider reads again: as it came, to go back as it came.
-                return ReasoningBlock(provider="anthropic", model=self._model, payload=_payload(part))
+                return ReasoningBlock(provider="anthropic", model=self._model, payload=whole_value(_payload(part)))
 
 
 def _payload(part: _Part) -> dict[str, Any]:
@@ -145,4 +166,4 @@ def _payload(part: _Part) -> dict[str, Any]:
 
 def _arguments(part: _Part) -> tuple[Any, bool]:
     text = "".join(part.grown.get("json", ()))
-    return arguments(text) if text.strip() else (part.start.get("input") or {}, False)
+    return arguments(text) if text.strip() else (whole_value(part.start.get("input")) or {}, False)

@@ -24,6 +24,8 @@ from fermata.words.model import Ask
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 FEWEST_THINKING_TOKENS = 1024
+WITHOUT_THINKING = "without thinking"
+"""The adjustment for a model that does not think, or not in the way its name lets one expect."""
 
 _MARK = {"type": "ephemeral"}
 _THINKING = ("thinking", "redacted_thinking")
@@ -34,7 +36,7 @@ _THINKS_BY_ITSELF = (5, 0)
 _BINDS_THINKING = (5, 1)
 
 
-def body_of(ask: Ask) -> dict[str, Any]:
+def body_of(ask: Ask, *, thinks: bool = True) -> dict[str, Any]:
     turns = _turns(ask)
     body: dict[str, Any] = {"model": ask.model, "max_tokens": ask.max_tokens, "stream": True}
     tools = [_tool(spec.name, spec.description, spec.input_schema) for spec in ask.tools]
@@ -50,7 +52,7 @@ def body_of(ask: Ask) -> dict[str, Any]:
         body["tool_choice"] = {"type": "none"}
     if system:
         body["system"] = system
-    if thinking := _thinking(ask, turns):
+    if thinks and (thinking := _thinking(ask, turns)):
         body["thinking"] = thinking
     return body | {"messages": [{"role": turn.role, "content": turn.blocks} for turn in turns]}
 

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fermata.drivers.arguments import arguments, whole
+from fermata.drivers.arguments import arguments, whole, whole_value
 from fermata.drivers.calling import named_apart
 from fermata.drivers.chat.request import DETAILS, EXTRA
 from fermata.drivers.counting import bucketed, cut_short
+from fermata.drivers.failures import FILTERED
+from fermata.drivers.members import name_of, object_of, objects_of, text_of
 from fermata.words.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.words.model import Piece, ReasoningDelta, Reply, Stop, TextDelta, Tokens
 
@@ -33,7 +35,7 @@ class _Call:
 class Draft:
     def __init__(self, provider: str, label: str, model: str, request: bytes, expected: int) -> None:
         self.complete = False
-        self.failure: Mapping[str, Any] | None = None
+        self.failure: Any = None
         self._provider, self._label, self._model = provider, label, model
         self._request = request
         self._expected = expected
@@ -42,14 +44,14 @@ class Draft:
         self._calls: list[_Call] = []
         self._open: dict[int, _Call] = {}
         """The newest call of each index."""
-        self._stop: str | None = None
-        self._refused = False
+        self._stop = ""
+        self._refused: list[str] = []
         self._usage: dict[str, Any] = {}
 
     @property
     def finished(self) -> bool:
         """A reason to stop was given; usage may follow, and some servers forget the last word."""
-        return self._stop is not None
+        return bool(self._stop)
 
     @property
     def counted(self) -> bool:
@@ -57,12 +59,12 @@ class Draft:
 
     def take(self, event: dict[str, Any]) -> Iterator[Piece]:
         if error := event.get("error"):
-            self.failure = error if isinstance(error, dict) else {"message": str(error)}
+            self.failure = error
             return
-        if isinstance(usage := event.get("usage"), dict):
-            self._usage |= {name: value for name, value in usage.items() if value is not None}
-        for choice in event.get("choices") or ():
-            if isinstance(choice, dict) and not choice.get("index"):
+        if usage := object_of(event.get("usage")):
+            self._usage |= {name: whole_value(value) for name, value in usage.items() if value is not None}
+        for choice in objects_of(event.get("choices")):
+            if not choice.get("index"):
                 yield from self._choose(choice)
 
     def close(self) -> None:
@@ -79,7 +81,7 @@ class Draft:
     def reply(self) -> Reply:
         ordered = sorted(self._calls, key=lambda call: call.index)
         calls = [block for call in ordered for block in self._blocks(call)]
-        stop = Stop.REFUSAL if self._refused else _STOPS.get(self._stop or "", Stop.END)
+        stop = Stop.REFUSAL if self._refused else _STOPS.get(self._stop, Stop.END)
         if stop is Stop.MAX_TOKENS and calls:
             # The limit fell inside the last call. That its arguments can be read does not make them all of them.
             calls[-1] = calls[-1].model_copy(update={"malformed": True})
@@ -93,28 +95,33 @@ class Draft:
             tokens=self.tokens,
             tokens_known="completion_tokens" in self._usage,
             warning=cut_short(self._label, self._expected, self.tokens),
+            refusal=self._reason() if stop is Stop.REFUSAL else None,
         )
 
+    def _reason(self) -> str | None:
+        """In the model's own words, or that it was not the model."""
+        return "".join(self._refused).strip() or (FILTERED if self._stop == "content_filter" else None)
+
     def _choose(self, choice: Mapping[str, Any]) -> Iterator[Piece]:
-        delta = choice.get("delta") or choice.get("message") or {}
+        delta = object_of(choice.get("delta")) or object_of(choice.get("message"))
         yield from self._think(delta)
         yield from self._say(delta)
-        for call in delta.get("tool_calls") or ():
-            if isinstance(call, dict):
-                self._ask(call)
-        self._stop = choice.get("finish_reason") or self._stop
+        for call in objects_of(delta.get("tool_calls")):
+            self._ask(call)
+        self._stop = text_of(choice.get("finish_reason")) or self._stop
         if self._stop == "error":
             self.failure = {"message": "the answer broke off", "type": "server_error"}
 
     def _say(self, delta: Mapping[str, Any]) -> Iterator[Piece]:
-        content, refusal = delta.get("content"), delta.get("refusal")
-        parts = content if isinstance(content, list) else ({"text": content}, {"text": refusal})
-        self._refused |= bool(refusal)
+        content, refusal = delta.get("content"), text_of(delta.get("refusal"))
+        parts = [*content] if isinstance(content, list) else [content]
+        if refusal:
+            self._refused.append(refusal)
+            parts.append(refusal)
         for part in parts:
-            text = part.get("text") if isinstance(part, dict) else part
-            if text and isinstance(text, str):
+            if text := text_of(part.get("text") if isinstance(part, dict) else part):
                 self._text.append(text)
-                yield TextDelta(text=whole(text))
+                yield TextDelta(text=text)
             elif isinstance(part, dict) and isinstance(part.get("thinking"), list):
                 yield from self._think({"reasoning_content": "".join(_texts(part["thinking"]))})
 
@@ -122,20 +129,20 @@ class Draft:
         """The same thoughts may stand there under several names: all are kept, one is shown."""
         shown = ""
         for name in ("reasoning_content", "reasoning"):
-            if (text := delta.get(name)) and isinstance(text, str):
+            if text := text_of(delta.get(name)):
                 self._thoughts.setdefault(name, []).append(text)
                 shown = shown or text
         if isinstance(details := delta.get(DETAILS), list):
             self._thoughts.setdefault(DETAILS, []).extend(details)
         if shown:
-            yield ReasoningDelta(text=whole(shown))
+            yield ReasoningDelta(text=shown)
 
     def _ask(self, told: Mapping[str, Any]) -> None:
         """A piece of a call. Servers that give no place, or all the same, begin a new call with its id or name."""
-        function = told.get("function") or {}
+        function = object_of(told.get("function"))
         call = self._place(told, function)
-        call.id = call.id or str(told.get("id") or "")
-        call.name = call.name or str(function.get("name") or "")
+        call.id = call.id or name_of(told.get("id"))
+        call.name = call.name or name_of(function.get("name"))
         call.extra = told.get(EXTRA) or call.extra
         text = function.get("arguments")
         if isinstance(text, dict):
@@ -144,7 +151,7 @@ class Draft:
             call.text.append(text)
 
     def _place(self, told: Mapping[str, Any], function: Mapping[str, Any]) -> _Call:
-        index, call_id, name = told.get("index"), told.get("id"), function.get("name")
+        index, call_id, name = told.get("index"), name_of(told.get("id")), name_of(function.get("name"))
         latest = self._calls[-1] if self._calls else None
         there = self._open.get(index) if isinstance(index, int) else latest
         if there is not None:
@@ -171,9 +178,9 @@ class Draft:
 
     def _kept(self, payload: dict[str, Any]) -> ReasoningBlock:
         """For the provider alone to read again."""
-        return ReasoningBlock(provider=self._provider, model=self._model, payload=payload)
+        return ReasoningBlock(provider=self._provider, model=self._model, payload=whole_value(payload))
 
 
 def _texts(parts: list[Any]) -> Iterator[str]:
     """The thoughts in a list of parts, as Mistral sends them."""
-    return (str(part.get("text") or "") for part in parts if isinstance(part, dict))
+    return (text_of(part.get("text")) for part in objects_of(parts))

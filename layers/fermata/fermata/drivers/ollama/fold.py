@@ -6,6 +6,7 @@ from typing import Any
 from fermata.drivers.arguments import arguments, whole, whole_value
 from fermata.drivers.calling import named_apart
 from fermata.drivers.counting import bucketed, cut_short
+from fermata.drivers.members import name_of, object_of, objects_of, text_of
 from fermata.words.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.words.model import Piece, ReasoningDelta, Reply, Stop, TextDelta, Tokens
 
@@ -17,7 +18,7 @@ class Draft:
     def __init__(self, model: str, request: bytes, expected: int) -> None:
         self.complete = False
         self.finished = False
-        self.failure: Mapping[str, Any] | None = None
+        self.failure: Any = None
         self._model = model
         self._request = request
         self._expected = expected
@@ -34,17 +35,17 @@ class Draft:
         if error := event.get("error"):
             self.failure = error if isinstance(error, dict) else {"message": str(error), "type": "server_error"}
             return
-        message = event.get("message") or {}
-        if (text := message.get("thinking")) and isinstance(text, str):
+        message = object_of(event.get("message"))
+        if text := text_of(message.get("thinking")):
             self._thoughts.append(text)
-            yield ReasoningDelta(text=whole(text))
-        if (text := message.get("content")) and isinstance(text, str):
+            yield ReasoningDelta(text=text)
+        if text := text_of(message.get("content")):
             self._text.append(text)
-            yield TextDelta(text=whole(text))
-        self._calls += [_call(call) for call in message.get("tool_calls") or () if isinstance(call, dict)]
+            yield TextDelta(text=text)
+        self._calls += [_call(call) for call in objects_of(message.get("tool_calls"))]
         if event.get("done"):
-            self._last = {name: value for name, value in event.items() if name != "message" and value is not None}
-            self.complete = True
+            told = {name: value for name, value in event.items() if name != "message" and value is not None}
+            self._last, self.complete = whole_value(told), True
 
     def close(self) -> None:
         """The last line says so itself."""
@@ -69,7 +70,7 @@ class Draft:
 
     def _said(self) -> Iterator[Block]:
         if self._thoughts and self._calls:  # only what led to a call is ever said again
-            payload = {"thinking": "".join(self._thoughts)}
+            payload = {"thinking": whole("".join(self._thoughts))}
             yield ReasoningBlock(provider=PROVIDER, model=self._model, payload=payload)
         text = whole("".join(self._text))
         if text.strip():
@@ -78,13 +79,13 @@ class Draft:
 
 def _call(told: Mapping[str, Any]) -> ToolCallBlock:
     """Calls come whole, their arguments as an object; some proxies write them as text."""
-    function = told.get("function") or {}
+    function = object_of(told.get("function"))
     value, malformed = function.get("arguments"), False
     if isinstance(value, str):
         value, malformed = arguments(value)
     return ToolCallBlock(
-        tool_call_id=str(told.get("id") or ""),
-        tool_name=str(function.get("name") or ""),
+        tool_call_id=name_of(told.get("id")),
+        tool_name=name_of(function.get("name")),
         input={} if value is None else whole_value(value),
         malformed=malformed or None,
     )

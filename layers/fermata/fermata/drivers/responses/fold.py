@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fermata.drivers.arguments import arguments, whole
+from fermata.drivers.arguments import arguments, whole, whole_value
 from fermata.drivers.calling import named_apart
 from fermata.drivers.counting import bucketed
+from fermata.drivers.failures import FILTERED
+from fermata.drivers.members import name_of, object_of, objects_of, text_of
 from fermata.words.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.words.model import Piece, ReasoningDelta, Reply, Stop, TextDelta, Tokens
 
@@ -26,7 +28,7 @@ class _Item:
 
     @property
     def kind(self) -> str:
-        return str(self.start.get("type") or "message")
+        return text_of(self.start.get("type")) or "message"
 
     @property
     def said(self) -> str:
@@ -37,28 +39,28 @@ class Draft:
     def __init__(self, provider: str, model: str, request: bytes) -> None:
         self.complete = False
         self.finished = False
-        self.failure: Mapping[str, Any] | None = None
+        self.failure: Any = None
         self._provider = provider
         self._model = model
         self._request = request
-        self._items: dict[Any, _Item] = {}
+        self._items: dict[int | str, _Item] = {}
         self._usage: dict[str, Any] = {}
         self._end: dict[str, Any] = {}
 
     def take(self, event: dict[str, Any]) -> Iterator[Piece]:
-        kind = event.get("type") or ""
+        kind = text_of(event.get("type"))
         if event.get("object") == "response":  # the whole answer in one piece
             kind, event = f"response.{event.get('status')}", {"response": event}
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             yield from self._show(event, refused=kind == "response.refusal.delta")
         elif kind == "response.function_call_arguments.delta":
-            self._item(event, "function_call").text.append(_text(event.get("delta")))
+            self._item(event, "function_call").text.append(text_of(event.get("delta")))
         elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
             yield from self._think(event)
         elif kind in ("response.output_item.added", "response.output_item.done"):
             yield from self._announce(event, done=kind.endswith("done"))
         elif kind in _ENDS:
-            yield from self._conclude(kind, event.get("response") or {})
+            yield from self._conclude(kind, object_of(event.get("response")))
         elif kind == "error" or event.get("error"):
             self.failure = event.get("error") or {name: event.get(name) for name in ("code", "message")}
 
@@ -83,35 +85,42 @@ class Draft:
             # The limit fell inside this call. That its arguments can be read does not make them all of them.
             blocks[-1] = blocks[-1].model_copy(update={"malformed": True})
         named = named_apart(blocks, self._request)
-        return Reply(blocks=named, stop=stop, tokens=self.tokens, tokens_known="output_tokens" in self._usage)
+        return Reply(
+            blocks=named,
+            stop=stop,
+            tokens=self.tokens,
+            tokens_known="output_tokens" in self._usage,
+            refusal=self._reason(items) if stop is Stop.REFUSAL else None,
+        )
 
     def _item(self, event: Mapping[str, Any], kind: str) -> _Item:
         """By its place; servers that count none name it by its id, or have only one at a time."""
         place = event.get("output_index")
-        key = place if isinstance(place, int) else (event.get("item_id") or (event.get("item") or {}).get("id"))
-        if key is None:
+        key: int | str = place if isinstance(place, int) else name_of(event.get("item_id"))
+        key = name_of(object_of(event.get("item")).get("id")) if key == "" else key
+        if key == "":
             key = next(reversed(self._items), 0)
         return self._items.setdefault(key, _Item({"type": kind}))
 
     def _show(self, event: Mapping[str, Any], *, refused: bool) -> Iterator[Piece]:
         item = self._item(event, "message")
         item.refused |= refused
-        if text := _text(event.get("delta")):
+        if text := text_of(event.get("delta")):
             item.text.append(text)
-            yield TextDelta(text=whole(text))
+            yield TextDelta(text=text)
 
     def _think(self, event: Mapping[str, Any]) -> Iterator[Piece]:
         item = self._item(event, "reasoning")
-        if text := _text(event.get("delta")):
+        if text := text_of(event.get("delta")):
             part = event.get("summary_index") or event.get("content_index") or 0
             apart = "\n\n" if item.text and part != item.start.get("part", part) else ""
             item.start["part"] = part
             item.text.append(text)
-            yield ReasoningDelta(text=apart + whole(text))
+            yield ReasoningDelta(text=apart + text)
 
     def _announce(self, event: Mapping[str, Any], *, done: bool) -> Iterator[Piece]:
-        told = event.get("item") or {}
-        yield from self._grow(self._item(event, str(told.get("type") or "message")), told, done=done)
+        told = object_of(event.get("item"))
+        yield from self._grow(self._item(event, text_of(told.get("type"))), told, done=done)
 
     def _grow(self, item: _Item, told: Mapping[str, Any], *, done: bool) -> Iterator[Piece]:
         item.start = dict(told)
@@ -124,15 +133,16 @@ class Draft:
         if item.kind == "function_call":
             item.text = [text] if isinstance(text := item.start.get("arguments"), str) and text else item.text
         elif item.kind == "message":
-            parts = [part for part in item.start.get("content") or [] if isinstance(part, dict)]
+            parts = objects_of(item.start.get("content"))
             item.refused |= any(part.get("type") == "refusal" for part in parts)
-            text = "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
+            text = "".join(text_of(part.get("text")) or text_of(part.get("refusal")) for part in parts)
             if missing := text.removeprefix(item.said) if text.startswith(item.said) else "":
                 item.text.append(missing)
-                yield TextDelta(text=whole(missing))
+                yield TextDelta(text=missing)
 
     def _conclude(self, kind: str, response: dict[str, Any]) -> Iterator[Piece]:
-        self._usage = {name: value for name, value in (response.get("usage") or {}).items() if value is not None}
+        usage = object_of(response.get("usage"))
+        self._usage = {name: whole_value(value) for name, value in usage.items() if value is not None}
         self._end = response
         if kind == "response.failed":
             self.failure = response.get("error") or {"message": "no reason given"}
@@ -146,7 +156,7 @@ class Draft:
         """The last event repeats all items; servers that announce some of them badly tell of them only here."""
         for place, told in enumerate(output if isinstance(output, list) else ()):
             if isinstance(told, dict):
-                key = next((key for key in (place, told.get("id")) if key in self._items), place)
+                key = next((key for key in (place, name_of(told.get("id"))) if key in self._items), place)
                 item = self._items.setdefault(key, _Item())
                 if not item.done:
                     yield from self._grow(item, told, done=done or told.get("status") == "completed")
@@ -154,12 +164,20 @@ class Draft:
             item.done |= done
 
     def _stop(self, items: list[_Item]) -> Stop:
-        reason = (self._end.get("incomplete_details") or {}).get("reason")
-        if reason == "content_filter" or any(item.refused for item in items):
+        if self._was_filtered or any(item.refused for item in items):
             return Stop.REFUSAL
-        if reason or self._end.get("status") == "incomplete":
+        if object_of(self._end.get("incomplete_details")).get("reason") or self._end.get("status") == "incomplete":
             return Stop.MAX_TOKENS
         return Stop.TOOL_CALLS if any(item.kind == "function_call" for item in items) else Stop.END
+
+    @property
+    def _was_filtered(self) -> bool:
+        return object_of(self._end.get("incomplete_details")).get("reason") == "content_filter"
+
+    def _reason(self, items: list[_Item]) -> str | None:
+        """In the model's own words, or that it was not the model."""
+        said = " ".join(item.said.strip() for item in items if item.refused)
+        return said or (FILTERED if self._was_filtered else None)
 
     def _blocks(self, item: _Item) -> Iterator[Block]:
         match item.kind:
@@ -172,10 +190,9 @@ class Draft:
                 yield TextBlock(text=text)
             case "function_call":
                 value, malformed = arguments(item.said)
-                call_id = item.start.get("call_id") or item.start.get("id") or ""
                 yield ToolCallBlock(
-                    tool_call_id=str(call_id),
-                    tool_name=str(item.start.get("name") or ""),
+                    tool_call_id=name_of(item.start.get("call_id")) or name_of(item.start.get("id")),
+                    tool_name=name_of(item.start.get("name")),
                     input=value,
                     malformed=malformed or not item.done or None,
                 )
@@ -184,8 +201,4 @@ class Draft:
 
     def _kept(self, payload: dict[str, Any]) -> ReasoningBlock:
         """For the provider alone to read again."""
-        return ReasoningBlock(provider=self._provider, model=self._model, payload=payload)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+        return ReasoningBlock(provider=self._provider, model=self._model, payload=whole_value(payload))

@@ -1,0 +1,127 @@
+"""What all providers' streams have in common: what is shown of them, and how much of one is listened to."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fermata.drivers import hearing
+from fermata.drivers.sse import Frames
+from fermata.words.errors import ProviderError
+from fermata.words.model import Piece, ReasoningDelta, Reply, Stop, TextDelta, Tokens
+from tests.unit.drivers.hearing import heard, last, until_it_breaks
+from tests.unit.drivers.recordings import RECORDINGS
+
+
+class Plain:
+    """A protocol of two members: what is said, and what was thought."""
+
+    counted = False
+    failure: Any = None
+    finished = False
+    complete = False
+
+    def __init__(self, refusal: str | None = None) -> None:
+        self._refusal = refusal
+
+    @property
+    def tokens(self) -> Tokens:
+        return Tokens()
+
+    def take(self, event: dict[str, Any]) -> list[Piece]:
+        self.complete = event.get("over") is True
+        self.failure = event.get("error")
+        kinds: dict[str, type[TextDelta | ReasoningDelta]] = {"text": TextDelta, "thought": ReasoningDelta}
+        return [kinds[name](text=text) for name, text in event.items() if name in kinds]
+
+    def close(self) -> None:
+        self.finished = True
+
+    def reply(self) -> Reply:
+        return Reply(blocks=(), stop=Stop.END, tokens=self.tokens, refusal=self._refusal)
+
+
+def sse(*events: Any) -> bytes:
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+
+
+def shown(*events: Any) -> list[Piece]:
+    return heard(Plain(), [sse(*events, {"over": True})])[:-1]
+
+
+def test_a_character_cut_in_two_by_whoever_counts_in_utf16_is_shown_whole() -> None:
+    assert shown({"text": "crab \ud83e"}, {"text": "\udd80!"}) == [TextDelta(text="crab "), TextDelta(text="🦀!")]
+    assert shown({"thought": "\ud83e"}, {"thought": "\udd80"}) == [ReasoningDelta(text="🦀")]
+
+
+def test_half_a_character_whose_other_half_never_comes_is_shown_as_one_nobody_knows() -> None:
+    assert shown({"text": "a\ud83e"}) == [TextDelta(text="a"), TextDelta(text="\ufffd")]
+    assert shown({"text": "\ud83e"}, {"text": "b"}) == [TextDelta(text="\ufffdb")]
+    assert shown({"text": "\ud83e"}, {"thought": "hm"}) == [TextDelta(text="\ufffd"), ReasoningDelta(text="hm")]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "openai-compatible", "ollama"])
+def test_what_is_shown_is_what_is_kept_however_characters_were_cut(provider: str) -> None:
+    recording = RECORDINGS[provider]
+    frame = "data: {}\n\n" if recording.stream is Frames else "{}\n"
+    text = "".join(frame.format(json.dumps(event)) for event in recording.events)
+    cut = text.replace('"Hi"', '"Hi \\ud83e"', 1).replace('" there"', '"\\udd80 there"', 1)
+    assert cut != text
+    pieces = heard(recording.draft(), [cut.encode()], recording.stream())
+    said = "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
+    kept = "".join(block.text for block in last(pieces).blocks if block.kind == "text")
+    assert said == kept
+
+
+def test_a_frame_without_end_is_not_listened_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hearing, "LONGEST_FRAME", 1000)
+    read: list[bytes] = []
+
+    def chunks() -> Any:
+        while True:
+            read.append(b"data: " + b"x" * 100)
+            yield read[-1]
+
+    _, error = until_it_breaks(Plain(), chunks())
+    assert (error.code, error.retryable) == ("provider_error", False)
+    assert len(read) < 20
+
+
+def test_an_answer_without_end_is_not_listened_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hearing, "LONGEST_STREAM", 1000)
+
+    def chunks() -> Any:
+        while True:
+            yield sse({"text": "more"})
+
+    pieces, error = until_it_breaks(Plain(), chunks())
+    assert pieces
+    assert "too long" in error.message
+
+
+def test_a_long_frame_in_many_chunks_is_put_together_once() -> None:
+    """Not once for each chunk: that would be a minute of work for a long answer in one piece."""
+    frames, chunk = Frames(), b"x" * 100
+    frames.feed(b"data: ")
+    for _ in range(100_000):
+        assert frames.feed(chunk) == []
+    (event,) = frames.feed(b"\n\n")
+    assert len(event) == 10_000_000
+
+
+@pytest.mark.parametrize("depth", [200, 100_000])
+def test_a_frame_nested_deeper_than_can_be_stored_is_an_error_of_the_provider(depth: int) -> None:
+    _, error = until_it_breaks(Plain(), [b'data: {"a":' + b"[" * depth + b"]" * depth + b"}\n\n"])
+    assert "not readable" in error.message
+
+
+@pytest.mark.parametrize("failure", ["Overloaded", {"message": "Overloaded"}, ["Overloaded"], True])
+def test_a_failure_is_told_whatever_it_is_made_of(failure: Any) -> None:
+    _, error = until_it_breaks(Plain(), [sse({"error": failure})])
+    assert error.message.startswith("Peer stream error: ")
+
+
+def test_a_reason_is_shown_on_one_line_without_the_key() -> None:
+    pieces = heard(Plain("No,\nnot with\u202e secret-key\x1b[31m."), [sse({"over": True})])
+    assert last(pieces).refusal == "No, not with [redacted] [31m."
+    assert isinstance(until_it_breaks(Plain(), [b""])[1], ProviderError)
