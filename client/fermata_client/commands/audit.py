@@ -119,8 +119,9 @@ def usage_lines(group: str, start: float) -> Iterator[dict[str, Any]]:
     while True:
         answer = logs.filter_log_events(**request)
         for event in answer["events"]:
-            is_new = event["eventId"] not in seen
-            seen.add(event["eventId"])
+            name = event.get("eventId") or f"{event['timestamp']} {event['message']}"  # the local cloud gives no ids
+            is_new = name not in seen
+            seen.add(name)
             if is_new and (line := _line(event["message"])).get("event") == "usage":
                 yield line
         if answer.get("nextToken"):

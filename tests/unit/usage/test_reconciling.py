@@ -11,10 +11,14 @@ from click.testing import CliRunner, Result
 
 from fermata.aws import signals
 from fermata.aws.desk import Desk
+from fermata.aws.dynamo import Put
+from fermata.usage import ledger
 from fermata.usage.audit import audit as audited
-from fermata.usage.counting import Arrived, count
+from fermata.usage.counting import TOLD, Arrived, count
 from fermata.usage.ledger import Closed, Spent
 from fermata.usage.reconciling import reconcile
+from fermata.usage.rollups import editions
+from fermata.usage.sheets import Sheet
 from fermata_client.cli import main
 from tests.desk import REGION, TestClock, environment
 from tests.unit.usage.spending import TENANT, closed, roll_up, spent, write
@@ -65,12 +69,104 @@ def test_a_row_that_somebody_took_out_of_the_ledger_is_missed(desk: Desk, clock:
     assert "byDay 2027-01-15: chatCount is 0 by the ledger and 1 in the rollups." in found
 
 
-def test_a_line_that_says_something_else_than_its_row_is_named(desk: Desk, clock: TestClock, lines: Lines) -> None:
+@pytest.mark.parametrize(
+    ("name", "wrong", "difference"),
+    [
+        ("cost", "0.4", "cost is 0.5 in the ledger and 0.4 in the logs."),
+        ("cost_usd", 0.4, "cost_usd is 0.5 in the ledger and 0.4 in the logs."),
+        ("prompt", 1, "prompt is 100 in the ledger and 1 in the logs."),
+        ("completion", 1, "completion is 10 in the ledger and 1 in the logs."),
+        ("cache_read", 1, "cacheRead is 0 in the ledger and 1 in the logs."),
+        ("cache_creation", 1, "cacheCreation is 0 in the ledger and 1 in the logs."),
+        ("user", "eve", "user is ada in the ledger and eve in the logs."),
+        ("scope", "data", "scope is site in the ledger and data in the logs."),
+        ("conversation", "c", "conversation is chat-1 in the ledger and c in the logs."),
+        ("provider", "ollama", "provider is anthropic in the ledger and ollama in the logs."),
+        ("model", "m", "model is model-1 in the ledger and m in the logs."),
+        ("credential", "k", "credential is key-1 in the ledger and k in the logs."),
+        ("priced", False, "priced is True in the ledger and False in the logs."),
+        ("billable", False, "billable is True in the ledger and False in the logs."),
+        ("estimated", True, "estimated is False in the ledger and True in the logs."),
+        ("outcome", "failed", "outcome is ok in the ledger and failed in the logs."),
+        ("at", "2030-01-01", "at is 2027-01-15T08:00:00.000Z in the ledger and 2030-01-01 in the logs."),
+    ],
+)
+def test_a_line_that_says_something_else_than_its_row_is_named(
+    desk: Desk, clock: TestClock, lines: Lines, name: str, wrong: Any, difference: str
+) -> None:
     arrive(desk, spent(clock.now, turn="odd", cost=Decimal("0.5")))
-    lines[0]["cost"] = "0.4"
-    assert reconcile(desk, TENANT, None, None, lines) == [
-        "odd round 1, attempt 1, try 1: cost is 0.5 in the ledger and 0.4 in the logs."
+    lines[0][name] = wrong
+    assert reconcile(desk, TENANT, None, None, lines) == [f"odd round 1, attempt 1, try 1: {difference}"]
+
+
+def test_nothing_that_a_line_says_goes_unchecked(desk: Desk, clock: TestClock, lines: Lines) -> None:
+    arrive(desk, spent(clock.now))
+    told = set(lines[0]) - {"event", "tenant"}
+    assert told == {*TOLD.values(), "cost", "cost_usd"}
+
+
+def test_a_line_that_is_missing_is_named(desk: Desk, clock: TestClock, lines: Lines) -> None:
+    arrive(desk, spent(clock.now, turn="dumb"))
+    assert reconcile(desk, TENANT, None, None, []) == [
+        "dumb round 1, attempt 1, try 1: in the ledger, and no line in the logs."
     ]
+
+
+def test_a_row_that_is_told_twice_is_named(desk: Desk, clock: TestClock, lines: Lines) -> None:
+    """Sums over the logs would hold it twice."""
+    arrive(desk, spent(clock.now, turn="loud"))
+    assert reconcile(desk, TENANT, None, None, lines * 2) == [
+        "loud round 1, attempt 1, try 1: 2 lines in the logs, and one row in the ledger."
+    ]
+
+
+def test_a_line_without_its_keys_is_told_of_and_stops_nothing(desk: Desk, clock: TestClock, lines: Lines) -> None:
+    arrive(desk, spent(clock.now))
+    stray = {"event": "usage", "tenant": TENANT, "at": desk.clock.instant(), "cost": "much"}
+    assert reconcile(desk, TENANT, None, None, [*lines, stray]) == [
+        "None round None, attempt None, try None: a line in the logs, and not in the ledger."
+    ]
+
+
+def test_a_row_that_was_counted_twice_is_named(desk: Desk, clock: TestClock, lines: Lines) -> None:
+    arrive(desk, spent(clock.now, prompt=7))
+    key = {"pk": {"S": next(pk for pk in stored_keys(desk) if "#counted#" in pk)}, "sk": {"S": "counted"}}
+    desk.tables._client.delete_item(TableName="usage", Key=key)
+    roll_up(desk, ledger.between(desk, TENANT, "2027-01", "2027-02"))
+    found = reconcile(desk, TENANT, None, None, lines)
+    for row in ("totals", "byUser ada", "byScope site", "byModel anthropic/model-1", "byDay 2027-01-15"):
+        assert f"{row}: promptTokens is 7 by the ledger and 14 in the rollups." in found
+    assert not [difference for difference in found if "chatCount" in difference], "a conversation is one however often"
+
+
+def stored_keys(desk: Desk) -> list[str]:
+    return [item["pk"]["S"] for item in desk.tables._client.scan(TableName="usage")["Items"]]
+
+
+def test_an_end_at_our_expense_that_was_not_counted_is_named(desk: Desk, clock: TestClock, lines: Lines) -> None:
+    first = spent(clock.now, cost=Decimal("0.5"))
+    arrive(desk, first)
+    write(desk, closed(first, billable=False))
+    found = reconcile(desk, TENANT, None, None, lines)
+    assert "totals: billableCostUsd is 0.0 by the ledger and 0.5 in the rollups." in found
+    assert all("billableCostUsd" in difference for difference in found)
+
+
+@pytest.mark.parametrize("part", ["users", "scopes", "models", "quarters", "gaps"])
+def test_a_sheet_that_somebody_changed_is_named(desk: Desk, clock: TestClock, lines: Lines, part: str) -> None:
+    arrive(desk, spent(clock.now))
+    pk = editions(desk, TENANT)[0].sheets("day")
+    (item,) = desk.tables.query("usage", pk)
+    sheet = Sheet.unpack(bytes(item["data"]))
+    if part == "gaps":
+        sheet.gaps[40][0] += 1
+    else:
+        next(iter(getattr(sheet, part).values())).completion += 1
+    desk.tables.write(Put("usage", item | {"data": sheet.pack()}))
+    row = {"users": "byUser ada", "scopes": "byScope site", "models": "byModel anthropic/model-1"}
+    differences = reconcile(desk, TENANT, None, None, lines)
+    expected = "chatCount is 1" if part == "gaps" else "completionTokens is 10"
+    assert any(difference.startswith(f"{row.get(part, 'byDay 2027-01-15')}: {expected}") for difference in differences)
 
 
 def test_lines_of_other_tenants_and_of_earlier_times_are_left_out(desk: Desk, clock: TestClock, lines: Lines) -> None:

@@ -3,6 +3,7 @@
 Whatever differs is said in a sentence. A row of the last minute may not be counted yet: look again.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -18,7 +19,8 @@ from fermata.usage.window import LocalDays
 
 Line = Mapping[str, Any]
 AHEAD = 86_400
-COMPARED = ("prompt", "completion", "cacheRead", "cacheCreation", "user", "model", "outcome", "priced")
+NAMED = ("turn", "round", "attempt", "tried")
+"""What tells requests apart. Everything else that a line says of its row is compared."""
 NAMED_BY = {"byUser": ("userId",), "byScope": ("scope",), "byModel": ("providerId", "modelId"), "byDay": ("day",)}
 
 
@@ -51,31 +53,38 @@ def _of_row(name: str, ledger_row: Mapping[str, Any], rollup_row: Mapping[str, A
             yield f"{name}: {number} is {ours} by the ledger and {theirs} in the rollups."
 
 
-def _by_request(lines: Iterable[Line], tenant: str, start: str) -> dict[str, Line]:
-    own = (line for line in lines if line.get("tenant") == tenant and str(line.get("at", "")) >= start)
-    return {_request(line): line for line in own}
+def _by_request(lines: Iterable[Line], tenant: str, start: str) -> dict[str, list[Line]]:
+    found: dict[str, list[Line]] = defaultdict(list)
+    for line in lines:
+        if line.get("tenant") == tenant and str(line.get("at", "")) >= start:
+            found[_request(line)].append(line)
+    return found
 
 
 def _request(row: Mapping[str, Any]) -> str:
-    return f"{row['turn']} round {row['round']}, attempt {row['attempt']}, try {row['tried']}"
+    turn, number, attempt, tried = (row.get(name) for name in NAMED)
+    return f"{turn} round {number}, attempt {attempt}, try {tried}"
 
 
-def _of_lines(rows: Iterable[Item], lines: dict[str, Line]) -> Iterator[str]:
+def _of_lines(rows: Iterable[Item], lines: dict[str, list[Line]]) -> Iterator[str]:
     left = dict(lines)
     for row in rows:
         name = _request(row)
-        line = left.pop(name, None)
-        if line is None:
+        told = left.pop(name, [])
+        if not told:
             yield f"{name}: in the ledger, and no line in the logs."
-        else:
+        for line in told[:1]:
             yield from _of_line(name, row, line)
+        if len(told) > 1:
+            yield f"{name}: {len(told)} lines in the logs, and one row in the ledger."
     for name in sorted(left):
         yield f"{name}: a line in the logs, and not in the ledger."
 
 
 def _of_line(name: str, row: Item, line: Line) -> Iterator[str]:
-    facts = [(fact, row.get(fact), line.get(TOLD[fact])) for fact in COMPARED]
-    facts.append(("cost", Decimal(row["cost"]), Decimal(str(line.get("cost", "NaN")))))
+    facts = [(fact, row.get(fact), line.get(told)) for fact, told in TOLD.items() if fact not in NAMED]
+    cost = Decimal(row["cost"])
+    facts += [("cost", f"{cost:f}", line.get("cost")), ("cost_usd", float(cost), line.get("cost_usd"))]
     for fact, ours, theirs in facts:
         if ours != theirs:
             yield f"{name}: {fact} is {ours} in the ledger and {theirs} in the logs."
