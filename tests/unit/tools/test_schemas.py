@@ -1,14 +1,19 @@
 """One source of tool schemas: the pydantic models."""
 
+from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
 
+from fermata.tools.catalogue import toolset_for
 from fermata.tools.schemas import wire_schema
 from fermata.tools.site.design import SetTypeScale
 from fermata.tools.site.pages import SetPageTemplate
 from fermata.tools.tool import NoInput, ToolInput
+from fermata.words.scopes import SCOPES
+from tests.unit.tools.oracle import said_by_pydantic
 from tests.unit.tools.toys import SITE_TOOLS, site_tool
 
 
@@ -17,6 +22,53 @@ def test_each_site_tool_has_exactly_the_schema_the_editor_knows(known: dict[str,
     schema = site_tool(known["name"]).input_schema
     assert schema == known["inputSchema"]
     assert list(schema["properties"]) == known["propertyOrder"]
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_every_schema_says_what_pydantic_says_of_the_same_model(scope: str) -> None:
+    for tool in toolset_for(scope).tools:
+        assert tool.input_schema == said_by_pydantic(tool.input), tool.name
+
+
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Spot(ToolInput):
+    x: Annotated[float, Field(gt=0, lt=1)]
+    y: Annotated[int, Field(ge=-1, le=1)] = 0
+
+
+class Everything(ToolInput):
+    text: Annotated[str, Field(min_length=1, max_length=9, pattern="^a", description="A text.")]
+    optional: Annotated[str, Field(max_length=3)] | None = None
+    bounded: Annotated[int | None, Field(ge=0)] = None
+    on: bool = False
+    colour: Colour = Colour.RED
+    mixed: Literal["a", 1, True] | None = None
+    either: float | str
+    spot: Annotated[Spot, Field(description="Where.")]
+    spots: Annotated[tuple[Spot, ...], Field(min_length=1, max_length=5)]
+    tags: set[str] = Field(default_factory=set)
+    sizes: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
+    map: dict[str, Annotated[str, Field(min_length=1)]]
+    anything: Any
+    rest: dict[str, Any] | None = None
+    steps: tuple[str, ...] = ("s", "m")
+    unique: Annotated[tuple[str, ...], Field(json_schema_extra={"uniqueItems": True})] = ()
+
+
+def test_a_model_with_every_kind_of_member_is_told_as_pydantic_tells_it() -> None:
+    assert wire_schema(Everything) == said_by_pydantic(Everything)
+
+
+def test_what_has_no_plain_schema_is_refused_by_its_name() -> None:
+    class Odd(ToolInput):
+        when: datetime
+
+    with pytest.raises(TypeError, match=r"cannot hold a .*datetime"):
+        wire_schema(Odd)
 
 
 def test_a_tool_without_input_takes_an_empty_object() -> None:

@@ -2,82 +2,124 @@
 
 No titles, no `$defs`, no `additionalProperties`, literal unions as `anyOf` of constants, maps as `patternProperties`,
 and no null: an optional member is left out, never sent empty.
+
+It is read off the model's fields. Pydantic would say the same, but builds every validator first, and a whole toolset
+of those takes longer than all else that happens before a turn's first request.
 """
 
+from collections.abc import Sequence
+from enum import Enum
 from functools import cache
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 Schema = dict[str, Any]
+Inside = tuple[type[BaseModel], ...]
+"""The models around the one that is looked at."""
 
 ANY_KEY = "^(.*)$"
-_TYPE_NAMES = {str: "string", bool: "boolean", int: "integer", float: "number"}
-_KEPT = (
-    "type",
-    "const",
-    "description",
-    "default",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-)
+_TYPES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_LISTS = (list, tuple, set, frozenset, Sequence)
+_LIMITS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "pattern": "pattern",
+}
+_LENGTHS = {"min_length": "min", "max_length": "max"}
 
 
 @cache
 def wire_schema(model: type[BaseModel]) -> Schema:
     """The same object at every call: read it, do not write to it."""
-    raw = model.model_json_schema()
-    return _plain(raw, raw.get("$defs", {}), ())
+    return _object(model, ())
 
 
-def _plain(node: Schema, defs: dict[str, Schema], inside: tuple[str, ...]) -> Schema:
-    if "$ref" in node:
-        return _inlined(node, defs, inside)
-    if variants := node.get("anyOf") or node.get("oneOf"):
-        return _union([_plain(one, defs, inside) for one in variants if one.get("type") != "null"], node)
-    if "enum" in node:
-        return _union([{"const": value, "type": _TYPE_NAMES[type(value)]} for value in node["enum"]], node)
-    if node.get("type") == "object":
-        return _object(node, defs, inside)
-    plain = {key: node[key] for key in _KEPT if node.get(key) is not None}
-    if "prefixItems" in node:
-        raise TypeError("A tool input cannot hold a tuple of fixed places; use a list or an object.")
-    if "items" in node:
-        plain["items"] = _plain(node["items"], defs, inside)
-    return plain
-
-
-def _inlined(node: Schema, defs: dict[str, Schema], inside: tuple[str, ...]) -> Schema:
-    name = node["$ref"].rsplit("/", 1)[-1]
-    if name in inside:
-        raise TypeError(f"A tool input cannot contain itself: {name} would never end when inlined.")
-    return {**_plain(defs[name], defs, (*inside, name)), **_told(node)}
-
-
-def _union(variants: list[Schema], node: Schema) -> Schema:
-    only_one = variants[0] if len(variants) == 1 else {"anyOf": variants}
-    return {**only_one, **_told(node)}
-
-
-def _object(node: Schema, defs: dict[str, Schema], inside: tuple[str, ...]) -> Schema:
+def _object(model: type[BaseModel], inside: Inside) -> Schema:
     """A model's docstring is for readers of the code; only a member's own description goes to the model."""
-    plain: Schema = {"type": "object"}
-    if "properties" in node or "additionalProperties" not in node:
-        plain["properties"] = {key: _plain(sub, defs, inside) for key, sub in node.get("properties", {}).items()}
-    if rest := node.get("additionalProperties"):
-        plain["patternProperties"] = {ANY_KEY: {} if rest is True else _plain(rest, defs, inside)}
-    if node.get("required"):
-        plain["required"] = node["required"]
-    return plain
+    if model in inside:
+        raise TypeError(f"A tool input cannot contain itself: {model.__name__} would never end when inlined.")
+    fields = {field.alias or name: field for name, field in model.model_fields.items()}
+    plain: Schema = {
+        "type": "object",
+        "properties": {name: _member(field, (*inside, model)) for name, field in fields.items()},
+    }
+    required = [name for name, field in fields.items() if field.is_required()]
+    return {**plain, "required": required} if required else plain
 
 
-def _told(node: Schema) -> Schema:
-    return {key: node[key] for key in ("description", "default") if node.get(key) is not None}
+def _member(field: FieldInfo, inside: Inside) -> Schema:
+    schema = _noted(_plain(field.annotation, inside), field)
+    default = None if field.is_required() or field.default_factory else field.default
+    if default is None:
+        return schema
+    return {**schema, "default": list(default) if isinstance(default, tuple) else default}
+
+
+def _plain(told: Any, inside: Inside) -> Schema:
+    kind, parts = get_origin(told) or told, get_args(told)
+    if kind is Annotated:
+        return _annotated(parts, inside)
+    if kind in (Union, UnionType):
+        return _union([_plain(part, inside) for part in parts if part is not NoneType])
+    if kind is Literal:
+        return _union([_constant(value) for value in parts])
+    if kind is dict:
+        return {"type": "object", "patternProperties": {ANY_KEY: _plain(parts[1], inside) if parts else {}}}
+    if kind in _LISTS:
+        return _list(kind, parts, inside)
+    if told is Any:
+        return {}
+    return _named(told, inside)
+
+
+def _annotated(parts: tuple[Any, ...], inside: Inside) -> Schema:
+    schema = _plain(parts[0], inside)
+    for note in parts[1:]:
+        schema = _noted(schema, note) if isinstance(note, FieldInfo) else _limited(schema, note)
+    return schema
+
+
+def _list(kind: Any, parts: tuple[Any, ...], inside: Inside) -> Schema:
+    if kind is tuple and parts[1:] != (...,):
+        raise TypeError("A tool input cannot hold a tuple of fixed places; use a list or an object.")
+    schema: Schema = {"type": "array", "items": _plain(parts[0], inside) if parts else {}}
+    return {**schema, "uniqueItems": True} if kind in (set, frozenset) else schema
+
+
+def _named(told: Any, inside: Inside) -> Schema:
+    if told in _TYPES:
+        return {"type": _TYPES[told]}
+    if isinstance(told, type) and issubclass(told, BaseModel):
+        return _object(told, inside)
+    if isinstance(told, type) and issubclass(told, Enum):
+        return _union([_constant(one.value) for one in told])
+    raise TypeError(f"A tool input cannot hold a {told}: no plain JSON Schema says what that is.")
+
+
+def _constant(value: Any) -> Schema:
+    return {"const": value, "type": _TYPES[type(value)]}
+
+
+def _union(variants: list[Schema]) -> Schema:
+    return variants[0] if len(variants) == 1 else {"anyOf": variants}
+
+
+def _noted(schema: Schema, field: FieldInfo) -> Schema:
+    for note in field.metadata:
+        schema = _limited(schema, note)
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    description = {"description": field.description} if field.description else {}
+    return {**schema, **extra, **description}
+
+
+def _limited(schema: Schema, note: Any) -> Schema:
+    """`note` is a limit as pydantic keeps it; whatever it has to say besides is for the validator."""
+    unit = "Items" if schema.get("type") == "array" else "Length"
+    said = {word: getattr(note, name, None) for name, word in _LIMITS.items()}
+    said |= {word + unit: getattr(note, name, None) for name, word in _LENGTHS.items()}
+    return {**schema, **{word: limit for word, limit in said.items() if limit is not None}}
