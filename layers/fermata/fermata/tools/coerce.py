@@ -7,13 +7,15 @@ stays a null, so it is refused wherever the schema has no place for it: null is 
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from fermata.tools.check import faults, fits
 from fermata.tools.schemas import ANY_KEY, Schema
 
 _NUMBER = re.compile(r"\s*[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})(e[+-]?\d{1,3})?\s*", re.IGNORECASE | re.ASCII)
-_FAULTS_TOLD = 5
+_FAULTS_TOLD = 100
+"""All that a model can put right in one go; of more it would repeat one mistake."""
 
 
 class InvalidInput(Exception):
@@ -23,11 +25,15 @@ class InvalidInput(Exception):
 def coerce(schema: Schema, value: Any) -> dict[str, Any]:
     """New arguments that fit `schema`, whose root is an object; the value itself is left alone."""
     prepared: dict[str, Any] = _prepare(schema, value)
-    found = list(faults(schema, prepared))
-    if found:
-        more = f"; and {len(found) - _FAULTS_TOLD} more" if len(found) > _FAULTS_TOLD else ""
-        raise InvalidInput("; ".join(found[:_FAULTS_TOLD]) + more)
+    if found := list(faults(schema, prepared)):
+        raise InvalidInput(listed(found))
     return prepared
+
+
+def listed(found: Sequence[str]) -> str:
+    """Every mistake in one line, so that all can be put right at once."""
+    more = f"; and {len(found) - _FAULTS_TOLD} more" if len(found) > _FAULTS_TOLD else ""
+    return "; ".join(found[:_FAULTS_TOLD]) + more
 
 
 def _prepare(schema: Schema, value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fermata.tools.check import dotted
-from fermata.tools.coerce import InvalidInput, coerce
+from fermata.tools.coerce import InvalidInput, coerce, listed
 from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
 from fermata.tools.toolset import Toolset
 from fermata.tools.trim import shortened, shortened_text
@@ -52,7 +52,7 @@ def admit(toolset: Toolset, call: ToolCallBlock, context: ToolContext) -> Admitt
     if not tool.in_phase(context.phase):
         return ToolOutput.failed(_wrong_phase(tool, call.tool_name, context.phase))
     try:
-        arguments, given = _read_input(tool, call)
+        arguments, given = read_input(tool, call)
     except InvalidInput as fault:
         return ToolOutput.failed(str(fault))
     return Admitted(
@@ -68,7 +68,8 @@ def _wrong_phase(tool: Tool, name: str, phase: str | None) -> str:
     return f"Tool {name} works only in phase {' or '.join(sorted(tool.phases))}; now it is {phase or 'none of them'}."
 
 
-def _read_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], ToolInput]:
+def read_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], ToolInput]:
+    """What a call says, made to fit; raises InvalidInput, which names the tool and every mistake."""
     if call.malformed:
         raise InvalidInput(
             f"The arguments of {call.tool_name} were not valid JSON or were cut off, so nothing was done. "
@@ -80,7 +81,7 @@ def _read_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], ToolIn
     except InvalidInput as fault:
         raise InvalidInput(f"Invalid input for {call.tool_name}: {fault}.") from None
     except ValidationError as refused:
-        told = "; ".join(f"{dotted(error['loc'])}: {error['msg']}" for error in refused.errors()[:5])
+        told = listed([f"{dotted(error['loc'])}: {error['msg']}" for error in refused.errors()])
         raise InvalidInput(f"Invalid input for {call.tool_name}: {told}.") from None
 
 
