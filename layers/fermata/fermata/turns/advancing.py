@@ -15,6 +15,7 @@ from fermata.turns.log import Ended, Log, Moved, Superseded
 from fermata.turns.pause import Call, Pause
 from fermata.turns.progress import Progress, expire, settle
 from fermata.turns.rounds import begin, next_round, run, take
+from fermata.turns.taking_back import take_back
 from fermata.turns.turn import partition
 from fermata.turns.work import Wake, Work
 from fermata.words.events import TurnError
@@ -68,6 +69,8 @@ def _step(work: Work, line: Line | None) -> bool:
     try:
         if standing.phase == "calls":
             return _attend(work, _current_pause(work))
+        if work.turn.undoes and not work.wake.holds:
+            return take_back(work)
         return _run_round(work, line)
     except Moved:
         work.look_again()
@@ -162,7 +165,7 @@ def _store_token(work: Work, pause: Pause) -> bool:
 def _expire(work: Work, pause: Pause) -> bool:
     error = f"{NOBODY_ANSWERED} The call was given up."
     progress = expire(pause, error)
-    if work.desk.settings.unanswered == "tell_model":
+    if work.desk.settings.unanswered == "tell_model" and not work.turn.undoes:
         work.commit(Commit.of(pause, progress=progress))
         return True
     seen = work.log.standing

@@ -5,14 +5,15 @@ from typing import Any
 from fermata.aws import blobs
 from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
-from fermata.tools.catalogue import toolset_for
-from fermata.tools.pipeline import parse_answer, shape
+from fermata.tools.editing import Told, conflict, find, read_answer
+from fermata.tools.pipeline import shape
 from fermata.turns import commits
 from fermata.turns import pause as pauses
 from fermata.turns.commits import Commit, PauseChanged
 from fermata.turns.log import Ended, Log
 from fermata.turns.pause import Call, Pause
 from fermata.turns.progress import settle
+from fermata.turns.recording import give_up_the_rest, writes
 from fermata.turns.standing import Standing
 from fermata.turns.turn import partition
 from fermata.words.caller import Caller, Capability
@@ -23,12 +24,23 @@ TRIES = 20
 GONE = "This tool request is no longer waited for: its turn has ended, its time is over, or it was never made."
 
 
-def answer(desk: Desk, caller: Caller, *, bridge_id: str, request_id: str, result: Any, snapshot: Any = None) -> None:
+def answer(
+    desk: Desk,
+    caller: Caller,
+    *,
+    bridge_id: str,
+    request_id: str,
+    result: Any,
+    snapshot: Any = None,
+    revision: str = "",
+) -> None:
     """Returns when the answer is committed and the turn has been woken; the same answer again changes nothing.
 
+    `revision`: what the document is at now, unless the result says it.
     NotFound: nobody waits for it. Conflict: it was answered differently. Unavailable: send it again.
     """
-    digest = pauses.answer_hash(result)
+    digest, told = pauses.answer_hash(result), read_answer(result)
+    now = told.revision or revision
     kept, is_over = "", False
     for _ in range(TRIES):
         pause = _pause(desk, caller, bridge_id, request_id)
@@ -40,7 +52,7 @@ def answer(desk: Desk, caller: Caller, *, bridge_id: str, request_id: str, resul
             raise NotFound(GONE)
         kept = kept or _keep_snapshot(desk, pause, snapshot)
         try:
-            _commit(desk, pause, call, _output(pause, call, result), digest, kept)
+            _commit(desk, pause, call, told, digest, kept, now)
         except PauseChanged:
             continue
         except Ended:
@@ -80,10 +92,13 @@ def _repeat(desk: Desk, pause: Pause, call: Call, digest: str) -> None:
     _wake(desk, pause)
 
 
-def _output(pause: Pause, call: Call, result: Any) -> ToolOutput:
-    output = parse_answer(result)
-    tool = toolset_for(pause.scope).find(call.tool_name)
-    return shape(tool, output) if tool else output
+def _output(pause: Pause, call: Call, told: Told) -> ToolOutput:
+    """As much of it as the model gets to see; what an undo meets is for people, in the editor's own words."""
+    output = told.output
+    if output.conflict and not pause.takes_back:
+        output = conflict(told, call.revision)
+    tool = find(pause.scope, call.tool_name)
+    return shape(tool, output).model_copy(update={"conflict": output.conflict}) if tool else output
 
 
 def _keep_snapshot(desk: Desk, pause: Pause, snapshot: Any) -> str:
@@ -94,10 +109,16 @@ def _keep_snapshot(desk: Desk, pause: Pause, snapshot: Any) -> str:
     return desk.blobs.put(blobs.turn_folder(pause.tenant, pause.turn), snapshot, known=newest)
 
 
-def _commit(desk: Desk, pause: Pause, call: Call, output: ToolOutput, digest: str, snapshot: str) -> None:
-    progress = settle(pause, {call.effect_key: (output, digest)}, now=desk.clock.time(), nonce=new_id(12))
+def _commit(desk: Desk, pause: Pause, call: Call, told: Told, digest: str, snapshot: str, revision: str) -> None:
+    output = _output(pause, call, told)
+    edited = pause.edited(call, output, revision)
+    if pause.takes_back and not output.ok:
+        edited = give_up_the_rest(edited, call)
+    progress = settle(edited, {call.effect_key: (output, digest)}, now=desk.clock.time(), nonce=new_id(12))
     log = Log(desk, pause.place, pause.entry, pause.next, Standing.from_item(pause.standing))
-    done = commits.write(desk, log, Commit.of(pause, progress=progress, snapshot=snapshot))
+    kept = writes(desk, pause, call, told, output, revision)
+    parts = {"progress": progress, "snapshot": snapshot, "revision": revision, "kept": kept}
+    done = commits.write(desk, log, Commit.of(pause, **parts))
     if done.pause:
         _wake(desk, done.pause)
 

@@ -1,6 +1,6 @@
 """ROUND and ANSWER: what a model said and what its calls came to, each told and stored as one truth (design §4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from fermata.conversations import rows
 from fermata.turns import pause as pauses
 from fermata.turns.accounting import charge
 from fermata.turns.log import Entry, Log, Moved, telling
-from fermata.turns.pause import Call, Pause
+from fermata.turns.pause import Call, Pause, TakenBack
 from fermata.turns.progress import Progress
 from fermata.turns.standing import Standing
 from fermata.usage.booking import book
@@ -23,6 +23,10 @@ from fermata.words.tools import ToolOutput
 
 class PauseChanged(Moved):
     """The pause is no longer the version that was read."""
+
+
+def nothing_else(_made: Entry) -> Sequence[Write]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,20 @@ class Commit:
     reply: tuple[Block, ...] = ()
     spent: tuple[Spent, ...] = ()
     snapshot: str = ""
+    revision: str = ""
+    """What the document is at now; empty when nobody said."""
+    kept: Callable[[Entry], Sequence[Write]] = nothing_else
+    """What else becomes true with it, given the log entry."""
     ready: bool = False
     """The next round may begin although no call was made (the provider paused itself)."""
 
     @classmethod
     def of(cls, pause: Pause, **parts: Any) -> "Commit":
         return cls(pause.tenant, pause.conversation, pause.turn, pause.round, **parts)
+
+    @property
+    def taken_back(self) -> TakenBack | None:
+        return self.progress.pause.takes_back if self.progress else None
 
     @property
     def outputs(self) -> tuple[tuple[Call, ToolOutput], ...]:
@@ -70,7 +82,7 @@ def write(desk: Desk, log: Log, commit: Commit) -> Committed:
     def along(made: Entry, before: Standing) -> Sequence[Write]:
         placed = _from(before.position, messages)
         kept = [rows.put(desk, commit.tenant, commit.conversation, message) for message in placed]
-        return (*_pause_write(desk, commit, made), *kept, *book(desk, commit.spent))
+        return (*_pause_write(desk, commit, made), *kept, *book(desk, commit.spent), *commit.kept(made))
 
     def changes(before: Standing) -> Mapping[str, Any]:
         return _changes(desk, commit, before) | {"position": before.position + taken}
@@ -88,10 +100,13 @@ def _changes(desk: Desk, commit: Commit, before: Standing) -> dict[str, Any]:
     is_long = until - desk.clock.time() > desk.settings.heartbeat_seconds
     changes: dict[str, Any] = {
         "snapshot": commit.snapshot or before.snapshot,
+        "revision": commit.revision or before.revision,
         "until": int(until) if is_long else 0,
     }
     if commit.spent:
         changes |= charge(before, commit.spent)
+    if taken := commit.taken_back:
+        changes["edit"] = taken.edit
     return changes | ({"phase": "ready"} if commit.ready else {})
 
 
@@ -109,8 +124,10 @@ def _placed(pause: Pause, made: Entry) -> Pause:
 
 
 def _messages(desk: Desk, commit: Commit) -> list[Message]:
-    """The reply, then every result, each at its own position from 0 on."""
+    """The reply, then every result, each at its own position from 0 on. What an undo does is told at its end."""
     messages: list[Message] = []
+    if commit.taken_back:
+        return messages
     if commit.reply:
         messages.append(_message(desk, commit, 0, "assistant", commit.reply))
     for call, output in commit.outputs:

@@ -20,6 +20,7 @@ from fermata.turns.log import Ended, Entry, Log
 from fermata.turns.progress import close
 from fermata.turns.standing import Standing
 from fermata.turns.turn import Turn
+from fermata.turns.undone import Outcome
 from fermata.usage.booking import close as close_books
 from fermata.usage.ledger import Spent
 from fermata.words.blocks import Block, TextBlock
@@ -74,10 +75,18 @@ class _Ending:
 
     def __init__(self, desk: Desk, turn: Turn, terminal: End, last: Last) -> None:
         self.desk, self.turn, self.terminal, self.last = desk, turn, terminal, last
+        self.undone: Outcome | None = None
 
     def events(self, before: Standing) -> Sequence[Event]:
         after = before.replace(**self.changes(before))
-        return (*self.last.events, *self._closed_calls(before), _usage(after), self.terminal)
+        return (*self.last.events, *self._closed_calls(before), _usage(after), self._told(before))
+
+    def _told(self, before: Standing) -> End:
+        """The terminal event; an undo's has its report, looked up again whenever an answer came first."""
+        if not self.turn.undoes:
+            return self.terminal
+        self.undone = Outcome(self.desk, self.turn, before)
+        return self.terminal.model_copy(update={"report": self.undone.report})
 
     def changes(self, before: Standing) -> Mapping[str, Any]:
         return charge(before, self._spent(before))
@@ -95,6 +104,8 @@ class _Ending:
         return (self._conversation(made.standing, position), *kept, *self.along_without_conversation(made, before))
 
     def along_without_conversation(self, made: Entry, before: Standing) -> Sequence[Write]:
+        if self.turn.undoes:  # it asked no provider
+            return (self._turn_row(),)
         end_row = closed(self.desk, self.turn, self.terminal, made.standing)
         return (self._turn_row(), *close_books(self.desk, end_row, self._spent(before)))
 
@@ -105,13 +116,17 @@ class _Ending:
         return close(pause, INTERRUPTED) if pause else ()
 
     def _messages(self, before: Standing) -> list[Message]:
-        """The reply that ended the turn, or the text that was under way. Calls left open are healed when read."""
-        content = self.last.content or self._cut_off_text(before)
+        """The reply that ended the turn, or the text that was under way. Calls left open are healed when read.
+
+        Of an undo: what the user took back, in the user's name, since it was nothing the model did.
+        """
+        note = self.undone.note if self.undone else ""
+        content = (TextBlock(text=note),) if note else self.last.content or self._cut_off_text(before)
         if not content:
             return []
         message = Message(
             position=before.position,
-            role="assistant",
+            role="user" if note else "assistant",
             content=content,
             turn=self.turn.id,
             round=before.round,
@@ -175,7 +190,7 @@ def _tell(turn: Turn, terminal: End, after: Standing) -> None:
     """The turn's last line in the audit; a cancelled one is completed, by its user's own wish."""
     failure = terminal if isinstance(terminal, TurnError) else None
     signals.audit(
-        "ai.chat.failed" if failure else "ai.chat.completed",
+        f"ai.{'undo' if turn.undoes else 'chat'}.{'failed' if failure else 'completed'}",
         tenant=turn.tenant,
         user=turn.user,
         scope=turn.scope,

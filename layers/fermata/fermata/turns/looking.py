@@ -21,7 +21,7 @@ def look(desk: Desk, caller: Caller, bridge_id: str) -> dict[str, Any]:
     turn = owned(desk, caller, bridge_id)
     tail = _tail(desk, turn)
     pending = _pending(desk, turn, tail)
-    return {
+    found = {
         "bridgeId": turn.id,
         "conversationId": turn.conversation,
         "status": _status(tail, bool(pending)),
@@ -29,6 +29,7 @@ def look(desk: Desk, caller: Caller, bridge_id: str) -> dict[str, Any]:
         "round": tail.standing.round,
         "pending": pending,
     }
+    return found | ({"undoes": turn.undoes} if turn.undoes else {})
 
 
 def active_turn(desk: Desk, conversation: Conversation) -> dict[str, Any] | None:

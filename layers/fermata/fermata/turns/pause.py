@@ -36,10 +36,26 @@ class Call(Word):
     request_id: str = ""
     deadline: float = 0
     answer_hash: str = ""
+    revision: str = ""
+    """What the document was at, as far as the request knew."""
+    summary: str = ""
+    """The beginning of the input, once that is in the log only."""
 
     @property
     def is_done(self) -> bool:
         return self.state in ("answered", "expired")
+
+
+class TakenBack(Word):
+    """The edit whose inverse a round asks for. `first`: how many of its calls earlier undos have seen done; `of`: how
+    many there are.
+    """
+
+    turn: str
+    edit: str
+    effect_key: str
+    first: int
+    of: int
 
 
 class Pause(Word):
@@ -55,6 +71,9 @@ class Pause(Word):
     round: int
     version: int
     calls: tuple[Call, ...]
+    planned: str = ""
+    """The document's revision these calls were planned on, moved on by what they themselves have changed."""
+    takes_back: TakenBack | None = None
     token: str = ""
     epoch: str = ""
     """The attempt that waits with `token`: an older one never puts its own in that place."""
@@ -90,6 +109,12 @@ class Pause(Word):
 
     def call(self, request_id: str) -> Call | None:
         return next((call for call in self.calls if call.request_id == request_id), None)
+
+    def edited(self, call: Call, output: ToolOutput, revision: str) -> "Pause":
+        """What was just done moves on what its next calls are planned on; what somebody else did does not."""
+        if not (revision and call.mutates) or output.conflict:
+            return self
+        return self.model_copy(update={"planned": revision})
 
     def waited_for(self, token: str, epoch: str, *, held: bool = False) -> "Pause":
         """The pause in the hands of whoever waits with this token."""
@@ -169,7 +194,9 @@ def load(desk: Desk, turn: Turn, round_: int) -> Pause | None:
     return read(desk, item) if item else None
 
 
-def fresh(turn: Turn, round_: int, calls: Sequence[Call]) -> Pause:
+def fresh(
+    turn: Turn, round_: int, calls: Sequence[Call], planned: str = "", takes_back: TakenBack | None = None
+) -> Pause:
     """A pause that is not stored yet."""
     return Pause(
         turn=turn.id,
@@ -180,5 +207,7 @@ def fresh(turn: Turn, round_: int, calls: Sequence[Call]) -> Pause:
         round=round_,
         version=0,
         calls=tuple(calls),
+        planned=planned,
+        takes_back=takes_back,
         expires=turn.expires,
     )

@@ -1,7 +1,9 @@
 """What follows when a call of a round is answered: pure, so that every door and every wake-up does the same."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fermata.aws.clock import instant
 from fermata.aws.settings import AFTERLIFE_SECONDS
@@ -11,6 +13,9 @@ from fermata.words.tools import ToolOutput
 
 MOST_OUTPUTS = 50
 """Results told in one commit: each is a row of its transaction, which takes 100 writes and 4 MB."""
+
+MOST_SUMMARY = 160
+"""Characters of an edit's input that the journal shows."""
 
 
 @dataclass(frozen=True)
@@ -85,18 +90,28 @@ def close(pause: Pause, error: str) -> tuple[Event, ...]:
 
 
 def _answered(progress: Progress, call: Call, output: ToolOutput, digest: str, state: str = "answered") -> Progress:
-    done = call.model_copy(update={"state": state, "answer_hash": digest, "output": None, "input": None})
-    told = ToolResult(tool_call_id=call.tool_call_id, tool_name=call.tool_name, ok=output.ok, error=output.error)
+    left_out = {"output": None, "input": None, "revision": "", "summary": ""}
+    done = call.model_copy(update={"state": state, "answer_hash": digest, **left_out})
+    told = ToolResult(
+        tool_call_id=call.tool_call_id,
+        tool_name=call.tool_name,
+        ok=output.ok,
+        error=output.error,
+        conflict=output.conflict,
+    )
     return Progress(progress.pause.with_call(done), (*progress.events, told), (*progress.outputs, (call, output)))
 
 
 def _requested(progress: Progress, call: Call, now: float, nonce: str) -> Progress:
-    index = progress.pause.calls.index(call)
-    deadline = min(now + call.wait_seconds, progress.pause.expires - AFTERLIFE_SECONDS)
+    pause = progress.pause
+    index = pause.calls.index(call)
+    deadline = min(now + call.wait_seconds, pause.expires - AFTERLIFE_SECONDS)
     asked = call.model_copy(
         update={
             "state": "requested",
-            "request_id": request_id(progress.pause.round, index, nonce),
+            "revision": pause.planned,
+            "summary": _beginning(call.input) if call.mutates else "",
+            "request_id": request_id(pause.round, index, nonce),
             "deadline": deadline,
             "input": None,
         }
@@ -108,5 +123,12 @@ def _requested(progress: Progress, call: Call, now: float, nonce: str) -> Progre
         input=call.input,
         effect_key=call.effect_key,
         deadline=instant(deadline),
+        revision=pause.planned or None,
+        undoes=pause.takes_back.effect_key if pause.takes_back else None,
     )
-    return replace(progress, pause=progress.pause.with_call(asked), events=(*progress.events, told))
+    return replace(progress, pause=pause.with_call(asked), events=(*progress.events, told))
+
+
+def _beginning(given: Any) -> str:
+    text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+    return text if len(text) <= MOST_SUMMARY else text[:MOST_SUMMARY] + "…"

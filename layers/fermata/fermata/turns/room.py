@@ -2,7 +2,9 @@
 
 from fermata.aws import signals
 from fermata.aws.desk import Desk
+from fermata.aws.dynamo import Update
 from fermata.aws.trouble import TROUBLE
+from fermata.conversations import rows
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns import turn as turns
@@ -69,3 +71,34 @@ def _interrupts(desk: Desk, caller: Caller, turn: Turn, dialect: Dialect) -> boo
     """Instatic's browsers stop by closing the connection; their next prompt ends the turn still running (§7)."""
     is_old_enough = desk.clock.time() - turn.started_ms / 1000 > DOUBLE_CLICK_SECONDS
     return dialect == "instatic" and turn.user == caller.user and is_old_enough
+
+
+def free_position(desk: Desk, conversation: Conversation) -> int:
+    """Behind everything that is there. A turn that never let go of its claim may have written more than it told."""
+    if conversation.claim is None:
+        return conversation.next_position
+    tail = logs.last(desk, partition(conversation.tenant, conversation.claim))
+    return max(conversation.next_position, tail.standing.position if tail else 0)
+
+
+def claim(desk: Desk, conversation: Conversation, turn: Turn, next_position: int, title: str = "") -> Update:
+    """Only while it is as it was read: free, or in the hands of a turn that is over; and no message came since."""
+    values = {
+        ":turn": turn.id,
+        ":read": conversation.next_position,
+        ":next": next_position,
+        ":now": desk.clock.instant(),
+    }
+    free, called = "attribute_not_exists(claim)", ""
+    if conversation.claim:
+        free, values[":gone"] = "claim = :gone", conversation.claim
+    if title:
+        called, values[":title"] = ", auto_title = if_not_exists(auto_title, :title)", title
+    return Update(
+        desk.settings.conversations_table,
+        rows.partition(turn.tenant, conversation.id),
+        "meta",
+        f"SET claim = :turn, next_position = :next, updated_at = :now, gsk = :now{called}",
+        values,
+        condition=f"{free} AND next_position = :read AND attribute_not_exists(deleted_at)",
+    )

@@ -136,8 +136,9 @@ def _commit_calls(work: Work, asked: Asked, reply: Reply, blocks: list[ToolCallB
     """Each call is told. In the same breath come the results of instant tools, the browser's first request, and,
     when nothing is left to be waited for, the next round.
     """
-    calls = calls_of(work, blocks, is_truncated=reply.stop is Stop.MAX_TOKENS)
-    pause = pauses.fresh(work.turn, work.log.standing.round, calls).waited_for(work.wake.token, work.wake.epoch)
+    calls, standing = calls_of(work, blocks, is_truncated=reply.stop is Stop.MAX_TOKENS), work.log.standing
+    pause = pauses.fresh(work.turn, standing.round, calls, planned=standing.revision)
+    pause = pause.waited_for(work.wake.token, work.wake.epoch)
     progress = settle(pause, run_at_once(work, pause), now=work.desk.clock.time(), nonce=work.nonce())
     told = tuple(
         ToolCall(tool_call_id=call.tool_call_id, tool_name=work.on_the_wire(call.tool_name), input=call.input)

@@ -32,6 +32,8 @@ _SHORT = {
     "context": "uk",
     "estimate": "ue",
     "until": "h",
+    "revision": "v",
+    "edit": "j",
 }
 
 
@@ -64,6 +66,10 @@ class Standing:
     """Prompt tokens the turn's first request was expected to have, from the length of what it says."""
     until: int = 0
     """Epoch seconds until which the turn is held without a clock of its own; 0 when it is not."""
+    revision: str = ""
+    """What the editor said last that its document is at."""
+    edit: str = ""
+    """In an undo: the edit that was seen to last, by its key in the journal."""
 
     def after(self, events: Iterable[Event]) -> "Standing":
         standing = self

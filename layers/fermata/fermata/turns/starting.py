@@ -8,22 +8,19 @@ from typing import Any
 from fermata.aws import blobs, signals
 from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
-from fermata.aws.dynamo import Item, Put, TransactionRefused, Update
-from fermata.aws.trouble import TROUBLE
 from fermata.conversations import rows, threads
 from fermata.credentials.choosing import Chosen, resolve
 from fermata.pricing.charging import FREE
 from fermata.tools.catalogue import situation
 from fermata.tools.names import Names
 from fermata.tools.trim import shortened_text
-from fermata.turns import log as logs
-from fermata.turns import turn as turns
 from fermata.turns.accounting import CHARS_PER_TOKEN, hold
 from fermata.turns.gates import check_abilities
+from fermata.turns.joining import Started, joined, make_true, remembered, set_going
 from fermata.turns.log import Entry
-from fermata.turns.room import BUSY, make_room
+from fermata.turns.room import BUSY, claim, free_position, make_room
 from fermata.turns.standing import Standing
-from fermata.turns.turn import Turn, partition
+from fermata.turns.turn import Turn
 from fermata.usage import holds, labels
 from fermata.usage.budgets import budgets_of
 from fermata.words.blocks import Block, TextBlock
@@ -35,7 +32,6 @@ from fermata.words.events import BridgeReady
 from fermata.words.messages import Message
 
 PROMPT_VERSION = "1"
-IDEMPOTENCY_SECONDS = 24 * 3600
 SITUATION_CHARS = 24_000
 """More of an editor's state than this is asked for with a tool; the turn's row has to hold it, and every request."""
 
@@ -50,6 +46,7 @@ class Prompt:
     dialect: Dialect
     tool_names: ToolNames = "seed"
     snapshot: Any = None
+    revision: str = ""
     idempotency_key: str = ""
     max_rounds: int | None = None
     """The tenant's own limit, where it is lower than the deployment's."""
@@ -61,26 +58,16 @@ class Prompt:
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class Started:
-    """The turn and its first log entry, which says `bridgeReady`."""
-
-    turn: Turn
-    entry: Entry
-
-
 def start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
     """The same Idempotency-Key and body joins the turn they started. Refusals come before anything is written."""
-    joined = _joined(desk, caller, prompt)
-    if joined:
-        return joined
+    if found := joined(desk, caller, prompt.idempotency_key, prompt.digest):
+        return found
     try:
         return _start(desk, caller, prompt)
     except Conflict:
         # The same request may have come twice at once, and the other one was faster.
-        joined = _joined(desk, caller, prompt)
-        if joined:
-            return joined
+        if found := joined(desk, caller, prompt.idempotency_key, prompt.digest):
+            return found
         raise
 
 
@@ -103,7 +90,7 @@ def _start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
         if turn.budgeted:
             holds.release(desk, turn.tenant, turn.id)
         raise
-    _set_going(desk, turn)
+    set_going(desk, turn)
     signals.count({"TurnsStarted": 1})
     _tell(turn)
     labels.remember(desk, caller)
@@ -161,7 +148,7 @@ def _is_budgeted(desk: Desk, caller: Caller, chosen: Chosen) -> bool:
 
 def _commit(desk: Desk, prompt: Prompt, conversation: Conversation, turn: Turn) -> Entry:
     """START: user message, turn row, the conversation's claim and log item 1 (and the idempotency key)."""
-    position = _free_position(desk, conversation)
+    position = free_position(desk, conversation)
     message = Message(
         position=position,
         role="user",
@@ -169,98 +156,19 @@ def _commit(desk: Desk, prompt: Prompt, conversation: Conversation, turn: Turn) 
         turn=turn.id,
         created_at=desk.clock.instant(),
     )
-    standing = Standing(position=position + 1, snapshot=_kept_snapshot(desk, turn, prompt.snapshot))
+    snapshot = _kept_snapshot(desk, turn, prompt.snapshot)
+    standing = Standing(position=position + 1, snapshot=snapshot, revision=prompt.revision)
     entry = Entry(1, 1, (BridgeReady(bridge_id=turn.id),), standing, new_id(16), turn.started_ms)
-    bridges = desk.settings.bridges_table
-    try:
-        desk.tables.write(
-            _claim(desk, conversation, turn, position, prompt),
-            Put(bridges, turns.item(turn), absent=True),
-            Put(bridges, logs.item(desk, turn.place, entry), absent=True),
-            rows.put(desk, turn.tenant, conversation.id, message),
-            *_idempotency(desk, turn, prompt),
-        )
-    except (TransactionRefused, *TROUBLE) as failure:
-        # Nobody else writes under this turn's id: when it is there, it was written and only the answer was lost.
-        if logs.last(desk, turn.pk) is not None:
-            return entry
-        if isinstance(failure, TransactionRefused):
-            raise Conflict(BUSY, retry_after=2) from failure
-        raise
+    make_true(
+        desk,
+        turn,
+        entry,
+        claim(desk, conversation, turn, position + 1, threads.title_of(prompt.content)),
+        rows.put(desk, turn.tenant, conversation.id, message),
+        *remembered(desk, turn, prompt.idempotency_key, prompt.digest),
+    )
     return entry
-
-
-def _free_position(desk: Desk, conversation: Conversation) -> int:
-    """Behind everything that is there. A turn that never let go of its claim may have written more than it told."""
-    if conversation.claim is None:
-        return conversation.next_position
-    tail = logs.last(desk, partition(conversation.tenant, conversation.claim))
-    return max(conversation.next_position, tail.standing.position if tail else 0)
 
 
 def _kept_snapshot(desk: Desk, turn: Turn, snapshot: Any) -> str:
     return "" if snapshot is None else desk.blobs.put(blobs.turn_folder(turn.tenant, turn.id), snapshot)
-
-
-def _claim(desk: Desk, conversation: Conversation, turn: Turn, position: int, prompt: Prompt) -> Update:
-    """Only while it is as it was read: free, or in the hands of a turn that is over; and no message came since."""
-    values = {
-        ":turn": turn.id,
-        ":read": conversation.next_position,
-        ":next": position + 1,
-        ":now": desk.clock.instant(),
-        ":title": threads.title_of(prompt.content),
-    }
-    free = "attribute_not_exists(claim)"
-    if conversation.claim:
-        free, values[":gone"] = "claim = :gone", conversation.claim
-    return Update(
-        desk.settings.conversations_table,
-        rows.partition(turn.tenant, conversation.id),
-        "meta",
-        "SET claim = :turn, next_position = :next, updated_at = :now, gsk = :now, "
-        "auto_title = if_not_exists(auto_title, :title)",
-        values,
-        condition=f"{free} AND next_position = :read AND attribute_not_exists(deleted_at)",
-    )
-
-
-def _idempotency_place(caller_tenant: str, user: str, key: str) -> tuple[str, str]:
-    return f"t#{caller_tenant}#u#{user}#idempotency", hashlib.sha256(key.encode()).hexdigest()
-
-
-def _idempotency(desk: Desk, turn: Turn, prompt: Prompt) -> list[Put]:
-    if not prompt.idempotency_key:
-        return []
-    pk, sk = _idempotency_place(turn.tenant, turn.user, prompt.idempotency_key)
-    expires = int(desk.clock.time()) + IDEMPOTENCY_SECONDS
-    item: Item = {"pk": pk, "sk": sk, "v": 1, "turn": turn.id, "digest": prompt.digest, "ttl": expires}
-    free = "attribute_not_exists(pk) OR #ttl <= :now"
-    values = {":now": int(desk.clock.time())}
-    return [Put(desk.settings.bridges_table, item, condition=free, values=values, names={"#ttl": "ttl"})]
-
-
-def _joined(desk: Desk, caller: Caller, prompt: Prompt) -> Started | None:
-    if not prompt.idempotency_key:
-        return None
-    pk, sk = _idempotency_place(caller.tenant, caller.user, prompt.idempotency_key)
-    found = desk.tables.get(desk.settings.bridges_table, pk, sk)
-    if found is None or found["ttl"] <= desk.clock.time():
-        return None
-    if found["digest"] != prompt.digest:
-        raise Conflict("This Idempotency-Key was used for another request. Use a new key for a new prompt.")
-    turn = turns.find(desk, caller.tenant, found["turn"])
-    first, tail = logs.last(desk, turn.pk, upto=1), logs.last(desk, turn.pk)
-    if first is None or tail is None:
-        return None
-    if tail.standing.phase == "started":
-        _set_going(desk, turn)
-    return Started(turn, first)
-
-
-def _set_going(desk: Desk, turn: Turn) -> None:
-    """A start that fails here is made up for by the sweep, or by the same request again: the turn is already true."""
-    try:
-        desk.workflow.start(turn.tenant, turn.id, turn.n)
-    except TROUBLE:
-        signals.failed("turn.start_failed", turn=turn.id)

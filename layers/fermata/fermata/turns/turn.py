@@ -50,6 +50,10 @@ class Turn(Word):
     """Epoch seconds after which nothing of this turn counts any more, whether deleted yet or not."""
     budgeted: bool = False
     """Whether its requests have to fit into a budget that was set when it started."""
+    undoes: str = ""
+    """The turn whose edits this one takes back; it asks no model."""
+    through: str = ""
+    """The oldest of those edits that it takes back, by its key in the journal; empty for all of them."""
     n: int = 1
     state: str = "open"
 

@@ -40,7 +40,8 @@ class Watch:
                 self._wait(turn)
 
     def _cares_for(self, turn: Turn) -> bool:
-        return turn.dialect == "instatic" and self.desk.settings.fermata_stage == "local"
+        stops = turn.dialect == "instatic" and not turn.undoes
+        return stops and self.desk.settings.fermata_stage == "local"
 
     def _wait(self, turn: Turn) -> None:
         self._call_off(turn.pk)

@@ -33,7 +33,7 @@ def lines(seq: int, event: Event, dialect: Dialect) -> bytes:
         if isinstance(event, UNKNOWN_TO_INSTATIC):
             return b""
         if isinstance(event, Cancelled):
-            event = Done()
+            event = Done(report=event.report)
     members = event.wire()
     if isinstance(event, ToolCall | ToolRequest):
         members["input"] = event.input

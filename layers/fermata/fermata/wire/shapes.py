@@ -33,10 +33,12 @@ def of_answers(names: Iterable[str]) -> dict[str, Schema]:
 
 
 def of_stream() -> dict[str, Schema]:
-    """`StreamLine` is one line of a turn's stream; each event has a schema of its own."""
+    """`StreamLine` is one line of a turn's stream; each event has a schema of its own, and so has what it carries."""
     models = [model for model in _members(events.Event) if model not in events.INTERNAL]
     found = _defined(models, REF + "{model}Event", "serialization")
-    shown = {f"{name}Event": _numbered(_as_written(schema)) for name, schema in found.items()}
+    numbered = {model.__name__ for model in models}
+    parts = {f"{name}Event": _as_written(schema) for name, schema in found.items() if name not in numbered}
+    shown = {f"{name}Event": _numbered(_as_written(found[name])) for name in found if name in numbered}
     for name in ALWAYS_INPUT:
         shown[name]["required"].append("input")
     kinds = {schema["properties"]["type"]["const"]: f"{REF}{name}" for name, schema in shown.items()}
@@ -45,7 +47,7 @@ def of_stream() -> dict[str, Schema]:
         "oneOf": [{"$ref": target} for target in kinds.values()],
         "discriminator": {"propertyName": "type", "mapping": kinds},
     }
-    return {"StreamLine": line, **shown}
+    return {"StreamLine": line, **shown, **parts}
 
 
 def _members(union: Any) -> tuple[type[BaseModel], ...]:

@@ -8,8 +8,11 @@ from fermata.words.base import Word
 
 
 class BridgeReady(Word):
+    """`undoes`: the bridge whose edits this turn takes back."""
+
     type: Literal["bridgeReady"] = "bridgeReady"
     bridge_id: str
+    undoes: str | None = None
 
 
 class Text(Word):
@@ -33,7 +36,10 @@ class ToolCall(Word):
 
 
 class ToolRequest(Word):
-    """We ask the browser. `deadline` is an ISO instant; `effect_key` lets whoever acts act once."""
+    """We ask the browser. `deadline` is an ISO instant; `effect_key` lets whoever acts act once.
+
+    `revision`: what the document was at when the call was planned. `undoes`: the effect key of the edit it takes back.
+    """
 
     type: Literal["toolRequest"] = "toolRequest"
     request_id: str
@@ -42,14 +48,19 @@ class ToolRequest(Word):
     input: Any = None
     effect_key: str
     deadline: str
+    revision: str | None = None
+    undoes: str | None = None
 
 
 class ToolResult(Word):
+    """`conflict`: nothing was done, because somebody else has changed the document."""
+
     type: Literal["toolResult"] = "toolResult"
     tool_call_id: str
     tool_name: str
     ok: bool
     error: str | None = None
+    conflict: bool | None = None
 
 
 class Context(Word):
@@ -95,19 +106,36 @@ class Warned(Word):
     message: str
 
 
+class Skipped(Word):
+    """An edit that was not taken back, and why."""
+
+    effect_key: str
+    reason: str
+
+
+class UndoReport(Word):
+    """What an undo came to, by the effect keys of the edits, the newest first."""
+
+    undone: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+
+
 class TurnError(Word):
     type: Literal["error"] = "error"
     message: str
     code: str | None = None
     retryable: bool | None = None
+    report: UndoReport | None = None
 
 
 class Done(Word):
     type: Literal["done"] = "done"
+    report: UndoReport | None = None
 
 
 class Cancelled(Word):
     type: Literal["cancelled"] = "cancelled"
+    report: UndoReport | None = None
 
 
 class RoundStarted(Word):

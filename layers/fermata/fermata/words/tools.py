@@ -11,12 +11,16 @@ class ToolImage(Word):
 
 
 class ToolOutput(Word):
-    """`ok` with `data`, or not ok with `error`: a tool's failure is data the model reads."""
+    """`ok` with `data`, or not ok with `error`: a tool's failure is data the model reads.
+
+    `conflict`: nothing was done, because the document is no longer what the call was planned on.
+    """
 
     ok: bool
     data: Any = None
     error: str | None = None
     images: tuple[ToolImage, ...] | None = None
+    conflict: bool | None = None
 
     @classmethod
     def done(cls, data: Any = None) -> "ToolOutput":

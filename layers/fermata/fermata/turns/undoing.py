@@ -1,0 +1,149 @@
+"""A turn's edits are to be taken back: that is a turn of its own, which asks no model (docs/editing.md)."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from fermata.aws import signals
+from fermata.aws.clock import new_id
+from fermata.aws.desk import Desk
+from fermata.conversations import rows, threads
+from fermata.turns import journal
+from fermata.turns.ending import how_it_ended, owned
+from fermata.turns.joining import Started, joined, make_true, remembered, set_going
+from fermata.turns.log import Entry
+from fermata.turns.room import BUSY, claim, free_position, make_room
+from fermata.turns.standing import Standing
+from fermata.turns.turn import Turn
+from fermata.words.caller import Caller
+from fermata.words.conversation import Conversation
+from fermata.words.dialect import Dialect
+from fermata.words.errors import Conflict, Invalid, NotFound
+from fermata.words.events import BridgeReady
+
+RUNNING = "This turn is still running. Wait for it to end, or cancel it, before you take back what it did."
+NOTHING = "There is nothing to undo: this turn has made no edit that can be taken back."
+UNDONE = "There is nothing to undo: everything was taken back already. To redo it, undo the turn {}."
+
+
+@dataclass(frozen=True)
+class Wish:
+    """`through`: the effect key of the oldest edit to take back; empty for all. `revision`: what the document is at."""
+
+    bridge_id: str
+    dialect: Dialect
+    through: str = ""
+    revision: str = ""
+    idempotency_key: str = ""
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(json.dumps(["undo", self.bridge_id, self.through]).encode()).hexdigest()
+
+
+def undo(desk: Desk, caller: Caller, wish: Wish) -> Started:
+    """Starts the turn that asks the editor for the inverses, the newest edit first.
+
+    NotFound: not the caller's. Conflict: it still runs, another turn does, or nothing is left to take back.
+    """
+    if found := joined(desk, caller, wish.idempotency_key, wish.digest):
+        return found
+    try:
+        return _undo(desk, caller, wish)
+    except Conflict:
+        # The same request may have come twice at once, and the other one was faster.
+        if found := joined(desk, caller, wish.idempotency_key, wish.digest):
+            return found
+        raise
+
+
+def _undo(desk: Desk, caller: Caller, wish: Wish) -> Started:
+    undone = owned(desk, caller, wish.bridge_id)
+    through = _through(undone, wish)
+    if how_it_ended(desk, undone) is None:
+        raise Conflict(RUNNING, retry_after=2)
+    conversation = _room(desk, caller, undone)
+    _something_to_do(desk, undone, through)  # read after the conversation: whoever undoes in between moves that on
+    turn = _turn(desk, caller, wish, undone, through)
+    entry = _commit(desk, wish, conversation, turn)
+    set_going(desk, turn)
+    signals.audit(
+        "ai.undo.started",
+        tenant=turn.tenant,
+        user=turn.user,
+        scope=turn.scope,
+        conversation=turn.conversation,
+        turn=turn.id,
+        undoes=turn.undoes,
+    )
+    return Started(turn, entry)
+
+
+def _through(undone: Turn, wish: Wish) -> str:
+    key = journal.key_in(wish.through, undone.id) if wish.through else ""
+    if key is None:
+        raise Invalid("'through' must be the effectKey of an edit of this turn: see its journal.")
+    return key
+
+
+def _room(desk: Desk, caller: Caller, undone: Turn) -> Conversation:
+    """An undo never ends a turn that works: it waits for its turn like a second prompt."""
+    conversation = _conversation(desk, undone)
+    if gone := conversation.claim:
+        make_room(desk, caller, gone, "fermata")
+        conversation = _conversation(desk, undone)
+        if conversation.claim not in (None, gone):
+            raise Conflict(BUSY, retry_after=2)
+    return conversation
+
+
+def _conversation(desk: Desk, undone: Turn) -> Conversation:
+    """Whoever may see the turn may see to its conversation, be it somebody else's."""
+    row = desk.tables.get(desk.settings.conversations_table, rows.partition(undone.tenant, undone.conversation), "meta")
+    if row is None or "deleted_at" in row:
+        raise NotFound(threads.GONE)
+    return threads.read(row)
+
+
+def _something_to_do(desk: Desk, undone: Turn, through: str) -> None:
+    edits = [entry for entry in journal.everything(desk, undone.tenant, undone.id) if entry.key >= through]
+    if any(entry.state in ("applied", "partly") for entry in edits):
+        return
+    last = next((entry.mark for entry in edits if entry.mark), None)
+    raise Conflict(UNDONE.format(last.by) if last else NOTHING)
+
+
+def _turn(desk: Desk, caller: Caller, wish: Wish, undone: Turn, through: str) -> Turn:
+    now = desk.clock.time()
+    return undone.model_copy(
+        update={
+            "id": new_id(),
+            "user": caller.user,
+            "capabilities": tuple(sorted(caller.capabilities)),
+            "dialect": wish.dialect,
+            "situation": "",
+            "started_ms": int(now * 1000),
+            "expires": int(now) + desk.settings.turn_lifetime_seconds,
+            "budgeted": False,
+            "undoes": undone.id,
+            "through": through,
+            "n": 1,
+            "state": "open",
+        }
+    )
+
+
+def _commit(desk: Desk, wish: Wish, conversation: Conversation, turn: Turn) -> Entry:
+    """START, without a message: what came of it is told at the end. The window stays as full as it was."""
+    position = free_position(desk, conversation)
+    standing = Standing(position=position, revision=wish.revision, context=conversation.context_tokens)
+    ready = BridgeReady(bridge_id=turn.id, undoes=turn.undoes)
+    entry = Entry(1, 1, (ready,), standing, new_id(16), turn.started_ms)
+    make_true(
+        desk,
+        turn,
+        entry,
+        claim(desk, conversation, turn, position),
+        *remembered(desk, turn, wish.idempotency_key, wish.digest),
+    )
+    return entry
