@@ -1,27 +1,23 @@
 """The HTTP calls of the service, one method each. Nothing here retries; `run_turn` does."""
 
-import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, Self
-from urllib.parse import quote, urlencode, urlsplit
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 import httpx
 
-from fermata_client.errors import Broken, Refused, Unreachable
+from fermata_client.errors import Broken
+from fermata_client.transport import CALL_SECONDS, SILENCE_SECONDS, Event, Transport, parse_events
 
-Event = dict[str, Any]
-"""One line of a turn's stream: `type`, `seq` and what the type carries."""
+__all__ = ["Event", "FermataClient", "parse_events"]
 
-BASE = "/admin/api/ai"
-CONNECT_SECONDS = 5.0
-CALL_SECONDS = 30.0
-SILENCE_SECONDS = 45.0
-"""A stream says something every 10 to 15 seconds, if only a blank line; three times that is a dead connection."""
+Json = dict[str, Any]
+Kind = TypeVar("Kind")
 
 
 class FermataClient:
-    """One service, one caller. Threads may share it."""
+    """One service, one caller. Threads may share it. Every method raises ClientError (errors.py)."""
 
     def __init__(
         self,
@@ -32,16 +28,12 @@ class FermataClient:
         silence_seconds: float = SILENCE_SECONDS,
         call_seconds: float = CALL_SECONDS,
     ) -> None:
-        self.url = url.rstrip("/")
-        self._silence = httpx.Timeout(CONNECT_SECONDS, read=silence_seconds, write=call_seconds)
-        self._http = httpx.Client(
-            base_url=self.url,
-            headers={"authorization": f"Bearer {token}"},
-            timeout=httpx.Timeout(call_seconds, connect=CONNECT_SECONDS),
-            transport=transport,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
-            trust_env=urlsplit(self.url).hostname not in ("127.0.0.1", "::1", "localhost"),
-        )
+        self._way = Transport(url, token, transport=transport, silence=silence_seconds, call=call_seconds)
+        self._call = self._way.call
+
+    @property
+    def url(self) -> str:
+        return self._way.url
 
     def __enter__(self) -> Self:
         return self
@@ -50,7 +42,13 @@ class FermataClient:
         self.close()
 
     def close(self) -> None:
-        self._http.close()
+        self._way.close()
+
+    # Conversations
+
+    def conversations(self, scope: str, *, cursor: str | None = None, limit: int | None = None) -> Json:
+        """One page of the caller's, the one that was used last first: `conversations`, and `nextCursor` if any."""
+        return self._call("GET", "/conversations", params=_present(scope=scope, cursor=cursor, limit=limit))
 
     def create_conversation(
         self,
@@ -59,16 +57,36 @@ class FermataClient:
         title: str | None = None,
         credential_id: str | None = None,
         model_id: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Json:
         """A new thread. Without a credential and model it uses the scope's default."""
         body = _present(scope=scope, title=title, credentialId=credential_id, modelId=model_id)
-        conversation: dict[str, Any] = self._call("POST", "/conversations", body)["conversation"]
-        return conversation
+        return _part(self._call("POST", "/conversations", body), "conversation", dict)
 
-    def conversation(self, conversation_id: str) -> dict[str, Any]:
-        """The thread with its messages, and `activeTurn` while a turn runs in it."""
-        conversation: dict[str, Any] = self._call("GET", f"/conversations/{quote(conversation_id)}")["conversation"]
-        return conversation
+    def conversation(self, conversation_id: str) -> Json:
+        """The thread with its newest messages, and `activeTurn` while a turn runs in it."""
+        return _part(self.messages(conversation_id), "conversation", dict)
+
+    def messages(self, conversation_id: str, *, before: str | None = None, limit: int | None = None) -> Json:
+        """One page of a thread: `conversation` with `messages`, and `nextCursor` for `before` if there are older."""
+        return self._call("GET", _conversation(conversation_id), params=_present(before=before, limit=limit))
+
+    def change_conversation(
+        self,
+        conversation_id: str,
+        *,
+        title: str | None = None,
+        credential_id: str | None = None,
+        model_id: str | None = None,
+    ) -> Json:
+        """What is left out stays."""
+        body = _present(title=title, credentialId=credential_id, modelId=model_id)
+        return _part(self._call("PUT", _conversation(conversation_id), body), "conversation", dict)
+
+    def delete_conversation(self, conversation_id: str) -> None:
+        """A turn that runs in it ends. Deleting again is fine."""
+        self._call("DELETE", _conversation(conversation_id))
+
+    # Turns
 
     @contextmanager
     def start(
@@ -76,7 +94,7 @@ class FermataClient:
         scope: str,
         prompt: str | None = None,
         *,
-        content: list[dict[str, Any]] | None = None,
+        content: list[Json] | None = None,
         conversation_id: str | None = None,
         snapshot: Any = None,
         idempotency_key: str | None = None,
@@ -89,7 +107,7 @@ class FermataClient:
         conversation = conversation_id or str(self.create_conversation(scope, model_id=model)["id"])
         body = _chat(conversation, prompt, content, snapshot)
         headers = _present(**{"idempotency-key": idempotency_key})
-        with self._stream("POST", f"/chat/{quote(scope)}", body, headers=headers) as events:
+        with self._way.stream("POST", f"/chat/{_step(scope)}", body, headers=headers) as events:
             yield events
 
     def start_detached(
@@ -98,144 +116,116 @@ class FermataClient:
         prompt: str | None = None,
         *,
         conversation_id: str,
-        content: list[dict[str, Any]] | None = None,
+        content: list[Json] | None = None,
         snapshot: Any = None,
         idempotency_key: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> Json:
         """Start a turn without reading it: `{bridgeId, …}`. Read it with `events` whenever you like."""
         body = _chat(conversation_id, prompt, content, snapshot)
         headers = _present(**{"idempotency-key": idempotency_key, "accept": "application/json"})
-        return self._call("POST", f"/chat/{quote(scope)}", body, headers=headers)
+        return self._call("POST", f"/chat/{_step(scope)}", body, headers=headers)
 
-    def bridge(self, bridge_id: str) -> dict[str, Any]:
+    def bridge(self, bridge_id: str) -> Json:
         """Where the turn is: status, seq, round and the calls waiting for an answer."""
-        return self._call("GET", f"/bridges/{quote(bridge_id)}")
+        return self._call("GET", f"/bridges/{_step(bridge_id)}")
 
-    @contextmanager
-    def events(self, bridge_id: str, after: int = 0) -> Iterator[Iterator[Event]]:
+    def events(self, bridge_id: str, after: int = 0) -> AbstractContextManager[Iterator[Event]]:
         """The turn's events after number `after`, and then those still to come."""
-        with self._stream("GET", f"/bridges/{quote(bridge_id)}/events", params={"after": after}) as events:
-            yield events
+        return self._way.stream("GET", f"/bridges/{_step(bridge_id)}/events", params={"after": after})
 
     def answer(self, bridge_id: str, request_id: str, result: dict[str, Any], snapshot: Any = None) -> None:
         """Answer one tool request. Repeating the same answer is safe."""
         body = _present(bridgeId=bridge_id, requestId=request_id, result=result, snapshot=snapshot)
         self._call("POST", "/tool-result", body)
 
-    def cancel(self, bridge_id: str) -> dict[str, Any]:
+    def cancel(self, bridge_id: str) -> Json:
         """End the turn. Cancelling an ended turn says how it ended."""
-        return self._call("POST", f"/bridges/{quote(bridge_id)}/cancel")
+        return self._call("POST", f"/bridges/{_step(bridge_id)}/cancel")
 
-    def audit(self, *, since: str | None = None, tz: str | None = None) -> dict[str, Any]:
-        """What the tenant used since an instant, by user, scope, model and the days of a time zone."""
-        return self._call("GET", "/audit?" + urlencode(_present(since=since, tz=tz)))
+    # Credentials, defaults, models
 
-    def _call(
-        self, method: str, path: str, body: dict[str, Any] | None = None, headers: dict[str, str] | None = None
-    ) -> dict[str, Any]:
-        try:
-            response = self._http.request(method, BASE + path, json=body, headers=headers)
-        except httpx.TransportError as error:
-            raise Unreachable(_reason(error, self.url)) from error
-        _check(response)
-        return _object(response.content)
+    def credentials(self) -> list[Json]:
+        """The caller's own, the newest first. Nothing of a key is ever shown."""
+        return _part(self._call("GET", "/credentials"), "credentials", list)
 
-    @contextmanager
-    def _stream(
+    def create_credential(
+        self, provider_id: str, label: str, *, api_key: str | None = None, base_url: str | None = None
+    ) -> Json:
+        """A provider's key, or with `base_url` the address of a server and its key, if it needs one."""
+        mode = "apiKey" if base_url is None else "baseUrl"
+        body = {"providerId": provider_id, "authMode": mode, "displayLabel": label}
+        body |= _present(apiKey=api_key, baseUrl=base_url)
+        return _part(self._call("POST", "/credentials", body), "credential", dict)
+
+    def change_credential(
         self,
-        method: str,
-        path: str,
-        body: dict[str, Any] | None = None,
+        credential_id: str,
         *,
-        headers: dict[str, str] | None = None,
-        params: dict[str, int] | None = None,
-    ) -> Iterator[Iterator[Event]]:
-        request = self._http.build_request(
-            method, BASE + path, json=body, headers=headers, params=params, timeout=self._silence
-        )
-        try:
-            response = self._http.send(request, stream=True)
-        except httpx.TransportError as error:
-            raise Unreachable(_reason(error, self.url)) from error
-        try:
-            if not response.is_success:
-                _read_all(response, self.url)
-            _check(response)
-            yield _events(response, self.url)
-        finally:
-            response.close()
+        label: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+    ) -> Json:
+        """What is left out stays. An empty key takes the key away, where there is an address."""
+        body = _present(displayLabel=label, apiKey=api_key, baseUrl=base_url)
+        return _part(self._call("PUT", _credential(credential_id), body), "credential", dict)
+
+    def delete_credential(self, credential_id: str) -> None:
+        """Refused (409) while a scope's default points at it."""
+        self._call("DELETE", _credential(credential_id))
+
+    def try_credential(self, credential_id: str) -> Json:
+        """`{ok: true, modelCount}` or `{ok: false, error}`, told by its provider now."""
+        return self._call("POST", f"{_credential(credential_id)}/test")
+
+    def models(self, provider_id: str, credential_id: str) -> list[Json]:
+        """The models a credential opens, in the order to show them."""
+        path = f"/providers/{_step(provider_id)}/models"
+        return _part(self._call("GET", path, params={"credentialId": credential_id}), "models", list)
+
+    def defaults(self) -> Json:
+        """`{credentialId, modelId}` of each scope that has a default."""
+        return _part(self._call("GET", "/defaults"), "defaults", dict)
+
+    def set_default(self, scope: str, credential_id: str, model_id: str) -> Json:
+        body = {"credentialId": credential_id, "modelId": model_id}
+        return _part(self._call("PUT", f"/defaults/{_step(scope)}", body), "default", dict)
+
+    def clear_default(self, scope: str) -> None:
+        """Clearing again is fine."""
+        self._call("DELETE", f"/defaults/{_step(scope)}")
+
+    # Usage
+
+    def audit(self, *, since: str | None = None, tz: str | None = None) -> Json:
+        """What the tenant used since an instant, by user, scope, model and the days of a time zone."""
+        return self._call("GET", "/audit", params=_present(since=since, tz=tz))
 
 
-def parse_events(chunks: Iterable[bytes]) -> Iterator[Event]:
-    """Events out of bytes, however they were cut. Blank lines are heartbeats; a last line without LF never counts."""
-    tail = b""
-    for chunk in chunks:
-        *lines, tail = (tail + chunk).split(b"\n")
-        for line in lines:
-            if line.strip():
-                yield _object(line)
+def _conversation(conversation_id: str) -> str:
+    return f"/conversations/{_step(conversation_id)}"
 
 
-def _events(response: httpx.Response, url: str) -> Iterator[Event]:
-    try:
-        yield from parse_events(response.iter_bytes())
-    except httpx.TransportError as error:
-        raise Unreachable(_reason(error, url)) from error
+def _credential(credential_id: str) -> str:
+    return f"/credentials/{_step(credential_id)}"
 
 
-def _read_all(response: httpx.Response, url: str) -> None:
-    try:
-        response.read()
-    except httpx.TransportError as error:
-        raise Unreachable(_reason(error, url)) from error
+def _step(name: str) -> str:
+    """One step of a path, whatever it holds."""
+    return quote(name, safe="")
 
 
-def _object(raw: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(raw)
-    except ValueError as error:
-        raise Broken("The service sent something that is not JSON.") from error
-    if not isinstance(value, dict):
-        raise Broken("The service sent JSON that is not an object.")
-    return value
+def _part(answer: Json, name: str, kind: type[Kind]) -> Kind:
+    found = answer.get(name)
+    if not isinstance(found, kind):
+        raise Broken(f"The service's answer has no {name!r}.")
+    return found
 
 
-def _check(response: httpx.Response) -> None:
-    if response.is_success:
-        return
-    raise Refused(response.status_code, _error_text(response), _retry_after(response))
-
-
-def _error_text(response: httpx.Response) -> str:
-    try:
-        body = response.json()
-    except ValueError:
-        body = None
-    if isinstance(body, dict):
-        for member in ("error", "message"):
-            if isinstance(body.get(member), str):
-                return str(body[member])
-    return response.reason_phrase or "The service refused the request."
-
-
-def _retry_after(response: httpx.Response) -> float | None:
-    value = response.headers.get("retry-after", "")
-    return float(value) if value.isdigit() else None
-
-
-def _reason(error: httpx.TransportError, url: str) -> str:
-    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-        return f"Nobody answers at {url}."
-    if isinstance(error, httpx.TimeoutException):
-        return f"{url} fell silent."
-    return f"The connection to {url} broke off."
-
-
-def _chat(conversation: str, prompt: str | None, content: list[dict[str, Any]] | None, snapshot: Any) -> dict[str, Any]:
+def _chat(conversation: str, prompt: str | None, content: list[Json] | None, snapshot: Any) -> Json:
     if (prompt is None) == (content is None):
         raise ValueError("Give either a prompt or content.")
     return _present(conversationId=conversation, prompt=prompt, content=content, snapshot=snapshot)
 
 
-def _present(**members: Any) -> dict[str, Any]:
+def _present(**members: Any) -> Json:
     return {name: value for name, value in members.items() if value is not None}

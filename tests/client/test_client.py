@@ -31,6 +31,68 @@ def test_every_call_carries_the_token_and_leaves_out_what_was_not_said() -> None
     assert json.loads(seen[0].content) == {"scope": "site", "modelId": "m"}
 
 
+ONE = {"conversation": {"id": "c"}, "credential": {"id": "k"}, "default": {"scope": "site"}}
+MANY: dict[str, object] = {"conversations": [], "credentials": [{"id": "k"}], "models": [{"id": "m"}], "defaults": {}}
+CALLS: list[tuple[str, Callable[[FermataClient], object], object, object]] = [
+    ("GET /conversations?scope=site&limit=2", lambda it: it.conversations("site", limit=2), None, ONE | MANY),
+    ("GET /conversations/c?before=7", lambda it: it.messages("c", before="7"), None, ONE | MANY),
+    ("GET /conversations/a%2F..%2Fb", lambda it: it.conversation("a/../b"), None, ONE["conversation"]),
+    ("PUT /conversations/c", lambda it: it.change_conversation("c", title="T"), {"title": "T"}, ONE["conversation"]),
+    ("DELETE /conversations/c", lambda it: it.delete_conversation("c"), None, None),
+    ("GET /credentials", lambda it: it.credentials(), None, MANY["credentials"]),
+    (
+        "POST /credentials",
+        lambda it: it.create_credential("openai", "Mine", api_key="sk"),
+        {"providerId": "openai", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": "sk"},
+        ONE["credential"],
+    ),
+    (
+        "POST /credentials",
+        lambda it: it.create_credential("ollama", "Ours", base_url="https://o.example"),
+        {"providerId": "ollama", "authMode": "baseUrl", "displayLabel": "Ours", "baseUrl": "https://o.example"},
+        ONE["credential"],
+    ),
+    ("PUT /credentials/k", lambda it: it.change_credential("k", api_key=""), {"apiKey": ""}, ONE["credential"]),
+    ("DELETE /credentials/k", lambda it: it.delete_credential("k"), None, None),
+    ("POST /credentials/k/test", lambda it: it.try_credential("k"), None, ONE | MANY),
+    ("GET /providers/openai/models?credentialId=k", lambda it: it.models("openai", "k"), None, MANY["models"]),
+    ("GET /defaults", lambda it: it.defaults(), None, MANY["defaults"]),
+    (
+        "PUT /defaults/site",
+        lambda it: it.set_default("site", "k", "m"),
+        {"credentialId": "k", "modelId": "m"},
+        ONE["default"],
+    ),
+    ("DELETE /defaults/site", lambda it: it.clear_default("site"), None, None),
+    ("GET /audit?tz=Europe%2FBerlin", lambda it: it.audit(tz="Europe/Berlin"), None, ONE | MANY),
+]
+
+
+@pytest.mark.parametrize(("line", "call", "body", "found"), CALLS, ids=[line for line, *_ in CALLS])
+def test_each_call_is_one_request(
+    line: str, call: Callable[[FermataClient], object], body: object, found: object
+) -> None:
+    seen: list[tuple[str, object]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        path = request.url.raw_path.decode().removeprefix("/admin/api/ai")
+        seen.append((f"{request.method} {path}", json.loads(request.content) if request.content else None))
+        is_empty = line == "DELETE /defaults/site"
+        return httpx.Response(204) if is_empty else httpx.Response(200, json=ONE | MANY)
+
+    with client(answer) as service:
+        assert call(service) == found
+    assert seen == [(line, body)]
+
+
+def test_an_answer_without_what_was_asked_for_is_broken() -> None:
+    with client(lambda request: httpx.Response(200, json={"ok": True})) as service:
+        with pytest.raises(Broken, match="has no 'credentials'"):
+            service.credentials()
+        with pytest.raises(Broken, match="has no 'conversation'"):
+            service.conversation("c")
+
+
 def test_a_turn_without_a_conversation_makes_one() -> None:
     bodies: list[dict[str, object]] = []
 
@@ -85,6 +147,12 @@ def test_a_refusal_says_why_and_when_to_come_back(
 
 def test_a_service_that_is_not_there_is_unreachable() -> None:
     with FermataClient("http://127.0.0.1:9", "t") as service, pytest.raises(Unreachable, match="Nobody answers at"):
+        service.bridge("b")
+
+
+@pytest.mark.parametrize("url", ["notaurl", "ftp://service"])
+def test_what_no_request_can_be_made_of_is_unreachable(url: str) -> None:
+    with FermataClient(url, "t") as service, pytest.raises(Unreachable, match="No request can be made"):
         service.bridge("b")
 
 
