@@ -17,7 +17,7 @@ from fermata.hosts.failures import HostFailure, Wish, refused, unheard
 from fermata.words.errors import ProviderError
 
 MOST_BYTES = 4 * 1024 * 1024
-READ_SECONDS = 12.0
+READ_SECONDS = 9.0
 BUILD_SECONDS = 75.0
 """How long a plugin may take to build."""
 _NO_PATH = ("", ".", "..")

@@ -28,6 +28,8 @@ AREAS: dict[str, Area] = {
         prompt="fermata.tools.site.prompt:system_prompt",
         situation="fermata.tools.site.situation:situation",
     ),
+    "content": Area(toolset="fermata.tools.content.tools:CONTENT"),
+    "plugin": Area(toolset="fermata.tools.plugin.tools:PLUGIN"),
 }
 """A scope that is not here has no tools."""
 

@@ -1,0 +1,181 @@
+"""The records of the content tools: seven are answered here, eight by the editor. Handlers are loaded when called."""
+
+from pkgutil import resolve_name
+from typing import Any
+
+from fermata.tools.content import inputs
+from fermata.tools.tool import Access, Affects, Execution, NoInput, Retry, Risk, Tool, ToolContext, ToolInput
+from fermata.tools.toolset import Toolset
+
+TOOLSET = "content"
+SCHEMAS = frozenset(
+    {"data.custom.tables.read", "data.custom.tables.manage", "data.system.tables.read", "data.system.tables.manage"}
+)
+CREATE = frozenset({"content.create"})
+EDIT = frozenset({"content.edit.own", "content.edit.any", "content.manage"})
+PUBLISH = frozenset({"content.publish.own", "content.publish.any"})
+DOCUMENTS = CREATE | EDIT | PUBLISH
+AUTHORS = frozenset({"content.edit.any", "content.manage"})
+EVERYONE: frozenset[str] = frozenset()
+
+_SCOPES = frozenset({TOOLSET})
+_AGAIN = Retry(max_attempts=3, backoff_seconds=0.5)
+_SECONDS = 20.0
+"""Two requests to the content system at their slowest fit in."""
+
+
+def _read(
+    name: str, description: str, handler: str, permissions: frozenset[str], takes: type[ToolInput] = NoInput
+) -> Tool:
+    def run(given: ToolInput, context: ToolContext) -> Any:
+        return resolve_name(f"fermata.tools.content.{handler}")(given, context)
+
+    return Tool(
+        name=name,
+        toolset=TOOLSET,
+        description=description,
+        execution=Execution.SERVER,
+        capability=Access.READ,
+        input=takes,
+        permissions=permissions,
+        scopes=_SCOPES,
+        run=run,
+        idempotent=True,
+        retry=_AGAIN,
+        timeout_seconds=_SECONDS,
+    )
+
+
+def _write(
+    name: str,
+    description: str,
+    takes: type[ToolInput],
+    permissions: frozenset[str],
+    risk: Risk = Risk.MODERATE,
+) -> Tool:
+    return Tool(
+        name=name,
+        toolset=TOOLSET,
+        description=description,
+        execution=Execution.BROWSER,
+        capability=Access.WRITE,
+        input=takes,
+        permissions=permissions,
+        scopes=_SCOPES,
+        risk=risk,
+        affects=Affects(snapshot=True),
+    )
+
+
+CONTENT = Toolset(
+    TOOLSET,
+    (
+        _read(
+            "list_collections",
+            "Lists the collections whose entries are content, each with its id, slug, label, kind and how many "
+            "documents it holds; start here when you do not know where something is kept.",
+            "collections:list_collections",
+            SCHEMAS,
+        ),
+        _read(
+            "get_collection_schema",
+            "Tells the fields of one collection with their types, which are required, and what a choice, a media field "
+            "or a relation accepts; look before you write to fields you have not seen.",
+            "collections:get_collection_schema",
+            SCHEMAS,
+            inputs.GetCollectionSchema,
+        ),
+        _read(
+            "list_documents",
+            "Lists the documents of one collection, 25 at a time unless `limit` (at most 200) says otherwise, filtered "
+            "by status or author if you like; `total` says how many there are, and `offset` gets the next ones.",
+            "documents:list_documents",
+            DOCUMENTS,
+            inputs.ListDocuments,
+        ),
+        _read(
+            "get_document",
+            "Reads one document whole, with the value of every field; the one the user has open comes as it is shown "
+            "there, unsaved changes included.",
+            "documents:get_document",
+            DOCUMENTS,
+            inputs.GetDocument,
+        ),
+        _read(
+            "search_documents",
+            "Finds documents of all collections by words of their slug, which is made of the title, and says where "
+            "each one is kept.",
+            "documents:search_documents",
+            DOCUMENTS,
+            inputs.SearchDocuments,
+        ),
+        _read(
+            "list_users",
+            "Lists the people who can be a document's author, with their ids.",
+            "library:list_users",
+            frozenset({"users.manage"}),
+        ),
+        _read(
+            "list_media",
+            "Lists images and other media that exist already, for media fields; `query` looks into file names and "
+            "alternative texts, `mimeType` (such as image) into the type.",
+            "library:list_media",
+            frozenset({"media.read"}),
+            inputs.ListMedia,
+        ),
+        _write(
+            "create_document",
+            "Creates a document in a collection, as a draft unless `status` says otherwise, with the given values of "
+            "its fields, opens it for the user and returns its id.",
+            inputs.CreateDocument,
+            CREATE,
+        ),
+        _write(
+            "delete_document",
+            "Puts a document into the bin; do it only when the user wants it gone.",
+            inputs.DocumentOnly,
+            EDIT,
+            Risk.HIGH,
+        ),
+        _write(
+            "set_document_status",
+            "Publishes a document, takes it back, or schedules it, in which case `scheduledAt` must say when, as an "
+            "ISO instant.",
+            inputs.SetDocumentStatus,
+            PUBLISH,
+            Risk.HIGH,
+        ),
+        _write(
+            "set_document_field",
+            "Writes one field of a document; the value must be of the kind the collection's schema asks for.",
+            inputs.SetDocumentField,
+            EDIT,
+        ),
+        _write(
+            "set_document_fields",
+            "Writes several fields of a document in one go; fields that are not named stay as they are.",
+            inputs.SetDocumentFields,
+            EDIT,
+        ),
+        _write(
+            "set_document_author",
+            "Makes another person the author of a document; take the id from the list of users.",
+            inputs.SetDocumentAuthor,
+            AUTHORS,
+        ),
+        _write(
+            "set_active_document",
+            "Opens a document in the user's editor without changing it.",
+            inputs.DocumentOnly,
+            EVERYONE,
+            Risk.SAFE,
+        ),
+        _write(
+            "set_active_collection",
+            "Shows another collection in the user's sidebar.",
+            inputs.SetActiveCollection,
+            EVERYONE,
+            Risk.SAFE,
+        ),
+    ),
+)

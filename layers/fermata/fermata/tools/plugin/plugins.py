@@ -1,0 +1,90 @@
+"""Plugins as the content system knows them: which there are, whether one would build, and making one active."""
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from fermata.tools.hosted import Absent, ask, no_host
+from fermata.tools.plugin import inputs
+from fermata.tools.site.snapshot import Lenient
+from fermata.tools.tool import NoInput, ToolContext, ToolFailure
+from fermata.words.tools import ToolOutput
+
+ONLY_OPEN = "Only the plugin that is open is known here: no content system is set up for this site."
+
+
+class SitePlugin(Lenient):
+    local_id: str
+    plugin_id: str = ""
+    name: str = ""
+    state: str = ""
+    version: str | None = None
+    active_version: str | None = None
+    declared_permissions: tuple[str, ...] = ()
+    granted_permissions: tuple[str, ...] = ()
+
+
+class SitePlugins(Lenient):
+    plugins: tuple[SitePlugin, ...]
+
+
+class Validation(Lenient):
+    ok: bool
+    diagnostics: tuple[Any, ...] = ()
+
+
+class Activation(Lenient):
+    activated: bool
+    skipped: bool = False
+    plugin_id: str
+    version: str | None = None
+    upgrade: Any = None
+    warning: str | None = None
+
+
+def list_plugins(given: NoInput, context: ToolContext) -> dict[str, Any]:
+    if context.host() is None:
+        seen = open_plugin(context.snapshot)
+        if seen is None:
+            raise no_host(context, "The plugins of this site")
+        return {"sitePlugins": [seen.model_dump(by_alias=True)], "note": ONLY_OPEN}
+    found = ask(context, "The plugins of this site", lambda host: host.plugins(), SitePlugins)
+    return {"sitePlugins": [plugin.model_dump(by_alias=True) for plugin in found.plugins]}
+
+
+def validate(given: inputs.Plugin, context: ToolContext) -> ToolOutput:
+    """A plugin that would not build is no failure of the tool: the diagnostics are what was asked for."""
+    plugin = _meant(given, context)
+    try:
+        found = ask(context, "Whether a plugin builds", lambda host: host.validate(plugin), Validation)
+    except Absent:
+        raise _not_found(plugin) from None
+    return ToolOutput.done(found.model_dump(by_alias=True))
+
+
+def activate(given: inputs.Plugin, context: ToolContext) -> dict[str, Any]:
+    plugin, key = _meant(given, context), context.effect_key
+    try:
+        done = ask(context, "A plugin", lambda host: host.activate(plugin, effect_key=key), Activation)
+    except Absent:
+        raise _not_found(plugin) from None
+    told = done.model_dump(by_alias=True)
+    return {name: value for name, value in told.items() if value is not None or name == "version"}
+
+
+def open_plugin(snapshot: Any) -> SitePlugin | None:
+    try:
+        return SitePlugin.read(snapshot)
+    except ValidationError:
+        return None
+
+
+def _meant(given: inputs.Plugin, context: ToolContext) -> str:
+    seen = open_plugin(context.snapshot)
+    if given.local_id is None and seen is None:
+        raise ToolFailure("No plugin is open. Say which one is meant with `localId`; the list of plugins has them.")
+    return given.local_id or (seen.local_id if seen else "")
+
+
+def _not_found(plugin: str) -> ToolFailure:
+    return ToolFailure(f"Plugin {plugin} not found.")

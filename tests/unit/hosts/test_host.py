@@ -1,0 +1,226 @@
+"""What a tenant's content system is asked, with which token, and what becomes of every way to answer."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import jwt
+import pytest
+
+from fermata.drivers.guard import Guard
+from fermata.hosts.failures import HostFailure
+from fermata.hosts.host import MOST_BYTES, Host, Lines
+from tests.hosts import SECRET, ScriptedHost
+
+NO_TIMES = {"verify_exp": False, "verify_iat": False}
+Question = Callable[[Host], Any]
+
+
+def failure(host: ScriptedHost, question: Question = lambda opened: opened.tables()) -> HostFailure:
+    with pytest.raises(HostFailure) as caught:
+        question(host.opened())
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("question", "wish", "query"),
+    [
+        (lambda host: host.tables(), "GET tables", {}),
+        (
+            lambda host: host.documents("t 1&", status="draft", author="u1", limit=25, offset=0),
+            "GET documents",
+            {"tableId": "t 1&", "status": "draft", "authorUserId": "u1", "limit": "25", "offset": "0"},
+        ),
+        (
+            lambda host: host.documents("t1", status=None, author=None, limit=5, offset=10),
+            "GET documents",
+            {"tableId": "t1", "limit": "5", "offset": "10"},
+        ),
+        (lambda host: host.document("d/1 ü"), "GET documents/d%2F1%20%C3%BC", {}),
+        (lambda host: host.search("rye", limit=3), "GET documents", {"query": "rye", "limit": "3"}),
+        (lambda host: host.users(), "GET users", {}),
+        (
+            lambda host: host.media(query="oven", mime_type="image", limit=9),
+            "GET media",
+            {"query": "oven", "mimeType": "image", "limit": "9"},
+        ),
+        (lambda host: host.plugins(), "GET plugins", {}),
+        (lambda host: host.validate("seo"), "POST plugins/seo/validate", {}),
+        (lambda host: host.activate("seo", effect_key="turn/1/0"), "POST plugins/seo/activate", {}),
+    ],
+)
+def test_each_verb_is_one_request(host: ScriptedHost, question: Question, wish: str, query: dict[str, str]) -> None:
+    host.says(wish, {"it": "is said"})
+    assert question(host.opened()) == {"it": "is said"}
+    (asked,) = host.asked
+    assert (f"{asked.method} {asked.path}", asked.query) == (wish, query)
+
+
+def test_every_request_carries_a_token_of_a_minute_that_says_for_whom(host: ScriptedHost) -> None:
+    host.says("GET users", {"users": []})
+    host.opened().users()
+    assert host.asked[0].claims == {
+        "iss": "fermata",
+        "aud": "host",
+        "sub": "ada",
+        "tenant": "bakery",
+        "capabilities": ["ai.chat", "content.manage"],
+        "scope": "content",
+        "turn": "turn-1",
+        "iat": 1_800_000_000,
+        "exp": 1_800_000_060,
+    }
+    token = host.asked[0].headers["authorization"].removeprefix("Bearer ")
+    assert jwt.get_unverified_header(token) == {"alg": "HS256", "kid": "k1", "typ": "JWT"}
+
+
+def test_a_token_for_a_host_is_good_for_no_other_audience(host: ScriptedHost) -> None:
+    host.says("GET users", {"users": []})
+    host.opened().users()
+    token = host.asked[0].headers["authorization"].removeprefix("Bearer ")
+    with pytest.raises(jwt.InvalidAudienceError):
+        jwt.decode(token, SECRET, algorithms=["HS256"], audience="fermata", options=NO_TIMES)
+
+
+def test_only_what_changes_something_carries_an_idempotency_key(host: ScriptedHost) -> None:
+    for wish in ("POST plugins/seo/validate", "POST plugins/seo/activate"):
+        host.says(wish, {})
+    host.opened().validate("seo")
+    host.opened().activate("seo", effect_key="turn/2/0")
+    assert [asked.headers.get("idempotency-key") for asked in host.asked] == [None, "turn/2/0"]
+
+
+def test_the_connection_is_kept_for_the_next_request(host: ScriptedHost) -> None:
+    ports: set[int] = set()
+    answer = host.finish_request
+
+    def counted(request: Any, address: Any) -> None:
+        ports.add(address[1])
+        answer(request, address)
+
+    host.finish_request = counted  # type: ignore[method-assign]  # to see who connects
+    host.says("GET users", {"users": []})
+    for _ in range(3):
+        host.opened().users()
+    assert (len(host.asked), len(ports)) == (3, 1)
+
+
+def test_what_a_host_sets_as_a_cookie_is_told_to_nobody(host: ScriptedHost) -> None:
+    host.says("GET users", {"users": []}, headers={"set-cookie": "session=of-this-tenant; Path=/"})
+    host.opened().users()
+    host.opened().users()
+    assert all("cookie" not in asked.headers for asked in host.asked)
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_an_id_cannot_climb_to_another_path(host: ScriptedHost, name: str) -> None:
+    refused = failure(host, lambda opened: opened.document(name))
+    assert (refused.status, host.asked) == (404, [])
+
+
+@pytest.mark.parametrize(
+    ("status", "is_passing", "told"),
+    [
+        (400, False, "refused GET tables (400): no."),
+        (401, False, "does not take Fermata's token: no. An administrator should check its secret and clock."),
+        (403, False, "does not let this user do that: no."),
+        (404, False, "has nothing at GET tables: no."),
+        (408, True, "failed (408): no."),
+        (422, False, "refused GET tables (422): no."),
+        (429, True, "failed (429): no."),
+        (500, True, "failed (500): no."),
+        (503, True, "failed (503): no."),
+    ],
+)
+def test_a_refusal_is_a_sentence_with_the_hosts_own_reason(
+    host: ScriptedHost, status: int, is_passing: bool, told: str
+) -> None:
+    host.says("GET tables", {"error": "no."}, status=status)
+    refused = failure(host)
+    assert str(refused) == f"The content system (127.0.0.1) {told}"
+    assert (refused.is_passing, refused.status) == (is_passing, status)
+
+
+@pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b"", {"error": {"deep": 1}}, ["no"], {"error": " "}])
+def test_a_refusal_without_words_needs_none(host: ScriptedHost, body: Any) -> None:
+    host.says("GET tables", body, status=502)
+    assert str(failure(host)) == "The content system (127.0.0.1) failed (502)."
+
+
+def test_a_reason_that_repeats_the_token_or_has_no_end_is_cut(host: ScriptedHost) -> None:
+    token = "tok.en.en"
+    echoing = Host(host.url, lambda: token, host._lines_for)
+    host.says("GET tables", {"error": f"who is {token}? " + "x" * 5000}, status=400)
+    with pytest.raises(HostFailure) as caught:
+        echoing.tables()
+    assert token not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("where", ["http://169.254.169.254/latest/meta-data/", "/fermata/users"])
+def test_a_redirect_is_not_followed(host: ScriptedHost, where: str) -> None:
+    host.says("GET tables", b"", status=302, headers={"location": where})
+    assert "redirects GET tables, which is not followed" in str(failure(host))
+    assert len(host.asked) == 1
+
+
+@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"", b'{"tables": [', b"[" * 100_000, b"\xff\xfe"])
+def test_what_is_no_json_is_said_to_be_none(host: ScriptedHost, body: bytes) -> None:
+    host.says("GET tables", body, headers={"content-type": "text/html"})
+    told = failure(host)
+    assert str(told) == "The content system (127.0.0.1) answered GET tables with what is no JSON (text/html)."
+    assert not told.is_passing
+
+
+def test_an_answer_of_exactly_the_limit_is_taken_and_one_byte_more_is_not(host: ScriptedHost) -> None:
+    largest = b'"' + b"x" * (MOST_BYTES - 2) + b'"'
+    host.says("GET tables", largest)
+    host.says("GET tables", largest + b" ")
+    host.says("GET tables", {"tables": []})
+    assert len(host.opened().tables()) == MOST_BYTES - 2
+    assert "with more than 4 MB. Ask for less." in str(failure(host))
+    assert host.opened().tables() == {"tables": []}
+
+
+def test_a_host_that_stops_in_mid_answer_is_not_waited_for_long(host: ScriptedHost) -> None:
+    host.stall_seconds, hold = 0.2, threading.Event()
+    host.says("GET tables", {"tables": []}, hold=hold)
+    silent = failure(host)
+    hold.set()
+    assert silent.is_passing
+    assert "gave no answer within" in str(silent)
+
+
+def test_after_an_action_that_went_unanswered_nobody_claims_to_know_its_outcome(host: ScriptedHost) -> None:
+    doubt = "Whether it took effect is unknown: check before repeating it."
+    host.says("POST plugins/seo/activate", {"error": "try later"}, status=500)
+    assert str(failure(host, lambda opened: opened.activate("seo", effect_key="k"))).endswith(f"try later. {doubt}")
+    host.says("GET tables", {"error": "try later"}, status=500)
+    assert doubt not in str(failure(host))
+
+
+def nobody(url: str, guard: Guard) -> HostFailure:
+    lines = Lines(guard, 2.0)
+    with pytest.raises(HostFailure) as caught:
+        Host(url, lambda: "t", lambda _seconds: lines).tables()
+    lines.close()
+    return caught.value
+
+
+def test_a_host_that_is_down_may_be_up_a_moment_later() -> None:
+    down = nobody("http://127.0.0.1:9", Guard(loopback=True))
+    assert (str(down), down.is_passing) == (
+        "The content system (127.0.0.1) did not answer: it could not be reached.",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1:9", "https://127.0.0.1", "https://169.254.169.254", "https://10.0.0.1", "https://8.8.8.8:8443"],
+)
+def test_on_aws_no_request_goes_to_a_private_address_or_without_tls(url: str) -> None:
+    refused = nobody(url, Guard())
+    assert not refused.is_passing
+    assert "must not be asked: " in str(refused)
+    assert str(refused).endswith("An administrator has to correct its address.")

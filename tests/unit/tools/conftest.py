@@ -1,0 +1,11 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tests.hosts import ScriptedHost, scripted_host
+
+
+@pytest.fixture
+def host() -> Iterator[ScriptedHost]:
+    with scripted_host() as running:
+        yield running
