@@ -4,7 +4,7 @@ A tool is read twice: `Toolset.offered` shows it to the model, `pipeline.admit` 
 same record (`exists_for`, `permits`, `in_phase`), so what is offered and what is allowed cannot drift apart.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -178,6 +178,9 @@ class Tool:
     vision_flag: str | None = None
     """The member of the browser's input that says whether the turn's model will see the result's images. It is set
     behind validation, because the model must neither know nor set it (`captureScreenshot`)."""
+    sent_along: Mapping[str, Any] = field(default_factory=dict)
+    """What the browser's input has besides, always the same and nothing to the model: editors of one generation
+    insist on it, the others pass over it."""
     result: ResultPolicy = field(default_factory=ResultPolicy)
     extract: tuple[str, ...] = ()
     """Paths into the data that name entities worth remembering."""

@@ -58,8 +58,9 @@ def _call(work: Work, index: int, block: ToolCallBlock, is_truncated: bool) -> C
 
 def _asked_of_the_browser(work: Work, admitted: Admitted) -> dict[str, Any]:
     """An editor need not draw what the model cannot look at."""
-    flag = admitted.tool.vision_flag
-    return admitted.arguments | ({flag: work.recipient.sees_results} if flag else {})
+    tool = admitted.tool
+    sight = {tool.vision_flag: work.recipient.sees_results} if tool.vision_flag else {}
+    return {**admitted.arguments, **tool.sent_along, **sight}
 
 
 def run_ours(work: Work, pause: Pause) -> Answers:

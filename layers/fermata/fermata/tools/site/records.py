@@ -1,5 +1,6 @@
 """How this toolset's records are made: what its server tools, browser reads and browser writes have in common."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fermata.tools.tool import Access, Execution, Handler, NoInput, ResultPolicy, Risk, Tool, ToolInput
@@ -71,6 +72,7 @@ def browser_write(
     permissions: frozenset[str] = STRUCTURE,
     *,
     risk: Risk = Risk.MODERATE,
+    sent_along: Mapping[str, Any] | None = None,
 ) -> Tool:
     return Tool(
         name=name,
@@ -82,4 +84,5 @@ def browser_write(
         permissions=permissions,
         scopes=_SCOPES,
         risk=risk,
+        sent_along=sent_along or {},
     )

@@ -14,6 +14,9 @@ class NodeClass(ToolInput):
     class_id: Text
 
 
+_MERGE = {"operation": "merge"}
+"""Editors from 0.0.11 on also replace and delete rules, and refuse a call that does not say which it is."""
+
 STYLES = (
     browser_write(
         "applyCss",
@@ -22,6 +25,7 @@ STYLES = (
         "and updated.",
         ApplyCss,
         STYLE,
+        sent_along=_MERGE,
     ),
     browser_write(
         "assignClass",

@@ -1,0 +1,28 @@
+"""What an editor is asked for besides what the model said."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.turns.stage import Stage, call, calls
+
+
+def asked(stage: Stage, name: str, *, names: str = "seed", **given: Any) -> Any:
+    stage.start("Go", tool_names=names)
+    stage.says(calls(call(name, **given)))
+    assert stage.run() == "waiting"
+    return stage.requests()[-1].input
+
+
+@pytest.mark.parametrize(("name", "names"), [("applyCss", "seed"), ("site_apply_css", "prefixed")])
+@pytest.mark.parametrize("said", [{}, {"operation": "delete"}])
+def test_css_is_always_merged_whatever_the_model_makes_of_it(
+    stage: Stage, name: str, names: str, said: dict[str, str]
+) -> None:
+    css = "p { top: 0 }"
+    assert asked(stage, name, names=names, css=css, **said) == {"css": css, "operation": "merge"}
+
+
+def test_the_picture_of_the_canvas_is_asked_for_by_the_sites_own_tool(stage: Stage) -> None:
+    asked_for = asked(stage, "render_snapshot", nodeId="n1", captureScreenshot="no")
+    assert asked_for == {"nodeId": "n1", "captureScreenshot": True}
