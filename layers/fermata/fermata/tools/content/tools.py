@@ -4,7 +4,8 @@ from pkgutil import resolve_name
 from typing import Any
 
 from fermata.tools.content import inputs
-from fermata.tools.tool import Access, Affects, Execution, NoInput, Retry, Risk, Tool, ToolContext, ToolInput
+from fermata.tools.patience import AGAIN, SECONDS
+from fermata.tools.tool import Access, Affects, Execution, NoInput, Risk, Tool, ToolContext, ToolInput
 from fermata.tools.toolset import Toolset
 
 TOOLSET = "content"
@@ -19,9 +20,6 @@ AUTHORS = frozenset({"content.edit.any", "content.manage"})
 EVERYONE: frozenset[str] = frozenset()
 
 _SCOPES = frozenset({TOOLSET})
-_AGAIN = Retry(max_attempts=3, backoff_seconds=0.5)
-_SECONDS = 20.0
-"""Two requests to the content system at their slowest fit in."""
 
 
 def _read(
@@ -41,8 +39,8 @@ def _read(
         scopes=_SCOPES,
         run=run,
         idempotent=True,
-        retry=_AGAIN,
-        timeout_seconds=_SECONDS,
+        retry=AGAIN,
+        timeout_seconds=SECONDS,
     )
 
 

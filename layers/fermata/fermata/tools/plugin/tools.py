@@ -3,8 +3,9 @@
 from pkgutil import resolve_name
 from typing import Any
 
+from fermata.tools.patience import AGAIN, BUILD_SECONDS, SECONDS
 from fermata.tools.plugin import inputs
-from fermata.tools.tool import Access, Affects, Execution, NoInput, Retry, Risk, Tool, ToolContext, ToolInput
+from fermata.tools.tool import Access, Affects, Execution, NoInput, Risk, Tool, ToolContext, ToolInput
 from fermata.tools.toolset import Toolset
 
 TOOLSET = "plugin"
@@ -15,9 +16,6 @@ EVERYONE: frozenset[str] = frozenset()
 
 _SCOPES = frozenset({TOOLSET})
 _CHANGES = Affects(snapshot=True)
-_AGAIN = Retry(max_attempts=3, backoff_seconds=0.5)
-_SECONDS = 20.0
-_BUILD_SECONDS = 80.0
 
 
 def _handled(handler: str) -> Any:
@@ -119,8 +117,8 @@ PLUGIN = Toolset(
             scopes=_SCOPES,
             run=_handled("list_plugins"),
             idempotent=True,
-            retry=_AGAIN,
-            timeout_seconds=_SECONDS,
+            retry=AGAIN,
+            timeout_seconds=SECONDS,
         ),
         Tool(
             name="plugin_validate",
@@ -134,7 +132,7 @@ PLUGIN = Toolset(
             scopes=_SCOPES,
             run=_handled("validate"),
             idempotent=True,
-            timeout_seconds=_BUILD_SECONDS,
+            timeout_seconds=BUILD_SECONDS,
         ),
         Tool(
             name="plugin_activate",
@@ -149,7 +147,7 @@ PLUGIN = Toolset(
             run=_handled("activate"),
             risk=Risk.HIGH,
             affects=_CHANGES,
-            timeout_seconds=_BUILD_SECONDS,
+            timeout_seconds=BUILD_SECONDS,
         ),
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from fermata.tools.site.records import server_read
-from fermata.tools.tool import NoInput, ToolContext, ToolFailure, ToolInput
+from fermata.tools.tool import NoInput, ToolContext, ToolInput
 
 if TYPE_CHECKING:
     from fermata.tools.site.tables import DataTable
@@ -52,7 +52,9 @@ def _list_loop_sources(given: NoInput, context: ToolContext) -> dict[str, Any]:
 
 
 def _tables_of(context: ToolContext) -> "Sequence[DataTable]":
-    raise ToolFailure("The site's data tables cannot be reached from here.")
+    from fermata.tools import hosted
+
+    return hosted.tables(context)
 
 
 def _list_breakpoints(given: NoInput, context: ToolContext) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fermata.tools.tool import Access, Execution, Handler, NoInput, ResultPolicy, Risk, Tool, ToolInput
+from fermata.tools.patience import AGAIN, SECONDS
+from fermata.tools.tool import Access, Execution, Handler, NoInput, ResultPolicy, Retry, Risk, Tool, ToolInput
 
 TOOLSET = "site"
 READ = frozenset({"site.read"})
@@ -38,6 +39,8 @@ def server_read(
         run=run,
         idempotent=True,
         instant=instant,
+        retry=Retry() if instant else AGAIN,
+        timeout_seconds=None if instant else SECONDS,
     )
 
 

@@ -1,0 +1,9 @@
+"""How long, and how often, a tool waits for the tenant's content system."""
+
+from fermata.tools.tool import Retry
+
+AGAIN = Retry(max_attempts=3, backoff_seconds=0.5)
+SECONDS = 20.0
+"""Per attempt: two requests at their slowest (hosts/host.py) fit in."""
+BUILD_SECONDS = 80.0
+"""The same for one request that builds a plugin."""
