@@ -9,7 +9,7 @@ from local.demo_model.strict import Refused
 
 _MEMBERS = {
     "model", "messages", "stream", "stream_options", "tools", "tool_choice", "max_tokens", "max_completion_tokens",
-    "temperature", "top_p", "stop", "seed", "user", "response_format", "parallel_tool_calls",
+    "reasoning_effort", "temperature", "top_p", "stop", "seed", "user", "response_format", "parallel_tool_calls",
 }  # fmt: skip
 _MESSAGE_MEMBERS = {
     "system": {"role", "content"},
@@ -35,6 +35,8 @@ def check(headers: Mapping[str, str], body: Any) -> None:
     _want("stream_options" not in body or body.get("stream") is True, "'stream_options' is only allowed with 'stream'.")
     both = "max_tokens" in body and "max_completion_tokens" in body
     _want(not both, "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+    thinks = "max_completion_tokens" in body
+    _want(thinks or "reasoning_effort" not in body, "Unrecognized request argument supplied: reasoning_effort")
     check_tools(body)
     messages = body.get("messages")
     _want(isinstance(messages, list) and bool(messages), "[] is too short - 'messages'")

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from fermata.drivers.driver import Endpoint, driver_for
 from fermata.drivers.line import Line
 from fermata.words.blocks import ReasoningBlock
 from fermata.words.errors import ProviderError
 from fermata.words.model import TextDelta
-from tests.unit.drivers.asks import call, model, result, user
+from tests.strict.anthropic import StrictAnthropic, answer
+from tests.unit.drivers.asks import ask, call, model, result, user
 from tests.unit.drivers.peers import BY_NAME, PEERS, Running, heard, said
 
 
@@ -104,3 +106,35 @@ def test_a_server_that_refuses_for_ever_is_not_asked_for_ever(running: Running, 
     with pytest.raises(ProviderError):
         heard(peer, said(peer, user("a"), model="stubborn"), line, server)
     assert len(server.bodies) <= 10
+
+
+def test_one_of_openais_models_behind_another_address_may_think_as_it_likes(running: Running, line: Line) -> None:
+    peer = BY_NAME["openai-compatible"]
+    server = running(peer)
+    words = "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions."
+    server.rules.append(refuses(words, lambda body: "reasoning_effort" in body))
+    server.say(peer.answer("Fine."))
+    assert heard(peer, said(peer, *ROWS, thinking_tokens=3000, model="gpt-5.4"), line, server)[0] == TextDelta(
+        text="Fine."
+    )
+    assert server.refusals == [words]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        '"thinking.type.enabled" is not supported for this model.',
+        "adaptive thinking is not supported on this model",
+        "This model does not support thinking.",
+    ],
+)
+def test_a_model_whose_name_says_too_much_of_its_thinking_is_asked_without(
+    words: str, provider: StrictAnthropic, line: Line, endpoint: Endpoint
+) -> None:
+    provider.rules.append(refuses(words, lambda body: "thinking" in body))
+    asked = ask(user("a"), model="some-model", thinking_tokens=3000)
+    for _ in range(2):
+        provider.say(answer("Fine."))
+        assert TextDelta(text="Fine.") in list(driver_for("anthropic").stream(asked, line, endpoint))
+    assert provider.refusals == [words]
+    assert [body["max_tokens"] for body in provider.bodies] == [11_192, 8192, 8192]

@@ -205,21 +205,37 @@ def test_on_the_last_round_the_tools_stay_but_may_not_be_called() -> None:
 # Thinking
 
 
+ADAPTIVE = {"type": "adaptive", "display": "summarized"}
+
+
+def budget(tokens: int) -> dict[str, Any]:
+    return {"type": "enabled", "budget_tokens": tokens}
+
+
 @pytest.mark.parametrize(
-    ("name", "tokens", "setting"),
+    ("name", "tokens", "setting", "limit"),
     [
-        ("claude-sonnet-4-5-20250929", 0, None),
-        ("claude-sonnet-4-5-20250929", 2000, {"type": "enabled", "budget_tokens": 2000}),
-        ("claude-3-7-sonnet-20250219", 9000, {"type": "enabled", "budget_tokens": 8191}),
-        ("claude-opus-4-20250514", 100, {"type": "enabled", "budget_tokens": 1024}),
-        ("claude-opus-4-8", 0, None),
-        ("claude-opus-4-8", 2000, {"type": "adaptive", "display": "summarized"}),
-        ("some-other-model", 2000, {"type": "adaptive", "display": "summarized"}),
-        ("claude-opus-5", 0, {"type": "adaptive", "display": "summarized"}),
+        ("claude-3-5-haiku-20241022", 2000, None, 8192),
+        ("claude-sonnet-4-5-20250929", 0, None, 8192),
+        ("claude-sonnet-4-5-20250929", 2000, budget(2000), 10_192),
+        ("claude-3-7-sonnet-20250219", 9000, budget(9000), 17_192),
+        ("claude-opus-4-20250514", 100, budget(1024), 9216),
+        ("claude-opus-4-20250514", 90_000, budget(32_000 - 8192), 32_000),
+        ("claude-opus-4-8", 0, None, 8192),
+        ("claude-opus-4-8", 2000, ADAPTIVE, 10_192),
+        ("some-other-model", 2000, ADAPTIVE, 10_192),
+        ("claude-opus-5", 0, ADAPTIVE, 8192 + 16_384),
     ],
 )
-def test_each_model_is_told_to_think_in_the_way_it_accepts(name: str, tokens: int, setting: Any) -> None:
-    assert accepted(ask(user("a"), model=name, thinking_tokens=tokens)).get("thinking") == setting
+def test_each_model_is_told_to_think_in_the_way_it_accepts_and_has_room_for_it(
+    name: str, tokens: int, setting: Any, limit: int
+) -> None:
+    body = accepted(ask(user("a"), model=name, thinking_tokens=tokens))
+    assert (body.get("thinking"), body["max_tokens"]) == (setting, limit)
+
+
+def test_an_answer_that_may_be_longer_than_usual_may_be_so() -> None:
+    assert accepted(ask(user("a"), model="claude-opus-5", max_tokens=100_000))["max_tokens"] == 100_000
 
 
 def test_the_newest_models_forget_thinking_on_a_changed_history_instead_of_refusing() -> None:
@@ -229,7 +245,7 @@ def test_the_newest_models_forget_thinking_on_a_changed_history_instead_of_refus
 
 def test_a_budget_is_left_out_where_it_does_not_fit() -> None:
     old = "claude-sonnet-4-5"
-    assert "thinking" not in accepted(ask(user("a"), model=old, thinking_tokens=2000, max_tokens=1024))
+    assert "thinking" not in accepted(ask(user("a"), model=old, thinking_tokens=2000, max_tokens=64_000))
     lost = [user("a"), model("x", call("t1")), result("t1")]
     assert "thinking" not in accepted(ask(*lost, model=old, thinking_tokens=2000))
 

@@ -1,25 +1,16 @@
 """OpenAI: the Responses API, stateless."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from fermata.drivers.responses.fold import Draft
-from fermata.drivers.responses.request import WITHOUT_REASONING, body_of, effort
+from fermata.drivers.responses.request import WITHOUT_REASONING, body_of
 from fermata.drivers.speaker import LIMIT_REFUSED, Adjusted, Speaker, adjustment
+from fermata.drivers.thinking import effort, openai_thinks
 from fermata.words.model import Ask
 
 PROVIDER = "openai"
-ROOM_TO_THINK = 25_000
-"""Tokens beyond the answer's own, because thinking counts against the same limit."""
-
-_THINKS = re.compile(r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d)|codex)(?!.*chat)")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-
-
-def thinks(model: str) -> bool:
-    """Whether the model reasons, by its name."""
-    return _THINKS.match(model) is not None
 
 
 def cache_key(scope: str, tools: Iterable[str]) -> str:
@@ -31,9 +22,8 @@ def _body(ask: Ask, adjusted: Adjusted) -> dict[str, Any]:
     body = body_of(ask, PROVIDER, adjusted, named=False)
     if ask.scope:
         body["prompt_cache_key"] = cache_key(ask.scope, (spec.name for spec in ask.tools))
-    if thinks(ask.model):
+    if openai_thinks(ask.model):
         body["include"] = ["reasoning.encrypted_content"]
-        body["max_output_tokens"] += ask.thinking_tokens or ROOM_TO_THINK
         if ask.thinking_tokens > 0:
             body["reasoning"] = {"effort": effort(ask.thinking_tokens), "summary": "auto"}
     return body

@@ -11,8 +11,8 @@ from fermata.drivers.chat.request import (
     body_of,
 )
 from fermata.drivers.counting import expected_tokens
-from fermata.drivers.openai import ROOM_TO_THINK, thinks
 from fermata.drivers.speaker import LIMIT_REFUSED, Adjusted, Speaker, adjustment
+from fermata.drivers.thinking import effort, openai_thinks, room
 from fermata.words.model import Ask
 
 PROVIDER = "openai-compatible"
@@ -21,8 +21,11 @@ LABEL = "The model server"
 
 def _body(ask: Ask, adjusted: Adjusted) -> dict[str, Any]:
     body = body_of(ask, PROVIDER, adjusted)
-    if thinks(ask.model):  # OpenAI's own models behind another address
-        body["max_completion_tokens"] = body.pop("max_tokens") + (ask.thinking_tokens or ROOM_TO_THINK)
+    body["max_tokens"] += room(PROVIDER, ask.model, ask.thinking_tokens)
+    if openai_thinks(ask.model):  # OpenAI's own models behind another address
+        body["max_completion_tokens"] = body.pop("max_tokens")
+        if ask.thinking_tokens > 0:
+            body["reasoning_effort"] = effort(ask.thinking_tokens)
     return body
 
 
@@ -38,6 +41,7 @@ OPENAI_COMPATIBLE = Speaker(
         adjustment(EMPTY_SIGNATURES, r"thought_?signature"),
         adjustment(EMPTY_THOUGHTS, r"reasoning_content.{0,80}(?:passed back|required)|missing.{0,20}reasoning_content"),
         adjustment(WITHOUT_THOUGHTS, r"reasoning_content|'?reasoning(?:_details)?'? is (?:not|un)"),
+        adjustment("reasoning_effort", r"reasoning_effort"),
         adjustment("stream_options", r"stream_options"),
         adjustment("tool_choice", r"tool_choice"),
         adjustment("max_tokens", LIMIT_REFUSED),

@@ -5,13 +5,12 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from fermata.drivers.responses import fold
-from fermata.drivers.responses.request import WITHOUT_REASONING, body_of, effort
+from fermata.drivers.responses.request import WITHOUT_REASONING, body_of
 from fermata.drivers.speaker import LIMIT_REFUSED, Adjusted, Speaker, adjustment
+from fermata.drivers.thinking import effort
 from fermata.words.model import Ask, Tokens
 
 PROVIDER = "openrouter"
-ROOM_TO_THINK = 8192
-"""Tokens beyond the answer's own. Credit for all that may be used must be there, so it is no more than is likely."""
 MOST_USD = 1_000_000
 
 
@@ -50,9 +49,8 @@ def _usd(value: Any) -> Decimal | None:
 def _body(ask: Ask, adjusted: Adjusted) -> dict[str, Any]:
     body = body_of(ask, PROVIDER, adjusted, named=True)
     body["include"] = ["reasoning.encrypted_content"]
-    body["max_output_tokens"] += ask.thinking_tokens or ROOM_TO_THINK
     if ask.thinking_tokens > 0:
-        body["reasoning"] = {"effort": effort(ask.thinking_tokens)}
+        body["reasoning"] = {"effort": effort(ask.thinking_tokens), "summary": "auto"}
     return body
 
 

@@ -3,8 +3,9 @@
 from typing import Any
 
 from fermata.drivers.anthropic.fold import Draft
-from fermata.drivers.anthropic.request import BINDING_BETA, WITHOUT_THINKING, binds_thinking, body_of
+from fermata.drivers.anthropic.request import BINDING_BETA, WITHOUT_THINKING, body_of
 from fermata.drivers.speaker import Adjusted, Speaker, adjustment
+from fermata.drivers.thinking import binds_thinking
 from fermata.words.model import Ask
 
 LABEL = "Anthropic"

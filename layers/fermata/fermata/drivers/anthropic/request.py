@@ -8,11 +8,11 @@ What it may look like and why:
   anything before it has changed, and because text behind tool results makes models end their turn.
 """
 
-import re
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from fermata.drivers.mapping import GO_ON, CallIds, base64_of, plain, to_json
+from fermata.drivers.thinking import FEWEST, anthropic_thinks, binds_thinking, longest_answer, room
 from fermata.words.blocks import (
     Block,
     ImageBlock,
@@ -23,17 +23,12 @@ from fermata.words.messages import Message
 from fermata.words.model import Ask
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
-FEWEST_THINKING_TOKENS = 1024
 WITHOUT_THINKING = "without thinking"
 """The adjustment for a model that does not think, or not in the way its name lets one expect."""
 
 _MARK = {"type": "ephemeral"}
 _THINKING = ("thinking", "redacted_thinking")
 _fit = plain(128)
-_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?![\d])")
-_ADAPTIVE = (4, 6)
-_THINKS_BY_ITSELF = (5, 0)
-_BINDS_THINKING = (5, 1)
 
 
 def body_of(ask: Ask, *, thinks: bool = True) -> dict[str, Any]:
@@ -53,13 +48,8 @@ def body_of(ask: Ask, *, thinks: bool = True) -> dict[str, Any]:
     if system:
         body["system"] = system
     if thinks and (thinking := _thinking(ask, turns)):
-        body["thinking"] = thinking
+        body |= {"thinking": thinking, "max_tokens": _limit(ask)}
     return body | {"messages": [{"role": turn.role, "content": turn.blocks} for turn in turns]}
-
-
-def binds_thinking(model: str) -> bool:
-    """Whether the model refuses or drops thinking whose history has changed since."""
-    return (_version(model) or (0, 0)) >= _BINDS_THINKING
 
 
 @dataclass
@@ -170,24 +160,24 @@ def _say_volatile(text: str, turns: list[_Turn]) -> None:
 
 
 def _thinking(ask: Ask, turns: list[_Turn]) -> dict[str, Any] | None:
-    """Older models think within a budget when told to; newer ones decide themselves, and the newest always do.
+    """Thinking that a model decides on is shown, because its notes between two tool calls come as thinking too."""
+    match anthropic_thinks(ask.model, ask.thinking_tokens):
+        case "adaptive":
+            adaptive: dict[str, Any] = {"type": "adaptive", "display": "summarized"}
+            # Without this, a turn on a changed history (a result shortened, a new context) is refused.
+            binding = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+            return adaptive | binding if binds_thinking(ask.model) else adaptive
+        case "enabled":
+            budget = min(room("anthropic", ask.model, ask.thinking_tokens), longest_answer(ask.model) - ask.max_tokens)
+            if budget >= FEWEST and not _lost_its_thinking(turns):
+                return {"type": "enabled", "budget_tokens": budget}
+    return None
 
-    Their thinking is shown, because their notes between two tool calls come as thinking too.
-    """
-    version = _version(ask.model)
-    if version is not None and version >= _THINKS_BY_ITSELF:
-        adaptive: dict[str, Any] = {"type": "adaptive", "display": "summarized"}
-        # Without this, a turn on a changed history (a result shortened, a new context) is refused, not just forgotten.
-        binding = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
-        return adaptive | binding if version >= _BINDS_THINKING else adaptive
-    if ask.thinking_tokens <= 0:
-        return None
-    if version is None or version >= _ADAPTIVE:
-        return {"type": "adaptive", "display": "summarized"}
-    budget = max(min(ask.thinking_tokens, ask.max_tokens - 1), FEWEST_THINKING_TOKENS)
-    if budget >= ask.max_tokens or _lost_its_thinking(turns):
-        return None
-    return {"type": "enabled", "budget_tokens": budget}
+
+def _limit(ask: Ask) -> int:
+    """Tokens of the answer and of the thinking before it."""
+    wanted = ask.max_tokens + room("anthropic", ask.model, ask.thinking_tokens)
+    return max(ask.max_tokens, min(wanted, longest_answer(ask.model)))
 
 
 def _lost_its_thinking(turns: list[_Turn]) -> bool:
@@ -195,9 +185,3 @@ def _lost_its_thinking(turns: list[_Turn]) -> bool:
     if len(turns) < 2 or turns[-1].blocks[0]["type"] != "tool_result":
         return False
     return turns[-2].blocks[0]["type"] not in _THINKING
-
-
-def _version(model: str) -> tuple[int, int] | None:
-    """`claude-opus-4-8` is (4, 8), `claude-3-7-sonnet-20250219` is (3, 7); names without a number are None."""
-    found = _VERSION.match(model)
-    return (int(found[1]), int(found[2] or 0)) if found else None

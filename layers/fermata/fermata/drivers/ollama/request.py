@@ -9,11 +9,10 @@ from typing import Any
 
 from fermata.drivers.chat.request import prompt_text, tool
 from fermata.drivers.mapping import Turn, arguments_of, base64_of, plain, result_text, turns_of
+from fermata.drivers.thinking import room
 from fermata.words.model import Ask
 
 LONGEST_CALL_ID = 64
-ROOM_TO_THINK = 8192
-"""Tokens beyond the answer's own, because thinking counts against the same limit."""
 
 Item = dict[str, Any]
 
@@ -23,7 +22,7 @@ def body_of(ask: Ask, provider: str) -> Item:
     for turn in turns_of(ask, provider, plain(LONGEST_CALL_ID)):
         messages += [_user(turn)] if turn.role == "user" else _assistant(turn)
     body: Item = {"model": ask.model, "messages": messages, "stream": True, "truncate": False, "shift": False}
-    limit = ask.max_tokens + (ask.thinking_tokens or ROOM_TO_THINK)
+    limit = ask.max_tokens + room(provider, ask.model, ask.thinking_tokens)
     body["options"] = {"num_ctx": ask.window_tokens, "num_predict": limit}
     if ask.tools and ask.call_tools:  # there is no way to offer tools that may not be called
         body["tools"] = [tool(spec) for spec in ask.tools]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fermata.drivers.mapping import Turn, arguments_of, data_url, plain, result_text, schema_of, to_json, turns_of
+from fermata.drivers.thinking import room
 from fermata.words.blocks import ReasoningBlock
 from fermata.words.model import Ask
 from fermata.words.tools import ToolSpec
@@ -36,15 +37,8 @@ def body_of(ask: Ask, provider: str, adjusted: frozenset[str], *, named: bool) -
         body["tools"] = [_tool(spec) for spec in ask.tools]
     if ask.tools and not ask.call_tools:
         body["tool_choice"] = "none"
-    body["max_output_tokens"] = max(FEWEST_TOKENS, ask.max_tokens)
+    body["max_output_tokens"] = max(FEWEST_TOKENS, ask.max_tokens) + room(provider, ask.model, ask.thinking_tokens)
     return body
-
-
-def effort(thinking_tokens: int) -> str:
-    """A budget of tokens in the words of models that only know effort."""
-    if thinking_tokens < 4096:
-        return "low"
-    return "medium" if thinking_tokens < 16384 else "high"
 
 
 def _items(turn: Turn, items: "_Nameless") -> Iterator[Item]:
