@@ -19,7 +19,7 @@ import jwt
 
 from fermata.drivers.guard import Guard
 from fermata.hosts.errand import Errand, signed
-from fermata.hosts.host import Host, Lines
+from fermata.hosts.host import BUILD_SECONDS, READ_SECONDS, Host, Lines, lines
 
 SECRET = "a secret that only the host and the service know"
 ERRAND = Errand("bakery", "ada", frozenset({"ai.chat", "content.manage"}), "content", "turn-1")
@@ -112,6 +112,11 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
+def of_this_process() -> list[Lines]:
+    """Those that a turn uses, which are kept from one turn to the next."""
+    return [lines(loopback=True, seconds=seconds) for seconds in (READ_SECONDS, BUILD_SECONDS)]
+
+
 @contextmanager
 def scripted_host() -> Iterator[ScriptedHost]:
     with ScriptedHost() as host:
@@ -120,7 +125,7 @@ def scripted_host() -> Iterator[ScriptedHost]:
         try:
             yield host
         finally:
-            for lines in host.lines.values():
-                lines.close()
+            for kept in (*host.lines.values(), *of_this_process()):
+                kept.close()
             host.shutdown()
             thread.join()

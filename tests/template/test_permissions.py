@@ -104,11 +104,17 @@ def test_the_doors_that_meet_callers_open_caller_secrets(doors: dict[str, Role])
     assert who_may(doors, "kms:Decrypt", "Key", purpose="caller-secret") == at_the_edge
 
 
+def test_only_a_round_opens_host_secrets_and_no_door_seals_them(doors: dict[str, Role]) -> None:
+    assert who_may(doors, "kms:Decrypt", "Key", purpose="host-secret") == {"round"}
+    assert who_may(doors, "kms:Encrypt", "Key", purpose="host-secret") == set()
+
+
 def test_without_a_purpose_nobody_uses_the_key(doors: dict[str, Role], deployed: Template) -> None:
     for action in ("kms:Encrypt", "kms:Decrypt"):
         assert who_may(doors, action, "Key") == set()
         account = Role("the account", iam.statements(of_type(deployed, "AWS::KMS::Key")["Key"]["KeyPolicy"]))
-        assert account.may(action, "Key", purpose="provider-key")
+        for purpose in ("provider-key", "caller-secret", "host-secret"):
+            assert account.may(action, "Key", purpose=purpose)
         assert not account.may(action, "Key")
 
 

@@ -13,6 +13,7 @@ from fermata.aws.desk import Desk
 from fermata.conversations import threads, views
 from fermata.conversations.purging import purge
 from fermata.credentials import defaults, keyring, models, seeding, using
+from fermata.hosts import registry
 from fermata.pricing import refreshing
 from fermata.turns import ending, reading, recovering, room
 from fermata.usage import ledger
@@ -29,6 +30,7 @@ from functions.stream import app as stream
 from functions.tool_result import app as tool_result
 from tests.callers import make_tenant
 from tests.desk import TestClock, another_process
+from tests.hosts import scripted_host
 from tests.pictures import base64_of, jpeg
 from tests.serving import serving
 from tests.strict.listings import listings
@@ -96,6 +98,20 @@ def test_a_turn_with_large_prompts_calls_and_answers_runs_from_door_to_door(at: 
     at("tool_result").answer({"ok": True, "data": LARGE}, request)
     assert at("round").run() == "finished"
     assert reading.catch_up(at("stream").desk, turn, 0)
+
+
+def test_a_round_asks_the_tenants_own_content_system(desk: Desk, at: At, doors: dict[str, Any]) -> None:
+    make_tenant(another_process(desk), doors["stage"].caller.tenant)
+    here = desk.settings.model_copy(update={"fermata_stage": "local"})
+    doors["round"] = _with_settings(doors["round"], here)
+    with scripted_host() as host:
+        host.says("GET tables", {"tables": []})
+        registry.register(Desk(here, desk.clock), doors["stage"].caller.tenant, host.url)
+        at("stream").start()
+        at("round").says(calls(call("list_post_types")), "None.")
+        assert at("round").run() == "finished"
+        assert [asked.path for asked in host.asked] == ["tables"]
+    assert Need("kms:Decrypt", "Key", "host-secret") in doors["round"].guard.asked
 
 
 def test_several_calls_are_answered_one_by_one(at: At) -> None:
