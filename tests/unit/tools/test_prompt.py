@@ -60,24 +60,28 @@ def test_no_snapshot_can_break_the_line(posted: Any) -> None:
     assert "\n" not in line
 
 
-def test_a_site_without_tokens_is_told_to_have_none() -> None:
-    assert "Tokens: (none" in situation("site", snapshot())
-    assert "site_set_color_tokens" in situation("site", snapshot(), Names.PREFIXED)
+FRAMEWORK = {
+    "colors": {"tokens": [PRIMARY]},
+    "typography": {"groups": [{"id": "t", "namingConvention": "text", "steps": "s,m,l", "baseScaleIndex": 1}]},
+    "spacing": {"groups": [{"id": "s", "namingConvention": "space", "steps": "xs,s,m", "baseScaleIndex": 1}]},
+}
+FONTS = {"items": [{"id": "f", "family": "Inter"}], "tokens": [{"name": "Body", "variable": "body", "familyId": "f"}]}
+
+
+@pytest.mark.parametrize(("case", "given", "expected"), cases("dynamicSuffix"))
+@pytest.mark.parametrize("names", list(Names))
+def test_the_line_tells_the_design_system_or_that_there_is_none(
+    case: str, given: str, expected: list[str], names: Names
+) -> None:
+    has_none = given == "site without tokens"
+    line = situation("site", snapshot() if has_none else snapshot(framework=FRAMEWORK, fonts=FONTS), names)
+    assert [word for word in expected if word not in line] == [], case
+    assert ("(none" in line) is has_none
+    assert ("site_set_color_tokens" in line) is (has_none and names is Names.PREFIXED)
 
 
 def test_tokens_are_told_by_name_with_their_base_value() -> None:
-    framework = {
-        "colors": {"tokens": [PRIMARY]},
-        "typography": {"groups": [{"id": "t", "namingConvention": "text", "steps": "s,m,l", "baseScaleIndex": 1}]},
-        "spacing": {"groups": [{"id": "s", "namingConvention": "space", "steps": "xs,s,m", "baseScaleIndex": 1}]},
-    }
-    fonts = {
-        "items": [{"id": "f", "family": "Inter"}],
-        "tokens": [{"name": "Body", "variable": "body", "familyId": "f"}],
-    }
-    line = situation("site", snapshot(framework=framework, fonts=fonts))
-    assert re.search(r"colors: \[primary=", line)
-    assert line.endswith(
+    assert situation("site", snapshot(framework=FRAMEWORK, fonts=FONTS)).endswith(
         "Tokens — colors: [primary=hsla(217.22, 91.22%, 59.8%, 1)]; type --text-*: [s, m, l]; "
         "spacing --space-*: [xs, s, m]; fonts: [--font-body→Inter]"
     )

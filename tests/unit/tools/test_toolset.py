@@ -25,6 +25,7 @@ def test_each_site_tool_is_governed_as_the_editor_expects(known: dict[str, Any])
     assert tool.capability == (Access.WRITE if known["mutates"] else Access.READ)
     assert tool.result.heavy == known["heavy"]
     assert tool.idempotent is not known["mutates"]
+    assert tool.affects.snapshot is known["mutates"]
     assert wire_name(tool, Names.SEED) == known["name"]
     assert wire_name(tool, Names.PREFIXED) == known["prefixedName"]
     assert SITE.find(known["prefixedName"]) is tool

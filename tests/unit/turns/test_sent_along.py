@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from fermata.pricing import catalogue
+from fermata.pricing.catalogue import Catalogue, Offer
+from fermata.pricing.prices import Price
 from tests.unit.turns.stage import Stage, call, calls
 
 
@@ -26,3 +29,10 @@ def test_css_is_always_merged_whatever_the_model_makes_of_it(
 def test_the_picture_of_the_canvas_is_asked_for_by_the_sites_own_tool(stage: Stage) -> None:
     asked_for = asked(stage, "render_snapshot", nodeId="n1", captureScreenshot="no")
     assert asked_for == {"nodeId": "n1", "captureScreenshot": True}
+
+
+@pytest.mark.parametrize(("case", "sees"), [("C077", True), ("C078", False)])
+def test_the_flag_says_whether_the_model_sees(stage: Stage, case: str, sees: bool) -> None:
+    offer = Offer(price=Price(input_per_mtok=1, output_per_mtok=1), sees=sees)
+    catalogue.keep(stage.desk, Catalogue(refreshed=1, offers={"model-1": offer}))
+    assert asked(stage, "render_snapshot") == {"captureScreenshot": sees}, case

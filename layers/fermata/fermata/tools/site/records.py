@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fermata.tools.patience import AGAIN, SECONDS
-from fermata.tools.tool import Access, Execution, Handler, NoInput, ResultPolicy, Retry, Risk, Tool, ToolInput
+from fermata.tools.tool import Access, Affects, Execution, Handler, NoInput, ResultPolicy, Retry, Risk, Tool, ToolInput
 
 TOOLSET = "site"
 READ = frozenset({"site.read"})
@@ -16,6 +16,7 @@ EVERYONE: frozenset[str] = frozenset()
 
 _SCOPES = frozenset({TOOLSET})
 _HEAVY = ResultPolicy(heavy=True)
+_CHANGES = Affects(snapshot=True)
 
 
 def server_read(
@@ -87,5 +88,6 @@ def browser_write(
         permissions=permissions,
         scopes=_SCOPES,
         risk=risk,
+        affects=_CHANGES,
         sent_along=sent_along or {},
     )
