@@ -4,7 +4,11 @@ import click
 
 from fermata_client.commands.audit import audit
 from fermata_client.commands.chat import chat
+from fermata_client.commands.conversations import conversations
+from fermata_client.commands.credentials import credentials
+from fermata_client.commands.defaults import defaults
 from fermata_client.commands.edit import edit
+from fermata_client.commands.models import models
 from fermata_client.commands.token import token
 from fermata_client.tenants import tenant
 
@@ -12,7 +16,7 @@ from fermata_client.tenants import tenant
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fermata-client", prog_name="fermata")
 def main() -> None:
-    """Fermata from the command line: edit a page, ask a question, manage tenants.
+    """Fermata from the command line: edit a page, ask a question, look after keys, models and tenants.
 
     The service runs at http://127.0.0.1:8787 after `make run`.
     """
@@ -20,6 +24,10 @@ def main() -> None:
 
 main.add_command(edit)
 main.add_command(chat)
-main.add_command(token)
+main.add_command(conversations)
+main.add_command(credentials)
+main.add_command(models)
+main.add_command(defaults)
 main.add_command(audit)
+main.add_command(token)
 main.add_command(tenant)

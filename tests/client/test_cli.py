@@ -213,6 +213,25 @@ def test_a_local_token_is_never_sent_to_another_address(tmp_path: Path) -> None:
     assert (result.exit_code, "There is no token for http://elsewhere.example" in result.stderr) == (1, True)
 
 
+@pytest.mark.parametrize("url", ["notaurl", "ftp://x", "http://", "http://a b", "http://[::1", "http://x:99999", "é"])
+@pytest.mark.parametrize("command", [["chat", "hi"], ["token"], ["audit"]], ids=" ".join)
+def test_what_is_no_address_is_one_sentence(command: list[str], url: str) -> None:
+    result = run(*command, "--url", url, "--token", "t")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"fermata: {url!r} is not an address. Write it like http://127.0.0.1:8787.\n"
+
+
+@pytest.mark.parametrize("token", ["a\nb", "a b", "clé", "a\0b"])
+def test_what_is_no_token_is_one_sentence_that_does_not_repeat_it(token: str) -> None:
+    result = run("chat", "hi", "--token", token)
+    assert result.exit_code == 1
+    assert result.stderr == "fermata: The token holds characters no token has. Give it alone, on one line.\n"
+
+
+def test_a_line_end_behind_a_token_is_no_part_of_it() -> None:
+    assert run("token", "--token", " abc\n").stdout == "abc\n"
+
+
 def test_the_environment_wins_over_the_state_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".fermata").mkdir()
     (tmp_path / ".fermata" / "local.json").write_text('{"url": "http://127.0.0.1:9999", "token": "abc"}')

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fermata_client.commands.common import Failure, one_sentence, service
+from fermata_client.commands.common import Failure, json_option, one_sentence, print_json, service, service_options
 from fermata_client.deployment import desk_of, in_one_sentence, local_stack
 
 if TYPE_CHECKING:
@@ -21,9 +21,8 @@ MOST_EVENTS = 10_000
 @click.command()
 @click.option("--since", metavar="INSTANT", help="From when on: 2026-11-01, or a whole instant. [default: 30 days ago]")
 @click.option("--tz", metavar="ZONE", help="Whose days, such as Europe/Berlin. [default: UTC]")
-@click.option("--json", "as_json", is_flag=True, help="Print the service's whole answer.")
-@click.option("--url", metavar="URL", help="Where the service is. Left out: FERMATA_URL, or what `make run` wrote.")
-@click.option("--token", metavar="TOKEN", help="Who you are. Left out: FERMATA_TOKEN, or what `make run` wrote.")
+@json_option
+@service_options
 @click.option("--reconcile", is_flag=True, help="Compare ledger, rollups and log lines, and name what differs.")
 @click.option("--rebuild", is_flag=True, help="Make the rollups anew from the ledger.")
 @click.option("--tenant", metavar="NAME", default="local", show_default=True, help="Whose books.")
@@ -60,7 +59,7 @@ def audit(
 
 def _show(found: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
         return
     click.echo(f"since {found['since']}")
     _table("", [("everything", found["totals"])])

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import click
 
 from fermata_client.client import FermataClient
-from fermata_client.connection import NoToken, find_connection
+from fermata_client.connection import NoConnection, find_connection
 from fermata_client.errors import ClientError, Refused, Unreachable
 from fermata_client.html_file import NotAPage
 from fermata_client.outcome import Outcome
@@ -20,6 +20,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 INTERRUPTED = 130
+SCOPES = ("site", "content", "data", "plugin")
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print it as the service tells it.")
 
 
 class Failure(click.ClickException):
@@ -30,8 +33,13 @@ class Failure(click.ClickException):
 
 
 def connection_options(command: Callable[P, T]) -> Callable[P, T]:
+    """For commands that start a turn."""
+    model = click.option("--model", metavar="ID", help="Model to use. Left out: the default of the scope.")
+    return service_options(model(command))
+
+
+def service_options(command: Callable[P, T]) -> Callable[P, T]:
     for option in (
-        click.option("--model", metavar="ID", help="Model to use. Left out: the default of the scope."),
         click.option(
             "--token", metavar="TOKEN", help="Who you are. Left out: FERMATA_TOKEN, or what `make run` wrote."
         ),
@@ -50,8 +58,10 @@ def one_sentence(command: Callable[P, T]) -> Callable[P, T]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return command(*args, **kwargs)
-        except (NoToken, NotAPage) as error:
+        except (NoConnection, NotAPage) as error:
             raise Failure(str(error)) from error
+        except BrokenPipeError:  # click ends quietly: whoever read the output has seen enough
+            raise
         except OSError as error:
             raise Failure(f"{error.filename}: {error.strerror}.") from error
 
@@ -80,6 +90,10 @@ def explained(error: ClientError, url: str) -> str:
             return f"The service refused the request with {status}: {reason}"
         case _:
             return str(error)
+
+
+def print_json(found: Any) -> None:
+    click.echo(json.dumps(found, indent=2, ensure_ascii=False))
 
 
 def conclude(outcome: Outcome, screen: Screen, *, as_json: bool) -> None:

@@ -1,0 +1,139 @@
+"""`fermata credentials`: providers' keys. One is read from the environment or standard input, never from arguments."""
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from fermata_client.commands.common import Failure, json_option, one_sentence, print_json, service, service_options
+from fermata_client.commands.listing import minute, show_rows
+from fermata_client.screen import plain
+
+ID = click.argument("credential_id", metavar="ID")
+KEY_ENV = click.option("--key-env", metavar="NAME", help="Read the key from this environment variable, not from stdin.")
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def credentials(context: click.Context) -> None:
+    """List your providers' keys, add, test, change or delete one. Alone, it lists them. Keys are never shown."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_credentials)
+
+
+@credentials.command("list")
+@json_option
+@service_options
+@one_sentence
+def list_credentials(as_json: bool, url: str | None, token: str | None) -> None:
+    """List the credentials you entered, the newest first."""
+    with service(url, token) as client:
+        found = client.credentials()
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (one["id"], one["providerId"], _state(one), minute(one["lastUsedAt"]), one["displayLabel"], one["baseUrl"])
+        for one in found
+    ]
+    show_rows(("id", "provider", "key", "used", "label", "address"), rows)
+
+
+def _state(credential: dict[str, Any]) -> str:
+    return "sealed" if credential["keyFingerprintCurrent"] else "enter again"
+
+
+@credentials.command()
+@click.argument("provider")
+@click.option("--label", required=True, help="What to call it.")
+@click.option("--base-url", metavar="URL", help="The address of a server of your own, or of a gateway.")
+@click.option("--no-key", is_flag=True, help="The server at --base-url asks for no key.")
+@KEY_ENV
+@service_options
+@one_sentence
+def add(
+    provider: str,
+    label: str,
+    base_url: str | None,
+    no_key: bool,
+    key_env: str | None,
+    url: str | None,
+    token: str | None,
+) -> None:
+    """Enter a key for PROVIDER: anthropic, openai, openrouter, ollama or openai-compatible.
+
+    The key is read from standard input, unseen when it is typed. Scopes without a default get one from it.
+    """
+    if no_key and not base_url:
+        raise Failure("Without a key there must be an address: name it with --base-url.")
+    key = None if no_key else _key(key_env)
+    with service(url, token) as client:
+        made = client.create_credential(provider, label, api_key=key, base_url=base_url)
+    click.echo(made["id"])
+    click.echo(f"Try it with: fermata credentials test {made['id']}", err=True)
+
+
+@credentials.command()
+@ID
+@click.option("--label", help="Call it this.")
+@click.option("--base-url", metavar="URL", help="Its server's new address.")
+@click.option("--new-key", is_flag=True, help="Read a new key from standard input.")
+@KEY_ENV
+@service_options
+@one_sentence
+def change(
+    credential_id: str,
+    label: str | None,
+    base_url: str | None,
+    new_key: bool,
+    key_env: str | None,
+    url: str | None,
+    token: str | None,
+) -> None:
+    """Change the credential ID. Turns that run use a new key within five minutes."""
+    key = _key(key_env) if new_key or key_env else None
+    if label is None and base_url is None and key is None:
+        raise Failure("Say what to change: --label, --base-url, --new-key or --key-env.")
+    with service(url, token) as client:
+        changed = client.change_credential(credential_id, label=label, api_key=key, base_url=base_url)
+    click.echo(f"{credential_id} is changed: {plain(changed['displayLabel'])}")
+
+
+@credentials.command()
+@ID
+@service_options
+@one_sentence
+def test(credential_id: str, url: str | None, token: str | None) -> None:
+    """Ask the provider of the credential ID which models it opens."""
+    with service(url, token) as client:
+        found = client.try_credential(credential_id)
+    if not found["ok"]:
+        raise Failure(f"It does not work: {found['error']}")
+    click.echo(f"It works, and opens {found['modelCount']:,} models.")
+
+
+@credentials.command()
+@ID
+@click.confirmation_option(prompt="Delete this credential?", help="Do not ask.")
+@service_options
+@one_sentence
+def delete(credential_id: str, url: str | None, token: str | None) -> None:
+    """Delete the credential ID. It stays while it is a scope's default."""
+    with service(url, token) as client:
+        client.delete_credential(credential_id)
+    click.echo(f"{credential_id} is deleted.")
+
+
+def _key(name: str | None) -> str:
+    if name is not None:
+        key = os.environ.get(name, "").strip()
+        if not key:
+            raise Failure(f"The environment variable {name} is not set, or empty.")
+        return key
+    if sys.stdin.isatty():
+        return str(click.prompt("Key", hide_input=True, err=True)).strip()
+    key = sys.stdin.read().strip()
+    if not key:
+        raise Failure("No key came in on standard input. Give it there, or name its variable with --key-env.")
+    return key

@@ -1,0 +1,332 @@
+"""`fermata conversations`, `credentials`, `models` and `defaults`, as somebody reads them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fermata_client.cli import main
+
+KEY = "sk-ant-secret"
+CONVERSATION = {
+    "id": "c1",
+    "scope": "site",
+    "title": "Home \x1b[31mpage",
+    "modelId": "claude-sonnet-4-5",
+    "promptTokensTotal": 1234,
+    "completionTokensTotal": 56,
+    "costUsdTotal": 0.0123,
+    "updatedAt": "2026-11-28T09:30:00.000Z",
+}
+
+
+def message(role: str, tool: str | None, *content: dict[str, Any]) -> dict[str, Any]:
+    return {"role": role, "toolName": tool, "content": list(content)}
+
+
+INSERT = {"kind": "toolCall", "toolCallId": "t", "toolName": "insertHtml", "input": {"parentId": "root"}}
+MESSAGES = [
+    message("user", None, {"kind": "text", "text": "Add a footer"}, {"kind": "image", "mimeType": "image/jpeg"}),
+    message("assistant", None, {"kind": "text", "text": "I will.\nNow."}),
+    message("assistant", "insertHtml", INSERT),
+    message("tool", "insertHtml", {"kind": "toolResult", "ok": True}),
+    message("tool", "moveNode", {"kind": "toolResult", "ok": False, "error": "No such node"}),
+]
+CREDENTIAL = {
+    "id": "k1",
+    "providerId": "anthropic",
+    "displayLabel": "Mine",
+    "baseUrl": None,
+    "keyFingerprintCurrent": True,
+    "lastUsedAt": "2026-11-28T09:30:00.000Z",
+}
+MODEL = {
+    "id": "claude-opus-5",
+    "tier": "smartest",
+    "contextWindow": 200_000,
+    "pricing": {"inputPerMTok": 5.0, "outputPerMTok": 25.0},
+    "capabilities": {"toolCalling": True, "visionInput": True, "promptCache": False, "streaming": True},
+}
+USED = {"promptTokens": 1, "completionTokens": 1, "chatCount": 1, "costUsd": 0.1}
+ANSWERS: dict[str, Any] = {
+    "GET /conversations?scope=site&limit=20": {"conversations": [CONVERSATION]},
+    "GET /conversations?scope=content&limit=20": {
+        "conversations": [CONVERSATION | {"id": "c2", "scope": "content", "updatedAt": "2026-11-28T10:00:00.000Z"}]
+    },
+    "GET /conversations?scope=data&limit=20": {"conversations": []},
+    "GET /conversations?scope=plugin&limit=20": {"conversations": []},
+    "GET /conversations?scope=site&limit=3": {"conversations": [CONVERSATION] * 2, "nextCursor": "next"},
+    "GET /conversations?scope=site&cursor=next&limit=1": {"conversations": [CONVERSATION | {"id": "c3"}]},
+    "GET /conversations/c1?limit=50": {
+        "conversation": CONVERSATION | {"messages": MESSAGES, "activeTurn": {"bridgeId": "b1", "state": "paused"}},
+        "nextCursor": "17",
+    },
+    "GET /conversations/c1?before=17&limit=2": {"conversation": CONVERSATION | {"messages": []}},
+    "PUT /conversations/c1": {"conversation": CONVERSATION | {"title": "Start"}},
+    "DELETE /conversations/c1": {"ok": True},
+    "GET /credentials": {"credentials": [CREDENTIAL, CREDENTIAL | {"id": "k2", "keyFingerprintCurrent": False}]},
+    "POST /credentials": {"credential": CREDENTIAL},
+    "PUT /credentials/k1": {"credential": CREDENTIAL},
+    "POST /credentials/k1/test": {"ok": True, "modelCount": 12},
+    "POST /credentials/k2/test": {"ok": False, "error": "Anthropic authentication failed."},
+    "DELETE /credentials/k1": {"ok": True},
+    "GET /providers/anthropic/models?credentialId=k1": {"models": [MODEL]},
+    "GET /providers/openai/models?credentialId=k9": {"models": []},
+    "GET /defaults": {"defaults": {"site": {"credentialId": "k1", "modelId": "claude-opus-5"}}},
+    "PUT /defaults/site": {"default": {"scope": "site"}},
+    "DELETE /defaults/site": None,
+    "GET /audit": {"since": "2026-11-01", "totals": USED, "byUser": [], "byScope": [], "byModel": [], "byDay": []},
+}
+
+
+class Service(ThreadingHTTPServer):
+    def __init__(self) -> None:
+        self.bodies: list[tuple[str, Any]] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Service
+
+    def do_GET(self) -> None:
+        line = f"{self.command} {self.path.removeprefix('/admin/api/ai')}"
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.server.bodies.append((line, json.loads(body) if body else None))
+        found = ANSWERS.get(line, {"error": "Not here"})
+        self.send_response(404 if line not in ANSWERS else 204 if found is None else 200)
+        answer = b"" if found is None else json.dumps(found).encode()
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_POST = do_PUT = do_DELETE = do_GET
+
+    def log_message(self, *_: Any) -> None:
+        """Tests read what was asked from the service."""
+
+
+@contextmanager
+def running() -> Iterator[Service]:
+    with Service() as service:
+        thread = Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield service
+        finally:
+            service.shutdown()
+            thread.join()
+
+
+@pytest.fixture(autouse=True)
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    monkeypatch.chdir(tmp_path)
+    with running() as service:
+        monkeypatch.setenv("FERMATA_URL", f"http://127.0.0.1:{service.server_port}")
+        monkeypatch.setenv("FERMATA_TOKEN", "token")
+        yield service
+
+
+def run(*arguments: str, typed: str = "") -> Result:
+    return CliRunner().invoke(main, list(arguments), input=typed)
+
+
+def sent(service: Service, method: str) -> list[Any]:
+    return [body for line, body in service.bodies if line.startswith(method)]
+
+
+class TestConversations:
+    def test_alone_it_lists_those_of_every_scope_the_last_used_first(self) -> None:
+        done = run("conversations")
+        assert done.exit_code == 0
+        heading, first, second = done.stdout.splitlines()
+        assert heading.split() == ["id", "used", "scope", "USD", "title"]
+        assert first == "c2  2026-11-28 10:00  content  0.0123  Home [31mpage"
+        assert second == "c1  2026-11-28 09:30  site     0.0123  Home [31mpage"
+
+    def test_a_longer_list_is_fetched_page_by_page(self) -> None:
+        done = run("conversations", "list", "--scope", "site", "--limit", "3", "--json")
+        assert [one["id"] for one in json.loads(done.stdout)] == ["c1", "c1", "c3"]
+
+    def test_one_is_shown_with_what_was_said_and_done(self) -> None:
+        done = run("conversations", "show", "c1")
+        assert done.exit_code == 0
+        assert done.stdout.splitlines() == [
+            "Home [31mpage",
+            "site · claude-sonnet-4-5 · 2026-11-28 09:30 · 1,234 + 56 tokens · $0.0123",
+            "",
+            "> Add a footer",
+            "> [image/jpeg]",
+            "I will.",
+            "Now.",
+            "  → insertHtml parentId=root",
+            "  ✓ insertHtml",
+            "  ✗ moveNode: No such node",
+        ]
+        assert done.stderr.splitlines() == [
+            "A turn is paused in it: b1",
+            "Older messages: fermata conversations show c1 --before 17",
+        ]
+
+    def test_older_messages_are_a_page_away(self) -> None:
+        assert run("conversations", "show", "c1", "--before", "17", "--limit", "2").exit_code == 0
+
+    def test_one_is_renamed(self, service: Service) -> None:
+        done = run("conversations", "rename", "c1", "Start")
+        assert done.stdout == "c1 is now called: Start\n"
+        assert sent(service, "PUT") == [{"title": "Start"}]
+
+    def test_one_is_deleted_when_that_is_confirmed(self, service: Service) -> None:
+        assert run("conversations", "delete", "c1", typed="n\n").exit_code == 1
+        assert sent(service, "DELETE") == []
+        assert run("conversations", "delete", "c1", typed="y\n").exit_code == 0
+        assert run("conversations", "delete", "c1", "--yes").stdout == "c1 is deleted.\n"
+        assert len(sent(service, "DELETE")) == 2
+
+    def test_one_that_is_not_there_is_one_sentence(self) -> None:
+        done = run("conversations", "show", "none")
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr == "fermata: The service refused the request with 404: Not here\n"
+
+
+class TestCredentials:
+    def test_alone_it_lists_them_without_their_keys(self) -> None:
+        heading, first, second = run("credentials").stdout.splitlines()
+        assert heading.split() == ["id", "provider", "key", "used", "label", "address"]
+        assert first.split() == ["k1", "anthropic", "sealed", "2026-11-28", "09:30", "Mine", "-"]
+        assert "enter again" in second
+
+    def test_a_key_comes_in_on_standard_input(self, service: Service) -> None:
+        done = run("credentials", "add", "anthropic", "--label", "Mine", typed=f"{KEY}\n")
+        assert (done.exit_code, done.stdout) == (0, "k1\n")
+        assert KEY not in done.output
+        assert sent(service, "POST") == [
+            {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": KEY}
+        ]
+
+    def test_a_key_comes_in_from_the_environment(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MY_KEY", KEY)
+        run("credentials", "add", "anthropic", "--label", "Mine", "--key-env", "MY_KEY")
+        run("credentials", "change", "k1", "--key-env", "MY_KEY", "--label", "Ours")
+        assert [body["apiKey"] for body in sent(service, "POST") + sent(service, "PUT")] == [KEY, KEY]
+
+    def test_a_server_without_a_key_is_entered_by_its_address(self, service: Service) -> None:
+        run("credentials", "add", "ollama", "--label", "Ours", "--base-url", "https://o.example", "--no-key")
+        [body] = sent(service, "POST")
+        assert (body["authMode"], body["baseUrl"], "apiKey" in body) == ("baseUrl", "https://o.example", False)
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (["add", "anthropic", "--label", "Mine"], "No key came in on standard input"),
+            (["add", "anthropic", "--label", "Mine", "--key-env", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE is not set"),
+            (["add", "anthropic", "--label", "Mine", "--no-key"], "there must be an address"),
+            (["change", "k1"], "Say what to change"),
+            (["change", "k1", "--new-key"], "No key came in"),
+        ],
+    )
+    def test_what_is_missing_is_said_and_nothing_is_sent(
+        self, service: Service, arguments: list[str], says: str
+    ) -> None:
+        done = run("credentials", *arguments)
+        assert done.exit_code == 1
+        assert says in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert service.bodies == []
+
+    def test_no_option_takes_a_key(self) -> None:
+        for command in ("add", "change"):
+            assert "--key " not in run("credentials", command, "--help").stdout
+            assert run("credentials", command, "x", "--key", KEY).exit_code == 2
+
+    def test_a_good_one_says_how_much_it_opens_and_a_bad_one_fails(self) -> None:
+        assert run("credentials", "test", "k1").stdout == "It works, and opens 12 models.\n"
+        bad = run("credentials", "test", "k2")
+        assert (bad.exit_code, bad.stderr) == (1, "fermata: It does not work: Anthropic authentication failed.\n")
+
+    def test_one_is_deleted_when_that_is_confirmed(self, service: Service) -> None:
+        assert run("credentials", "delete", "k1").exit_code == 1
+        assert run("credentials", "delete", "k1", "--yes").stdout == "k1 is deleted.\n"
+        assert len(sent(service, "DELETE")) == 1
+
+
+class TestModels:
+    def test_they_are_listed_with_what_they_cost_hold_and_can(self) -> None:
+        heading, model = run("models", "--credential", "k1").stdout.splitlines()
+        assert heading.split() == ["provider", "model", "tier", "window", "in", "out", "can"]
+        assert model.split() == ["anthropic", "claude-opus-5", "smartest", "200,000", "5", "25", "tools", "images"]
+
+    def test_one_provider_that_fails_hides_no_other(self) -> None:
+        done = run("models")
+        assert done.exit_code == 0
+        assert len(done.stdout.splitlines()) == 2
+        assert done.stderr == "fermata: Not here (k2)\n"
+
+    def test_whoever_may_not_list_credentials_names_the_provider(self, service: Service) -> None:
+        assert run("models", "--provider", "openai", "--credential", "k9").exit_code == 0
+        assert [line for line, _ in service.bodies] == ["GET /providers/openai/models?credentialId=k9"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [(["--credential", "none"], "no credential none"), (["--provider", "openai"], "Name the credential as well")],
+    )
+    def test_what_does_not_fit_is_said(self, arguments: list[str], says: str) -> None:
+        done = run("models", *arguments)
+        assert (done.exit_code, says in done.stderr) == (1, True)
+
+    def test_programs_get_everything(self) -> None:
+        [found] = json.loads(run("models", "--credential", "k1", "--json").stdout)
+        assert found == MODEL | {"providerId": "anthropic", "credentialId": "k1"}
+
+
+class TestDefaults:
+    def test_alone_it_shows_every_scope(self) -> None:
+        lines = [line.split() for line in run("defaults").stdout.splitlines()]
+        assert lines[1:3] == [["site", "claude-opus-5", "k1"], ["content", "-", "-"]]
+        assert len(lines) == 5
+
+    def test_one_is_set_and_cleared(self, service: Service) -> None:
+        assert run("defaults", "set", "site", "k1", "m").stdout == "site uses m.\n"
+        assert run("defaults", "clear", "site").stdout == "site has no default.\n"
+        assert sent(service, "PUT") == [{"credentialId": "k1", "modelId": "m"}]
+        assert sent(service, "DELETE") == [None]
+
+    def test_an_unknown_scope_is_told_the_four(self) -> None:
+        done = run("defaults", "set", "shop", "k1", "m")
+        assert done.exit_code == 2
+        assert "'site', 'content', 'data', 'plugin'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(f"conversations {verb}" for verb in ("list", "show", "rename", "delete")),
+        *(f"credentials {verb}" for verb in ("list", "add", "change", "test", "delete")),
+        *(f"defaults {verb}" for verb in ("show", "set", "clear")),
+        "models",
+    ],
+)
+def test_every_command_explains_itself(command: str) -> None:
+    done = run(*command.split(), "--help")
+    assert done.exit_code == 0
+    assert all(option in done.stdout for option in ("--url", "--token"))
+
+
+@pytest.mark.parametrize("command", ["audit", "conversations", "credentials", "models", "defaults"])
+def test_whoever_has_read_enough_sees_no_traceback(command: str) -> None:
+    """The reader of the pipe is gone before the first line comes."""
+    program = [sys.executable, "-c", "from fermata_client.cli import main; main()", command]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(program, stdout=writing, stderr=subprocess.PIPE, timeout=30, check=False)
+    os.close(writing)
+    assert done.returncode == 1
+    assert not any(word in done.stderr for word in (b"Traceback", b"roken pipe", b"BrokenPipe"))
