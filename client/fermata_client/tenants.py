@@ -13,6 +13,8 @@ ORIGIN_HELP = "A page's origin that may call with its cookie (https://editor.exa
 NAMES_HELP = "What its editor calls the tools: insertHtml, or site_insert_html (Instatic from 0.0.7 on)."
 ROUNDS_HELP = "Model calls one turn may make."
 LIFETIME_HELP = "The longest a token may be good for, in seconds."
+FOR_THE_ISSUER = "Keep it where the tenant's server signs its tokens:"
+FOR_THE_HOST = "Keep it where the tenant's content system checks the tokens of its requests:"
 
 
 @click.group()
@@ -75,9 +77,12 @@ def add(
 @deployment
 def show(name: str, stack: str | None, region: str | None) -> None:
     """Print what is known of the tenant NAME, except its secrets."""
+    from fermata.hosts import registry
     from fermata.wire.tenants import show_tenant
 
-    click.echo(_json(show_tenant(desk_of(stack, region), name)))
+    desk = desk_of(stack, region)
+    known = registry.show(desk, name)
+    click.echo(_json(show_tenant(desk, name) | ({"host": known} if known else {})))
 
 
 @tenant.command()
@@ -123,6 +128,44 @@ def rotate(name: str, overlap: int | None, stack: str | None, region: str | None
     _tell(rotate_secret(desk_of(stack, region), name, overlap=OVERLAP if overlap is None else overlap))
 
 
+@tenant.command()
+@click.argument("name")
+@click.option("--url", help="Where it is, an https URL. One that moves keeps its secret.")
+@click.option("--rotate", is_flag=True, help="Give it a new secret.")
+@click.option("--overlap", type=click.IntRange(min=0), help="Seconds the old secret goes on signing. [default: 600]")
+@click.option("--remove", is_flag=True, help="Ask it no more.")
+@deployment
+def host(
+    name: str,
+    url: str | None,
+    rotate: bool,
+    overlap: int | None,
+    remove: bool,
+    stack: str | None,
+    region: str | None,
+) -> None:
+    """Say where the content system of the tenant NAME answers questions (docs/host.md), or take that back.
+
+    The secret that its requests are signed with is printed once.
+    """
+    from fermata.hosts import registry
+
+    if (url is not None) + rotate + remove != 1:
+        raise click.UsageError("Say one of --url URL, --rotate and --remove.")
+    if overlap is not None and not rotate:
+        raise click.UsageError("--overlap goes with --rotate.")
+    desk = desk_of(stack, region)
+    if remove:
+        registry.remove(desk, name)
+    elif url is not None:
+        record, secret = registry.register(desk, name, url)
+        click.echo(_json(record.shown()), err=True)
+        if secret:
+            _tell(secret, FOR_THE_HOST)
+    else:
+        _tell(registry.rotate(desk, name, overlap=registry.OVERLAP if overlap is None else overlap), FOR_THE_HOST)
+
+
 def _limits(max_rounds: int | None, token_seconds: int | None) -> Any:
     """None when nothing is said about limits."""
     from pydantic import ValidationError
@@ -139,8 +182,8 @@ def _limits(max_rounds: int | None, token_seconds: int | None) -> Any:
         raise click.BadParameter(wrong["msg"].lower(), param_hint=option) from error
 
 
-def _tell(secret: str) -> None:
-    click.echo("The secret, shown only now. Keep it where the tenant's server signs its tokens:", err=True)
+def _tell(secret: str, where: str = FOR_THE_ISSUER) -> None:
+    click.echo(f"The secret, shown only now. {where}", err=True)
     click.echo(secret)
 
 
