@@ -1,9 +1,13 @@
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from fermata.aws.desk import Desk, open_desk
+from fermata.wire import edge
+from fermata.wire.http import Answer, Request
 from tests.desk import clock, desk, environment
+from tests.unit.openapi import documented
 
 __all__ = ["clock", "deployed", "desk"]
 
@@ -16,3 +20,15 @@ def deployed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     open_desk.cache_clear()
     yield
     open_desk.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def documented_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is asked of a door in these tests, its answer is one that the OpenAPI document has."""
+    dress = edge.dressed
+
+    def checked(request: Request, answer: Answer, **how: Any) -> Answer:
+        documented.check(request, answer)
+        return dress(request, answer, **how)
+
+    monkeypatch.setattr(edge, "dressed", checked)

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from schemathesis.specs.openapi.checks import ignored_auth
 
 from fermata.wire import surface
 from fermata.wire.operation import Described, Told
+from tests.callers import Signer
 from tests.unit.openapi.stand import Stand
 from tests.unit.openapi.strict import AnyCase, check_lines, schema
 
@@ -26,6 +28,9 @@ QUERIES: dict[str, dict[str, Any]] = {
     "showConversation": {"limit": 1},
     "listModels": {"credentialId": ""},
 }
+FORGED = Signer("bakery", "https://bakery.example", "fermata", "some other secret than the bakery's").bearer()[
+    "authorization"
+]
 SUCCESSES = [(operation, told) for operation in surface.OPERATIONS for told in operation.told]
 CLOSED = [operation for operation in surface.OPERATIONS if operation.needs]
 OPEN = [operation for operation in surface.OPERATIONS if not operation.needs]
@@ -61,10 +66,11 @@ def test_what_an_operation_is_for_is_done_and_answered_as_documented(
     check_lines(response)
 
 
+@pytest.mark.parametrize("headers", [{}, {"Authorization": FORGED}], ids=["no token", "a forged token"])
 @pytest.mark.parametrize("operation", CLOSED, ids=lambda operation: operation.name)
-def test_without_a_token_nothing_is_done(stand: Stand, operation: Described) -> None:
+def test_without_a_good_token_nothing_is_done(stand: Stand, operation: Described, headers: dict[str, str]) -> None:
     case = asked(operation, stand.real(operation))
-    response = case.call_and_validate()
+    response = case.call_and_validate(headers=headers, excluded_checks=[ignored_auth])
     assert response.status_code == 401
     assert response.json() == {"error": "Unauthorized"}
 
