@@ -12,6 +12,7 @@ TOOL_NAMES = click.Choice(["seed", "prefixed"])
 ORIGIN_HELP = "A page's origin that may call with its cookie (https://editor.example.com). Repeat for more."
 NAMES_HELP = "What its editor calls the tools: insertHtml, or site_insert_html (Instatic from 0.0.7 on)."
 ROUNDS_HELP = "Model calls one turn may make."
+THINKING_HELP = "Tokens a model is told to think before it answers; 0 leaves it to the model."
 LIFETIME_HELP = "The longest a token may be good for, in seconds."
 FOR_THE_ISSUER = "Keep it where the tenant's server signs its tokens:"
 FOR_THE_HOST = "Keep it where the tenant's content system checks the tokens of its requests:"
@@ -36,6 +37,7 @@ def tenant() -> None:
 @click.option("--dialect", type=DIALECTS, default="fermata", show_default=True, help="What its pages understand.")
 @click.option("--tool-names", type=TOOL_NAMES, default="seed", show_default=True, help=NAMES_HELP)
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
+@click.option("--thinking-tokens", type=int, help=THINKING_HELP)
 @click.option("--token-seconds", type=int, help=LIFETIME_HELP)
 @deployment
 def add(
@@ -48,6 +50,7 @@ def add(
     dialect: Any,
     tool_names: Any,
     max_rounds: int | None,
+    thinking_tokens: int | None,
     token_seconds: int | None,
     stack: str | None,
     region: str | None,
@@ -65,7 +68,7 @@ def add(
         origins=origins,
         dialect=dialect,
         tool_names=tool_names,
-        limits=_limits(max_rounds, token_seconds),
+        limits=_limits(max_rounds=max_rounds, thinking_tokens=thinking_tokens, token_seconds=token_seconds),
     )
     click.echo(_json(added.shown()), err=True)
     if secret and not secret_file:
@@ -91,6 +94,7 @@ def show(name: str, stack: str | None, region: str | None) -> None:
 @click.option("--dialect", type=DIALECTS, help="What its pages understand.")
 @click.option("--tool-names", type=TOOL_NAMES, help=NAMES_HELP)
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
+@click.option("--thinking-tokens", type=int, help=THINKING_HELP)
 @click.option("--token-seconds", type=int, help=LIFETIME_HELP)
 @deployment
 def change(
@@ -99,6 +103,7 @@ def change(
     dialect: Any,
     tool_names: Any,
     max_rounds: int | None,
+    thinking_tokens: int | None,
     token_seconds: int | None,
     stack: str | None,
     region: str | None,
@@ -112,7 +117,7 @@ def change(
         origins=origins or None,
         dialect=dialect,
         tool_names=tool_names,
-        limits=_limits(max_rounds, token_seconds),
+        limits=_limits(max_rounds=max_rounds, thinking_tokens=thinking_tokens, token_seconds=token_seconds),
     )
     click.echo(_json(changed.shown()))
 
@@ -166,13 +171,12 @@ def host(
         _tell(registry.rotate(desk, name, overlap=registry.OVERLAP if overlap is None else overlap), FOR_THE_HOST)
 
 
-def _limits(max_rounds: int | None, token_seconds: int | None) -> Any:
+def _limits(**given: int | None) -> Any:
     """None when nothing is said about limits."""
     from pydantic import ValidationError
 
     from fermata.wire.tenant import Limits
 
-    given = {"max_rounds": max_rounds, "token_seconds": token_seconds}
     said = {name: value for name, value in given.items() if value is not None}
     try:
         return Limits.model_validate(said) if said else None

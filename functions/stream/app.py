@@ -72,6 +72,7 @@ def chat(visit: Visit) -> Answer:
         snapshot=body.snapshot,
         idempotency_key=_idempotency_key(visit.request),
         max_rounds=visit.tenant.limits.max_rounds,
+        thinking_tokens=visit.tenant.limits.thinking_tokens,
     )
     started = starting.start(visit.desk, visit.caller, prompt)
     if "application/json" in visit.request.headers.get("accept", ""):

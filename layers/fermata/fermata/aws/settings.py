@@ -52,11 +52,15 @@ class Settings(BaseModel):
     """How often a provider is asked that fails before it has said anything."""
     longest_answer: int = 8192
     """Tokens of one answer. Where thinking counts against the same limit, drivers add room for it."""
+    thinking_tokens: int = 0
+    """Tokens a model is told to think before it answers; 0: each does as it does by itself."""
     unanswered: Literal["fail", "tell_model"] = "fail"
     """What an unanswered browser call does: end the turn with an error, or tell the model and go on."""
     max_rounds: int = 50
     unknown_window: int = 128_000
     """The context window, in tokens, of a model whose real one nobody knows."""
+    ollama_window: int = 32_768
+    """The context window that Ollama is asked for; it loads a model anew for another one."""
     round_attempts: int = 2
     """How often one round's model request may be begun anew after its function died."""
     continuations: int = 5

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from fermata.aws.desk import Desk
+from fermata.drivers.thinking import room
 from fermata.pricing.charging import price_of, price_usage
 from fermata.pricing.prices import cost
 from fermata.turns.standing import Standing
@@ -24,7 +25,8 @@ def hold(desk: Desk, turn: Turn, round_: int, attempt: int, prompt: int) -> None
     """Reserve what a request may cost at most; raises PaymentRequired. Without a known price, nothing is reserved."""
     if turn.budgeted:
         price = price_of(desk, turn.model)
-        most = cost(price, Tokens(prompt=prompt, completion=desk.settings.longest_answer))
+        completion = desk.settings.longest_answer + room(turn.provider, turn.model, turn.thinking_tokens)
+        most = cost(price, Tokens(prompt=prompt, completion=completion))
         request = holds.Request(turn.tenant, turn.user, turn.id, round_, attempt)
         holds.reserve(desk, request, max(most, LEAST_HELD) if price else Decimal(0))
 

@@ -96,8 +96,10 @@ def _request(work: Work) -> Ask:
         messages=work.messages(),
         tools=work.tools,
         max_tokens=work.desk.settings.longest_answer,
+        thinking_tokens=turn.thinking_tokens,
         call_tools=work.log.standing.round < turn.max_rounds,
         scope=turn.scope,
+        window_tokens=work.desk.settings.ollama_window,
     )
 
 

@@ -9,19 +9,17 @@ from fermata.credentials.abilities import abilities_of
 from fermata.drivers.capabilities import usual_capabilities
 from fermata.tools.toolset import Toolset
 from fermata.turns.turn import Turn
-from fermata.words.model import Ask
 from fermata.words.tools import ToolSpec
 
 SLACK = 0.9
 """Tokens are estimated, so a tenth of the window is left free."""
 LEAST = 2_000
-OLLAMA_WINDOW = int(Ask.model_fields["window_tokens"].default)
-"""Ollama holds as much as the request asks it to, whatever the model could."""
 
 
 def recipient_of(desk: Desk, turn: Turn, toolset: Toolset, system: str, tools: Sequence[ToolSpec]) -> Recipient:
     known = abilities_of(desk, turn.provider, turn.model)
-    window = OLLAMA_WINDOW if turn.provider == "ollama" else known.window or desk.settings.unknown_window
+    # Ollama holds as much as the request asks it to, whatever the model could.
+    window = desk.settings.ollama_window if turn.provider == "ollama" else known.window or desk.settings.unknown_window
     around = len(system) + len(turn.situation) + sum(map(_size, tools))
 
     def is_heavy(name: str) -> bool:

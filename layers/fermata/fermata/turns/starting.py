@@ -50,6 +50,8 @@ class Prompt:
     idempotency_key: str = ""
     max_rounds: int | None = None
     """The tenant's own limit, where it is lower than the deployment's."""
+    thinking_tokens: int | None = None
+    """How much a model is told to think, where the tenant has a setting of its own."""
 
     @property
     def digest(self) -> str:
@@ -134,6 +136,7 @@ def _turn(desk: Desk, caller: Caller, prompt: Prompt, conversation: Conversation
         prompt_version=PROMPT_VERSION,
         situation=shortened_text(situation(prompt.scope, prompt.snapshot, Names(prompt.tool_names)), SITUATION_CHARS),
         max_rounds=min(desk.settings.max_rounds, prompt.max_rounds or desk.settings.max_rounds),
+        thinking_tokens=desk.settings.thinking_tokens if prompt.thinking_tokens is None else prompt.thinking_tokens,
         budgeted=_is_budgeted(desk, caller, chosen),
         started_ms=int(now * 1000),
         expires=int(now) + desk.settings.turn_lifetime_seconds,

@@ -45,6 +45,7 @@ class Turn(Word):
     prompt_version: str
     situation: str
     max_rounds: int
+    thinking_tokens: int = 0
     started_ms: int
     expires: int
     """Epoch seconds after which nothing of this turn counts any more, whether deleted yet or not."""

@@ -27,6 +27,8 @@ class Limits(Word):
     """What one tenant may ask of us; what is left out is as the deployment decides."""
 
     max_rounds: int | None = Field(default=None, ge=1, le=1000)
+    thinking_tokens: int | None = Field(default=None, ge=0, le=100_000)
+    """How much a model is told to think before it answers; 0 leaves it to the model."""
     token_seconds: int = Field(default=86_400, ge=60, le=30 * 86_400)
     """The longest a token may be good for, from issued to expired."""
 
