@@ -110,7 +110,8 @@ def test(credential_id: str, url: str | None, token: str | None) -> None:
         found = client.try_credential(credential_id)
     if not found["ok"]:
         raise Failure(f"It does not work: {found['error']}")
-    click.echo(f"It works, and opens {found['modelCount']:,} models.")
+    count = found["modelCount"]
+    click.echo(f"It works, and opens {count:,} model{'' if count == 1 else 's'}.")
 
 
 @credentials.command()

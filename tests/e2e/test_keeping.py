@@ -1,0 +1,129 @@
+"""Keys, models, defaults and conversations, kept from the command line as an operator would."""
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+
+from fermata_client.cli import main
+from fermata_client.commands.common import SCOPES
+from local.cloud import LocalCloud
+from tests.callers import make_tenant
+from tests.e2e.deployment import functions
+from tests.e2e.talk import http
+from tests.serving import serving
+
+KEY = "sk-ant-keeping-canary-6f02"
+AT_ONCE = 5
+
+
+@pytest.fixture(scope="module")
+def token(cloud: LocalCloud) -> str:
+    """Of a tenant that has nothing yet."""
+    return make_tenant(cloud.desk(), "keeper", issuer="http://127.0.0.1/keeper").token("ada")
+
+
+@pytest.fixture
+def fermata(cloud: LocalCloud, token: str) -> Callable[..., Result]:
+    def run(*arguments: str, typed: str = "") -> Result:
+        where = {"FERMATA_URL": cloud.url, "FERMATA_TOKEN": token}
+        return CliRunner().invoke(main, list(arguments), input=typed, env=where)
+
+    return run
+
+
+def told(done: Result) -> Any:
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_a_key_is_entered_tried_used_by_default_changed_and_removed(fermata: Callable[..., Result]) -> None:
+    mine = fermata("credentials", "add", "anthropic", "--label", "Mine", typed=KEY).stdout.strip()
+    seeded = {"credentialId": mine, "modelId": "fermata-demo"}
+    assert told(fermata("defaults", "show", "--json")) == {scope: seeded for scope in SCOPES}
+    assert "opens 1 model." in fermata("credentials", "test", mine).stdout
+    assert [model["id"] for model in told(fermata("models", "--json"))] == ["fermata-demo"]
+    assert fermata("credentials", "change", mine, "--label", "Ours", "--new-key", typed=KEY + "-2").exit_code == 0
+    refused = fermata("credentials", "delete", mine, "--yes")
+    assert "the default of site, content, data, plugin" in refused.stderr
+    for scope in SCOPES:
+        assert fermata("defaults", "clear", scope).exit_code == 0
+    assert fermata("credentials", "delete", mine, "--yes").exit_code == 0
+    assert told(fermata("credentials", "list", "--json")) == []
+
+
+def test_a_conversation_is_found_shown_renamed_and_deleted(fermata: Callable[..., Result]) -> None:
+    mine = fermata("credentials", "add", "anthropic", "--label", "Talking", typed=KEY).stdout.strip()
+    assert fermata("defaults", "set", "data", mine, "fermata-demo").exit_code == 0
+    assert fermata("chat", "What can you do?").exit_code == 0
+    [listed] = told(fermata("conversations", "list", "--json"))
+    assert (listed["scope"], listed["title"], listed["contextTokens"] > 0) == ("data", "What can you do?", True)
+    assert "> What can you do?" in fermata("conversations", "show", listed["id"]).stdout.splitlines()
+    assert fermata("conversations", "rename", listed["id"], "First steps").exit_code == 0
+    assert "First steps" in fermata("conversations").stdout
+    assert fermata("conversations", "delete", listed["id"], "--yes").exit_code == 0
+    assert told(fermata("conversations", "list", "--json")) == []
+    assert fermata("conversations", "show", listed["id"]).exit_code == 1
+
+
+@pytest.fixture
+def bare(cloud: LocalCloud, token: str) -> Iterator[httpx.Client]:
+    with http(cloud, token) as client:
+        yield client
+
+
+def test_of_many_who_enter_the_same_label_at_once_one_does(bare: httpx.Client) -> None:
+    new = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Contested", "apiKey": KEY}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        asked = [pool.submit(bare.post, "/credentials", json=new) for _ in range(AT_ONCE)]
+        statuses = sorted(one.result().status_code for one in asked)
+    assert statuses == [201] + [409] * (AT_ONCE - 1)
+    labels = [one["displayLabel"] for one in bare.get("/credentials").json()["credentials"]]
+    assert labels.count("Contested") == 1
+
+
+def test_a_provider_that_repeats_a_key_does_not_give_it_away(bare: httpx.Client) -> None:
+    with serving() as provider:
+        provider.status, provider.body = 500, json.dumps({"error": {"message": f"{KEY} is odd"}}).encode()
+        new = {"providerId": "openai-compatible", "authMode": "baseUrl", "displayLabel": "Odd", "baseUrl": provider.url}
+        mine = bare.post("/credentials", json=new | {"apiKey": KEY}).json()["credential"]["id"]
+        tried = bare.post(f"/credentials/{mine}/test")
+        listed = bare.get("/providers/openai-compatible/models", params={"credentialId": mine})
+    assert (tried.status_code, tried.json()["ok"], "[redacted] is odd" in tried.json()["error"]) == (200, False, True)
+    assert (listed.status_code, "[redacted] is odd" in listed.json()["error"]) == (503, True)
+
+
+def test_a_provider_that_sends_elsewhere_is_not_followed(bare: httpx.Client) -> None:
+    with serving() as inside, serving() as provider:
+        provider.status, provider.location = 307, inside.url
+        new = {
+            "providerId": "openai-compatible",
+            "authMode": "baseUrl",
+            "displayLabel": "Away",
+            "baseUrl": provider.url,
+        }
+        mine = bare.post("/credentials", json=new).json()["credential"]["id"]
+        assert bare.post(f"/credentials/{mine}/test").json()["ok"] is False
+        assert provider.asked > 0
+        assert inside.asked == 0
+
+
+def test_no_key_is_anywhere_in_the_clear(cloud: LocalCloud) -> None:
+    """After everything above: not in a table, not in the bucket, not in a line of a log."""
+    database, bucket = cloud.client("dynamodb"), cloud.client("s3")
+    stored = [
+        str(page["Items"])
+        for name in ("Conversations", "Bridges", "Pricing", "Usage", "Settings")
+        for page in database.get_paginator("scan").paginate(TableName=cloud.output(f"{name}TableName"))
+    ]
+    assert "Talking" in "".join(stored), "there is something to look through"
+    for page in bucket.get_paginator("list_objects_v2").paginate(Bucket=cloud.output("BucketName")):
+        for entry in page.get("Contents", []):
+            found = bucket.get_object(Bucket=cloud.output("BucketName"), Key=entry["Key"])["Body"].read()
+            stored.append(found.decode("utf-8", "replace"))
+    lines = [line for name in functions() for line in cloud.log_lines(name)]
+    assert [text[:500] for text in stored + lines if KEY in text] == []
