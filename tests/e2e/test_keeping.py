@@ -44,7 +44,7 @@ def told(done: Result) -> Any:
 def test_a_key_is_entered_tried_used_by_default_changed_and_removed(fermata: Callable[..., Result]) -> None:
     mine = fermata("credentials", "add", "anthropic", "--label", "Mine", typed=KEY).stdout.strip()
     seeded = {"credentialId": mine, "modelId": "fermata-demo"}
-    assert told(fermata("defaults", "show", "--json")) == {scope: seeded for scope in SCOPES}
+    assert told(fermata("defaults", "show", "--json")) == dict.fromkeys(SCOPES, seeded)
     assert "opens 1 model." in fermata("credentials", "test", mine).stdout
     assert [model["id"] for model in told(fermata("models", "--json"))] == ["fermata-demo"]
     assert fermata("credentials", "change", mine, "--label", "Ours", "--new-key", typed=KEY + "-2").exit_code == 0
