@@ -28,8 +28,16 @@ AREAS: dict[str, Area] = {
         prompt="fermata.tools.site.prompt:system_prompt",
         situation="fermata.tools.site.situation:situation",
     ),
-    "content": Area(toolset="fermata.tools.content.tools:CONTENT"),
-    "plugin": Area(toolset="fermata.tools.plugin.tools:PLUGIN"),
+    "content": Area(
+        toolset="fermata.tools.content.tools:CONTENT",
+        prompt="fermata.tools.content.prompt:system_prompt",
+        situation="fermata.tools.content.situation:situation",
+    ),
+    "plugin": Area(
+        toolset="fermata.tools.plugin.tools:PLUGIN",
+        prompt="fermata.tools.plugin.prompt:system_prompt",
+        situation="fermata.tools.plugin.situation:situation",
+    ),
 }
 """A scope that is not here has no tools."""
 

@@ -1,10 +1,11 @@
 """One line about what the user sees now in the site editor."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import ValidationError
 
+from fermata.tools.lines import few, one_line
 from fermata.tools.names import Names, named
 from fermata.tools.site.colors import resolved, slugged
 from fermata.tools.site.documents import documents_of
@@ -14,7 +15,6 @@ from fermata.tools.site.snapshot import Page, Site, View
 from fermata.tools.site.tokens import DesignSettings, design_of
 from fermata.tools.tool import ToolFailure
 
-_LONGEST_VALUE = 200
 _MOST_DOCUMENTS, _MOST_COLORS, _MOST_STEPS, _MOST_FONTS = 24, 30, 16, 20
 
 
@@ -30,30 +30,30 @@ def situation(snapshot: Any, names: Names) -> str:
 def _where(view: View) -> Iterable[str]:
     current = view.current_document
     breakpoints = [_breakpoint(point.id, point.width, point.media_query) for point in view.site.breakpoints]
-    yield f'Page: "{_line(view.page.title)}"'
+    yield f'Page: "{one_line(view.page.title)}"'
     if current:
-        yield f"current document: {current.type}:{_line(current.id)}"
-    yield f"root: {_line(view.page.root_node_id) or '(empty)'}"
-    yield f"selected: {_line(view.selected_node_id or '') or 'none'}"
-    yield f"active breakpoint: {_line(view.active_breakpoint_id) or '(none)'}"
+        yield f"current document: {current.type}:{one_line(current.id)}"
+    yield f"root: {one_line(view.page.root_node_id) or '(empty)'}"
+    yield f"selected: {one_line(view.selected_node_id or '') or 'none'}"
+    yield f"active breakpoint: {one_line(view.active_breakpoint_id) or '(none)'}"
     yield f"all breakpoints: [{', '.join(breakpoints) or '(none)'}]"
 
 
 def _breakpoint(name: str, width: float, media_query: str) -> str:
-    return f"{_line(name)}@{width:g}px" + (f":{_line(media_query)}" if media_query else "")
+    return f"{one_line(name)}@{width:g}px" + (f":{one_line(media_query)}" if media_query else "")
 
 
 def _documents(view: View) -> str:
     described = documents_of(view.site, view.page.id, view.current_document)
-    return f"Documents: [{_few([_document(one) for one in described], _MOST_DOCUMENTS)}]"
+    return f"Documents: [{few([_document(one) for one in described], _MOST_DOCUMENTS)}]"
 
 
 def _document(described: dict[str, Any]) -> str:
     ref, marks = described["document"], ["current"] if described["current"] else []
     marks += ["active-page"] if described["active"] else []
-    marks += [f"root={_line(described['rootNodeId']) or '(empty)'}"]
-    label = f'{ref["type"]}:{_line(ref["id"])}="{_line(described["title"])}"'
-    return f"{label} ({', '.join(marks)}; {_line(described['summary'])})"
+    marks += [f"root={one_line(described['rootNodeId']) or '(empty)'}"]
+    label = f'{ref["type"]}:{one_line(ref["id"])}="{one_line(described["title"])}"'
+    return f"{label} ({', '.join(marks)}; {one_line(described['summary'])})"
 
 
 def _pages(view: View) -> str:
@@ -63,8 +63,8 @@ def _pages(view: View) -> str:
 def _page(page: Page, is_active: bool) -> str:
     target = page.template.target if page.template else None
     kind = (",".join(target.table_slugs) if target.kind == "postTypes" else target.kind) if target else ""
-    active, template = " (active)" if is_active else "", f" [template:{_line(kind)}]" if kind else ""
-    return f"{_line(page.id)}={_line(page.slug) or '(no-slug)'}{active}{template}"
+    active, template = " (active)" if is_active else "", f" [template:{one_line(kind)}]" if kind else ""
+    return f"{one_line(page.id)}={one_line(page.slug) or '(no-slug)'}{active}{template}"
 
 
 def _tokens(snapshot: Any, names: Names) -> str:
@@ -78,34 +78,23 @@ def _tokens(snapshot: Any, names: Names) -> str:
 
 def _families(design: DesignSettings) -> Iterable[str]:
     framework = design.framework
-    colors = [f"{slug}={_line(resolved(token.light_value))}" for slug, token in slugged(framework.colors)]
-    fonts = [f"{font['cssVar']}→{_line(font['family'] or font['stack'])}" for font in describe_fonts(design.fonts)]
+    colors = [f"{slug}={one_line(resolved(token.light_value))}" for slug, token in slugged(framework.colors)]
+    fonts = [f"{font['cssVar']}→{one_line(font['family'] or font['stack'])}" for font in describe_fonts(design.fonts)]
     if colors:
-        yield f"colors: [{_few(colors, _MOST_COLORS)}]"
+        yield f"colors: [{few(colors, _MOST_COLORS)}]"
     for group in describe_scales(TYPOGRAPHY, framework.typography, framework.preferences):
         yield _scale("type", group)
     for group in describe_scales(SPACING, framework.spacing, framework.preferences):
         yield _scale("spacing", group)
     if fonts:
-        yield f"fonts: [{_few(fonts, _MOST_FONTS)}]"
+        yield f"fonts: [{few(fonts, _MOST_FONTS)}]"
 
 
 def _scale(kind: str, group: dict[str, Any]) -> str:
-    steps = [_line(step["step"]) for step in group["steps"]]
-    return f"{kind} --{_line(group['namingConvention'])}-*: [{_few(steps, _MOST_STEPS)}]"
+    steps = [one_line(step["step"]) for step in group["steps"]]
+    return f"{kind} --{one_line(group['namingConvention'])}-*: [{few(steps, _MOST_STEPS)}]"
 
 
 def _no_tokens(names: Names) -> str:
     tool = named("site", "set_color_tokens", names)
     return f"Tokens: (none — no design system yet; if you have {tool}, establish one first)"
-
-
-def _few(items: Sequence[str], most: int) -> str:
-    shown = [*items[:most], f"+{len(items) - most} more"] if len(items) > most else list(items)
-    return ", ".join(shown) or "(none)"
-
-
-def _line(text: str) -> str:
-    """Whatever the user typed stays one short piece of one line."""
-    one = " ".join(text.split())
-    return one if len(one) <= _LONGEST_VALUE else f"{one[:_LONGEST_VALUE]}…"
