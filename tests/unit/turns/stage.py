@@ -36,7 +36,7 @@ from fermata.pricing.prices import Price
 from fermata.tools.site.tools import SITE
 from fermata.tools.tool import Tool
 from fermata.tools.toolset import Toolset
-from fermata.turns import advancing, answering, asking, ending, looking, recovering, starting
+from fermata.turns import advancing, answering, asking, ending, looking, recovering, starting, undoing
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns.log import Entry
@@ -284,7 +284,14 @@ class Stage:
             output = self.workflow.outputs[wake.token]
         return "finished"
 
-    def answer(self, result: Any, request_id: str = "", snapshot: Any = None, caller: Caller | None = None) -> None:
+    def answer(
+        self,
+        result: Any,
+        request_id: str = "",
+        snapshot: Any = None,
+        caller: Caller | None = None,
+        revision: str = "",
+    ) -> None:
         answering.answer(
             self.desk,
             caller or self.caller,
@@ -292,7 +299,14 @@ class Stage:
             request_id=request_id or self.requests()[-1].request_id,
             result=result,
             snapshot=snapshot,
+            revision=revision,
         )
+
+    def undo(self, turn: Turn | None = None, caller: Caller | None = None, **wish: Any) -> Turn:
+        """The turn that takes another's edits back: from now on it is the stage's turn."""
+        wished = undoing.Wish(bridge_id=(turn or self.turn).id, dialect="fermata", **wish)
+        self._turn = undoing.undo(self.desk, caller or self.caller, wished).turn
+        return self._turn
 
     def cancel(self) -> str:
         return str(ending.cancel(self.desk, self.caller, self.turn.id)["status"])

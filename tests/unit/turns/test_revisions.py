@@ -1,0 +1,161 @@
+"""On which revision a call was planned, and what the model reads when the document has changed meanwhile."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.turns import truth
+from tests.unit.turns.machine import Machine
+from tests.unit.turns.stage import OK, Stage, call, calls
+
+INSERT = {"parentId": "root", "html": "<p>x</p>"}
+CONFLICT: dict[str, Any] = {"ok": False, "conflict": True, "error": "Somebody edited n4.", "revision": "r9"}
+
+
+def asking(stage: Stage, *names: str, revision: str = "r1") -> None:
+    stage.start(revision=revision)
+    stage.says(calls(*(call(name, **(INSERT if name == "insertHtml" else {"nodeId": "a"})) for name in names)))
+    assert stage.run() == "waiting"
+
+
+def asked_on(stage: Stage) -> list[str | None]:
+    return [request.revision for request in stage.requests()]
+
+
+def read_error(stage: Stage) -> str:
+    stage.says("I see.")
+    stage.run()
+    error = stage.read_by_the_model()[-1].error
+    assert error is not None
+    return error
+
+
+def test_a_request_says_on_which_revision_its_call_was_planned(stage: Stage) -> None:
+    asking(stage, "insertHtml")
+    assert asked_on(stage) == ["r1"]
+
+
+def test_an_editor_that_tells_no_revision_is_told_none(stage: Stage) -> None:
+    asking(stage, "insertHtml", "insertHtml", revision="")
+    stage.answer(OK)
+    assert asked_on(stage) == [None, None]
+    assert all("revision" not in request.wire() for request in stage.requests())
+
+
+def test_the_turns_own_edit_moves_on_what_its_next_calls_are_planned_on(stage: Stage) -> None:
+    asking(stage, "insertHtml", "insertHtml", "insertHtml")
+    stage.answer(OK | {"revision": "r2"})
+    stage.answer(OK, revision="r3")
+    assert asked_on(stage) == ["r1", "r2", "r3"]
+
+
+def test_the_result_knows_better_than_the_body_around_it(stage: Stage) -> None:
+    asking(stage, "insertHtml", "insertHtml")
+    stage.answer(OK | {"revision": "r2"}, revision="r0")
+    assert asked_on(stage) == ["r1", "r2"]
+
+
+def test_what_a_read_finds_counts_from_the_next_reply_on(stage: Stage) -> None:
+    """The rest of this reply was planned before anybody read that."""
+    asking(stage, "getNodeHtml", "insertHtml")
+    stage.answer({"ok": True, "data": "…", "revision": "r2, by hand"})
+    stage.answer(CONFLICT | {"revision": "r2, by hand"})
+    stage.says(calls(call("insertHtml", **INSERT)))
+    stage.run()
+    assert asked_on(stage) == ["r1", "r1", "r2, by hand"]
+
+
+def test_after_a_conflict_the_rest_of_the_reply_is_as_blind_as_before(stage: Stage) -> None:
+    asking(stage, "insertHtml", "insertHtml")
+    stage.answer(CONFLICT)
+    assert asked_on(stage) == ["r1", "r1"]
+
+
+def test_whoever_takes_the_turn_over_knows_the_revision(stage: Stage) -> None:
+    asking(stage, "insertHtml")
+    stage.answer(OK | {"revision": "r2"})
+    stage.says(calls(call("insertHtml", **INSERT)))
+    machine = Machine(stage)
+    machine.run()
+    assert asked_on(stage) == ["r1", "r2"]
+    assert stage.entries()[-1].standing.revision == "r2"
+
+
+def test_the_next_turn_begins_with_what_its_editor_says(stage: Stage) -> None:
+    asking(stage, "insertHtml")
+    stage.answer(OK | {"revision": "r2"})
+    stage.says("Done.")
+    stage.run()
+    asking(stage, "insertHtml", revision="")
+    assert asked_on(stage) == [None]
+
+
+def test_the_model_reads_what_it_planned_on_what_it_is_now_and_what_to_do(stage: Stage) -> None:
+    asking(stage, "insertHtml")
+    stage.answer(CONFLICT | {"changes": 'n4 now says "Bread & more".'})
+    told = stage.events()[-1]
+    assert told.type == "toolResult"
+    assert told.conflict is True
+    error = read_error(stage)
+    for part in (
+        "Conflict",
+        "Somebody edited n4.",
+        "revision r1",
+        "at r9",
+        '"Bread & more"',
+        "Read the document again",
+    ):
+        assert part in error
+    truth.check(stage)
+
+
+@pytest.mark.parametrize(
+    ("planned", "now", "says"),
+    [("", "r9", "now at revision r9"), ("r1", "", "has changed since"), ("", "", "has changed since")],
+)
+def test_a_conflict_says_as_much_of_revisions_as_is_known(stage: Stage, planned: str, now: str, says: str) -> None:
+    asking(stage, "insertHtml", revision=planned)
+    stage.answer({"ok": False, "conflict": True, "error": "No.", **({"revision": now} if now else {})})
+    assert says in read_error(stage)
+
+
+def test_changes_without_end_are_cut(stage: Stage) -> None:
+    asking(stage, "insertHtml")
+    stage.answer(CONFLICT | {"changes": "x" * 50_000})
+    error = read_error(stage)
+    assert "46,000 more" in error
+    assert error.endswith("Read the document again before you repeat the call.")
+
+
+@pytest.mark.parametrize("said", ["yes", 1, None, False])
+def test_only_a_clear_word_is_a_conflict(stage: Stage, said: Any) -> None:
+    asking(stage, "insertHtml")
+    stage.answer({"ok": False, "error": "No.", "conflict": said})
+    assert read_error(stage) == "No."
+
+
+def test_what_succeeded_is_no_conflict(stage: Stage) -> None:
+    asking(stage, "insertHtml")
+    stage.answer(OK | {"conflict": True})
+    told = stage.events()[-1]
+    assert told.type == "toolResult"
+    assert (told.ok, told.conflict) == (True, None)
+
+
+def test_a_conflict_repeated_is_the_same_answer(stage: Stage) -> None:
+    asking(stage, "insertHtml")
+    request = stage.requests()[0].request_id
+    for _ in range(5):
+        stage.answer(CONFLICT, request)
+    assert stage.types().count("toolResult") == 1
+
+
+def test_data_that_only_looks_like_it_is_data(stage: Stage) -> None:
+    """An answer without `ok` is data altogether."""
+    asking(stage, "getNodeHtml")
+    stage.answer({"revision": "of a poem", "conflict": True, "inverse": []})
+    stage.says("I see.")
+    stage.run()
+    [result] = stage.read_by_the_model()
+    assert result.data == {"revision": "of a poem", "conflict": True, "inverse": []}
+    assert stage.entries()[-1].standing.revision == "r1"

@@ -1,0 +1,399 @@
+"""Taking edits back: a turn of its own that asks no model (docs/editing.md)."""
+
+from typing import Any
+
+import pytest
+
+from fermata.words.caller import Caller
+from fermata.words.errors import Conflict, Invalid, NotFound
+from tests.unit.turns.editor import PAGE, Editor, report, states
+from tests.unit.turns.stage import ADA, OK, Stage, call, calls
+
+
+@pytest.fixture
+def editor(stage: Stage) -> Editor:
+    return Editor(stage)
+
+
+def user(name: str, *capabilities: str, tenant: str = "bakery") -> Caller:
+    return Caller(tenant=tenant, user=name, capabilities=frozenset(capabilities) or ADA.capabilities)
+
+
+def test_an_undo_gives_the_page_back(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml", "deleteNode"], ["insertHtml"])
+    assert editor.page != PAGE
+    stage.undo(turn)
+    editor.finish()
+    assert editor.page == PAGE
+    assert states(stage, turn) == ["undone"] * 3
+
+
+def test_the_newest_edit_is_taken_back_first_and_one_is_asked_for_at_a_time(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml", "deleteNode"], ["insertHtml"])
+    undo = stage.undo(turn)
+    editor.finish()
+    keys = [f"{turn.id}/2/0", f"{turn.id}/1/1", f"{turn.id}/1/0"]
+    assert [request.undoes for request in stage.requests()] == keys
+    assert [request.effect_key for request in stage.requests()] == [f"{undo.id}/{number}/0" for number in (1, 2, 3)]
+    round_of_one = ["roundStarted", "toolCall", "toolRequest", "toolResult"]
+    assert stage.types() == ["bridgeReady", *round_of_one * 3, "usage", "done"]
+    assert list(report(stage).undone) == keys
+    assert report(stage).skipped == ()
+
+
+def test_an_undo_asks_no_model_costs_nothing_and_leaves_the_window_as_full_as_it_was(
+    stage: Stage, editor: Editor
+) -> None:
+    turn = editor.edits(["insertHtml"])
+    asks, before = len(stage.driver.asks), stage.thread()
+    stage.undo(turn)
+    editor.finish()
+    assert len(stage.driver.asks) == asks
+    assert stage.ledger() == []
+    after = stage.thread()
+    assert (after.context_tokens, after.prompt_tokens_total) == (before.context_tokens, before.prompt_tokens_total)
+    assert after.claim is None
+
+
+def test_the_model_learns_of_it_in_the_next_turn(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml", "deleteNode"])
+    stage.undo(turn)
+    editor.finish()
+    stage.start("And now?")
+    stage.says("I see.")
+    stage.run()
+    said = [message for message in stage.driver.asks[-1].messages if message.role == "user"]
+    note, question = said[-2:]
+    assert note.content[0].kind == "text"
+    assert "deleteNode" in note.content[0].text
+    assert "insertHtml" in note.content[0].text
+    assert question.content[0].kind == "text"
+    assert question.content[0].text == "And now?"
+
+
+def test_an_undo_goes_back_to_an_edit_and_no_further(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"], ["insertHtml"], ["insertHtml"])
+    stage.undo(turn, through=f"{turn.id}/2/0")
+    editor.finish()
+    assert states(stage, turn) == ["applied", "undone", "undone"]
+    assert len(report(stage).undone) == 2
+    assert report(stage).skipped == ()
+    stage.undo(turn)
+    editor.finish()
+    assert editor.page == PAGE
+    assert len(report(stage).undone) == 1
+
+
+@pytest.mark.parametrize("through", ["elsewhere/1/0", "nonsense", "{}/x/0"])
+def test_an_undo_knows_the_edits_of_its_own_turn_only(stage: Stage, editor: Editor, through: str) -> None:
+    turn = editor.edits(["insertHtml"])
+    with pytest.raises(Invalid):
+        stage.undo(turn, through=through.format(turn.id))
+
+
+def test_a_second_undo_finds_nothing_and_says_so(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"])
+    undo = stage.undo(turn)
+    editor.finish()
+    with pytest.raises(Conflict) as refused:
+        stage.undo(turn)
+    assert undo.id in refused.value.error
+    assert stage.claim() is None
+
+
+def test_a_turn_without_edits_has_nothing_to_undo(stage: Stage) -> None:
+    stage.start()
+    stage.says("Hello.")
+    stage.run()
+    with pytest.raises(Conflict, match="nothing to undo"):
+        stage.undo()
+
+
+def test_an_undo_can_be_undone_and_that_too(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml", "deleteNode"], ["deleteNode"])
+    after = dict(editor.page)
+    undo = stage.undo(turn)
+    editor.finish()
+    redo = stage.undo(undo)
+    editor.finish()
+    assert editor.page == after
+    assert states(stage, undo) == ["undone"] * 3
+    stage.undo(redo)
+    editor.finish()
+    assert editor.page == PAGE
+
+
+def test_an_edit_that_meets_somebody_elses_is_skipped_and_the_next_is_asked_for(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"], ["insertHtml"])
+    editor.is_strict = False
+    stage.undo(turn)
+    assert stage.run() == "waiting"
+    [request] = stage.look()["pending"]
+    conflict = editor.conflict() | {"error": "The heading was changed."}
+    editor.send(request, conflict)
+    editor.finish()
+    told = [event for event in stage.events() if event.type == "toolResult"]
+    assert [(event.ok, event.conflict) for event in told] == [(False, True), (True, None)]
+    assert [skipped.reason for skipped in report(stage).skipped] == ["The heading was changed."]
+    assert states(stage, turn) == ["undone", "applied"]
+    assert "Still there: insertHtml" in str(stage.messages()[-1].content)
+
+
+def test_a_skipped_edit_is_asked_for_again_by_the_next_undo(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"], ["insertHtml"])
+    editor.is_strict = False
+    stage.undo(turn)
+    stage.run()
+    stage.answer({"ok": False, "error": "Not now."})
+    editor.finish()
+    stage.undo(turn)
+    editor.finish()
+    assert [request.undoes for request in stage.requests()] == [f"{turn.id}/2/0"]
+    assert states(stage, turn) == ["undone", "undone"]
+
+
+def test_a_strict_editor_stops_an_undo_at_what_somebody_else_changed(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"], ["insertHtml"])
+    editor.page["c"] = "by hand"
+    after = dict(editor.page)
+    stage.undo(turn)
+    editor.finish()
+    assert editor.page == after
+    assert report(stage).undone == ()
+    assert [skipped.reason for skipped in report(stage).skipped] == ["Somebody was here."] * 2
+    assert stage.messages()[-1].role == "assistant", "nothing happened that a model needs to know"
+
+
+WITH_INVERSE = OK | {"inverse": {"tool": "restore", "input": {"patch": {}}}}
+
+
+def asked_on(stage: Stage, *revisions: str) -> list[str | None]:
+    """An undo by an editor that counts, and so never comes back to an old revision: what it was asked on each time."""
+    asked = []
+    for revision in revisions:
+        assert stage.run() == "waiting"
+        asked.append(stage.requests()[-1].revision)
+        stage.answer({"ok": True, "revision": revision})
+    assert stage.run() == "finished"
+    return asked
+
+
+def test_each_inverse_is_asked_on_what_the_editor_said_the_document_is_at(stage: Stage) -> None:
+    turn = stage.start(revision="1")
+    stage.says(calls(call("insertHtml", parentId="r", html="x")), calls(call("insertHtml", parentId="r", html="y")))
+    stage.says("Done.")
+    for revision in ("2", "3"):
+        stage.run()
+        stage.answer(WITH_INVERSE | {"revision": revision})
+    stage.run()
+    stage.undo(turn)
+    assert asked_on(stage, "4", "5") == ["3", "4"]
+
+
+def test_an_edit_behind_somebody_elses_is_asked_on_what_it_left_behind(stage: Stage) -> None:
+    turn = stage.start(revision="1")
+    stage.says(calls(call("insertHtml", parentId="r", html="x")), calls(call("getNodeHtml", nodeId="a")))
+    stage.says(calls(call("insertHtml", parentId="r", html="y")), "Done.")
+    stage.run()
+    stage.answer(WITH_INVERSE | {"revision": "2"})
+    stage.run()
+    stage.answer({"ok": True, "data": "…", "revision": "3, by hand"})
+    stage.run()
+    stage.answer(WITH_INVERSE | {"revision": "4"})
+    stage.run()
+    stage.undo(turn)
+    assert asked_on(stage, "5", "6") == ["4", "2"]
+
+
+def two_steps(stage: Stage) -> Any:
+    turn = stage.start()
+    stage.says(calls(call("insertHtml", parentId="r", html="x")), "Done.")
+    stage.run()
+    steps = [{"tool": "restore", "input": {"patch": {"step": number}}} for number in (1, 2)]
+    stage.answer(OK | {"inverse": steps})
+    stage.run()
+    return turn
+
+
+def test_an_inverse_of_several_calls_is_asked_call_by_call(stage: Stage) -> None:
+    turn = two_steps(stage)
+    stage.undo(turn)
+    for _ in range(2):
+        assert stage.run() == "waiting"
+        stage.answer({"ok": True})
+    assert stage.run() == "finished"
+    assert [request.input for request in stage.requests()] == [{"patch": {"step": 1}}, {"patch": {"step": 2}}]
+    assert states(stage, turn) == ["undone"]
+
+
+def test_an_inverse_that_fails_half_way_goes_on_from_there_the_next_time(stage: Stage) -> None:
+    turn = two_steps(stage)
+    stage.undo(turn)
+    stage.run()
+    stage.answer({"ok": True})
+    stage.run()
+    stage.answer({"ok": False, "error": "No."})
+    assert stage.run() == "finished"
+    assert states(stage, turn) == ["partly"]
+    [skipped] = report(stage).skipped
+    assert skipped.reason == "Only some of its calls were taken back. No."
+    assert "in part" in str(stage.messages()[-1].content)
+    stage.undo(turn)
+    stage.run()
+    stage.answer({"ok": True})
+    assert stage.run() == "finished"
+    assert [request.input for request in stage.requests()] == [{"patch": {"step": 2}}]
+    assert states(stage, turn) == ["undone"]
+
+
+def test_what_follows_a_failed_call_of_an_inverse_is_not_asked_for(stage: Stage) -> None:
+    turn = two_steps(stage)
+    stage.undo(turn)
+    stage.run()
+    stage.answer({"ok": False, "error": "No."})
+    assert stage.run() == "finished"
+    assert len(stage.requests()) == 1
+    assert stage.types().count("toolResult") == 2
+    assert states(stage, turn) == ["applied"]
+
+
+def test_an_edit_the_editor_gave_no_way_back_for_is_reported(stage: Stage, editor: Editor) -> None:
+    turn = stage.start(revision=editor.revision)
+    stage.says(calls(call("insertHtml", parentId="r", html="x"), call("deleteNode", nodeId="a")), "Done.")
+    stage.run()
+    [request] = stage.look()["pending"]
+    editor.send(request, {name: told for name, told in editor.act(request).items() if name != "inverse"})
+    editor.finish()
+    stage.undo(turn)
+    editor.finish()
+    assert states(stage, turn) == ["stuck", "undone"]
+    assert [(one.effect_key, one.reason) for one in report(stage).skipped] == [
+        (f"{turn.id}/1/0", "The editor gave no way back for it.")
+    ]
+
+
+def test_nobody_elses_turn_can_be_undone(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"])
+    for stranger in (user("eve"), user("ada", tenant="studio")):
+        with pytest.raises(NotFound):
+            stage.undo(turn, caller=stranger)
+
+
+def test_who_manages_turns_may_undo_anybodys(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"])
+    stage.caller = user("eve", "ai.turns.manage", "ai.chat", "ai.tools.write", "site.structure.edit")
+    stage.undo(turn)
+    editor.finish()
+    assert editor.page == PAGE
+    stage.caller = ADA
+    assert stage.messages()[-1].turn == stage.turn.id
+
+
+def test_an_edit_is_taken_back_by_who_may_make_it(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"])
+    stage.undo(turn, caller=user("ada", "ai.chat", "ai.tools.write", "site.style.edit"))
+    editor.finish()
+    assert stage.requests() == []
+    assert [one.reason for one in report(stage).skipped] == ["Whoever took the edits back may not use insertHtml."]
+
+
+def test_an_undo_that_nobody_answers_ends_whatever_is_set_for_prompts(staged: Any) -> None:
+    stage = staged(unanswered="tell_model")
+    editor = Editor(stage)
+    turn = editor.edits(["insertHtml"], ["insertHtml"])
+    stage.undo(turn)
+    stage.run()
+    stage.pass_time(91)
+    stage.run()
+    assert stage.types()[-1] == "error"
+    newest, oldest = report(stage).skipped
+    assert "did not answer" in newest.reason
+    assert "before it came to this" in oldest.reason
+    assert stage.claim() is None
+
+
+def test_a_cancelled_undo_says_what_it_came_to_and_the_rest_can_still_be_undone(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"], ["insertHtml"], ["insertHtml"])
+    stage.undo(turn)
+    stage.run()
+    editor.attend()
+    stage.run()
+    assert stage.cancel() == "cancelled"
+    assert len(report(stage).undone) == 1
+    assert len(report(stage).skipped) == 2
+    assert "Undone, the newest first: insertHtml" in str(stage.messages()[-1].content)
+    stage.undo(turn)
+    editor.finish()
+    assert editor.page == PAGE
+
+
+def test_an_undo_has_its_conversation_to_itself(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"])
+    undo = stage.undo(turn)
+    stage.run()
+    for start in (lambda: stage.undo(turn), lambda: stage.start("Now!")):
+        with pytest.raises(Conflict):
+            start()
+    stage._turn = undo
+    editor.finish()
+    stage.start("Now!")
+
+
+def test_a_turn_that_runs_cannot_be_undone_and_goes_on(stage: Stage, editor: Editor) -> None:
+    turn = stage.start(revision=editor.revision)
+    stage.says(calls(call("insertHtml", parentId="r", html="x"), call("deleteNode", nodeId="a")), "Done.")
+    stage.run()
+    editor.attend()
+    with pytest.raises(Conflict, match="still running"):
+        stage.undo(turn)
+    stage._turn = turn
+    editor.finish()
+    assert stage.types()[-1] == "done"
+
+
+def test_an_instatic_prompt_takes_over_from_an_undo_but_an_undo_from_nothing(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"], dialect="instatic")
+    stage.pass_time(10)
+    running = stage.start("More", dialect="instatic")
+    stage.pass_time(10)
+    with pytest.raises(Conflict):
+        stage.undo(turn)
+    stage._turn = running
+    stage.cancel()
+    undo = stage.undo(turn)
+    stage.run()
+    stage.pass_time(10)
+    stage.start("Even more", dialect="instatic")
+    stage._turn = undo
+    assert stage.types()[-1] == "cancelled"
+
+
+def test_the_same_key_joins_the_undo_it_started_also_when_that_is_over(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"])
+    first = stage.undo(turn, idempotency_key="once")
+    assert stage.undo(turn, idempotency_key="once").id == first.id
+    editor.finish()
+    assert stage.undo(turn, idempotency_key="once").id == first.id
+    with pytest.raises(Conflict, match="another request"):
+        stage.undo(turn, idempotency_key="once", through=f"{turn.id}/1/0")
+
+
+def test_whoever_looks_is_told_what_is_undone(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"])
+    stage.undo(turn)
+    stage.run()
+    seen = stage.look()
+    assert (seen["undoes"], seen["status"]) == (turn.id, "paused")
+    assert seen["pending"][0]["undoes"] == f"{turn.id}/1/0"
+
+
+def test_a_large_inverse_lies_in_the_bucket_and_comes_back_whole(stage: Stage) -> None:
+    patch = {"html": "x" * 200_000}
+    turn = stage.start()
+    stage.says(calls(call("deleteNode", nodeId="a")), "Done.")
+    stage.run()
+    stage.answer(OK | {"inverse": {"tool": "restore", "input": {"patch": patch}}})
+    stage.run()
+    stage.undo(turn)
+    stage.run()
+    assert stage.requests()[-1].input == {"patch": patch}

@@ -1,0 +1,89 @@
+"""An undo of three edits, and whatever happens to it; the page tells at the end what was really taken back."""
+
+from collections import Counter
+from typing import Any
+
+from tests.unit.turns import truth
+from tests.unit.turns.day import Day
+from tests.unit.turns.editor import PAGE, Editor, entries, report
+from tests.unit.turns.machine import Machine
+from tests.unit.turns.stage import Stage
+
+
+class UndoDay(Day):
+    """The day begins when the edits are made: an insertion, a deletion, and in the next reply another insertion."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.baked = Counter()
+        self.editor = Editor(stage)
+        self.edited = self.editor.edits(["insertHtml", "deleteNode"], ["insertHtml"])
+        self.first = stage.undo(self.edited, idempotency_key="once")
+        self.machines = [Machine(stage)]
+        self.answers = self.editor.answers
+        self.wakes = [self.machine.wake]
+
+    def answer(self, result: Any = None) -> None:
+        """Out of whoever's day: a request is answered by what the page really did."""
+        for request in self.stage.look()["pending"]:
+            self.editor.send(request, result or self.editor.act(request))
+
+    def other_answer(self) -> None:
+        """Another tab, which did nothing and says so."""
+        self.answer({"ok": False, "error": "Not here."})
+
+    def another_undo(self) -> None:
+        """Refused while this one runs, joined with the same key; and what it left undone is another one's to do."""
+        try:
+            self.stage.undo(self.edited)
+        finally:
+            if self.stage.turn.id != self.first.id:
+                self.stage.cancel()
+            self.stage._turn = self.first
+
+    def the_same_undo(self) -> None:
+        assert self.stage.undo(self.edited, idempotency_key="once").id == self.first.id
+
+    def take_its_course(self) -> None:
+        super().take_its_course()
+        self.stage._turn = self.first
+
+    def check(self) -> None:
+        assert not [bug for machine in self.machines for bug in machine.bugs]
+        events = self.stage.events()
+        truth.check_log(self.stage.entries(), events)
+        truth.check_calls(events)
+        assert self.stage.claim() is None
+        assert "open" not in self.stage.turn_row()
+        self.check_page()
+        self.check_note()
+        truth.check_next_prompt(self.stage)
+
+    def check_page(self) -> None:
+        """What is said to be undone is; what is said to stay stays, unless nobody could tell."""
+        told, journal = report(self.stage), entries(self.stage, self.edited)
+        skipped = {one.effect_key: one.reason for one in told.skipped}
+        mine = {entry.edit.effect_key for entry in journal if entry.mark and entry.mark.by == self.first.id}
+        assert set(told.undone) | set(skipped) == {entry.edit.effect_key for entry in journal}
+        assert set(told.undone) == {
+            entry.edit.effect_key for entry in journal if entry.state == "undone" and entry.edit.effect_key in mine
+        }
+        asked = Counter(request.undoes for request in self.stage.requests())
+        assert all(count == 1 for count in asked.values()), "an inverse was asked for twice"
+        unknown = {key for key, reason in skipped.items() if "look whether" in reason or reason == "Not here."}
+        gone = self.undone_on_the_page()
+        assert gone - unknown == set(told.undone) - unknown
+        if not skipped:
+            assert self.editor.page == PAGE
+
+    def undone_on_the_page(self) -> set[str]:
+        """Effect keys of the edits of which nothing is to be seen."""
+        page, turn = self.editor.page, self.edited.id
+        seen = {f"{turn}/1/0": "n1" in page, f"{turn}/1/1": "a" not in page, f"{turn}/2/0": "n2" in page}
+        return {key for key, is_there in seen.items() if not is_there}
+
+    def check_note(self) -> None:
+        notes = [message for message in self.stage.messages() if message.turn == self.first.id]
+        assert all(note.role == "user" for note in notes)
+        assert len(notes) <= 1
+        assert bool(notes) >= bool(report(self.stage).undone)
