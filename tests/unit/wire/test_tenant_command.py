@@ -86,6 +86,13 @@ def test_changing_leaves_what_is_not_named(desk: Desk, stack: str) -> None:
     assert told["origins"] == ["https://bakery.example"]
 
 
+def test_how_much_its_models_think_is_the_tenants_to_say(desk: Desk, stack: str) -> None:
+    run(*ADD, "--stack", stack, "--thinking-tokens", "4096")
+    assert json.loads(run("show", "bakery", "--stack", stack).stdout)["limits"]["thinkingTokens"] == 4096
+    changed = run("change", "bakery", "--stack", stack, "--thinking-tokens", "0")
+    assert json.loads(changed.stdout)["limits"]["thinkingTokens"] == 0
+
+
 def test_the_functions_environment_names_the_deployment_too(desk: Desk) -> None:
     added = run(*ADD, env=environment(desk))
     assert added.exit_code == 0, added.output
@@ -108,6 +115,7 @@ def test_a_secret_of_ones_own_comes_from_a_file_and_is_not_printed(desk: Desk, s
         (("rotate", "nobody"), "There is no tenant 'nobody'."),
         (("add", "bakery", "--issuer", "http://bakery.example"), "The issuer must be an https URL"),
         (("change", "nobody", "--max-rounds", "0"), "--max-rounds"),
+        (("change", "nobody", "--thinking-tokens", "-1"), "--thinking-tokens"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(desk: Desk, stack: str, words: tuple[str, ...], says: str) -> None:
