@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import counts, reference, trials, waits
+from bench import audits, counts, lookups, reference, sites, trials, waits
 from bench.cost import Shape
+from bench.folding import folding_cost
 from bench.imports import import_ratio
+from bench.ledgers import ROWS
 from bench.stage import Stage, opened
 from bench.table import LATEST, Row, cpus, shown, write
 from local import template
@@ -31,11 +33,13 @@ class Extent:
     far: int = FAR
     crowd: int = 50
     messages: int = 2000
+    rows: int = ROWS
+    conversations: int = 250
     shape: Shape = field(default_factory=Shape)
 
 
 SHORT = Shape(text_seconds=2, first_byte_seconds=0.1, phase_seconds=0.2)
-QUICK = Extent(times=2, far=0, crowd=5, messages=100, shape=SHORT)
+QUICK = Extent(times=2, far=0, crowd=5, messages=100, rows=4000, conversations=10, shape=SHORT)
 
 
 def main() -> int:
@@ -63,10 +67,18 @@ def measured(directory: Path, extent: Extent) -> Iterator[Row]:
     with opened(directory, minute=HOUR, **shipped(), MaxRounds=rounds) as stage:
         yield from counts.workflow(stage)
         yield counts.browser_round(stage)
+        yield lookups.credential_open(stage)
+        yield lookups.conversation_list(stage, extent.conversations)
+        workspace = audits.Workspace(stage, extent.rows)
+        yield audits.bytes_read(workspace)
         yield from reference.reference_turn(stage, extent.shape)
         stage.cloud.redeploy(**TIMINGS)
         yield from times(stage, extent)
+        yield audits.query(workspace, max(3, extent.times // 2))
+        yield sites.prompt(stage, extent.times)
+        yield sites.heavy_snapshot(stage)
         yield counts.state_size(stage)
+    yield folding_cost()
     yield import_ratio(max(1, extent.times // 2))
 
 

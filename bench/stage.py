@@ -93,11 +93,13 @@ class Stage:
     def conversation(self) -> str:
         return str(self.client.create_conversation("site")["id"])
 
-    def turn(self, prompt: str, *, conversation: str = "", think_seconds: float = 0) -> Told:
+    def turn(
+        self, prompt: str, *, conversation: str = "", think_seconds: float = 0, snapshot: dict[str, Any] | None = None
+    ) -> Told:
         """Run a turn and answer what it asks, `think_seconds` after it asked. It must end with `done`."""
-        conversation = conversation or self.conversation()
+        conversation, snapshot = conversation or self.conversation(), snapshot or self.snapshot()
         told = Told(conversation, time.monotonic_ns())
-        with self.client.start("site", prompt, conversation_id=conversation, snapshot=self.snapshot()) as events:
+        with self.client.start("site", prompt, conversation_id=conversation, snapshot=snapshot) as events:
             for event in events:
                 told.events.append((time.monotonic_ns(), event))
                 if event["type"] == "toolRequest":
