@@ -8,6 +8,9 @@ import pytest
 from fermata.conversations import threads
 from fermata.turns import turn as turns
 from fermata.wire.ndjson import CONTENT_TYPE
+from fermata.wire.tenant import Limits
+from fermata.wire.tenants import change_tenant
+from fermata.words.model import ReasoningDelta
 from tests.callers import Signer
 from tests.local.lab import until
 from tests.pictures import base64_of, jpeg
@@ -67,6 +70,18 @@ def test_a_text_turn_is_shown_and_opens_again(stage: Stage, browser: Browser, co
     newest = browser.conversations()[0]
     assert (newest["id"], newest["title"], newest["contextTokens"]) == (conversation, "Hello", 10)
     settle(stage, run)
+
+
+def test_how_much_a_model_thinks_is_the_tenants_to_say_and_its_thoughts_are_not_shown(
+    stage: Stage, browser: Browser, conversation: str
+) -> None:
+    change_tenant(stage.desk, ADA.tenant, limits=Limits(thinking_tokens=2048))
+    said, reply = says("Good morning.")
+    stage.says([ReasoningDelta(text="A greeting."), said, reply])
+    run = browser.send(conversation, "Hello")
+    assert stage.driver.asks[0].thinking_tokens == 2048
+    assert (run.text, run.dropped) == ("Good morning.", [])
+    assert run.kinds == ["bridgeReady", "text", "context", "usage", "done"]
 
 
 def test_a_tool_turn_is_carried_out_in_the_browser_call_by_call(
