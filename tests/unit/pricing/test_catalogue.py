@@ -39,6 +39,10 @@ class TestReading:
     def test_what_is_no_price_is_none(self, wrong: Any) -> None:
         assert per_mtok(wrong) is None
 
+    @pytest.mark.parametrize("wrong", ["9e999999", "1e-999999", "1e-19"])
+    def test_what_nobody_could_reckon_with_is_no_price(self, wrong: str) -> None:
+        assert per_mtok(wrong) is None
+
     def test_prices_are_exact_to_the_last_digit(self) -> None:
         assert str(per_mtok("0.00000333333333")) == "3.33333333"
         assert str(per_mtok("0.00001")) == "10"
@@ -60,6 +64,11 @@ class TestReading:
         offer = Offer(price=Price.model_validate(rates), context_window=200_000, sees=True, calls=True)
         assert parse(listing(told), 7).offers == {"claude-sonnet-4-5": offer}
 
+    @pytest.mark.parametrize("window", [0, -1, 1.5, "200000", True, 10**30])
+    def test_a_window_that_is_none_is_left_out(self, window: Any) -> None:
+        (offer,) = parse(listing(SONNET | {"context_length": window}), 7).offers.values()
+        assert offer.context_window is None
+
     def test_what_the_list_does_not_say_stays_open(self) -> None:
         bare = {"id": "openai/gpt-5", "pricing": {"prompt": "0", "completion": 0}, "context_length": None}
         (offer,) = parse(listing(bare), 7).offers.values()
@@ -72,6 +81,9 @@ class TestReading:
             model("google/gemini-3.1-pro"),
             model("openai/no-price", "-1", "-1"),
             model("openai/one-price", completion=""),
+            model("openai/absurd", "9e999999"),
+            model("openai/\ud800"),
+            model("openai/a\nb"),
             {"id": "openai/nothing"},
             {"id": 7},
             "openai/text",
@@ -88,6 +100,8 @@ class TestReading:
             (b"[]", "no list"),
             (b'{"data":{}}', "no list"),
             (b'{"data":[]}', "prices no model"),
+            (b"[" * 100_000, "not JSON"),
+            (b'{"data":[{"id":"openai/x","context_length":1e9999999999999999999}]}', "not JSON"),
             (listing(model("google/gemini")), "prices no model of anthropic or openai"),
         ],
     )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.desk import Desk
+from fermata.aws.dynamo import Put
 from fermata.drivers.openrouter import reported_cost
 from fermata.pricing import catalogue
 from fermata.pricing.charging import Charge, price_usage
@@ -57,6 +58,18 @@ def test_an_unknown_model_is_told_apart_from_a_free_one_and_warned_of_once(
 def test_what_the_provider_says_a_request_cost_wins(desk: Desk, told: str) -> None:
     tokens = TOKENS.model_copy(update={"reported_cost": Decimal(told)})
     assert price_usage(desk, "openrouter", "anthropic/claude-sonnet-4.5", tokens) == Charge(cost=Decimal(told))
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [("1e-200", "0"), ("0.1" + "0" * 40 + "1", "0.1"), ("999999." + "3" * 60, "999999." + "3" * 24)],
+)
+def test_what_is_said_finer_than_a_table_can_hold_is_rounded(desk: Desk, told: str, kept: str) -> None:
+    charge = price_usage(desk, "openrouter", "m", TOKENS.model_copy(update={"reported_cost": Decimal(told)}))
+    desk.tables.write(Put("usage", {"pk": "a", "sk": "b", "cost": charge.cost}))
+    found = desk.tables.get("usage", "a", "b")
+    assert found is not None
+    assert found["cost"] == charge.cost == Decimal(kept)
 
 
 @pytest.mark.parametrize(

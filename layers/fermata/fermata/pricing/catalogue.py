@@ -5,7 +5,7 @@ One item holds all of it. Whoever reads it sees one whole catalogue, and replaci
 
 import json
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -21,6 +21,9 @@ PLACE = ("catalogue", "current")
 MEMORY_SECONDS = 6 * 3600
 LOOK_AGAIN_SECONDS = 60
 MOST_USD = Decimal(1_000_000)
+LEAST_USD = Decimal("1e-12")
+"""Of a million tokens; what is given away costs 0."""
+MOST_TOKENS = 10**9
 MOST_DIGITS = 20
 MOST_BYTES = 350_000
 """An item of DynamoDB holds 400 KB."""
@@ -57,7 +60,7 @@ def parse(text: str | bytes, refreshed: int) -> Catalogue:
     """OpenRouter's answer to GET /api/v1/models. Models of other makers, or without both prices, are left out."""
     try:
         document = json.loads(text, parse_float=Decimal)
-    except ValueError as error:
+    except (ValueError, ArithmeticError, RecursionError) as error:
         raise NotACatalogue("it is not JSON") from error
     models = document.get("data") if isinstance(document, dict) else None
     if not isinstance(models, list):
@@ -101,16 +104,16 @@ def per_mtok(per_token: Any) -> Decimal | None:
     """A price per token as a price per million. None for what is no price: blank, not a number, below zero, absurd."""
     try:
         usd = Decimal(str(per_token)) * 1_000_000
-    except InvalidOperation:
+    except ArithmeticError:
         return None
-    if isinstance(per_token, bool) or not usd.is_finite() or not 0 <= usd <= MOST_USD:
+    if isinstance(per_token, bool) or not usd.is_finite() or (usd and not LEAST_USD <= usd <= MOST_USD):
         return None
     usd = usd.normalize()
     return None if len(usd.as_tuple().digits) > MOST_DIGITS else usd + 0
 
 
 def _is_kept(identity: Any) -> bool:
-    return isinstance(identity, str) and identity.startswith(KEPT)
+    return isinstance(identity, str) and identity.startswith(KEPT) and identity.isascii() and identity.isprintable()
 
 
 def _named(models: Iterable[Mapping[str, Any]]) -> dict[str, Offer]:
@@ -139,7 +142,7 @@ def _offer(model: Mapping[str, Any]) -> Offer | None:
     )
     return Offer(
         price=price,
-        context_window=window if type(window) is int and window > 0 else None,
+        context_window=window if type(window) is int and 0 < window <= MOST_TOKENS else None,
         sees=_says(_members(model, "architecture"), "input_modalities", "image"),
         calls=_says(model, "supported_parameters", "tools"),
     )

@@ -1,6 +1,6 @@
 """What one provider request costs: what its provider says, else what the catalogue's price comes to."""
 
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from fermata.aws import signals
 from fermata.aws.desk import Desk
@@ -10,6 +10,8 @@ from fermata.words.base import Word
 from fermata.words.model import Tokens
 
 FREE = "ollama"
+FINEST = Decimal("1e-24")
+"""A table holds numbers of 38 digits at most."""
 
 
 class Charge(Word):
@@ -28,12 +30,18 @@ def price_usage(desk: Desk, provider: str, model: str, tokens: Tokens) -> Charge
     if provider == FREE:
         return Charge(cost=Decimal(0))
     if tokens.reported_cost is not None:
-        return Charge(cost=tokens.reported_cost)
+        return Charge(cost=_storable(tokens.reported_cost))
     price = price_of(desk, model)
     if price is None:
         _tell_once(desk, provider, model)
         return Charge(cost=Decimal(0), known=False)
     return Charge(cost=cost(price, tokens), price=price)
+
+
+def _storable(cost: Decimal) -> Decimal:
+    """As it was said, unless that is finer than anything is priced."""
+    rounded = cost.quantize(FINEST, context=Context(prec=38))
+    return cost if cost == rounded else rounded
 
 
 def price_of(desk: Desk, model: str) -> Price | None:
