@@ -141,6 +141,25 @@ class TestPages:
         assert seen == list(range(2000))
         assert before is None
 
+    def test_a_small_page_of_a_long_thread_reads_little_of_it(
+        self, desk: Desk, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        thread = Thread()
+        for _ in range(300):
+            thread.user("Hello")
+        store(desk, ADA.tenant, conversation.id, thread.messages)
+        read: list[int] = []
+        query = desk.tables.query
+
+        def counted(*args: Any, **how: Any) -> Any:
+            read.append(len(found := query(*args, **how)))
+            return found
+
+        monkeypatch.setattr(desk.tables, "query", counted)
+        page = views.page(desk, conversation, "fermata", limit=5)
+        assert ([line["position"] for line in page.lines], page.before) == ([295, 296, 297, 298, 299], 295)
+        assert read == [6]
+
     def test_a_thread_of_ten_megabytes_never_passes_what_lambda_may_answer(
         self, desk: Desk, conversation: Conversation
     ) -> None:

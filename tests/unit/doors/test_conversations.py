@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fermata.aws.desk import Desk
+from fermata.aws.desk import Desk, open_desk
 from fermata.conversations import threads, views
 from fermata.credentials import keyring
 from fermata.words.caller import Caller
@@ -74,6 +74,18 @@ class TestTheList:
             query = query | {"cursor": body.get("nextCursor", "")}
         assert seen == made[::-1]
         assert "nextCursor" not in body
+
+    def test_a_page_costs_one_query_however_many_there_are(self, bakery: Signer, clock: TestClock) -> None:
+        asked: list[str] = []
+        open_desk().tables._client.meta.events.register("before-call", lambda model, **_: asked.append(model.name))
+        for count in (1, 40):
+            for _ in range(count):
+                begin(bakery, clock)
+            ask("GET", "conversations", bakery, query={"scope": "site"})
+            asked.clear()
+            _, body, _ = ask("GET", "conversations", bakery, query={"scope": "site"})
+            assert asked == ["Query"]
+        assert len(body["conversations"]) == 41
 
     @pytest.mark.parametrize("query", [None, {}, {"scope": "shop"}, {"scope": ""}])
     def test_without_a_scope_it_names_the_four(self, bakery: Signer, query: Any) -> None:
