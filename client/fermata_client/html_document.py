@@ -8,10 +8,10 @@ from typing import Any, Self
 
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.editable import EditablePage
-from fermata_client.html.layout import Splice, indent_at, indented, newline_of, unit_of, whole_lines
+from fermata_client.html.layout import Splice, indent_at, indented, newline_of, unit_of
 from fermata_client.html.linking import is_for_screens
 from fermata_client.html.payload import Payload, prepare
-from fermata_client.html.placing import filling, insertion
+from fermata_client.html.placing import filling, insertion, taken_out
 from fermata_client.html.reading import annotated, css_text, part_of
 from fermata_client.html.stylesheet import Counts, Manner, StyleSheets
 from fermata_client.html.tree import RAW, ROOT, Element
@@ -82,8 +82,7 @@ class HtmlDocument(EditablePage):
         element = self.element(uid)
         if element.tag in FIXED or element.tag == ROOT:
             raise CannotDo(f"The {element.tag} of a page cannot be deleted. Delete what is in it.")
-        start, end = whole_lines(self.source, element.start, element.end)
-        return self.edited([Splice(start, end, b"")], element)
+        return self.edited([taken_out(self.source, element, element.start, element.end)], element)
 
     def style(self, css: str, *, keep_existing: bool = False, replace_whole: bool = False) -> tuple[Self, Counts]:
         """Put CSS rules into the page's style sheets; `keep_existing` adds only rules that are not there."""
@@ -102,7 +101,7 @@ class HtmlDocument(EditablePage):
         if homes:
             return self.with_sheets(sheets.sheets), counts
         lines = [b"<style>", *indented(sheets.sheets[0].strip(b"\r\n"), unit_of(self.source)), b"</style>"]
-        return self.with_in_head(lines), counts
+        return self.with_in_head("style", lines), counts
 
     @property
     def writable_sheets(self) -> list[Element]:

@@ -1,19 +1,26 @@
-"""The browser tools on an HTML file: what an editor does for its page, done for a file on disk."""
+"""An HTML file on disk with the style sheets and scripts beside it, and the browser tools on them."""
 
 import os
 import tempfile
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from fermata_client.diff import diff_lines
+from fermata_client.editing.restoring import RESTORE, inverse_of
+from fermata_client.editing.tools import READS, REFUSED, WRITES, first_name
 from fermata_client.html.cannot import CannotDo
-from fermata_client.html_document import HtmlDocument, css_counts
-from fermata_client.snapshot import page_id, site_snapshot
+from fermata_client.html.linking import local_paths
+from fermata_client.html.way_back import Touched
+from fermata_client.html_document import HtmlDocument
+from fermata_client.snapshot import site_snapshot
 
 MAX_BYTES = 2_000_000
 """A page and its snapshot travel with every answer, and the service takes 4.5 MB."""
-
-Tool = Callable[[HtmlDocument, dict[str, Any]], tuple[HtmlDocument, Any]]
+CHANGES_CHARS = 3_500
+"""How much of somebody else's edit is told."""
 
 
 class NotAPage(ValueError):
@@ -23,35 +30,102 @@ class NotAPage(ValueError):
 class HtmlFile:
     """A page on disk. Every edit is saved before it is reported, and somebody else's edit is never overwritten.
 
-    With `out` the page is read from `path`, and from the first edit on it lives in `out`.
+    With `out` the page is read from `path`, and from the first edit on it lives in `out`; what is edited beside it then
+    lives beside `out`. Where both are in one folder, what lies beside them belongs to both and is read only. `css`
+    names the linked style sheet that gets new rules.
     """
 
-    def __init__(self, path: Path, out: Path | None = None) -> None:
+    def __init__(self, path: Path, out: Path | None = None, css: str = "") -> None:
         self.path = path.resolve()
         self.out = (out or path).resolve()
-        self.id = page_id(self.path)
-        self.document = HtmlDocument.read(read_page(self.path))
+        self.folder, self.name = self.path.parent, self.path.name
+        self._locked = self.out != self.path and self.out.parent == self.folder
+        self._moved: set[str] = set()
+        """Files that live beside `out` by now."""
+        self.document = self._read(1, ())
+        self.document = replace(self.document, home=self._home(css))
 
-    def refresh(self) -> bool:
-        """Take in what somebody else wrote meanwhile; whether there was anything. Its nodes get new ids."""
+    def refresh(self) -> HtmlDocument | None:
+        """Take in what somebody else wrote meanwhile; the document before, if there was anything. Nodes get new ids."""
+        old = self.document
         try:
-            source = read_page(self.path)
+            new = self._read(old.next_id, old.files)
         except NotAPage as error:
             raise CannotDo(str(error)) from error
-        if source == self.document.source:
-            return False
-        self.document = HtmlDocument.read(source, self.document.next_id)
-        return True
+        if new.revision == old.revision:
+            return None
+        self.document = replace(new, home=old.home)
+        return old
 
     def save(self, document: HtmlDocument) -> None:
-        if document.source != self.document.source:
+        """All of it, or CannotDo before anything was written."""
+        old, files = self.document, document.files
+        changed = [path for path in {**old.files, **files} if old.files.get(path) != files.get(path)]
+        places = {path: self._target(path, is_new=path not in old.files) for path in changed}
+        for path, place in places.items():
+            self._put(path, place, files.get(path))
+        if document.source != old.source:
             self._write(document.source)
-        self.document = document
+        known = {**files, **self._linked(document, files)}
+        self.document = replace(document, files=known, reversals=())
 
     def finish(self) -> None:
-        """Have `out` even when nothing was changed."""
+        """Have `out` even when nothing was changed, and beside it what the page loads."""
         if self.path != self.out:
             self._write(self.document.source)
+        if self.out.parent != self.folder:
+            for path, content in self.document.files.items():
+                if path not in self._moved and not (self.out.parent / path).exists():
+                    self._put(path, self._target(path, is_new=False), content)
+
+    def texts(self) -> dict[str, str]:
+        """The page and what lies beside it, by name."""
+        document = self.document
+        return {self.name: document.source.decode()} | {path: text.decode() for path, text in document.files.items()}
+
+    def _read(self, next_id: int, known: Any) -> HtmlDocument:
+        document = HtmlDocument.read(read_page(self.path), next_id, path=self.name, locked=self._locked)
+        files = {path: content for path in known if (content := self._beside(path)) is not None}
+        return replace(document, files={**files, **self._linked(document, files)})
+
+    def _linked(self, document: HtmlDocument, known: Any) -> dict[str, bytes]:
+        """What the page loads from its folder and is not known yet."""
+        wanted = (path for path in local_paths(document.page) if path not in known)
+        return {path: content for path in wanted if (content := self._beside(path)) is not None}
+
+    def _home(self, css: str) -> str:
+        if not css:
+            return ""
+        path = PurePosixPath(os.path.relpath(Path(css).resolve(), self.folder)).as_posix()
+        if path not in self.document.files:
+            raise NotAPage(f"{self.name} does not load {css} from its own folder. Link it there, or leave --css out.")
+        return path
+
+    def _beside(self, path: str) -> bytes | None:
+        """The bytes of a text file in the page's folder; None for everything else, also behind a symbolic link."""
+        home = self.out.parent if path in self._moved else self.folder
+        place = (home / path).resolve()
+        if not place.is_relative_to(home) or not place.is_file() or place.stat().st_size > MAX_BYTES:
+            return None
+        content = place.read_bytes()
+        return content if is_text(content) else None
+
+    def _target(self, path: str, *, is_new: bool) -> Path:
+        """Where a file is written; CannotDo for a place outside, and for a file that the page does not know."""
+        place = (self.out.parent / path).resolve()
+        if not place.is_relative_to(self.out.parent):
+            raise CannotDo(f"{path} leads out of the folder of the page. Choose a path below it.")
+        if is_new and ((self.folder / path).exists() or (place.exists() and self.out.parent != self.folder)):
+            raise CannotDo(f"There is a {path} already, which the page does not load. Choose another name.")
+        return place
+
+    def _put(self, path: str, place: Path, content: bytes | None) -> None:
+        if content is None:
+            place.unlink(missing_ok=True)
+        else:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(place, content)
+        self._moved.add(path)
 
     def _write(self, source: bytes) -> None:
         self.out.parent.mkdir(parents=True, exist_ok=True)
@@ -65,36 +139,82 @@ class HtmlFileExecutor:
     def __init__(self, file: HtmlFile) -> None:
         self.file = file
         self._results: dict[str, dict[str, Any]] = {}
+        self._changes = ""
+        """What somebody else did last."""
 
     def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
         key = str(request.get("effectKey") or request.get("requestId"))
         if key not in self._results:
-            self._results[key] = self._execute(str(request.get("toolName")), request.get("input"))
+            self._results[key] = self._answer(request)
         return self._results[key]
 
     def snapshot(self) -> dict[str, Any]:
-        return site_snapshot(self.file.document, self.file.id)
+        return site_snapshot(self.file.document)
 
-    def _execute(self, name: str, given: Any) -> dict[str, Any]:
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        given = request.get("input")
         try:
-            data = self._run(name, given if isinstance(given, dict) else {})
+            return self._run(
+                first_name(str(request.get("toolName"))), given if isinstance(given, dict) else {}, request
+            )
+        except Touched as error:
+            return self._conflict(str(error))
         except CannotDo as error:
-            return {"ok": False, "error": str(error)}
-        return {"ok": True} if data is None else {"ok": True, "data": data}
+            return self._told({"ok": False, "error": str(error)})
 
-    def _run(self, name: str, given: dict[str, Any]) -> Any:
-        reading, writing = READS.get(name), WRITES.get(name)
+    def _run(self, name: str, given: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+        first = first_name(name)
+        reading, writing = READS.get(first), WRITES.get(first)
         if reading is None and writing is None:
-            raise CannotDo(f"Unknown tool: {name}")
-        changed = self.file.refresh()
+            raise CannotDo(REFUSED.get(first, f"Unknown tool: {name}"))
+        old = self.file.refresh()
+        if old is not None:
+            self._changes = "\n".join(_changes(old, self.file.document))
         if reading is not None:
-            return reading(self.file, given)
-        if changed:
-            raise CannotDo("Somebody else changed this file; that edit was kept. Please read the document again.")
+            return self._told(_output(reading(self.file.document, given)[1]))
+        planned = request.get("revision")
+        is_late = planned != self.file.document.revision if isinstance(planned, str) and planned else old is not None
+        if is_late and name != RESTORE:
+            return self._conflict(
+                "Somebody else changed this file; that edit was kept. Please read the document again."
+            )
         assert writing is not None
         document, data = writing(self.file.document, given)
+        reversals = document.reversals
         self.file.save(document)
-        return data
+        return self._told(_output(data) | ({"inverse": inverse_of(reversals)} if reversals else {}))
+
+    def _conflict(self, error: str) -> dict[str, Any]:
+        changes = {"changes": self._changes} if self._changes else {}
+        return self._told({"ok": False, "conflict": True, "error": error, **changes})
+
+    def _told(self, output: dict[str, Any]) -> dict[str, Any]:
+        return {**output, "revision": self.file.document.revision}
+
+
+def _output(data: Any) -> dict[str, Any]:
+    return {"ok": True} if data is None else {"ok": True, "data": data}
+
+
+def _changes(old: HtmlDocument, new: HtmlDocument) -> Iterator[str]:
+    """The beginning of the difference, file by file."""
+    before, after = {old.path: old.source, **old.files}, {new.path: new.source, **new.files}
+    left = CHANGES_CHARS
+    for path in {**before, **after}:
+        was, now = (files.get(path, b"").decode("utf-8", "replace") for files in (before, after))
+        for line in islice(diff_lines(was, now, path, 1), 200):
+            left -= len(line) + 1
+            if left < 0:
+                yield "…"
+                return
+            yield line
+
+
+def is_text(content: bytes) -> bool:
+    try:
+        return "\x00" not in content.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def read_page(path: Path) -> bytes:
@@ -136,69 +256,3 @@ def write_whole(path: Path, source: bytes) -> None:
     except OSError:
         fresh.unlink(missing_ok=True)
         raise
-
-
-def _text(given: dict[str, Any], name: str) -> str:
-    value = given.get(name)
-    if not isinstance(value, str) or not value:
-        raise CannotDo(f"`{name}` is missing: it must be a text.")
-    return value
-
-
-def _index(given: dict[str, Any], name: str) -> int | None:
-    value = given.get(name)
-    if value is not None and (not isinstance(value, int) or value < 0):
-        raise CannotDo(f"`{name}` must be a whole number from 0 up.")
-    return value
-
-
-def _read_document(file: HtmlFile, given: dict[str, Any]) -> dict[str, Any]:
-    here = {"type": "page", "id": file.id}
-    wanted = given.get("document") or here
-    if wanted != here:
-        raise CannotDo(f"There is only one document here: {here}.")
-    part = _index(given, "part") or 1
-    return {"document": here, "title": file.document.title, **file.document.read_part(part)}
-
-
-def _node_html(file: HtmlFile, given: dict[str, Any]) -> dict[str, Any]:
-    return {"html": file.document.node_html(_text(given, "nodeId"))}
-
-
-def _insert(document: HtmlDocument, given: dict[str, Any]) -> tuple[HtmlDocument, Any]:
-    return document.insert(_text(given, "parentId"), _text(given, "html"), _index(given, "index"))
-
-
-def _replace(document: HtmlDocument, given: dict[str, Any]) -> tuple[HtmlDocument, Any]:
-    return document.replace(_text(given, "nodeId"), _text(given, "html"))
-
-
-def _delete(document: HtmlDocument, given: dict[str, Any]) -> tuple[HtmlDocument, Any]:
-    return document.delete(_text(given, "nodeId")), None
-
-
-def _apply_css(document: HtmlDocument, given: dict[str, Any]) -> tuple[HtmlDocument, Any]:
-    if given.get("operation", "merge") != "merge":
-        raise CannotDo("Only the operation `merge` is known here.")
-    styled, counts = document.style(_text(given, "css"))
-    return styled, css_counts(counts)
-
-
-def _both_names(tools: dict[tuple[str, str], Any]) -> dict[str, Any]:
-    return {name: tool for names, tool in tools.items() for name in names}
-
-
-READS: dict[str, Callable[[HtmlFile, dict[str, Any]], Any]] = _both_names(
-    {
-        ("read_document", "site_read_document"): _read_document,
-        ("getNodeHtml", "site_get_node_html"): _node_html,
-    }
-)
-WRITES: dict[str, Tool] = _both_names(
-    {
-        ("insertHtml", "site_insert_html"): _insert,
-        ("replaceNodeHtml", "site_replace_node_html"): _replace,
-        ("deleteNode", "site_delete_node"): _delete,
-        ("applyCss", "site_apply_css"): _apply_css,
-    }
-)

@@ -1,36 +1,35 @@
 """What an editor tells the service about its site, told about a site of one HTML file."""
 
 import re
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from fermata_client.html.css_rules import Rule, read
+from fermata_client.editing import derive
+from fermata_client.editing.variables import DARK, Steps, custom_properties, root_pixels, scales
+from fermata_client.html.css_rules import read
 from fermata_client.html_document import HtmlDocument
 
-BREAKPOINT = {"id": "all", "label": "All widths", "width": 1280, "icon": "monitor"}
+BASE = {"id": "all", "label": "All widths", "width": 1280, "icon": "monitor"}
+MOST_BREAKPOINTS = 12
 _COLOR = re.compile(r"#[0-9a-f]{3,8}|(?:rgb|hsl|hwb|lab|lch|oklab|oklch|color|color-mix)a?\(.*\)", re.IGNORECASE)
+_WIDTH = re.compile(r"@media.*\((?:(min|max)-width:|width(>=|<=|>|<))\s*(\d*\.?\d+)(px|em|rem)\)", re.IGNORECASE)
 
 
-def page_id(path: Path) -> str:
-    """A short name that stays the same for the file: its stem, in address letters."""
-    return re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-") or "page"
-
-
-def site_snapshot(document: HtmlDocument, name: str) -> dict[str, Any]:
+def site_snapshot(document: HtmlDocument) -> dict[str, Any]:
     """The page without its nodes: the model reads those with `read_document`."""
     page = {
-        "id": name,
-        "slug": name,
-        "title": document.title or name,
+        "id": document.id,
+        "slug": document.id,
+        "title": document.title or document.id,
         "rootNodeId": document.root.uid,
         "nodes": {},
     }
     return {
         "page": page,
-        "currentDocument": {"type": "page", "id": name},
+        "currentDocument": {"type": "page", "id": document.id},
         "site": _site(document, page),
         "selectedNodeId": None,
-        "activeBreakpointId": BREAKPOINT["id"],
+        "activeBreakpointId": BASE["id"],
     }
 
 
@@ -38,7 +37,7 @@ def _site(document: HtmlDocument, page: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": page["id"],
         "name": page["title"],
-        "breakpoints": [BREAKPOINT],
+        "breakpoints": breakpoints(document),
         "settings": _settings(document, page),
         "styleRules": {},
         "files": [],
@@ -62,51 +61,107 @@ def _explorer() -> dict[str, Any]:
     }
 
 
+def breakpoints(document: HtmlDocument) -> list[dict[str, Any]]:
+    """All widths, and every width at which a media query of the page begins or ends, the widest first."""
+    found: dict[str, dict[str, Any]] = {}
+    for sheet in document.sheets:
+        for rule in read(document.sheet(sheet)):
+            if width := _WIDTH.search(rule.key):
+                side = "min" if "min" in (width[1] or "").lower() or ">" in (width[2] or "") else "max"
+                pixels = round(float(width[3]) * (1 if width[4].lower() == "px" else 16))
+                name, query = f"{side}-{pixels}", rule.key.removeprefix("@media").strip()
+                point = {"id": name, "label": f"{side}. {pixels}px", "width": pixels, "mediaQuery": query}
+                found.setdefault(name, {**point, "icon": _icon(pixels)})
+    ordered = sorted(found.values(), key=lambda point: (-point["width"], point["id"]))
+    return [BASE, *ordered[:MOST_BREAKPOINTS]]
+
+
+def _icon(pixels: int) -> str:
+    return "smartphone" if pixels < 600 else "tablet" if pixels < 1000 else "monitor"
+
+
 def _settings(document: HtmlDocument, page: dict[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {"shortcuts": {}, "metaTitle": page["title"]}
     html = document.page.first("html")
     language = html.attribute("lang") if html else None
     if language:
         settings["language"] = language
-    properties = custom_properties(document)
-    if colors := _colors(properties):
-        settings["framework"] = {"colors": {"tokens": colors}}
-    if fonts := _fonts(properties):
-        settings["fonts"] = {"tokens": fonts}
+    framework = _framework(document)
+    if framework:
+        settings["framework"] = framework
+    if fonts := _fonts(custom_properties(document)):
+        settings["fonts"] = {"items": [], "tokens": fonts}
     return settings
 
 
-def custom_properties(document: HtmlDocument) -> dict[str, str]:
-    """The `--name: value` pairs that the page sets on its root element, outside of any condition."""
-    rules: list[Rule] = []
-    for sheet in document.sheets:
-        rules += read(document.source[sheet.inner_start : sheet.inner_end])
+def _framework(document: HtmlDocument) -> dict[str, Any]:
+    framework: dict[str, Any] = {}
+    if colors := list(_colors(custom_properties(document), custom_properties(document, DARK))):
+        framework["colors"] = {"tokens": colors}
+    for steps in scales(document):
+        family = framework.setdefault(steps.family, {"groups": []})
+        family["groups"].append(_group(steps, len(family["groups"])))
+    if framework:
+        framework["preferences"] = {
+            "rootFontSize": root_pixels(document),
+            "minScreenWidth": derive.NARROW,
+            "maxScreenWidth": derive.WIDE,
+            "isRem": True,
+        }
+    return framework
+
+
+def _colors(properties: dict[str, str], dark: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Each colour as a token. Variants that follow from another colour belong to it; any other has its own."""
+    found = {name: value for name, value in properties.items() if _COLOR.fullmatch(value)}
+    kept = {name: _variants(name, found) for name in found}
+    derived = {f"{name}-{variant}" for name, variants in kept.items() for variant in variants}
+    for order, name in enumerate(name for name in found if name not in derived):
+        variants = kept[name]
+        darker = dark.get(name, "")
+        yield {
+            "id": name,
+            "slug": name.removeprefix("--"),
+            "lightValue": found[name],
+            **({"darkValue": darker} if darker else {}),
+            "darkModeEnabled": bool(darker),
+            "generateUtilities": {"text": False, "background": False, "border": False, "fill": False},
+            "generateTransparent": "5" in variants,
+            "generateShades": {"enabled": "d-1" in variants, "count": derive.VARIANTS},
+            "generateTints": {"enabled": "l-1" in variants, "count": derive.VARIANTS},
+            "order": order,
+        }
+
+
+def _variants(name: str, properties: dict[str, str]) -> set[str]:
+    """The variants of a colour that the page has, where it has a whole family of them."""
+    color = derive.color(properties[name])
+    expected = {variant: str(shade) for variant, shade in color.variants()} if color else {}
+    families: dict[str, set[str]] = {}
+    for variant in expected:
+        families.setdefault(variant[0] if variant[0] in "dl" else "", set()).add(variant)
     return {
-        declaration.name: declaration.value
-        for rule in rules
-        if rule.key in (":root", "html", ":root,html")
-        for declaration in rule.declarations
-        if declaration.name.startswith("--")
+        variant
+        for family in families.values()
+        if all(properties.get(f"{name}-{one}") == expected[one] for one in family)
+        for variant in family
     }
 
 
-def _colors(properties: dict[str, str]) -> list[dict[str, Any]]:
-    """Colour tokens as they are: an editor that knows only the file derives no shades from them."""
-    found = [(name, value) for name, value in properties.items() if _COLOR.fullmatch(value)]
-    return [
-        {
-            "id": name,
-            "slug": name.removeprefix("--"),
-            "lightValue": value,
-            "darkModeEnabled": False,
-            "generateUtilities": {"text": False, "background": False, "border": False, "fill": False},
-            "generateTransparent": False,
-            "generateShades": {"enabled": False, "count": 0},
-            "generateTints": {"enabled": False, "count": 0},
-            "order": order,
-        }
-        for order, (name, value) in enumerate(found)
+def _group(steps: Steps, order: int) -> dict[str, Any]:
+    """A scale by its sizes, because those are what the page says."""
+    sizes = [
+        {"name": f"{steps.naming}-{step}", "min": least, "max": most} for step, (least, most) in steps.sizes.items()
     ]
+    return {
+        "id": steps.naming,
+        "name": steps.naming,
+        "namingConvention": steps.naming,
+        "mode": "fluid_manual",
+        "steps": ",".join(steps.sizes),
+        "manualSizes": sizes,
+        "order": order,
+    }
 
 
 def _fonts(properties: dict[str, str]) -> list[dict[str, Any]]:
@@ -114,5 +169,5 @@ def _fonts(properties: dict[str, str]) -> list[dict[str, Any]]:
     return [
         {"id": name, "name": name.removeprefix("--"), "variable": name, "family": "", "fallback": value, "order": order}
         for order, (name, value) in enumerate(found)
-        if "," in value or value.startswith(("'", '"'))
+        if "," in value or value.startswith(("'", '"')) or value in derive.GENERIC_FONTS
     ]

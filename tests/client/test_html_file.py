@@ -46,7 +46,7 @@ def test_every_tool_answers_under_both_of_its_names(executor: HtmlFileExecutor) 
     assert ask(executor, "replaceNodeHtml", nodeId="n3", html="b")["data"] == {"nodeIds": [], "created": []}
     assert ask(executor, "applyCss", css="p { top: 0 }")["data"] == {"cssRulesCreated": 1, "cssRulesUpdated": 0}
     assert ask(executor, "site_apply_css", operation="merge", css="p { top: 1px }")["data"]["cssRulesUpdated"] == 1
-    assert ask(executor, "deleteNode", nodeId="n3") == {"ok": True}
+    assert ask(executor, "deleteNode", nodeId="n3")["ok"]
 
 
 def test_a_document_says_which_it_is(executor: HtmlFileExecutor) -> None:
@@ -74,7 +74,7 @@ def test_the_same_effect_is_done_once_and_reported_the_same(executor: HtmlFileEx
         ("insertHtml", {"parentId": "n2", "html": "<p>x</p>", "index": -1}, "`index` must be"),
         ("deleteNode", {"nodeId": "n99"}, "read the document again"),
         ("applyCss", {"css": "nonsense"}, "no CSS rule"),
-        ("applyCss", {"css": "p {}", "operation": "delete"}, "Only the operation `merge`"),
+        ("applyCss", {"css": "p {}", "operation": "paint"}, "no operation `paint`"),
         ("replaceNodeHtml", {"nodeId": "n3", "html": "<script>1</script>"}, "Nothing is left"),
     ],
 )
@@ -91,11 +91,12 @@ def test_an_edit_by_somebody_else_is_kept_and_the_model_told(executor: HtmlFileE
     theirs = PAGE.replace("<p>a</p>", "<p>by hand</p>")
     file.write_text(theirs)
     answer = ask(executor, "deleteNode", nodeId="n3")
-    assert (answer["ok"], "read the document again" in answer["error"]) == (False, True)
+    assert (answer["ok"], answer["conflict"], "that edit was kept" in answer["error"]) == (False, True, True)
+    assert "-  <p>a</p>\n+  <p>by hand</p>" in answer["changes"]
     assert file.read_text() == theirs
     html = ask(executor, "read_document")["data"]["html"]
     assert '<p uid="n6">by hand</p>' in html  # no id of before, so an old one cannot hit something else
-    assert ask(executor, "deleteNode", nodeId="n6") == {"ok": True}
+    assert ask(executor, "deleteNode", nodeId="n6")["ok"]
 
 
 def test_a_file_that_vanished_is_an_error_the_model_reads(executor: HtmlFileExecutor, file: Path) -> None:

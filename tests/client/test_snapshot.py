@@ -7,10 +7,11 @@ import pytest
 from fermata.tools.site.documents import list_documents
 from fermata.tools.site.tokens import list_tokens
 from fermata_client import HtmlDocument
-from fermata_client.snapshot import page_id, site_snapshot
+from fermata_client.html.editable import page_id
+from fermata_client.snapshot import site_snapshot
 from tests.client.pages import BAKERY
 
-SNAPSHOT = site_snapshot(HtmlDocument.read(BAKERY.read_bytes()), "index")
+SNAPSHOT = site_snapshot(HtmlDocument.read(BAKERY.read_bytes()))
 
 
 def test_the_server_tools_list_the_page_and_its_tokens() -> None:
@@ -49,7 +50,7 @@ def test_the_snapshot_has_every_member_an_editor_sends() -> None:
 
 
 def test_a_page_without_styles_or_title_has_a_snapshot_too() -> None:
-    snapshot = site_snapshot(HtmlDocument.read(b""), "empty")
+    snapshot = site_snapshot(HtmlDocument.read(b"", path="empty.html"))
     assert snapshot["page"]["title"] == "empty"
     assert list_tokens(snapshot) == {"colors": [], "typography": [], "spacing": [], "fonts": []}
 

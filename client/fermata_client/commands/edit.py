@@ -14,6 +14,7 @@ from fermata_client.turn import run_turn
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("prompt")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write here and leave FILE as it is.")
+@click.option("--css", metavar="FILE", help="The style sheet of the page that gets new rules. Left out: its last one.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as the last line.")
 @connection_options
 @one_sentence
@@ -21,14 +22,18 @@ def edit(
     file: Path,
     prompt: str,
     out: Path | None,
+    css: str | None,
     as_json: bool,
     url: str | None,
     token: str | None,
     model: str | None,
 ) -> None:
-    """Edit an HTML FILE as PROMPT asks, and show what changed."""
-    page = _open(file, out)
-    before = page.document.source.decode()
+    """Edit an HTML FILE as PROMPT asks, and show what changed.
+
+    Style sheets and scripts that FILE loads from its own folder are edited along with it.
+    """
+    page = _open(file, out, css)
+    before = page.texts()
     executor = HtmlFileExecutor(page)
     screen = Screen()
     try:
@@ -45,11 +50,18 @@ def edit(
         page.finish()
     finally:
         screen.end_line()
-        screen.show_diff(before, page.document.source.decode(), (out or file).name)
+        _show(screen, before, page.texts(), (out or file).name)
     conclude(outcome, screen, as_json=as_json)
 
 
-def _open(file: Path, out: Path | None) -> HtmlFile:
+def _open(file: Path, out: Path | None, css: str | None) -> HtmlFile:
     if out is None and file.exists() and not file.stat().st_mode & 0o222:
         raise NotAPage(f"{file} is read-only. Make it writable, or write elsewhere with --out.")
-    return HtmlFile(file, out)
+    return HtmlFile(file, out, css or "")
+
+
+def _show(screen: Screen, before: dict[str, str], after: dict[str, str], page: str) -> None:
+    """The page first, then what lies beside it."""
+    own = next(iter(before))
+    for name in {**before, **after}:
+        screen.show_diff(before.get(name, ""), after.get(name, ""), page if name == own else name)

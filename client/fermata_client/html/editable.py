@@ -164,11 +164,11 @@ class EditablePage:
         back = way_back.of_splices("", self.source, [splice])
         return replace(self, source=source, page=page, next_id=next_id, reversals=(back, *self.reversals))
 
-    def with_in_head(self, lines: list[bytes]) -> Self:
-        """With an element, given line by line, at the end of the head; a head is made when there is none."""
+    def with_in_head(self, tag: str, lines: list[bytes]) -> Self:
+        """With a `tag` element, given line by line, at the end of the head; a head is made when there is none."""
         home = self.page.first("head") or self.page.first("html") or self.page.root
         document = self.edited([into_head(self.source, self.page, lines)], home)
-        if len(document.page.elements) == len(self.page.elements):
+        if all(element.tag != tag for element in document.created_since(self)):
             raise CannotDo("This page ends within a tag, so nothing can be added. Please mend it by hand.")
         return document
 

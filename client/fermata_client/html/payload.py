@@ -32,6 +32,8 @@ class Payload:
     """What was left out, in a sentence for whoever sent it."""
     is_own: bool = False
     """The markup stood in the page before: its lines carry no indentation but their steps among each other."""
+    gap: bytes = b""
+    """The line ends between it and its neighbours, when they are not to be found out from those."""
 
 
 def prepare(html: str) -> Payload:
@@ -42,24 +44,24 @@ def prepare(html: str) -> Payload:
     markup, note = spliced(source, _merged(source, page)).strip(b"\n"), _left_out(page)
     if not markup.strip():
         return Payload(b"", css.strip(), True, 0, frozenset(), note)
-    closed = _closed(markup.strip() if b"\n" not in markup else markup.rstrip())
-    page = parse(closed)
+    whole = closed(markup.strip() if b"\n" not in markup else markup.rstrip())
+    page = parse(whole)
     inline = all(element.tag in INLINE for element in page.root.children)
-    if inline and b"\n" not in closed:
-        closed = b" " * markup.startswith(b" ") + closed + b" " * markup.endswith(b" ")  # a space between words counts
-    return Payload(closed, css.strip(), inline, len(page.elements), _verbatim(closed, page), note)
+    if inline and b"\n" not in whole:
+        whole = b" " * markup.startswith(b" ") + whole + b" " * markup.endswith(b" ")  # a space between words counts
+    return Payload(whole, css.strip(), inline, len(page.elements), _verbatim(whole, page), note)
 
 
-def own(source: bytes, start: int, end: int) -> Payload:
+def own(source: bytes, start: int, end: int, gap: bytes) -> Payload:
     """A piece of the page itself, to stand at another place of it: nothing is taken out, everything is closed."""
     lead = indent_at(source, start)
     lines = source[start:end].replace(b"\r\n", b"\n").split(b"\n")
     verbatim = _verbatim(b"\n".join(lines), parse(b"\n".join(lines)))
     shifted = [line if number in verbatim else line.removeprefix(lead) for number, line in enumerate(lines)]
-    markup = _closed(b"\n".join(shifted))
+    markup = closed(b"\n".join(shifted))
     page = parse(markup)
     inline = all(element.tag in INLINE for element in page.root.children)
-    return Payload(markup, "", inline, len(page.elements), _verbatim(markup, page), is_own=True)
+    return Payload(markup, "", inline, len(page.elements), _verbatim(markup, page), is_own=True, gap=gap)
 
 
 def _left_out(page: Page) -> str:
@@ -118,7 +120,7 @@ def _doctypes(source: bytes) -> list[tuple[int, int]]:
     return [(begin, end + 1)] if begin != -1 and end != -1 else []
 
 
-def _closed(markup: bytes) -> bytes:
+def closed(markup: bytes) -> bytes:
     """Give every element that has none its end tag, so that nothing after the payload falls into it."""
     missing = [e for e in parse(markup).elements if not (e.has_end_tag or e.is_void)]
     at: dict[int, bytes] = {}

@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 
-from fermata_client.html.layout import BLANK, Splice, indent_at, newline_of, reindent, starts_line, unit_of
+from fermata_client.html.layout import BLANK, Splice, indent_at, newline_of, reindent, starts_line, unit_of, whole_lines
 from fermata_client.html.payload import INLINE, Payload
 from fermata_client.html.tree import ROOT, Element, Page
 
@@ -29,7 +29,7 @@ def insertion(source: bytes, parent: Element, index: int | None, payload: Payloa
         indent = _child_indent(source, parent)
         text = _text(source, payload, indent) + newline_of(source) + indent
         return Splice(following.start, following.start, text)
-    return _behind(source, parent, _same_line_comment(source, parent.children[place - 1].end), payload)
+    return _behind(source, parent, same_line_comment(source, parent.children[place - 1].end), payload)
 
 
 def filling(source: bytes, element: Element, payload: Payload) -> Splice:
@@ -65,7 +65,7 @@ def into_head(source: bytes, page: Page, lines: list[bytes]) -> Splice:
 
 def _behind(source: bytes, parent: Element, at: int, payload: Payload) -> Splice:
     indent = _child_indent(source, parent)
-    text = _gap(source, parent) + indent + _text(source, payload, indent)
+    text = (payload.gap or gap_between(source, parent)) + indent + _text(source, payload, indent)
     rest = source[at : parent.inner_end]
     closing = parent.has_end_tag and parent.tag != ROOT and b"\n" not in rest and not rest.strip(BLANK)
     if closing:
@@ -77,8 +77,10 @@ def _at_the_top(source: bytes, parent: Element, payload: Payload) -> Splice:
     newline, indent = newline_of(source), _child_indent(source, parent)
     text = _text(source, payload, indent)
     if parent.tag == ROOT and not _line_break(source, parent):
-        return Splice(parent.inner_start, parent.inner_start, text + _gap(source, parent))
-    extra = newline * (_gap(source, parent).count(b"\n") - 1)
+        return Splice(parent.inner_start, parent.inner_start, text + (payload.gap or gap_between(source, parent)))
+    content = source[parent.inner_start : parent.inner_end]
+    there = content[: len(content) - len(content.lstrip(BLANK))].count(b"\n")
+    extra = newline * ((payload.gap or gap_between(source, parent)).count(b"\n") - there)
     return Splice(parent.inner_start, parent.inner_start, newline + indent + text + extra)
 
 
@@ -125,7 +127,7 @@ def _child_indent(source: bytes, element: Element) -> bytes:
     return indent_at(source, element.start) + unit_of(source)
 
 
-def _gap(source: bytes, parent: Element) -> bytes:
+def gap_between(source: bytes, parent: Element) -> bytes:
     """The line ends between siblings here: one, or two where a blank line separates them."""
     gaps = [
         source[before.end : after.start]
@@ -144,7 +146,32 @@ def _only_comments(text: bytes) -> bool:
     return not re.sub(rb"<!--.*?-->|<![A-Za-z][^>]*>", b"", text, flags=re.DOTALL).strip(BLANK)
 
 
-def _same_line_comment(source: bytes, at: int) -> int:
+def same_line_comment(source: bytes, at: int) -> int:
     """The end of a comment that belongs to what ends at `at`, as in `</section> <!-- hero -->`."""
     comment = re.compile(rb"[ \t]*<!--[^\n]*?-->").match(source, at)
     return comment.end() if comment else at
+
+
+def taken_out(source: bytes, element: Element, start: int, end: int) -> Splice:
+    """The splice that takes an element away, with the lines it leaves empty: also the blank one between it and a
+    neighbour, when it was the first or the last of its parent.
+    """
+    start, end = whole_lines(source, start, end)
+    if element.parent is not None and source[start - 1 : start] == b"\n" and source[end - 1 : end] == b"\n":
+        before, after = source[element.parent.inner_start : start], source[end : element.parent.inner_end]
+        if not before.strip(BLANK) and after.strip(BLANK):
+            end += len(re.match(rb"(?:[ \t]*\r?\n)*", after)[0])  # type: ignore[index] # it matches nothing, too
+        elif not after.strip(BLANK) and before.strip(BLANK):
+            start -= len(before) - len(re.sub(rb"(?<=\n)(?:[ \t]*\r?\n)+\Z", b"", before))
+    return Splice(start, end, b"")
+
+
+def own_comment(source: bytes, element: Element) -> int:
+    """The start of the element, or of a comment that stands on the line above it and says what it is."""
+    assert element.parent is not None
+    before = [child.end for child in element.parent.children if child.end <= element.start]
+    begin = before[-1] if before else element.parent.inner_start
+    if not starts_line(source, element.start):
+        return element.start
+    comment = re.search(rb"\n[ \t]*(<!--(?:(?!-->)[^\n])*-->)[ \t]*\r?\n[ \t]*\Z", source[begin : element.start])
+    return begin + comment.start(1) if comment and b"[if " not in comment[1] else element.start

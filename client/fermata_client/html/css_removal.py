@@ -1,0 +1,66 @@
+"""Rules and declarations taken out of style sheets, with the lines they leave empty."""
+
+from fermata_client.html.css_rules import Rule, key_of, read
+from fermata_client.html.layout import BLANK, Splice, spliced, whole_lines
+
+
+def without_rules(sheets: list[bytes], selectors: list[str]) -> tuple[list[bytes], list[str]]:
+    """The sheets without the rules of these selectors, also those within conditions, and what went."""
+    keys, found = {key_of(selector) for selector in selectors}, []
+    changed = []
+    for sheet in sheets:
+        gone = _outermost(read(sheet), keys)
+        found += [rule.key for rule in gone]
+        changed.append(_without(sheet, [(rule.end - len(rule.raw), rule.end) for rule in gone]))
+    return changed, found
+
+
+def without_properties(
+    sheets: list[bytes], selectors: list[str], properties: list[str], *, within: str = ""
+) -> tuple[list[bytes], int]:
+    """The sheets without these properties in the rules of these selectors (right within one condition, if given), and
+    how many declarations went.
+    """
+    keys, names = {key_of(selector) for selector in selectors}, {_plain(name) for name in properties}
+    changed, count = [], 0
+    for sheet in sheets:
+        every = [one for rule in read(sheet) if not within or rule.key == within for one in (rule, *rule.everything())]
+        cuts: list[tuple[int, int]] = []
+        for rule in (rule for rule in every if rule.key in keys):
+            gone = [one for one in rule.declarations if one.name in names]
+            count += len(gone)
+            cuts += [(one.start, one.end) for one in gone]
+        changed.append(_without(sheet, cuts))
+    return changed, count
+
+
+def _plain(name: str) -> str:
+    return name if name.startswith("--") else name.lower()
+
+
+def _outermost(rules: list[Rule] | tuple[Rule, ...], keys: set[str]) -> list[Rule]:
+    """The rules with these keys; a condition of which nothing is left is gone as a whole."""
+    found: list[Rule] = []
+    for rule in rules:
+        inner = _outermost(rule.rules, keys)
+        if rule.key in keys or (rule.is_condition and rule.rules and len(inner) == len(rule.rules) and not rule.opaque):
+            found.append(rule)
+        else:
+            found += inner
+    return found
+
+
+def _without(sheet: bytes, cuts: list[tuple[int, int]]) -> bytes:
+    splices: list[Splice] = []
+    for start, end in sorted(cuts):
+        begin, stop = whole_lines(sheet, start, end)
+        if (
+            (begin, stop) == (start, end)
+            and sheet[start - 1 : start] in (b" ", b"\t")
+            and sheet[end : end + 1] in b" }"
+        ):
+            begin = len(sheet[:start].rstrip(BLANK))
+        if splices and begin < splices[-1].end:
+            begin = splices[-1].end
+        splices.append(Splice(begin, max(begin, stop), b""))
+    return spliced(sheet, splices)
