@@ -43,6 +43,10 @@ class TestConversations:
         assert answer["headers"]["Cache-Control"] == "private, no-store"
         assert json.loads(answer["body"]) == {"conversation": begun | {"messages": []}}
 
+    @pytest.mark.parametrize("title", [None, "", "  ", "New conversation"])
+    def test_one_without_a_title_is_called_new_until_its_first_prompt(self, bakery: Signer, title: str | None) -> None:
+        assert begin(bakery, title=title)["title"] == "New conversation"
+
     def test_only_the_scope_is_needed(self, bakery: Signer) -> None:
         assert begin(bakery)["credentialId"] is None
 
@@ -52,7 +56,8 @@ class TestConversations:
             (None, "It is empty"),
             ({}, "'scope' is missing"),
             ({"scope": "shop"}, "'scope' must be 'site', 'content', 'data' or 'plugin'"),
-            ({"scope": "site", "title": ""}, "'title' must not be empty"),
+            ({"scope": "site", "title": 7}, "'title' must be a string"),
+            ({"scope": "site", "title": "x" * 201}, "'title' may have at most 200 characters"),
             ({"scope": "site", "model": "m"}, "'model' is not known here"),
         ],
     )

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fermata.wire.bodies import ChatBody, CredentialChange, NewBudgets, NewConversation, NewCredential, ToolResultBody
+from fermata.wire.bodies import (
+    ChatBody,
+    ConversationChange,
+    CredentialChange,
+    NewBudgets,
+    NewConversation,
+    NewCredential,
+    ToolResultBody,
+)
 from fermata.wire.said import mistakes
 from fermata.words.blocks import ImageBlock, TextBlock
 from fermata.words.errors import TooLarge
@@ -127,7 +135,8 @@ class TestTheOthers:
 
     def test_a_title_is_trimmed_and_not_blank(self) -> None:
         assert NewConversation.model_validate({"scope": "site", "title": "  Home "}).title == "Home"
-        assert "must not be empty" in refusal(NewConversation, {"scope": "site", "title": "  "})
+        assert NewConversation.model_validate({"scope": "site", "title": "  "}).title == ""
+        assert "must not be empty" in refusal(ConversationChange, {"title": "  "})
 
     def test_a_pasted_key_loses_its_newline(self) -> None:
         key = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": "sk-1\n"}

@@ -163,8 +163,10 @@ class ToolResultBody(Tolerant):
 
 
 class NewConversation(Exact):
+    """An empty title is none."""
+
     scope: Scope
-    title: Title | None = None
+    title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
     credential_id: Id | None = None
     model_id: Id | None = None
 
