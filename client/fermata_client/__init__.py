@@ -7,7 +7,7 @@ from fermata_client.html_document import HtmlDocument
 from fermata_client.html_file import HtmlFile, HtmlFileExecutor
 from fermata_client.outcome import Outcome
 from fermata_client.patience import Patience
-from fermata_client.turn import follow_turn, run_turn
+from fermata_client.turn import follow_turn, run_turn, undo_turn
 
 __all__ = [
     "Broken",
@@ -28,4 +28,5 @@ __all__ = [
     "fold_all",
     "follow_turn",
     "run_turn",
+    "undo_turn",
 ]

@@ -10,6 +10,7 @@ from fermata_client.commands.defaults import defaults
 from fermata_client.commands.edit import edit
 from fermata_client.commands.models import models
 from fermata_client.commands.token import token
+from fermata_client.commands.undo import undo
 from fermata_client.tenants import tenant
 
 
@@ -23,6 +24,7 @@ def main() -> None:
 
 
 main.add_command(edit)
+main.add_command(undo)
 main.add_command(chat)
 main.add_command(conversations)
 main.add_command(credentials)

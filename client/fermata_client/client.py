@@ -97,6 +97,7 @@ class FermataClient:
         content: list[Json] | None = None,
         conversation_id: str | None = None,
         snapshot: Any = None,
+        revision: str | None = None,
         idempotency_key: str | None = None,
         model: str | None = None,
     ) -> Iterator[Iterator[Event]]:
@@ -105,7 +106,7 @@ class FermataClient:
         The same `idempotency_key` with the same body joins the turn it started before.
         """
         conversation = conversation_id or str(self.create_conversation(scope, model_id=model)["id"])
-        body = _chat(conversation, prompt, content, snapshot)
+        body = _chat(conversation, prompt, content, snapshot, revision)
         headers = _present(**{"idempotency-key": idempotency_key})
         with self._way.stream("POST", f"/chat/{_step(scope)}", body, headers=headers) as events:
             yield events
@@ -118,10 +119,11 @@ class FermataClient:
         conversation_id: str,
         content: list[Json] | None = None,
         snapshot: Any = None,
+        revision: str | None = None,
         idempotency_key: str | None = None,
     ) -> Json:
         """Start a turn without reading it: `{bridgeId, …}`. Read it with `events` whenever you like."""
-        body = _chat(conversation_id, prompt, content, snapshot)
+        body = _chat(conversation_id, prompt, content, snapshot, revision)
         headers = _present(**{"idempotency-key": idempotency_key, "accept": "application/json"})
         return self._call("POST", f"/chat/{_step(scope)}", body, headers=headers)
 
@@ -133,14 +135,51 @@ class FermataClient:
         """The turn's events after number `after`, and then those still to come."""
         return self._way.stream("GET", f"/bridges/{_step(bridge_id)}/events", params={"after": after})
 
-    def answer(self, bridge_id: str, request_id: str, result: dict[str, Any], snapshot: Any = None) -> None:
+    def answer(
+        self,
+        bridge_id: str,
+        request_id: str,
+        result: dict[str, Any],
+        snapshot: Any = None,
+        revision: str | None = None,
+    ) -> None:
         """Answer one tool request. Repeating the same answer is safe."""
-        body = _present(bridgeId=bridge_id, requestId=request_id, result=result, snapshot=snapshot)
+        body = _present(bridgeId=bridge_id, requestId=request_id, result=result, snapshot=snapshot, revision=revision)
         self._call("POST", "/tool-result", body)
 
     def cancel(self, bridge_id: str) -> Json:
         """End the turn. Cancelling an ended turn says how it ended."""
         return self._call("POST", f"/bridges/{_step(bridge_id)}/cancel")
+
+    def journal(self, bridge_id: str, *, cursor: str | None = None) -> Json:
+        """The turn's edits in their order: `entries`, and `nextCursor` for `cursor` if there are more."""
+        return self._call("GET", f"/bridges/{_step(bridge_id)}/journal", params=_present(cursor=cursor))
+
+    def undo(
+        self,
+        bridge_id: str,
+        *,
+        through: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> AbstractContextManager[Iterator[Event]]:
+        """Take an ended turn's edits back, the newest first, as far as the edit with the effect key `through`.
+
+        What is streamed is a turn of its own; `undo_turn` carries out what it asks for.
+        """
+        body, headers = _present(through=through), _present(**{"idempotency-key": idempotency_key})
+        return self._way.stream("POST", f"/bridges/{_step(bridge_id)}/undo", body, headers=headers)
+
+    def undo_detached(
+        self,
+        bridge_id: str,
+        *,
+        through: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Json:
+        """Start an undo without reading it: `{bridgeId, …}`."""
+        body = _present(through=through)
+        headers = _present(**{"idempotency-key": idempotency_key, "accept": "application/json"})
+        return self._call("POST", f"/bridges/{_step(bridge_id)}/undo", body, headers=headers)
 
     # Credentials, defaults, models
 
@@ -221,10 +260,13 @@ def _part(answer: Json, name: str, kind: type[Kind]) -> Kind:
     return found
 
 
-def _chat(conversation: str, prompt: str | None, content: list[Json] | None, snapshot: Any) -> Json:
+def _chat(
+    conversation: str, prompt: str | None, content: list[Json] | None, snapshot: Any, revision: str | None
+) -> Json:
     if (prompt is None) == (content is None):
         raise ValueError("Give either a prompt or content.")
-    return _present(conversationId=conversation, prompt=prompt, content=content, snapshot=snapshot)
+    said = {"conversationId": conversation, "prompt": prompt, "content": content}
+    return _present(**said, snapshot=snapshot, revision=revision)
 
 
 def _present(**members: Any) -> Json:

@@ -14,7 +14,9 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class ToolBadge:
-    """One tool call as a user sees it; `asked` means that this side was asked to carry it out."""
+    """One tool call as a user sees it; `asked` means that this side was asked to carry it out, `undoes` the effect key
+    of the edit it takes back, `conflict` that somebody else had changed the document.
+    """
 
     call_id: str
     name: str
@@ -22,6 +24,8 @@ class ToolBadge:
     state: Literal["pending", "ok", "failed"] = "pending"
     error: str | None = None
     asked: bool = False
+    undoes: str | None = None
+    conflict: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,10 +40,13 @@ class Round:
 
 @dataclass(frozen=True)
 class TurnView:
-    """A turn so far. `seq` is the last event seen; `end` the one terminal event; `held` tells when to ask again."""
+    """A turn so far. `seq` is the last event seen; `end` the one terminal event; `held` tells when to ask again;
+    `undoes` the bridge whose edits it takes back.
+    """
 
     seq: int = 0
     bridge_id: str | None = None
+    undoes: str | None = None
     rounds: tuple[Round, ...] = ()
     usage: Event | None = None
     context: Event | None = None
@@ -53,6 +60,11 @@ class TurnView:
     @property
     def tools(self) -> tuple[ToolBadge, ...]:
         return tuple(badge for a_round in self.rounds for badge in a_round.tools)
+
+    @property
+    def report(self) -> Event | None:
+        """What an undo came to: `{undone: [effectKey], skipped: [{effectKey, reason}]}`."""
+        return self.end.get("report") if self.end else None
 
     @property
     def status(self) -> str:
@@ -78,7 +90,7 @@ def fold_all(events: Iterable[Event], view: TurnView | None = None) -> TurnView:
 
 
 def _ready(view: TurnView, event: Event) -> TurnView:
-    return replace(view, bridge_id=event.get("bridgeId"))
+    return replace(view, bridge_id=event.get("bridgeId"), undoes=event.get("undoes"))
 
 
 def _text(view: TurnView, event: Event) -> TurnView:
@@ -98,12 +110,13 @@ def _call(view: TurnView, event: Event) -> TurnView:
 
 
 def _request(view: TurnView, event: Event) -> TurnView:
-    return _badge(_close(view), event, asked=True)
+    return _badge(_close(view), event, asked=True, undoes=event.get("undoes"))
 
 
 def _result(view: TurnView, event: Event) -> TurnView:
     state = "ok" if event.get("ok") else "failed"
-    return _badge(_close(view), event, state=state, error=event.get("error"))
+    is_conflict = event.get("conflict") is True
+    return _badge(_close(view), event, state=state, error=event.get("error"), conflict=is_conflict)
 
 
 def _context(view: TurnView, event: Event) -> TurnView:

@@ -42,4 +42,6 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "error": self.error,
         }
+        if report := self.view.report:
+            members |= {"undone": len(report["undone"]), "skipped": len(report["skipped"])}
         return {name: value for name, value in members.items() if value is not None}

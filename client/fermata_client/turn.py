@@ -15,10 +15,13 @@ from fermata_client.outcome import Outcome
 from fermata_client.patience import Patience
 
 ToolOutput = dict[str, Any]
-"""`{ok: true, data?, images?}` or `{ok: false, error}`."""
+"""`{ok: true, data?, images?, revision?, inverse?}` or `{ok: false, error, conflict?, revision?, changes?}`."""
 
 Executor = Callable[[Event], ToolOutput]
 """Carries out one `toolRequest`. What it raises becomes a failed result that the model reads."""
+
+Revision = Callable[[], str | None]
+"""What the document is at now; None where nobody counts."""
 
 OnEvent = Callable[[Event, TurnView], None]
 
@@ -47,23 +50,49 @@ def run_turn(
     content: list[dict[str, Any]] | None = None,
     conversation_id: str | None = None,
     snapshot: Callable[[], Any] | None = None,
+    revision: Revision | None = None,
     executor: Executor = no_page,
     on_event: OnEvent = unheard,
     idempotency_key: str | None = None,
     model: str | None = None,
     patience: Patience | None = None,
 ) -> Outcome:
-    """Start a turn and stay with it until its terminal event. `snapshot` is asked anew for every answer.
+    """Start a turn and stay with it until its terminal event. `snapshot` and `revision` are asked for every answer.
 
     Raises `Refused` when the service will not start it, `TurnLost` when it cannot be followed. A KeyboardInterrupt
     cancels the turn once and waits for its end; a second one is raised.
     """
     conversation = conversation_id or str(client.create_conversation(scope, model_id=model)["id"])
     first_snapshot = snapshot() if snapshot else None
+    first_revision = revision() if revision else None
     key = idempotency_key or str(uuid.uuid4())
-    start = _Start(client, scope, prompt, content, conversation, first_snapshot, key)
-    run = _Run(client, start, executor, snapshot, on_event, patience or Patience(), joined=idempotency_key is not None)
+    start = _Start(client, scope, prompt, content, conversation, first_snapshot, first_revision, key)
+    page = _Page(executor, snapshot, revision)
+    run = _Run(client, start, page, on_event, patience or Patience(), joined=idempotency_key is not None)
     return run.to_its_end(conversation)
+
+
+def undo_turn(
+    client: FermataClient,
+    bridge_id: str,
+    *,
+    through: str | None = None,
+    snapshot: Callable[[], Any] | None = None,
+    revision: Revision | None = None,
+    executor: Executor = no_page,
+    on_event: OnEvent = unheard,
+    idempotency_key: str | None = None,
+    patience: Patience | None = None,
+) -> Outcome:
+    """Take an ended turn's edits back, the newest first, as far as the one with the effect key `through`.
+
+    Raises as `run_turn` does: `Refused` with 409 where nothing is left to take back.
+    """
+    key = idempotency_key or str(uuid.uuid4())
+    start = _Undo(client, bridge_id, through, key)
+    page = _Page(executor, snapshot, revision)
+    run = _Run(client, start, page, on_event, patience or Patience(), joined=idempotency_key is not None)
+    return run.to_its_end(None)
 
 
 def follow_turn(
@@ -72,12 +101,14 @@ def follow_turn(
     *,
     view: TurnView | None = None,
     snapshot: Callable[[], Any] | None = None,
+    revision: Revision | None = None,
     executor: Executor = no_page,
     on_event: OnEvent = unheard,
     patience: Patience | None = None,
 ) -> Outcome:
     """Attach to a turn that already runs, from the beginning or from a view kept earlier."""
-    run = _Run(client, None, executor, snapshot, on_event, patience or Patience(), joined=True)
+    page = _Page(executor, snapshot, revision)
+    run = _Run(client, None, page, on_event, patience or Patience(), joined=True)
     run.view = view or TurnView()
     run.bridge_id = bridge_id
     return run.to_its_end(None)
@@ -93,6 +124,7 @@ class _Start:
     content: list[dict[str, Any]] | None
     conversation_id: str
     snapshot: Any
+    revision: str | None
     key: str
 
     def stream(self) -> AbstractContextManager[Iterator[Event]]:
@@ -106,16 +138,47 @@ class _Start:
             "content": self.content,
             "conversation_id": self.conversation_id,
             "snapshot": self.snapshot,
+            "revision": self.revision,
             "idempotency_key": self.key,
         }
+
+
+@dataclass(frozen=True)
+class _Undo:
+    """The request that takes a turn's edits back; sent again with the same key it joins what it started."""
+
+    client: FermataClient
+    undone: str
+    through: str | None
+    key: str
+
+    def stream(self) -> AbstractContextManager[Iterator[Event]]:
+        return self.client.undo(self.undone, **self._rest())
+
+    def bridge_id(self) -> str:
+        return str(self.client.undo_detached(self.undone, **self._rest())["bridgeId"])
+
+    def _rest(self) -> dict[str, Any]:
+        return {"through": self.through, "idempotency_key": self.key}
+
+
+@dataclass(frozen=True)
+class _Page:
+    """Who carries requests out, and what is told of the page with every answer."""
+
+    executor: Executor
+    snapshot: Callable[[], Any] | None
+    revision: Revision | None
+
+    def told(self) -> tuple[Any, str | None]:
+        return self.snapshot() if self.snapshot else None, self.revision() if self.revision else None
 
 
 @dataclass
 class _Run:
     client: FermataClient
-    start: _Start | None
-    executor: Executor
-    snapshot: Callable[[], Any] | None
+    start: _Start | _Undo | None
+    page: _Page
     on_event: OnEvent
     patience: Patience
     joined: bool
@@ -206,17 +269,17 @@ class _Run:
 
     def execute(self, request: Event) -> ToolOutput:
         try:
-            return self.executor(request)
+            return self.page.executor(request)
         except Exception as error:
             log.exception("%s failed", request.get("toolName"))
             return {"ok": False, "error": f"{request.get('toolName')} failed in the editor: {error}"}
 
     def answer(self, request: Event, result: ToolOutput) -> None:
-        snapshot = self.snapshot() if self.snapshot else None
+        snapshot, revision = self.page.told()
 
         def post(said: ToolOutput) -> None:
             bridge, asked = str(self.bridge_id), str(request["requestId"])
-            self.patience.insist(lambda: self.client.answer(bridge, asked, said, snapshot))
+            self.patience.insist(lambda: self.client.answer(bridge, asked, said, snapshot, revision))
 
         try:
             post(result)

@@ -16,6 +16,8 @@ from typing import Any
 Event = dict[str, Any]
 BASE = "/admin/api/ai"
 BRIDGE = "bridge-1"
+UNDONE = "bridge-0"
+"""A turn whose edits can be taken back; the script is what that streams."""
 LOSE = "lose"
 """A fault for an answer or a start: do the work, then drop the connection without a response."""
 TERMINAL = ("done", "error", "cancelled")
@@ -65,6 +67,20 @@ def usage() -> Event:
 
 def done() -> Event:
     return {"type": "done"}
+
+
+def undo(*outcomes: bool) -> list[Event]:
+    """An undo of as many edits, the newest first; the ones that are not true meet somebody else's."""
+    events: list[Event] = [{**ready(), "undoes": UNDONE}]
+    undone, skipped = [], []
+    for number, ok in enumerate(outcomes, 1):
+        key = f"{UNDONE}/{len(outcomes) + 1 - number}/0"
+        patch = {"patch": {"edit": number}}
+        events += [call(number, "restore", patch), {**request(number, "restore", patch), "undoes": key}]
+        events.append(result(number, ok=ok, name="restore") | ({} if ok else {"conflict": True}))
+        undone += [key] if ok else []
+        skipped += [] if ok else [{"effectKey": key, "reason": "it broke"}]
+    return numbered(*events, usage(), done() | {"report": {"undone": undone, "skipped": skipped}})
 
 
 def two_tool_turn() -> list[Event]:
@@ -174,7 +190,7 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(401, {"error": "Unauthorized"})
         elif path == "/conversations":
             self.reply(201, {"conversation": {"id": "conv-1", **body}})
-        elif path.startswith("/chat/"):
+        elif path.startswith("/chat/") or path == f"/bridges/{UNDONE}/undo":
             self.start()
         elif path == "/tool-result":
             self.answer(body)

@@ -1,8 +1,10 @@
 """How a turn stands, for whoever comes back to it: a reloaded tab, a second reader, an operator."""
 
+import re
 from typing import Any
 
 from fermata.aws.desk import Desk
+from fermata.turns import journal
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns import turn as turns
@@ -12,8 +14,12 @@ from fermata.turns.pause import Pause
 from fermata.turns.turn import Turn, partition
 from fermata.words.caller import Caller
 from fermata.words.conversation import Conversation
-from fermata.words.errors import NotFound
+from fermata.words.errors import Invalid, NotFound
 from fermata.words.events import ToolRequest
+
+CURSOR = re.compile(r"[0-9]{6}-[0-9]{4}")
+MOST_EDITS = 100
+"""Of a page of the journal."""
 
 
 def look(desk: Desk, caller: Caller, bridge_id: str) -> dict[str, Any]:
@@ -30,6 +36,16 @@ def look(desk: Desk, caller: Caller, bridge_id: str) -> dict[str, Any]:
         "pending": pending,
     }
     return found | ({"undoes": turn.undoes} if turn.undoes else {})
+
+
+def edits(desk: Desk, caller: Caller, bridge_id: str, cursor: str = "") -> dict[str, Any]:
+    """A page of the turn's journal, from an edit on; the turn may still run."""
+    turn = owned(desk, caller, bridge_id)
+    if cursor and not CURSOR.fullmatch(cursor):
+        raise Invalid("'cursor' must be the nextCursor of the page before.")
+    page, last = journal.page(desk, turn, after=cursor.replace("-", "#"), limit=MOST_EDITS)
+    listed = {"bridgeId": turn.id, "entries": [journal.view(entry) for entry in page]}
+    return listed | ({"nextCursor": last.replace("#", "-")} if last else {})
 
 
 def active_turn(desk: Desk, conversation: Conversation) -> dict[str, Any] | None:

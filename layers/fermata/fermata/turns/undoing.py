@@ -28,12 +28,11 @@ UNDONE = "There is nothing to undo: everything was taken back already. To redo i
 
 @dataclass(frozen=True)
 class Wish:
-    """`through`: the effect key of the oldest edit to take back; empty for all. `revision`: what the document is at."""
+    """`through`: the effect key of the oldest edit to take back; empty for all of them."""
 
     bridge_id: str
     dialect: Dialect
     through: str = ""
-    revision: str = ""
     idempotency_key: str = ""
 
     @property
@@ -136,7 +135,7 @@ def _turn(desk: Desk, caller: Caller, wish: Wish, undone: Turn, through: str) ->
 def _commit(desk: Desk, wish: Wish, conversation: Conversation, turn: Turn) -> Entry:
     """START, without a message: what came of it is told at the end. The window stays as full as it was."""
     position = free_position(desk, conversation)
-    standing = Standing(position=position, revision=wish.revision, context=conversation.context_tokens)
+    standing = Standing(position=position, context=conversation.context_tokens)
     ready = BridgeReady(bridge_id=turn.id, undoes=turn.undoes)
     entry = Entry(1, 1, (ready,), standing, new_id(16), turn.started_ms)
     make_true(

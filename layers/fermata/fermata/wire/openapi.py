@@ -91,7 +91,7 @@ def _operation(operation: Described) -> Part:
         told["description"] = operation.says
     if operation.body:
         content = {JSON: {"schema": shapes.ref(operation.body.__name__)}}
-        told["requestBody"] = {"required": True, "content": content}
+        told["requestBody"] = {"required": operation.needs_body, "content": content}
     return told
 
 

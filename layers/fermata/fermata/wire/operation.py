@@ -46,6 +46,8 @@ class Described:
     says: str = ""
     given: tuple[Given, ...] = ()
     body: type[BaseModel] | None = None
+    needs_body: bool = True
+    """False: a request without a body means the same as one with an empty object."""
     refusals: Mapping[int, str] = field(default_factory=dict)
 
     @property

@@ -1,0 +1,46 @@
+"""`fermata undo`: take back what a turn did to an HTML file."""
+
+from pathlib import Path
+
+import click
+
+from fermata_client.commands.common import conclude, one_sentence, service
+from fermata_client.html_file import HtmlFile, HtmlFileExecutor
+from fermata_client.outcome import Outcome
+from fermata_client.screen import Screen, plain
+from fermata_client.turn import undo_turn
+
+
+@click.command()
+@click.argument("bridge")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--through", metavar="EFFECT_KEY", help="Go back to this edit of the turn and no further.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the undo as the last line.")
+@click.option("--url", metavar="URL", help="Where the service is. Left out: FERMATA_URL, or what `make run` wrote.")
+@click.option("--token", metavar="TOKEN", help="Who you are. Left out: FERMATA_TOKEN, or what `make run` wrote.")
+@one_sentence
+def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str | None, token: str | None) -> None:
+    """Take back what the turn BRIDGE did to an HTML FILE, and show what changed.
+
+    `fermata edit --json` prints the turn's bridge. What somebody else has changed since then stays as it is.
+    """
+    page = HtmlFile(file)
+    before = page.document.source.decode()
+    executor, screen = HtmlFileExecutor(page), Screen()
+    try:
+        with service(url, token) as client:
+            outcome = undo_turn(
+                client, bridge, through=through, executor=executor, snapshot=executor.snapshot, on_event=screen
+            )
+    finally:
+        screen.end_line()
+        screen.show_diff(before, page.document.source.decode(), file.name)
+    _tell(outcome, screen)
+    conclude(outcome, screen, as_json=as_json)
+
+
+def _tell(outcome: Outcome, screen: Screen) -> None:
+    report = outcome.view.report or {"undone": [], "skipped": []}
+    for skipped in report["skipped"]:
+        screen.line(f"  ! {skipped['effectKey']} stays: {plain(str(skipped['reason']))}", fg="yellow")
+    screen.line(f"{len(report['undone'])} taken back, {len(report['skipped'])} left as they are.")

@@ -1,0 +1,118 @@
+"""A client that takes a turn's edits back, through connections that break."""
+
+import json
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from fermata_client import FermataClient, Outcome, Patience, Refused, fold_all, undo_turn
+from fermata_client.cli import main
+from tests.client import scripted_service as say
+from tests.client.scripted_service import LOSE, UNDONE, Event, Script, serving
+
+QUICK = Patience(failures=5, first=0.001, longest=0.01)
+WHOLE = fold_all(say.undo(True, False, True))
+
+
+class Editor:
+    """Does what it is asked, and remembers what for."""
+
+    def __init__(self) -> None:
+        self.undone: list[str] = []
+
+    def __call__(self, request: Event) -> dict[str, Any]:
+        self.undone.append(request["undoes"])
+        return {"ok": True, "revision": f"r{len(self.undone)}"}
+
+
+def play(script: Script, editor: Editor, **options: Any) -> Outcome:
+    with serving(script) as url, FermataClient(url, "good", silence_seconds=5.0) as client:
+        return undo_turn(client, UNDONE, executor=editor, patience=QUICK, **options)
+
+
+def test_an_undo_runs_to_its_end_and_says_what_it_came_to() -> None:
+    editor, script = Editor(), Script(say.undo(True, False, True))
+    outcome = play(script, editor, revision=lambda: "r9")
+    assert outcome.view == WHOLE
+    assert editor.undone == [f"{UNDONE}/{number}/0" for number in (3, 2, 1)]
+    assert [answer["revision"] for answer in script.answers] == ["r9"] * 3
+    assert outcome.view.undoes == UNDONE
+    assert [badge.conflict for badge in outcome.view.tools] == [False, True, False]
+    summary = outcome.summary()
+    assert (summary["status"], summary["undone"], summary["skipped"]) == ("done", 2, 1)
+
+
+@pytest.mark.parametrize("fault", [LOSE, 503, 429])
+def test_an_undo_whose_start_got_lost_is_started_once(fault: int | str) -> None:
+    editor, script = Editor(), Script(say.undo(True, False, True), start_faults=deque([fault]))
+    assert play(script, editor).view == WHOLE
+    assert len(editor.undone) == 3
+
+
+def test_an_undo_whose_stream_breaks_takes_nothing_back_twice() -> None:
+    editor, script = Editor(), Script(say.undo(True, False, True), ends=deque([2, 2, 3]))
+    assert play(script, editor).view == WHOLE
+    assert len(editor.undone) == 3
+
+
+def test_nothing_to_undo_is_refused() -> None:
+    with pytest.raises(Refused) as refused:
+        play(Script([], start_faults=deque([409])), Editor())
+    assert refused.value.status == 409
+
+
+def asked(act: Callable[[FermataClient], object]) -> httpx.Request:
+    """The one request it makes."""
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, json={"entries": [], "bridgeId": "u"})
+
+    with FermataClient("http://here", "good", transport=httpx.MockTransport(answer)) as client:
+        act(client)
+    [request] = seen
+    return request
+
+
+def test_an_undo_says_how_far_it_goes() -> None:
+    request = asked(lambda client: client.undo_detached("b/1", through="b/2/0", idempotency_key="k"))
+    assert request.url.raw_path == b"/admin/api/ai/bridges/b%2F1/undo"
+    assert json.loads(request.content) == {"through": "b/2/0"}
+    assert (request.headers["idempotency-key"], request.headers["accept"]) == ("k", "application/json")
+
+
+def test_the_journal_is_read_page_by_page() -> None:
+    assert asked(lambda client: client.journal("b")).url.query == b""
+    assert asked(lambda client: client.journal("b", cursor="7")).url.query == b"cursor=7"
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "page.html"
+    path.write_text("<!doctype html>\n<title>T</title>\n<main>\n  <p>a</p>\n</main>\n")
+    return path
+
+
+def test_the_command_says_what_was_taken_back_and_what_stays(page: Path) -> None:
+    with serving(Script(say.undo(True, False))) as url:
+        arguments = ["undo", UNDONE, str(page), "--url", url, "--token", "good", "--json"]
+        told = CliRunner().invoke(main, arguments)
+    assert told.exit_code == 0, told.output
+    lines = told.stdout.splitlines()
+    assert f"  ! {UNDONE}/1/0 stays: it broke" in lines
+    assert "1 taken back, 1 left as they are." in lines
+    assert json.loads(lines[-1])["undone"] == 1
+
+
+def test_the_command_says_when_there_is_nothing_to_undo(page: Path) -> None:
+    with serving(Script([], start_faults=deque([409]))) as url:
+        told = CliRunner().invoke(main, ["undo", UNDONE, str(page), "--url", url, "--token", "good"])
+    assert told.exit_code == 1
+    assert "409" in told.stderr
