@@ -1,6 +1,10 @@
-"""Pictures that are all header: as large as they say, with nothing in them."""
+"""Pictures that are all header, as large as they say with nothing in them; and `photo`, which is a real one."""
 
 import base64
+import io
+from typing import Any
+
+from PIL import Image
 
 
 def jpeg(width: int = 40, height: int = 30, filler: int = 0) -> bytes:
@@ -28,3 +32,16 @@ def webp(width: int = 40, height: int = 30) -> bytes:
 
 def base64_of(picture: bytes) -> str:
     return base64.b64encode(picture).decode()
+
+
+def photo(width: int = 40, height: int = 30, kind: str = "JPEG", *, mode: str = "RGB", **how: Any) -> bytes:
+    """A real picture, red on the left and blue on the right; `how` is what Pillow's `save` takes."""
+    image = Image.new(mode, (width, height), "blue")
+    image.paste("red", (0, 0, width // 2, height))
+    target = io.BytesIO()
+    image.save(target, kind, **how)
+    return target.getvalue()
+
+
+def opened(picture: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(picture))

@@ -3,13 +3,14 @@
 from decimal import Decimal
 
 import fermata
+from fermata.aws import uploads
 from fermata.aws.desk import Desk
 from fermata.conversations import threads, views
 from fermata.credentials import defaults, keyring
 from fermata.turns import ending, looking, room
 from fermata.usage import audit, balance, budgets
 from fermata.wire import surface
-from fermata.wire.bodies import ConversationChange, NewBudgets, NewConversation, NewDefault, NewLimits
+from fermata.wire.bodies import ConversationChange, NewBudgets, NewConversation, NewDefault, NewLimits, NewUpload
 from fermata.wire.edge import Visit, door
 from fermata.wire.http import Answer, Request, read_body, whole_number
 from fermata.words.errors import Invalid
@@ -103,6 +104,21 @@ def _limits(body: NewLimits) -> budgets.Limits:
     return budgets.Limits(daily_usd=daily, monthly_usd=monthly)
 
 
+def take_upload(visit: Visit) -> Answer:
+    """An address in the bucket for what is announced; what is put there is checked when it is used."""
+    body = read_body(visit.request, NewUpload)
+    upload = uploads.announce(visit.desk, body.kind, body.size, body.sha256)
+    told = {
+        "ref": upload.ref,
+        "method": "PUT",
+        "url": uploads.address(visit.desk, visit.caller, upload),
+        "headers": upload.headers_to_send,
+        "urlExpiresAt": visit.desk.clock.instant(uploads.SIGNED_SECONDS),
+        "refExpiresAt": visit.desk.clock.instant(uploads.KEPT_SECONDS),
+    }
+    return Answer(201, told, PRIVATE)
+
+
 def list_connectors(visit: Visit) -> Answer:
     """Instatic's admin asks for it unasked. There are no MCP connectors here."""
     return Answer(200, {"connectors": []})
@@ -160,6 +176,7 @@ ROUTES = (
     surface.SHOW_AUDIT.to(show_audit),
     surface.SHOW_BUDGETS.to(show_budgets),
     surface.SET_BUDGETS.to(set_budgets),
+    surface.TAKE_UPLOAD.to(take_upload),
     surface.LIST_CONNECTORS.to(list_connectors),
     surface.SHOW_DEFAULTS.to(show_defaults),
     surface.SET_DEFAULT.to(set_default, first=known_scope),

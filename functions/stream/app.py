@@ -23,11 +23,11 @@ from fermata.turns.log import Entry
 from fermata.turns.reading import Tails
 from fermata.turns.turn import Turn
 from fermata.turns.watch import Watch
-from fermata.wire import ndjson, surface
+from fermata.wire import instatic_images, ndjson, surface
 from fermata.wire.bodies import ChatBody
 from fermata.wire.edge import Visit, serve
 from fermata.wire.http import MOST_BYTES, Answer, Request, of_scope, read_body
-from fermata.words.blocks import ImageBlock, TextBlock
+from fermata.wire.uploaded import snapshot_of
 from fermata.words.dialect import Dialect
 from fermata.words.errors import Invalid, NotFound
 from fermata.words.events import Held
@@ -36,7 +36,6 @@ from fermata.words.scopes import SCOPES
 HELD_SECONDS = 30
 """How long a reader stays once nothing will come before a person acts."""
 MOST_KEY = 200
-JPEG = "image/jpeg"
 STREAM_HEADERS = {
     "Content-Type": ndjson.CONTENT_TYPE,
     "Cache-Control": "private, no-store",
@@ -63,13 +62,18 @@ def known_scope(request: Request) -> None:
 def chat(visit: Visit) -> Answer:
     """Streams the turn it starts, or answers 202 with its bridge when asked for JSON."""
     body = read_body(visit.request, ChatBody)
+    if visit.tenant.dialect == "instatic":
+        instatic_images.check(body)
+    snapshot = snapshot_of(visit.desk, visit.caller, body)
     prompt = starting.Prompt(
         scope=visit.request.params["scope"],
         conversation_id=body.conversation_id,
-        content=_content(visit, body),
+        content=body.blocks(),
+        image_places=body.image_places(),
         dialect=visit.tenant.dialect,
         tool_names=visit.tenant.tool_names,
-        snapshot=body.snapshot,
+        snapshot=snapshot.value,
+        packed=snapshot.packed,
         idempotency_key=_idempotency_key(visit.request),
         max_rounds=visit.tenant.limits.max_rounds,
         thinking_tokens=visit.tenant.limits.thinking_tokens,
@@ -78,16 +82,6 @@ def chat(visit: Visit) -> Answer:
     if "application/json" in visit.request.headers.get("accept", ""):
         return Answer(202, {"bridgeId": started.turn.id, "seq": started.entry.next - 1})
     return _followed(visit.desk, started.turn, [started.entry], 0)
-
-
-def _content(visit: Visit, body: ChatBody) -> tuple[TextBlock | ImageBlock, ...]:
-    """Instatic's browsers send JPEG, and could not open a conversation that holds anything else."""
-    blocks = body.blocks()
-    if visit.tenant.dialect == "instatic" and any(
-        block.kind == "image" and block.mime_type != JPEG for block in blocks
-    ):
-        raise Invalid(f"Send images as {JPEG}.")
-    return blocks
 
 
 def events(visit: Visit) -> Answer:

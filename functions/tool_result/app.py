@@ -5,6 +5,7 @@ from fermata.wire import surface
 from fermata.wire.bodies import ToolResultBody
 from fermata.wire.edge import Visit, door
 from fermata.wire.http import Answer, read_body
+from fermata.wire.uploaded import snapshot_of
 from fermata.words.errors import NotFound
 
 BRIDGE_GONE = "The AI tool bridge is no longer active. The server may have restarted; send the message again."
@@ -13,6 +14,7 @@ BRIDGE_GONE = "The AI tool bridge is no longer active. The server may have resta
 def take_result(visit: Visit) -> Answer:
     """Whether this caller may answer this call depends on the tool; the verb decides it."""
     body = read_body(visit.request, ToolResultBody)
+    snapshot = snapshot_of(visit.desk, visit.caller, body)
     try:
         answering.answer(
             visit.desk,
@@ -20,7 +22,7 @@ def take_result(visit: Visit) -> Answer:
             bridge_id=body.bridge_id,
             request_id=body.request_id,
             result=body.result,
-            snapshot=body.snapshot,
+            snapshot=snapshot.packed or snapshot.value,
         )
     except NotFound as gone:
         return _gone(visit, gone)

@@ -18,6 +18,7 @@ GUESTS = {
     "drivers": {"httpx", "httpcore"},
     "hosts": {"jwt"},
     "pricing": {"httpx"},
+    "conversations": {"PIL"},
     "wire": {"jwt"},
 }
 """Third parties a room may name besides pydantic; no other room names them."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fermata.conversations.album import LEFT_OUT, MOST_PICTURES, NOT_SEEN, NOT_SEEN_RESULT, STEP, pick
+from fermata.conversations.album import EARLIER, LEFT_OUT, NOT_SEEN, NOT_SEEN_RESULT, pick
 from fermata.conversations.rows import pictures_of
 from fermata.conversations.stale import stub
 from fermata.words.blocks import ImageBlock, TextBlock, ToolResultBlock
@@ -12,6 +12,8 @@ from fermata.words.messages import Message
 from tests.unit.conversations.messages import ANTHROPIC, Thread, call, picture
 
 BLIND = replace(ANTHROPIC, sees=False)
+READS_TEXT = replace(ANTHROPIC, sees_results=False)
+MOST_PICTURES = ANTHROPIC.most_pictures
 
 
 def count(messages: list[Message]) -> int:
@@ -36,7 +38,7 @@ def test_of_too_many_the_oldest_go_several_at_once_so_that_the_rest_stays_put_fo
         thread.model("Ok")
         sent.append(count(pick(thread.messages, ANTHROPIC)))
     assert max(sent) == MOST_PICTURES
-    assert min(sent[MOST_PICTURES:]) > MOST_PICTURES - STEP
+    assert min(sent[MOST_PICTURES:]) > MOST_PICTURES // 2
     kept = pick(thread.messages, ANTHROPIC)
     assert kept[0].content == (TextBlock(text="Look 0"), TextBlock(text=LEFT_OUT))
     assert kept[-2].content == thread.messages[-2].content or count([kept[-2]]) == 1
@@ -86,6 +88,44 @@ def test_a_result_that_loses_a_picture_is_left_out_whole_so_that_it_can_be_asked
     thread.model(call("a", "look"))
     thread.result("a", "look", data={"seen": True}, images=(picture(9000, 20),))
     assert pick(thread.messages, ANTHROPIC)[-1].content == (stub("look"),)
+
+
+def test_fewer_are_sent_where_a_request_may_carry_fewer() -> None:
+    thread = Thread()
+    thread.user("Compare", *[picture() for _ in range(9)])
+    few = replace(ANTHROPIC, most_pictures=8)
+    assert count(pick(thread.messages, few)) == 5
+    assert count(pick(thread.messages, replace(few, most_pictures=1))) == 1
+    assert count(pick(thread.messages, replace(few, most_pictures=9))) == 9
+
+
+def test_of_earlier_turns_only_a_note_is_left_where_that_was_too_much() -> None:
+    thread = Thread()
+    thread.user("Look", picture(), picture())
+    thread.model("Ok")
+    thread.user("And this?", picture())
+    kept = pick(thread.messages, replace(ANTHROPIC, sees_earlier=False))
+    assert kept[0].content == (TextBlock(text="Look"), TextBlock(text=EARLIER))
+    assert count(kept) == count(kept[-1:]) == 1
+
+
+class TestWhereResultsAreReadAsText:
+    def test_their_pictures_are_counted_and_fetched_by_nobody(self) -> None:
+        thread = Thread()
+        thread.user("Go")
+        thread.model(call("a", "look"))
+        thread.result("a", "look", data={"seen": True}, images=(stowed(), stowed(width=9000)))
+        (block,) = pick(thread.messages, READS_TEXT)[-1].content
+        assert isinstance(block, ToolResultBlock)
+        assert [(one.blob, one.data) for one in block.images or ()] == [(None, None)] * 2
+        assert block.data == {"seen": True}
+
+    def test_they_take_no_room_from_those_of_prompts(self) -> None:
+        thread = Thread()
+        thread.user("Look", *[picture() for _ in range(MOST_PICTURES)])
+        thread.model(call("a", "look"))
+        thread.result("a", "look", images=(stowed(),) * 5)
+        assert count(pick(thread.messages, READS_TEXT)[:1]) == MOST_PICTURES
 
 
 class TestAModelWithoutEyes:

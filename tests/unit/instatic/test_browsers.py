@@ -13,7 +13,7 @@ from fermata.wire.tenants import change_tenant
 from fermata.words.model import ReasoningDelta
 from tests.callers import Signer
 from tests.local.lab import until
-from tests.pictures import base64_of, jpeg
+from tests.pictures import base64_of, jpeg, opened, photo
 from tests.unit.instatic.browser import Browser, Run
 from tests.unit.instatic.conftest import Open
 from tests.unit.instatic.schemas import NEWEST
@@ -300,13 +300,13 @@ class TestWhatIsAskedUnasked:
 class TestTheNewest:
     def test_it_sends_pictures_and_sees_them_again(self, stage: Stage, browser: Browser, conversation: str) -> None:
         stage.says("Nice.")
-        run = browser.send(conversation, "Look", base64_of(jpeg(70, 80)), base64_of(jpeg()))
+        run = browser.send(conversation, "Look", base64_of(photo(70, 80)), base64_of(photo()))
         assert (run.text, run.error) == ("Nice.", None)
         content = browser.open(conversation)[0]["content"]
         assert [block["kind"] for block in content] == ["text", "image", "image"]
         answer = browser.http.get(f"http://{browser.http.base_url.netloc.decode()}{content[1]['url']}")
         assert answer.status_code == 200
-        assert answer.content == jpeg(70, 80)
+        assert opened(answer.content).size == (70, 80)
         assert answer.headers["content-type"] == "image/jpeg"
         assert answer.headers["cache-control"] == "private, no-store"
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -317,7 +317,7 @@ class TestTheNewest:
         assert (answer.status_code, answer.json()) == (404, {"error": "Conversation image not found"})
 
     @pytest.mark.parametrize(
-        ("picture", "status"), [(b"<svg/>", 400), (jpeg(2000, 10), 413), (jpeg(filler=1_600_000), 413)]
+        ("picture", "status"), [(b"<svg/>", 400), (photo(2000, 10), 413), (jpeg(filler=1_600_000), 413)]
     )
     def test_a_picture_that_cannot_be_meant_is_refused_before_anything_is_kept(
         self, stage: Stage, browser: Browser, conversation: str, picture: bytes, status: int

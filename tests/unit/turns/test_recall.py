@@ -1,5 +1,6 @@
 """How much of its conversation a turn's model is sent, what it is called there, and what is refused beforehand."""
 
+import base64
 from itertools import pairwise
 from typing import Any
 
@@ -17,12 +18,12 @@ from fermata.turns.gates import check_abilities
 from fermata.words.blocks import ImageBlock, TextBlock, ToolResultBlock
 from fermata.words.errors import Unprocessable
 from fermata.words.model import Ask
-from tests.pictures import base64_of, jpeg, png
+from tests.pictures import base64_of, opened, photo
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.stage import ADA, OK, Stage, call, calls, failure
 from tests.unit.turns.truth import check
 
-PHOTO = ImageBlock(mime_type="image/jpeg", data=base64_of(jpeg()))
+PHOTO = ImageBlock(mime_type="image/jpeg", data=base64_of(photo()))
 
 
 def talk(stage: Stage, turns: int, size: int = 3_000) -> None:
@@ -100,7 +101,7 @@ class TestPictures:
         stage.run()
         (message,) = stage.driver.asks[0].messages
         assert isinstance(message.content[1], ImageBlock)
-        assert message.content[1].data == PHOTO.data
+        assert opened(base64.b64decode(message.content[1].data or "")).size == (40, 30)
 
     def test_a_conversation_with_pictures_goes_on_with_a_blind_model(self, stage: Stage) -> None:
         stage.start("Look", pictures=(PHOTO,))
@@ -112,6 +113,34 @@ class TestPictures:
         stage.run()
         assert not any(block.kind == "image" for message in stage.driver.asks[-1].messages for block in message.content)
         assert any("does not support image input" in text for text in said(stage.driver.asks[-1]))
+
+    def test_a_provider_that_refuses_so_many_is_asked_once_more_without_those_of_earlier_turns(
+        self, stage: Stage
+    ) -> None:
+        stage.start("Look", pictures=(PHOTO, PHOTO))
+        stage.says("Nice.")
+        stage.run()
+        stage.start("And this?", pictures=(PHOTO,))
+        stage.says([failure("provider_overflow", retryable=False)], "Better.")
+        assert stage.run() == "finished"
+        before, after = (
+            [[block.kind for block in message.content] for message in ask.messages if message.role == "user"]
+            for ask in stage.driver.asks[-2:]
+        )
+        assert before == [["text", "image", "image"], ["text", "image"]]
+        assert after == [["text", "text"], ["text", "image"]]
+        assert "omitted to make room" in said(stage.driver.asks[-1])[1]
+        assert stage.terminals()[0].type == "done"
+        check(stage)
+
+    def test_a_server_that_takes_few_is_sent_fewer_and_fewer_of_the_newest(self, stage: Stage) -> None:
+        stage.start("Compare", pictures=(PHOTO,) * 8)
+        overflow = failure("provider_overflow", retryable=False)
+        stage.says([overflow], [overflow], "I see two.")
+        assert stage.run() == "finished"
+        shown = [sum(block.kind == "image" for block in ask.messages[-1].content) for ask in stage.driver.asks]
+        assert shown == [8, 4, 2]
+        check(stage)
 
 
 class TestStaleEvidence:
@@ -174,7 +203,7 @@ def test_a_turns_names_are_pinned_when_it_starts(stage: Stage) -> None:
 
 def test_a_screenshot_is_seen_by_the_model_until_a_newer_one_or_the_turns_end(stage: Stage) -> None:
     def shot(width: int) -> dict[str, Any]:
-        image = {"mimeType": "image/png", "data": base64_of(png(width, 50))}
+        image = {"mimeType": "image/png", "data": base64_of(photo(width, 50, "PNG"))}
         return {"ok": True, "data": {"taken": width}, "images": [image]}
 
     stage.start("Look twice")
@@ -190,7 +219,7 @@ def test_a_screenshot_is_seen_by_the_model_until_a_newer_one_or_the_turns_end(st
         [image.data for message in ask.messages for block in message.content for image in pictures_of(block)]
         for ask in stage.driver.asks
     ]
-    assert sent == [[], [base64_of(png(60, 50))], [base64_of(png(70, 50))], []]
+    assert sent == [[], [base64_of(photo(60, 50, "PNG"))], [base64_of(photo(70, 50, "PNG"))], []]
 
 
 def test_each_request_only_adds_to_the_end_of_the_one_before(stage: Stage) -> None:

@@ -101,10 +101,8 @@ class TestChat:
     @pytest.mark.parametrize(
         ("picture", "says"),
         [
-            (jpeg(1569, 10), "1,568 pixels along its longer edge"),
-            (jpeg(10, 1569), "this one is 10 by 1,569"),
-            (jpeg(1500, 1001), "1,500,000 in all"),
-            (jpeg(10, 10, filler=1_500_100), "1,500,000 bytes at most"),
+            (jpeg(4001, 3000), "12,000,000 pixels in all; this one is 4,001 by 3,000"),
+            (jpeg(65_000, 65_000), "this one is 65,000 by 65,000"),
         ],
     )
     def test_a_picture_that_is_too_large_is_a_413(self, picture: bytes, says: str) -> None:
@@ -112,9 +110,37 @@ class TestChat:
             ChatBody.model_validate({"conversationId": "c", "content": [IMAGE | {"data": base64_of(picture)}]})
 
     def test_the_largest_picture_is_taken(self) -> None:
-        for size in ((1568, 956), (1224, 1225)):
-            image = IMAGE | {"data": base64_of(jpeg(*size, filler=1_499_900))}
+        for size in ((4000, 3000), (12_000, 1000)):
+            image = IMAGE | {"data": base64_of(jpeg(*size, filler=3_000_000))}
             assert ChatBody.model_validate({"conversationId": "c", "content": [image]})
+
+    @pytest.mark.parametrize(
+        ("part", "says"),
+        [
+            ({}, "'content.0.image' must hold its image: either 'data' or 'uploadRef'."),
+            ({"data": JPEG, "uploadRef": "r"}, "must hold its image: either 'data' or 'uploadRef'."),
+            ({"uploadRef": ""}, "'content.0.image.uploadRef' must not be empty."),
+        ],
+    )
+    def test_an_image_is_given_in_one_way(self, part: dict[str, Any], says: str) -> None:
+        image = {"kind": "image", "mimeType": "image/jpeg"} | part
+        assert says in refusal(ChatBody, {"conversationId": "c", "content": [image]})
+
+    def test_where_each_image_stands_is_known(self) -> None:
+        uploaded = {"kind": "image", "mimeType": "image/png", "uploadRef": "r"}
+        body = ChatBody.model_validate({"conversationId": "c", "content": [IMAGE, TEXT, uploaded]})
+        assert [block.kind for block in body.blocks()] == ["text", "image", "image"]
+        assert body.image_places() == ("content.0.data", "content.2.uploadRef")
+
+
+def test_a_snapshot_is_given_in_one_way() -> None:
+    both = {"snapshot": {}, "snapshotRef": "r"}
+    for model, rest in (
+        (ChatBody, {"conversationId": "c", "prompt": "x"}),
+        (ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {}}),
+    ):
+        assert refusal(model, rest | both) == "Send either 'snapshot' or 'snapshotRef'."
+        assert model.model_validate(rest | both | {"snapshot": None}).snapshot_ref == "r"
 
 
 class TestToolResult:

@@ -28,6 +28,8 @@ CLIENT_CONFIG = Config(
     tcp_keepalive=True,
     parameter_validation=False,  # a quarter of a call's processor time, for what the service checks anyway
 )
+S3_CONFIG = CLIENT_CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "virtual"}))
+"""So that the addresses it signs are those of the bucket's own region; any other would answer with a redirection."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Desk:
         return cls(Settings.from_environment(), Clock())
 
     def _client(self, service: Any) -> Any:
-        client = boto3.client(service, config=CLIENT_CONFIG)
+        client = boto3.client(service, config=S3_CONFIG if service == "s3" else CLIENT_CONFIG)
         if self.settings.fermata_faults and self.settings.fermata_stage == "local":
             Faults(Path(self.settings.fermata_faults)).attach(client)
         return client

@@ -1,6 +1,7 @@
 """Which of a history's pictures are sent: those the model can see, and no more than a request may carry.
 
 The oldest go first. They go in steps, so that the beginning of a request stays the same for a while (prompt caching).
+Where results are read as text, their pictures stay in the bucket, and the driver tells how many there were.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,16 +13,14 @@ from fermata.conversations.stale import stub
 from fermata.words.blocks import Block, ImageBlock, TextBlock
 from fermata.words.messages import Message
 
-MOST_PICTURES = 20
-"""Of more than these, Anthropic takes only small ones."""
-STEP = 10
-"""So many are left out at once."""
+STEPS = 2
+"""So many at once that half of them stay."""
 MOST_EDGE = 8000
 MOST_BYTES = 3_750_000
 """Of one picture: 5 MB as base64."""
-MOST_BYTES_TOGETHER = 15_000_000
 
 NOT_SEEN = "[Attached image omitted because the selected model does not support image input.]"
+EARLIER = "[Attached image of an earlier message omitted to make room. Ask for it again if you need to see it.]"
 LEFT_OUT = "[Attached image omitted because it was too large, or too many images followed it.]"
 NOT_SEEN_RESULT = "Images of this result were omitted because the selected model does not support image input."
 
@@ -32,15 +31,44 @@ def pick(messages: Sequence[Message], recipient: Recipient) -> list[Message]:
         return list(messages)
     if not recipient.sees:
         return [_unseen(message) for message in messages]
-    known = [_measured(message) for message in messages]
-    pictures = [image for message in known for block in message.content for image in pictures_of(block)]
-    chosen = {id(image) for image in _newest([image for image in pictures if _can_be_sent(image)])}
-    return [_with_only(message, chosen) for message in known]
+    if not recipient.sees_earlier:
+        messages = [_of_now(message, messages[-1].turn) for message in messages]
+    known = [_measured(message) if _is_shown(message, recipient) else _untouched(message) for message in messages]
+    shown = [message for message in known if _is_shown(message, recipient)]
+    pictures = [image for message in shown for block in message.content for image in pictures_of(block)]
+    chosen = {id(image) for image in _newest([image for image in pictures if _can_be_sent(image)], recipient)}
+    return [_with_only(message, chosen) if _is_shown(message, recipient) else message for message in known]
 
 
-def _newest(pictures: list[ImageBlock]) -> list[ImageBlock]:
-    while len(pictures) > MOST_PICTURES or sum(image.size or 0 for image in pictures) > MOST_BYTES_TOGETHER:
-        pictures = pictures[STEP:]
+def count_pictures(message: Message) -> int:
+    return sum(len(pictures_of(block)) for block in message.content)
+
+
+def earlier(messages: Sequence[Message]) -> list[Message]:
+    """Those of other turns than the newest."""
+    return [message for message in messages if message.turn != messages[-1].turn]
+
+
+def _is_shown(message: Message, recipient: Recipient) -> bool:
+    return message.role != "tool" or recipient.sees_results
+
+
+def _untouched(message: Message) -> Message:
+    """Its pictures are only counted, so nobody fetches them."""
+    return _changed(message, lambda image: image.model_copy(update={"blob": None, "data": None}))
+
+
+def _of_now(message: Message, turn: str) -> Message:
+    """The provider refused so many: what earlier prompts showed is only told of, results of theirs are stubs anyway."""
+    return message if message.turn == turn or message.role == "tool" else _noted(message, lambda _: False, EARLIER)
+
+
+def _newest(pictures: list[ImageBlock], recipient: Recipient) -> list[ImageBlock]:
+    step = max(1, recipient.most_pictures // STEPS)
+    while (
+        len(pictures) > recipient.most_pictures or sum(image.size or 0 for image in pictures) > recipient.picture_bytes
+    ):
+        pictures = pictures[step:]
     return pictures
 
 

@@ -25,8 +25,9 @@ def never(_tool_name: str) -> bool:
 @dataclass(frozen=True)
 class Recipient:
     """`tokens`: the room the history may take. `is_heavy`: of these tools only the newest result is worth keeping.
-    `is_forgotten`: of these no later turn sees the data again. `sees_results`: the images of results reach the model,
-    not only those of prompts.
+    `is_forgotten`: of these no later turn sees the data again. `called`: what a tool is called towards this reader.
+    `sees_results`: the images of results reach the model, not only those of prompts. `sees_earlier`: those of earlier
+    turns do. `most_pictures` and `picture_bytes`: of all images of one request.
     """
 
     provider: str
@@ -34,6 +35,10 @@ class Recipient:
     tokens: int
     sees: bool = True
     sees_results: bool = True
+    sees_earlier: bool = True
+    most_pictures: int = 20
+    picture_bytes: int = 15_000_000
+    called: Callable[[str], str] = str
     is_heavy: Callable[[str], bool] = never
     is_forgotten: Callable[[str], bool] = never
 

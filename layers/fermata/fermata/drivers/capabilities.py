@@ -8,8 +8,19 @@ _USUAL = {
 }
 _OTHERWISE = Capabilities(tool_calling=True, vision_input=False)
 _SEES = Capabilities(tool_calling=True, vision_input=True)
+_MOST_PICTURES = {"anthropic": 20, "openai": 20}
+_OTHERWISE_PICTURES = 8
 OLLAMA_USUAL = ("llama4", "llama3.3", "qwen3")
 _OLLAMA_SEES = "llama4"
+
+
+def most_pictures(provider: str) -> int:
+    """Images of one request. From 21 on Anthropic refuses any that is longer than 2,000 pixels; OpenAI takes hundreds.
+
+    Elsewhere it depends on the server, and some take one only. What a prompt may have is tried; a server that refuses
+    is asked again with fewer.
+    """
+    return _MOST_PICTURES.get(provider, _OTHERWISE_PICTURES)
 
 
 def usual_capabilities(provider: str, model: str) -> Capabilities:

@@ -10,6 +10,7 @@ from fermata.tools.pipeline import shape
 from fermata.turns import commits
 from fermata.turns import pause as pauses
 from fermata.turns.commits import Commit, PauseChanged
+from fermata.turns.intake import with_fit_images
 from fermata.turns.log import Ended, Log
 from fermata.turns.pause import Call, Pause
 from fermata.turns.progress import settle
@@ -94,7 +95,7 @@ def _repeat(desk: Desk, pause: Pause, call: Call, digest: str) -> None:
 
 def _output(pause: Pause, call: Call, told: Told) -> ToolOutput:
     """As much of it as the model gets to see; what an undo meets is for people, in the editor's own words."""
-    output = told.output
+    output = with_fit_images(told.output)
     if output.conflict and not pause.takes_back:
         output = conflict(told, call.revision)
     tool = find(pause.scope, call.tool_name)
@@ -106,7 +107,7 @@ def _keep_snapshot(desk: Desk, pause: Pause, snapshot: Any) -> str:
     if snapshot is None:
         return ""
     newest = Standing.from_item(pause.standing).snapshot
-    return desk.blobs.put(blobs.turn_folder(pause.tenant, pause.turn), snapshot, known=newest)
+    return desk.blobs.put_packed(blobs.turn_folder(pause.tenant, pause.turn), snapshot, known=newest)
 
 
 def _commit(desk: Desk, pause: Pause, call: Call, told: Told, digest: str, snapshot: str, revision: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fermata.aws.desk import Desk
 from fermata.conversations.recipient import BYTES_PER_TOKEN, Recipient
 from fermata.credentials.abilities import abilities_of
-from fermata.drivers.capabilities import usual_capabilities
+from fermata.drivers.capabilities import most_pictures, usual_capabilities
 from fermata.tools.toolset import Toolset
 from fermata.turns.turn import Turn
 from fermata.words.tools import ToolSpec
@@ -36,6 +36,7 @@ def recipient_of(desk: Desk, turn: Turn, toolset: Toolset, system: str, tools: S
         tokens=max(LEAST, int(window * SLACK) - desk.settings.longest_answer - around // BYTES_PER_TOKEN),
         sees=known.sees is not False,
         sees_results=known.sees is not False and usual_capabilities(turn.provider, turn.model).tool_result_images,
+        most_pictures=most_pictures(turn.provider),
         is_heavy=is_heavy,
         is_forgotten=is_forgotten,
     )

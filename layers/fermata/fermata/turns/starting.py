@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws import blobs, signals
+from fermata.aws.blobs import Packed
 from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
 from fermata.conversations import rows, threads
@@ -16,6 +18,7 @@ from fermata.tools.names import Names
 from fermata.tools.trim import shortened_text
 from fermata.turns.accounting import CHARS_PER_TOKEN, hold
 from fermata.turns.gates import check_abilities
+from fermata.turns.intake import drawn_content
 from fermata.turns.joining import Started, joined, make_true, remembered, set_going
 from fermata.turns.log import Entry
 from fermata.turns.room import BUSY, claim, free_position, make_room
@@ -46,6 +49,10 @@ class Prompt:
     dialect: Dialect
     tool_names: ToolNames = "seed"
     snapshot: Any = None
+    packed: Packed | None = None
+    """The snapshot as it is stored, where that is known already."""
+    image_places: tuple[str, ...] = ()
+    """Where each image of `content` stands in the request, for whoever has to mend it."""
     revision: str = ""
     idempotency_key: str = ""
     max_rounds: int | None = None
@@ -56,7 +63,7 @@ class Prompt:
     @property
     def digest(self) -> str:
         said = [block.wire() for block in self.content]
-        whole = [self.scope, self.conversation_id, said, self.snapshot]
+        whole = [self.scope, self.conversation_id, said, self.packed.digest if self.packed else self.snapshot]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
@@ -79,6 +86,7 @@ def _start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
         raise Invalid(f"This conversation belongs to scope {conversation.scope}, not {prompt.scope}.")
     chosen = resolve(desk, caller.tenant, prompt.scope, conversation.credential_id, conversation.model_id)
     check_abilities(desk, caller, chosen, prompt.scope, prompt.content)
+    content = drawn_content(desk, caller, prompt.content, prompt.image_places)
     if gone := conversation.claim:
         make_room(desk, caller, gone, prompt.dialect)
         conversation = threads.find(desk, caller, prompt.conversation_id)
@@ -87,7 +95,7 @@ def _start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
     turn = _turn(desk, caller, prompt, conversation, chosen)
     _hold(desk, turn, conversation, prompt)
     try:
-        entry = _commit(desk, prompt, conversation, turn)
+        entry = _commit(desk, prompt, content, conversation, turn)
     except Conflict:
         if turn.budgeted:
             holds.release(desk, turn.tenant, turn.id)
@@ -149,17 +157,17 @@ def _is_budgeted(desk: Desk, caller: Caller, chosen: Chosen) -> bool:
     return chosen.provider != FREE and bool(accounts)
 
 
-def _commit(desk: Desk, prompt: Prompt, conversation: Conversation, turn: Turn) -> Entry:
+def _commit(desk: Desk, prompt: Prompt, content: Sequence[Block], conversation: Conversation, turn: Turn) -> Entry:
     """START: user message, turn row, the conversation's claim and log item 1 (and the idempotency key)."""
     position = free_position(desk, conversation)
     message = Message(
         position=position,
         role="user",
-        content=prompt.content,
+        content=tuple(content),
         turn=turn.id,
         created_at=desk.clock.instant(),
     )
-    snapshot = _kept_snapshot(desk, turn, prompt.snapshot)
+    snapshot = _kept_snapshot(desk, turn, prompt.packed or prompt.snapshot)
     standing = Standing(position=position + 1, snapshot=snapshot, revision=prompt.revision)
     entry = Entry(1, 1, (BridgeReady(bridge_id=turn.id),), standing, new_id(16), turn.started_ms)
     make_true(
@@ -174,4 +182,4 @@ def _commit(desk: Desk, prompt: Prompt, conversation: Conversation, turn: Turn) 
 
 
 def _kept_snapshot(desk: Desk, turn: Turn, snapshot: Any) -> str:
-    return "" if snapshot is None else desk.blobs.put(blobs.turn_folder(turn.tenant, turn.id), snapshot)
+    return "" if snapshot is None else desk.blobs.put_packed(blobs.turn_folder(turn.tenant, turn.id), snapshot)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
+from fermata.conversations.album import count_pictures, earlier
 from fermata.conversations.recipient import Recipient, weight
 from fermata.conversations.transcript import Transcript
 from fermata.tools.catalogue import system_prompt, toolset_for
@@ -93,12 +94,18 @@ class Work:
         return self.transcript.history()
 
     def send_less(self) -> bool:
-        """The provider says that the history is more than its model takes: from now on half of it is sent.
+        """The provider says that the history is more than its model takes, or that it has too many images.
 
-        False when nothing more can be left out.
+        First the images of earlier turns are left out, then half of what is sent, and half again. False when nothing
+        more can be left out.
         """
-        amount = weight(self.messages())
-        self.recipient, self.transcript = replace(self.recipient, tokens=amount // 2), None
+        sent = self.messages()
+        amount, pictures = weight(sent), sum(map(count_pictures, sent))
+        if self.recipient.sees_earlier and any(map(count_pictures, earlier(sent))):
+            self.recipient = replace(self.recipient, sees_earlier=False)
+        else:
+            self.recipient = replace(self.recipient, tokens=amount // 2, most_pictures=max(1, pictures // 2))
+        self.transcript = None
         return weight(self.messages()) < amount
 
     def look_again(self) -> None:

@@ -291,6 +291,24 @@ class BudgetsAnswer(Shape):
     updated_by: str | None = None
 
 
+class UploadHeaders(Shape):
+    model_config = ConfigDict(alias_generator=None)
+
+    content_type: str = Field(alias="content-type")
+    x_amz_checksum_sha256: str = Field(alias="x-amz-checksum-sha256")
+
+
+class UploadAnswer(Shape):
+    """PUT exactly the bytes that were announced to `url`, with `headers`. `ref` is its name in bodies."""
+
+    ref: str
+    method: Literal["PUT"]
+    url: str
+    headers: UploadHeaders
+    url_expires_at: Instant
+    ref_expires_at: Instant
+
+
 class ConnectorsAnswer(Shape):
     """There are no MCP connectors."""
 

@@ -4,23 +4,23 @@ them; everything else refuses them by name. Nothing is coerced: a number is not 
 
 import base64
 import binascii
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
+from fermata.aws import uploads
 from fermata.words.blocks import ImageBlock, TextBlock
 from fermata.words.errors import TooLarge
-from fermata.words.pictures import measure
+from fermata.words.pictures import MOST_PIXELS_TAKEN, measure
 from fermata.words.scopes import Scope
 
 MOST_TEXT = 400_000
 MOST_IMAGES = 8
-MOST_IMAGE_BYTES = 1_500_000
-MOST_EDGE = 1568
-MOST_PIXELS = 1_500_000
-"""The largest picture that Anthropic does not shrink before its model sees it."""
+MOST_REVISION = 200
+MOST_ANNOUNCED = 999_999_999
+"""More than any upload may have; which kind may have how much is said where it is refused."""
 
 
 def _sendable(key: str) -> str:
@@ -40,6 +40,10 @@ ApiKey = Annotated[
     Field(json_schema_extra={"pattern": r"^\s*[!-~]*\s*$"}),
 ]
 """Empty where a server asks for none."""
+Ref = Annotated[str, StringConstraints(min_length=1, max_length=uploads.LONGEST_REF)]
+"""Of an upload, as `POST uploads` answered it."""
+Revision = Annotated[str, StringConstraints(min_length=1, max_length=MOST_REVISION)]
+"""Of the editor's document; nobody else reads it."""
 Address = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000), NOT_BLANK]
 
 
@@ -65,34 +69,59 @@ class Exact(Tolerant):
     model_config = ConfigDict(extra="forbid")
 
 
+_ONE_IMAGE: JsonDict = {
+    "oneOf": [
+        {"required": ["data"], "properties": {"data": {"type": "string"}, "uploadRef": NULL}},
+        {"required": ["uploadRef"], "properties": {"uploadRef": {"type": "string"}, "data": NULL}},
+    ]
+}
+_ONE_SNAPSHOT: JsonDict = {
+    "not": {
+        "required": ["snapshot", "snapshotRef"],
+        "properties": {"snapshot": {"not": NULL}, "snapshotRef": {"type": "string"}},
+    }
+}
+"""In the words of JSON Schema: an image is given in one way, and a snapshot in one at most."""
+
+
 class TextPart(Tolerant):
     kind: Literal["text"]
     text: Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
 class ImagePart(Tolerant):
+    """In the request itself, or uploaded before. Looked at from outside only: it is drawn anew once it is known that
+    its model can see (turns/intake.py).
+    """
+
+    model_config = ConfigDict(json_schema_extra=_ONE_IMAGE)
+
     kind: Literal["image"]
     mime_type: Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
-    data: str
+    data: str | None = None
+    upload_ref: Ref | None = None
 
     @model_validator(mode="after")
     def _is_an_image(self) -> "ImagePart":
-        """Looked at from outside only: nothing is decoded, and it is kept as it came."""
-        if len(self.data) > MOST_IMAGE_BYTES * 4 // 3 + 4:
-            raise TooLarge(f"An image may have {MOST_IMAGE_BYTES:,} bytes at most. Send a smaller one.")
+        if (self.data is None) == (self.upload_ref is None):
+            raise ValueError("must hold its image: either 'data' or 'uploadRef'")
+        if self.data is not None:
+            self._check(self.data)
+        return self
+
+    def _check(self, data: str) -> None:
         try:
-            raw = base64.b64decode(self.data, validate=True)
+            raw = base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError):
             raise ValueError("must hold its image as base64") from None
         picture = measure(raw)
-        if picture is None or picture.mime_type != self.mime_type or base64.b64encode(raw).decode() != self.data:
+        if picture is None or picture.mime_type != self.mime_type or base64.b64encode(raw).decode() != data:
             raise ValueError(f"does not hold the {self.mime_type} it says it does")
-        if picture.edge > MOST_EDGE or picture.pixels > MOST_PIXELS:
+        if picture.pixels > (most := MOST_PIXELS_TAKEN[self.mime_type]):
             raise TooLarge(
-                f"An image may have {MOST_EDGE:,} pixels along its longer edge and {MOST_PIXELS:,} in all; this one is "
-                f"{picture.width:,} by {picture.height:,}. Send a smaller one."
+                f"An image of {self.mime_type} may have {most:,} pixels in all; this one is {picture.width:,} by "
+                f"{picture.height:,}. Send a smaller one."
             )
-        return self
 
 
 Part = Annotated[TextPart | ImagePart, Field(discriminator="kind")]
@@ -123,15 +152,28 @@ _ONE_FORM: JsonDict = {
 """What `_asks_something` checks, in the words of JSON Schema."""
 
 
-class ChatBody(Tolerant):
+class WithSnapshot(Tolerant):
+    """What the editor shows, in the request itself or uploaded before; and what its document is at."""
+
+    snapshot: Any = None
+    snapshot_ref: Ref | None = None
+    revision: Revision | None = None
+
+    @model_validator(mode="after")
+    def _shows_one_snapshot(self) -> Self:
+        if self.snapshot is not None and self.snapshot_ref is not None:
+            raise ValueError("send either 'snapshot' or 'snapshotRef'")
+        return self
+
+
+class ChatBody(WithSnapshot):
     """A prompt, in the old form (`prompt`) or the new one (`content`); both at once are refused."""
 
-    model_config = ConfigDict(json_schema_extra=_ONE_FORM)
+    model_config = ConfigDict(json_schema_extra=_ONE_FORM | _ONE_SNAPSHOT)
 
     conversation_id: Id
     prompt: Annotated[str, StringConstraints(max_length=MOST_TEXT)] | None = None
     content: Annotated[list[Part], Field(max_length=MOST_IMAGES + 1)] | None = None
-    snapshot: Any = None
 
     @model_validator(mode="after")
     def _asks_something(self) -> "ChatBody":
@@ -147,19 +189,53 @@ class ChatBody(Tolerant):
         return self
 
     def blocks(self) -> tuple[TextBlock | ImageBlock, ...]:
-        """What the user said, as it is remembered: the text trimmed and first, then the images."""
+        """What the user said: the text trimmed and first, then the images, those uploaded by their reference."""
         parts = self.content or []
         text = (self.prompt or "".join(part.text for part in parts if isinstance(part, TextPart))).strip()
         images = [part for part in parts if isinstance(part, ImagePart)]
         said = (TextBlock(text=text),) if text else ()
-        return (*said, *(ImageBlock(mime_type=part.mime_type, data=part.data) for part in images))
+        return (*said, *(ImageBlock(mime_type=one.mime_type, data=one.data, blob=one.upload_ref) for one in images))
+
+    def image_places(self) -> tuple[str, ...]:
+        """Where each image of `blocks` stands in the body."""
+        return tuple(
+            f"content.{index}.{'data' if part.upload_ref is None else 'uploadRef'}"
+            for index, part in enumerate(self.content or [])
+            if isinstance(part, ImagePart)
+        )
 
 
-class ToolResultBody(Tolerant):
+_RESULT: JsonDict = {"properties": {"revision": {"type": "string", "minLength": 1, "maxLength": MOST_REVISION}}}
+
+
+def _at_a_revision(result: dict[str, Any]) -> dict[str, Any]:
+    """The only member of a result that is ours to read and cannot be wrong: the next edits are planned on it."""
+    revision = result.get("revision", "…")
+    if not (isinstance(revision, str) and 0 < len(revision) <= MOST_REVISION):
+        raise ValueError(f"'revision' must be a text of 1 to {MOST_REVISION} characters")
+    return result
+
+
+class ToolResultBody(WithSnapshot):
+    model_config = ConfigDict(json_schema_extra=_ONE_SNAPSHOT)
+
     bridge_id: Id
     request_id: Id
-    result: dict[str, Any]
-    snapshot: Any = None
+    result: Annotated[dict[str, Any], AfterValidator(_at_a_revision), Field(json_schema_extra=_RESULT)]
+
+
+class UndoBody(Exact):
+    """`through` is the effect key of the oldest edit to take back; without it all of them are."""
+
+    through: Id | None = None
+
+
+class NewUpload(Exact):
+    """`bytes` and `sha256` (in hexadecimal) of what will be uploaded."""
+
+    kind: uploads.Kind
+    size: Annotated[int, Field(ge=1, le=MOST_ANNOUNCED, alias="bytes")]
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 class NewConversation(Exact):

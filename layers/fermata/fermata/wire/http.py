@@ -136,10 +136,20 @@ def read_json(body: bytes) -> dict[str, Any]:
         raise TooLarge(f"The request body has {len(body):,} bytes; at most {MOST_BYTES:,} are taken.")
     if not body.strip():
         raise Invalid(f"{BAD_BODY} It is empty; send a JSON object.")
+    return as_object(as_text(body))
+
+
+def as_text(body: bytes) -> str:
     try:
-        value = _parsed(body.decode("utf-8-sig"))
+        return body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Invalid(f"{BAD_BODY} It is not UTF-8.") from error
+
+
+def as_object(text: str) -> dict[str, Any]:
+    """A JSON object that whatever comes later can walk and store."""
+    try:
+        value = _parsed(text)
     except json.JSONDecodeError as error:
         raise Invalid(f"{BAD_BODY} It is not JSON: {error.msg} at character {error.pos}.") from error
     except RecursionError as error:
@@ -148,7 +158,7 @@ def read_json(body: bytes) -> dict[str, Any]:
         raise Invalid(f"{BAD_BODY} It holds a number that is too long.") from error
     if not isinstance(value, dict):
         raise Invalid(f"{BAD_BODY} It must be a JSON object.")
-    if body.count(b"{") + body.count(b"[") > MOST_DEPTH and _depth(value) > MOST_DEPTH:
+    if text.count("{") + text.count("[") > MOST_DEPTH and _depth(value) > MOST_DEPTH:
         raise _too_deep()
     return value
 

@@ -39,6 +39,12 @@ def _said(kind: str, context: Mapping[str, Any], message: str) -> str:
             return "must not be empty"
         case "string_too_long":
             return f"may have at most {context['max_length']} characters"
+        case "string_pattern_mismatch":
+            return f"must match {context['pattern']}"
+        case "greater_than_equal":
+            return f"must be {context['ge']} at least"
+        case "less_than_equal":
+            return f"may be {context['le']} at most"
         case "too_long":
             return f"may have at most {context['max_length']} entries"
         case "literal_error" | "enum":

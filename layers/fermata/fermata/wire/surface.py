@@ -13,6 +13,7 @@ from fermata.wire.bodies import (
     NewConversation,
     NewCredential,
     NewDefault,
+    NewUpload,
     ToolResultBody,
 )
 from fermata.wire.ndjson import CONTENT_TYPE
@@ -31,6 +32,7 @@ TURNS = (Capability.CHAT, Capability.TURNS)
 
 NO_CONVERSATION = {404: "The caller has no such conversation."}
 NO_CREDENTIAL = {404: "The caller has no such credential."}
+UPLOAD_GONE = "An upload that the body refers to is more than a day old."
 NO_TURN = {404: "There is no such turn, or it is too old to be remembered."}
 PICK_CREDENTIAL = {400: "The body is not as described, or its credential does not exist."}
 UNKNOWN_SCOPE = {400: "The scope is unknown."}
@@ -65,9 +67,10 @@ START_TURN = Operation(
     refusals={
         400: "The body is not as described, or no credential and model are chosen.",
         402: "A budget does not have left what the request may cost. It says what is left, and when it renews.",
-        404: "There is no such scope or conversation, or its credential is gone.",
-        409: "The conversation is already generating a response, the provider's key has to be entered again, or the "
-        "Idempotency-Key was used for another request.",
+        404: "There is no such scope, conversation or upload, or its credential is gone.",
+        409: "The conversation is already generating a response, the provider's key has to be entered again, the "
+        "Idempotency-Key was used for another request, or an upload is not what was announced.",
+        410: UPLOAD_GONE,
         422: "The model cannot do what is asked: see images, or call tools.",
     },
 )
@@ -111,9 +114,24 @@ ANSWER_TOOL = Operation(
     body=ToolResultBody,
     told=OK,
     refusals={
-        404: "Nobody waits for this answer: the turn has ended, the time is over, or it was never asked.",
-        409: "The request was already answered differently.",
+        404: "Nobody waits for this answer: the turn has ended, the time is over, or it was never asked. Or there is "
+        "no such upload.",
+        409: "The request was already answered differently, or an upload is not what was announced.",
+        410: UPLOAD_GONE,
     },
+)
+TAKE_UPLOAD = Operation(
+    name="takeUpload",
+    method="POST",
+    path=f"{AI}/uploads",
+    of=CHAT,
+    summary="Upload what is too large for a request",
+    says="Announce a snapshot of up to 16 MiB or an image of up to 10 MB; then PUT it to `url` with these headers "
+    "within five minutes, without a token. For a day, a body may name it: `snapshotRef` instead of `snapshot`, "
+    "`uploadRef` instead of an image's `data`. Only who announced it can.",
+    body=NewUpload,
+    told=(Told("Where to put it, and what to call it.", "UploadAnswer", 201),),
+    refusals={413: "It is larger than an upload of its kind may be."},
 )
 LIST_CONVERSATIONS = Operation(
     name="listConversations",

@@ -4,6 +4,7 @@ FermataError
   Refusal            the caller can mend it; `status` and `error` go out as they are
     Unauthorized     401        Forbidden        403       NotFound   404
     Invalid          400        Conflict         409       TooLarge   413
+    Gone             410  it was there, for as long as it was good for
     PaymentRequired  402  a budget is used up, until it renews
     Unprocessable    422  understood, but this model cannot do it
     BadGateway       502  a provider said no, and will say so again
@@ -56,6 +57,10 @@ class MethodNotAllowed(Refusal):
 
 class Conflict(Refusal):
     status = 409
+
+
+class Gone(Refusal):
+    status = 410
 
 
 class TooLarge(Refusal):

@@ -4,6 +4,11 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 MIME_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+MOST_EDGE = 1568
+MOST_PIXELS = 1_500_000
+"""The largest picture that no provider shrinks before its model sees it; what is kept is no larger."""
+MOST_PIXELS_TAKEN = {"image/jpeg": 12_000_000, "image/png": 8_300_000, "image/gif": 8_300_000, "image/webp": 4_100_000}
+"""A larger one is not opened: decoding one of these takes 65 MB, and 80 at the worst, which a door has to spare."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 _NOT_FRAMES = (0xC4, 0xC8, 0xCC)
 """Segments among C0 to CF that describe no frame: Huffman tables, a reserved one, arithmetic coding."""
