@@ -79,6 +79,17 @@ def test_what_is_large_is_shown_whole_but_for_results_which_show_no_data(
     assert contents[4]["error"] == LONG[:1000]
 
 
+def test_what_was_cut_off_says_so_except_to_those_who_know_no_such_member(
+    desk: Desk, conversation: Conversation
+) -> None:
+    thread = Thread()
+    thread.user("Hi")
+    store(desk, "bakery", conversation.id, [*thread.messages, thread.model("Hel").model_copy(update={"partial": True})])
+    prompt, said = views.page(desk, conversation, "fermata").lines
+    assert (said["partial"], "partial" in prompt) == (True, False)
+    assert not any("partial" in line for line in views.page(desk, conversation, "instatic").lines)
+
+
 class TestPictures:
     def test_a_picture_is_an_address_that_leads_to_its_bytes(self, desk: Desk, conversation: Conversation) -> None:
         thread = Thread()

@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fermata.words.blocks import ReasoningBlock, TextBlock
-from fermata.words.events import Reasoning, RoundRetracted, TurnError
+from fermata.words.events import Reasoning, RoundRetracted, TurnError, Warned
 from fermata.words.model import ReasoningDelta, Reply, Stop, TextDelta, Tokens
 from tests.seam import Death
 from tests.unit.turns import truth
@@ -98,7 +98,8 @@ def test_a_request_that_dies_a_second_time_after_text_ends_the_turn_and_keeps_wh
     stage.advance()
     assert len(stage.driver.asks) == 2
     assert how_it_ended(stage).code == "provider_overloaded"
-    assert stage.messages()[-1].content == (TextBlock(text="Hell"),)
+    kept = stage.messages()[-1]
+    assert (kept.content, kept.partial) == ((TextBlock(text="Hell"),), True)
     truth.check(stage)
 
 
@@ -217,10 +218,13 @@ def test_a_reply_cut_off_at_the_token_limit_runs_none_of_its_calls_and_tells_the
     truth.check(stage)
 
 
-def test_a_long_answer_cut_off_at_the_token_limit_is_done(stage: Stage) -> None:
+def test_a_long_answer_cut_off_at_the_token_limit_is_done_and_the_user_hears_of_it(stage: Stage) -> None:
     stage.start()
     stage.says(says("As I was say", stop=Stop.MAX_TOKENS))
     assert stage.run() == "finished"
+    (warned,) = [event for event in stage.events() if isinstance(event, Warned)]
+    assert "cut off" in warned.message
+    assert stage.messages()[-1].partial is None
     assert stage.types()[-1] == "done"
     truth.check(stage)
 

@@ -81,6 +81,8 @@ def put(desk: Desk, tenant: str, conversation: str, message: Message) -> Put:
     }
     if message.tool_call_id:
         row |= {"toolCallId": message.tool_call_id, "toolName": message.tool_name}
+    if message.partial:
+        row["partial"] = True
     return Put(desk.settings.conversations_table, row)
 
 
@@ -172,6 +174,7 @@ def _message(item: Item) -> Message:
         tool_call_id=item.get("toolCallId"),
         tool_name=item.get("toolName"),
         created_at=item["createdAt"],
+        partial=item.get("partial"),
     )
 
 

@@ -93,7 +93,7 @@ class _View:
     def _line(self, message: Message, position: int, group: Sequence[Block]) -> Line:
         name = f"{message.turn}-{position}"
         content = [self._block(block, f"{self.folder}/{name}/images/{index}") for index, block in enumerate(group)]
-        return {
+        line: Line = {
             "id": name,
             "position": position,
             "role": message.role,
@@ -102,6 +102,7 @@ class _View:
             "toolName": content[0].get("toolName", message.tool_name),
             "createdAt": message.created_at,
         }
+        return line | {"partial": True} if message.partial and self.dialect != "instatic" else line
 
     def _block(self, block: Block, url: str) -> Line:
         match block.kind:

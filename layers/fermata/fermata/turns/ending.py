@@ -26,7 +26,7 @@ from fermata.usage.ledger import Spent
 from fermata.words.blocks import Block, TextBlock
 from fermata.words.caller import Caller, Capability
 from fermata.words.errors import NotFound
-from fermata.words.events import Cancelled, End, Event, Text, TurnError, UsageReport
+from fermata.words.events import Cancelled, Done, End, Event, Text, TurnError, UsageReport
 from fermata.words.messages import Message
 from fermata.words.money import shown_usd
 
@@ -121,7 +121,8 @@ class _Ending:
         Of an undo: what the user took back, in the user's name, since it was nothing the model did.
         """
         note = self.undone.note if self.undone else ""
-        content = (TextBlock(text=note),) if note else self.last.content or self._cut_off_text(before)
+        said = (TextBlock(text=note),) if note else self.last.content
+        content = said or self._cut_off_text(before)
         if not content:
             return []
         message = Message(
@@ -131,6 +132,7 @@ class _Ending:
             turn=self.turn.id,
             round=before.round,
             created_at=self.desk.clock.instant(),
+            partial=(not said and not isinstance(self.terminal, Done)) or None,
         )
         return [message]
 

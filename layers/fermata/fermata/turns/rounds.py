@@ -27,6 +27,7 @@ from fermata.words.model import Reply, Stop, Tokens
 MOST_TRIES = 4
 """How often a round may be begun, when each time less of the conversation is sent."""
 REFUSED = "The model declined to answer this"
+CUT_OFF = "The answer was cut off at its longest allowed length. Ask for the rest, or for less at once."
 INTERRUPTED = TurnError(
     message="The answer was interrupted and could not be continued. Send your message again.",
     code="interrupted",
@@ -184,9 +185,10 @@ def _fail(work: Work, asked: Asked, error: ProviderError) -> None:
 
 
 def _noted(reply: Reply) -> tuple[Event, ...]:
-    """How full the window is, and what the driver warns of."""
-    warning = (Warned(message=reply.warning),) if reply.warning else ()
-    return (_context(reply.tokens), *warning)
+    """How full the window is, what the driver warns of, and an answer that was cut off without the model knowing."""
+    calls_nothing = not any(block.kind == "toolCall" for block in reply.blocks)
+    cut = CUT_OFF if reply.stop is Stop.MAX_TOKENS and calls_nothing else None
+    return (_context(reply.tokens), *(Warned(message=said) for said in (reply.warning, cut) if said))
 
 
 def _context(tokens: Tokens) -> Context:

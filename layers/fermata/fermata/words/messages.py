@@ -19,3 +19,5 @@ class Message(Word):
     tool_call_id: str | None = None
     tool_name: str | None = None
     created_at: str = ""
+    partial: bool | None = None
+    """True of what the model had said when it was cut off: by a failure, a cancel, a newer prompt."""
