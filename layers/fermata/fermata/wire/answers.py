@@ -67,6 +67,7 @@ class MessageView(Shape):
     tool_call_id: str | None
     tool_name: str | None
     created_at: Instant
+    partial: Literal[True] | None = None
 
 
 class ConversationView(Shape):
