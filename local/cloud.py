@@ -1,4 +1,4 @@
-"""The whole service on this machine: emulator, demo model, the deployed stack, the front door."""
+"""The whole service on this machine: emulator, demo model and content system, the deployed stack, the front door."""
 
 import contextlib
 import json
@@ -27,7 +27,7 @@ SWEEP = {"v": 1, "sweep": True}
 class LocalCloud:
     """A context manager: everything runs inside `with`, and nothing of it after.
 
-    `directory` holds logs, the tenant's secret and, with `keep_state`, what the emulator knows. `overrides` of the
+    `directory` holds logs, the tenant's secrets and, with `keep_state`, what the emulator knows. `overrides` of the
     template's parameters are written as there (`PollMs=20`), environment variables in capitals.
     """
 
@@ -54,6 +54,7 @@ class LocalCloud:
         self._overrides: dict[str, str] = TIMINGS | {"Stage": "local"} | _texts(overrides)
         self._outputs: dict[str, str] = {}
         self._demo: Child | None = None
+        self._host: Child | None = None
         self._front: Child | None = None
         self._emulator: Emulator | None = None
 
@@ -63,8 +64,9 @@ class LocalCloud:
             self.directory.mkdir(parents=True, exist_ok=True)
             self.start_emulator()
             self.model = self._choose_model()
+            self._host = self._start_host()
             self._deploy()
-            self.token = seed.seed(self.desk(), self.directory, self.model)
+            self.token = seed.seed(self.desk(), self.directory, self.model, self.host_url)
             self._open_front_door()
             if self._keep_state:
                 self.recover()
@@ -81,6 +83,12 @@ class LocalCloud:
         """Where AWS is."""
         assert self._emulator is not None
         return self._emulator.endpoint
+
+    @property
+    def host_url(self) -> str:
+        """Where the demo content system of the local tenant is."""
+        assert self._host is not None
+        return self._host.said
 
     def client(self, service: str) -> Any:
         return client(service, self.endpoint)
@@ -160,6 +168,7 @@ class LocalCloud:
     def ended(self) -> str | None:
         """The name of a process that is no longer running."""
         named = {"the front door": self._front, "the emulator": self._emulator, "the demo model": self._demo}
+        named["the demo content system"] = self._host
         return next((name for name, child in named.items() if child is not None and not child.running()), None)
 
     def pids(self) -> list[int]:
@@ -205,6 +214,11 @@ class LocalCloud:
         self._overrides.setdefault("CatalogueUrl", f"{url}/api/v1/models")
         return Model(DEMO_LABEL, "demo", "fermata-demo", url)
 
+    def _start_host(self) -> Child:
+        secret = seed.secret_file(self.directory, seed.FOR_THE_HOST)
+        arguments = ("--tenant", seed.TENANT, "--secret-file", str(secret))
+        return self._start("local.demo_host", "demo_host.log", {}, *arguments)
+
     def _deploy(self) -> None:
         parameters = {name: value for name, value in self._overrides.items() if not name.isupper()}
         variables = {name: value for name, value in self._overrides.items() if name.isupper()}
@@ -248,7 +262,7 @@ class LocalCloud:
             child.stop()
 
     def _children(self) -> list[Child]:
-        return [child for child in (self._front, self._emulator, self._demo) if child is not None]
+        return [child for child in (self._front, self._emulator, self._host, self._demo) if child is not None]
 
 
 def _texts(overrides: Mapping[str, object]) -> dict[str, str]:

@@ -47,6 +47,7 @@ def greeting(cloud: LocalCloud) -> str:
 
   Edit a page:      .venv/bin/fermata edit page.html "Add a pricing section"
   Talk without one: .venv/bin/fermata chat "What can you do?"
+  Ask the content:  .venv/bin/fermata chat --scope content "Which posts are drafts?"
   Or with curl:
 
 {curl(cloud)}

@@ -1,4 +1,5 @@
-"""What a fresh local cloud holds: one tenant with its own secret, one credential, and a default for every scope.
+"""What a fresh local cloud holds: one tenant with its own secret and a demo content system, one credential, and a
+default for every scope.
 
 Everything is made through the verbs an operator and an editor use. Seeding again changes only what differs.
 """
@@ -18,6 +19,7 @@ from fermata.aws.clock import Clock
 from fermata.aws.desk import CLIENT_CONFIG, Desk
 from fermata.aws.settings import Settings
 from fermata.credentials import defaults, keyring
+from fermata.hosts import registry
 from fermata.pricing.refreshing import CatalogueUnavailable, refresh
 from fermata.wire import tenants
 from fermata.wire.tenant import Limits
@@ -32,7 +34,13 @@ TOKEN_SECONDS = 7 * DAY
 PORTS = (3000, 4173, 4321, 5173, 8000, 8080, 8787)
 """Where editors under development usually are; their pages may call the service."""
 CAPABILITIES = tuple(str(capability) for capability in Capability)
-EDITOR = ("site.read", "site.structure.edit", "site.style.edit")
+EDITOR = (
+    *("site.read", "site.structure.edit", "site.style.edit"),
+    *("data.custom.tables.read", "data.system.tables.read", "users.manage", "media.read"),
+    *("content.create", "content.edit.any", "content.publish.any", "content.manage"),
+    *("plugins.read", "plugins.edit", "plugins.install"),
+)
+FOR_THE_HOST = "host_secret"
 
 
 @dataclass(frozen=True)
@@ -59,12 +67,13 @@ class Model:
     url: str
 
 
-def seed(desk: Desk, directory: Path, model: Model) -> str:
+def seed(desk: Desk, directory: Path, model: Model, host_url: str) -> str:
     """A token for the tenant's user."""
-    secret = _secret(directory)
+    secret = secret_file(directory, "secret").read_text()
     with _quiet():
         _prices(desk)
         _tenant(desk, secret)
+        _host(desk, directory, host_url)
         caller = Caller(tenant=TENANT, user=USER, capabilities=frozenset(CAPABILITIES))
         credential = _credential(desk, caller, model)
         for scope in SCOPES:
@@ -100,13 +109,21 @@ def _prices(desk: Desk) -> None:
         signals.warn("prices.not_seeded", reason=str(error))
 
 
-def _secret(directory: Path) -> str:
-    """Made once for each state directory; nobody else can read the file."""
-    file = directory / "secret"
+def secret_file(directory: Path, name: str) -> Path:
+    """A secret of its own, made once for each state directory; nobody else can read the file."""
+    file = directory / name
     if not file.exists():
         file.touch(mode=0o600)
         file.write_text(secrets.token_urlsafe(48))
-    return file.read_text()
+    return file
+
+
+def _host(desk: Desk, directory: Path, url: str) -> None:
+    """The demo content system is somewhere else at every start; a host of the operator's own stays."""
+    known, last = registry.read(desk, TENANT), directory / "host_url"
+    if known is None or (last.exists() and known.url == last.read_text()):
+        registry.register(desk, TENANT, url, secret=secret_file(directory, FOR_THE_HOST).read_text())
+        last.write_text(url)
 
 
 def _tenant(desk: Desk, secret: str) -> None:

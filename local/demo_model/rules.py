@@ -5,10 +5,10 @@ round (browser) → say what came of it. Ids come from results the model was giv
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from local.demo_model import edits
+from local.demo_model import content, edits
 from local.demo_model.answer import Answer, Call
 from local.demo_model.intents import Intent, understand
 from local.demo_model.pages import Page, read
@@ -29,8 +29,10 @@ _NAMES = {
     "deleteNode": "site_delete_node",
     "applyCss": "site_apply_css",
 }
-_SEED_NAMES = {newer: seed for seed, newer in _NAMES.items()}
-_READS = ("list_documents", "list_tokens", "read_document")
+_CONTENT = {f"content_{name}": name for name in (*content.READS, *content.WRITES)}
+_SEED_NAMES = {newer: seed for seed, newer in _NAMES.items()} | _CONTENT
+_KNOWN = set(_SEED_NAMES.values())
+_READS = ("list_documents", "list_tokens", "read_document", *content.READS)
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,9 @@ def answer_to(body: dict[str, Any]) -> Answer:
     done = [result for result in now.results if result.tool not in _READS]
     if done:
         return Answer(text=_report(intent, done))
+    if "list_collections" in now.tools:
+        found = content.answer(now, intent)
+        return found if now.results and found.calls else replace(found, text=f"{LABEL}. {found.text}")
     if intent is None:
         return Answer(text=f"{LABEL}. You said: “{_short(now.prompt)}”. {ABILITIES}")
     if "read_document" not in now.tools:
@@ -78,7 +83,7 @@ def situation(body: dict[str, Any]) -> Situation:
     tools = {_SEED_NAMES.get(tool["name"], tool["name"]): tool for tool in body.get("tools") or []}
     if (body.get("tool_choice") or {}).get("type") == "none":
         tools = {}
-    known = {name: tool for name, tool in tools.items() if name in _NAMES}
+    known = {name: tool for name, tool in tools.items() if name in _KNOWN}
     return Situation(_prompt_in(turns[start]), known, tuple(_results(turns[start:])))
 
 

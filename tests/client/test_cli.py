@@ -126,6 +126,17 @@ def test_chat_goes_on_in_the_scope_of_its_conversation(url: str, script: Script)
     assert posts == [("/chat/content", "conv-9")]
 
 
+def test_chat_begins_in_the_scope_that_was_named(url: str, script: Script) -> None:
+    script.events[:] = say.numbered(say.ready(), say.done())
+    assert run("chat", "hi", "--url", url, "--token", "good", "--scope", "content").exit_code == 0
+    assert [path for method, path, _ in script.requests if method == "POST"] == ["/conversations", "/chat/content"]
+
+
+def test_a_conversation_keeps_its_scope(url: str) -> None:
+    result = run("chat", "more", "--url", url, "--token", "good", "--conversation", "c", "--scope", "site")
+    assert (result.exit_code, result.stderr.startswith("fermata: A conversation keeps its scope.")) == (1, True)
+
+
 def test_a_conversation_keeps_its_model(url: str) -> None:
     result = run("chat", "more", "--url", url, "--token", "good", "--conversation", "c", "--model", "m")
     assert (result.exit_code, result.stderr.startswith("fermata: A conversation keeps its model.")) == (1, True)

@@ -89,7 +89,7 @@ def test_nothing_is_left_when_the_one_who_started_it_is_killed(tmp_path: Path) -
         assert parent.stdout is not None
         with parent.stdout:
             pids = [int(word) for word in parent.stdout.readline().split()]
-        assert len(pids) == 3
+        assert len(pids) == 4
         assert all(running(pid) for pid in pids)
     finally:
         parent.send_signal(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""`fermata chat`: talk without a page."""
+"""`fermata chat`: talk without a page, or to the content system behind the site."""
 
 import click
 
@@ -7,26 +7,39 @@ from fermata_client.commands.common import Failure, conclude, connection_options
 from fermata_client.screen import Screen
 from fermata_client.turn import run_turn
 
-SCOPE = "data"
-"""A scope whose model is offered no tools: there is no page to use them on."""
+SCOPES = ("data", "content", "plugin", "site")
+"""The first is meant when nothing is said: its model is offered no tools, since there is no page to use them on."""
 
 
 @click.command()
 @click.argument("prompt")
 @click.option("--conversation", metavar="ID", help="Go on with this conversation instead of beginning one.")
+@click.option("--scope", type=click.Choice(SCOPES), help="Which of the editor's areas to talk in.  [default: data]")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as the last line.")
 @connection_options
 @one_sentence
 def chat(
-    prompt: str, conversation: str | None, as_json: bool, url: str | None, token: str | None, model: str | None
+    prompt: str,
+    conversation: str | None,
+    scope: str | None,
+    as_json: bool,
+    url: str | None,
+    token: str | None,
+    model: str | None,
 ) -> None:
-    """Ask PROMPT and show the answer."""
+    """Ask PROMPT and show the answer.
+
+    In the scope `content` the model can read the collections and documents of the site; whatever would need an open
+    editor is refused.
+    """
+    if conversation and scope:
+        raise Failure("A conversation keeps its scope. Leave out --scope, or begin a new one without --conversation.")
     if conversation and model:
         raise Failure("A conversation keeps its model. Leave out --model, or begin a new one without --conversation.")
     screen = Screen()
     with service(url, token) as client:
-        scope = _scope_of(client, conversation)
-        outcome = run_turn(client, scope, prompt, conversation_id=conversation, on_event=screen, model=model)
+        area = scope or _scope_of(client, conversation)
+        outcome = run_turn(client, area, prompt, conversation_id=conversation, on_event=screen, model=model)
     screen.end_line()
     if not as_json:
         click.echo(f"Go on with: fermata chat --conversation {outcome.conversation_id} …", err=True)
@@ -34,4 +47,4 @@ def chat(
 
 
 def _scope_of(client: FermataClient, conversation: str | None) -> str:
-    return str(client.conversation(conversation)["scope"]) if conversation else SCOPE
+    return str(client.conversation(conversation)["scope"]) if conversation else SCOPES[0]
