@@ -1,7 +1,9 @@
 """What operators see and what wakes them: the ledger's stream, alarms, the dashboard, saved queries."""
 
+import itertools
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,17 @@ import pytest
 
 from fermata.aws.desk import Desk
 from fermata.aws.signals import UNITS
+from fermata.credentials import using
+from fermata.usage import labels, ledger
+from fermata.usage.counting import Arrived, count
+from fermata.usage.rebuilding import rebuild
+from fermata.words.caller import Caller
 from tests.template.stack import ROOT, Template, of_type
-from tests.unit.usage.spending import closed, roll_up, spent, write
+from tests.unit.turns.conftest import parts, stage, staged
+from tests.unit.turns.stage import Stage, failure
+from tests.unit.usage.spending import TENANT, closed, roll_up, spent, write
 
+__all__ = ["parts", "stage", "staged"]
 OUR_OWN = {"Fermata"}
 
 
@@ -51,7 +61,14 @@ def test_the_filter_lets_rows_of_the_ledger_through_and_nothing_else(desk: Desk,
     rows = write(desk, first, closed(first, billable=False))
     before = set(stored(desk))
     roll_up(desk, rows)
+    using.touch(desk, TENANT, "key-1")
+    labels.remember(desk, Caller(tenant=TENANT, user="ada", capabilities=frozenset(), label="Ada Lovelace"))
+    rebuild(desk, TENANT)
     written = stored(desk)
+    assert len(before) == 2
+    assert {"credentials", "labels", "rollup", "chat", "counted"} <= {
+        part for pk, _ in written for part in pk.split("#")
+    }
     assert all(attribute in written[key] for key in before)
     assert [key for key in set(written) - before if attribute in written[key]] == []
 
@@ -66,6 +83,61 @@ def test_an_alarm_watches_what_is_really_measured(deployed: Template, alarms: di
         assert alarm["Namespace"] not in OUR_OWN or alarm["MetricName"] in ours(deployed), name
         assert alarm["TreatMissingData"] == "notBreaching", name
         assert alarm["AlarmDescription"].endswith("."), name
+
+
+@pytest.fixture
+def output(stage: Stage, capfd: pytest.CaptureFixture[str]) -> str:
+    """What functions print about turns that end in each of three ways, and about their rows of the ledger."""
+    for ends in ("done", "cancelled", "error"):
+        stage.start()
+        if ends == "cancelled":
+            stage.cancel()
+            continue
+        stage.says("Hello." if ends == "done" else [failure(retryable=False)])
+        stage.run()
+    rows = list(ledger.between(stage.desk, stage.caller.tenant, "2026-01", "2030-01"))
+    count(stage.desk, [Arrived(str(number), row) for number, row in enumerate(rows)])
+    return capfd.readouterr().out
+
+
+def test_an_alarm_and_the_dashboard_look_where_the_functions_put_their_numbers(
+    output: str, deployed: Template, alarms: dict[str, Template]
+) -> None:
+    """A metric under other dimensions is another metric, which nobody ever writes."""
+    written = set(emitted(output))
+    looked_at = [(alarm["MetricName"], dimensions(alarm)) for alarm in alarms.values() if alarm["Namespace"] in OUR_OWN]
+    looked_at += shown(deployed)
+    assert {metric for metric, _ in written} == set(UNITS)
+    assert {pair for pair in looked_at if pair[0] in UNITS} <= written
+    assert {pair for pair in looked_at if pair[0] not in UNITS} == {("StuckTurns", frozenset())}
+
+
+def emitted(output: str) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
+    """Each metric of the EMF lines, with the dimensions it is found by."""
+    for line in output.splitlines():
+        told = json.loads(line) if '"_aws"' in line else {"_aws": {"CloudWatchMetrics": []}}
+        for group in told["_aws"]["CloudWatchMetrics"]:
+            for names, metric in itertools.product(group["Dimensions"], group["Metrics"]):
+                yield metric["Name"], frozenset((name, told[name]) for name in names)
+
+
+def dimensions(alarm: Template) -> frozenset[tuple[str, str]]:
+    return frozenset((one["Name"], one["Value"]) for one in alarm.get("Dimensions", []))
+
+
+def shown(deployed: Template) -> list[tuple[str, frozenset[tuple[str, str]]]]:
+    """Our own metrics on the dashboard, where `...` stands for what the line before has in its place."""
+    found, (board,) = [], of_type(deployed, "AWS::CloudWatch::Dashboard").values()
+    for widget in json.loads(board["DashboardBody"]["Fn::Sub"])["widgets"]:
+        before: list[str] = []
+        for metric in widget["properties"]["metrics"]:
+            words = [word for word in metric if isinstance(word, str)]
+            if words[0] == "...":
+                words = [*before[: len(before) - len(words) + 1], *words[1:]]
+            before = words
+            if words[0] in OUR_OWN:
+                found.append((words[1], frozenset(zip(words[2::2], words[3::2], strict=True))))
+    return found
 
 
 def test_failed_stuck_and_throttled_turns_a_late_audit_and_the_money_wake_somebody(alarms: dict[str, Template]) -> None:
@@ -103,13 +175,17 @@ def test_the_dashboard_shows_what_is_really_measured(deployed: Template) -> None
             assert metric[0] not in OUR_OWN or metric[1] in ours(deployed), widget["properties"]["title"]
 
 
-def test_a_saved_query_asks_for_lines_that_somebody_writes(deployed: Template) -> None:
-    code = "".join(path.read_text() for path in (ROOT / "layers/fermata/fermata").rglob("*.py"))
+def test_a_saved_query_asks_for_lines_that_somebody_writes_and_for_what_they_say(
+    output: str, deployed: Template, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = [vars(record) for record in caplog.get_records("setup") if hasattr(record, "event")]
     queries = of_type(deployed, "AWS::Logs::QueryDefinition")
     assert len(queries) >= 5
     for name, query in queries.items():
         for event in re.findall(r'event = "([^"]+)"', query["QueryString"]):
-            assert f'"{event}"' in code, (name, event)
+            facts: set[str] = set().union(*(line for line in lines if line["event"] == event))
+            asked = re.findall(r"\b(?:sum|latest|count_distinct)\((\w+)\)", query["QueryString"])
+            assert facts >= {"event", *asked}, (name, event)
 
 
 def test_a_filter_over_lines_looks_for_lines_that_somebody_writes(deployed: Template) -> None:

@@ -18,7 +18,6 @@ UNITS = {
     "TurnsStarted": MetricUnit.Count,
     "TurnsEnded": MetricUnit.Count,
     "Rounds": MetricUnit.Count,
-    "Pauses": MetricUnit.Count,
     "Errors": MetricUnit.Count,
     "PromptTokens": MetricUnit.Count,
     "CompletionTokens": MetricUnit.Count,
