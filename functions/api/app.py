@@ -128,6 +128,11 @@ def show_bridge(visit: Visit) -> Answer:
     return Answer(200, looking.look(visit.desk, visit.caller, visit.request.params["bridgeId"]))
 
 
+def show_journal(visit: Visit) -> Answer:
+    cursor = visit.request.query.get("cursor", "")
+    return Answer(200, looking.edits(visit.desk, visit.caller, visit.request.params["bridgeId"], cursor), PRIVATE)
+
+
 def cancel_bridge(visit: Visit) -> Answer:
     return Answer(200, ending.cancel(visit.desk, visit.caller, visit.request.params["bridgeId"]))
 
@@ -183,6 +188,7 @@ ROUTES = (
     surface.CLEAR_DEFAULT.to(clear_default, first=known_scope),
     surface.SHOW_TURN.to(show_bridge),
     surface.CANCEL_TURN.to(cancel_bridge),
+    surface.SHOW_JOURNAL.to(show_journal),
     surface.SHOW_HEALTH.to(health),
     surface.SHOW_VERSION.to(version),
     surface.SHOW_HEALTH_HERE.to(health),

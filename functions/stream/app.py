@@ -18,13 +18,14 @@ from starlette.types import Receive, Scope, Send
 
 from fermata.aws.desk import Desk, open_desk
 from fermata.conversations import threads, views
-from fermata.turns import ending, reading, starting
+from fermata.turns import ending, reading, starting, undoing
+from fermata.turns.joining import Started
 from fermata.turns.log import Entry
 from fermata.turns.reading import Tails
 from fermata.turns.turn import Turn
 from fermata.turns.watch import Watch
 from fermata.wire import instatic_images, ndjson, surface
-from fermata.wire.bodies import ChatBody
+from fermata.wire.bodies import ChatBody, UndoBody
 from fermata.wire.edge import Visit, serve
 from fermata.wire.http import MOST_BYTES, Answer, Request, of_scope, read_body
 from fermata.wire.uploaded import snapshot_of
@@ -74,11 +75,27 @@ def chat(visit: Visit) -> Answer:
         tool_names=visit.tenant.tool_names,
         snapshot=snapshot.value,
         packed=snapshot.packed,
+        revision=body.revision or "",
         idempotency_key=_idempotency_key(visit.request),
         max_rounds=visit.tenant.limits.max_rounds,
         thinking_tokens=visit.tenant.limits.thinking_tokens,
     )
-    started = starting.start(visit.desk, visit.caller, prompt)
+    return _begun(visit, starting.start(visit.desk, visit.caller, prompt))
+
+
+def undo(visit: Visit) -> Answer:
+    """The same for what another turn did: it is taken back."""
+    body = read_body(visit.request, UndoBody) if visit.request.body.strip() else UndoBody()
+    wish = undoing.Wish(
+        bridge_id=visit.request.params["bridgeId"],
+        dialect=visit.tenant.dialect,
+        through=body.through or "",
+        idempotency_key=_idempotency_key(visit.request),
+    )
+    return _begun(visit, undoing.undo(visit.desk, visit.caller, wish))
+
+
+def _begun(visit: Visit, started: Started) -> Answer:
     if "application/json" in visit.request.headers.get("accept", ""):
         return Answer(202, {"bridgeId": started.turn.id, "seq": started.entry.next - 1})
     return _followed(visit.desk, started.turn, [started.entry], 0)
@@ -211,6 +228,7 @@ class _Reader:
 ROUTES = (
     surface.START_TURN.to(chat, first=known_scope),
     surface.FOLLOW_TURN.to(events),
+    surface.UNDO_TURN.to(undo),
     surface.SHOW_IMAGE.to(picture),
     surface.EDITOR_BRIDGE.to(editor_bridge),
 )

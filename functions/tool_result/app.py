@@ -23,6 +23,7 @@ def take_result(visit: Visit) -> Answer:
             request_id=body.request_id,
             result=body.result,
             snapshot=snapshot.packed or snapshot.value,
+            revision=body.revision or "",
         )
     except NotFound as gone:
         return _gone(visit, gone)

@@ -11,6 +11,7 @@ from tests.template.stack import Template, of_type
 ROUTES = {
     "/admin/api/ai/chat/{scope}": "StreamFunction",
     "/admin/api/ai/bridges/{bridgeId}/events": "StreamFunction",
+    "/admin/api/ai/bridges/{bridgeId}/undo": "StreamFunction",
     "/admin/api/ai/editor-bridge": "StreamFunction",
     "/admin/api/ai/conversations/{id}/messages/{messageId}/images/{index}": "StreamFunction",
     "/admin/api/ai/tool-result": "ToolResultFunction",
@@ -21,6 +22,7 @@ ROUTES = {
     "/admin/api/ai/defaults/{scope}": "ApiFunction",
     "/admin/api/ai/bridges/{bridgeId}": "ApiFunction",
     "/admin/api/ai/bridges/{bridgeId}/cancel": "ApiFunction",
+    "/admin/api/ai/bridges/{bridgeId}/journal": "ApiFunction",
     "/admin/api/ai/audit": "ApiFunction",
     "/admin/api/ai/budgets": "ApiFunction",
     "/admin/api/ai/openapi.json": "ApiFunction",

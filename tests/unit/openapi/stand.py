@@ -105,7 +105,7 @@ class Stand:
             "id": self._id(kind, is_last=operation.method == "DELETE"),
             "conversationId": self.quiet,
             "credentialId": self.stage.credential.id,
-            "bridgeId": self._another_turn() if operation is surface.CANCEL_TURN else self.asking,
+            "bridgeId": self._bridge(operation),
             "requestId": self.request,
             "messageId": self.image,
             "index": "0",
@@ -120,6 +120,24 @@ class Stand:
                 return self._new_credential() if is_last else self.stage.credential.id
             case _:
                 return "anthropic"
+
+    def _bridge(self, operation: Described) -> str:
+        """A turn of its own where it will not be the same afterwards."""
+        match operation:
+            case surface.CANCEL_TURN:
+                return self._another_turn()
+            case surface.UNDO_TURN | surface.SHOW_JOURNAL:
+                return self._edited_turn()
+            case _:
+                return self.asking
+
+    def _edited_turn(self) -> str:
+        """Its editor told of a way back."""
+        turn = self.stage.ask(self.stage.new_conversation().id)
+        back = {"tool": "restore", "input": {"patch": {}}}
+        self.stage.answer({"ok": True, "revision": "r2", "inverse": back})
+        self.stage.play(turn)
+        return turn.id
 
     def _another_turn(self) -> str:
         return self.stage.ask(self.stage.new_conversation().id).id

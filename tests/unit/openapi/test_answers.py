@@ -15,6 +15,7 @@ KEY = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", 
 BODIES: dict[str, Any] = {
     "startTurn": {"conversationId": "", "prompt": "Add a footer"},
     "answerTool": {"bridgeId": "", "requestId": "", "result": {"ok": True, "data": {"nodeIds": ["n1"]}}},
+    "undoTurn": {},
     "createConversation": {"scope": "site", "title": "Home"},
     "changeConversation": {"title": "About us"},
     "setDefault": {"credentialId": "", "modelId": "claude-opus-4-5"},

@@ -21,8 +21,10 @@ from tests.unit.openapi.strict import LINE, schema
 
 DOCUMENT = openapi.document()
 SOON = "2026-01-01T00:00:00Z"
+REPORT = events.UndoReport(undone=("b/1/0",), skipped=(events.Skipped(effect_key="b/1/1", reason="Conflict."),))
 EVENTS: tuple[events.Event, ...] = (
     events.BridgeReady(bridge_id="b"),
+    events.BridgeReady(bridge_id="u", undoes="b"),
     events.Text(text="Hello"),
     events.Reasoning(text="Hm"),
     events.ToolCall(tool_call_id="c", tool_name="insertHtml"),
@@ -33,6 +35,8 @@ EVENTS: tuple[events.Event, ...] = (
         input={},
         effect_key="t/1/c",
         deadline="2026-01-01T00:00:00Z",
+        revision="r1",
+        undoes="b/1/0",
     ),
     events.ToolResult(tool_call_id="c", tool_name="insertHtml", ok=True),
     events.ToolResult(tool_call_id="c", tool_name="insertHtml", ok=False, error="There is no such node."),
@@ -45,7 +49,11 @@ EVENTS: tuple[events.Event, ...] = (
     events.TurnError(message="The provider failed."),
     events.TurnError(message="The provider failed.", code="provider_error", retryable=True),
     events.Done(),
+    events.Done(report=REPORT),
     events.Cancelled(),
+    events.Cancelled(report=REPORT),
+    events.TurnError(message="Nobody answered.", report=REPORT),
+    events.ToolResult(tool_call_id="c", tool_name="restore", ok=False, error="Somebody was here.", conflict=True),
 )
 
 

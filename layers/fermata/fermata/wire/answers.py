@@ -189,10 +189,14 @@ class PendingRequest(Shape):
     input: Any = None
     effect_key: str
     deadline: Instant
+    revision: str | None = None
+    undoes: str | None = None
 
 
 class TurnState(Shape):
-    """`paused`: somebody is asked, for what `pending` holds. `seq` is the number of the last event."""
+    """`paused`: somebody is asked, for what `pending` holds. `seq` is the number of the last event. `undoes`: the
+    bridge whose edits it takes back.
+    """
 
     bridge_id: str
     conversation_id: str
@@ -200,6 +204,39 @@ class TurnState(Shape):
     seq: Count
     round: Count
     pending: list[PendingRequest]
+    undoes: str | None = None
+
+
+class JournalEdit(Shape):
+    """`input` is the beginning of what was asked for, `inverse` the tools that take it back.
+
+    `state`: `applied`, `undone`, `partly` undone, or `stuck` without a way back, for which `problem` says why.
+    `undoneBy` is the undo that came last to it, `reason` why it was left as it is there.
+    """
+
+    effect_key: str
+    seq: Count
+    round: Count
+    call: Count
+    tool_call_id: str
+    tool_name: str
+    input: str
+    inverse: list[str]
+    state: Literal["applied", "undone", "partly", "stuck"]
+    at: Instant
+    revision_before: str | None = None
+    revision_after: str | None = None
+    problem: str | None = None
+    undone_by: str | None = None
+    reason: str | None = None
+
+
+class JournalAnswer(Shape):
+    """`nextCursor` is there when there are more: send it as `cursor`."""
+
+    bridge_id: str
+    entries: list[JournalEdit]
+    next_cursor: str | None = None
 
 
 class TurnEnd(Shape):

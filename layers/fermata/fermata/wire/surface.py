@@ -15,6 +15,7 @@ from fermata.wire.bodies import (
     NewDefault,
     NewUpload,
     ToolResultBody,
+    UndoBody,
 )
 from fermata.wire.ndjson import CONTENT_TYPE
 from fermata.wire.operation import Described, Given, Operation, PublicOperation, Told
@@ -46,6 +47,13 @@ def whole(name: str, says: str, least: int, most: int) -> Given:
     return Given(name, says, {"type": "integer", "minimum": least, "maximum": most})
 
 
+CURSOR = "^[0-9]{6}-[0-9]{4}$"
+IDEMPOTENCY_KEY = Given(
+    "Idempotency-Key",
+    "The same key with the same body joins the turn it started; good for a day.",
+    {"type": "string", "maxLength": 200},
+    place="header",
+)
 START_TURN = Operation(
     name="startTurn",
     method="POST",
@@ -54,14 +62,7 @@ START_TURN = Operation(
     summary="Ask the agent something",
     says="Starts a turn and streams it. With `Accept: application/json` the turn is only started. The connection may "
     "break: the turn goes on, and `bridges/{bridgeId}/events` streams it again from any event on.",
-    given=(
-        Given(
-            "Idempotency-Key",
-            "The same key with the same body joins the turn it started; good for a day.",
-            {"type": "string", "maxLength": 200},
-            place="header",
-        ),
-    ),
+    given=(IDEMPOTENCY_KEY,),
     body=ChatBody,
     told=(STREAM, Told("The turn has begun; follow it by its bridge.", "StartedTurn", 202)),
     refusals={
@@ -102,6 +103,37 @@ CANCEL_TURN = Operation(
     summary="End a turn",
     told=(Told("How it ended. Asking again is fine.", "TurnEnd"),),
     refusals=NO_TURN,
+)
+SHOW_JOURNAL = Operation(
+    name="showJournal",
+    method="GET",
+    path=f"{BRIDGE}/journal",
+    of=TURNS,
+    summary="List a turn's edits",
+    says="Edits whose answers told of a way back, or of a new revision, in their order; also while the turn runs.",
+    given=(Given("cursor", "The `nextCursor` of the page before.", {"type": "string", "pattern": CURSOR}),),
+    told=(Told("What was edited, and what undos made of it.", "JournalAnswer"),),
+    refusals=NO_TURN,
+)
+UNDO_TURN = Operation(
+    name="undoTurn",
+    method="POST",
+    path=f"{BRIDGE}/undo",
+    of=(Capability.WRITE,),
+    summary="Take a turn's edits back",
+    says="Starts a turn that asks no model but the editor, for the inverse of each edit, the newest first, and streams "
+    "it. With `Accept: application/json` it is only started. What meets a conflict is skipped; the last event has a "
+    "`report`.",
+    given=(IDEMPOTENCY_KEY,),
+    body=UndoBody,
+    needs_body=False,
+    told=(STREAM, Told("The undo has begun; follow it by its own bridge.", "StartedTurn", 202)),
+    refusals=NO_TURN
+    | {
+        400: "The body is not as described, or `through` is no edit of this turn.",
+        409: "There is nothing to take back, the turn or another one of its conversation still runs, or the "
+        "Idempotency-Key was used for another request.",
+    },
 )
 ANSWER_TOOL = Operation(
     name="answerTool",
