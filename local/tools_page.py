@@ -1,0 +1,77 @@
+"""Writes docs/tools.md from the records of the tools: `make docs`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fermata.tools.catalogue import AREAS, toolset_for
+from fermata.tools.names import prefixed_name
+from fermata.tools.tool import Access, Execution, Tool
+from fermata.words.caller import Capability
+
+PAGE = Path(__file__).parents[1] / "docs" / "tools.md"
+
+INTRO = """\
+# Tools
+
+What the model may ask for, by scope. This page is written from the records of the tools (`make docs`); an editor reads
+the same from `GET /admin/api/ai/tools/{scope}`, with the JSON Schema of each input and limited to the caller's rights.
+
+Of each tool: both of its names (newer Instatic editors know only the second; docs/decisions/0069), who carries it out,
+what a caller needs, and what it takes (`?`: may be left out). One of several permissions is enough; whatever writes
+needs `ai.tools.write` as well. "heavy": only the newest result stays whole within a turn.
+"""
+
+SIDES = {
+    Execution.SERVER: "the service",
+    Execution.BROWSER: "the editor",
+    Execution.REMOTE: "another service",
+    Execution.MCP: "an MCP server",
+    Execution.AGENT: "another agent",
+}
+
+
+def page() -> str:
+    return "\n".join([INTRO, *(line for scope in AREAS for line in _scope(scope))])
+
+
+def _scope(scope: str) -> Iterator[str]:
+    tools = toolset_for(scope).tools
+    yield f"## {scope}: {len(tools)} tools\n"
+    for tool in sorted(tools, key=lambda tool: tool.execution is not Execution.SERVER):
+        yield from _tool(tool)
+
+
+def _tool(tool: Tool) -> Iterator[str]:
+    names = dict.fromkeys([tool.name, prefixed_name(tool)])
+    yield f"### {' · '.join(f'`{name}`' for name in names)}\n"
+    yield tool.description.replace("<", "&lt;") + "\n"
+    yield f"- Carried out by {SIDES[tool.execution]}; {'; '.join(_notes(tool))}"
+    yield f"- Needs {_needs(tool)}"
+    yield f"- Takes {_takes(tool.input_schema)}\n"
+
+
+def _notes(tool: Tool) -> Iterator[str]:
+    yield "writes" if tool.capability is Access.WRITE else "reads"
+    if tool.risk.value == "high":
+        yield "high risk"
+    if tool.result.heavy:
+        yield "heavy"
+
+
+def _needs(tool: Tool) -> str:
+    any_of = " or ".join(f"`{one}`" for one in sorted(tool.permissions))
+    write = f"`{Capability.WRITE.value}`" if tool.capability is Access.WRITE else ""
+    if any_of and write:
+        return f"{write}, and {any_of}"
+    return any_of or write or "nothing more than to chat"
+
+
+def _takes(schema: dict[str, Any]) -> str:
+    required = schema.get("required", ())
+    members = [f"`{name}`" if name in required else f"`{name}`?" for name in schema["properties"]]
+    return ", ".join(members) or "nothing"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
