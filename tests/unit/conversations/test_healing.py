@@ -32,6 +32,16 @@ def test_an_unanswered_call_reads_that_its_outcome_is_unknown_before_the_next_pr
     assert shape(heal(thread.messages)) == expected
 
 
+def test_tools_are_called_as_the_reader_calls_them_in_calls_and_results_alike(thread: Thread) -> None:
+    thread.user("Go")
+    thread.model(call("a"), call("b"))
+    thread.result("a")
+    healed = heal(thread.messages, lambda name: f"site_{name}")
+    calls = [block.tool_name for message in healed for block in message.content if isinstance(block, ToolCallBlock)]
+    results = [message.tool_name for message in healed if message.role == "tool"]
+    assert calls == results == [f"site_{call('a').tool_name}"] * 2
+
+
 def test_results_come_in_the_order_of_their_calls_right_behind_them(thread: Thread) -> None:
     thread.user("Go")
     thread.model(call("a"), call("b"), call("c"))

@@ -9,7 +9,7 @@ of tools, which a model may make up, are plain.
 import hashlib
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
 
 from fermata.conversations.once import Once
@@ -27,15 +27,16 @@ _Key = tuple[str, int, str | None]
 _Results = defaultdict[_Key, deque[Message]]
 
 
-def heal(messages: Iterable[Message]) -> tuple[Message, ...]:
+def heal(messages: Iterable[Message], called: Callable[[str], str] = str) -> tuple[Message, ...]:
+    """`called`: what a tool is called towards this reader, whatever it was called when it was used."""
     ordered = _once(sorted(messages, key=lambda message: message.position))
-    results, names = _results(ordered), _CallIds()
+    results, ids = _results(ordered), _CallIds()
     healed: list[Message] = []
     for message in ordered:
         if message.role == "tool":
             continue
         if content := _said(message):
-            healed.extend(_paired(message, content, results, names))
+            healed.extend(_paired(message, content, results, ids, called))
     return tuple(healed)
 
 
@@ -65,7 +66,9 @@ def _results(ordered: Iterable[Message]) -> _Results:
     return results
 
 
-def _paired(message: Message, content: tuple[Block, ...], results: _Results, names: "_CallIds") -> Iterator[Message]:
+def _paired(
+    message: Message, content: tuple[Block, ...], results: _Results, ids: "_CallIds", called: Callable[[str], str]
+) -> Iterator[Message]:
     """The message, and behind it the result of each of its calls."""
     blocks, answers = list(content), []
     is_changed = len(content) != len(message.content)
@@ -75,10 +78,11 @@ def _paired(message: Message, content: tuple[Block, ...], results: _Results, nam
             continue
         waiting = results[message.turn, message.round, call_id]
         answer = waiting.popleft() if waiting else _synthetic(message, call_id, tool_name)
-        named = {"tool_call_id": names.plain_and_new(call_id), "tool_name": _plain(tool_name) or "tool"}
+        named = {"tool_call_id": ids.plain_and_new(call_id), "tool_name": called(_plain(tool_name) or "tool")}
         if named != {"tool_call_id": call_id, "tool_name": tool_name}:
             is_changed = True
             blocks[index] = block.model_copy(update=named)
+        if named != {"tool_call_id": answer.tool_call_id, "tool_name": answer.tool_name}:
             answer = answer.model_copy(update=named)
         answers.append(answer)
     yield message.model_copy(update={"content": tuple(blocks)}) if is_changed else message

@@ -29,7 +29,8 @@ def compile_history(messages: Iterable[Message], recipient: Recipient, *, is_who
 
 def freshened(messages: Iterable[Message], recipient: Recipient) -> list[Message]:
     """Paired, readable, and without what is stale: what would be sent if there were room for everything."""
-    return elide_stale(heal(_readable(message, recipient) for message in messages), recipient)
+    readable = (_readable(message, recipient) for message in messages)
+    return elide_stale(heal(readable, recipient.called), recipient)
 
 
 def _readable(message: Message, recipient: Recipient) -> Message:

@@ -20,7 +20,7 @@ from fermata.words.caller import Caller
 from fermata.words.errors import Forbidden, NotFound
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
-ALLOWED_HEADERS = "accept, authorization, content-type, idempotency-key, x-request-id"
+ALLOWED_HEADERS = "accept, authorization, content-type, fermata-tool-names, idempotency-key, x-request-id"
 EXPOSED_HEADERS = "retry-after, x-request-id"
 PREFLIGHT_SECONDS = "600"
 MANNERS = {"Content-Type": "application/json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
