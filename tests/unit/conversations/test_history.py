@@ -13,7 +13,7 @@ from fermata.conversations.recipient import weight
 from fermata.conversations.stale import stub
 from fermata.words.blocks import BlobBlock, Block, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.words.messages import Message
-from tests.unit.conversations.messages import ANTHROPIC, MODEL, Thread, call, shape, thought
+from tests.unit.conversations.messages import ANTHROPIC, MODEL, Thread, call, picture, shape, thought
 
 CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "cases.json").read_text())}
 INTERRUPTED = "Tool call did not complete — the previous turn was interrupted before a result was produced."
@@ -100,6 +100,48 @@ def test_c138_and_c139_replies_and_results_alternate() -> None:
 def test_c076_what_was_left_out_reads_as_the_contract_has_it() -> None:
     said = CASES["C076"]["expected"]["data"]["note"]
     assert stub("read_document").data == {"elided": True, "note": said.replace("<tool>", "read_document")}
+
+
+def test_c036_of_pictures_a_blind_model_reads_one_note_in_their_place() -> None:
+    thread = Thread()
+    thread.user("look", picture(), picture())
+    (message,) = compile_history(thread.messages, replace(ANTHROPIC, sees=False))
+    assert [block.wire() for block in message.content] == CASES["C036"]["expected"]["content"]
+
+
+def test_c074_two_heavy_results_of_one_round_are_both_sent() -> None:
+    assert CASES["C074"]["expected"] == "both kept"
+    thread = Thread()
+    thread.user("Go")
+    thread.model(call("a", "read_document"), call("b", "read_document"))
+    for call_id in ("a", "b"):
+        thread.result(call_id, "read_document", data={"html": "<p>"})
+    history = compile_history(thread.messages, replace(ANTHROPIC, is_heavy=lambda name: name == "read_document"))
+    assert history == thread.messages
+
+
+def test_c075_what_is_replayed_of_an_earlier_turn_is_never_heavy() -> None:
+    """The original forgets all data of earlier turns; here that of heavy tools, and of those that want it."""
+    thread = Thread()
+    thread.user("Go")
+    thread.model(call("a", "read_document"), call("b", "look_up"), call("c", "insertHtml"))
+    for call_id, name in (("a", "read_document"), ("b", "look_up"), ("c", "insertHtml")):
+        thread.result(call_id, name, data={"nodeIds": ["n"]})
+    thread.user("And now?")
+    recipient = replace(
+        ANTHROPIC, is_heavy=lambda name: name == "read_document", is_forgotten=lambda name: name == "look_up"
+    )
+    results = [m.content[0] for m in compile_history(thread.messages, recipient) if m.role == "tool"]
+    assert results == [
+        stub("read_document"),
+        ToolResultBlock(ok=True),
+        ToolResultBlock(ok=True, data={"nodeIds": ["n"]}),
+    ]
+
+
+def test_every_case_is_looked_at() -> None:
+    text = Path(__file__).read_text().lower()
+    assert [case for case in CASES if case.lower() not in text] == []
 
 
 class TestThinking:
