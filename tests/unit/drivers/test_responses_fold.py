@@ -246,6 +246,16 @@ def test_items_without_a_place_are_told_apart_by_their_ids() -> None:
     assert inputs == [{"n": 1}, {"n": 2}]
 
 
+def test_parallel_calls_whose_pieces_are_mixed_are_told_apart() -> None:
+    first, second = call(0, "call_a", "read", '{"a"', ":1}"), call(1, "call_b", "read", '{"b"', ":2}")
+    mixed = [event for pair in zip(first, second, strict=True) for event in pair]
+    blocks = reply(sse(created(), mixed, ended())).blocks
+    assert [(block.tool_call_id, block.input) for block in blocks if isinstance(block, ToolCallBlock)] == [
+        ("call_a", {"a": 1}),
+        ("call_b", {"b": 2}),
+    ]
+
+
 def test_calls_without_ids_get_ids_that_are_their_own_and_stay_the_same() -> None:
     nameless = [*call(0, None, "read"), *call(1, None, "read"), *call(2, "x", "read"), *call(3, "x", "read")]
     for one in nameless:
