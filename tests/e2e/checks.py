@@ -124,7 +124,7 @@ def executions(cloud: LocalCloud, bridge: str) -> dict[str, Json]:
 def the_next_prompt_works(talk: Talk) -> None:
     """A prompt without an answer is merged with the next one, and its script with it: so that is over."""
     talk.model.forget(talk.script)
-    outcome = run_turn(talk.client, "site", "And now?", conversation_id=talk.conversation)
+    outcome = run_turn(talk.client, talk.scope, "And now?", conversation_id=talk.conversation)
     assert outcome.status == "done", outcome.error
     assert outcome.view.text
 

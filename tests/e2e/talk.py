@@ -45,11 +45,12 @@ class Talk:
     bridge: str = ""
     script: str = ""
     tenant: str = TENANT
+    scope: str = "site"
 
     def __post_init__(self) -> None:
         without_certificates = httpx.HTTPTransport(verify=False)  # reading them takes longer than a turn
         self.client = FermataClient(self.cloud.url, self.token, transport=without_certificates)
-        self.conversation = self.conversation or str(self.client.create_conversation("site")["id"])
+        self.conversation = self.conversation or str(self.client.create_conversation(self.scope)["id"])
 
     def close(self) -> None:
         self.client.close()
@@ -62,14 +63,16 @@ class Talk:
     def start(self, *steps: Step, snapshot: Any = None, words: str = canaries.PROMPT, **how: Any) -> Reader:
         """Start a turn without reading it, and a reader beside it."""
         prompt = self.prompt(*steps, words=words, **how)
-        started = self.client.start_detached("site", prompt, conversation_id=self.conversation, snapshot=snapshot)
+        started = self.client.start_detached(self.scope, prompt, conversation_id=self.conversation, snapshot=snapshot)
         self.bridge = str(started["bridgeId"])
         return self.reader()
 
     def run(self, *steps: Step, **how: Any) -> Outcome:
         """A whole turn, followed by the real client."""
         told = {name: how.pop(name) for name in ("repeat_last", "by") if name in how}
-        outcome = run_turn(self.client, "site", self.prompt(*steps, **told), conversation_id=self.conversation, **how)
+        outcome = run_turn(
+            self.client, self.scope, self.prompt(*steps, **told), conversation_id=self.conversation, **how
+        )
         self.bridge = str(outcome.view.bridge_id)
         return outcome
 
