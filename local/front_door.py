@@ -23,6 +23,7 @@ from typing import Any
 import uvicorn
 
 from local import template
+from local.bucket import MOST_BYTES, PREFIX, TOO_LARGE, Bucket
 from local.clients import KEYS, client
 from local.gateway import INTEGRATION_SECONDS, REST_LIMIT, Gateway, Refusal, event_fits
 from local.tethered import announce
@@ -54,14 +55,19 @@ class TooLargeError(Exception):
 class FrontDoor:
     """The ASGI app: find the route, hold the limits, then stream here or pass on."""
 
-    def __init__(self, gateway: Gateway, stream: App, upstream: Upstream) -> None:
+    def __init__(self, gateway: Gateway, stream: App, upstream: Upstream, bucket: Bucket) -> None:
         self._gateway = gateway
+        self._bucket = bucket
         self._stream = stream
         self._upstream = upstream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        if scope["path"].startswith(f"{PREFIX}/"):
+            await self._into_the_bucket(scope, receive, send)
+            return
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
         scope = prepared(scope)
         request_id = dict(scope["headers"])[b"x-request-id"].decode()
         route = self._gateway.route(scope["method"], scope["path"])
@@ -79,9 +85,22 @@ class FrontDoor:
         if route.streams:
             await self._stream(scope, replayed(body, receive), send)
         else:
-            await self._pass_on(scope, body, send, request_id)
+            await self._pass_on(scope, body, send, request_id, host)
 
-    async def _pass_on(self, scope: Scope, body: bytes, send: Send, request_id: str) -> None:
+    async def _into_the_bucket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await read_whole(scope, receive, MOST_BYTES)
+        except TooLargeError as error:
+            refusal = Refusal(*TOO_LARGE)
+            await (answer(send, refusal) if error.is_read else answer_and_drain(receive, send, refusal))
+            return
+        if body is not None:
+            headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+            path, query = scope["raw_path"].decode().removeprefix(PREFIX), scope["query_string"].decode("latin-1")
+            said = await self._bucket.answer(scope["method"], path, query, headers, body)
+            await answer(send, Refusal(*said))
+
+    async def _pass_on(self, scope: Scope, body: bytes, send: Send, request_id: str, host: str) -> None:
         try:
             said = await self._upstream.ask(scope, body)
         except TimeoutError:
@@ -93,11 +112,15 @@ class FrontDoor:
         if kind := gateway_error(said):
             await answer(send, self._gateway.refusal(kind, request_id, json.loads(said.body)["message"]))
             return
+        told = self._bucket.shown(said.body, host)
         headers = shown(said.headers)
+        if told != said.body:
+            headers = [pair for pair in headers if pair[0] != b"content-length"]
+            headers.append((b"content-length", str(len(told)).encode()))
         if said.header(b"x-request-id") is None:
             headers.append((b"x-request-id", request_id.encode()))
         await send({"type": "http.response.start", "status": said.status, "headers": headers})
-        await send({"type": "http.response.body", "body": said.body})
+        await send({"type": "http.response.body", "body": told})
 
 
 def prepared(scope: Scope) -> Scope:
@@ -114,8 +137,15 @@ def prepared(scope: Scope) -> Scope:
 
 async def read_body(scope: Scope, receive: Receive) -> bytes | None:
     """The whole body, at most what the platform takes; None when the caller went away while sending it."""
+    whole = await read_whole(scope, receive, REST_LIMIT)
+    if whole is not None and not event_fits(scope["headers"], scope["query_string"], whole):
+        raise TooLargeError(is_read=True)
+    return whole
+
+
+async def read_whole(scope: Scope, receive: Receive, most: int) -> bytes | None:
     declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    if int(declared) > REST_LIMIT:
+    if int(declared) > most:
         raise TooLargeError
     body, more = bytearray(), True
     while more:
@@ -124,12 +154,9 @@ async def read_body(scope: Scope, receive: Receive) -> bytes | None:
             return None
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(body) > REST_LIMIT:
+        if len(body) > most:
             raise TooLargeError(is_read=not more)
-    whole = bytes(body)
-    if not event_fits(scope["headers"], scope["query_string"], whole):
-        raise TooLargeError(is_read=True)
-    return whole
+    return bytes(body)
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
@@ -202,7 +229,8 @@ def main() -> None:
     (name,) = gateway.stream_functions()
     folder = path.parent / document["Resources"][name]["Properties"]["CodeUri"]
     stream = stream_app(endpoint, os.environ["FERMATA_STREAM"], folder)
-    app = FrontDoor(gateway, stream, Upstream(endpoint, os.environ["FERMATA_API"], INTEGRATION_SECONDS))
+    upstream = Upstream(endpoint, os.environ["FERMATA_API"], INTEGRATION_SECONDS)
+    app = FrontDoor(gateway, stream, upstream, Bucket(endpoint))
     listener = listen(int(os.environ.get("FERMATA_PORT", "8787")))
     config = uvicorn.Config(
         app,

@@ -1,0 +1,107 @@
+"""The bucket as a browser reaches it. On AWS a signed address leads straight to S3; here it leads through the front
+door, at `/_bucket`, so that nothing but the service's own port is needed.
+
+S3 lets in only what was signed, in time and unchanged. The emulator lets in anything, so that is checked here.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import time
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+from botocore.auth import S3SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from local.clients import KEYS, client
+
+PREFIX = "/_bucket"
+MOST_BYTES = 32 * 1024 * 1024
+"""Far more than is ever signed for; S3 itself takes 5 GB."""
+SIGNED = "X-Amz-Signature"
+CHECKSUM = "x-amz-checksum-sha256"
+CORS = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "PUT",
+    "access-control-allow-headers": f"content-type, {CHECKSUM}",
+    "access-control-max-age": "600",
+}
+
+
+class Said(NamedTuple):
+    """An answer of the bucket's; a refusal says S3's code for it."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes = b""
+
+
+class Bucket:
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+
+    def shown(self, body: bytes, host: str) -> bytes:
+        """An answer of the service with its signed addresses, as they lead here."""
+        return body.replace(f'"{self._endpoint}/'.encode(), f'"http://{host}{PREFIX}/'.encode())
+
+    async def answer(self, method: str, path: str, query: str, headers: dict[str, str], body: bytes) -> Said:
+        """What S3 would say to this. `path` as it came, encoded, without PREFIX."""
+        if method == "OPTIONS":
+            return Said(200, CORS)
+        problem = None if method == "PUT" else "MethodNotAllowed"
+        problem = problem or self._problem(path, query, headers, body)
+        if problem:
+            return _refused(problem)
+        await asyncio.to_thread(self._put, unquote(path), headers, body)
+        return Said(200, CORS)
+
+    def _problem(self, path: str, query: str, headers: dict[str, str], body: bytes) -> str | None:
+        given = dict(parse_qsl(query))
+        if _is_late(given):
+            return "AccessDenied"
+        if not hmac.compare_digest(given.get(SIGNED, ""), self._signature(path, query, headers)):
+            return "SignatureDoesNotMatch"
+        checksum = base64.b64encode(hashlib.sha256(body).digest()).decode()
+        return None if headers.get(CHECKSUM, checksum) == checksum else "BadDigest"
+
+    def _signature(self, path: str, query: str, headers: dict[str, str]) -> str:
+        """What the address would have been signed with, had it been made for these headers."""
+        given = dict(parse_qsl(query))
+        names = given.get("X-Amz-SignedHeaders", "").split(";")
+        scope = given.get("X-Amz-Credential", "").split("/")
+        if len(scope) != 5:
+            return ""
+        signed = {name: headers.get(name, "") for name in names} | {"host": self._endpoint.rpartition("/")[2]}
+        rest = "&".join(part for part in query.split("&") if not part.startswith(f"{SIGNED}="))
+        request = AWSRequest("PUT", f"{self._endpoint}{path}?{rest}", headers=signed)
+        request.context["timestamp"] = given.get("X-Amz-Date", "")
+        keys = Credentials(KEYS["AWS_ACCESS_KEY_ID"], KEYS["AWS_SECRET_ACCESS_KEY"])
+        signer: Any = S3SigV4QueryAuth(keys, scope[3], scope[2])
+        wanted = signer.string_to_sign(request, signer.canonical_request(request))
+        return str(signer.signature(wanted, request))
+
+    def _put(self, path: str, headers: dict[str, str], body: bytes) -> None:
+        bucket, _, key = path.removeprefix("/").partition("/")
+        kind = headers.get("content-type", "binary/octet-stream")
+        client("s3", self._endpoint).put_object(Bucket=bucket, Key=key, Body=body, ContentType=kind)
+
+
+def _is_late(given: dict[str, str]) -> bool:
+    try:
+        made = datetime.strptime(given["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        return time.time() > made.timestamp() + int(given["X-Amz-Expires"])
+    except (KeyError, ValueError):
+        return True
+
+
+def _refused(code: str) -> Said:
+    status = {"MethodNotAllowed": 405, "BadDigest": 400, "EntityTooLarge": 400}.get(code, 403)
+    body = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code></Error>'
+    return Said(status, CORS | {"content-type": "application/xml"}, body.encode())
+
+
+TOO_LARGE = _refused("EntityTooLarge")

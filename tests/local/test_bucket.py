@@ -1,0 +1,98 @@
+"""A signed address leads through the front door into the bucket, and lets in only what S3 would let in."""
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+import pytest
+
+from fermata.aws.blobs import Blobs
+from fermata.aws.desk import S3_CONFIG
+from local.bucket import PREFIX, Bucket, Said
+from local.clients import KEYS
+
+ENDPOINT = "http://127.0.0.1:4566"
+RAW = b'{"page": 1}'
+CHECKSUM = base64.b64encode(hashlib.sha256(RAW).digest()).decode()
+HEADERS = {"content-length": str(len(RAW)), "content-type": "application/json", "x-amz-checksum-sha256": CHECKSUM}
+KEY = "uploads/local/abc/snapshot-11"
+Put = Callable[..., Said]
+
+
+@pytest.fixture
+def put(monkeypatch: pytest.MonkeyPatch) -> Put:
+    """Ask the bucket for what a signed address was made for, with whatever is different."""
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    blobs = Blobs(boto3.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata")
+
+    def ask(
+        method: str = "PUT", body: bytes = RAW, seconds: int = 300, path: str = "", query: str = "", **changed: Any
+    ) -> Said:
+        at = urlsplit(blobs.address_for_put(KEY, HEADERS, seconds))
+        headers = {name: value for name, value in (HEADERS | changed).items() if value is not None}
+        return asyncio.run(Bucket(ENDPOINT).answer(method, path or at.path, query or at.query, headers, body))
+
+    return ask
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """What came as far as the emulator, by bucket and key."""
+    found: dict[str, bytes] = {}
+
+    class Client:
+        def put_object(self, *, Bucket: str, Key: str, Body: bytes, ContentType: str) -> None:
+            found[f"{Bucket}/{Key} {ContentType}"] = Body
+
+    monkeypatch.setattr("local.bucket.client", lambda *_: Client())
+    return found
+
+
+def test_what_was_signed_for_is_stored(put: Put, stored: dict[str, bytes]) -> None:
+    said = put()
+    assert (said.status, said.headers["access-control-allow-origin"]) == (200, "*")
+    assert stored == {f"fermata/{KEY} application/json": RAW}
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "code"),
+    [
+        ({"body": RAW + b" "}, 400, "BadDigest"),
+        ({"content-length": "12"}, 403, "SignatureDoesNotMatch"),
+        ({"content-type": "text/html"}, 403, "SignatureDoesNotMatch"),
+        ({"x-amz-checksum-sha256": "AAAA"}, 403, "SignatureDoesNotMatch"),
+        ({"x-amz-checksum-sha256": None}, 403, "SignatureDoesNotMatch"),
+        ({"path": f"/fermata/{KEY}2"}, 403, "SignatureDoesNotMatch"),
+        ({"path": "/fermata/turns/local/t/x"}, 403, "SignatureDoesNotMatch"),
+        ({"query": "X-Amz-Signature=a"}, 403, "AccessDenied"),
+        ({"query": "x=1"}, 403, "AccessDenied"),
+        ({"seconds": -1}, 403, "AccessDenied"),
+        ({"method": "GET"}, 405, "MethodNotAllowed"),
+        ({"method": "DELETE"}, 405, "MethodNotAllowed"),
+    ],
+)
+def test_anything_else_is_refused_as_s3_refuses_it(
+    put: Put, stored: dict[str, bytes], how: dict[str, Any], status: int, code: str
+) -> None:
+    said = put(**how)
+    assert (said.status, f"<Code>{code}</Code>" in said.body.decode()) == (status, True)
+    assert stored == {}
+
+
+def test_any_page_may_ask_first(put: Put) -> None:
+    said = put("OPTIONS", query="x=1")
+    assert said.status == 200
+    assert said.headers["access-control-allow-methods"] == "PUT"
+    assert "x-amz-checksum-sha256" in said.headers["access-control-allow-headers"]
+
+
+def test_an_answers_addresses_lead_through_the_front_door() -> None:
+    body = f'{{"url":"{ENDPOINT}/fermata/x?y=1","text":"see {ENDPOINT}/"}}'.encode()
+    shown = Bucket(ENDPOINT).shown(body, "127.0.0.1:8787")
+    assert shown == f'{{"url":"http://127.0.0.1:8787{PREFIX}/fermata/x?y=1","text":"see {ENDPOINT}/"}}'.encode()
+    assert Bucket(ENDPOINT).shown(b"{}", "h") == b"{}"
