@@ -33,6 +33,13 @@ def test_an_unknown_provider_is_named_with_those_there_are() -> None:
         driver_for("nobody")
 
 
+def test_whatever_somebody_calls_a_provider_is_repeated_as_a_short_line_without_a_key() -> None:
+    with pytest.raises(Invalid) as caught:
+        driver_for("no\nbody\u202e sk-ant-0123456789 " + "x" * 5000)
+    assert caught.value.error.startswith("Unknown provider: no body [redacted] x")
+    assert len(caught.value.error) < 200
+
+
 def test_text_arrives_as_pieces_and_ends_with_the_reply(
     provider: StrictAnthropic, line: Line, endpoint: Endpoint
 ) -> None:

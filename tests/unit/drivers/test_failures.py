@@ -211,3 +211,10 @@ def test_what_we_look_at_ourselves_is_longer_and_holds_no_secret_either() -> Non
     assert "stream_options" in error.detail
     assert "stream_options" not in error.message
     assert KEY not in error.detail
+
+
+@pytest.mark.parametrize("odd", ["\n", "\r\n\t", "\x1b", "\x00", "\u202e", "\u2028", "\ufeff", "\ud83d"])
+def test_what_a_provider_says_is_shown_on_one_line_that_reads_as_it_stands(odd: str) -> None:
+    said = refused("Anthropic", 404, {}, told("not_found_error", f"model: a{odd}b"), "").message
+    assert said == "Anthropic error (404): model: a b."
+    assert broke_off("Anthropic", {"message": f"a{odd}b"}, "").message == "Anthropic stream error: a b"

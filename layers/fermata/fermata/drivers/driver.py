@@ -5,6 +5,7 @@ from functools import cache
 from typing import Protocol
 
 from fermata.drivers.endpoint import Endpoint
+from fermata.drivers.failures import redact
 from fermata.drivers.line import Line
 from fermata.words.errors import Invalid
 from fermata.words.model import Ask, Piece
@@ -21,6 +22,7 @@ class Driver(Protocol):
     def stream(self, ask: Ask, line: Line, endpoint: Endpoint) -> Iterator[Piece]: ...
 
 
+MOST_OF_A_NAME = 40
 PROVIDERS = ("anthropic", "openai", "openrouter", "ollama", "openai-compatible")
 
 
@@ -48,4 +50,5 @@ def driver_for(provider: str) -> Driver:
             from fermata.drivers.openai_compatible import OPENAI_COMPATIBLE
 
             return OPENAI_COMPATIBLE
-    raise Invalid(f"Unknown provider: {provider}. Use one of: {', '.join(sorted(PROVIDERS))}.")
+    named = redact(provider, "", MOST_OF_A_NAME)
+    raise Invalid(f"Unknown provider: {named}. Use one of: {', '.join(sorted(PROVIDERS))}.")
