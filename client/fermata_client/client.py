@@ -9,6 +9,7 @@ import httpx
 
 from fermata_client.errors import Broken
 from fermata_client.transport import CALL_SECONDS, SILENCE_SECONDS, Event, Transport, parse_events
+from fermata_client.uploads import Uploads
 
 __all__ = ["Event", "FermataClient", "parse_events"]
 
@@ -30,6 +31,7 @@ class FermataClient:
     ) -> None:
         self._way = Transport(url, token, transport=transport, silence=silence_seconds, call=call_seconds)
         self._call = self._way.call
+        self._uploads = Uploads(self._way)
 
     @property
     def url(self) -> str:
@@ -108,7 +110,9 @@ class FermataClient:
         conversation = conversation_id or str(self.create_conversation(scope, model_id=model)["id"])
         body = _chat(conversation, prompt, content, snapshot, revision)
         headers = _present(**{"idempotency-key": idempotency_key})
-        with self._way.stream("POST", f"/chat/{_step(scope)}", body, headers=headers) as events:
+        with self._way.stream(
+            "POST", f"/chat/{_step(scope)}", self._uploads.lightened(body), headers=headers
+        ) as events:
             yield events
 
     def start_detached(
@@ -125,7 +129,7 @@ class FermataClient:
         """Start a turn without reading it: `{bridgeId, …}`. Read it with `events` whenever you like."""
         body = _chat(conversation_id, prompt, content, snapshot, revision)
         headers = _present(**{"idempotency-key": idempotency_key, "accept": "application/json"})
-        return self._call("POST", f"/chat/{_step(scope)}", body, headers=headers)
+        return self._call("POST", f"/chat/{_step(scope)}", self._uploads.lightened(body), headers=headers)
 
     def bridge(self, bridge_id: str) -> Json:
         """Where the turn is: status, seq, round and the calls waiting for an answer."""
@@ -145,7 +149,11 @@ class FermataClient:
     ) -> None:
         """Answer one tool request. Repeating the same answer is safe."""
         body = _present(bridgeId=bridge_id, requestId=request_id, result=result, snapshot=snapshot, revision=revision)
-        self._call("POST", "/tool-result", body)
+        self._call("POST", "/tool-result", self._uploads.lightened(body))
+
+    def image(self, raw: bytes, mime_type: str) -> Json:
+        """The part of a prompt's `content` that shows this image; a large one is uploaded for it."""
+        return self._uploads.image(raw, mime_type)
 
     def cancel(self, bridge_id: str) -> Json:
         """End the turn. Cancelling an ended turn says how it ended."""
