@@ -180,9 +180,9 @@ class HtmlFileExecutor:
             )
         assert writing is not None
         document, data = writing(self.file.document, given)
-        reversals = document.reversals
+        inverse = inverse_of(self.file.document, document)
         self.file.save(document)
-        return self._told(_output(data) | ({"inverse": inverse_of(reversals)} if reversals else {}))
+        return self._told(_output(data) | ({"inverse": inverse} if inverse else {}))
 
     def _conflict(self, error: str) -> dict[str, Any]:
         changes = {"changes": self._changes} if self._changes else {}

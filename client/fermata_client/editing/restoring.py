@@ -10,14 +10,20 @@ from fermata_client.html_document import HtmlDocument
 RESTORE = "restore"
 
 
-def inverse_of(reversals: tuple[Reversal, ...]) -> list[dict[str, Any]]:
-    """The one call that takes an edit back."""
-    return [{"tool": RESTORE, "input": {"patch": as_patch(reversals)}}]
+def inverse_of(before: HtmlDocument, after: HtmlDocument) -> list[dict[str, Any]]:
+    """The one call that takes back what was done to `before`; none when nothing was."""
+    count = len(after.reversals) - len(before.reversals)
+    patch = {"was": before.revision, **as_patch(after.reversals[:count])}
+    return [{"tool": RESTORE, "input": {"patch": patch}}] if count else []
 
 
 def restore(document: HtmlDocument, given: Given) -> tuple[HtmlDocument, Any]:
     """Raises Touched when something of it was changed meanwhile; then nothing is taken back."""
-    for reversal in from_patch(read.members(given, "patch")):
+    patch = read.members(given, "patch")
+    reversals = from_patch(patch)
+    if patch.get("was") == document.revision:
+        return document, None  # asked for again, because the answer was lost
+    for reversal in reversals:
         document = _back(document, reversal)
     return document, None
 

@@ -36,7 +36,7 @@ def page_id(path: PurePath) -> str:
 @dataclass(frozen=True)
 class EditablePage:
     source: bytes
-    page: Page
+    page: Page = field(repr=False)
     next_id: int
     path: str = "index.html"
     """The name of the page's file; other files are named from its folder."""

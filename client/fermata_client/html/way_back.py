@@ -13,8 +13,8 @@ from typing import Any
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.layout import Splice, spliced
 
-AROUND = 48
-"""Bytes on either side by which a place is recognised."""
+AROUND = (48, 24, 12)
+"""Bytes on either side by which a place is recognised: as many as still fit, when somebody worked close by."""
 
 
 class Touched(CannotDo):
@@ -34,28 +34,41 @@ class Swap:
 
     def splice(self, source: bytes) -> Splice | None:
         """What to do in the file as it is now; None when it was done already."""
-        if self._fits(source, self.at, self.length, self.hash):
-            return Splice(self.at, self.at + self.length, self.text.encode())
-        places = [at for at in self._candidates(source) if self._fits(source, at, self.length, self.hash)]
-        if len(places) == 1:
-            return Splice(places[0], places[0] + self.length, self.text.encode())
+        at = self._place(source)
+        if at is not None:
+            return Splice(at, at + self.length, self.text.encode())
         back = self.text.encode()
-        if self._fits(source, self.at, len(back), digest(back)):
+        if self._fits(source, self.at, AROUND[0], len(back), digest(back)):
             return None
         raise Touched("Somebody changed what this edit had left behind, so it was not taken back.")
 
-    def _fits(self, source: bytes, at: int, length: int, digested: str) -> bool:
-        before, after = self.before.encode(), self.after.encode()
+    def _place(self, source: bytes) -> int | None:
+        """Where it was; else the only place that looks like it."""
+        if self._fits(source, self.at, AROUND[0], self.length, self.hash):
+            return self.at
+        for around in AROUND if self.length else AROUND[:2]:
+            found = self._candidates(source, around)
+            places = [at for at in found if self._fits(source, at, around, self.length, self.hash)]
+            if places:
+                return places[0] if len(places) == 1 else None
+        return None
+
+    def _fits(self, source: bytes, at: int, around: int, length: int, digested: str) -> bool:
+        before, after = self._context(around)
         return (
             source[max(0, at - len(before)) : at] == before
             and source[at + length : at + length + len(after)] == after
             and digest(source[at : at + length]) == digested
         )
 
-    def _candidates(self, source: bytes) -> Iterator[int]:
-        if self.before:
-            for found in re.finditer(b"(?=" + re.escape(self.before.encode()) + b")", source):
-                yield found.start() + len(self.before.encode())
+    def _candidates(self, source: bytes, around: int) -> Iterator[int]:
+        before, _ = self._context(around)
+        if before:
+            for found in re.finditer(b"(?=" + re.escape(before) + b")", source):
+                yield found.start() + len(before)
+
+    def _context(self, around: int) -> tuple[bytes, bytes]:
+        return self.before.encode()[-around:], self.after.encode()[:around]
 
 
 @dataclass(frozen=True)
@@ -139,8 +152,8 @@ def _swap(after: bytes, at: int, length: int, back: bytes) -> Swap:
         at=at,
         length=length,
         hash=digest(after[at : at + length]),
-        before=after[max(0, at - AROUND) : at].decode("utf-8", "ignore"),
-        after=after[at + length : at + length + AROUND].decode("utf-8", "ignore"),
+        before=after[max(0, at - AROUND[0]) : at].decode("utf-8", "ignore"),
+        after=after[at + length : at + length + AROUND[0]].decode("utf-8", "ignore"),
         text=back.decode("utf-8"),
     )
 

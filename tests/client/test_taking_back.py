@@ -1,0 +1,119 @@
+"""Every edit can be taken back, byte for byte, also by a program that knows nothing but what the answer said."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fermata_client import HtmlDocument
+from fermata_client.editing.restoring import inverse_of, restore
+from fermata_client.editing.tools import WRITES
+from fermata_client.html.cannot import CannotDo
+from fermata_client.html.way_back import Touched, narrowest
+from tests.client.nasty import calls, documents, inputs, nasty
+
+
+def content(document: HtmlDocument) -> tuple[bytes, dict[str, bytes]]:
+    return document.source, dict(document.files)
+
+
+def anew(document: HtmlDocument) -> HtmlDocument:
+    """The same bytes in a program that was started anew."""
+    return HtmlDocument.read(document.source, files=document.files)
+
+
+def do(document: HtmlDocument, name: str, given: dict[str, object]) -> tuple[HtmlDocument, str]:
+    """The document afterwards, and the way back as it travels."""
+    edited, _ = WRITES[name](anew(document), given)
+    return edited, json.dumps(inverse_of(anew(document), edited))
+
+
+def take_back(document: HtmlDocument, inverse: str) -> HtmlDocument:
+    for call in json.loads(inverse):
+        document, _ = restore(anew(document), call["input"])
+    return document
+
+
+@given(st.data())
+def test_edits_taken_back_newest_first_leave_the_page_as_it_was(data: st.DataObject) -> None:
+    document = data.draw(documents())
+    states, inverses = [content(document)], []
+    for name in data.draw(st.lists(calls, min_size=1, max_size=6)):
+        try:
+            document, inverse = do(document, name, data.draw(inputs(name, anew(document))))
+        except CannotDo:
+            continue
+        inverses.append(inverse)
+        states.append(content(document))
+    while inverses:
+        assert content(document) == states.pop()
+        document = take_back(document, inverses.pop())
+    assert content(document) == states.pop()
+
+
+@given(st.data())
+def test_what_was_taken_back_can_be_done_again(data: st.DataObject) -> None:
+    document = data.draw(documents())
+    name = data.draw(calls)
+    try:
+        edited, inverse = do(document, name, data.draw(inputs(name, document)))
+    except CannotDo:
+        return
+    back = take_back(edited, inverse)
+    assert content(back) == content(document)
+    again = take_back(back, json.dumps(inverse_of(anew(edited), back)))
+    assert content(again) == content(edited)
+    assert content(take_back(back, inverse)) == content(document)  # an answer that was lost is asked for again
+
+
+def edit(document: HtmlDocument, old: str, new: str) -> HtmlDocument:
+    """By hand, in another program."""
+    assert document.source.decode().count(old) == 1
+    return HtmlDocument.read(document.source.decode().replace(old, new).encode(), files=document.files)
+
+
+def page() -> HtmlDocument:
+    return HtmlDocument.read(b"<h1>Hi</h1>\n<p>one</p>\n<p>two</p>\n<p>three</p>\n")
+
+
+def test_an_edit_is_found_again_when_the_page_was_changed_elsewhere() -> None:
+    edited, inverse = do(page(), "updateNodeProps", {"nodeId": "n3", "patch": {"text": "zwei"}})
+    back = take_back(edit(edited, "<h1>Hi</h1>", "<h1>Good morning, everybody</h1>"), inverse)
+    assert back.source.decode() == "<h1>Good morning, everybody</h1>\n<p>one</p>\n<p>two</p>\n<p>three</p>\n"
+
+
+def test_an_edit_that_somebody_went_on_with_is_left() -> None:
+    edited, inverse = do(page(), "updateNodeProps", {"nodeId": "n3", "patch": {"text": "zwei"}})
+    changed = edit(edited, "zwei", "dos")
+    with pytest.raises(Touched):
+        take_back(changed, inverse)
+
+
+def test_an_edit_with_two_places_that_fit_is_left() -> None:
+    rows = HtmlDocument.read(b"<p>same</p>\n" * 30)
+    edited, inverse = do(rows, "deleteNode", {"nodeId": "n10"})
+    with pytest.raises(Touched):
+        take_back(HtmlDocument.read(b"<h1>New</h1>\n" + edited.source), inverse)
+
+
+def test_a_file_that_was_made_goes_again_unless_somebody_wrote_on() -> None:
+    document = nasty("linked")
+    edited, inverse = do(document, "write_code_asset", {"path": "menu.js", "type": "script", "content": "let m;\n"})
+    assert edited.files["menu.js"] == b"let m;\n"
+    assert b'<script src="menu.js" defer></script>' in edited.source
+    assert content(take_back(edited, inverse)) == content(document)
+    with pytest.raises(Touched, match=r"menu\.js was changed since it was made"):
+        take_back(edited.with_file("menu.js", b"let m = 1;\n"), inverse)
+
+
+def test_a_patch_of_another_editor_is_refused() -> None:
+    for patch in ({}, {"edits": 1}, {"edits": [{"path": ""}]}, {"edits": [{"path": "", "swaps": [{}]}]}, {"undo": 7}):
+        with pytest.raises(CannotDo, match="not made by this editor"):
+            restore(page(), {"patch": patch})
+
+
+@given(st.text("aé🥐\n"), st.text("aé🥐\n"))
+def test_the_narrowest_splice_cuts_no_character(old: str, new: str) -> None:
+    splice = narrowest(old.encode(), new.encode())
+    assert old.encode()[: splice.start].decode() + splice.text.decode() + old.encode()[splice.end :].decode() == new
