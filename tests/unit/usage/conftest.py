@@ -6,9 +6,18 @@ from botocore.client import BaseClient
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 
-from tests.desk import REGION, clock, desk
+from fermata.aws.desk import Desk
+from tests.desk import REGION, TestClock, clock
+from tests.unit.turns.conftest import parts
 
-__all__ = ["clock", "desk"]
+__all__ = ["clock", "parts"]
+
+
+@pytest.fixture
+def desk(parts: Desk, clock: TestClock) -> Desk:
+    """With empty tables, and clients of its own like any process; what they talk to is laid out once a file."""
+    empty_tables()
+    return Desk(parts.settings, clock)
 
 
 def empty_tables() -> None:

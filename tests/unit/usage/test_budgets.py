@@ -51,6 +51,13 @@ def today(desk: Desk) -> dict[str, Any]:
     return found
 
 
+def test_the_audit_hears_who_set_budgets_and_not_for_whom(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    budget(desk, users={"ada": limits(daily=1), "bob": limits()})
+    (line,) = [vars(record) for record in caplog.records if getattr(record, "audit", False)]
+    facts = {name: line[name] for name in ("event", "tenant", "user", "users")}
+    assert facts == {"event": "ai.budget.updated", "tenant": TENANT, "user": "boss", "users": 2}
+
+
 def test_what_is_held_is_not_there_for_others(desk: Desk) -> None:
     budget(desk, tenant=limits(daily="0.015"))
     reserve(desk, request(1), CENT)

@@ -13,7 +13,7 @@ from fermata.usage.audit import audit
 from fermata.usage.balance import balance
 from fermata.usage.budgets import Budgets, Limits, set_budgets
 from fermata.usage.labels import labels_of
-from fermata.words.errors import Conflict, PaymentRequired
+from fermata.words.errors import Conflict, PaymentRequired, ProviderError
 from fermata.words.model import TextDelta
 from tests.desk import TestClock
 from tests.unit.turns.conftest import MakeStage, clock, parts, stage, staged
@@ -225,6 +225,31 @@ def test_the_audit_hears_when_a_turn_starts_and_how_it_ends(
     assert {started["turn"], ended["turn"]} == {turn.id}
     assert {started["tenant"], ended["tenant"]} == {"bakery"}
     assert "secret plan" not in str(told)
+
+
+def test_the_last_line_of_a_turn_says_what_it_used_and_why_it_failed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(signals, "audit", lambda event, **facts: told.append({"event": event, **facts}))
+    stage.price(input_per_mtok=3, output_per_mtok=15)
+    stage.start()
+    broken = ProviderError("provider_request", "No. " * 200, retryable=False)
+    stage.says(calls(INSERT), [broken])
+    stage.run()
+    stage.answer(OK)
+    stage.run()
+    facts = {name: told[-1][name] for name in ("scope", "provider", "model", "prompt", "completion", "cost", "code")}
+    assert facts == {
+        "scope": "site",
+        "provider": "anthropic",
+        "model": stage.turn.model,
+        "prompt": 10,
+        "completion": 5,
+        "cost": "0.000105",
+        "code": "provider_request",
+    }
+    assert told[-1]["error"] == broken.message[:200]
 
 
 def test_a_user_is_known_in_the_audit_by_the_name_in_the_token(staged: MakeStage) -> None:

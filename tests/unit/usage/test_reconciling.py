@@ -1,6 +1,7 @@
 """Ledger, rollups and log lines: where they differ it is said, and what is right is left alone."""
 
 import json
+from collections.abc import Iterator
 from decimal import Decimal
 from time import time
 from typing import Any
@@ -194,14 +195,15 @@ def test_what_comes_again_is_not_told_again(desk: Desk, clock: TestClock, lines:
 
 
 @pytest.fixture
-def logs(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Any:
+def logs(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """CloudWatch Logs, and the environment an operator has."""
     for name, value in environment(desk).items():
         monkeypatch.setenv(name, value)
     client = boto3.client("logs", region_name=REGION)
     client.create_log_group(logGroupName=GROUP)
     client.create_log_stream(logGroupName=GROUP, logStreamName="one")
-    return client
+    yield client
+    client.delete_log_group(logGroupName=GROUP)
 
 
 def command(*arguments: str) -> Result:
