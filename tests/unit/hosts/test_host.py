@@ -11,6 +11,7 @@ from fermata.drivers.guard import Guard
 from fermata.hosts.failures import HostFailure
 from fermata.hosts.host import MOST_BYTES, Host, Lines
 from tests.hosts import SECRET, ScriptedHost
+from tests.local.lab import until
 
 NO_TIMES = {"verify_exp": False, "verify_iat": False}
 Question = Callable[[Host], Any]
@@ -197,6 +198,22 @@ def test_after_an_action_that_went_unanswered_nobody_claims_to_know_its_outcome(
     assert str(failure(host, lambda opened: opened.activate("seo", effect_key="k"))).endswith(f"try later. {doubt}")
     host.says("GET tables", {"error": "try later"}, status=500)
     assert doubt not in str(failure(host))
+
+
+def test_whoever_hangs_up_ends_the_request_at_once(host: ScriptedHost) -> None:
+    hold = threading.Event()
+    host.says("GET tables", {"tables": []}, hold=hold)
+    opened = host.opened()
+    opened.hang_up()  # nothing to end yet
+    hanging_up = threading.Thread(target=lambda: (until(lambda: host.asked, "it is asked"), opened.hang_up()))
+    hanging_up.start()
+    with pytest.raises(HostFailure, match="was not waited for: the turn is over") as caught:
+        opened.tables()
+    hanging_up.join()
+    hold.set()
+    assert not caught.value.is_passing
+    host.says("GET users", {"users": []})
+    assert opened.users() == {"users": []}
 
 
 def nobody(url: str, guard: Guard) -> HostFailure:

@@ -166,6 +166,21 @@ def test_two_who_change_one_host_are_told(bakery: Desk, monkeypatch: pytest.Monk
             act(bakery, "bakery")
 
 
+def test_a_host_that_fails_is_one_line_for_the_operator_without_its_words(
+    at_home: tuple[Desk, str], host: ScriptedHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk, _ = at_home
+    host.says("GET users", {"error": "words that are nobody's business"}, status=503)
+    opened = open_host(desk, ERRAND)
+    assert opened is not None
+    with pytest.raises(HostFailure):
+        opened.users()
+    (line,) = [vars(record) for record in caplog.records if getattr(record, "event", "") == "host.failed"]
+    facts = {"tenant": "bakery", "turn": "turn-1", "host": "127.0.0.1", "method": "GET", "status": 503, "passing": True}
+    assert facts.items() <= line.items()
+    assert "nobody's business" not in str(line)
+
+
 def test_a_host_secret_opens_for_nothing_else(at_home: tuple[Desk, str]) -> None:
     desk, secret = at_home
     record = registry.read(desk, "bakery")

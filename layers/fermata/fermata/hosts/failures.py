@@ -1,7 +1,7 @@
 """What a host's refusal or silence means, in sentences that a model can act on and pass on to its user."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fermata.drivers.failures import redact
 from fermata.words.errors import FermataError, ProviderError
@@ -27,6 +27,7 @@ class Wish:
     host: str
     method: str
     path: str
+    token: str = field(repr=False)
     acts: bool = False
     """It changes something: after a failure on the way nobody knows whether it did."""
 
@@ -44,15 +45,17 @@ def unheard(wish: Wish, problem: ProviderError, seconds: float) -> HostFailure:
     match problem.code:
         case "provider_stalled":
             return HostFailure(f"{wish} gave no answer within {seconds:g} seconds.{wish.doubt}", is_passing=True)
+        case "provider_closed":
+            return HostFailure(f"{wish} was not waited for: the turn is over.{wish.doubt}")
         case "provider_unreachable":
             return HostFailure(f"{wish} did not answer: {told}{wish.doubt}", is_passing=True)
         case _:
             return HostFailure(f"{wish} must not be asked: {told} An administrator has to correct its address.")
 
 
-def refused(wish: Wish, status: int, body: bytes, token: str) -> HostFailure:
+def refused(wish: Wish, status: int, body: bytes) -> HostFailure:
     """It answered with anything but success."""
-    said = _reason(body, token)
+    said = _reason(body, wish.token)
     if status in _PASSING or status >= 500:
         return HostFailure(f"{wish} failed ({status}){said}.{wish.doubt}", is_passing=True, status=status)
     return HostFailure(_no(wish, status, said), status=status)

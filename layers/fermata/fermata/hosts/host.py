@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from fermata.aws import signals
 from fermata.aws.desk import Desk
 from fermata.aws.vault import CannotOpen
 from fermata.drivers.guard import Guard
@@ -52,10 +53,20 @@ def lines(*, loopback: bool, seconds: float) -> Lines:
 
 
 class Host:
-    """Every verb returns what the host said, as JSON, or raises HostFailure. Paths are as in docs/host.md."""
+    """Every verb returns what the host said, as JSON, or raises HostFailure. Paths are as in docs/host.md.
 
-    def __init__(self, url: str, token: Callable[[], str], lines_for: Callable[[float], Lines]) -> None:
-        self._url, self._token, self._lines_for = url, token, lines_for
+    One request at a time, from one thread; `hang_up` may come from any other.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: Callable[[], str],
+        lines_for: Callable[[float], Lines],
+        on_failure: Callable[[Wish, HostFailure], None] = lambda _wish, _failure: None,
+    ) -> None:
+        self._url, self._token, self._lines_for, self._on_failure = url, token, lines_for, on_failure
+        self._line: Line | None = None
 
     def tables(self) -> Any:
         return self._ask("GET", "tables")
@@ -87,6 +98,12 @@ class Host:
         path = f"plugins/{_segment(plugin)}/activate"
         return self._ask("POST", path, seconds=BUILD_SECONDS, effect_key=effect_key)
 
+    def hang_up(self) -> None:
+        """Nobody needs the answer any more: end the request under way."""
+        line = self._line
+        if line is not None:
+            line.hang_up()
+
     def _ask(
         self,
         method: str,
@@ -98,16 +115,31 @@ class Host:
     ) -> Any:
         given = {name: value for name, value in (wanted or {}).items() if value is not None}
         url = f"{self._url}/{path}" + (f"?{urlencode(given)}" if given else "")
-        wish = Wish(urlsplit(self._url).hostname or "", method, path, acts=effect_key is not None)
         token = self._token()
+        wish = Wish(urlsplit(self._url).hostname or "", method, path, token, acts=effect_key is not None)
         headers = {"authorization": f"Bearer {token}", "accept": "application/json", "accept-encoding": "identity"}
         if effect_key is not None:
             headers["idempotency-key"] = effect_key
         try:
-            with self._lines_for(seconds).one() as line, _sent(line, method, url, headers) as answer:
-                return _understood(wish, answer, token)
+            return self._exchange(wish, url, headers, seconds)
+        except HostFailure as failure:
+            self._on_failure(wish, failure)
+            raise
+
+    def _exchange(self, wish: Wish, url: str, headers: dict[str, str], seconds: float) -> Any:
+        try:
+            with self._line_of(seconds) as line, _sent(line, wish.method, url, headers) as answer:
+                return _understood(wish, answer)
         except ProviderError as problem:
             raise unheard(wish, problem, seconds) from problem
+
+    @contextmanager
+    def _line_of(self, seconds: float) -> Iterator[Line]:
+        with self._lines_for(seconds).one() as self._line:
+            try:
+                yield self._line
+            finally:
+                self._line = None
 
 
 def open_host(desk: Desk, errand: Errand) -> Host | None:
@@ -126,8 +158,12 @@ def open_host(desk: Desk, errand: Errand) -> Host | None:
             raise HostFailure(sentence) from error
         return signed(errand, text, secret.id, now)
 
+    def told(wish: Wish, failure: HostFailure) -> None:
+        facts = {"method": wish.method, "status": failure.status, "passing": failure.is_passing}
+        signals.warn("host.failed", tenant=errand.tenant, turn=errand.turn, host=wish.host, **facts)
+
     local = desk.settings.loopback_allowed
-    return Host(record.url, token, lambda seconds: lines(loopback=local, seconds=seconds))
+    return Host(record.url, token, lambda seconds: lines(loopback=local, seconds=seconds), told)
 
 
 def _segment(name: str) -> str:
@@ -144,10 +180,10 @@ def _sent(line: Line, method: str, url: str, headers: dict[str, str]) -> Iterato
         yield answer
 
 
-def _understood(wish: Wish, answer: Answer, token: str) -> Any:
+def _understood(wish: Wish, answer: Answer) -> Any:
     body = answer.read(MOST_BYTES + 1)
     if not 200 <= answer.status < 300:
-        raise refused(wish, answer.status, body, token)
+        raise refused(wish, answer.status, body)
     asked = f"{wish.method} {wish.path}"
     if len(body) > MOST_BYTES:
         raise HostFailure(f"{wish} answered {asked} with more than 4 MB. Ask for less.{wish.doubt}")
