@@ -43,12 +43,17 @@ def create_conversation(visit: Visit) -> Answer:
 
 
 def show_conversation(visit: Visit) -> Answer:
-    """With its newest messages; `nextCursor` is what `before` asks for the older ones with."""
+    """With its newest messages; `nextCursor` is what `before` asks for the older ones with.
+
+    A credential that was removed is none, so that whoever goes on picks another.
+    """
     before = whole_number(visit.request, "before", 0) or None
     limit = max(1, whole_number(visit.request, "limit", views.MOST_LINES, most=views.MOST_LINES))
     conversation = threads.find(visit.desk, visit.caller, visit.request.params["id"])
     page = views.page(visit.desk, conversation, visit.tenant.dialect, before=before, limit=limit)
     shown = threads.view(conversation) | {"messages": page.lines}
+    if conversation.credential_id and not _is_known(visit, conversation.credential_id):
+        shown["credentialId"] = None
     if turn := looking.active_turn(visit.desk, conversation):
         shown["activeTurn"] = turn
     return Answer(200, {"conversation": shown} | ({"nextCursor": str(page.before)} if page.before else {}), PRIVATE)
@@ -71,8 +76,12 @@ def delete_conversation(visit: Visit) -> Answer:
 
 
 def _known_credential(visit: Visit, credential_id: str | None) -> None:
-    if credential_id and keyring.read(visit.desk, visit.caller.tenant, credential_id) is None:
+    if credential_id and not _is_known(visit, credential_id):
         raise Invalid("Credential not found. Pick an existing credential.")
+
+
+def _is_known(visit: Visit, credential_id: str) -> bool:
+    return keyring.read(visit.desk, visit.caller.tenant, credential_id) is not None
 
 
 def show_audit(visit: Visit) -> Answer:

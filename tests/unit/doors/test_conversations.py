@@ -135,6 +135,14 @@ class TestOne:
         assert (shown["title"], shown["credentialId"], shown["modelId"]) == ("Home", mine, "m2")
         assert "messages" not in shown
 
+    def test_a_credential_that_was_removed_is_none(self, desk: Desk, bakery: Signer, clock: TestClock) -> None:
+        mine = keyring.create(desk, ADA, "anthropic", "apiKey", "Mine", "sk-ant-secret").id
+        made = begin(bakery, clock, credentialId=mine, modelId="m")
+        assert ask("GET", f"conversations/{made}", bakery)[1]["conversation"]["credentialId"] == mine
+        keyring.remove(desk, ADA, mine)
+        shown = ask("GET", f"conversations/{made}", bakery)[1]["conversation"]
+        assert (shown["credentialId"], shown["modelId"]) == (None, "m")
+
     @pytest.mark.parametrize(
         ("body", "says"),
         [
