@@ -64,6 +64,14 @@ def test_a_key_pasted_with_a_line_end_is_still_the_key(provider: StrictAnthropic
     assert provider.headers[0]["x-api-key"] == KEY
 
 
+def test_a_gateway_of_ones_own_needs_no_key(provider: StrictAnthropic, line: Line) -> None:
+    """The real server says what is missing."""
+    with pytest.raises(ProviderError) as caught:
+        heard(ask(user("Hi")), line, Endpoint(provider.url, SecretStr("")))
+    assert caught.value.code == "provider_auth"
+    assert "x-api-key" not in provider.headers[0]
+
+
 def test_a_key_no_header_can_hold_is_a_wrong_key(line: Line, provider: StrictAnthropic) -> None:
     with pytest.raises(ProviderError) as caught:
         heard(ask(user("Hi")), line, Endpoint(provider.url, SecretStr("schlüssel")))

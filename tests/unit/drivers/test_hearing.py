@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from fermata.drivers import hearing
+from fermata.drivers.line import Answer
 from fermata.drivers.sse import Frames
 from fermata.words.errors import ProviderError
 from fermata.words.model import Piece, ReasoningDelta, Reply, Stop, TextDelta, Tokens
@@ -113,6 +114,18 @@ def test_a_long_frame_in_many_chunks_is_put_together_once() -> None:
 def test_a_frame_nested_deeper_than_can_be_stored_is_an_error_of_the_provider(depth: int) -> None:
     _, error = until_it_breaks(Plain(), [b'data: {"a":' + b"[" * depth + b"]" * depth + b"}\n\n"])
     assert "not readable" in error.message
+
+
+def test_a_web_page_in_the_place_of_an_answer_is_a_wrong_address() -> None:
+    page = Answer(200, {"content-type": "text/html; charset=utf-8"}, iter([b"<!doctype html>\n<p>Welcome</p>"]))
+    with pytest.raises(ProviderError, match=r"Peer answered with a web page\. Check its address") as caught:
+        list(hearing.pieces_of("Peer", page, Plain(), ""))
+    assert (caught.value.code, caught.value.retryable) == ("provider_request", False)
+
+
+def test_a_stream_that_calls_itself_a_page_is_heard_all_the_same() -> None:
+    stream = Answer(200, {"content-type": "text/html"}, iter([sse({"text": "Hi"}, {"over": True})]))
+    assert next(hearing.pieces_of("Peer", stream, Plain(), "")) == TextDelta(text="Hi")
 
 
 @pytest.mark.parametrize("failure", ["Overloaded", {"message": "Overloaded"}, ["Overloaded"], True])

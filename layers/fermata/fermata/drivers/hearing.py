@@ -54,8 +54,9 @@ def pieces_of(
     """The last piece is a `Reply`, or it raises `ProviderError`."""
     if answer.status != 200:
         raise failures.refused(label, answer.status, answer.headers, answer.read(), secret)
-    voice = _Voice()
+    voice, heard_any = _Voice(), False
     for event in _events(label, answer, draft, stream or Frames()):
+        heard_any = True
         for piece in draft.take(event):
             yield from voice.say(piece)
         if draft.failure is not None:
@@ -63,11 +64,20 @@ def pieces_of(
         if draft.complete:
             break
     if not draft.complete and not draft.finished:
-        raise ProviderError("provider_error", f"{label} stream error: it ended before the answer did", retryable=True)
+        raise _too_early(
+            label, is_page=not heard_any and answer.headers.get("content-type", "").startswith("text/html")
+        )
     reply = draft.reply()
     if reply.refusal:
         reply = reply.model_copy(update={"refusal": failures.redact(reply.refusal, secret)})
     yield from voice.say(reply)
+
+
+def _too_early(label: str, answer: Answer, *, heard_any: bool) -> ProviderError:
+    if not heard_any and answer.headers.get("content-type", "").startswith("text/html"):
+        said = f"{label} answered with a web page. Check its address in /admin/ai/providers."
+        return ProviderError("provider_request", said, retryable=False)
+    return ProviderError("provider_error", f"{label} stream error: it ended before the answer did", retryable=True)
 
 
 class _Voice:

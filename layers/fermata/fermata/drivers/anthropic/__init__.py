@@ -17,8 +17,9 @@ def _body(ask: Ask, adjusted: Adjusted) -> dict[str, Any]:
 
 
 def _headers(ask: Ask, secret: str) -> dict[str, str]:
-    headers = {"x-api-key": secret, "anthropic-version": VERSION}
-    return headers | {"anthropic-beta": BINDING_BETA} if binds_thinking(ask.model) else headers
+    key = {"x-api-key": secret} if secret else {}  # a gateway of somebody's own may have none
+    binding = {"anthropic-beta": BINDING_BETA} if binds_thinking(ask.model) else {}
+    return {"anthropic-version": VERSION} | key | binding
 
 
 ANTHROPIC = Speaker(
@@ -28,6 +29,7 @@ ANTHROPIC = Speaker(
     body_of=_body,
     draft_of=lambda ask, sent: Draft(ask.model, sent),
     headers_of=_headers,
+    needs_key=False,
     adjustments=(
         adjustment(WITHOUT_THINKING, r"thinking.{0,60}(?:not supported|unsupported)|not support.{0,60}thinking"),
     ),
