@@ -17,6 +17,7 @@ ROUTES = {
     "/admin/api/ai/tool-result": "ToolResultFunction",
     "/admin/api/ai/conversations": "ApiFunction",
     "/admin/api/ai/conversations/{id}": "ApiFunction",
+    "/admin/api/ai/uploads": "ApiFunction",
     "/admin/api/ai/mcp/connectors": "ApiFunction",
     "/admin/api/ai/defaults": "ApiFunction",
     "/admin/api/ai/defaults/{scope}": "ApiFunction",

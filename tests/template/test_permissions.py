@@ -69,7 +69,13 @@ def _unscoped(role: Role) -> set[str]:
 def test_a_resource_is_left_open_only_at_its_end_and_only_for_blobs_and_executions(roles: dict[str, Role]) -> None:
     resources = {one for role in roles.values() for statement in role.statements for one in statement.resources}
     open_ended = {one for one in resources if "*" in one and one != "*"}
-    assert open_ended == {"Bucket/turns/*", "Bucket/conversations/*", "execution:turn:*"}
+    assert open_ended == {"Bucket/turns/*", "Bucket/conversations/*", "Bucket/uploads/*", "execution:turn:*"}
+
+
+def test_uploads_are_let_in_by_one_door_read_by_two_and_written_by_none(doors: dict[str, Role]) -> None:
+    """Whoever signs an address may do what it lets others do; no door puts anything there itself."""
+    assert who_may(doors, "s3:PutObject", "Bucket/uploads/bakery/u/ref") == {"api"}
+    assert who_may(doors, "s3:GetObject", "Bucket/uploads/bakery/u/ref") == {"stream", "tool_result"}
 
 
 def test_every_door_writes_its_own_log_and_no_other(deployed: Template, doors: dict[str, Role]) -> None:

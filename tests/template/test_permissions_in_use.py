@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fermata.aws import uploads
 from fermata.aws.desk import Desk
 from fermata.conversations import threads, views
 from fermata.conversations.purging import purge
@@ -24,6 +25,7 @@ from fermata.usage.counting import Arrived, count
 from fermata.wire.edge import Routes, serve
 from fermata.wire.http import Request
 from fermata.words.blocks import ImageBlock
+from fermata.words.errors import NotFound
 from functions.api import app as api
 from functions.credentials import app as credentials
 from functions.stream import app as stream
@@ -31,7 +33,7 @@ from functions.tool_result import app as tool_result
 from tests.callers import make_tenant
 from tests.desk import TestClock, another_process
 from tests.hosts import scripted_host
-from tests.pictures import base64_of, jpeg
+from tests.pictures import base64_of, opened, photo
 from tests.serving import serving
 from tests.strict.listings import listings
 from tests.template import iam
@@ -39,6 +41,7 @@ from tests.template.guarded import GuardedDesk, Need, guarded
 from tests.template.iam import Role, Statement
 from tests.template.stack import Template
 from tests.unit.turns.stage import OK, Stage, call, calls, failure, says
+from tests.uploads import announced, put
 
 LARGE = "x" * 40_000
 """More than a row takes: it goes to the bucket."""
@@ -112,6 +115,25 @@ def test_a_round_asks_the_tenants_own_content_system(desk: Desk, at: At, doors: 
         assert at("round").run() == "finished"
         assert [asked.path for asked in host.asked] == ["tables"]
     assert Need("kms:Decrypt", "Key", "host-secret") in doors["round"].guard.asked
+
+
+def test_what_one_door_lets_in_two_others_use(desk: Desk, at: At, doors: dict[str, Any]) -> None:
+    caller, raw = doors["stage"].caller, b'{"page": {"id": "p"}}'
+    upload = announced(doors["api"], "snapshot", raw)
+    uploads.address(doors["api"], caller, upload)
+    for door in ("stream", "tool_result"):
+        with pytest.raises(NotFound):
+            uploads.fetch(doors[door], caller, upload)
+    ref = put(another_process(desk), caller, "snapshot", raw)
+    used = [uploads.fetch(doors[door], caller, uploads.read_ref(ref, "snapshot")) for door in ("stream", "tool_result")]
+    assert used == [raw, raw]
+    shown = put(another_process(desk), caller, "image", photo())
+    at("stream").start("Look", pictures=(ImageBlock(mime_type="image/jpeg", blob=shown),))
+    at("round").says(calls(call("render_snapshot")), "I see.")
+    at("round").run()
+    screenshot = {"mimeType": "image/png", "data": base64_of(photo(kind="PNG"))}
+    at("tool_result").answer({"ok": True, "images": [screenshot]}, at("stream").requests()[-1].request_id)
+    assert at("round").run() == "finished"
 
 
 def test_several_calls_are_answered_one_by_one(at: At) -> None:
@@ -298,8 +320,8 @@ def test_the_catalogue_is_refreshed(desk: Desk, doors: dict[str, Any]) -> None:
 
 
 def test_conversations_are_made_listed_shown_changed_and_deleted(at: At) -> None:
-    photo = ImageBlock(mime_type="image/jpeg", data=base64_of(jpeg()))
-    at("stream").start(LARGE, pictures=(photo,))
+    taken = ImageBlock(mime_type="image/jpeg", data=base64_of(photo()))
+    at("stream").start(LARGE, pictures=(taken,))
     at("round").says(LARGE)
     at("round").run()
     stage = at("api")
@@ -309,7 +331,8 @@ def test_conversations_are_made_listed_shown_changed_and_deleted(at: At) -> None
     shown = threads.find(stage.desk, stage.caller, stage.conversation.id)
     lines = views.page(stage.desk, shown, "fermata").lines
     stage = at("stream")
-    assert views.image(stage.desk, shown, lines[0]["id"], "1") == (jpeg(), "image/jpeg")
+    raw, kind = views.image(stage.desk, shown, lines[0]["id"], "1")
+    assert (opened(raw).size, kind) == ((40, 30), "image/jpeg")
     at("stream").start()
     stage = at("api")
     room.vacate(stage.desk, threads.remove(stage.desk, stage.caller, shown.id))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fermata.aws import uploads
 from fermata.aws.blobs import conversation_folder, turn_folder
 from fermata.aws.settings import Settings
 from tests.template.stack import Template, of_type
@@ -93,11 +94,30 @@ def test_blobs_are_encrypted_at_rest_and_on_their_way(deployed: Template, bucket
 def test_a_turns_blobs_expire_with_the_turn_and_a_conversations_do_not(bucket: Template) -> None:
     required = {name.upper() for name, field in Settings.model_fields.items() if field.is_required()}
     lifetime = Settings.from_environment(dict.fromkeys(required, "any")).turn_lifetime_seconds
-    rules = [rule for rule in bucket["LifecycleConfiguration"]["Rules"] if "ExpirationInDays" in rule]
-    (rule,) = [rule for rule in rules if rule["Status"] == "Enabled"]
+    rule = expiring(bucket, "turns/")
     assert rule["ExpirationInDays"] * 86400 == lifetime
     assert turn_folder("t", "turn").startswith(rule["Prefix"])
     assert not conversation_folder("t", "conversation").startswith(rule["Prefix"])
+
+
+def expiring(bucket: Template, prefix: str) -> dict[str, Any]:
+    """The one rule after which things under this prefix go."""
+    rules = [rule for rule in bucket["LifecycleConfiguration"]["Rules"] if "ExpirationInDays" in rule]
+    assert {rule["Prefix"] for rule in rules} == {"turns/", "uploads/"}
+    (rule,) = [rule for rule in rules if rule["Prefix"] == prefix and rule["Status"] == "Enabled"]
+    return dict(rule)
+
+
+def test_an_upload_stays_as_long_as_its_reference_is_good(bucket: Template) -> None:
+    """S3 counts days from the next midnight on, so it never goes before that."""
+    assert expiring(bucket, "uploads/")["ExpirationInDays"] * 86400 == uploads.KEPT_SECONDS
+
+
+def test_a_browser_may_put_what_was_signed_and_nothing_else(bucket: Template) -> None:
+    (rule,) = bucket["CorsConfiguration"]["CorsRules"]
+    assert rule["AllowedMethods"] == ["PUT"]
+    assert set(rule["AllowedHeaders"]) == set(uploads.Upload("snapshot", 1, "a" * 64, 1).headers_to_send)
+    assert rule["AllowedOrigins"] == {"Ref": "UploadOrigins"}
 
 
 def test_uploads_that_were_never_finished_are_swept(bucket: Template) -> None:
