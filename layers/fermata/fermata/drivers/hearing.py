@@ -64,9 +64,7 @@ def pieces_of(
         if draft.complete:
             break
     if not draft.complete and not draft.finished:
-        raise _too_early(
-            label, is_page=not heard_any and answer.headers.get("content-type", "").startswith("text/html")
-        )
+        raise _too_early(label, answer, heard_any=heard_any)
     reply = draft.reply()
     if reply.refusal:
         reply = reply.model_copy(update={"refusal": failures.redact(reply.refusal, secret)})
