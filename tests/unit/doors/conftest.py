@@ -6,10 +6,19 @@ import pytest
 from fermata.aws.desk import Desk, open_desk
 from fermata.wire import edge
 from fermata.wire.http import Answer, Request
-from tests.desk import clock, desk, environment
+from tests.desk import TestClock, clock, environment
 from tests.unit.openapi import documented
+from tests.unit.turns.conftest import parts
+from tests.unit.usage.conftest import empty_tables
 
-__all__ = ["clock", "deployed", "desk"]
+__all__ = ["clock", "deployed", "parts"]
+
+
+@pytest.fixture
+def desk(parts: Desk, clock: TestClock) -> Desk:
+    """With empty tables, and clients of its own like any process; what they talk to is laid out once a file."""
+    empty_tables()
+    return Desk(parts.settings, clock)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from moto import mock_aws
 from tests.desk import REGION, make_desk
 from tests.serving import serving
 from tests.unit.openapi.stand import GATEWAY, MODELS, Stand, furnish
+from tests.unit.turns.conftest import lean_transactions, plain_responses
 
 PROVIDERS = ("anthropic_url", "openai_url", "openrouter_url")
 
@@ -29,6 +30,8 @@ def stand() -> Iterator[Stand]:
         provider.body = MODELS
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         patch.setattr(socket, "getaddrinfo", look_up_here)
+        lean_transactions(patch)
+        plain_responses(patch)
         settings: dict[str, Any] = {
             "reader_seconds": 0.03,
             "reader_heartbeat_seconds": 0.01,

@@ -26,7 +26,7 @@ from tests.unit.usage.ledgers import arrivals, ledgers
 from tests.unit.usage.spending import TENANT, closed, roll_up, spend, spent, write
 
 FEW = settings(
-    max_examples=8,
+    max_examples=15,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
