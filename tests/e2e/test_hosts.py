@@ -151,6 +151,20 @@ def test_killed_while_a_plugin_is_activated_the_round_does_not_activate_it_again
     checks.sound(workshop, reader)
 
 
+def test_a_cancel_does_not_wait_for_the_content_system(
+    workshop: Talk, cloud: LocalCloud, scripted: ScriptedHost
+) -> None:
+    answered = threading.Event()
+    scripted.says("POST plugins/seo/activate", ACTIVATED, hold=answered)
+    reader = workshop.start(calls(ACTIVATE), says("Never said."))
+    until(lambda: scripted.asked, "the content system is asked")
+    assert workshop.cancel().status_code == 200
+    until(lambda: not cloud.worker_pids("round", busy=True), "the round lets go of it", seconds=5)
+    answered.set()
+    reader.finish()
+    checks.sound(workshop, reader, ends="cancelled")
+
+
 def test_a_content_system_that_is_busy_at_first_is_asked_again(workshop: Talk, scripted: ScriptedHost) -> None:
     scripted.says("GET plugins", {"error": "busy"}, status=503)
     scripted.says("GET plugins", {"plugins": [{"localId": "seo"}]})

@@ -114,14 +114,10 @@ def _run_once(work: Work, pause: Pause, call: Call, admitted: Admitted) -> Answe
 def _run(work: Work, call: Call, admitted: Admitted | ToolOutput) -> ToolOutput:
     if isinstance(admitted, ToolOutput):
         return admitted
-    with Vigil(work.desk, work.log, work.pulse, hang_up=_nothing):
+    with Vigil(work.desk, work.log, work.pulse, hang_up=work.hang_up):
         return _output(work, call, admitted)
 
 
 def _output(work: Work, call: Call, admitted: Admitted) -> ToolOutput:
     context = replace(work.context(call.effect_key), snapshot=work.snapshot())
     return shape(admitted.tool, run(admitted, context))
-
-
-def _nothing() -> None:
-    """A tool in our own process has no line to hang up; it has its timeout."""

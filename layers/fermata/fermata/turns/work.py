@@ -71,6 +71,8 @@ class Work:
     transcript: Transcript | None = None
     """The conversation's newest messages, once read; this function alone adds to them until somebody else went on."""
     moves: int = 0
+    asked: "Host | None" = None
+    """The content system that a tool asked last."""
     _snapshot: tuple[str, Any] = ("", None)
 
     def __post_init__(self) -> None:
@@ -168,7 +170,14 @@ class Work:
         from fermata.hosts.host import open_host
 
         turn = self.turn
-        return open_host(self.desk, Errand(turn.tenant, turn.user, frozenset(turn.capabilities), turn.scope, turn.id))
+        errand = Errand(turn.tenant, turn.user, frozenset(turn.capabilities), turn.scope, turn.id)
+        self.asked = open_host(self.desk, errand)
+        return self.asked
+
+    def hang_up(self) -> None:
+        """The turn went on, or ended, without the tool that runs: what it waits for is not needed."""
+        if self.asked is not None:
+            self.asked.hang_up()
 
     @property
     def hint(self) -> dict[str, int]:
