@@ -69,7 +69,7 @@ def breakpoints(document: HtmlDocument) -> list[dict[str, Any]]:
             if width := _WIDTH.search(rule.key):
                 side = "min" if "min" in (width[1] or "").lower() or ">" in (width[2] or "") else "max"
                 pixels = round(float(width[3]) * (1 if width[4].lower() == "px" else 16))
-                name, query = f"{side}-{pixels}", rule.key.removeprefix("@media").strip()
+                name, query = f"{side}-{pixels}", rule.prelude.removeprefix("@media").strip()
                 point = {"id": name, "label": f"{side}. {pixels}px", "width": pixels, "mediaQuery": query}
                 found.setdefault(name, {**point, "icon": _icon(pixels)})
     ordered = sorted(found.values(), key=lambda point: (-point["width"], point["id"]))

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fermata_client.html.css_rules import Rule
+from fermata_client.html.css_rules import Rule, key_of
 from fermata_client.html.css_rules import read as read_css
 from fermata_client.html_document import HtmlDocument
 
 ROOTS = frozenset({":root", "html"})
-DARK = "@media (prefers-color-scheme:dark)"
+DARK = key_of("@media (prefers-color-scheme: dark)")
 BROWSER_ROOT = 16.0
 """Pixels of 1rem unless a page says otherwise."""
 

@@ -47,6 +47,13 @@ class Rule:
     """Holds something the grammar does not know, so its declarations may not be all of them."""
 
     @property
+    def prelude(self) -> str:
+        """What stands in front of the block, in one line."""
+        text = self.raw[len(self.lead) :]
+        inner = text[: self.block[0] - 1 - self.start] if self.block else text
+        return " ".join(inner.decode("utf-8", "replace").split())
+
+    @property
     def is_condition(self) -> bool:
         return self.key.startswith(CONDITIONS) and self.block is not None
 
