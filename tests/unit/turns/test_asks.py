@@ -10,7 +10,7 @@ from fermata.turns.recall import SLACK, recipient_of
 from fermata.usage.balance import balance
 from fermata.usage.budgets import Budgets, Limits, set_budgets
 from fermata.wire.ndjson import lines
-from fermata.words.events import Reasoning
+from fermata.words.events import Context, Reasoning
 from fermata.words.model import ReasoningDelta, Reply, Stop, Tokens
 from tests.unit.turns import truth
 from tests.unit.turns.conftest import MakeStage
@@ -67,3 +67,14 @@ def test_ollama_is_asked_for_the_window_that_the_history_is_cut_to(staged: MakeS
     assert stage.driver.asks[0].window_tokens == 16_000
     room = recipient_of(stage.desk, turn, SITE, "", ()).tokens
     assert 16_000 * SLACK - stage.desk.settings.longest_answer - 200 < room < 16_000 * SLACK
+
+
+def test_how_full_the_window_is_stays_as_it_was_when_a_provider_does_not_say(stage: Stage) -> None:
+    stage.start()
+    stage.says(
+        [Reply(blocks=(call("list_documents"),), stop=Stop.TOOL_CALLS, tokens=Tokens(prompt=700, cache_read=300))],
+        [Reply(blocks=(), stop=Stop.END, tokens=Tokens(), tokens_known=False)],
+    )
+    stage.run()
+    assert [event.context_tokens for event in stage.events() if isinstance(event, Context)] == [1000]
+    assert stage.thread().context_tokens == 1000

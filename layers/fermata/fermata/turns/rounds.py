@@ -185,10 +185,11 @@ def _fail(work: Work, asked: Asked, error: ProviderError) -> None:
 
 
 def _noted(reply: Reply) -> tuple[Event, ...]:
-    """How full the window is, what the driver warns of, and an answer that was cut off without the model knowing."""
+    """How full the window is, as far as it is known; what the driver warns of; an answer that was cut off unasked."""
     calls_nothing = not any(block.kind == "toolCall" for block in reply.blocks)
     cut = CUT_OFF if reply.stop is Stop.MAX_TOKENS and calls_nothing else None
-    return (_context(reply.tokens), *(Warned(message=said) for said in (reply.warning, cut) if said))
+    context = (_context(reply.tokens),) if reply.tokens.context else ()
+    return (*context, *(Warned(message=said) for said in (reply.warning, cut) if said))
 
 
 def _context(tokens: Tokens) -> Context:
