@@ -41,6 +41,30 @@ def test_a_blob_that_is_known_to_be_young_is_not_put_again(desk: Desk, seam: Sea
     assert desk.blobs.put(FOLDER, {"a": 1}, known=key) == key
 
 
+class TestPacked:
+    @pytest.mark.parametrize("value", [{"html": "🦀 ß"}, ["half \ud83e"], "x" * 1_000_000, None, {}])
+    def test_what_was_packed_comes_out_as_it_went_in(self, desk: Desk, value: Any) -> None:
+        assert desk.blobs.get(desk.blobs.put_packed(FOLDER, value)) == value
+
+    def test_it_takes_less_room_and_has_the_name_of_what_it_was(self, desk: Desk) -> None:
+        value = {"rules": [{"color": "red", "margin": "0 auto"}] * 5_000}
+        key = desk.blobs.put_packed(FOLDER, value)
+        assert key == desk.blobs.put(blobs.turn_folder("bakery", "turn-1"), value)
+        desk.blobs.put_packed(FOLDER, value)
+        assert len(desk.blobs.get_bytes(key)) < 5_000
+
+    def test_packed_before_or_now_it_lies_in_the_same_place(self, desk: Desk) -> None:
+        packed = blobs.pack(b'{"a":1}')
+        assert desk.blobs.put_packed(FOLDER, packed) == desk.blobs.put_packed(FOLDER, {"a": 1})
+        assert blobs.pack(b'{"a":1}') == packed
+
+    @pytest.mark.parametrize("value", [{"a": 1}, blobs.pack(b'{"a":1}')])
+    def test_one_that_is_known_to_be_young_is_not_put_again(self, desk: Desk, seam: Seam, value: Any) -> None:
+        key = desk.blobs.put_packed(FOLDER, {"a": 1})
+        seam.refuse("s3.PutObject", "AccessDenied")
+        assert desk.blobs.put_packed(FOLDER, value, known=key) == key
+
+
 def test_a_turns_and_a_conversations_blobs_lie_apart_and_by_tenant() -> None:
     folders = {
         blobs.turn_folder("bakery", "1"),

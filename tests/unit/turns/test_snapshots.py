@@ -1,7 +1,10 @@
-"""What the editor shows, posted with every answer, and stored when it has changed."""
+"""What the editor shows, posted with every answer, stored when it has changed, and read only where it is needed."""
 
 from typing import Any
 
+import pytest
+
+from fermata.aws.blobs import Packed, pack
 from tests.unit.turns.stage import OK, Stage, call, calls
 
 BEFORE: dict[str, Any] = {"site": {"pages": []}, "page": {"id": "before"}}
@@ -35,3 +38,92 @@ def test_a_changed_snapshot_is_the_one_the_next_tool_sees(stage: Stage) -> None:
     newest = stage.entries()[-1].standing.snapshot
     assert newest != key
     assert stage.desk.blobs.get(newest) == AFTER
+
+
+def titles(stage: Stage, ask: int = -1) -> list[str]:
+    """What the newest `list_documents` told the model."""
+    (*_, newest) = stage.read_by_the_model(ask)
+    return [document["title"] for document in newest.data["documents"]] if newest.ok else [str(newest.error)]
+
+
+def site(*names: str, **more: Any) -> dict[str, Any]:
+    pages = [{"id": name, "title": name, "slug": name, "rootNodeId": "root"} for name in names]
+    return {"page": pages[0], "site": {"pages": pages, "breakpoints": [], "settings": {}} | more}
+
+
+def test_a_tool_sees_what_was_posted_with_the_prompt_and_then_what_came_with_an_answer(stage: Stage) -> None:
+    stage.start("List", snapshot=site("Home"))
+    stage.says(
+        calls(call("list_documents"), call("getNodeHtml", nodeId="a"), call("list_documents")),
+        calls(call("list_documents")),
+        "Done.",
+    )
+    stage.run()
+    stage.answer(OK, snapshot=site("Home", "Shop"))
+    assert stage.run() == "finished"
+    before, _, after = stage.read_by_the_model(1)
+    assert [document["title"] for document in before.data["documents"]] == ["Home"]
+    assert [document["title"] for document in after.data["documents"]] == ["Home", "Shop"]
+    assert titles(stage) == ["Home", "Shop"]
+
+
+@pytest.mark.parametrize("snapshot", [None, {"page": "not-a-page", "site": 42}, {}, [], "x", 7])
+def test_without_a_snapshot_that_can_be_read_the_prompt_has_a_placeholder_and_a_tool_says_why(
+    stage: Stage, snapshot: Any
+) -> None:
+    stage.start("List", snapshot=snapshot)
+    stage.says(calls(call("list_documents")), "I cannot see it.")
+    assert stage.run() == "finished"
+    assert "Untitled" in stage.driver.asks[0].volatile
+    assert "snapshot" in titles(stage)[0]
+    assert stage.terminals()[0].type == "done"
+
+
+def test_what_is_wrong_with_one_part_keeps_no_tool_from_another(stage: Stage) -> None:
+    """Tools read what was posted; only the prompt has a placeholder for what it cannot read."""
+    stage.start("List", snapshot=site("Home") | {"activeBreakpointId": {"not": "a string"}})
+    stage.says(calls(call("list_documents")), "One page.")
+    stage.run()
+    assert "Untitled" in stage.driver.asks[0].volatile
+    assert titles(stage) == ["Home"]
+
+
+def test_it_is_stored_once_compressed_and_never_in_the_workflow(stage: Stage) -> None:
+    snapshot = site("Home", files=[{"blob": "data:image/png;base64," + "A" * 500_000}] * 4)
+    stage.start("List", snapshot=snapshot)
+    key = stage.entries()[-1].standing.snapshot
+    head = stage.desk.blobs._client.head_object(Bucket=stage.desk.settings.bucket, Key=key)
+    assert (head["ContentEncoding"], head["ContentLength"] < 50_000) == ("gzip", True)
+    assert stage.desk.blobs.get(key) == snapshot
+    stage.says("Hello.")
+    wake = stage.wake()
+    stage.advance(wake)
+    assert len(str(stage.workflow.outputs[wake.token])) < 500
+
+
+def test_one_that_was_packed_before_is_stored_as_it_is_and_read_like_any_other(stage: Stage) -> None:
+    raw = b'{"page": {"id": "p", "title": "Home"}, "site": {"pages": [{"id": "p", "title": "Home"}]}}'
+    stage.start("List", snapshot={"page": {"id": "p", "title": "Home"}, "site": {"pages": []}}, packed=pack(raw))
+    stage.says(calls(call("list_documents"), call("getNodeHtml", nodeId="a"), call("list_documents")), "Done.")
+    stage.run()
+    stage.answer(OK, snapshot=pack(raw.replace(b"Home", b"Shop")))
+    stage.run()
+    first, _, last = stage.read_by_the_model()
+    assert [document["title"] for document in first.data["documents"]] == ["Home"]
+    assert [document["title"] for document in last.data["documents"]] == ["Shop"]
+
+
+def test_a_turn_that_asks_no_tool_of_ours_never_reads_it(stage: Stage) -> None:
+    stage.start("Hi", snapshot=BEFORE)
+    stage.desk.blobs._client.delete_object(Bucket=stage.desk.settings.bucket, Key=stage.entries()[-1].standing.snapshot)
+    stage.says("Hello.")
+    assert stage.run() == "finished"
+
+
+def test_the_same_prompt_with_the_same_upload_joins_its_turn(stage: Stage) -> None:
+    def again(packed: Packed) -> str:
+        return stage.start("Hi", snapshot={"a": 1}, packed=packed, idempotency_key="once").id
+
+    assert again(pack(b'{"a": 1}')) == again(pack(b'{"a": 1}'))
+    with pytest.raises(Exception, match="used for another request"):
+        again(pack(b'{"a": 2}'))

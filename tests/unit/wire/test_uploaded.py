@@ -1,0 +1,84 @@
+"""Snapshots that a body only refers to."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fermata.aws.desk import Desk
+from fermata.wire.bodies import ChatBody, ToolResultBody
+from fermata.wire.uploaded import MOST_MEMORY, snapshot_of
+from fermata.words.caller import Caller
+from fermata.words.errors import Invalid, NotFound, TooLarge
+from tests.uploads import put, put_json
+
+ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset({"ai.chat"}))
+FOLDER = "turns/bakery/t"
+
+
+def chat(**members: Any) -> ChatBody:
+    return ChatBody.model_validate({"conversationId": "c", "prompt": "x"} | members)
+
+
+def used(desk: Desk, raw: bytes) -> Any:
+    return snapshot_of(desk, ADA, chat(snapshotRef=put(desk, ADA, "snapshot", raw))).value
+
+
+def test_one_in_the_body_is_what_it_is(desk: Desk) -> None:
+    assert snapshot_of(desk, ADA, chat(snapshot={"a": 1})) == ({"a": 1}, None)
+    assert snapshot_of(desk, ADA, chat()) == (None, None)
+
+
+@pytest.mark.parametrize("value", [{}, {"page": {"id": "p"}}, {"title": "🦀 ß"}, {"n": [1, 2.5, None, True]}])
+def test_one_that_was_uploaded_is_what_was_put_there_and_stored_as_it_came(desk: Desk, value: Any) -> None:
+    ref = put_json(desk, ADA, value)
+    answer = ToolResultBody.model_validate({"bridgeId": "b", "requestId": "r", "result": {}, "snapshotRef": ref})
+    for body in (chat(snapshotRef=ref), answer):
+        found, packed = snapshot_of(desk, ADA, body)
+        assert found == value
+        assert desk.blobs.get(desk.blobs.put_packed(FOLDER, packed or found)) == value
+
+
+def test_half_a_character_is_mended_and_stored_mended(desk: Desk) -> None:
+    found, packed = snapshot_of(desk, ADA, chat(snapshotRef=put(desk, ADA, "snapshot", b'{"a": "\\ud83e"}')))
+    assert (found, packed) == ({"a": "�"}, None)
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (b"{", "It is not JSON"),
+        (b"\xff\xfe", "It is not UTF-8."),
+        (b"[1]", "It must be a JSON object."),
+        (b"null", "It must be a JSON object."),
+        (b'{"a": NaN}', "NaN is not a number JSON can hold."),
+        (b'{"a": 1, "a": 2}', "'a' is there twice."),
+        (b'{"a":' * 300 + b"1" + b"}" * 300, "nested deeper than 200 levels"),
+        (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested deeper than 200 levels"),
+    ],
+)
+def test_broken_json_is_refused_in_a_sentence_of_its_own(desk: Desk, raw: bytes, says: str) -> None:
+    with pytest.raises(Invalid, match="The uploaded snapshot cannot be used") as refused:
+        used(desk, raw)
+    assert says in refused.value.error
+    assert "request body" not in refused.value.error
+
+
+def test_what_would_not_fit_into_memory_once_it_is_read_is_refused_before_that(desk: Desk) -> None:
+    parts = b'{"a": [' + b",".join([b"{}"] * 1_000_000) + b"]}"
+    assert len(parts) < 4_000_000 < MOST_MEMORY
+    with pytest.raises(TooLarge, match="too many parts"):
+        used(desk, parts)
+
+
+def test_one_of_sixteen_megabytes_of_assets_is_taken_even_with_characters_of_four_bytes(desk: Desk) -> None:
+    site = {"files": [{"blob": "x" * 1_600_000} for _ in range(10)], "title": "🦀"}
+    assert used(desk, json.dumps(site, ensure_ascii=False).encode()) == site
+
+
+def test_another_kind_of_upload_is_no_snapshot(desk: Desk) -> None:
+    with pytest.raises(Invalid, match="of kind snapshot"):
+        snapshot_of(desk, ADA, chat(snapshotRef=put(desk, ADA, "image", b"{}")))
+    foreign = chat(snapshotRef=put(desk, ADA.model_copy(update={"user": "bob"}), "snapshot", b"{}"))
+    with pytest.raises(NotFound):
+        snapshot_of(desk, ADA, foreign)
