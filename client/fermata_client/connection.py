@@ -60,7 +60,7 @@ def _address(text: str) -> str:
     except ValueError:
         is_one = False
     if not is_one or not url.isascii() or not url.isprintable() or " " in url:
-        raise NoConnection(f"{url!r} is not an address. Write it like {DEFAULT_URL}.")
+        raise NoConnection(f"{text.strip()!r} is not an address. Write it like {DEFAULT_URL}.")
     return url
 
 
