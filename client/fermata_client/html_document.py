@@ -62,7 +62,7 @@ class HtmlDocument(EditablePage):
         placed = self.edited([insertion(self.source, parent, index, payload)], parent)
         document, data = self._report(placed, parent, payload)
         if index is not None and index > len(parent.children):
-            there = f"There are {len(parent.children)} elements in <{parent.tag}>, so this became the last."
+            there = f"<{parent.tag}> has {len(parent.children)} elements, so index {index} is behind the last of them."
             data["note"] = " ".join([there, *([data["note"]] if "note" in data else [])])
         return document, data
 

@@ -105,7 +105,7 @@ def _listed(document: HtmlDocument, every: list[Asset]) -> str:
     return there + (f" Not to be read: {', '.join(lost)}." if lost else "")
 
 
-def new_path(document: HtmlDocument, path: str, kind: str) -> str:
+def new_path(path: str, kind: str) -> str:
     """A path for a new file, in the page's folder or below it; CannotDo for any other."""
     clean = beside(path)
     if "#" in path or "?" in path or clean is None:
@@ -116,8 +116,4 @@ def new_path(document: HtmlDocument, path: str, kind: str) -> str:
         raise CannotDo(f"{path} has characters that do not belong into an address. Use letters, digits, -, _ and dots.")
     if not clean.lower().endswith(ENDINGS[kind]):
         raise CannotDo(f"The path of a {kind} ends with {' or '.join(ENDINGS[kind])}.")
-    if clean in local_paths(document.page):
-        raise CannotDo(
-            f"The page loads {clean}, but it cannot be read here (too large, not UTF-8, or not in the folder)."
-        )
     return clean

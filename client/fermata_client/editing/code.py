@@ -46,7 +46,7 @@ def write_code_asset(document: HtmlDocument, given: Given) -> tuple[HtmlDocument
     content = _content(given)
     there = next((one for one in assets(document) if path in (one.path, one.file_id)), None)
     if there is None:
-        path = new_path(document, path, kind)
+        path = new_path(path, kind)
         there = next((one for one in assets(document) if one.path == path), None)
     if there is not None and there.type != kind:
         raise CannotDo(f"{there.path} is a {there.type}, not a {kind}.")

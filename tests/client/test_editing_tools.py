@@ -1,0 +1,116 @@
+"""All the tools of a site's editor: each one answers on a file, under both of its names."""
+
+from typing import Any
+
+import pytest
+
+from fermata.tools.catalogue import toolset_for
+from fermata.tools.names import Names, wire_name
+from fermata.tools.tool import Access, Execution
+from fermata_client import HtmlDocument
+from fermata_client.editing.pages import rename_page
+from fermata_client.editing.report import render_snapshot
+from fermata_client.editing.restoring import RESTORE
+from fermata_client.editing.tools import READS, REFUSED, WRITES, first_name
+from fermata_client.html.cannot import CannotDo
+
+SITE = [tool for tool in toolset_for("site").tools if tool.execution is Execution.BROWSER]
+KNOWN = {*READS, *WRITES, *REFUSED} - {RESTORE}
+
+
+def test_every_tool_that_the_service_may_ask_for_has_an_answer() -> None:
+    assert {tool.name for tool in SITE} == KNOWN
+    assert {tool.name for tool in SITE if tool.capability is Access.READ} == set(READS)
+
+
+@pytest.mark.parametrize("tool", SITE, ids=lambda tool: tool.name)
+def test_a_tool_is_known_by_both_of_its_names(tool: Any) -> None:
+    assert {first_name(wire_name(tool, names)) for names in Names} == {tool.name}
+
+
+def page(source: str) -> HtmlDocument:
+    return HtmlDocument.read(source.encode(), path="index.html")
+
+
+def test_a_page_is_renamed_by_its_title() -> None:
+    given = {"pageId": "index", "title": "Bread &\n more <b>"}
+    renamed = rename_page(page("<head>\n  <title>Old</title>\n</head>"), given)[0]
+    assert renamed.source == b"<head>\n  <title>Bread &amp; more &lt;b&gt;</title>\n</head>"
+    assert renamed.title == "Bread & more <b>"
+    made = rename_page(page("<head>\n  <meta charset=utf-8>\n</head>\n"), given)[0]
+    assert made.source.decode() == (
+        "<head>\n  <meta charset=utf-8>\n  <title>Bread &amp; more &lt;b&gt;</title>\n</head>\n"
+    )
+    assert rename_page(page("<svg><title>icon</title></svg>"), given)[0].title == "Bread & more <b>"
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"pageId": "other", "title": "x"}, "only one page here: index"),
+        ({"pageId": "index", "title": "x", "slug": "new"}, r"name of its file \(index\.html\)"),
+        ({"pageId": "index"}, "`title` is missing"),
+    ],
+)
+def test_a_page_keeps_its_address(given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(CannotDo, match=reason):
+        rename_page(page("<title>t</title>"), given)
+
+
+TROUBLE = """<style>@media (max-width: 40rem) { p { top: 0 } }</style>
+<main class="m"><h1>Hello <b>you</b></h1><img src="a.png"><a href="#gone">to nowhere</a><a>nothing</a>
+<button></button><p id="x" hidden>x</p><p id="x">y</p><img alt="z"></main>
+"""
+
+
+def test_a_report_tells_what_the_markup_tells_and_that_nothing_was_painted() -> None:
+    _, told = render_snapshot(page(TROUBLE), {"captureScreenshot": True})
+    assert (told["breakpointId"], told["screenshot"]["status"]) == ("all", "unavailable")
+    assert [(one["tag"], one["depth"], one.get("text")) for one in told["layout"]["outline"]] == [
+        ("main", 0, None),
+        ("h1", 1, "Hello you"),
+    ]
+    warnings = [one["warning"] for one in told["layout"]["warnings"]]
+    assert warnings == [
+        "The picture has no alt text.",
+        "The link leads to #gone, which is not on the page.",
+        "The link leads nowhere: it has no href.",
+        "The <button> has no words.",
+        "The id “x” stands 2 times on the page.",
+        "It is hidden.",
+        "The id “x” stands 2 times on the page.",
+        "The picture has no src, so nothing is shown.",
+    ]
+
+
+def test_a_report_is_about_one_node_and_one_width_when_asked() -> None:
+    document = page(TROUBLE)
+    heading = next(e.uid for e in document.page.elements if e.tag == "h1")
+    _, told = render_snapshot(document, {"nodeId": heading, "breakpointId": "max-640"})
+    assert (told["nodeId"], told["width"], told["layout"]["elements"]) == (heading, 640, 2)
+    with pytest.raises(CannotDo, match=r"no breakpoint phone\. There are: all, max-640"):
+        render_snapshot(document, {"breakpointId": "phone"})
+    with pytest.raises(CannotDo, match="There is no node n99"):
+        render_snapshot(document, {"nodeId": "n99"})
+
+
+def test_a_report_of_a_large_page_is_bounded() -> None:
+    _, told = render_snapshot(page("<section><img></section>" * 500), {})
+    assert (len(told["layout"]["outline"]), told["layout"]["outlineLeftOut"]) == (80, 420)
+    assert (len(told["layout"]["warnings"]), told["layout"]["warningsLeftOut"]) == (40, 960)
+
+
+def test_code_that_came_with_html_is_named_when_it_is_left_out() -> None:
+    html = '<p onclick="a()">x</p><script>1</script><a href="javascript:b()" uid="n1">y</a>'
+    _, data = page("<main></main>").insert("n1", html)
+    assert data["note"] == (
+        "Left out: 1 script and href, onclick. HTML brings no code; write behaviour with write_code_asset."
+    )
+    with pytest.raises(CannotDo, match=r"Nothing is left of this HTML\. Left out: 2 scripts"):
+        page("<main></main>").insert("n1", "<script>1</script><script>2</script>")
+    assert "note" not in page("<main></main>").insert("n1", "<p>x</p>")[1]
+
+
+def test_an_index_behind_the_last_element_is_told() -> None:
+    _, data = page("<ul><li>a</li><li>b</li></ul>").insert("n1", "<li>c</li>", 7)
+    assert data["note"] == "<ul> has 2 elements, so index 7 is behind the last of them."
