@@ -7,13 +7,17 @@ from fermata.aws import uploads
 from fermata.aws.desk import Desk
 from fermata.conversations import threads, views
 from fermata.credentials import defaults, keyring
+from fermata.tools import listing
+from fermata.tools.catalogue import toolset_for
+from fermata.tools.names import Names
 from fermata.turns import ending, looking, room
 from fermata.usage import audit, balance, budgets
 from fermata.wire import surface
 from fermata.wire.bodies import ConversationChange, NewBudgets, NewConversation, NewDefault, NewLimits, NewUpload
 from fermata.wire.edge import Visit, door
 from fermata.wire.http import Answer, Request, read_body, whole_number
-from fermata.words.errors import Invalid
+from fermata.wire.naming import tool_names
+from fermata.words.errors import Invalid, NotFound
 from fermata.words.scopes import SCOPES
 
 PUBLIC = {"Cache-Control": "public, max-age=3600"}
@@ -50,7 +54,8 @@ def show_conversation(visit: Visit) -> Answer:
     before = whole_number(visit.request, "before", 0) or None
     limit = max(1, whole_number(visit.request, "limit", views.MOST_LINES, most=views.MOST_LINES))
     conversation = threads.find(visit.desk, visit.caller, visit.request.params["id"])
-    page = views.page(visit.desk, conversation, visit.tenant.dialect, before=before, limit=limit)
+    called = toolset_for(conversation.scope).naming(Names(tool_names(visit)))
+    page = views.page(visit.desk, conversation, visit.tenant.dialect, called, before=before, limit=limit)
     shown = threads.view(conversation) | {"messages": page.lines}
     if conversation.credential_id and not _is_known(visit, conversation.credential_id):
         shown["credentialId"] = None
@@ -128,6 +133,12 @@ def take_upload(visit: Visit) -> Answer:
     return Answer(201, told, PRIVATE)
 
 
+def list_tools(visit: Visit) -> Answer:
+    caller, scope = visit.caller, visit.request.params["scope"]
+    tools = listing.list_tools(scope, caller.capabilities, Names(tool_names(visit)), caller.tenant)
+    return Answer(200, {"tools": tools}, PRIVATE)
+
+
 def list_connectors(visit: Visit) -> Answer:
     """Instatic's admin asks for it unasked. There are no MCP connectors here."""
     return Answer(200, {"connectors": []})
@@ -166,6 +177,11 @@ def known_scope(request: Request) -> None:
     defaults.known_scope(request.params["scope"])
 
 
+def existing_scope(request: Request) -> None:
+    if request.params["scope"] not in SCOPES:
+        raise NotFound("Not found")
+
+
 def health(desk: Desk) -> Answer:
     return Answer(200, {"ok": True})
 
@@ -191,6 +207,7 @@ ROUTES = (
     surface.SHOW_BUDGETS.to(show_budgets),
     surface.SET_BUDGETS.to(set_budgets),
     surface.TAKE_UPLOAD.to(take_upload),
+    surface.LIST_TOOLS.to(list_tools, first=existing_scope),
     surface.LIST_CONNECTORS.to(list_connectors),
     surface.SHOW_DEFAULTS.to(show_defaults),
     surface.SET_DEFAULT.to(set_default, first=known_scope),

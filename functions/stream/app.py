@@ -28,6 +28,7 @@ from fermata.wire import instatic_images, ndjson, surface
 from fermata.wire.bodies import ChatBody, UndoBody
 from fermata.wire.edge import Visit, serve
 from fermata.wire.http import MOST_BYTES, Answer, Request, of_scope, read_body
+from fermata.wire.naming import tool_names
 from fermata.wire.uploaded import snapshot_of
 from fermata.words.dialect import Dialect
 from fermata.words.errors import Invalid, NotFound
@@ -72,7 +73,7 @@ def chat(visit: Visit) -> Answer:
         content=body.blocks(),
         image_places=body.image_places(),
         dialect=visit.tenant.dialect,
-        tool_names=visit.tenant.tool_names,
+        tool_names=tool_names(visit),
         snapshot=snapshot.value,
         packed=snapshot.packed,
         revision=body.revision or "",

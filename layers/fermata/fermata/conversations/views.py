@@ -1,7 +1,7 @@
 """A conversation's messages as the contract shows them (instatic.md §1.2), the newest first, page by page."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 from urllib.parse import quote
@@ -33,11 +33,20 @@ class Page:
 
 
 def page(
-    desk: Desk, conversation: Conversation, dialect: Dialect, *, before: int | None = None, limit: int = MOST_LINES
+    desk: Desk,
+    conversation: Conversation,
+    dialect: Dialect,
+    called: Callable[[str], str] = str,
+    *,
+    before: int | None = None,
+    limit: int = MOST_LINES,
 ) -> Page:
-    """The newest lines before a position, as many as an answer holds; a message is never divided."""
+    """The newest lines before a position, as many as an answer holds; a message is never divided.
+
+    `called`: what a tool is called towards the client, by any of the tool's names.
+    """
     messages, has_more = _newest(desk, conversation, before, limit)
-    view = _View(f"/admin/api/ai/conversations/{quote(conversation.id)}/messages", dialect)
+    view = _View(f"/admin/api/ai/conversations/{quote(conversation.id)}/messages", dialect, called)
     lines = [line for message in rows.spoken(desk, messages) for line in view.lines(message)]
     return Page(lines, messages[0].position if has_more else None)
 
@@ -85,6 +94,7 @@ class _View:
 
     folder: str
     dialect: Dialect
+    called: Callable[[str], str]
 
     def lines(self, message: Message) -> list[Line]:
         groups = rows.lines(message.content)
@@ -99,7 +109,7 @@ class _View:
             "role": message.role,
             "content": content,
             "toolCallId": content[0].get("toolCallId", message.tool_call_id),
-            "toolName": content[0].get("toolName", message.tool_name),
+            "toolName": content[0].get("toolName", message.tool_name and self.called(message.tool_name)),
             "createdAt": message.created_at,
         }
         return line | {"partial": True} if message.partial and self.dialect != "instatic" else line
@@ -109,8 +119,8 @@ class _View:
             case "text":
                 return {"kind": "text", "text": block.text}
             case "toolCall":
-                called = {"toolCallId": block.tool_call_id, "toolName": block.tool_name, "input": block.input}
-                return {"kind": "toolCall"} | called
+                name = self.called(block.tool_name)
+                return {"kind": "toolCall", "toolCallId": block.tool_call_id, "toolName": name, "input": block.input}
             case "image":
                 return self._image(block, url)
             case "toolResult":

@@ -1,8 +1,8 @@
 """A named, ordered collection of tools: what is offered to the model, and who is meant by a name."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from fermata.tools.names import Names, prefixed_name, wire_name
 from fermata.tools.tool import Execution, Tool
@@ -17,6 +17,16 @@ class Toolset:
     def find(self, name: str) -> Tool | None:
         """By canonical name, alias or prefixed name."""
         return self._by_name.get(name)
+
+    def naming(self, names: Names) -> Callable[[str], str]:
+        """What each tool is called, by any of its names; a name that is no tool's stays."""
+
+        @cache
+        def called(name: str) -> str:
+            tool = self.find(name)
+            return wire_name(tool, names) if tool else name
+
+        return called
 
     def offered(
         self,

@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from functools import cache
 
 from fermata.aws.desk import Desk
 from fermata.conversations.recipient import BYTES_PER_TOKEN, Recipient
 from fermata.credentials.abilities import abilities_of
 from fermata.drivers.capabilities import most_pictures, usual_capabilities
-from fermata.tools.names import Names, wire_name
+from fermata.tools.names import Names
 from fermata.tools.toolset import Toolset
 from fermata.turns.turn import Turn
 from fermata.words.tools import ToolSpec
@@ -32,11 +31,6 @@ def recipient_of(desk: Desk, turn: Turn, toolset: Toolset, system: str, tools: S
         tool = toolset.find(name)
         return tool is not None and not tool.result.persist
 
-    @cache
-    def called(name: str) -> str:
-        tool = toolset.find(name)
-        return wire_name(tool, Names(turn.tool_names)) if tool else name
-
     return Recipient(
         provider=turn.provider,
         model=turn.model,
@@ -46,7 +40,7 @@ def recipient_of(desk: Desk, turn: Turn, toolset: Toolset, system: str, tools: S
         most_pictures=most_pictures(turn.provider),
         is_heavy=is_heavy,
         is_forgotten=is_forgotten,
-        called=called,
+        called=toolset.naming(Names(turn.tool_names)),
     )
 
 

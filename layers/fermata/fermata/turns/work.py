@@ -12,7 +12,7 @@ from fermata.conversations.album import count_pictures, earlier
 from fermata.conversations.recipient import Recipient, weight
 from fermata.conversations.transcript import Transcript
 from fermata.tools.catalogue import system_prompt, toolset_for
-from fermata.tools.names import Names, wire_name
+from fermata.tools.names import Names
 from fermata.tools.tool import ToolContext
 from fermata.tools.toolset import Toolset
 from fermata.turns import commits
@@ -133,10 +133,10 @@ class Work:
     def names(self) -> Names:
         return Names(self.turn.tool_names)
 
-    def on_the_wire(self, tool_name: str) -> str:
+    @cached_property
+    def on_the_wire(self) -> Callable[[str], str]:
         """What this turn's editor calls a tool, whatever the model has called it."""
-        tool = self.toolset.find(tool_name)
-        return wire_name(tool, self.names) if tool else tool_name
+        return self.toolset.naming(self.names)
 
     @cached_property
     def system(self) -> str:

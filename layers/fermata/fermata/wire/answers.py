@@ -347,6 +347,26 @@ class UploadAnswer(Shape):
     ref_expires_at: Instant
 
 
+class ToolView(Shape):
+    """`inputSchema` is JSON Schema without references. Of `permissions` one is enough; none means that it needs none.
+    What writes needs `ai.tools.write` as well. A tool whose execution is `browser` is carried out by the editor; its
+    `toolRequest` may hold members besides those of the schema.
+    """
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    execution: Literal["server", "browser", "remote", "mcp", "agent"]
+    capability: Literal["read", "write"]
+    permissions: list[str]
+
+
+class ToolsAnswer(Shape):
+    """In the order a model is told them."""
+
+    tools: list[ToolView]
+
+
 class ConnectorsAnswer(Shape):
     """There are no MCP connectors."""
 

@@ -4,6 +4,7 @@ ROUTES = (surface.SHOW_DEFAULTS.to(show_defaults), …)
 """
 
 from dataclasses import replace
+from typing import get_args
 
 from fermata.wire.bodies import (
     ChatBody,
@@ -20,6 +21,7 @@ from fermata.wire.bodies import (
 from fermata.wire.ndjson import CONTENT_TYPE
 from fermata.wire.operation import Described, Given, Operation, PublicOperation, Told
 from fermata.words.caller import Capability
+from fermata.words.dialect import ToolNames
 from fermata.words.scopes import SCOPES
 
 AI = "/admin/api/ai"
@@ -54,6 +56,12 @@ IDEMPOTENCY_KEY = Given(
     {"type": "string", "maxLength": 200},
     place="header",
 )
+TOOL_NAMES = Given(
+    "Fermata-Tool-Names",
+    "What tools are called towards this client, where the tenant's setting is not what it knows.",
+    {"type": "string", "enum": list(get_args(ToolNames))},
+    place="header",
+)
 START_TURN = Operation(
     name="startTurn",
     method="POST",
@@ -62,7 +70,7 @@ START_TURN = Operation(
     summary="Ask the agent something",
     says="Starts a turn and streams it. With `Accept: application/json` the turn is only started. The connection may "
     "break: the turn goes on, and `bridges/{bridgeId}/events` streams it again from any event on.",
-    given=(IDEMPOTENCY_KEY,),
+    given=(IDEMPOTENCY_KEY, TOOL_NAMES),
     body=ChatBody,
     told=(STREAM, Told("The turn has begun; follow it by its bridge.", "StartedTurn", 202)),
     refusals={
@@ -135,6 +143,18 @@ UNDO_TURN = Operation(
         "Idempotency-Key was used for another request.",
     },
 )
+LIST_TOOLS = Operation(
+    name="listTools",
+    method="GET",
+    path=f"{AI}/tools/{{scope}}",
+    of=CHAT,
+    summary="List the tools of a scope",
+    says="What a model is offered when this caller asks it something: the same names, descriptions and schemas in the "
+    "same order, and who carries each one out.",
+    given=(TOOL_NAMES,),
+    told=(Told("Those the caller's capabilities allow.", "ToolsAnswer"),),
+    refusals={400: "The tools have no such names.", 404: "There is no such scope."},
+)
 ANSWER_TOOL = Operation(
     name="answerTool",
     method="POST",
@@ -195,6 +215,7 @@ SHOW_CONVERSATION = Operation(
     of=CHAT,
     summary="Open a conversation",
     given=(
+        TOOL_NAMES,
         whole("before", "Only messages before this position: the `nextCursor` of the page before.", 0, 1_000_000_000),
         whole("limit", "How many messages a page has.", 0, 1000),
     ),
