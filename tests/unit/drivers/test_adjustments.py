@@ -11,8 +11,8 @@ from fermata.drivers.line import Line
 from fermata.words.blocks import ReasoningBlock
 from fermata.words.errors import ProviderError
 from fermata.words.model import TextDelta
-from tests.strict.anthropic import StrictAnthropic, answer
-from tests.unit.drivers.asks import ask, call, model, result, user
+from tests.strict.anthropic import StrictAnthropic, answer, block, sse
+from tests.unit.drivers.asks import ask, call, model, result, thought, user
 from tests.unit.drivers.peers import BY_NAME, PEERS, Running, heard, said
 
 
@@ -138,3 +138,25 @@ def test_a_model_whose_name_says_too_much_of_its_thinking_is_asked_without(
         assert TextDelta(text="Fine.") in list(driver_for("anthropic").stream(asked, line, endpoint))
     assert provider.refusals == [words]
     assert [body["max_tokens"] for body in provider.bodies] == [11_192, 8192, 8192]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "messages.1: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
+    ],
+)
+@pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-opus-5"])
+def test_a_conversation_whose_thoughts_another_account_has_signed_goes_on_without_them(
+    words: str, name: str, provider: StrictAnthropic, line: Line, endpoint: Endpoint
+) -> None:
+    provider.rules.append(refuses(words, lambda body: "Hm." in json.dumps(body)))
+    provider.remember(sse(block(0, {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"})))
+    rows = [user("a"), model(thought("Hm.", of=name), "One moment.", call("toolu_1")), result("toolu_1")]
+    asked = ask(*rows, model=name, thinking_tokens=3000)
+    for _ in range(2):
+        provider.say(answer("Fine."))
+        assert TextDelta(text="Fine.") in list(driver_for("anthropic").stream(asked, line, endpoint))
+    assert provider.refusals == [words, words], "this is about the conversation, and not remembered of the server"
+    assert "toolu_1" in json.dumps(provider.bodies[1])

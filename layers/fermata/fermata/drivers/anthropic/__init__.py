@@ -3,7 +3,13 @@
 from typing import Any
 
 from fermata.drivers.anthropic.fold import Draft
-from fermata.drivers.anthropic.request import BINDING_BETA, WITHOUT_THINKING, body_of
+from fermata.drivers.anthropic.request import (
+    BINDING_BETA,
+    WITHOUT_THINKING,
+    WITHOUT_THOUGHTS,
+    body_of,
+    without_thoughts,
+)
 from fermata.drivers.speaker import Adjusted, Speaker, adjustment
 from fermata.drivers.thinking import binds_thinking
 from fermata.words.model import Ask
@@ -13,7 +19,8 @@ VERSION = "2023-06-01"
 
 
 def _body(ask: Ask, adjusted: Adjusted) -> dict[str, Any]:
-    return body_of(ask, thinks=WITHOUT_THINKING not in adjusted)
+    said = without_thoughts(ask) if WITHOUT_THOUGHTS in adjusted else ask
+    return body_of(said, thinks=WITHOUT_THINKING not in adjusted)
 
 
 def _headers(ask: Ask, secret: str) -> dict[str, str]:
@@ -31,6 +38,11 @@ ANTHROPIC = Speaker(
     headers_of=_headers,
     needs_key=False,
     adjustments=(
+        adjustment(
+            WITHOUT_THOUGHTS,
+            r"invalid.{0,20}signature|thinking.{0,90}(?:cannot be modified|signature)",
+            lasting=False,
+        ),
         adjustment(WITHOUT_THINKING, r"thinking.{0,60}(?:not supported|unsupported)|not support.{0,60}thinking"),
     ),
 )

@@ -25,6 +25,8 @@ from fermata.words.model import Ask
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 WITHOUT_THINKING = "without thinking"
 """The adjustment for a model that does not think, or not in the way its name lets one expect."""
+WITHOUT_THOUGHTS = "without thoughts"
+"""The adjustment for a server that cannot verify what it once signed: another account's, another gateway's."""
 
 _MARK = {"type": "ephemeral"}
 _THINKING = ("thinking", "redacted_thinking")
@@ -50,6 +52,15 @@ def body_of(ask: Ask, *, thinks: bool = True) -> dict[str, Any]:
     if thinks and (thinking := _thinking(ask, turns)):
         body |= {"thinking": thinking, "max_tokens": _limit(ask)}
     return body | {"messages": [{"role": turn.role, "content": turn.blocks} for turn in turns]}
+
+
+def without_thoughts(ask: Ask) -> Ask:
+    return ask.model_copy(update={"messages": tuple(map(_thoughtless, ask.messages))})
+
+
+def _thoughtless(message: Message) -> Message:
+    content = tuple(block for block in message.content if block.kind != "reasoning")
+    return message.model_copy(update={"content": content})
 
 
 @dataclass
