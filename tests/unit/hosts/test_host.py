@@ -165,12 +165,20 @@ def test_a_redirect_is_not_followed(host: ScriptedHost, where: str) -> None:
     assert len(host.asked) == 1
 
 
-@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"", b'{"tables": [', b"[" * 100_000, b"\xff\xfe"])
+NO_JSON = [b"<html>Sign in</html>", b"", b" ", b'{"tables": [', b"[" * 100_000, b"[" * 200 + b"]" * 200, b"\xff\xfe"]
+
+
+@pytest.mark.parametrize("body", [*NO_JSON, b'{"n": NaN}', b'{"n": 1e999}', b'{"n": -Infinity}'])
 def test_what_is_no_json_is_said_to_be_none(host: ScriptedHost, body: bytes) -> None:
     host.says("GET tables", body, headers={"content-type": "text/html"})
     told = failure(host)
     assert str(told) == "The content system (127.0.0.1) answered GET tables with what is no JSON (text/html)."
     assert not told.is_passing
+
+
+def test_half_a_character_is_replaced_because_nobody_can_store_or_send_it(host: ScriptedHost) -> None:
+    host.says("GET tables", b'{"\\ud83d": ["a\\ude00b", "\\ud83d\\ude00"]}')
+    assert host.opened().tables() == {"\ufffd": ["a\ufffdb", "\U0001f600"]}
 
 
 def test_an_answer_of_exactly_the_limit_is_taken_and_one_byte_more_is_not(host: ScriptedHost) -> None:

@@ -1,6 +1,5 @@
 """A tenant's content system, asked over HTTP in one caller's name. What it has to answer: docs/host.md."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -10,6 +9,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from fermata.aws import signals
 from fermata.aws.desk import Desk
 from fermata.aws.vault import CannotOpen
+from fermata.drivers.arguments import arguments
 from fermata.drivers.guard import Guard
 from fermata.drivers.line import Answer, Line
 from fermata.hosts import registry
@@ -187,8 +187,8 @@ def _understood(wish: Wish, answer: Answer) -> Any:
     asked = f"{wish.method} {wish.path}"
     if len(body) > MOST_BYTES:
         raise HostFailure(f"{wish} answered {asked} with more than 4 MB. Ask for less.{wish.doubt}")
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+    value, is_unreadable = arguments(body.decode("utf-8", "replace"))
+    if is_unreadable or not body.strip():
         kind = answer.headers.get("content-type") or "no content type"
-        raise HostFailure(f"{wish} answered {asked} with what is no JSON ({kind}).{wish.doubt}") from None
+        raise HostFailure(f"{wish} answered {asked} with what is no JSON ({kind}).{wish.doubt}")
+    return value
