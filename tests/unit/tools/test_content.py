@@ -185,6 +185,13 @@ def test_a_document_that_was_never_saved_is_read_from_the_editor(host: ScriptedH
     assert found["document"]["createdAt"] is None
 
 
+def test_while_the_content_system_is_down_the_open_document_can_be_read_all_the_same(host: ScriptedHost) -> None:
+    host.says("GET documents/d-rye", {"error": "down for repairs"}, status=503)
+    found = data("get_document", {"documentId": "d-rye"}, host=host.opened, snapshot=WORKSPACE)
+    assert found["document"]["fields"] == OPEN["fields"]
+    assert found["note"].endswith("failed (503): down for repairs.")
+
+
 def test_another_document_than_the_open_one_is_the_content_systems(host: ScriptedHost) -> None:
     host.says("GET documents/d-spelt", {"document": SPELT})
     found = data("get_document", {"documentId": "d-spelt"}, host=host.opened, snapshot=WORKSPACE)

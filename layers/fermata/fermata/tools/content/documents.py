@@ -9,7 +9,7 @@ from fermata.hosts.host import Host
 from fermata.tools.content.collections import VISIBLE, not_found
 from fermata.tools.content.inputs import GetDocument, ListDocuments, SearchDocuments
 from fermata.tools.content.snapshot import ActiveDocument, open_document
-from fermata.tools.hosted import Absent, Tables, ask, hear, no_host
+from fermata.tools.hosted import Absent, Tables, ask
 from fermata.tools.site.snapshot import Lenient
 from fermata.tools.tool import ToolContext, ToolFailure
 
@@ -90,19 +90,25 @@ def list_documents(given: ListDocuments, context: ToolContext) -> dict[str, Any]
 
 
 def get_document(given: GetDocument, context: ToolContext) -> dict[str, Any]:
-    host = context.host()
-    seen = open_document(context.snapshot, given.document_id)
-    if host is None and seen is None:
-        raise no_host(context, "A document that is not open")
+    """The open document can be told whatever becomes of the question: it may be new, or its content system be down."""
+    name, seen = given.document_id, open_document(context.snapshot, given.document_id)
+    if seen is None:
+        return {"document": _stored(name, context).told()}
+    stored, trouble = None, ""
     try:
-        stored = hear(lambda: host.document(given.document_id), One).document if host else None
+        stored = _stored(name, context) if context.host() else None
     except Absent:
-        stored = None  # a new one may be open and not saved yet
-    if seen is not None:
-        return {"document": _as_seen(seen, stored).told(), "note": UNSAVED + _newer(seen, stored)}
-    if stored is None:
-        raise ToolFailure(f"Document {given.document_id} not found.")
-    return {"document": stored.told()}
+        pass  # not saved yet
+    except ToolFailure as failure:
+        trouble = f" {failure}"
+    return {"document": _as_seen(seen, stored).told(), "note": UNSAVED + _newer(seen, stored) + trouble}
+
+
+def _stored(name: str, context: ToolContext) -> Stored:
+    try:
+        return ask(context, "A document that is not open", lambda host: host.document(name), One).document
+    except Absent:
+        raise Absent(f"Document {name} not found.") from None
 
 
 def search_documents(given: SearchDocuments, context: ToolContext) -> dict[str, Any]:
