@@ -47,8 +47,10 @@ class Impatient(HandWorkflow):
     def start(self, tenant: str, turn: str, n: int) -> None:
         super().start(tenant, turn, n)
         if self.plays:
-            self.stage.says("Done.")
-            self.stage.play(turns.find(self.stage.desk, tenant, turn))
+            found = turns.find(self.stage.desk, tenant, turn)
+            if not found.undoes:  # an undo asks no model
+                self.stage.says("Done.")
+            self.stage.play(found)
 
 
 class Player(Stage):
@@ -62,7 +64,7 @@ class Player(Stage):
 
     def ask(self, conversation: str) -> Turn:
         """A turn that waits for a browser; its prompt is a picture."""
-        picture = ImageBlock(mime_type="image/jpeg", data=pictures.base64_of(pictures.jpeg()))
+        picture = ImageBlock(mime_type="image/jpeg", data=pictures.base64_of(pictures.photo()))
         prompt = replace(self.prompt(), conversation_id=conversation, content=(picture,))
         self.workflow.plays = False
         turn = starting.start(self.desk, self.caller, prompt).turn
@@ -136,6 +138,7 @@ class Stand:
         turn = self.stage.ask(self.stage.new_conversation().id)
         back = {"tool": "restore", "input": {"patch": {}}}
         self.stage.answer({"ok": True, "revision": "r2", "inverse": back})
+        self.stage.says("Done.")
         self.stage.play(turn)
         return turn.id
 
