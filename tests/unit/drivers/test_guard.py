@@ -329,6 +329,8 @@ class SecureServer:
                 connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}")
 
     def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # closing alone wakes nobody who waits in accept()
         self._listener.close()
         self._thread.join(5)
 
