@@ -9,7 +9,10 @@ import pytest
 
 from fermata.aws.clock import instant
 from fermata.aws.desk import Desk
+from fermata.usage import budgets
+from fermata.usage.holds import Request, reserve
 from fermata.words.caller import Capability
+from fermata.words.errors import PaymentRequired
 from functions.api import app
 from tests.callers import Signer, make_tenant
 from tests.events import call
@@ -158,6 +161,33 @@ class TestBudgets:
         assert ask(bakery, "PUT", BUDGETS, {}, capabilities=providers)[0] == 200
         assert ask(bakery, "GET", BUDGETS, capabilities=audit)[0] == 200
         assert ask(bakery, "GET", BUDGETS, capabilities=("ai.chat",))[0] == 403
+
+    def test_a_tenants_budgets_are_its_own(self, desk: Desk, bakery: Signer) -> None:
+        grocer = make_tenant(desk, "grocer")
+        limited = {"tenant": {"dailyUsd": 0}, "users": [{"userId": "ada", "dailyUsd": 0}]}
+        assert ask(bakery, "PUT", BUDGETS, limited)[0] == 200
+        status, found = ask(grocer, "GET", BUDGETS)
+        assert (status, found["tenant"]["dailyUsd"], found["users"]) == (200, None, [])
+        reserve(desk, Request("grocer", "ada", "turn", 1, 1), Decimal(1))
+        assert ask(grocer, "PUT", BUDGETS, {})[0] == 200
+        assert ask(bakery, "GET", BUDGETS)[1]["tenant"]["dailyUsd"] == 0
+        with pytest.raises(PaymentRequired):
+            reserve(desk, Request(TENANT, "ada", "turn", 1, 1), Decimal(1))
+
+    @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "true", "null0", '"5"', "[5]"])
+    def test_what_is_no_number_is_refused(self, bakery: Signer, number: str) -> None:
+        assert ask(bakery, "PUT", BUDGETS, f'{{"tenant":{{"dailyUsd":{number}}}}}')[0] == 400
+
+    @pytest.mark.parametrize("usd", [0, 0.000001, 0.1, 0.3, 1234567.89, 1_000_000_000])
+    def test_a_limit_is_exactly_the_digits_that_were_sent(self, desk: Desk, bakery: Signer, usd: float) -> None:
+        _, found = ask(bakery, "PUT", BUDGETS, {"tenant": {"dailyUsd": usd}})
+        assert (found["tenant"]["dailyUsd"], found["tenant"]["today"]["leftUsd"]) == (usd, usd)
+        assert budgets.read(desk, TENANT).tenant.daily_usd == Decimal(str(usd))
+
+    def test_the_longest_names_of_the_most_users_fit_into_one_item(self, bakery: Signer) -> None:
+        users = [{"userId": f"{number:03d}" + "𐐷" * 197, "dailyUsd": 1.25, "monthlyUsd": 30.5} for number in range(300)]
+        for _ in range(2):
+            assert ask(bakery, "PUT", BUDGETS, {"users": users})[0] == 200
 
     @pytest.mark.parametrize(
         "body",
