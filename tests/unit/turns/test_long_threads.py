@@ -1,0 +1,62 @@
+"""What a turn costs does not grow with the conversation it is in."""
+
+from typing import Any
+
+import pytest
+
+from fermata.aws.dynamo import Update
+from fermata.conversations import rows
+from fermata.pricing import catalogue
+from fermata.pricing.catalogue import Catalogue, Offer
+from fermata.pricing.prices import Price
+from tests.unit.conversations.messages import Thread, store
+from tests.unit.turns.conftest import MakeStage
+from tests.unit.turns.stage import OK, Stage, call, calls
+
+WINDOW = 20_000
+
+
+def furnished(stage: Stage, turns: int) -> Stage:
+    """In a conversation of so many turns, for a model whose window is full long before its beginning."""
+    price = Price(input_per_mtok=1, output_per_mtok=1)
+    offers = {"model-1": Offer(price=price, context_window=WINDOW)}
+    catalogue.keep(stage.desk, Catalogue(refreshed=1, offers=offers))
+    thread = Thread()
+    for number in range(turns):
+        thread.user(f"Prompt {number:04d} " + "x" * 1_000)
+        thread.model(f"Answer {number:04d} " + "y" * 1_000)
+    store(stage.desk, "bakery", stage.conversation.id, thread.messages)
+    table, place = stage.desk.settings.conversations_table, rows.partition("bakery", stage.conversation.id)
+    stage.desk.tables.write(Update(table, place, "meta", "SET next_position = :n", {":n": len(thread.messages)}))
+    return stage
+
+
+def cost_of_a_turn(stage: Stage) -> tuple[list[str], int, int]:
+    """Calls of AWS, bytes they answered, and characters sent to the model, of a turn with a browser's tool."""
+    made: list[str] = []
+    answered: list[int] = []
+
+    def note(http_response: Any, model: Any, **_: Any) -> None:
+        made.append(model.name)
+        answered.append(len(http_response.content))
+
+    events = stage.desk.tables._client.meta.events
+    events.register("after-call", note)
+    stage.start("Add a footer")
+    stage.says(calls(call("insertHtml", parentId="root", html="<p>x</p>")), "Done.")
+    stage.run()
+    stage.answer(OK)
+    stage.run()
+    events.unregister("after-call", note)
+    sent = sum(len(str(message)) for ask in stage.driver.asks for message in ask.messages)
+    return made, sum(answered), sent
+
+
+def test_a_turn_in_a_thread_of_two_thousand_messages_costs_what_one_in_a_thread_of_two_hundred_does(
+    staged: MakeStage,
+) -> None:
+    calls_of_short, read_of_short, sent_of_short = cost_of_a_turn(furnished(staged(), 100))
+    calls_of_long, read_of_long, sent_of_long = cost_of_a_turn(furnished(staged(), 1_000))
+    assert calls_of_long == calls_of_short
+    assert read_of_long == pytest.approx(read_of_short, rel=0.01)
+    assert sent_of_long == pytest.approx(sent_of_short, rel=0.01)
