@@ -8,8 +8,10 @@ import pytest
 from fermata.drivers import hearing
 from fermata.drivers.line import Answer
 from fermata.drivers.sse import Frames
+from fermata.words.blocks import Block
 from fermata.words.errors import ProviderError
 from fermata.words.model import Piece, ReasoningDelta, Reply, Stop, TextDelta, Tokens
+from tests.unit.drivers.asks import call
 from tests.unit.drivers.hearing import heard, last, until_it_breaks
 from tests.unit.drivers.recordings import RECORDINGS
 
@@ -22,8 +24,8 @@ class Plain:
     finished = False
     complete = False
 
-    def __init__(self, refusal: str | None = None) -> None:
-        self._refusal = refusal
+    def __init__(self, refusal: str | None = None, blocks: tuple[Block, ...] = ()) -> None:
+        self._refusal, self._blocks = refusal, blocks
 
     @property
     def tokens(self) -> Tokens:
@@ -39,7 +41,7 @@ class Plain:
         self.finished = True
 
     def reply(self) -> Reply:
-        return Reply(blocks=(), stop=Stop.END, tokens=self.tokens, refusal=self._refusal)
+        return Reply(blocks=self._blocks, stop=Stop.END, tokens=self.tokens, refusal=self._refusal)
 
 
 def sse(*events: Any) -> bytes:
@@ -114,6 +116,32 @@ def test_a_long_frame_in_many_chunks_is_put_together_once() -> None:
 def test_a_frame_nested_deeper_than_can_be_stored_is_an_error_of_the_provider(depth: int) -> None:
     _, error = until_it_breaks(Plain(), [b'data: {"a":' + b"[" * depth + b"]" * depth + b"}\n\n"])
     assert "not readable" in error.message
+
+
+def test_more_calls_than_anybody_can_wait_for_are_an_error() -> None:
+    calls = [call(f"call_{number}") for number in range(129)]
+    assert last(heard(Plain(blocks=tuple(calls[1:])), [sse({"over": True})])).blocks == tuple(calls[1:])
+    _, error = until_it_breaks(Plain(blocks=tuple(calls)), [sse({"over": True})])
+    assert (error.message, error.retryable) == (
+        "Peer stream error: 129 tool calls at once; at most 128 are taken",
+        False,
+    )
+
+
+@pytest.mark.parametrize("provider", RECORDINGS)
+def test_a_name_or_id_longer_than_any_can_still_be_stored(provider: str) -> None:
+    recording = RECORDINGS[provider]
+    frame = "data: {}\n\n" if recording.stream is Frames else "{}\n"
+    text = "".join(frame.format(json.dumps(event)) for event in recording.events)
+    for name in ('"read"', '"toolu_1"', '"call_1"'):
+        text = text.replace(name, f'"{"x" * 500_000}"')
+    (called,) = [
+        block
+        for block in last(heard(recording.draft(), [text.encode()], recording.stream())).blocks
+        if block.kind == "toolCall"
+    ]
+    assert len(called.tool_name) == 256
+    assert len(called.tool_call_id) <= 256
 
 
 def test_a_web_page_in_the_place_of_an_answer_is_a_wrong_address() -> None:

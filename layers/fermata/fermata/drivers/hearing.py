@@ -15,6 +15,8 @@ END = "[DONE]"
 LONGEST_FRAME = 16 * 1024 * 1024
 LONGEST_STREAM = 128 * 1024 * 1024
 """Bytes of one answer; the longest that any model gives, a frame for each token, come to a third of it."""
+MOST_CALLS = 128
+"""Of one answer; they are waited for together, in one row."""
 _LOST = ("provider_unreachable", "provider_stalled")
 
 
@@ -65,10 +67,15 @@ def pieces_of(
             break
     if not draft.complete and not draft.finished:
         raise _too_early(label, answer, heard_any=heard_any)
-    reply = draft.reply()
-    if reply.refusal:
-        reply = reply.model_copy(update={"refusal": failures.redact(reply.refusal, secret)})
-    yield from voice.say(reply)
+    yield from voice.say(_checked(label, draft.reply(), secret))
+
+
+def _checked(label: str, reply: Reply, secret: str) -> Reply:
+    calls = sum(block.kind == "toolCall" for block in reply.blocks)
+    if calls > MOST_CALLS:
+        said = f"{label} stream error: {calls} tool calls at once; at most {MOST_CALLS} are taken"
+        raise ProviderError("provider_error", said, retryable=False)
+    return reply.model_copy(update={"refusal": failures.redact(reply.refusal, secret)}) if reply.refusal else reply
 
 
 def _too_early(label: str, answer: Answer, *, heard_any: bool) -> ProviderError:

@@ -4,6 +4,9 @@ from typing import Any
 
 from fermata.drivers.arguments import whole
 
+LONGEST_NAME = 256
+"""Characters; providers themselves take 128 at most."""
+
 
 def object_of(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
@@ -20,7 +23,9 @@ def text_of(value: Any) -> str:
 
 def name_of(value: Any) -> str:
     """An id or a name that can be stored. Some servers count their ids."""
-    return whole(value) if isinstance(value, str) else str(value) if type(value) is int else ""
+    if isinstance(value, str):
+        return whole(value[:LONGEST_NAME])
+    return str(value)[:LONGEST_NAME] if type(value) is int else ""
 
 
 def place_of(value: Any) -> int:
