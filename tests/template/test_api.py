@@ -18,6 +18,7 @@ ROUTES = {
     "/admin/api/ai/conversations": "ApiFunction",
     "/admin/api/ai/conversations/{id}": "ApiFunction",
     "/admin/api/ai/uploads": "ApiFunction",
+    "/admin/api/ai/tools/{scope}": "ApiFunction",
     "/admin/api/ai/mcp/connectors": "ApiFunction",
     "/admin/api/ai/defaults": "ApiFunction",
     "/admin/api/ai/defaults/{scope}": "ApiFunction",
