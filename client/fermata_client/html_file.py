@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -42,19 +42,20 @@ class HtmlFile:
         self._locked = self.out != self.path and self.out.parent == self.folder
         self._moved: set[str] = set()
         """Files that live beside `out` by now."""
-        self.document = self._read(1, ())
+        self.document = self._read(read_page(self.path), 1, {})
         self.document = replace(self.document, home=self._home(css))
 
     def refresh(self) -> HtmlDocument | None:
         """Take in what somebody else wrote meanwhile; the document before, if there was anything. Nodes get new ids."""
         old = self.document
         try:
-            new = self._read(old.next_id, old.files)
+            source = read_page(self.path)
         except NotAPage as error:
             raise CannotDo(str(error)) from error
-        if new.revision == old.revision:
+        files = self._known(old.files) | self._linked(old, old.files)
+        if (source, files) == (old.source, old.files):
             return None
-        self.document = replace(new, home=old.home)
+        self.document = replace(self._read(source, old.next_id, old.files), home=old.home)
         return old
 
     def save(self, document: HtmlDocument) -> None:
@@ -83,15 +84,18 @@ class HtmlFile:
         document = self.document
         return {self.name: document.source.decode()} | {path: text.decode() for path, text in document.files.items()}
 
-    def _read(self, next_id: int, known: Any) -> HtmlDocument:
-        document = HtmlDocument.read(read_page(self.path), next_id, path=self.name, locked=self._locked)
-        files = {path: content for path in known if (content := self._beside(path)) is not None}
+    def _read(self, source: bytes, next_id: int, known: Mapping[str, bytes]) -> HtmlDocument:
+        document = HtmlDocument.read(source, next_id, path=self.name, locked=self._locked)
+        files = self._known(known)
         return replace(document, files={**files, **self._linked(document, files)})
 
-    def _linked(self, document: HtmlDocument, known: Any) -> dict[str, bytes]:
+    def _known(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """Of these files what there still is."""
+        return {path: content for path in paths if (content := self._beside(path)) is not None}
+
+    def _linked(self, document: HtmlDocument, known: Mapping[str, bytes]) -> dict[str, bytes]:
         """What the page loads from its folder and is not known yet."""
-        wanted = (path for path in local_paths(document.page) if path not in known)
-        return {path: content for path in wanted if (content := self._beside(path)) is not None}
+        return self._known(path for path in local_paths(document.page) if path not in known)
 
     def _home(self, css: str) -> str:
         if not css:
