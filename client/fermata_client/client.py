@@ -189,6 +189,13 @@ class FermataClient:
         headers = _present(**{"idempotency-key": idempotency_key, "accept": "application/json"})
         return self._call("POST", f"/bridges/{_step(bridge_id)}/undo", body, headers=headers)
 
+    def tools(self, scope: str, *, names: str | None = None) -> list[Json]:
+        """What a model is offered in this scope when the caller asks it something: name, description, inputSchema,
+        execution, capability and permissions of each tool. `names` are `seed` or `prefixed`, the tenant's if left out.
+        """
+        headers = _present(**{"fermata-tool-names": names})
+        return _part(self._call("GET", f"/tools/{_step(scope)}", headers=headers), "tools", list)
+
     # Credentials, defaults, models
 
     def credentials(self) -> list[Json]:

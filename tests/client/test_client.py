@@ -33,6 +33,7 @@ def test_every_call_carries_the_token_and_leaves_out_what_was_not_said() -> None
 
 ONE = {"conversation": {"id": "c"}, "credential": {"id": "k"}, "default": {"scope": "site"}}
 MANY: dict[str, object] = {"conversations": [], "credentials": [{"id": "k"}], "models": [{"id": "m"}], "defaults": {}}
+MANY["tools"] = [{"name": "list_modules"}]
 CALLS: list[tuple[str, Callable[[FermataClient], object], object, object]] = [
     ("GET /conversations?scope=site&limit=2", lambda it: it.conversations("site", limit=2), None, ONE | MANY),
     ("GET /conversations/c?before=7", lambda it: it.messages("c", before="7"), None, ONE | MANY),
@@ -56,6 +57,7 @@ CALLS: list[tuple[str, Callable[[FermataClient], object], object, object]] = [
     ("DELETE /credentials/k", lambda it: it.delete_credential("k"), None, None),
     ("POST /credentials/k/test", lambda it: it.try_credential("k"), None, ONE | MANY),
     ("GET /providers/openai/models?credentialId=k", lambda it: it.models("openai", "k"), None, MANY["models"]),
+    ("GET /tools/site", lambda it: it.tools("site"), None, MANY["tools"]),
     ("GET /defaults", lambda it: it.defaults(), None, MANY["defaults"]),
     (
         "PUT /defaults/site",
@@ -83,6 +85,19 @@ def test_each_call_is_one_request(
     with client(answer) as service:
         assert call(service) == found
     assert seen == [(line, body)]
+
+
+def test_tools_may_be_asked_for_by_the_names_one_knows() -> None:
+    seen: list[httpx.Request] = []
+
+    def service(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, json=MANY)
+
+    with client(service) as fermata:
+        fermata.tools("site", names="prefixed")
+        fermata.tools("site")
+    assert [request.headers.get("fermata-tool-names") for request in seen] == ["prefixed", None]
 
 
 def test_an_answer_without_what_was_asked_for_is_broken() -> None:
