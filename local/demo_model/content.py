@@ -107,9 +107,8 @@ def _documents_told(now: "Situation") -> str:
 
 def _document_told(document: dict[str, Any]) -> str:
     fields = document.get("fields") or {}
-    text = " ".join(
-        str(value) for name, value in fields.items() if isinstance(value, str) and name not in ("title", "slug")
-    )
+    texts = [value for name, value in fields.items() if isinstance(value, str) and name not in ("title", "slug")]
+    text = max(texts, key=len, default="nothing")
     said = f"“{document.get('title')}” is {document.get('status')}. It says: {text}"
     return said if len(said) <= _MOST_SAID else said[:_MOST_SAID] + "…"
 
