@@ -12,6 +12,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
+from fermata.drivers.anthropic.request import body_of
 from fermata.drivers.driver import Endpoint, driver_for
 from fermata.drivers.line import Line
 from fermata.pricing.catalogue import parse
@@ -242,15 +243,15 @@ def test_thinking_is_signed_and_comes_back_only_as_it_was(http: httpx.Client, li
     thought, called = first.blocks
     assert isinstance(thought, ReasoningBlock)
     assert isinstance(called, ToolCallBlock)
-    forged = thought.model_copy(update={"payload": thought.payload | {"thinking": "Look later."}})
-    for block, accepted in ((forged, False), (thought, True)):
+
+    def again(block: ReasoningBlock) -> httpx.Response:
         row = replied(first.model_copy(update={"blocks": (block, called)}))
-        asked = ask(user("Hi"), row, result(called.tool_call_id), thinking_tokens=2000)
-        if accepted:
-            assert reply(asked, line, endpoint).blocks == (TextBlock(text="Done"),)
-        else:
-            with pytest.raises(ProviderError, match="Invalid `signature`"):
-                heard(asked, line, endpoint)
+        body = body_of(ask(user("Hi"), row, result(called.tool_call_id), thinking_tokens=2000))
+        return http.post("/v1/messages", json=body, headers=HEADERS | {"x-api-key": endpoint.secret})
+
+    forged = again(thought.model_copy(update={"payload": thought.payload | {"thinking": "Look later."}}))
+    assert (forged.status_code, "Invalid `signature`" in forged.text) == (400, True)
+    assert "Done" in again(thought).text
 
 
 # What it remembers
