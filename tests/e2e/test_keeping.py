@@ -9,12 +9,17 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
+from fermata.aws.blobs import conversation_folder
+from fermata.aws.dynamo import Update
+from fermata.conversations import rows
 from fermata_client.cli import main
 from fermata_client.commands.common import SCOPES
 from local.cloud import LocalCloud
 from tests.callers import make_tenant
 from tests.e2e.deployment import functions
+from tests.e2e.reader import AI
 from tests.e2e.talk import http
+from tests.pictures import base64_of, photo
 from tests.serving import serving
 
 KEY = "sk-ant-keeping-canary-6f02"
@@ -110,6 +115,38 @@ def test_a_provider_that_sends_elsewhere_is_not_followed(bare: httpx.Client) -> 
         assert bare.post(f"/credentials/{mine}/test").json()["ok"] is False
         assert provider.asked > 0
         assert inside.asked == 0
+
+
+def test_a_month_after_it_was_deleted_a_conversation_is_gone_with_its_pictures(
+    cloud: LocalCloud, bare: httpx.Client
+) -> None:
+    made = bare.post("/conversations", json={"scope": "data"}).json()["conversation"]["id"]
+    image = {"kind": "image", "mimeType": "image/jpeg", "data": base64_of(photo(40, 30))}
+    asked = bare.post("/chat/data", json={"conversationId": made, "content": [image]})
+    assert asked.text.rstrip().endswith("}")
+    [message, *_] = bare.get(f"/conversations/{made}").json()["conversation"]["messages"]
+    seen = bare.get(message["content"][0]["url"].removeprefix(AI))
+    assert (seen.status_code, seen.headers["content-type"]) == (200, "image/jpeg")
+    assert (seen.headers["x-content-type-options"], seen.headers["cache-control"]) == ("nosniff", "private, no-store")
+    assert bare.delete(f"/conversations/{made}").json() == {"ok": True}
+    assert bare.get(message["content"][0]["url"].removeprefix(AI)).status_code == 404
+    assert cloud.invoke("purge", {"v": 1}) == {"purged": 0}
+    assert len(left(cloud, made)) > 2
+    desk = cloud.desk()
+    month_ago = desk.clock.instant(-31 * 86_400)
+    table, place = desk.settings.conversations_table, rows.partition("keeper", made)
+    desk.tables.write(Update(table, place, "meta", "SET gsk = :ago", {":ago": month_ago}))
+    assert cloud.invoke("purge", {"v": 1}) == {"purged": 1}
+    assert left(cloud, made) == []
+
+
+def left(cloud: LocalCloud, conversation: str) -> list[str]:
+    """Sort keys of its rows, and keys of its blobs."""
+    desk = cloud.desk()
+    stored = desk.tables.keys(desk.settings.conversations_table, rows.partition("keeper", conversation))
+    folder = conversation_folder("keeper", conversation)
+    found = cloud.client("s3").list_objects_v2(Bucket=cloud.output("BucketName"), Prefix=folder)
+    return [*stored, *(entry["Key"] for entry in found.get("Contents", []))]
 
 
 def test_no_key_is_anywhere_in_the_clear(cloud: LocalCloud) -> None:
