@@ -31,6 +31,8 @@ class Asked:
     path: str
     query: dict[str, str]
     headers: dict[str, str]
+    port: int
+    """Of whoever asked: the same for requests over one connection."""
 
     @property
     def claims(self) -> dict[str, Any]:
@@ -85,7 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("content-length", 0)))
         parts = urlsplit(self.path)
         path, headers = parts.path.removeprefix("/fermata/"), {name.lower(): v for name, v in self.headers.items()}
-        self.server.asked.append(Asked(self.command, path, dict(parse_qsl(parts.query)), headers))
+        query, port = dict(parse_qsl(parts.query)), self.client_address[1]
+        self.server.asked.append(Asked(self.command, path, query, headers, port))
         orders = self.server.script.get(f"{self.command} {path}", [Said({"error": "no such thing"}, 404)])
         self._say(orders.pop(0) if len(orders) > 1 else orders[0])
 

@@ -1,5 +1,6 @@
 """What a tenant's content system is asked, with which token, and what becomes of every way to answer."""
 
+import gzip
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from fermata.drivers.guard import Guard
 from fermata.hosts.failures import HostFailure
-from fermata.hosts.host import MOST_BYTES, Host, Lines
+from fermata.hosts.host import BUILD_SECONDS, MOST_BYTES, READ_SECONDS, Host, Lines, lines
 from tests.hosts import SECRET, ScriptedHost
 from tests.local.lab import until
 
@@ -92,18 +93,21 @@ def test_only_what_changes_something_carries_an_idempotency_key(host: ScriptedHo
 
 
 def test_the_connection_is_kept_for_the_next_request(host: ScriptedHost) -> None:
-    ports: set[int] = set()
-    answer = host.finish_request
-
-    def counted(request: Any, address: Any) -> None:
-        ports.add(address[1])
-        answer(request, address)
-
-    host.finish_request = counted  # type: ignore[method-assign]  # to see who connects
     host.says("GET users", {"users": []})
     for _ in range(3):
         host.opened().users()
-    assert (len(host.asked), len(ports)) == (3, 1)
+    assert (len(host.asked), len({asked.port for asked in host.asked})) == (3, 1)
+
+
+def test_what_acts_goes_over_a_connection_of_its_own(host: ScriptedHost) -> None:
+    host.says("POST plugins/seo/activate", {})
+    fresh = Lines(Guard(loopback=True), 5.0, keeps=False)
+    opened = Host(host.url, lambda: "t", lambda _seconds: fresh)
+    for number in range(2):
+        opened.activate("seo", effect_key=f"turn/{number}/0")
+    assert len({asked.port for asked in host.asked}) == 2
+    assert lines(loopback=True, seconds=READ_SECONDS).keeps
+    assert not lines(loopback=True, seconds=BUILD_SECONDS).keeps
 
 
 def test_what_a_host_sets_as_a_cookie_is_told_to_nobody(host: ScriptedHost) -> None:
@@ -174,6 +178,11 @@ def test_what_is_no_json_is_said_to_be_none(host: ScriptedHost, body: bytes) -> 
     told = failure(host)
     assert str(told) == "The content system (127.0.0.1) answered GET tables with what is no JSON (text/html)."
     assert not told.is_passing
+
+
+def test_an_answer_that_was_compressed_all_the_same_is_recognised(host: ScriptedHost) -> None:
+    host.says("GET tables", gzip.compress(b'{"tables": []}'), headers={"content-encoding": "gzip"})
+    assert str(failure(host)).endswith("with what is no JSON (application/json, gzip).")
 
 
 def test_half_a_character_is_replaced_because_nobody_can_store_or_send_it(host: ScriptedHost) -> None:

@@ -25,10 +25,14 @@ _NO_PATH = ("", ".", "..")
 
 
 class Lines:
-    """Connections that are kept for the next request of this process; each serves one request at a time."""
+    """Connections that are kept for the next request of this process; each serves one request at a time.
 
-    def __init__(self, guard: Guard, seconds: float) -> None:
-        self._guard, self._seconds = guard, seconds
+    Without `keeps` every request has a new one: a kept connection that its host has just given up fails in a way that
+    leaves open whether the request arrived.
+    """
+
+    def __init__(self, guard: Guard, seconds: float, *, keeps: bool = True) -> None:
+        self._guard, self._seconds, self.keeps = guard, seconds, keeps
         self._idle: list[Line] = []
 
     @contextmanager
@@ -40,7 +44,10 @@ class Lines:
         try:
             yield line
         finally:
-            self._idle.append(line)
+            if self.keeps:
+                self._idle.append(line)
+            else:
+                line.close()
 
     def close(self) -> None:
         while self._idle:
@@ -49,7 +56,7 @@ class Lines:
 
 @cache
 def lines(*, loopback: bool, seconds: float) -> Lines:
-    return Lines(Guard(loopback=loopback), seconds)
+    return Lines(Guard(loopback=loopback), seconds, keeps=seconds < BUILD_SECONDS)
 
 
 class Host:
@@ -189,6 +196,7 @@ def _understood(wish: Wish, answer: Answer) -> Any:
         raise HostFailure(f"{wish} answered {asked} with more than 4 MB. Ask for less.{wish.doubt}")
     value, is_unreadable = arguments(body.decode("utf-8", "replace"))
     if is_unreadable or not body.strip():
-        kind = answer.headers.get("content-type") or "no content type"
+        named = [answer.headers.get(name) for name in ("content-type", "content-encoding")]
+        kind = ", ".join(name for name in named if name) or "no content type"
         raise HostFailure(f"{wish} answered {asked} with what is no JSON ({kind}).{wish.doubt}")
     return value
