@@ -89,12 +89,14 @@ def in_the_environment(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     [
         ("api", 201),
         ("api_cancel", 404),
+        ("api_journal", 404),
         ("credentials", 201),
         ("credentials_test", 404),
         ("credentials_models", 404),
         ("tool_result", 404),
         ("stream", 404),
         ("stream_events", 404),
+        ("stream_undo", 404),
     ],
 )
 def test_a_door_understands_its_request(in_the_environment: Desk, name: str, status: int) -> None:

@@ -16,7 +16,7 @@ from fermata.conversations.purging import purge
 from fermata.credentials import defaults, keyring, models, seeding, using
 from fermata.hosts import registry
 from fermata.pricing import refreshing
-from fermata.turns import ending, reading, recovering, room
+from fermata.turns import ending, looking, reading, recovering, room
 from fermata.usage import ledger
 from fermata.usage.audit import audit
 from fermata.usage.balance import balance
@@ -144,6 +144,36 @@ def test_several_calls_are_answered_one_by_one(at: At) -> None:
         request = at("stream").requests()[-1].request_id
         at("tool_result").answer(OK, request)
     assert at("round").run() == "finished"
+
+
+@pytest.mark.parametrize("ends", ["done", "cancel", "recover"])
+def test_edits_are_taken_back_from_door_to_door(at: At, doors: dict[str, Any], clock: TestClock, ends: str) -> None:
+    turn = at("stream").start(revision="1")
+    at("round").says(calls(call("deleteNode", nodeId="a"), call("deleteNode", nodeId="b")), "Gone.")
+    at("round").run()
+    back = {"tool": "restore", "input": {"patch": {"html": LARGE}}}
+    for revision in ("2", "3"):
+        at("tool_result").answer(OK | {"inverse": back, "revision": revision})
+    at("round").run()
+    at("stream").undo(turn, idempotency_key="once")
+    at("stream").undo(turn, idempotency_key="once")
+    at("round").run()
+    at("tool_result").answer({"ok": True, "inverse": back, "revision": "4"})
+    at("round").run()
+    _end(at, clock, ends)
+    assert len(looking.edits(doors["api"], at("api").caller, turn.id)["entries"]) == 2
+    assert at("stream").types()[-1] in ("done", "cancelled", "error")
+
+
+def _end(at: At, clock: TestClock, ends: str) -> None:
+    if ends == "done":
+        at("tool_result").answer({"ok": False, "conflict": True, "error": LARGE, "revision": "9"})
+        assert at("round").run() == "finished"
+    elif ends == "cancel":
+        at("api").cancel()
+    else:
+        clock.go_on(60)
+        at("recover").recover(n=1, has_failed=True)
 
 
 def test_a_long_wait_is_held_and_answered(desk: Desk, at: At, doors: dict[str, Any]) -> None:
