@@ -1,5 +1,6 @@
 """What the stream brings: good rows are counted, a broken one is named, trouble that passes is raised."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -8,14 +9,14 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fermata.aws.desk import Desk, open_desk
-from fermata.aws.dynamo import Item, pack
+from fermata.aws.dynamo import Item, Write, pack
 from fermata.usage import rollups
 from fermata.usage.audit import audit
 from fermata.usage.counting import Arrived, count
 from fermata.usage.rollups import TooBusy
 from functions.rollup import app
 from tests.desk import TestClock, environment
-from tests.unit.usage.spending import TENANT, closed, spent, write
+from tests.unit.usage.spending import TENANT, closed, roll_up, spent, write
 
 
 def arrived(rows: list[Item]) -> list[Arrived]:
@@ -52,10 +53,10 @@ def test_trouble_that_passes_brings_everything_again_and_nothing_twice(
     rows = write(desk, spent(clock.now, tenant="a"), spent(clock.now, tenant="b"))
     real = rollups.count
 
-    def fails_for_b(desk: Desk, tenant: str, records: Any) -> Any:
+    def fails_for_b(desk: Desk, tenant: str, *more: Any) -> Any:
         if tenant == "b":
             raise trouble
-        return real(desk, tenant, records)
+        return real(desk, tenant, *more)
 
     monkeypatch.setattr(rollups, "count", fails_for_b)
     with pytest.raises(type(trouble)):
@@ -63,6 +64,45 @@ def test_trouble_that_passes_brings_everything_again_and_nothing_twice(
     monkeypatch.setattr(rollups, "count", real)
     assert count(desk, arrived(rows)) == ""
     assert (prompts(desk, "a"), prompts(desk, "b")) == (100, 100)
+
+
+THROTTLED = ClientError({"Error": {"Code": "ThrottlingException", "Message": ""}}, "TransactWriteItems")
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The turns that were told of."""
+    return [vars(record)["turn"] for record in caplog.records if getattr(record, "event", "") == "usage"]
+
+
+def test_when_a_batch_breaks_off_in_the_middle_each_of_its_rows_is_told_once_all_the_same(
+    desk: Desk, clock: TestClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = write(desk, *[spent(clock.now, turn=f"turn-{number}") for number in range(60)])
+    write_all, transactions = desk.tables.write, itertools.count(1)
+
+    def throttled(*writes: Write) -> None:
+        if next(transactions) == 2:
+            raise THROTTLED
+        write_all(*writes)
+
+    monkeypatch.setattr(desk.tables, "write", throttled)
+    with pytest.raises(ClientError):
+        count(desk, arrived(rows))
+    assert 0 < len(lines(caplog)) < 60
+    assert count(desk, arrived(rows)) == ""
+    assert sorted(lines(caplog)) == sorted(row["turn"] for row in rows)
+    assert prompts(desk) == 6000
+
+
+def test_beside_a_row_that_comes_too_late_all_others_are_told_once(
+    desk: Desk, clock: TestClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    long_ago = clock.now - 100 * 86_400
+    roll_up(desk, write(desk, spent(long_ago), spent(clock.now)))
+    rows = write(desk, *[spent(clock.now, turn=f"turn-{number}", conversation="other") for number in range(40)])
+    late = write(desk, spent(long_ago + 86_400, turn="late"))
+    assert count(desk, arrived([*rows, *late])) == "40"
+    assert sorted(lines(caplog)) == sorted(row["turn"] for row in rows)
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def count(desk: Desk, arrived: Sequence[Arrived]) -> str:
 def _count(desk: Desk, tenant: str, arrived: Sequence[Arrived]) -> set[str]:
     """All at once, or one by one when one of them is not as we wrote it."""
     try:
-        _tell(tenant, arrived, rollups.count(desk, tenant, _records(desk, arrived)))
+        rollups.count(desk, tenant, _records(desk, arrived), lambda counted: _tell(tenant, arrived, counted))
     except Exception as error:
         if is_passing(error) or isinstance(error, TooBusy):
             raise

@@ -10,7 +10,7 @@ A row, its sheets and its conversation change in one transaction, each on the ve
 """
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fermata.aws.desk import Desk
@@ -60,18 +60,25 @@ def editions(desk: Desk, tenant: str) -> list[Edition]:
     return [Edition(tenant, number) for number in numbers]
 
 
-def count(desk: Desk, tenant: str, records: Iterable[Record]) -> list[Record]:
-    """Count records into every edition; returns those that the current one did not have yet."""
-    wanted = list({record.key: record for record in records if record.postings}.values())
-    counted, *_ = [count_into(desk, edition, wanted) for edition in editions(desk, tenant)]
-    return counted
+def count(
+    desk: Desk, tenant: str, records: Iterable[Record], tell: Callable[[Sequence[Record]], None] = lambda _: None
+) -> None:
+    """Count records into every edition. Of those that the current one did not have yet, `tell` hears as soon as they
+    are counted: what comes after them may fail, and they are not counted again.
+    """
+    current, *building = editions(desk, tenant)
+    for part in _parts({record.key: record for record in records if record.postings}.values()):
+        tell(_count(desk, current, part))
+        for edition in building:
+            _count(desk, edition, part)
 
 
-def count_into(desk: Desk, edition: Edition, records: Sequence[Record]) -> list[Record]:
-    return [record for part in _parts(records) for record in _count(desk, edition, part)]
+def count_into(desk: Desk, edition: Edition, records: Iterable[Record]) -> None:
+    for part in _parts(records):
+        _count(desk, edition, part)
 
 
-def _parts(records: Sequence[Record]) -> Iterator[list[Record]]:
+def _parts(records: Iterable[Record]) -> Iterator[list[Record]]:
     """As many records as one transaction takes."""
     part: list[Record] = []
     for record in records:
@@ -84,7 +91,7 @@ def _parts(records: Sequence[Record]) -> Iterator[list[Record]]:
 
 
 def _count(desk: Desk, edition: Edition, records: list[Record]) -> list[Record]:
-    """What is marked already is left out, what somebody else changed meanwhile is read again."""
+    """What is marked already is left out, what somebody else changed meanwhile is read again. Returns the rest."""
     for _ in range(TRIES):
         if not records:
             return []
