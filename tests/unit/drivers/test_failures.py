@@ -117,6 +117,7 @@ def test_an_error_in_the_stream_is_classified_by_its_type(kind: str, code: str, 
 def test_no_secret_gets_out() -> None:
     text = redact(f"key {KEY} and sk-proj-abc123 and Bearer eyJ.a.b, but sk-no", "plain-key")
     assert text == "key [redacted] and [redacted] and [redacted], but sk-no"
+    assert redact("Wrong key: sk-p**********4321. Or sk-…98765", "") == "Wrong key: [redacted] Or [redacted]"
     assert redact("the plain-key was wrong", "plain-key") == "the [redacted] was wrong"
     assert KEY not in refused("Anthropic", 400, {}, told("x", f"bad {KEY}"), KEY).message
 

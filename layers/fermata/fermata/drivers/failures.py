@@ -16,7 +16,8 @@ DETAIL = 4000
 """Characters of them that we look at ourselves."""
 FILTERED = "the provider's content filter stopped it"
 
-_SECRETS = re.compile(r"Bearer\s+[^\s\"',]+|sk-[A-Za-z0-9_-]{6,}")
+_SECRETS = re.compile(r"Bearer\s+[^\s\"',]+|sk-[A-Za-z0-9_*.\u2026-]{6,}")
+"""Also of a key whose middle was starred out: nobody is shown how one ends."""
 _UNSHOWN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]+")
 """Line ends, control characters, and what turns the direction of the text around it."""
 _AUTH = ("provider_auth", False)
