@@ -1,0 +1,65 @@
+"""Whose days: by every quarter of an hour, around the moments when clocks change."""
+
+from collections import Counter
+from datetime import date, timedelta
+from zoneinfo import ZoneInfo, available_timezones
+
+import pytest
+
+from fermata.usage.quarters import begins, quarter_of
+from fermata.usage.window import LocalDays
+from tests.unit.usage.ledgers import CHANGES, DAYS, ZONES
+
+HOURS = {
+    ("Europe/Berlin", "2026-03-29"): 23.0,
+    ("Europe/Berlin", "2026-10-25"): 25.0,
+    ("Australia/Lord_Howe", "2026-04-05"): 24.5,
+    ("Australia/Lord_Howe", "2026-10-04"): 23.5,
+    ("Pacific/Chatham", "2026-04-05"): 25.0,
+    ("Pacific/Chatham", "2026-09-27"): 23.0,
+    ("America/St_Johns", "2026-03-08"): 23.0,
+    ("America/Havana", "2026-03-08"): 23.0,  # midnight itself is skipped
+    ("America/Havana", "2026-11-01"): 25.0,  # midnight comes twice
+    ("Asia/Kathmandu", "2026-03-29"): 24.0,
+    ("Pacific/Kiritimati", "2026-10-25"): 24.0,
+}
+
+
+def quarters_of(zone: str, day: str) -> list[int]:
+    """All that have this date on a clock there."""
+    noon = quarter_of(f"{day}T12:00Z")
+    near = range(noon - 3 * 96, noon + 3 * 96)
+    return [quarter for quarter in near if begins(quarter).astimezone(ZoneInfo(zone)).date().isoformat() == day]
+
+
+@pytest.mark.parametrize(("zone", "day"), HOURS)
+def test_a_day_has_as_many_hours_as_the_clocks_there_show(zone: str, day: str) -> None:
+    quarters, days = quarters_of(zone, day), LocalDays(ZoneInfo(zone))
+    assert len(quarters) / 4 == HOURS[zone, day]
+    assert {days.of(quarter).label for quarter in quarters} == {day}
+    found = days.of(quarters[0])
+    assert (found.first, found.behind) == (quarters[0], quarters[-1] + 1)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_quarter_is_on_the_day_that_a_clock_there_shows(zone: str, change: str) -> None:
+    days, begin = LocalDays(ZoneInfo(zone)), quarter_of(change)
+    for quarter in range(begin, begin + DAYS * 96):
+        assert days.of(quarter).label == begins(quarter).astimezone(ZoneInfo(zone)).date().isoformat()
+
+
+def test_in_every_zone_of_the_world_days_follow_one_another_without_a_gap_for_a_year() -> None:
+    """So that no row is on two days, or on none; and all of them begin with a quarter."""
+    first, offsets = quarter_of("2026-01-01T00:00Z"), Counter[int]()
+    for name in sorted(available_timezones()):
+        zone = ZoneInfo(name)
+        days, quarter = LocalDays(zone), first
+        while quarter < first + 366 * 96:
+            day = days.of(quarter)
+            assert day.first <= quarter < day.behind
+            assert begins(day.behind).astimezone(zone).date() == date.fromisoformat(day.label) + timedelta(days=1)
+            quarter = day.behind
+        offset = begins(first).astimezone(zone).utcoffset() or timedelta()
+        offsets[int(offset.total_seconds()) % 900] += 1
+    assert set(offsets) == {0}
