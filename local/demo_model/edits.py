@@ -1,14 +1,16 @@
 """Turns an intent into edits of one page."""
 
 import re
-from dataclasses import dataclass
 from html import escape
-from typing import Any, assert_never
+from typing import assert_never
 
+from local.demo_model import arranging
+from local.demo_model.arranging import MAIN, Copy, Move, Rename, Shade
 from local.demo_model.intents import Add, Intent, Paint, Remove, Retext
 from local.demo_model.kit import accent_of, kit_of
 from local.demo_model.pages import HEADINGS, Node, Page
 from local.demo_model.sections import write
+from local.demo_model.steps import Edit, Steps, unknown
 
 _SELECTORS = {
     "heading": "h1, h2, h3",
@@ -22,19 +24,7 @@ _SELECTORS = {
     "menu": "nav",
     "navigation": "nav",
 }
-_ACCENT = {"accent", "primary", "brand", "main"}
-
-
-@dataclass(frozen=True)
-class Edit:
-    tool: str
-    input: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Steps:
-    text: str
-    calls: tuple[Edit, ...]
+_PAST = {"add": "added", "write": "wrote", "make": "made"}
 
 
 def steps(intent: Intent, page: Page) -> Steps | str:
@@ -48,6 +38,8 @@ def steps(intent: Intent, page: Page) -> Steps | str:
             return _remove(intent, page)
         case Paint():
             return _paint(intent, page)
+        case Move() | Copy() | Rename() | Shade():
+            return arranging.steps(intent, page)
         case _:
             assert_never(intent)
 
@@ -62,13 +54,15 @@ def plan(intent: Intent) -> str:
             return f"remove the {intent.name} section"
         case Paint():
             return f"make the {'background of the ' if intent.background else ''}{intent.what} {intent.colour}"
+        case Move() | Copy() | Rename() | Shade():
+            return arranging.plan(intent)
         case _:
             assert_never(intent)
 
 
 def past(intent: Intent) -> str:
     verb, _, rest = plan(intent).partition(" ")
-    return {"add": "added", "write": "wrote", "remove": "removed", "make": "made"}[verb] + " " + rest
+    return f"{_PAST.get(verb, verb + 'd')} {rest}"
 
 
 def _add(intent: Add, page: Page) -> Steps | str:
@@ -79,7 +73,7 @@ def _add(intent: Add, page: Page) -> Steps | str:
     if intent.anchor:
         anchor = page.section_called(intent.anchor)
         if anchor is None or anchor.parent is None:
-            return _unknown(intent.anchor, page)
+            return unknown(intent.anchor, page)
         parent, index = anchor.parent, anchor.position() + (intent.side == "after")
     if not parent.uid:
         return "The page has no element I could put a section into."
@@ -101,7 +95,7 @@ def _retext(intent: Retext, page: Page) -> Steps | str:
 def _remove(intent: Remove, page: Page) -> Steps | str:
     node = page.section_called(intent.name)
     if node is None:
-        return _unknown(intent.name, page)
+        return unknown(intent.name, page)
     return Steps(f"I remove the {intent.name} section.", (Edit("deleteNode", {"nodeId": node.uid}),))
 
 
@@ -119,7 +113,7 @@ def _selector(intent: Paint, page: Page) -> tuple[str, str]:
     name = "background" if intent.background or words[-1:] == ["background"] else "color"
     if intent.what.startswith("--"):
         return (":root", intent.what) if intent.what in page.variables else ("", "")
-    if accent := accent_of(page) if _ACCENT & set(words) else "":
+    if accent := accent_of(page) if MAIN & set(words) else "":
         return ":root", accent.removeprefix("var(").removesuffix(")")
     if words[-1:] == ["button"]:
         own = kit_of(page).button.split()
@@ -167,9 +161,3 @@ def _after_header(parent: Node) -> int:
 
 def _aim(intent: Retext) -> str:
     return " ".join(intent.what.split()) or "the heading"
-
-
-def _unknown(name: str, page: Page) -> str:
-    there = [heading.text for part in page.sections if (heading := part.first(*HEADINGS))]
-    listed = f" It has: {', '.join(there)}." if there else ""
-    return f"I found no section called “{name}” on this page.{listed}"

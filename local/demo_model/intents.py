@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from local.demo_model.arranging import Arrangement, arrangement
+
 _QUOTED = re.compile(r"[\"“”«»]([^\"“”«»]+)[\"“”«»]|(?<!\w)['‘]([^'’]+)['’](?!\w)")
 _ADD = re.compile(
     r"\b(?:(?:add|insert|append|include|put|create)\b|(?:make|build|write)\b(?=(?: me| us)? (?:a|an|another|some)\b))"
@@ -69,11 +71,11 @@ class Paint:
     background: bool = False
 
 
-Intent = Add | Retext | Remove | Paint
+Intent = Add | Retext | Remove | Paint | Arrangement
 
 
 def understand(prompt: str) -> Intent | None:
-    return _remove(prompt) or _retext(prompt) or _paint(prompt) or _add(prompt)
+    return _remove(prompt) or arrangement(prompt) or _retext(prompt) or _paint(prompt) or _add(prompt)
 
 
 def quoted(text: str) -> list[str]:

@@ -53,6 +53,7 @@ class Page:
     root: Node
     css: str
     title: str = ""
+    id: str = ""
 
     @property
     def variables(self) -> dict[str, str]:
@@ -92,11 +93,11 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def read(html: str, css: str, title: str = "") -> Page:
+def read(html: str, css: str, title: str = "", page_id: str = "") -> Page:
     reader = _Reader()
     reader.feed(html)
     reader.close()
-    return Page(reader.root, css + "\n" + "\n".join(node.text for node in reader.root.all("style")), title)
+    return Page(reader.root, css + "\n" + "\n".join(node.text for node in reader.root.all("style")), title, page_id)
 
 
 def _likeness(node: Node, words: set[str]) -> int:

@@ -17,8 +17,10 @@ from local.demo_model.wire import Turn, merged
 LABEL = "Demo model (fixed rules, not an AI)"
 ABILITIES = (
     'I can add a section ("Add a pricing section after the hero"), change a heading ("Change the heading to “Hello”"), '
-    'replace a text ("Replace “Hello” with “Welcome”"), remove a section ("Remove the testimonials section") and '
-    'change a colour ("Change the colour of the buttons to teal").'
+    'replace a text ("Replace “Hello” with “Welcome”"), remove a section ("Remove the testimonials section"), '
+    'move or repeat one ("Move the hours section above the menu", "Duplicate the menu section"), rename the page '
+    '("Rename the page to “Hello”") and change a colour ("Change the colour of the buttons to teal", "Make the primary '
+    'colour darker").'
 )
 _NAMES = {
     "list_documents": "site_list_documents",
@@ -28,6 +30,10 @@ _NAMES = {
     "replaceNodeHtml": "site_replace_node_html",
     "deleteNode": "site_delete_node",
     "applyCss": "site_apply_css",
+    "moveNode": "site_move_node",
+    "duplicateNode": "site_duplicate_node",
+    "renamePage": "site_rename_page",
+    "set_color_tokens": "site_set_color_tokens",
 }
 _CONTENT = {f"content_{name}": name for name in (*content.READS, *content.WRITES)}
 _SEED_NAMES = {newer: seed for seed, newer in _NAMES.items()} | _CONTENT
@@ -165,7 +171,9 @@ def _edit(now: Situation, intent: Intent) -> Answer:
 def _page(now: Situation) -> Page:
     parts = [result.data for result in now.all_of("read_document") if isinstance(result.data, dict)]
     joined = {name: "".join(str(part.get(name) or "") for part in parts) for name in ("html", "css")}
-    return read(joined["html"], joined["css"], str(parts[-1].get("title") or "") if parts else "")
+    last = parts[-1] if parts else {}
+    page_id = str((last.get("document") or {}).get("id") or "")
+    return read(joined["html"], joined["css"], str(last.get("title") or ""), page_id)
 
 
 def _fitted(tool: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
