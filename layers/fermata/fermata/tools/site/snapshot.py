@@ -6,7 +6,7 @@ colour token must not keep a model from listing documents.
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import ConfigDict, Field, ValidationError, field_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from fermata.tools.check import dotted
 from fermata.tools.tool import ToolFailure
@@ -24,13 +24,13 @@ class Lenient(Word):
 
     model_config = ConfigDict(defer_build=True)
 
-    @field_validator("*", mode="wrap")
+    @model_validator(mode="before")
     @classmethod
-    def _null_is_default(cls, value: Any, read: Any, info: Any) -> Any:
-        field = cls.model_fields[info.field_name]
-        if value is None and not field.is_required():
-            return field.get_default(call_default_factory=True, validated_data={})
-        return read(value)
+    def _null_is_default(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or None not in value.values():
+            return value
+        kept = {field.alias or name for name, field in cls.model_fields.items() if field.is_required()}
+        return {name: member for name, member in value.items() if member is not None or name in kept}
 
 
 class DocumentRef(Lenient):
