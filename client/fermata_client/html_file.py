@@ -79,10 +79,10 @@ class HtmlFile:
                 if path not in self._moved and not (self.out.parent / path).exists():
                     self._put(path, self._target(path, is_new=False), content)
 
-    def texts(self) -> dict[str, str]:
-        """The page and what lies beside it, by name."""
+    def texts(self, name: str) -> dict[str, str]:
+        """The page, called `name`, and what lies beside it, by path."""
         document = self.document
-        return {self.name: document.source.decode()} | {path: text.decode() for path, text in document.files.items()}
+        return {name: document.source.decode()} | {path: text.decode() for path, text in document.files.items()}
 
     def _read(self, source: bytes, next_id: int, known: Mapping[str, bytes]) -> HtmlDocument:
         document = HtmlDocument.read(source, next_id, path=self.name, locked=self._locked)
@@ -154,6 +154,9 @@ class HtmlFileExecutor:
 
     def snapshot(self) -> dict[str, Any]:
         return site_snapshot(self.file.document)
+
+    def revision(self) -> str:
+        return self.file.document.revision
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         given = request.get("input")

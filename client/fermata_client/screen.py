@@ -57,6 +57,11 @@ class Screen:
         for line in map(plain, diff_lines(before, after, name)):
             click.echo(painted(line) if self.color else line, color=self.color)
 
+    def show_changes(self, before: dict[str, str], after: dict[str, str]) -> None:
+        """The difference of several files, by name, in the order of their first."""
+        for name in {**before, **after}:
+            self.show_diff(before.get(name, ""), after.get(name, ""), name)
+
     def _say(self, text: str) -> None:
         if text:
             click.echo(text, nl=False)

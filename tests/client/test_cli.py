@@ -96,6 +96,39 @@ def test_edit_writes_elsewhere_when_asked(file: Path, url: str, tmp_path: Path) 
     assert "<p>c</p>" in out.read_text()
 
 
+def test_edit_shows_what_changed_beside_the_page_too(file: Path, url: str, script: Script, tmp_path: Path) -> None:
+    (tmp_path / "site.css").write_text(".a {\n  top: 0;\n}\n")
+    file.write_text(
+        '<head>\n  <link rel="stylesheet" href="site.css">\n  <style>b { c: d }</style>\n</head>\n'
+    )
+    rules = {"css": ".a { top: 1px }\n.new { top: 0 }"}
+    script.events[:] = say.numbered(
+        say.ready(), say.call(1, "applyCss", rules), say.request(1, "applyCss", rules), say.done()
+    )
+    result = run("edit", str(file), "add", "--url", url, "--token", "good", "--css", str(tmp_path / "site.css"))
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[1:] == [
+        "--- site.css (before)",
+        "+++ site.css (after)",
+        "@@ -1,3 +1,4 @@",
+        " .a {",
+        "-  top: 0;",
+        "+  top: 1px;",
+        " }",
+        "+.new { top: 0 }",
+    ]
+    (answer,) = script.answers
+    assert answer["result"]["inverse"][0]["tool"] == "restore"
+
+
+def test_a_style_sheet_that_the_page_does_not_load_is_one_sentence(file: Path, url: str) -> None:
+    result = run("edit", str(file), "x", "--url", url, "--token", "good", "--css", "other.css")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "fermata: page.html does not load other.css from its own folder. Link it there, or leave --css out.\n"
+    )
+
+
 def test_edit_sends_the_snapshot_of_the_page_with_the_prompt_and_with_every_answer(
     file: Path, url: str, script: Script
 ) -> None:

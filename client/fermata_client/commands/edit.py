@@ -33,7 +33,7 @@ def edit(
     Style sheets and scripts that FILE loads from its own folder are edited along with it.
     """
     page = _open(file, out, css)
-    before = page.texts()
+    before = page.texts((out or file).name)
     executor = HtmlFileExecutor(page)
     screen = Screen()
     try:
@@ -44,13 +44,14 @@ def edit(
                 prompt,
                 executor=executor,
                 snapshot=executor.snapshot,
+                revision=executor.revision,
                 on_event=screen,
                 model=model,
             )
         page.finish()
     finally:
         screen.end_line()
-        _show(screen, before, page.texts(), (out or file).name)
+        screen.show_changes(before, page.texts((out or file).name))
     conclude(outcome, screen, as_json=as_json)
 
 
@@ -58,10 +59,3 @@ def _open(file: Path, out: Path | None, css: str | None) -> HtmlFile:
     if out is None and file.exists() and not file.stat().st_mode & 0o222:
         raise NotAPage(f"{file} is read-only. Make it writable, or write elsewhere with --out.")
     return HtmlFile(file, out, css or "")
-
-
-def _show(screen: Screen, before: dict[str, str], after: dict[str, str], page: str) -> None:
-    """The page first, then what lies beside it."""
-    own = next(iter(before))
-    for name in {**before, **after}:
-        screen.show_diff(before.get(name, ""), after.get(name, ""), page if name == own else name)

@@ -25,16 +25,22 @@ def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str |
     `fermata edit --json` prints the turn's bridge. What somebody else has changed since then stays as it is.
     """
     page = HtmlFile(file)
-    before = page.document.source.decode()
+    before = page.texts(file.name)
     executor, screen = HtmlFileExecutor(page), Screen()
     try:
         with service(url, token) as client:
             outcome = undo_turn(
-                client, bridge, through=through, executor=executor, snapshot=executor.snapshot, on_event=screen
+                client,
+                bridge,
+                through=through,
+                executor=executor,
+                snapshot=executor.snapshot,
+                revision=executor.revision,
+                on_event=screen,
             )
     finally:
         screen.end_line()
-        screen.show_diff(before, page.document.source.decode(), file.name)
+        screen.show_changes(before, page.texts(file.name))
     _tell(outcome, screen)
     conclude(outcome, screen, as_json=as_json)
 
