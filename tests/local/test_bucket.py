@@ -12,7 +12,7 @@ import pytest
 
 from fermata.aws.blobs import Blobs
 from fermata.aws.desk import S3_CONFIG
-from local.bucket import PREFIX, Bucket, Said
+from local.bucket import FUNCTIONS_SIGN_WITH, PREFIX, Bucket, Said
 from local.clients import KEYS
 
 ENDPOINT = "http://127.0.0.1:4566"
@@ -26,7 +26,7 @@ Put = Callable[..., Said]
 @pytest.fixture
 def put(monkeypatch: pytest.MonkeyPatch) -> Put:
     """Ask the bucket for what a signed address was made for, with whatever is different."""
-    for name, value in KEYS.items():
+    for name, value in (KEYS | {"AWS_SECRET_ACCESS_KEY": FUNCTIONS_SIGN_WITH}).items():
         monkeypatch.setenv(name, value)
     blobs = Blobs(boto3.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata")
 
