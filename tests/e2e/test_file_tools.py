@@ -1,0 +1,68 @@
+"""Every tool that changes a file, asked for by a model through the whole service, and taken back by an undo."""
+
+from pathlib import Path
+from typing import Any
+
+from fermata_client import HtmlFile, HtmlFileExecutor, undo_turn
+from tests.e2e import checks
+from tests.e2e.model import calls, says
+from tests.e2e.talk import Talk, said
+
+PAGE = """<!doctype html>\r
+<title>Shop</title>\r
+<link rel=stylesheet href="site.css">\r
+<main>\r
+\t<section id=a class=part><h2>A</h2></section>\r
+\t<section id=b class=part><h2>B</h2></section>\r
+</main>\r
+"""
+CSS = ":root {\n  --brand: #a4551e;\n}\n.part {\n  top: 0;\n}\n"
+EDITS: list[tuple[str, dict[str, Any]]] = [
+    ("insertHtml", {"parentId": "n3", "html": "<section><h2>C</h2></section>", "index": 1}),
+    ("replaceNodeHtml", {"nodeId": "n5", "html": "A <em>first</em>"}),
+    ("updateNodeProps", {"nodeId": "n7", "patch": {"text": "Bé & b", "title": "x"}}),
+    ("moveNode", {"nodeId": "n6", "newParentId": "n3", "newIndex": 0}),
+    ("duplicateNode", {"nodeId": "n4", "count": 2}),
+    ("applyCss", {"css": ".part { left: 0 } .wide { width: 100% }"}),
+    ("assignClass", {"nodeId": "n4", "classId": "wide"}),
+    ("removeClass", {"nodeId": "n6", "classId": "part"}),
+    ("set_color_tokens", {"tokens": [{"slug": "brand", "lightValue": "#804010"}]}),
+    ("set_font_tokens", {"tokens": [{"name": "Body", "fallback": "Georgia, serif"}]}),
+    ("set_type_scale", {"steps": "s,m,l", "baseScaleIndex": 1}),
+    ("set_spacing_scale", {"steps": "s,m,l", "baseScaleIndex": 1}),
+    ("write_code_asset", {"path": "js/menu.js", "type": "script", "content": "let open = false;\n"}),
+    ("renamePage", {"pageId": "shop", "title": "Bread & more"}),
+    ("deleteNode", {"nodeId": "n5"}),
+]
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def parts(page: Path) -> dict[str, Any]:
+    executor = HtmlFileExecutor(HtmlFile(page))
+    return {"executor": executor, "snapshot": executor.snapshot, "revision": executor.revision}
+
+
+def test_what_all_tools_did_to_a_page_and_its_files_is_taken_back_byte_for_byte(talk: Talk, tmp_path: Path) -> None:
+    page = tmp_path / "shop.html"
+    page.write_bytes(PAGE.encode())
+    (tmp_path / "site.css").write_bytes(CSS.encode())
+    before = bytes_of(tmp_path)
+    editor = HtmlFile(page).document
+    assert [element.uid for element in editor.page.elements] == [f"n{number}" for number in range(1, 8)]
+    outcome = talk.run(
+        calls(*EDITS[:8]), calls(*EDITS[8:]), calls(("addPage", {"title": "x"})), says("Done."), **parts(page)
+    )
+    assert outcome.status == "done"
+    states = [(badge.name, badge.state) for badge in outcome.view.tools]
+    assert states == [*((name, "ok") for name, _ in EDITS), ("addPage", "failed")]
+    assert "single HTML file" in said(talk.results()[-1])
+    assert bytes_of(tmp_path).keys() == {*before, "js/menu.js"}
+    outcome = undo_turn(talk.client, talk.bridge, **parts(page))
+    talk.bridge = str(outcome.view.bridge_id)
+    assert outcome.view.report is not None
+    assert (len(outcome.view.report["undone"]), outcome.view.report["skipped"]) == (len(EDITS), [])
+    assert bytes_of(tmp_path) == before
+    checks.sound(talk)
