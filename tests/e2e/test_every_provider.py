@@ -1,5 +1,6 @@
 """The same turn with each provider's driver, and a conversation that changes its provider at every prompt."""
 
+import json
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -12,6 +13,8 @@ from tests.e2e.talk import INSERT, Talk, http
 PROVIDERS = ("anthropic", "openai", "openrouter", "ollama", "openai-compatible")
 ASKS_WITH = {"openai": "input", "openrouter": "input"}
 """The member that holds the conversation; `messages` for all others."""
+THINKS_BY_ITSELF = {"anthropic": "claude-opus-5", "openai": "gpt-5-demo"}
+"""Names that these two drivers take for models that think without being told to."""
 _numbers = count(1)
 
 
@@ -26,9 +29,9 @@ def credential(talk: Talk, provider: str) -> str:
     return str(made.json()["credential"]["id"])
 
 
-def use(talk: Talk, provider: str) -> None:
+def use(talk: Talk, provider: str, model: str = "fermata-demo") -> None:
     with http(talk.cloud, talk.token) as bare:
-        body = {"credentialId": credential(talk, provider), "modelId": "fermata-demo"}
+        body = {"credentialId": credential(talk, provider), "modelId": model}
         changed = bare.put(f"/conversations/{talk.conversation}", json=body)
     assert changed.status_code == 200, changed.text
 
@@ -59,3 +62,16 @@ def test_a_conversation_goes_on_whoever_answers_it_next(new_talk: Callable[..., 
     for provider in (*PROVIDERS, *reversed(PROVIDERS)):
         use(talk, provider)
         turn(talk)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_a_model_thought_is_shown_and_given_back_as_it_was(provider: str, talk: Talk) -> None:
+    """The demo model has signed or sealed it, and refuses any other."""
+    use(talk, provider, THINKS_BY_ITSELF.get(provider, "fermata-demo"))
+    reader = talk.start(calls(INSERT, thinking="Where would it go? 🥨"), says("Done."))
+    talk.answer(reader.wait("toolRequest"))
+    reader.finish()
+    assert reader.kinds[-1] == "done", reader.events[-1]
+    assert "".join(event["text"] for event in reader.of_kind("reasoning")) == "Where would it go? 🥨"
+    second = json.dumps(talk.requests()[1]["body"], ensure_ascii=False)
+    assert any(mark in second for mark in ("Where would it go? 🥨", "sealed:"))
