@@ -16,6 +16,7 @@ BODIES: dict[str, Any] = {
     "startTurn": {"conversationId": "", "prompt": "Add a footer"},
     "answerTool": {"bridgeId": "", "requestId": "", "result": {"ok": True, "data": {"nodeIds": ["n1"]}}},
     "undoTurn": {},
+    "takeUpload": {"kind": "snapshot", "bytes": 2, "sha256": "0" * 64},
     "createConversation": {"scope": "site", "title": "Home"},
     "changeConversation": {"title": "About us"},
     "setDefault": {"credentialId": "", "modelId": "claude-opus-4-5"},

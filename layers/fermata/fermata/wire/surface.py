@@ -49,7 +49,7 @@ def whole(name: str, says: str, least: int, most: int) -> Given:
     return Given(name, says, {"type": "integer", "minimum": least, "maximum": most})
 
 
-CURSOR = "^[0-9]{6}-[0-9]{4}$"
+CURSOR = "^([0-9]{6}-[0-9]{4})?$"
 IDEMPOTENCY_KEY = Given(
     "Idempotency-Key",
     "The same key with the same body joins the turn it started; good for a day.",
