@@ -73,6 +73,18 @@ def test_a_server_with_a_rule_of_its_own_is_asked_again_in_its_way_and_remembere
     assert len(server.bodies) == 3
 
 
+def test_what_one_account_may_not_do_another_may(running: Running, line: Line) -> None:
+    peer = BY_NAME["openai"]
+    server = running(peer)
+    words = "Your organization must be verified to generate reasoning summaries."
+    server.rules.append(refuses(words, lambda body: "reasoning" in body))
+    asked = said(peer, user("a"), model="gpt-5.9", thinking_tokens=3000)
+    for key in ("sk-one-0123456789", "sk-one-0123456789", "sk-two-0123456789"):
+        server.say(peer.answer("Fine."))
+        heard(peer, asked, line, server, key=key)
+    assert ["reasoning" in body for body in server.bodies] == [True, False, False, True, False]
+
+
 def test_a_conversation_whose_encrypted_reasoning_no_longer_opens_goes_on_without_it(
     running: Running, line: Line
 ) -> None:

@@ -22,16 +22,17 @@ ADJUSTABLE = (400, 404, 422)
 LIMIT_REFUSED = r"max_(?:output_|completion_)?tokens|output tokens|in the (?:completion|output)"
 """How servers say that fewer tokens are left than an answer was allowed; without a limit, they give what there is."""
 REMEMBERED = 256
-"""Servers and models whose adjustments this process keeps in mind."""
+"""Accounts and models whose adjustments this process keeps in mind."""
 
 Adjusted = frozenset[str]
+_Place = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
 class Adjustment:
     """`asked_by` finds it in a refusal. One that is named like a member of the body leaves that member out.
 
-    `lasting`: it is about the server and its model; otherwise it is about this conversation.
+    `lasting`: it is about the server, its model and the account; otherwise it is about this conversation.
     """
 
     name: str
@@ -60,12 +61,14 @@ class Speaker:
     stream_of: Callable[[], Frames | Lines] = Frames
     adjustments: tuple[Adjustment, ...] = ()
     needs_key: bool = True
-    _learned: dict[tuple[str, str], Adjusted] = field(default_factory=dict, repr=False, compare=False)
+    _learned: dict[_Place, Adjusted] = field(default_factory=dict, repr=False, compare=False)
 
     def stream(self, ask: Ask, line: Line, endpoint: Endpoint) -> Iterator[Piece]:
         """Close the iterator when you stop before its end."""
         headers = self._headers(ask, endpoint.secret)
-        adjusted = self._learned.get((endpoint.base_url, ask.model), Adjusted())
+        # By key too: what one account may not do, another may. Of the key only a hash that this process salts.
+        place = (endpoint.base_url, ask.model, hash(endpoint.secret))
+        adjusted = self._learned.get(place, Adjusted())
         while True:
             try:
                 yield from self._say(ask, adjusted, line, endpoint, headers)
@@ -74,7 +77,7 @@ class Speaker:
                 if change is None:
                     raise
                 adjusted |= {change.name}
-                self._learn(endpoint.base_url, ask.model, change)
+                self._learn(place, change)
             else:
                 return
 
@@ -109,9 +112,8 @@ class Speaker:
         fresh = (one for one in self.adjustments if one.name not in adjusted)
         return next((one for one in fresh if one.asked_by.search(error.detail)), None)
 
-    def _learn(self, base_url: str, model: str, change: Adjustment) -> None:
+    def _learn(self, place: _Place, change: Adjustment) -> None:
         if change.lasting:
             if len(self._learned) >= REMEMBERED:
                 self._learned.clear()
-            known = self._learned.get((base_url, model), Adjusted())
-            self._learned[base_url, model] = known | {change.name}
+            self._learned[place] = self._learned.get(place, Adjusted()) | {change.name}
