@@ -168,6 +168,10 @@ class HtmlFileExecutor:
             return self._conflict(str(error))
         except CannotDo as error:
             return self._told({"ok": False, "error": str(error)})
+        except OSError as error:
+            return self._told(
+                {"ok": False, "error": f"{error.filename}: {error.strerror}. Nothing can be saved there."}
+            )
 
     def _run(self, name: str, given: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
         first = first_name(name)

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from fermata_client import HtmlDocument
+from fermata_client.html.tree import Element
+
 BAKERY = Path(__file__).parents[2] / "examples" / "bakery" / "index.html"
 
 PIECES = re.split(
@@ -60,3 +63,17 @@ payloads = st.sampled_from(
         "<html><body><h1>whole</h1></body></html>",
     )
 )
+
+
+def untouched(document: HtmlDocument, target: Element) -> dict[str, bytes]:
+    """The bytes of every element that is neither the target, nor in it, nor around it."""
+    return {
+        e.uid: document.source[e.start : e.end]
+        for e in document.page.elements
+        if e.end <= target.start or e.start >= target.end
+    }
+
+
+def assert_kept(before: dict[str, bytes], after: HtmlDocument, *, but: str = "") -> None:
+    now = {e.uid: after.source[e.start : e.end] for e in after.page.elements}
+    assert {uid: now.get(uid) for uid in before if uid != but} == {uid: b for uid, b in before.items() if uid != but}

@@ -1,5 +1,6 @@
 """All the tools of a site's editor: each one answers on a file, under both of its names."""
 
+import re
 from typing import Any
 
 import pytest
@@ -114,3 +115,22 @@ def test_code_that_came_with_html_is_named_when_it_is_left_out() -> None:
 def test_an_index_behind_the_last_element_is_told() -> None:
     _, data = page("<ul><li>a</li><li>b</li></ul>").insert("n1", "<li>c</li>", 7)
     assert data["note"] == "<ul> has 2 elements, so index 7 is behind the last of them."
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<a href="java&#115;cript:x()">l</a>',
+        '<a href=" \x01java\tscript:x()">l</a>',
+        '<iframe srcdoc="<script>1</script>"></iframe>',
+        '<svg><a xlink:href="javascript:x()"><set attributeName="href" to="javascript:x()"/></a></svg>',
+        '<form action="vbscript:x"><button formaction="JavaScript:x()">b</button></form>',
+        '<object data="javascript:x()"></object>',
+        "<svg><script>let script:1</script><g><SCRIPT href=x></SCRIPT></g></svg>",
+    ],
+)
+def test_code_in_disguise_is_left_out_too(html: str) -> None:
+    edited, data = page("<main></main>").insert("n1", html)
+    assert "script:" not in edited.source.decode().lower().replace("&#115;", "s")
+    assert not re.search("srcdoc|<script", edited.source.decode(), re.IGNORECASE)
+    assert data["note"].startswith("Left out: ")

@@ -133,6 +133,19 @@ def test_a_file_that_is_no_text_is_left_out(folder: Path) -> None:
     assert [one["path"] for one in ask(executor, "list_code_assets")["data"]["assets"]] == ["app.js"]
 
 
+def test_a_file_that_cannot_be_written_leaves_everything_as_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, source: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    executor = opened(folder)
+    monkeypatch.setattr("fermata_client.html_file.write_whole", full)
+    answer = ask(executor, "applyCss", css=".card { top: 1px }")
+    assert (answer["ok"], "No space left on device" in answer["error"], "inverse" in answer) == (False, True, False)
+    assert answer["revision"] == opened(folder).file.document.revision
+
+
 # Revisions, conflicts and the way back
 
 

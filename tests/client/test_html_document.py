@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fermata_client import HtmlDocument
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.tree import Element
-from tests.client.pages import BAKERY, payloads, soup, trees
+from tests.client.pages import BAKERY, assert_kept, payloads, soup, trees, untouched
 
 
 def page(source: str) -> HtmlDocument:
@@ -240,20 +240,6 @@ def same_ends(old: bytes, new: bytes) -> tuple[int, int]:
         return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False)))
 
     return same(old, new), same(old[::-1], new[::-1])
-
-
-def untouched(document: HtmlDocument, target: Element) -> dict[str, bytes]:
-    """The bytes of every element that is neither the target, nor in it, nor around it."""
-    return {
-        e.uid: document.source[e.start : e.end]
-        for e in document.page.elements
-        if e.end <= target.start or e.start >= target.end
-    }
-
-
-def assert_kept(before: dict[str, bytes], after: HtmlDocument, *, but: str = "") -> None:
-    now = {e.uid: after.source[e.start : e.end] for e in after.page.elements}
-    assert {uid: now.get(uid) for uid in before if uid != but} == {uid: b for uid, b in before.items() if uid != but}
 
 
 @st.composite

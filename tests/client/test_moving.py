@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from fermata_client import HtmlDocument
 from fermata_client.editing.properties import update_props
 from fermata_client.editing.structure import duplicate_node, move_node
+from fermata_client.editing.tools import WRITES
 from fermata_client.html.cannot import CannotDo
-from tests.client.nasty import documents
+from tests.client.nasty import documents, inputs
+from tests.client.pages import assert_kept, untouched
 
 SECTIONS = """<body>
   <main>
@@ -133,6 +135,19 @@ def test_a_move_keeps_every_element_and_its_id(data: st.DataObject) -> None:
     assert {element.uid: element.tag for element in moved.page.elements} == before
     others = [child.uid for child in document.element(parent).children if child.uid != node]
     assert [child.uid for child in moved.element(parent).children] == [*others[:index], node, *others[index:]]
+
+
+@given(st.data())
+def test_a_tool_for_one_node_leaves_the_bytes_of_all_others(data: st.DataObject) -> None:
+    document = data.draw(documents())
+    name = data.draw(st.sampled_from(("updateNodeProps", "duplicateNode", "assignClass", "removeClass", "deleteNode")))
+    given = data.draw(inputs(name, document))
+    try:
+        edited, _ = WRITES[name](document, given)
+    except CannotDo:
+        return
+    target = document.element(given["nodeId"])
+    assert_kept(untouched(document, target), edited)
 
 
 # Copies

@@ -58,7 +58,10 @@ def rename_page(document: HtmlDocument, given: Given) -> tuple[HtmlDocument, Any
             f"The address of this page is the name of its file ({document.path}), which only its owner changes. "
             "Send the title alone."
         )
-    title = escape(" ".join(read.text(given, "title").split()), quote=False).encode("utf-8", "replace")
+    words = " ".join(read.text(given, "title").split())
+    if not words:
+        raise CannotDo("`title` has no words in it.")
+    title = escape(words, quote=False).encode("utf-8", "replace")
     there = document.title_element
     if there is None:
         return document.with_in_head("title", [b"<title>" + title + b"</title>"]), None

@@ -8,6 +8,7 @@ from fermata_client.editing.given import Given
 from fermata_client.html.attributes import Value, setting
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.layout import Splice
+from fermata_client.html.payload import is_code
 from fermata_client.html.tree import RAW, ROOT, Element, names
 from fermata_client.html_document import HtmlDocument
 
@@ -144,7 +145,7 @@ def _takes(element: Element, name: str) -> bool:
 
 def _check_address(name: str, value: str) -> None:
     bare = "".join(value.split()).lower()
-    if name in ADDRESSES and bare.startswith(("javascript:", "vbscript:")):
+    if name in ADDRESSES and is_code(value):
         raise CannotDo(f"`{name}` must be an address, not code. Write behaviour with write_code_asset.")
     if name in ADDRESSES and bare.startswith("data:") and not (name in PICTURES and bare.startswith("data:image/")):
         raise CannotDo(f"`{name}` must be an address; only pictures may be given as data.")

@@ -4,7 +4,9 @@ No scripts and no inline handlers, no node ids of ours, style sheets set aside, 
 closes an element outside. What is left is written exactly as it came.
 """
 
+import re
 from dataclasses import dataclass
+from html import unescape
 
 from fermata_client.html.layout import Splice, indent_at, spliced, whole_lines
 from fermata_client.html.tree import Element, Page, names, parse
@@ -13,7 +15,8 @@ INLINE = names(
     "a abbr b bdi bdo br button cite code data del dfn em i img input ins kbd label mark meter output picture progress "
     "q ruby s samp select small span strong sub sup svg textarea time u var wbr"
 )
-LINKS = frozenset({"href", "src", "action", "formaction", "xlink:href"})
+ADDRESSES = names("href src action formaction xlink:href data to from values poster srcset ping")
+"""Attributes whose value may be an address, in SVG animations also for another attribute."""
 KEEPS_WHITE_SPACE = frozenset({"pre", "textarea"})
 
 
@@ -65,7 +68,7 @@ def own(source: bytes, start: int, end: int, gap: bytes) -> Payload:
 
 
 def _left_out(page: Page) -> str:
-    scripts = len(_outermost(page, "script"))
+    scripts = len(_scripts(page))
     names = {a.name for e in page.elements for a in e.attributes if a.name != "uid" and _unwanted(a.name, a.value)}
     parts = [f"{scripts} script{'s' * (scripts > 1)}"] if scripts else []
     parts += [", ".join(sorted(names))] if names else []
@@ -90,7 +93,8 @@ def _content(source: bytes) -> bytes:
 
 def _merged(source: bytes, page: Page) -> list[Splice]:
     """What is taken away: scripts, style blocks, stray end tags, doctypes, and attributes that run code."""
-    cuts = [whole_lines(source, e.start, e.end) for tag in ("script", "style") for e in _outermost(page, tag)]
+    unwanted = [*_scripts(page), *_outermost(page, "style")]
+    cuts = [whole_lines(source, element.start, element.end) for element in unwanted]
     cuts += page.strays
     cuts += [(a.start, a.end) for e in page.elements for a in e.attributes if _unwanted(a.name, a.value)]
     cuts += _doctypes(source)
@@ -110,8 +114,14 @@ def _with_space(source: bytes, start: int, end: int) -> int:
 
 
 def _unwanted(name: str, value: str) -> bool:
-    runs = "".join(value.split()).lower().startswith("javascript:")
-    return name.startswith("on") or name == "uid" or (name in LINKS and runs)
+    if name.startswith("on") or name in ("uid", "srcdoc"):
+        return True
+    return name in ADDRESSES and is_code(unescape(value))
+
+
+def is_code(address: str) -> bool:
+    """Whether a browser would run it; it does not mind white space and control characters within."""
+    return re.sub(r"[\x00-\x20]", "", address).lower().startswith(("javascript:", "vbscript:"))
 
 
 def _doctypes(source: bytes) -> list[tuple[int, int]]:
@@ -136,6 +146,11 @@ def _verbatim(markup: bytes, page: Page) -> frozenset[int]:
             first = markup.count(b"\n", 0, element.inner_start) + 1
             kept.update(range(first, markup.count(b"\n", 0, element.inner_end) + 1))
     return frozenset(kept)
+
+
+def _scripts(page: Page) -> list[Element]:
+    """Also those within a picture."""
+    return [element for element in page.elements if element.tag == "script"]
 
 
 def _outermost(page: Page, tag: str) -> list[Element]:

@@ -148,7 +148,7 @@ def _only_comments(text: bytes) -> bool:
 
 def same_line_comment(source: bytes, at: int) -> int:
     """The end of a comment that belongs to what ends at `at`, as in `</section> <!-- hero -->`."""
-    comment = re.compile(rb"[ \t]*<!--[^\n]*?-->").match(source, at)
+    comment = re.compile(rb"[ \t]*<!--(?!\[if )[^\n]*?-->").match(source, at)
     return comment.end() if comment else at
 
 
