@@ -75,6 +75,9 @@ def _check_frame(body: dict[str, Any]) -> None:
     _want(isinstance(body["model"], str) and bool(body["model"]), "model: String should have at least 1 character")
     tokens = body["max_tokens"]
     _want(isinstance(tokens, int) and tokens > 0, "max_tokens: Input should be greater than or equal to 1")
+    most = _most_tokens(body["model"])
+    allowed = f"which is the maximum allowed number of output tokens for {body['model']}"
+    _want(tokens <= most, f"max_tokens: {tokens} > {most}, {allowed}")
     _want(isinstance(body["messages"], list) and bool(body["messages"]), "messages: at least one message is required")
     system = body.get("system") or []
     for index, block in enumerate([] if isinstance(system, str) else system):
@@ -252,6 +255,13 @@ def _check_signature(where: str, body: dict[str, Any], before: list[Turn], block
             signature == sign(body, before, block["thinking"]),
             f"{where}: The block is bound to a different conversation",
         )
+
+
+def _most_tokens(model: str) -> int:
+    """What the shortest answers are that models of this age are limited to."""
+    version = _version(model) or (9, 0)
+    steps = (((3, 5), 4096), ((3, 7), 8192), ((4, 5), 32_000), ((4, 6), 64_000))
+    return next((most for before, most in steps if version < before), 128_000)
 
 
 def _version(model: str) -> tuple[int, int] | None:

@@ -234,6 +234,21 @@ def test_each_model_is_told_to_think_in_the_way_it_accepts_and_has_room_for_it(
     assert (body.get("thinking"), body["max_tokens"]) == (setting, limit)
 
 
+@pytest.mark.parametrize("tokens", [0, 2000, 90_000])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "claude-3-5-sonnet-20241022",
+        "claude-3-7-sonnet-20250219",
+        "claude-opus-4-1",
+        "claude-haiku-4-5",
+        "claude-opus-5",
+    ],
+)
+def test_no_model_is_asked_for_more_than_it_may_answer(version: str, tokens: int) -> None:
+    accepted(ask(user("a"), model=f"claude-{version}", thinking_tokens=tokens))
+
+
 def test_an_answer_that_may_be_longer_than_usual_may_be_so() -> None:
     assert accepted(ask(user("a"), model="claude-opus-5", max_tokens=100_000))["max_tokens"] == 100_000
 
