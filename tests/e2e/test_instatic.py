@@ -96,6 +96,13 @@ def test_what_is_asked_unasked_is_answered(browser: Browser) -> None:
         assert next(bridge.iter_raw()) == b"\n"
 
 
+def test_the_editor_reads_what_its_model_may_call_by_the_names_it_knows(browser: Browser, insert: str) -> None:
+    found = {scope: browser.http.get(f"/tools/{scope}").json()["tools"] for scope in ("site", "content", "plugin")}
+    assert [len(tools) for tools in found.values()] == [35, 15, 10]
+    tools = {tool["name"]: tool for tool in found["site"]}
+    assert tools[insert]["inputSchema"]["required"] == ["parentId", "html"]
+
+
 def test_a_conversation_is_renamed_switched_and_deleted(browser: Browser, conversation: str) -> None:
     path = f"/conversations/{conversation}"
     changed = browser.http.put(path, json={"title": "Home", "modelId": "fermata-demo-2"})
