@@ -18,7 +18,7 @@ LABEL = "Demo model (fixed rules, not an AI)"
 ABILITIES = (
     'I can add a section ("Add a pricing section after the hero"), change a heading ("Change the heading to “Hello”"), '
     'replace a text ("Replace “Hello” with “Welcome”"), remove a section ("Remove the testimonials section"), '
-    'move or repeat one ("Move the hours section above the menu", "Duplicate the menu section"), rename the page '
+    'move or repeat one ("Move the hours section above the breads", "Duplicate the breads section"), rename the page '
     '("Rename the page to “Hello”") and change a colour ("Change the colour of the buttons to teal", "Make the primary '
     'colour darker").'
 )
