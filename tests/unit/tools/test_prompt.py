@@ -1,5 +1,6 @@
 """What the model is told: a stable part, and one line about the editor."""
 
+import json
 import re
 from typing import Any
 
@@ -7,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fermata.tools.catalogue import situation, system_prompt
-from fermata.tools.names import Names
-from fermata.tools.site.tools import SITE
+from fermata.tools.catalogue import AREAS, situation, system_prompt, toolset_for
+from fermata.tools.names import Names, prefixed_name
 from tests.unit.tools.toys import PRIMARY, SITE_TOOLS, cases, snapshot
 
 PLACEHOLDER = situation("site", None)
+OTHERWISE_QUOTED = {"uid", "total", "index"}
+"""Members of results, and the slug of the homepage."""
 
 
 def part(line: str, name: str) -> str:
@@ -125,9 +127,22 @@ def test_every_placeholder_of_the_stable_part_was_filled(names: Names) -> None:
     assert left == ["{currentEntry.title}", "{{post.title}}"]
 
 
-def test_no_tool_description_names_another_tool_that_may_be_called_differently_on_the_wire() -> None:
-    names = {name for known in SITE_TOOLS for name in (known["name"], known["prefixedName"])}
-    assert not any(re.search(rf"\b{name}\b", tool.description) for tool in SITE.tools for name in names)
+@pytest.mark.parametrize("scope", AREAS)
+def test_no_tool_description_names_another_tool_that_may_be_called_differently_on_the_wire(scope: str) -> None:
+    tools = toolset_for(scope).tools
+    names = {name for tool in tools for name in (tool.name, prefixed_name(tool))}
+    assert not any(re.search(rf"\b{name}\b", tool.description) for tool in tools for name in names)
+
+
+@pytest.mark.parametrize("scope", AREAS)
+def test_a_description_is_a_sentence_or_a_few_and_names_no_member_the_tool_does_not_take(scope: str) -> None:
+    for tool in toolset_for(scope).tools:
+        assert 40 < len(tool.description) < 450, tool.name
+        assert tool.description[0].isupper(), tool.name
+        assert tool.description.endswith("."), tool.name
+        said = set(re.findall(r"`([a-z][A-Za-z]*)`", tool.description))
+        taken = set(re.findall(r'"([A-Za-z]+)": \{', json.dumps(tool.input_schema)))
+        assert said <= taken | OTHERWISE_QUOTED, tool.name
 
 
 def test_a_scope_without_tools_says_so_and_has_no_situation() -> None:

@@ -41,16 +41,21 @@ class Toolset:
         """What the model is told it may call."""
         return tuple(
             ToolSpec(name=wire_name(tool, names), description=tool.description, input_schema=tool.input_schema)
-            for tool in self.open_to(capabilities, scope, tenant=tenant, role=role)
-            if tool.in_phase(phase)
+            for tool in self.open_to(capabilities, scope, tenant=tenant, role=role, phase=phase)
         )
 
     def open_to(
-        self, capabilities: frozenset[str], scope: str, *, tenant: str = "", role: str | None = None
+        self,
+        capabilities: frozenset[str],
+        scope: str,
+        *,
+        tenant: str = "",
+        role: str | None = None,
+        phase: str | None = None,
     ) -> Iterator[Tool]:
         """The tools of one caller: the server's first, then the others, each in their own order."""
         for tool in sorted(self.tools, key=lambda tool: tool.execution is not Execution.SERVER):
-            if tool.exists_for(scope, tenant) and tool.permits(capabilities, role):
+            if tool.exists_for(scope, tenant) and tool.permits(capabilities, role) and tool.in_phase(phase):
                 yield tool
 
     def __post_init__(self) -> None:
