@@ -3,11 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from fermata_client import HtmlFile, HtmlFileExecutor, undo_turn
+import pytest
+
+from fermata_client import HtmlFile, HtmlFileExecutor, run_turn, undo_turn
 from tests.e2e import checks
 from tests.e2e.model import calls, says
 from tests.e2e.talk import Talk, said
 
+BAKERY = Path(__file__).parents[2] / "examples" / "bakery" / "index.html"
 PAGE = """<!doctype html>\r
 <title>Shop</title>\r
 <link rel=stylesheet href="site.css">\r
@@ -65,4 +68,27 @@ def test_what_all_tools_did_to_a_page_and_its_files_is_taken_back_byte_for_byte(
     assert outcome.view.report is not None
     assert (len(outcome.view.report["undone"]), outcome.view.report["skipped"]) == (len(EDITS), [])
     assert bytes_of(tmp_path) == before
+    checks.sound(talk)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "tool", "seen"),
+    [
+        ("Rename the page to “Bread & more”", "renamePage", "<title>Bread &amp; more</title>"),
+        ("Make the primary colour darker", "set_color_tokens", "--color-crust: #834418;"),
+        ("Duplicate the hours section", "duplicateNode", 'id="hours-2"'),
+        ("Move the hours section above the breads", "moveNode", 'id="hours"'),
+    ],
+)
+def test_a_prompt_to_the_demo_model_changes_the_bakery(
+    prompt: str, tool: str, seen: str, talk: Talk, tmp_path: Path
+) -> None:
+    page = tmp_path / "index.html"
+    page.write_bytes(BAKERY.read_bytes())
+    outcome = run_turn(talk.client, "site", prompt, conversation_id=talk.conversation, **parts(page))
+    talk.bridge = str(outcome.view.bridge_id)
+    assert outcome.status == "done"
+    assert (outcome.view.tools[-1].name, outcome.view.tools[-1].state) == (tool, "ok")
+    assert seen in page.read_text()
+    assert page.read_bytes() != BAKERY.read_bytes()
     checks.sound(talk)
