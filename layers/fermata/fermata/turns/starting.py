@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from fermata.aws import blobs, signals
@@ -60,8 +61,11 @@ class Prompt:
     thinking_tokens: int | None = None
     """How much a model is told to think, where the tenant has a setting of its own."""
 
-    @property
+    @cached_property
     def digest(self) -> str:
+        """By which the same request is known again, where it asks for that; a snapshot is large."""
+        if not self.idempotency_key:
+            return ""
         said = [block.wire() for block in self.content]
         whole = [self.scope, self.conversation_id, said, self.packed.digest if self.packed else self.snapshot]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
