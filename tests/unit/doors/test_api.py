@@ -105,7 +105,7 @@ class TestDefaults:
 
 
 class TestBridges:
-    @pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", "/cancel")])
+    @pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", "/cancel"), ("GET", "/journal")])
     @pytest.mark.parametrize("name", ["none", "x" * 3_000, "é"])
     def test_a_turn_that_never_was_is_not_found(self, bakery: Signer, method: str, path: str, name: str) -> None:
         assert ask(method, f"{AI}/bridges/{name}{path}", bakery)[0] == 404

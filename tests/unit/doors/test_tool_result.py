@@ -46,6 +46,10 @@ def test_an_instatic_browser_reads_the_same_in_the_words_of_each_of_its_generati
         ({"bridgeId": ""}, "'bridgeId' must not be empty"),
         ({"requestId": 7}, "'requestId' must be a string"),
         ({"result": "done"}, "'result' must be an object"),
+        ({"result": {"ok": True, "revision": 7}}, "'revision' must be a text of 1 to 200 characters"),
+        ({"result": {"ok": True, "revision": None}}, "'revision' must be a text of 1 to 200 characters"),
+        ({"result": {"ok": True, "revision": "x" * 201}}, "'revision' must be a text of 1 to 200 characters"),
+        ({"revision": "x" * 201}, "'revision'"),
     ],
 )
 def test_a_wrong_body_is_told_what_is_wrong(bakery: Signer, members: dict[str, Any], says: str) -> None:

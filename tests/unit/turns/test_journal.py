@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from fermata.turns import journal
+from fermata.turns import journal, looking
 from fermata.turns.turn import Turn
+from fermata.words.caller import Caller
+from fermata.words.errors import Invalid, NotFound
 from tests.unit.turns.editor import Editor, entries
 from tests.unit.turns.stage import OK, Stage, call, calls
 
@@ -166,6 +168,23 @@ def test_the_journal_is_read_page_by_page_while_it_grows(stage: Stage) -> None:
         if len(seen) == 3:
             stage.answer(OK | {"inverse": RESTORE})
     assert seen == [f"{turn.id}/1/{index}" for index in range(5)]
+
+
+def test_the_journal_is_shown_page_by_page_to_who_may_see_the_turn(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "MOST_EDITS", 2)
+    turn = asking(stage, *["deleteNode"] * 3)
+    for _ in range(3):
+        stage.answer(OK | {"inverse": RESTORE})
+    first = looking.edits(stage.desk, stage.caller, turn.id)
+    second = looking.edits(stage.desk, stage.caller, turn.id, first["nextCursor"])
+    assert [entry["call"] for entry in (*first["entries"], *second["entries"])] == [0, 1, 2]
+    assert "nextCursor" not in second
+    with pytest.raises(Invalid):
+        looking.edits(stage.desk, stage.caller, turn.id, "j#1")
+    with pytest.raises(NotFound):
+        looking.edits(stage.desk, Caller(tenant="bakery", user="eve", capabilities=frozenset({"ai.chat"})), turn.id)
 
 
 def test_pages_are_the_same_when_every_edit_has_a_mark(stage: Stage) -> None:

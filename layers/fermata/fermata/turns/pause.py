@@ -163,7 +163,7 @@ def replace(desk: Desk, pause: Pause) -> None:
 
 
 def _item(desk: Desk, pause: Pause) -> Item:
-    data = pause.model_dump(mode="json", exclude={"version", "calls", "tenant", "turn"})
+    data = pause.model_dump(mode="json", exclude={"version", "calls", "tenant", "turn"}, exclude_defaults=True)
     calls = [call.model_dump(mode="json", exclude_defaults=True) for call in pause.calls]
     item: Item = {
         "pk": pause.place.pk,
