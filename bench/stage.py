@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 
 from bench.stats import NS
+from fermata_client import HtmlFile, HtmlFileExecutor
 from fermata_client.client import Event, FermataClient
-from fermata_client.html_file import HtmlFile, HtmlFileExecutor
 from local import seed
 from local.cloud import LocalCloud
 from local.processes import ROOT

@@ -2,9 +2,10 @@
 
 from fermata_client.client import FermataClient
 from fermata_client.errors import Broken, ClientError, Refused, TurnLost, Unreachable
+from fermata_client.file_executor import HtmlFileExecutor
 from fermata_client.fold import Round, ToolBadge, TurnView, fold, fold_all
 from fermata_client.html_document import HtmlDocument
-from fermata_client.html_file import HtmlFile, HtmlFileExecutor
+from fermata_client.html_file import HtmlFile
 from fermata_client.outcome import Outcome
 from fermata_client.patience import Patience
 from fermata_client.turn import follow_turn, run_turn, undo_turn

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from fermata_client.commands.common import conclude, connection_options, one_sentence, service
-from fermata_client.html_file import HtmlFile, HtmlFileExecutor, NotAPage
+from fermata_client.file_executor import HtmlFileExecutor
+from fermata_client.html_file import HtmlFile, NotAPage
 from fermata_client.screen import Screen
 from fermata_client.turn import run_turn
 

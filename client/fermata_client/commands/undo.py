@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from fermata_client.commands.common import conclude, one_sentence, service
-from fermata_client.html_file import HtmlFile, HtmlFileExecutor
+from fermata_client.file_executor import HtmlFileExecutor
+from fermata_client.html_file import HtmlFile
 from fermata_client.outcome import Outcome
 from fermata_client.screen import Screen, plain
 from fermata_client.turn import undo_turn

@@ -19,7 +19,7 @@ from fermata.tools import catalogue
 from fermata.usage import ledger
 from fermata.usage.records import request
 from fermata.wire.http import MOST_BYTES
-from fermata_client.html_file import HtmlFile, HtmlFileExecutor
+from fermata_client import HtmlFile, HtmlFileExecutor
 from tests.desk import clock, desk
 
 __all__ = ["clock", "desk"]
