@@ -15,7 +15,7 @@ from fermata.usage import audit, balance, budgets
 from fermata.wire import surface
 from fermata.wire.bodies import ConversationChange, NewBudgets, NewConversation, NewDefault, NewLimits, NewUpload
 from fermata.wire.edge import Visit, door
-from fermata.wire.http import Answer, Request, read_body, whole_number
+from fermata.wire.http import Answer, Request, whole_number
 from fermata.wire.naming import tool_names
 from fermata.words.errors import Invalid, NotFound
 from fermata.words.scopes import SCOPES
@@ -38,7 +38,7 @@ def list_conversations(visit: Visit) -> Answer:
 
 
 def create_conversation(visit: Visit) -> Answer:
-    body = read_body(visit.request, NewConversation)
+    body = visit.body(NewConversation)
     _known_credential(visit, body.credential_id)
     conversation = threads.create(
         visit.desk, visit.caller, body.scope, body.title, body.credential_id, body.model_id or ""
@@ -66,7 +66,7 @@ def show_conversation(visit: Visit) -> Answer:
 
 def change_conversation(visit: Visit) -> Answer:
     """A turn that runs goes on with the model it was started with; the next one uses the new."""
-    body = read_body(visit.request, ConversationChange)
+    body = visit.body(ConversationChange)
     _known_credential(visit, body.credential_id)
     given = {"title": body.title, "credential_id": body.credential_id, "model_id": body.model_id}
     changed = threads.change(visit.desk, visit.caller, visit.request.params["id"], **given)
@@ -102,7 +102,7 @@ def show_budgets(visit: Visit) -> Answer:
 
 
 def set_budgets(visit: Visit) -> Answer:
-    body = read_body(visit.request, NewBudgets)
+    body = visit.body(NewBudgets)
     wanted = budgets.Budgets(
         tenant=_limits(body.tenant),
         each_user=_limits(body.each_user),
@@ -120,7 +120,7 @@ def _limits(body: NewLimits) -> budgets.Limits:
 
 def take_upload(visit: Visit) -> Answer:
     """An address in the bucket for what is announced; what is put there is checked when it is used."""
-    body = read_body(visit.request, NewUpload)
+    body = visit.body(NewUpload)
     upload = uploads.announce(visit.desk, body.kind, body.size, body.sha256)
     told = {
         "ref": upload.ref,
@@ -162,7 +162,7 @@ def show_defaults(visit: Visit) -> Answer:
 
 
 def set_default(visit: Visit) -> Answer:
-    body = read_body(visit.request, NewDefault)
+    body = visit.body(NewDefault)
     scope = visit.request.params["scope"]
     default = defaults.set_default(visit.desk, visit.caller, scope, body.credential_id, body.model_id)
     return Answer(200, {"default": default.wire()})

@@ -4,7 +4,7 @@ from fermata.credentials import keyring, models, seeding, using
 from fermata.wire import surface
 from fermata.wire.bodies import CredentialChange, NewCredential
 from fermata.wire.edge import Visit, door
-from fermata.wire.http import Answer, read_body
+from fermata.wire.http import Answer
 from fermata.words.errors import Invalid
 
 
@@ -13,7 +13,7 @@ def list_credentials(visit: Visit) -> Answer:
 
 
 def create_credential(visit: Visit) -> Answer:
-    body = read_body(visit.request, NewCredential)
+    body = visit.body(NewCredential)
     form = (body.provider_id, body.auth_mode, body.display_label, body.api_key, body.base_url)
     credential = keyring.create(visit.desk, visit.caller, *form)
     seeding.fill_empty_defaults(visit.desk, visit.caller, credential)
@@ -26,7 +26,7 @@ def show_credential(visit: Visit) -> Answer:
 
 
 def change_credential(visit: Visit) -> Answer:
-    body = read_body(visit.request, CredentialChange)
+    body = visit.body(CredentialChange)
     changes = (body.display_label, body.api_key, body.base_url)
     credential = keyring.change(visit.desk, visit.caller, visit.request.params["id"], *changes)
     return Answer(200, {"credential": using.view(visit.desk, credential)})

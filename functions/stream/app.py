@@ -27,7 +27,7 @@ from fermata.turns.watch import Watch
 from fermata.wire import instatic_images, ndjson, surface
 from fermata.wire.bodies import ChatBody, UndoBody
 from fermata.wire.edge import Visit, serve
-from fermata.wire.http import MOST_BYTES, Answer, Request, of_scope, read_body
+from fermata.wire.http import MOST_BYTES, Answer, Request, of_scope
 from fermata.wire.naming import tool_names
 from fermata.wire.uploaded import snapshot_of
 from fermata.words.dialect import Dialect
@@ -63,7 +63,7 @@ def known_scope(request: Request) -> None:
 
 def chat(visit: Visit) -> Answer:
     """Streams the turn it starts, or answers 202 with its bridge when asked for JSON."""
-    body = read_body(visit.request, ChatBody)
+    body = visit.body(ChatBody)
     if visit.tenant.dialect == "instatic":
         instatic_images.check(body)
     snapshot = snapshot_of(visit.desk, visit.caller, body)
@@ -86,7 +86,7 @@ def chat(visit: Visit) -> Answer:
 
 def undo(visit: Visit) -> Answer:
     """The same for what another turn did: it is taken back."""
-    body = read_body(visit.request, UndoBody) if visit.request.body.strip() else UndoBody()
+    body = visit.body(UndoBody) if visit.request.body.strip() else UndoBody()
     wish = undoing.Wish(
         bridge_id=visit.request.params["bridgeId"],
         dialect=visit.tenant.dialect,

@@ -4,7 +4,7 @@ from fermata.turns import answering
 from fermata.wire import surface
 from fermata.wire.bodies import ToolResultBody
 from fermata.wire.edge import Visit, door
-from fermata.wire.http import Answer, read_body
+from fermata.wire.http import Answer
 from fermata.wire.uploaded import snapshot_of
 from fermata.words.errors import NotFound
 
@@ -13,7 +13,7 @@ BRIDGE_GONE = "The AI tool bridge is no longer active. The server may have resta
 
 def take_result(visit: Visit) -> Answer:
     """Whether this caller may answer this call depends on the tool; the verb decides it."""
-    body = read_body(visit.request, ToolResultBody)
+    body = visit.body(ToolResultBody)
     snapshot = snapshot_of(visit.desk, visit.caller, body)
     try:
         answering.answer(

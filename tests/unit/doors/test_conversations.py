@@ -121,6 +121,12 @@ class TestOne:
         assert set(body) == {"conversation"}
         assert len(body["conversation"]["messages"]) == 20
 
+    def test_an_instatic_browser_may_say_more_than_we_know(self, desk: Desk, bakery: Signer, clock: TestClock) -> None:
+        cms = make_tenant(desk, "cms", dialect="instatic")
+        made = begin(cms, clock, surprise=1)
+        status, body, _ = ask("PUT", f"conversations/{made}", cms, {"title": "Home", "scope": "content"})
+        assert (status, body["conversation"]["title"], body["conversation"]["scope"]) == (200, "Home", "site")
+
     @pytest.mark.parametrize("query", [{"before": "x"}, {"limit": "1001"}])
     def test_an_odd_page_is_refused(self, desk: Desk, bakery: Signer, query: dict[str, str]) -> None:
         assert ask("GET", f"conversations/{filled(desk, 1)}", bakery, query=query)[0] == 400

@@ -84,6 +84,15 @@ def test_what_cannot_be_stored_is_refused(bakery: Signer, members: dict[str, Any
     assert says in answer[1]["error"]
 
 
+def test_an_instatic_browser_may_say_more_than_we_know(desk: Desk, bakery: Signer) -> None:
+    cms = make_tenant(desk, "cms", dialect="instatic")
+    mine = enter(cms, surprise=1)["id"]
+    assert ask("PUT", f"{CREDENTIALS}/{mine}", cms, {"displayLabel": "Ours", "authMode": "apiKey"})[0] == 200
+    status, body = ask("PUT", f"{CREDENTIALS}/{mine}", cms, {"authMode": "apiKey"})
+    assert (status, "Send what is to change" in body["error"]) == (400, True)
+    assert ask("POST", CREDENTIALS, cms, NEW | {"displayLabel": 7, "surprise": 1})[0] == 400
+
+
 def test_the_same_label_twice_is_a_conflict(bakery: Signer) -> None:
     enter(bakery)
     answer = app.handler(call("POST", CREDENTIALS, bakery.bearer(), NEW), None)

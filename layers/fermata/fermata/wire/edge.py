@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from fermata.aws import signals
 from fermata.aws.desk import Desk, open_desk
 from fermata.wire.callers import identify, require
 from fermata.wire.errors import phrase
-from fermata.wire.http import Answer, Request, of_event, to_event
+from fermata.wire.http import Answer, Request, of_event, read_body, to_event
 from fermata.wire.tenant import Tenant, normal_origin
 from fermata.wire.tenants import origin_is_known, tenant_of
 from fermata.words.caller import Caller
@@ -26,6 +28,7 @@ PREFLIGHT_SECONDS = "600"
 MANNERS = {"Content-Type": "application/json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 Result = TypeVar("Result")
+Body = TypeVar("Body", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,10 @@ class Visit:
     caller: Caller
     tenant: Tenant
     route: Route
+
+    def body(self, model: type[Body]) -> Body:
+        """The request's body. Instatic's own server passes over what it does not know, so its browsers may say more."""
+        return read_body(self.request, model, tolerant=self.tenant.dialect == "instatic")
 
 
 Routes = Sequence[Route | PublicRoute]

@@ -121,11 +121,14 @@ def whole_number(request: Request, name: str, otherwise: int, *, most: int = 10*
     return int(text)
 
 
-def read_body(request: Request, model: type[Model]) -> Model:
-    """The body as `model`; Invalid names the first members that are wrong, never what they held."""
+def read_body(request: Request, model: type[Model], *, tolerant: bool = False) -> Model:
+    """The body as `model`; Invalid names the first members that are wrong, never what they held.
+
+    `tolerant`: members that nobody knows are passed over, whatever the model says about them.
+    """
     value = read_json(request.body)
     try:
-        return model.model_validate(value)
+        return model.model_validate(value, extra="ignore" if tolerant else None)
     except ValidationError as error:
         raise Invalid(f"{BAD_BODY} {mistakes(error)}") from error
 
