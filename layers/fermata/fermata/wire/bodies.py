@@ -1,5 +1,5 @@
 """Request bodies. Chat and tool-result ignore members they do not know, because other client generations send
-them; everything else refuses them by name. Nothing is coerced: a number is not a string.
+them; everything else refuses them by name, but from Instatic's browsers. Nothing is coerced: a number is not a string.
 """
 
 import base64
