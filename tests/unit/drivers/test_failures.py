@@ -194,6 +194,32 @@ def test_a_request_that_is_more_than_the_model_takes_is_told_apart(words: str) -
 
 
 @pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "Could not process image"),
+        (400, "messages.0.content.1.image.source: cannot read image data"),
+        (400, "this model does not support image input (ref: b8bd630e)"),
+        (400, 'Model "gemma4" does not support images'),
+        (400, "Invalid content type. image_url is only supported by certain models."),
+        (404, "No endpoints found that support image input"),
+        (400, "invalid image input"),
+        (422, "Image input is not supported by this model"),
+        (500, "Failed to create new sequence: this model is missing data required for image input"),
+    ],
+)
+def test_an_image_that_cannot_be_read_or_seen_is_told_apart_and_not_sent_again_as_it_is(
+    status: int, words: str
+) -> None:
+    error = refused("Peer", status, {}, openai(words), KEY)
+    assert (error.code, error.retryable) == ("provider_images", False)
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 503])
+def test_whoever_is_refused_or_busy_says_nothing_about_images(status: int) -> None:
+    assert refused("Peer", status, {}, openai("does not support images"), KEY).code != "provider_images"
+
+
+@pytest.mark.parametrize(
     "words",
     [
         "Invalid tool schema",

@@ -142,6 +142,29 @@ class TestPictures:
         assert shown == [8, 4, 2]
         check(stage)
 
+    def test_a_picture_that_a_provider_cannot_read_does_not_stop_the_conversation_for_good(self, stage: Stage) -> None:
+        stage.start("Look", pictures=(PHOTO,))
+        stage.says("Nice.")
+        stage.run()
+        stage.start("And this?", pictures=(PHOTO,))
+        refusal = failure("provider_images", retryable=False)
+        stage.says([refusal], [refusal], "I can see neither.")
+        assert stage.run() == "finished"
+        shown = [
+            sum(block.kind == "image" for message in ask.messages for block in message.content)
+            for ask in stage.driver.asks[-3:]
+        ]
+        assert shown == [2, 1, 0]
+        assert stage.terminals()[0].type == "done"
+        check(stage)
+
+    def test_a_refusal_of_images_where_there_are_none_is_the_users_to_hear(self, stage: Stage) -> None:
+        stage.start("No picture")
+        stage.says([failure("provider_images", retryable=False)])
+        stage.run()
+        assert stage.terminals()[0].wire()["code"] == "provider_images"
+        check(stage)
+
 
 class TestStaleEvidence:
     def test_a_turn_sees_what_it_read_last_and_the_next_turn_nothing_of_it(self, stage: Stage) -> None:

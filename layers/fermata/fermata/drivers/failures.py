@@ -62,6 +62,14 @@ _OVERFLOW = re.compile(
     r"images?\b.{0,40}\b(?:exceed|limit|at most|maximum)|(?:exceed|limit|at most|maximum)\w*\b.{0,40}\bimages?\b",
     re.I | re.S,
 )
+_UNSEEN = re.compile(
+    r"(?:process|decode|read|parse|support|accept|understand)\w*\s+(?:\w+\s+){0,2}(?:images?\b|image_url|vision\b)|"
+    r"image_url is only supported|invalid image\b|data required for image|"
+    r"\bimages? (?:input )?(?:is|are) not supported",
+    re.I,
+)
+"""How servers say that an image cannot be read, or that their model cannot see."""
+_ABOUT_IMAGES = (400, 404, 415, 422, 500)
 _PASSING_STATUSES = {408, 409, 429}
 
 
@@ -72,10 +80,12 @@ def refused(label: str, status: int, headers: Mapping[str, str], body: bytes, se
     code, _ = _meaning(error) or _WRONG
     if code == "provider_request":  # the word for everything; the status may say more
         code = "provider_overflow" if status == 413 or _overflows(status, told, body) else _code(status)
+    if code in ("provider_request", "provider_error") and status in _ABOUT_IMAGES and _UNSEEN.search(told):
+        code = "provider_images"
     problem = ProviderError(
         code,
         _sentence(label, status, redact(told, secret)),
-        retryable=_passes(status, headers, error),
+        retryable=code != "provider_images" and _passes(status, headers, error),
         retry_after=retry_after(headers),
         status=status,
     )

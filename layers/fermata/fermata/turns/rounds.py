@@ -176,7 +176,8 @@ def _fail(work: Work, asked: Asked, error: ProviderError) -> None:
     if error.retryable and was_seen and may_start_over(work, standing):
         take(work, standing, asked.spent)
         return
-    if error.code == "provider_overflow" and not was_seen and standing.tries < MOST_TRIES and work.send_less():
+    relief = {"provider_overflow": work.send_less, "provider_images": work.show_less}.get(error.code)
+    if relief and not was_seen and standing.tries < MOST_TRIES and relief():
         take(work, standing, asked.spent)
         return
     terminal = TurnError(message=error.message, code=error.code, retryable=error.retryable)

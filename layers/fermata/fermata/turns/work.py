@@ -110,6 +110,21 @@ class Work:
         self.transcript = None
         return weight(self.messages()) < amount
 
+    def show_less(self) -> bool:
+        """The provider cannot read an image, or its model cannot see: those of earlier turns are left out, then all.
+
+        False when there are none.
+        """
+        sent = self.messages()
+        if self.recipient.sees_earlier and any(map(count_pictures, earlier(sent))):
+            self.recipient = replace(self.recipient, sees_earlier=False)
+        elif any(map(count_pictures, sent)):
+            self.recipient = replace(self.recipient, sees=False)
+        else:
+            return False
+        self.transcript = None
+        return True
+
     def look_again(self) -> None:
         """Somebody else went on: forget what was read before it, and see what happened."""
         self.moves += 1
