@@ -52,9 +52,11 @@ def whole(text: str) -> str:
 
 
 def whole_value(value: Any) -> Any:
-    """The same for every text in a JSON value."""
+    """The same for every text in a JSON value; and a number that JSON cannot hold is none."""
     if isinstance(value, str):
         return whole(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, list):
         return [whole_value(item) for item in value]
     if isinstance(value, dict):

@@ -40,7 +40,7 @@ ANTHROPIC = Speaker(
     adjustments=(
         adjustment(
             WITHOUT_THOUGHTS,
-            r"invalid.{0,20}signature|thinking.{0,90}(?:cannot be modified|signature)",
+            r"invalid.{0,20}signature|thinking.{0,90}(?:cannot be modified|signature)|input tag .{0,300}does not match",
             lasting=False,
         ),
         adjustment(WITHOUT_THINKING, r"thinking.{0,60}(?:not supported|unsupported)|not support.{0,60}thinking"),

@@ -138,8 +138,8 @@ class Draft:
         self._usage |= {name: value for name, value in object_of(usage).items() if value is not None}
 
     def _block(self, part: _Part) -> Block | None:
-        match part.start.get("type"):
-            case "text":
+        match text_of(part.start.get("type")):
+            case "text" | "":
                 text = whole(part.text("text"))
                 return TextBlock(text=text) if text.strip() else None
             case "tool_use":
@@ -156,10 +156,11 @@ class Draft:
 
 
 def _payload(part: _Part) -> dict[str, Any]:
-    payload = part.start | {name: part.text(name) for name in part.grown if name not in ("json", "signature")}
+    """Only members that the block began with grow; a delta that went astray is not let into it."""
+    payload = part.start | {name: part.text(name) for name in part.grown.keys() & part.start.keys()}
     if "signature" in part.grown:
         payload["signature"] = part.grown["signature"][0]
-    if "json" in part.grown:
+    if "json" in part.grown and "input" in part.start:
         payload["input"] = _arguments(part)[0]
     return payload
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from fermata.drivers.mapping import GO_ON, CallIds, base64_of, plain, to_json
+from fermata.drivers.members import text_of
 from fermata.drivers.thinking import FEWEST, anthropic_thinks, binds_thinking, longest_answer, room
 from fermata.words.blocks import (
     Block,
@@ -30,6 +31,8 @@ WITHOUT_THOUGHTS = "without thoughts"
 
 _MARK = {"type": "ephemeral"}
 _THINKING = ("thinking", "redacted_thinking")
+_NEEDED = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
+"""Texts without which a block is refused."""
 _fit = plain(128)
 
 
@@ -74,7 +77,7 @@ class _Turn:
 
     def add(self, blocks: list[dict[str, Any]]) -> None:
         """Tool results come first, whatever else the message says. So does thinking, or it is left out."""
-        if self.blocks and self.blocks[0]["type"] not in _THINKING:
+        if (self.blocks or blocks)[0]["type"] not in _THINKING:
             blocks = [block for block in blocks if block["type"] not in _THINKING]
         self.blocks += blocks
         self.blocks.sort(key=_comes_late)
@@ -126,8 +129,9 @@ def _block(block: Block, message: Message, ask: Ask, names: CallIds) -> dict[str
 
 def _may_return(block: ReasoningBlock, model: str) -> bool:
     """Whole or not at all: only to the model it came from, and only if its signature arrived."""
-    signed = block.payload.get("type") != "thinking" or block.payload.get("signature")
-    return bool(signed) and block.provider == "anthropic" and block.model == model
+    needed = _NEEDED.get(text_of(block.payload.get("type")), ("type",))
+    is_whole = all(isinstance(block.payload.get(name), str) for name in needed)
+    return is_whole and block.payload.get("signature") != "" and (block.provider, block.model) == ("anthropic", model)
 
 
 def _result(block: ToolResultBlock, call_id: str) -> dict[str, Any]:

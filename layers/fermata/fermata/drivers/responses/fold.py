@@ -185,7 +185,7 @@ class Draft:
                 text = whole(item.said)
                 if not text.strip():
                     return
-                if phase := item.start.get("phase"):
+                if phase := text_of(item.start.get("phase")):
                     yield self._kept({"type": "message", "phase": phase})
                 yield TextBlock(text=text)
             case "function_call":

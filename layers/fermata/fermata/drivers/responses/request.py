@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fermata.drivers.mapping import Turn, arguments_of, data_url, plain, result_text, schema_of, to_json, turns_of
+from fermata.drivers.members import objects_of, text_of
 from fermata.drivers.thinking import room
 from fermata.words.blocks import ReasoningBlock
 from fermata.words.model import Ask
@@ -18,6 +19,8 @@ FEWEST_TOKENS = 16
 LONGEST_CALL_ID = 64
 WITHOUT_REASONING = "reasoning items"
 """The adjustment for a server that cannot read what it once encrypted: another account's key, or too old."""
+_REASONING = ("type", "id", "status", "summary", "encrypted_content", "content", "format", "signature")
+"""What OpenRouter says of a reasoning item, and takes again."""
 
 Item = dict[str, Any]
 
@@ -87,8 +90,8 @@ class _Nameless:
 
     def reasoning(self, block: ReasoningBlock) -> Iterator[Item]:
         """Only what was encrypted is read again; a summary has to be there, if only empty."""
-        if encrypted := block.payload.get("encrypted_content"):
-            summary = block.payload.get("summary") or []
+        if encrypted := text_of(block.payload.get("encrypted_content")):
+            summary = objects_of(block.payload.get("summary"))
             yield {"type": "reasoning", "summary": summary, "encrypted_content": encrypted}
 
 
@@ -111,8 +114,9 @@ class _Named(_Nameless):
 
     def reasoning(self, block: ReasoningBlock) -> Iterator[Item]:
         """As it came; its id, which signatures may be bound to, stands only once in a request."""
-        item = {name: value for name, value in block.payload.items() if value is not None}
-        name = str(item.get("id") or f"rs_{len(self._seen) + 1}")
-        if name not in self._seen:
+        item = {name: block.payload[name] for name in _REASONING if block.payload.get(name) is not None}
+        name = text_of(item.get("id")) or f"rs_{len(self._seen) + 1}"
+        is_whole = item.get("type") == "reasoning" and isinstance(item.get("encrypted_content", ""), str)
+        if is_whole and name not in self._seen:
             self._seen.add(name)
-            yield {"summary": [], **item, "id": name}
+            yield {**item, "summary": objects_of(item.get("summary")), "id": name}
