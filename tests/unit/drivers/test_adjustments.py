@@ -156,6 +156,7 @@ def test_a_model_whose_name_says_too_much_of_its_thinking_is_asked_without(
     "words",
     [
         "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "messages.1.content.0: Input tag 'x' found using 'type' does not match any of the expected tags: 'text'",
         "messages.1: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
     ],
 )
