@@ -7,6 +7,7 @@ import pytest
 
 from fermata.aws.blobs import conversation_folder
 from fermata.conversations.imaging import MOST_BYTES
+from fermata.turns import starting
 from fermata.turns.intake import LEFT_OUT, MOST_RESULT_IMAGES, with_fit_images
 from fermata.words.blocks import ImageBlock
 from fermata.words.errors import Conflict, Gone, Invalid, NotFound, Refusal, TooLarge
@@ -160,3 +161,20 @@ class TestAResult:
         assert stage.run() == "finished"
         (result,) = stage.read_by_the_model()
         assert (result.ok, result.images) == (True, None)
+
+
+class TestTheEstimate:
+    """What is held of a budget, and what a request is thought to have used when nobody says."""
+
+    def test_a_picture_counts_as_what_providers_count_and_not_by_its_characters(self, stage: Stage) -> None:
+        stage.start("Look", pictures=(image(photo(1568, 956, quality=100)),) * 2)
+        stage.says("Nice.")
+        stage.run()
+        estimate = next(entry.standing.estimate for entry in stage.entries() if entry.standing.estimate)
+        assert 2 * 1600 <= estimate < 2 * 1600 + 1000
+
+    def test_a_prompt_with_pictures_holds_their_tokens_too(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+        held: list[int] = []
+        monkeypatch.setattr(starting, "hold", lambda _desk, _turn, _round, _attempt, prompt: held.append(prompt))
+        stage.start("Look", pictures=(image(photo()),) * 8)
+        assert held[0] >= 8 * 1600

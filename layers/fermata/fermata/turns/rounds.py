@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 
 from fermata.aws import signals
+from fermata.conversations.album import count_pictures
+from fermata.conversations.recipient import TOKENS_PER_PICTURE
 from fermata.credentials import using
 from fermata.drivers.line import Line
 from fermata.turns import pause as pauses
@@ -83,8 +85,17 @@ def _retraction(standing: Standing) -> tuple[Event, ...]:
 
 def _estimate(work: Work) -> int:
     """Prompt tokens of the first request, by what the conversation says; used when nobody reports the real number."""
-    said = sum(len(json.dumps(block.wire())) for message in work.messages() for block in message.content)
-    return (said + len(work.turn.situation)) // CHARS_PER_TOKEN
+    said = sum(_chars(block) for message in work.messages() for block in message.content)
+    pictures = sum(map(count_pictures, work.messages()))
+    return (said + len(work.turn.situation)) // CHARS_PER_TOKEN + pictures * TOKENS_PER_PICTURE
+
+
+def _chars(block: Block) -> int:
+    """Without pictures, whose characters are not what a provider counts."""
+    if block.kind == "image":
+        return 0
+    without = block.model_copy(update={"images": None}) if block.kind == "toolResult" and block.images else block
+    return len(json.dumps(without.wire()))
 
 
 def run(work: Work, line: Line) -> None:

@@ -12,6 +12,7 @@ from fermata.aws.blobs import Packed
 from fermata.aws.clock import new_id
 from fermata.aws.desk import Desk
 from fermata.conversations import rows, threads
+from fermata.conversations.recipient import TOKENS_PER_PICTURE
 from fermata.credentials.choosing import Chosen, resolve
 from fermata.pricing.charging import FREE
 from fermata.tools.catalogue import situation
@@ -114,7 +115,8 @@ def _start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
 def _hold(desk: Desk, turn: Turn, conversation: Conversation, prompt: Prompt) -> None:
     """Reserve what the first request may cost, so that a turn the budget does not cover is refused, not broken off."""
     said = sum(len(block.text) for block in prompt.content if isinstance(block, TextBlock)) + len(turn.situation)
-    hold(desk, turn, 1, 1, conversation.context_tokens + said // CHARS_PER_TOKEN)
+    shown = sum(block.kind == "image" for block in prompt.content) * TOKENS_PER_PICTURE
+    hold(desk, turn, 1, 1, conversation.context_tokens + said // CHARS_PER_TOKEN + shown)
 
 
 def _tell(turn: Turn) -> None:
