@@ -66,7 +66,19 @@ def test_ollama_is_asked_for_the_window_that_the_history_is_cut_to(staged: MakeS
     stage.run()
     assert stage.driver.asks[0].window_tokens == 16_000
     room = recipient_of(stage.desk, turn, SITE, "", ()).tokens
-    assert 16_000 * SLACK - stage.desk.settings.longest_answer - 200 < room < 16_000 * SLACK
+    assert room == pytest.approx(16_000 * (1 - SLACK) - stage.desk.settings.longest_answer, abs=200)
+
+
+def test_thinking_that_takes_more_than_the_slack_leaves_less_room_for_the_history(staged: MakeStage) -> None:
+    stage = staged(unknown_window=200_000)
+    turn = stage.start()
+
+    def room(tokens: int) -> int:
+        told = turn.model_copy(update={"thinking_tokens": tokens})
+        return recipient_of(stage.desk, told, SITE, "", ()).tokens
+
+    assert room(0) == room(10_000) == room(20_000)
+    assert room(60_000) == room(0) - 40_000
 
 
 def test_how_full_the_window_is_stays_as_it_was_when_a_provider_does_not_say(stage: Stage) -> None:

@@ -12,8 +12,8 @@ from fermata.tools.toolset import Toolset
 from fermata.turns.turn import Turn
 from fermata.words.tools import ToolSpec
 
-SLACK = 0.9
-"""Tokens are estimated, so a tenth of the window is left free."""
+SLACK = 0.1
+"""Of the window, left free because tokens are estimated. In it a model thinks, unless it is told to think more."""
 LEAST = 2_000
 
 
@@ -22,6 +22,7 @@ def recipient_of(desk: Desk, turn: Turn, toolset: Toolset, system: str, tools: S
     # Ollama holds as much as the request asks it to, whatever the model could.
     window = desk.settings.ollama_window if turn.provider == "ollama" else known.window or desk.settings.unknown_window
     around = len(system) + len(turn.situation) + sum(map(_size, tools))
+    free = max(int(window * SLACK), turn.thinking_tokens) + desk.settings.longest_answer
 
     def is_heavy(name: str) -> bool:
         tool = toolset.find(name)
@@ -34,7 +35,7 @@ def recipient_of(desk: Desk, turn: Turn, toolset: Toolset, system: str, tools: S
     return Recipient(
         provider=turn.provider,
         model=turn.model,
-        tokens=max(LEAST, int(window * SLACK) - desk.settings.longest_answer - around // BYTES_PER_TOKEN),
+        tokens=max(LEAST, window - free - around // BYTES_PER_TOKEN),
         sees=known.sees is not False,
         sees_results=known.sees is not False and usual_capabilities(turn.provider, turn.model).tool_result_images,
         most_pictures=most_pictures(turn.provider),
