@@ -8,32 +8,14 @@ from fermata.credentials import keyring
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import Catalogue, Offer
 from fermata.pricing.prices import Price
-from fermata.tools.tool import Access, Execution, Tool, ToolInput
 from tests.unit.turns.stage import Stage, call, calls
 
-
-class Frame(ToolInput):
-    breakpoint_id: str | None = None
-
-
-SNAPPER = Tool(
-    name="snap",
-    toolset="site",
-    description="Looks at the canvas.",
-    execution=Execution.BROWSER,
-    capability=Access.READ,
-    input=Frame,
-    scopes=frozenset({"site"}),
-    idempotent=True,
-    vision_flag="captureScreenshot",
-)
 CAN_SEE = Offer(price=Price(input_per_mtok=1, output_per_mtok=1), sees=True)
 CANNOT = CAN_SEE.model_copy(update={"sees": False})
 
 
-def asked(stage: Stage, *, name: str = "snap", names: str = "seed", **given: Any) -> Any:
+def asked(stage: Stage, *, name: str = "render_snapshot", names: str = "seed", **given: Any) -> Any:
     """What the editor is asked for when the model calls the tool."""
-    stage.learn(SNAPPER)
     stage.start("Look", tool_names=names)
     stage.says(calls(call(name, **given)))
     assert stage.run() == "waiting"
@@ -51,7 +33,10 @@ def use(stage: Stage, provider: str, offer: Offer | None = None) -> None:
         catalogue.keep(stage.desk, Catalogue(refreshed=1, offers={"model-1": offer}))
 
 
-@pytest.mark.parametrize(("name", "names"), [("snap", "seed"), ("site_snap", "prefixed"), ("snap", "prefixed")])
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [("render_snapshot", "seed"), ("site_render_snapshot", "prefixed"), ("render_snapshot", "prefixed")],
+)
 def test_a_model_that_sees_gets_a_picture_whatever_the_tool_is_called(stage: Stage, name: str, names: str) -> None:
     assert asked(stage, name=name, names=names, breakpointId="b1") == {"breakpointId": "b1", "captureScreenshot": True}
 
@@ -61,7 +46,7 @@ def test_a_model_that_cannot_see_gets_none(stage: Stage) -> None:
     assert asked(stage) == {"captureScreenshot": False}
 
 
-@pytest.mark.parametrize("provider", ["openai", "openrouter"])
+@pytest.mark.parametrize("provider", ["openai", "openrouter", "ollama", "openai-compatible"])
 def test_no_picture_is_taken_where_results_are_read_as_text(stage: Stage, provider: str) -> None:
     use(stage, provider, CAN_SEE)
     assert asked(stage) == {"captureScreenshot": False}
@@ -74,7 +59,7 @@ def test_the_model_has_no_say_in_it(stage: Stage, wish: Any) -> None:
 
 def test_the_model_is_not_told_of_the_flag_and_its_call_is_shown_as_it_was_made(stage: Stage) -> None:
     asked(stage, breakpointId="b1")
-    offered = next(tool for tool in stage.driver.asks[-1].tools if tool.name == "snap")
+    offered = next(tool for tool in stage.driver.asks[-1].tools if tool.name == "render_snapshot")
     assert "captureScreenshot" not in str(offered.input_schema)
     told = next(event for event in stage.events() if event.type == "toolCall")
     assert told.input == {"breakpointId": "b1"}
