@@ -3,10 +3,11 @@ from collections.abc import Iterator
 import pytest
 
 from fermata.aws.desk import Desk
-from tests.desk import another_process, clock, desk
+from tests.desk import another_process
 from tests.strict.listings import Listings, listings
+from tests.unit.laid_out import clock, desk, parts
 
-__all__ = ["clock", "desk"]
+__all__ = ["clock", "desk", "parts"]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from fermata.credentials.credential import Credential, label_key
 from fermata.words.caller import Caller
 from fermata.words.errors import Conflict, Invalid, NotFound
 from tests.seam import Seam
-from tests.unit.usage.conftest import empty_tables
+from tests.unit.laid_out import empty_tables
 
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
 WRITES = ("dynamodb.TransactWriteItems", "dynamodb.DeleteItem")

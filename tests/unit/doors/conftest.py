@@ -6,19 +6,11 @@ import pytest
 from fermata.aws.desk import Desk, open_desk
 from fermata.wire import edge
 from fermata.wire.http import Answer, Request
-from tests.desk import TestClock, clock, environment
+from tests.desk import environment
+from tests.unit.laid_out import clock, desk, parts
 from tests.unit.openapi import documented
-from tests.unit.turns.conftest import parts
-from tests.unit.usage.conftest import empty_tables
 
-__all__ = ["clock", "deployed", "parts"]
-
-
-@pytest.fixture
-def desk(parts: Desk, clock: TestClock) -> Desk:
-    """With empty tables, and clients of its own like any process; what they talk to is laid out once a file."""
-    empty_tables()
-    return Desk(parts.settings, clock)
+__all__ = ["clock", "deployed", "desk", "parts"]
 
 
 @pytest.fixture

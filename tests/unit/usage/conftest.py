@@ -3,27 +3,10 @@ from typing import Any
 
 import pytest
 from botocore.client import BaseClient
-from moto.core.models import DEFAULT_ACCOUNT_ID
-from moto.dynamodb.models import dynamodb_backends
 
-from fermata.aws.desk import Desk
-from tests.desk import REGION, TestClock, clock
-from tests.unit.turns.conftest import parts
+from tests.unit.laid_out import clock, desk, parts
 
-__all__ = ["clock", "parts"]
-
-
-@pytest.fixture
-def desk(parts: Desk, clock: TestClock) -> Desk:
-    """With empty tables, and clients of its own like any process; what they talk to is laid out once a file."""
-    empty_tables()
-    return Desk(parts.settings, clock)
-
-
-def empty_tables() -> None:
-    """The mock copies whole tables in every transaction, so an example begins without those of the one before."""
-    for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values():
-        table.items.clear()
+__all__ = ["clock", "desk", "parts"]
 
 
 @pytest.fixture

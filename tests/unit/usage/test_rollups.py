@@ -21,7 +21,7 @@ from fermata.usage.rollups import editions, load_sheets
 from fermata.usage.sheets import Sheet
 from fermata.usage.window import LocalDays
 from tests.desk import TestClock
-from tests.unit.usage.conftest import empty_tables
+from tests.unit.laid_out import empty_tables
 from tests.unit.usage.ledgers import arrivals, ledgers
 from tests.unit.usage.spending import TENANT, closed, roll_up, spend, spent, write
 
