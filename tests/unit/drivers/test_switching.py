@@ -4,6 +4,7 @@ Turns that one provider made, thoughts, parallel calls, failed results and all, 
 server must take them; and then back.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import product
@@ -17,7 +18,7 @@ from fermata.words.messages import Message
 from fermata.words.model import Reply, Stop
 from tests.strict import anthropic, chat, ollama, openai
 from tests.strict.serving import StrictServer
-from tests.unit.drivers.asks import ask, user
+from tests.unit.drivers.asks import ask, picture, user
 from tests.unit.drivers.histories import MODELS, rounds
 
 
@@ -109,3 +110,18 @@ def test_another_model_of_the_same_provider_takes_it(
 def test_there_and_back_again(one: str, other: str, servers: dict[str, StrictServer], line: Line) -> None:
     rows = [*rounds(one, "t1"), *rounds(other, "t2"), *rounds(one, "t3"), user("And now?", turn="t4")]
     assert answered(one, MODELS[one], rows, servers, line).stop is Stop.END
+
+
+@pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDERS, PROVIDERS)))
+def test_pictures_go_along_with_and_without_words(
+    maker: str, reader: str, servers: dict[str, StrictServer], line: Line
+) -> None:
+    rows = [
+        user("Look", picture(), picture(), turn="t1"),
+        *list(rounds(maker, "t1"))[1:],
+        user(picture(), turn="t2"),
+        *list(rounds(maker, "t2"))[1:],
+        user(picture(), turn="t3"),
+    ]
+    assert answered(reader, MODELS[reader], rows, servers, line).stop is Stop.END
+    assert json.dumps(servers[reader].bodies[-1]).count(picture().data or "") >= 4, "a picture of the user's is missing"
