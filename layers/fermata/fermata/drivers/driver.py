@@ -5,7 +5,6 @@ from functools import cache
 from typing import Protocol
 
 from fermata.drivers.endpoint import Endpoint
-from fermata.drivers.failures import redact
 from fermata.drivers.line import Line
 from fermata.words.errors import Invalid
 from fermata.words.model import Ask, Piece
@@ -50,5 +49,7 @@ def driver_for(provider: str) -> Driver:
             from fermata.drivers.openai_compatible import OPENAI_COMPATIBLE
 
             return OPENAI_COMPATIBLE
+    from fermata.drivers.failures import redact
+
     named = redact(provider, "", MOST_OF_A_NAME)
     raise Invalid(f"Unknown provider: {named}. Use one of: {', '.join(sorted(PROVIDERS))}.")
