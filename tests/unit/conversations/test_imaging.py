@@ -4,6 +4,8 @@ import contextlib
 import io
 import struct
 import zlib
+from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image, ImageDraw, PngImagePlugin
@@ -11,6 +13,7 @@ from PIL import Image, ImageDraw, PngImagePlugin
 from fermata.conversations import imaging
 from fermata.conversations.imaging import HugePictureError, NoPictureError, as_it_is, checked, drawn
 from fermata.words.pictures import MOST_EDGE, MOST_PIXELS, MOST_PIXELS_TAKEN
+from tests.memory import megabytes
 from tests.pictures import gif, jpeg, opened, photo, png, webp
 
 KINDS = ("JPEG", "PNG", "GIF", "WEBP")
@@ -239,3 +242,22 @@ class TestAsItIs:
 def test_the_limits_name_the_kinds_that_are_taken() -> None:
     for kind in KINDS:
         assert MOST_PIXELS_TAKEN[f"image/{kind.lower()}"] >= MOST_PIXELS
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells how much memory was used")
+@pytest.mark.parametrize(
+    ("kind", "size", "mode", "how"),
+    [
+        ("JPEG", (4000, 3000), "RGB", {"progressive": True, "quality": 85, "subsampling": 0}),
+        ("PNG", (3840, 2160), "RGBA", {"compress_level": 1}),
+        ("GIF", (3840, 2160), "P", {}),
+        ("WEBP", (2560, 1600), "RGBA", {"method": 0}),
+    ],
+)
+def test_the_largest_that_are_taken_fit_into_a_doors_memory(
+    tmp_path: Path, kind: str, size: tuple[int, int], mode: str, how: dict[str, Any]
+) -> None:
+    """The door that draws them has 208 MB, of which 80 are in use before the first."""
+    Image.effect_noise((size[0] // 8, size[1] // 8), 80).resize(size).convert(mode).save(tmp_path / "it", kind, **how)
+    before = "from fermata.conversations.imaging import drawn; import PIL.ImageOps; raw = open('it', 'rb').read()"
+    assert megabytes(before, "drawn(raw)", tmp_path) < 95

@@ -1,15 +1,19 @@
 """Snapshots that a body only refers to."""
 
+import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fermata.aws.desk import Desk
+from fermata.aws.uploads import Upload
 from fermata.wire.bodies import ChatBody, ToolResultBody
 from fermata.wire.uploaded import MOST_MEMORY, snapshot_of
 from fermata.words.caller import Caller
 from fermata.words.errors import Invalid, NotFound, TooLarge
+from tests.memory import megabytes
 from tests.uploads import put, put_json
 
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset({"ai.chat"}))
@@ -74,6 +78,33 @@ def test_what_would_not_fit_into_memory_once_it_is_read_is_refused_before_that(d
 def test_one_of_sixteen_megabytes_of_assets_is_taken_even_with_characters_of_four_bytes(desk: Desk) -> None:
     site = {"files": [{"blob": "x" * 1_600_000} for _ in range(10)], "title": "🦀"}
     assert used(desk, json.dumps(site, ensure_ascii=False).encode()) == site
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells how much memory was used")
+@pytest.mark.parametrize(
+    ("name", "value", "most"),
+    [
+        ("10 MB of assets", {"files": [{"blob": "A" * 1_000_000}] * 10}, 40),
+        ("16 MB and one character of four bytes", {"files": [{"blob": "A" * 1_000_000}] * 16, "title": "🦀"}, 115),
+        ("many rules", {"rules": {f"r{n}": {"id": f"r{n}", "color": f"var(--c-{n})"} for n in range(120_000)}}, 115),
+    ],
+)
+def test_reading_one_fits_into_a_doors_memory(tmp_path: Path, name: str, value: Any, most: int) -> None:
+    """The smallest door that does it has 208 MB, of which 80 are in use before."""
+    raw = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    (tmp_path / "it").write_bytes(raw)
+    upload = Upload("snapshot", len(raw), hashlib.sha256(raw).hexdigest(), 10**10)
+    before = f"""
+from types import SimpleNamespace
+from fermata.wire.bodies import ChatBody
+from fermata.wire.uploaded import snapshot_of
+from fermata.words.caller import Caller
+blobs = SimpleNamespace(find=lambda key: ({len(raw)}, open("it", "rb")))
+desk = SimpleNamespace(blobs=blobs, clock=SimpleNamespace(time=lambda: 0))
+caller = Caller(tenant="t", user="u", capabilities=frozenset())
+body = ChatBody.model_validate({{"conversationId": "c", "prompt": "x", "snapshotRef": "{upload.ref}"}})
+"""
+    assert megabytes(before, "kept = snapshot_of(desk, caller, body)", tmp_path) < most, name
 
 
 def test_another_kind_of_upload_is_no_snapshot(desk: Desk) -> None:
