@@ -11,6 +11,7 @@ from typing import Any
 
 from fermata.aws import uploads
 from fermata.aws.desk import Desk
+from fermata.conversations import imaging
 from fermata.words.blocks import Block, ImageBlock
 from fermata.words.caller import Caller
 from fermata.words.errors import Invalid, TooLarge
@@ -37,8 +38,6 @@ def _size(image: ImageBlock) -> int:
 
 
 def _drawn(desk: Desk, caller: Caller, image: ImageBlock, place: str) -> ImageBlock:
-    from fermata.conversations import imaging
-
     try:
         raw = _raw(desk, caller, image)
         if imaging.checked(raw).mime_type != image.mime_type:
@@ -69,8 +68,6 @@ def with_fit_images(output: ToolOutput) -> ToolOutput:
 
 def _fit(image: ToolImage) -> ToolImage | None:
     """As it is when it can be decoded and is small enough, else drawn anew; None when it is no picture."""
-    from fermata.conversations import imaging
-
     try:
         raw = base64.b64decode(image.data, validate=True)
         if picture := imaging.as_it_is(raw):
