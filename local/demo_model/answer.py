@@ -27,6 +27,8 @@ class Answer:
     thinking: str = ""
     signature: str = ""
     stop: str | None = None
+    refusal: str = ""
+    """Why it declined, where it stops with a refusal."""
 
     @property
     def stop_reason(self) -> str:
@@ -99,7 +101,9 @@ def with_pause(stream: Iterator[Event], after: int) -> Iterator[Event | None]:
 
 
 def closing(answer: Answer, usage: dict[str, Any]) -> list[Event]:
-    delta = {"stop_reason": answer.stop_reason, "stop_sequence": None}
+    delta: Event = {"stop_reason": answer.stop_reason, "stop_sequence": None}
+    if answer.refusal:
+        delta["stop_details"] = {"type": "refusal", "category": None, "explanation": answer.refusal}
     return [{"type": "message_delta", "delta": delta, "usage": usage}, {"type": "message_stop"}]
 
 

@@ -38,6 +38,7 @@ class Step(_Told):
     thinking: str = ""
     tool_calls: tuple[ToldCall, ...] = ()
     stop: str | None = None
+    refusal: str = ""
     usage: dict[str, Any] | None = None
     first_ms: float | None = None
     chunk_ms: float | None = None
@@ -53,7 +54,7 @@ class Step(_Told):
 
     def answer(self) -> Answer:
         calls = tuple(Call(call.name, call.input, call.raw) for call in self.tool_calls)
-        return Answer(text=self.text, calls=calls, thinking=self.thinking, stop=self.stop)
+        return Answer(text=self.text, calls=calls, thinking=self.thinking, stop=self.stop, refusal=self.refusal)
 
 
 class Script(_Told):

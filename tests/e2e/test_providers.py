@@ -121,9 +121,10 @@ def test_arguments_cut_off_at_the_token_limit_run_nothing_and_the_model_is_told(
     checks.sound(talk, reader)
 
 
-def test_a_refusal_ends_the_turn_with_an_error(talk: Talk) -> None:
-    last = end(talk, says("", stop="refusal"))
+def test_a_refusal_ends_the_turn_with_an_error_that_says_why(talk: Talk) -> None:
+    last = end(talk, says("", stop="refusal", refusal="It asks for an exploit."))
     assert last["code"] == "refused"
+    assert last["message"] == "The model declined to answer this: It asks for an exploit."
     assert last["asked"] == 1
 
 
