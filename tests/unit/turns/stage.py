@@ -304,7 +304,7 @@ class Stage:
 
     def undo(self, turn: Turn | None = None, caller: Caller | None = None, **wish: Any) -> Turn:
         """The turn that takes another's edits back: from now on it is the stage's turn."""
-        wished = undoing.Wish(bridge_id=(turn or self.turn).id, dialect="fermata", **wish)
+        wished = undoing.Wish(bridge_id=(turn or self.turn).id, **({"dialect": "fermata"} | wish))
         self._turn = undoing.undo(self.desk, caller or self.caller, wished).turn
         return self._turn
 

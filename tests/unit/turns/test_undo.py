@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from fermata.turns.watch import Watch
 from fermata.words.caller import Caller
 from fermata.words.errors import Conflict, Invalid, NotFound
+from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.editor import PAGE, Editor, report, states
 from tests.unit.turns.stage import ADA, OK, Stage, call, calls
 
@@ -297,7 +299,7 @@ def test_an_edit_is_taken_back_by_who_may_make_it(stage: Stage, editor: Editor) 
     assert [one.reason for one in report(stage).skipped] == ["Whoever took the edits back may not use insertHtml."]
 
 
-def test_an_undo_that_nobody_answers_ends_whatever_is_set_for_prompts(staged: Any) -> None:
+def test_an_undo_that_nobody_answers_ends_whatever_is_set_for_prompts(staged: MakeStage) -> None:
     stage = staged(unanswered="tell_model")
     editor = Editor(stage)
     turn = editor.edits(["insertHtml"], ["insertHtml"])
@@ -376,6 +378,33 @@ def test_the_same_key_joins_the_undo_it_started_also_when_that_is_over(stage: St
     assert stage.undo(turn, idempotency_key="once").id == first.id
     with pytest.raises(Conflict, match="another request"):
         stage.undo(turn, idempotency_key="once", through=f"{turn.id}/1/0")
+
+
+def test_an_undo_goes_on_when_an_instatic_browser_hangs_up(staged: MakeStage) -> None:
+    """Closing the stream of a prompt means stop; nobody means that by reloading in the middle of an undo."""
+    stage = staged(fermata_stage="local", abandoned_seconds=3600)
+    turn = Editor(stage).edits(["insertHtml"], dialect="instatic")
+    undo, watch = stage.undo(turn, dialect="instatic"), Watch(stage.desk)
+    for one in (undo, turn):
+        watch.arrive(one)
+        watch.leave(one, cut=True)
+    assert list(watch._timers) == [turn.pk]
+    watch.arrive(turn)
+
+
+def test_an_undo_whose_execution_failed_says_how_to_go_on(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"], ["insertHtml"])
+    stage.undo(turn)
+    stage.run()
+    editor.attend()
+    stage.recover(has_failed=True)
+    end = stage.events()[-1]
+    assert end.type == "error"
+    assert "Undo again" in end.message
+    assert len(report(stage).undone) == 1
+    stage.undo(turn)
+    editor.finish()
+    assert editor.page == PAGE
 
 
 def test_whoever_looks_is_told_what_is_undone(stage: Stage, editor: Editor) -> None:

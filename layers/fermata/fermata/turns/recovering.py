@@ -11,6 +11,9 @@ from fermata.turns.turn import OPEN_SHARDS, Turn, partition
 from fermata.words.events import TurnError
 
 BROKEN = TurnError(message="The turn broke off on our side. Send your message again.", code="broken", retryable=True)
+BROKEN_UNDO = TurnError(
+    message="The undo broke off on our side. Undo again to take back what is left.", code="broken", retryable=True
+)
 ABORTED = TurnError(message="The turn was stopped by an operator.", code="aborted", retryable=True)
 RESTARTED = "States.ServiceRestart"
 """The local cloud's word for an execution that did not survive its restart."""
@@ -44,7 +47,7 @@ def _act(desk: Desk, turn: Turn, tail: logs.Entry, status: str, error: str) -> N
     elif status == "ABORTED":
         stop(desk, turn, ABORTED)
     elif status in ("FAILED", "TIMED_OUT") and error != RESTARTED:
-        stop(desk, turn, BROKEN)
+        stop(desk, turn, _broken(turn))
     else:
         _continue(desk, turn)
 
@@ -58,10 +61,14 @@ def _remind(desk: Desk, turn: Turn, tail: logs.Entry) -> None:
         desk.workflow.go_on(pause.token, "round", hint=pause.hint)
 
 
+def _broken(turn: Turn) -> TurnError:
+    return BROKEN_UNDO if turn.undoes else BROKEN
+
+
 def _continue(desk: Desk, turn: Turn) -> None:
     """Hand the turn to its next execution; whoever else recovers at the same time changes nothing."""
     if turn.n >= desk.settings.continuations:
-        stop(desk, turn, BROKEN)
+        stop(desk, turn, _broken(turn))
         return
     following = turn.n + 1
     move = Update(

@@ -66,6 +66,7 @@ def _undo(desk: Desk, caller: Caller, wish: Wish) -> Started:
     turn = _turn(desk, caller, wish, undone, through)
     entry = _commit(desk, wish, conversation, turn)
     set_going(desk, turn)
+    signals.count({"TurnsStarted": 1})
     signals.audit(
         "ai.undo.started",
         tenant=turn.tenant,
