@@ -189,6 +189,11 @@ def test_what_belongs_to_another_page_as_well_is_read_only() -> None:
     assert (styled.files, b".card { top: 1px }" in styled.source) == (document.files, True)
 
 
+def test_a_byte_order_mark_stays() -> None:
+    document = page().with_file("app.js", b"\xef\xbb\xbflet a;")
+    assert write(document, path="app.js", type="script", content="let b;").files["app.js"] == b"\xef\xbb\xbflet b;"
+
+
 # Rules and classes
 
 

@@ -119,6 +119,11 @@ def test_a_page_that_links_out_of_its_folder_is_edited_without_it(folder: Path, 
     assert (folder.parent / "up.css").read_text() == ".up { top: 0 }"
 
 
+def test_with_a_base_for_addresses_nothing_lies_beside_the_page(folder: Path) -> None:
+    (folder / "index.html").write_text(PAGE.replace("<head>", '<head><base href="https://elsewhere.example/">'))
+    assert opened(folder).file.document.files == {}
+
+
 def test_a_file_that_the_page_does_not_load_is_never_overwritten(folder: Path) -> None:
     (folder / "other.js").write_text("theirs")
     answer = ask(opened(folder), "write_code_asset", path="other.js", type="script", content="mine")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fermata_client import HtmlDocument
@@ -35,6 +35,7 @@ def take_back(document: HtmlDocument, inverse: str) -> HtmlDocument:
     return document
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_edits_taken_back_newest_first_leave_the_page_as_it_was(data: st.DataObject) -> None:
     document = data.draw(documents())
@@ -52,6 +53,7 @@ def test_edits_taken_back_newest_first_leave_the_page_as_it_was(data: st.DataObj
     assert content(document) == states.pop()
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_what_was_taken_back_can_be_done_again(data: st.DataObject) -> None:
     document = data.draw(documents())
@@ -113,6 +115,7 @@ def test_a_patch_of_another_editor_is_refused() -> None:
             restore(page(), {"patch": patch})
 
 
+@settings(deadline=None)
 @given(st.text("aé🥐\n"), st.text("aé🥐\n"))
 def test_the_narrowest_splice_cuts_no_character(old: str, new: str) -> None:
     splice = narrowest(old.encode(), new.encode())
