@@ -178,7 +178,7 @@ def test_no_secret_has_a_default_or_a_place_in_the_template(source: Template, fu
 
 def test_prices_are_looked_at_often_and_with_a_request_that_forces_nothing(deployed: Template) -> None:
     look = of_type(deployed, "AWS::Events::Rule")["RefreshPricesFunctionLook"]
-    assert look["ScheduleExpression"] == "rate(30 minutes)"
+    assert look["ScheduleExpression"] == "rate(5 minutes)"
     assert [target["Input"] for target in look["Targets"]] == ['{"v":1}']
 
 
