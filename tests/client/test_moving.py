@@ -70,13 +70,10 @@ def test_a_node_moved_out_and_up_gets_the_indentation_of_its_new_place_and_keeps
 
 
 def test_a_comment_with_a_condition_is_nobody_s_own() -> None:
-    document = page(
-        "<main>\n  <!--[if IE]><p>old</p><![endif]-->\n  <p>a</p><!--[if IE]>x<![endif]-->\n  <p>b</p>\n</main>\n"
-    )
+    old, odd = "<!--[if IE]><p>old</p><![endif]-->", "<!--[if IE]>x<![endif]-->"
+    document = page(f"<main>\n  {old}\n  <p>a</p>{odd}\n  <p>b</p>\n</main>\n")
     moved = move(document, uid(document, "p"), uid(document, "main"), 1)
-    assert text(moved) == (
-        "<main>\n  <!--[if IE]><p>old</p><![endif]--><!--[if IE]>x<![endif]-->\n  <p>b</p>\n  <p>a</p>\n</main>\n"
-    )
+    assert text(moved) == f"<main>\n  {old}\n  {odd}\n  <p>b</p>\n  <p>a</p>\n</main>\n"
 
 
 def test_a_word_moves_within_its_line() -> None:
