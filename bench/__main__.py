@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench import audits, counts, lookups, reference, sites, trials, waits
 from bench.cost import Shape
-from bench.folding import folding_cost
+from bench.folding import LENGTHS, folding_cost
 from bench.imports import import_ratio
 from bench.ledgers import ROWS
 from bench.stage import Stage, opened
@@ -35,11 +35,12 @@ class Extent:
     messages: int = 2000
     rows: int = ROWS
     conversations: int = 250
+    streams: tuple[int, ...] = LENGTHS
     shape: Shape = field(default_factory=Shape)
 
 
-SHORT = Shape(text_seconds=2, first_byte_seconds=0.1, phase_seconds=0.2)
-QUICK = Extent(times=2, far=0, crowd=5, messages=100, rows=4000, conversations=10, shape=SHORT)
+SHORT = Shape(text_seconds=1, first_byte_seconds=0.1, phase_seconds=0.2)
+QUICK = Extent(times=2, far=0, crowd=5, messages=100, rows=4000, conversations=10, streams=(100, 1000), shape=SHORT)
 
 
 def main() -> int:
@@ -78,7 +79,7 @@ def measured(directory: Path, extent: Extent) -> Iterator[Row]:
         yield sites.prompt(stage, extent.times)
         yield sites.heavy_snapshot(stage)
         yield counts.state_size(stage)
-    yield folding_cost()
+    yield folding_cost(extent.streams)
     yield import_ratio(max(1, extent.times // 2))
 
 

@@ -1,7 +1,7 @@
 """What processor time it takes to turn a provider's stream into pieces: bytes, frames, JSON, the driver's own fold."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bench.table import Row
@@ -28,12 +28,12 @@ PATHS = {
 }
 
 
-def folding_cost() -> Row:
+def folding_cost(lengths: Sequence[int] = LENGTHS) -> Row:
     """The dearest of all drivers and lengths of a stream."""
     costs = {
         f"{provider}, {length}": round(cpu_ms_per_100_events(provider, length), 3)
         for provider in PROVIDERS
-        for length in LENGTHS
+        for length in lengths
     }
     dearest = max(costs, key=lambda name: costs[name])
     what = "CPU ms to fold 100 events of a provider's stream, dearest driver"
