@@ -182,6 +182,16 @@ class TestKeeping:
             catalogue.keep(desk, crowd)
         assert catalogue.stored(desk) == parse(listing(SONNET), 7)
 
+    @pytest.mark.parametrize(
+        "broken", [{"offers": "{"}, {"offers": '{"gpt-5":{}}'}, {"refreshed": "today"}, {"offers": 7}]
+    )
+    def test_one_that_cannot_be_understood_is_as_good_as_none(self, desk: Desk, broken: dict[str, Any]) -> None:
+        catalogue.keep(desk, parse(listing(SONNET), 7))
+        item = desk.tables.get(desk.settings.pricing_table, *catalogue.PLACE)
+        assert item is not None
+        desk.tables.write(Put(desk.settings.pricing_table, item | broken))
+        assert prompt_price(another_process(desk), "claude-sonnet-4-5") is None
+
     def test_a_later_version_may_add_members(self, desk: Desk) -> None:
         catalogue.keep(desk, parse(listing(SONNET), 7))
         item = desk.tables.get(desk.settings.pricing_table, *catalogue.PLACE)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from fermata.aws.desk import Desk
+from fermata.aws.dynamo import Put
 from fermata.pricing import catalogue, refreshing
 from fermata.pricing.refreshing import CatalogueUnavailable, Refreshed, refresh
 from tests.desk import TestClock, another_process
@@ -33,6 +34,11 @@ def test_an_empty_table_is_filled(here: Desk, clock: TestClock) -> None:
     held = catalogue.stored(here)
     assert held is not None
     assert (set(held.offers), held.refreshed) == ({"claude-sonnet-4-5"}, clock.time())
+
+
+def test_one_that_cannot_be_understood_is_fetched_anew(here: Desk) -> None:
+    here.tables.write(Put(here.settings.pricing_table, {"pk": "catalogue", "sk": "current", "refreshed": 1}))
+    assert refresh(here) == Refreshed("fetched", 1)
 
 
 def test_it_is_fetched_again_after_six_hours_and_not_before(

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
+from fermata.aws import signals
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Put
 from fermata.pricing.names import exact_name, pricing_key
@@ -72,10 +73,15 @@ def parse(text: str | bytes, refreshed: int) -> Catalogue:
 
 
 def stored(desk: Desk) -> Catalogue | None:
+    """One that cannot be understood is as good as none: turns go on unpriced, and the next refresh replaces it."""
     item = desk.tables.get(desk.settings.pricing_table, *PLACE)
     if item is None:
         return None
-    return Catalogue(refreshed=item["refreshed"], offers=_offers.validate_json(item["offers"]))
+    try:
+        return Catalogue(refreshed=item["refreshed"], offers=_offers.validate_json(item["offers"]))
+    except (KeyError, ValidationError):
+        signals.failed("pricing.unreadable")
+        return None
 
 
 def keep(desk: Desk, catalogue: Catalogue) -> None:
