@@ -142,8 +142,8 @@ def shown(deployed: Template) -> list[tuple[str, frozenset[tuple[str, str]]]]:
 
 def test_failed_stuck_and_throttled_turns_a_late_audit_and_the_money_wake_somebody(alarms: dict[str, Template]) -> None:
     metrics = {alarm["MetricName"] for alarm in alarms.values()}
-    assert metrics >= {"TurnsEnded", "StuckTurns", "ExecutionThrottled", "Throttles", "WriteThrottleEvents"}
-    assert metrics >= {"IteratorAge", "ApproximateNumberOfMessagesVisible", "CostUsd"}
+    assert metrics >= {"TurnsEnded", "StuckTurns", "ExecutionThrottled", "ThrottledEvents", "Throttles"}
+    assert metrics >= {"WriteThrottleEvents", "IteratorAge", "ApproximateNumberOfMessagesVisible", "CostUsd"}
     assert alarms["CostPerHourAlarm"]["Period"] == 3600
 
 
