@@ -106,7 +106,7 @@ class HtmlDocument(EditablePage):
     @property
     def writable_sheets(self) -> list[Element]:
         """The sheets that rules can be put into: those for screens, each file once."""
-        found = [sheet for sheet in self.sheets if is_for_screens(sheet) and not (self.locked and sheet.tag == "link")]
+        found = [sheet for sheet in self.sheets if is_for_screens(sheet) and self.file_of(sheet) not in self.shared]
         return list({self.file_of(sheet) or sheet.uid: sheet for sheet in found}.values())
 
     def with_sheets(self, contents: list[bytes]) -> Self:

@@ -30,9 +30,9 @@ class HtmlFile:
         self.path = path.resolve()
         self.out = (out or path).resolve()
         self.folder, self.name = self.path.parent, self.path.name
-        self._locked = self.out != self.path and self.out.parent == self.folder
+        self._is_copy = self.out != self.path and self.out.parent == self.folder
         self._moved: set[str] = set()
-        """Files that live beside `out` by now."""
+        """Files that were written beside `out`."""
         self.document = self._read(read_page(self.path), 1, {})
         self.document = replace(self.document, home=self._home(css))
 
@@ -59,7 +59,7 @@ class HtmlFile:
         if document.source != old.source:
             self._write(document.source)
         known = {**files, **self._linked(document, files)}
-        self.document = replace(document, files=known, reversals=())
+        self.document = replace(document, files=known, shared=self._shared(known), reversals=())
 
     def finish(self) -> None:
         """Have `out` even when nothing was changed, and beside it what the page loads."""
@@ -67,8 +67,9 @@ class HtmlFile:
             self._write(self.document.source)
         if self.out.parent != self.folder:
             for path, content in self.document.files.items():
-                if path not in self._moved and not (self.out.parent / path).exists():
-                    self._put(path, self._target(path, is_new=False), content)
+                place = (self.out.parent / path).resolve()
+                if place.is_relative_to(self.out.parent) and not place.exists():
+                    self._put(path, place, content)
 
     def texts(self, name: str) -> dict[str, str]:
         """The page, called `name`, and what lies beside it, by path."""
@@ -76,9 +77,14 @@ class HtmlFile:
         return {name: document.source.decode()} | {path: text.decode() for path, text in document.files.items()}
 
     def _read(self, source: bytes, next_id: int, known: Mapping[str, bytes]) -> HtmlDocument:
-        document = HtmlDocument.read(source, next_id, path=self.name, locked=self._locked)
+        document = HtmlDocument.read(source, next_id, path=self.name)
         files = self._known(known)
-        return replace(document, files={**files, **self._linked(document, files)})
+        files |= self._linked(document, files)
+        return replace(document, files=files, shared=self._shared(files))
+
+    def _shared(self, files: Iterable[str]) -> frozenset[str]:
+        """What a copy in the same folder has in common with its original: all but the files it made itself."""
+        return frozenset(path for path in files if path not in self._moved) if self._is_copy else frozenset()
 
     def _known(self, paths: Iterable[str]) -> dict[str, bytes]:
         """Of these files what there still is."""

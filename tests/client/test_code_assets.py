@@ -181,7 +181,7 @@ def test_a_patch_that_does_not_fit_changes_nothing(change: dict[str, Any], reaso
 
 
 def test_what_belongs_to_another_page_as_well_is_read_only() -> None:
-    document = page(locked=True)
+    document = page(shared=frozenset({"app.js", "css/site.css"}))
     assert ask(read_code_asset, document, path="app.js")["content"]
     with pytest.raises(CannotDo, match="left as it is"):
         write(document, path="app.js", type="script", content="1")

@@ -69,7 +69,10 @@ def test_a_copy_in_the_same_folder_leaves_what_both_pages_load(folder: Path) -> 
     executor = opened(folder, out=folder / "copy.html")
     assert ask(executor, "applyCss", css=".card { top: 1px }")["ok"]
     assert "left as it is" in ask(executor, "write_code_asset", path="app.js", type="script", content="")["error"]
+    for content in ("let mine;", "let mine = 1;"):
+        assert ask(executor, "write_code_asset", path="mine.js", type="script", content=content)["ok"]
     after = bytes_of(folder)
+    assert after["mine.js"] == b"let mine = 1;"
     assert after["css/site.css"] == CSS.encode()
     assert b".card { top: 1px }" in after["copy.html"]
     assert after["index.html"] == PAGE.encode()

@@ -42,8 +42,8 @@ class EditablePage:
     """The name of the page's file; other files are named from its folder."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """The style sheets and scripts beside the page that it loads."""
-    locked: bool = False
-    """Those files are somebody else's as well, so they are read only."""
+    shared: frozenset[str] = frozenset()
+    """Those of the files that belong to another page as well, so they are read only."""
     home: str = ""
     """The linked style sheet that gets new rules; empty: the last sheet of the page."""
     reversals: tuple[Reversal, ...] = field(default=(), compare=False)
@@ -57,7 +57,7 @@ class EditablePage:
         *,
         path: str = "index.html",
         files: Mapping[str, bytes] = NO_FILES,
-        locked: bool = False,
+        shared: frozenset[str] = frozenset(),
         home: str = "",
     ) -> Self:
         """A page with fresh ids, counted from `next_id`."""
@@ -65,7 +65,7 @@ class EditablePage:
         page.root.uid = DOCUMENT
         for number, element in enumerate(page.elements, next_id):
             element.uid = f"n{number}"
-        return cls(source, page, next_id + len(page.elements), path, files, locked, home)
+        return cls(source, page, next_id + len(page.elements), path, files, shared, home)
 
     @property
     def id(self) -> str:
@@ -148,7 +148,7 @@ class EditablePage:
         old = self.files.get(path)
         if content == old:
             return self
-        if self.locked:
+        if path in self.shared:
             raise CannotDo(f"{path} also belongs to the page that this one is a copy of, so it is left as it is.")
         files = {name: old for name, old in self.files.items() if name != path}
         files |= {} if content is None else {path: content}
