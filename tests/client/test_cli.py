@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from fermata_client.cli import main
 from tests.client import scripted_service as say
 from tests.client.scripted_service import Event, Script, serving
+from tests.pictures import photo
 
 PAGE = "<!doctype html>\n<title>T</title>\n<main>\n  <p>a</p>\n</main>\n"
 
@@ -98,9 +99,7 @@ def test_edit_writes_elsewhere_when_asked(file: Path, url: str, tmp_path: Path) 
 
 def test_edit_shows_what_changed_beside_the_page_too(file: Path, url: str, script: Script, tmp_path: Path) -> None:
     (tmp_path / "site.css").write_text(".a {\n  top: 0;\n}\n")
-    file.write_text(
-        '<head>\n  <link rel="stylesheet" href="site.css">\n  <style>b { c: d }</style>\n</head>\n'
-    )
+    file.write_text('<head>\n  <link rel="stylesheet" href="site.css">\n  <style>b { c: d }</style>\n</head>\n')
     rules = {"css": ".a { top: 1px }\n.new { top: 0 }"}
     script.events[:] = say.numbered(
         say.ready(), say.call(1, "applyCss", rules), say.request(1, "applyCss", rules), say.done()
@@ -150,6 +149,25 @@ def test_chat_shows_the_answer_and_how_to_go_on(url: str, script: Script) -> Non
     result = run("chat", "hi", "--url", url, "--token", "good")
     assert (result.exit_code, result.stdout) == (0, "Hello there.\n")
     assert "fermata chat --conversation conv-1" in result.stderr
+
+
+def test_chat_takes_pictures_along_in_their_order(url: str, script: Script, tmp_path: Path) -> None:
+    script.events = say.numbered(say.ready(), say.text("Nice."), say.done())
+    for name, kind in (("a.png", "PNG"), ("b.jpg", "JPEG"), ("c.webp", "WEBP"), ("d.gif", "GIF")):
+        (tmp_path / name).write_bytes(photo(kind=kind))
+    images = [part for name in ("a.png", "b.jpg", "c.webp", "d.gif") for part in ("--image", name)]
+    result = run("chat", "look", *images, "--url", url, "--token", "good")
+    assert result.exit_code == 0
+    body = next(body for method, path, body in script.requests if path.startswith("/chat/"))
+    assert body["content"][0] == {"kind": "text", "text": "look"}
+    kinds = [part["mimeType"] for part in body["content"][1:]]
+    assert kinds == ["image/png", "image/jpeg", "image/webp", "image/gif"]
+
+
+def test_chat_sends_nothing_that_is_no_picture(url: str, script: Script, file: Path) -> None:
+    result = run("chat", "look", "--image", str(file), "--url", url, "--token", "good")
+    assert (result.exit_code, "is no picture that can be sent" in result.stderr) == (1, True)
+    assert script.requests == []
 
 
 def test_chat_goes_on_in_the_scope_of_its_conversation(url: str, script: Script) -> None:

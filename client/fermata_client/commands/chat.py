@@ -1,9 +1,12 @@
 """`fermata chat`: talk without a page, or to the content system behind the site."""
 
+from pathlib import Path
+
 import click
 
 from fermata_client.client import FermataClient
 from fermata_client.commands.common import Failure, conclude, connection_options, one_sentence, service
+from fermata_client.commands.pictures import content
 from fermata_client.screen import Screen
 from fermata_client.turn import run_turn
 
@@ -15,6 +18,13 @@ SCOPES = ("data", "content", "plugin", "site")
 @click.argument("prompt")
 @click.option("--conversation", metavar="ID", help="Go on with this conversation instead of beginning one.")
 @click.option("--scope", type=click.Choice(SCOPES), help="Which of the editor's areas to talk in.  [default: data]")
+@click.option(
+    "--image",
+    "pictures",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A picture to look at, for a model that can see; up to eight.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as the last line.")
 @connection_options
 @one_sentence
@@ -22,6 +32,7 @@ def chat(
     prompt: str,
     conversation: str | None,
     scope: str | None,
+    pictures: tuple[Path, ...],
     as_json: bool,
     url: str | None,
     token: str | None,
@@ -39,7 +50,8 @@ def chat(
     screen = Screen()
     with service(url, token) as client:
         area = scope or _scope_of(client, conversation)
-        outcome = run_turn(client, area, prompt, conversation_id=conversation, on_event=screen, model=model)
+        asked = {"content": content(client, prompt, pictures)} if pictures else {"prompt": prompt}
+        outcome = run_turn(client, area, **asked, conversation_id=conversation, on_event=screen, model=model)
     screen.end_line()
     if not as_json:
         click.echo(f"Go on with: fermata chat --conversation {outcome.conversation_id} …", err=True)
