@@ -206,7 +206,9 @@ def test_the_service_is_told_the_tokens_that_a_file_has() -> None:
     assert brand["darkValue"] == "hsla(0, 0%, 100%, 1)"
     for family, naming in (("typography", "text"), ("spacing", "space")):
         (group,) = listed[family]
-        assert [step["cssVar"] for step in group["steps"]] == [name for name in properties if f"--{naming}-" in name]
+        assert {step["cssVar"]: step["value"] for step in group["steps"]} == {
+            name: value for name, value in properties.items() if f"--{naming}-" in name
+        }
     assert [(one["cssVar"], one["stack"]) for one in listed["fonts"]] == [("--font-body", "system-ui, sans-serif")]
 
 

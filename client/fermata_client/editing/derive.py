@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import product
 
 TRANSPARENCIES = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90)
 VARIANTS = 4
@@ -21,6 +22,8 @@ _N = r"([-+]?\d*\.?\d+)"
 _C = r"(\d*\.?\d+)"
 _HSL = re.compile(rf"hsla?\(\s*{_N}(?:deg)?\s*,\s*{_N}%\s*,\s*{_N}%(?:\s*,\s*{_N})?\s*\)", re.IGNORECASE | re.ASCII)
 _RGB = re.compile(rf"rgba?\(\s*{_C}\s*[, ]\s*{_C}\s*[, ]\s*{_C}\s*(?:[,/]\s*({_C}%?))?\s*\)", re.IGNORECASE | re.ASCII)
+_FLUID = re.compile(rf"clamp\([-.\d]+rem, calc\({_N}vw \+ {_N}rem\), [-.\d]+rem\)")
+_WITHIN_ROUNDING = (0.0, 0.002, -0.002, 0.004, -0.004, 0.001, -0.001, 0.003, -0.003)
 _HEX = re.compile(r"#([0-9a-f]{3}|[0-9a-f]{6})", re.IGNORECASE)
 
 
@@ -114,6 +117,20 @@ def fluid(least: float, most: float, root: float) -> str:
     slope = (most - least) / (WIDE - NARROW)
     low, start, high = (f"{written(rounded(px) / root)}rem" for px in (least, least - slope * NARROW, most))
     return f"clamp({low}, calc({written(slope * 100)}vw + {start}), {high})"
+
+
+def ends(value: str, root: float) -> tuple[float, float] | None:
+    """The two sizes in pixels that `fluid` made this value of: some that round to the same; None for another value."""
+    found = _FLUID.fullmatch(value)
+    if found is None:
+        return None
+    slope, start = float(found[1]), float(found[2])
+    for less, more in product(_WITHIN_ROUNDING, repeat=2):
+        grows, begins = (slope + less) / 100, (start + more) * root
+        sizes = begins + grows * NARROW, begins + grows * WIDE
+        if fluid(*sizes, root) == value:
+            return sizes
+    return None
 
 
 @dataclass(frozen=True)

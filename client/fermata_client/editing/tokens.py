@@ -179,7 +179,8 @@ def _as_found(there: Steps, usual: Scale) -> Scale:
     ratios = (next_least / least if least else 0, next_most / most if most else 0)
     if not all(ratios):
         return replace(usual, naming=there.naming, steps=steps)
-    return Scale(there.naming, steps, base, least, derive.rounded(ratios[0]), most, derive.rounded(ratios[1]))
+    low, low_ratio, high, high_ratio = map(derive.rounded, (least, ratios[0], most, ratios[1]))
+    return Scale(there.naming, steps, base, low, low_ratio, high, high_ratio)
 
 
 def _asked(given: Given, scale: Scale, size: str) -> Scale:

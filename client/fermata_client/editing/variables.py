@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fermata_client.editing import derive
 from fermata_client.html.css_rules import Rule, key_of
 from fermata_client.html.css_rules import read as read_css
 from fermata_client.html_document import HtmlDocument
@@ -79,6 +80,8 @@ def scales(document: HtmlDocument) -> list[Steps]:
 
 
 def _pixels(value: str, root: float) -> tuple[float, float] | None:
+    if exact := derive.ends(value.strip(), root):
+        return exact
     if fluid := _CLAMP.fullmatch(value.strip()):
         low, high = _length(fluid[1], root), _length(fluid[3], root)
     else:
