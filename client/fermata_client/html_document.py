@@ -111,7 +111,7 @@ class HtmlDocument(EditablePage):
 
     def with_sheets(self, contents: list[bytes]) -> Self:
         """With other contents of the writable sheets."""
-        homes, document = self.writable_sheets, self
+        homes = self.writable_sheets
         own = [(home, new) for home, new in zip(homes, contents, strict=True) if home.tag == "style"]
         changed = [(home, new) for home, new in own if new != self.sheet(home)]
         splices = [Splice(home.inner_start, home.inner_end, new) for home, new in changed]

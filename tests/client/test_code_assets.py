@@ -210,6 +210,21 @@ def test_new_rules_go_to_the_sheet_that_was_named() -> None:
     assert (named.source, b".new" in named.files["css/site.css"]) == (source.encode(), True)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"", b".new { top: 0 }\n"),
+        (b".a { b: c }", b".a { b: c }\n.new { top: 0 }\n"),
+        (b"\xef\xbb\xbf/* x */\n", b"\xef\xbb\xbf/* x */\n.new { top: 0 }\n"),
+        (b".a {\n\tb: c\n}\n\n.d {\n\tb: c\n}\n", b".a {\n\tb: c\n}\n\n.d {\n\tb: c\n}\n\n.new { top: 0 }\n"),
+    ],
+)
+def test_a_new_rule_stands_at_the_end_of_its_file(old: bytes, new: bytes) -> None:
+    document = HtmlDocument.read(PAGE.encode(), files={"css/site.css": old}, home="css/site.css")
+    styled, _ = apply_css(document, {"css": ".new { top: 0 }"})
+    assert styled.files["css/site.css"] == new
+
+
 SHEET = "<style>\n.a { top: 0; left: 0 }\n.b {\n  top: 0;\n}\n@media print {\n  .a { top: 1px }\n}\n</style>"
 
 

@@ -15,6 +15,7 @@ from fermata_client.html.uids import Carried
 from fermata_client.html_document import FIXED, HtmlDocument
 
 MOST_COPIES = 50
+ONCE = HEAD_ONLY - {"template", "noscript"}
 REFERENCES = names(
     "for form list headers aria-labelledby aria-describedby aria-controls aria-owns aria-details aria-activedescendant "
     "popovertarget"
@@ -70,7 +71,7 @@ def _movable(document: HtmlDocument, uid: str, done: str) -> Element:
 def duplicate_node(document: HtmlDocument, given: Given) -> tuple[HtmlDocument, Any]:
     element = _movable(document, read.text(given, "nodeId"), "duplicated")
     count = read.whole(given, "count", 1, MOST_COPIES) or 1
-    if element.tag in HEAD_ONLY and not element.tag == "template":
+    if element.tag in ONCE:
         raise CannotDo(f"A <{element.tag}> is there once; a copy of it would do nothing good.")
     assert element.parent is not None
     copies, renamed = _copies(document, element, count)

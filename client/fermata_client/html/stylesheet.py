@@ -154,7 +154,8 @@ def _behind(sheet: bytes, rule: Rule, group: Rule | None, manner: Manner) -> Spl
     apart = manner.newline * (2 if _blank_lines_between(sheet, siblings) else 1)
     text = _indented(rule.raw, indent, manner)
     at = begin + len(content)
-    lead = (apart if content.strip(BLANK) else manner.newline) + indent
+    begins_file = group is None and not manner.indent and not content.strip(BLANK)
+    lead = b"" if begins_file else (apart if content.strip(BLANK) else manner.newline) + indent
     if b"\n" in sheet[at:end]:
         return Splice(at, at, lead + text)
     closing = outer if outer is not None else indent.removesuffix(manner.unit)
