@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fermata.turns.watch import Watch
+from fermata.usage import ledger
 from fermata.words.caller import Caller
 from fermata.words.errors import Conflict, Invalid, NotFound
 from tests.unit.turns.conftest import MakeStage
@@ -48,10 +49,11 @@ def test_an_undo_asks_no_model_costs_nothing_and_leaves_the_window_as_full_as_it
 ) -> None:
     turn = editor.edits(["insertHtml"])
     asks, before = len(stage.driver.asks), stage.thread()
-    stage.undo(turn)
+    undo = stage.undo(turn)
     editor.finish()
     assert len(stage.driver.asks) == asks
     assert stage.ledger() == []
+    assert list(ledger.ends_of(stage.desk, turn.tenant, [turn.id, undo.id])) == [turn.id]
     after = stage.thread()
     assert (after.context_tokens, after.prompt_tokens_total) == (before.context_tokens, before.prompt_tokens_total)
     assert after.claim is None
