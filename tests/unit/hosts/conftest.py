@@ -2,10 +2,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.desk import clock, desk
 from tests.hosts import ScriptedHost, scripted_host
+from tests.unit.laid_out import clock, desk, parts
 
-__all__ = ["clock", "desk"]
+__all__ = ["clock", "desk", "parts"]
 
 
 @pytest.fixture

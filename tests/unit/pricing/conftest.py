@@ -1,3 +1,3 @@
-from tests.desk import clock, desk
+from tests.unit.laid_out import clock, desk, parts
 
-__all__ = ["clock", "desk"]
+__all__ = ["clock", "desk", "parts"]
