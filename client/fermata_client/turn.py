@@ -281,14 +281,17 @@ class _Run:
             bridge, asked = str(self.bridge_id), str(request["requestId"])
             self.patience.insist(lambda: self.client.answer(bridge, asked, said, snapshot, revision))
 
-        try:
-            post(result)
-        except Refused as refused:
-            if refused.status == 413:
-                post({"ok": False, "error": f"The result is too large to send. {refused.error}"})
-            elif refused.status not in (404, 409):
-                raise
-            # 404: it expired or the turn is over; 409: somebody else answered. The stream tells what became of it.
+        forms = _forms(result)
+        for number, said in enumerate(forms, 1):
+            try:
+                post(said)
+            except Refused as refused:
+                if refused.status == 413 and number < len(forms):
+                    continue
+                if refused.status not in (404, 409):
+                    raise
+                # 404: it expired or the turn is over; 409: somebody else answered. The stream tells what became of it.
+            return
 
     def wait_while_held(self) -> None:
         """Ask now and then instead of listening, until the turn moves."""
@@ -322,3 +325,11 @@ class _Run:
         if self.bridge_id is None:
             return f"The turn could not be started in {self.patience.failures} attempts. {reason}"
         return f"The turn {self.bridge_id} did not go on in {self.patience.failures} attempts. {reason}"
+
+
+def _forms(result: ToolOutput) -> list[ToolOutput]:
+    """The result, and what is sent in its place when it is too large: an edit that was made is not told as failed for
+    the sake of its inverse.
+    """
+    bare = {name: member for name, member in result.items() if name != "inverse"}
+    return [result, *([bare] if bare != result else []), {"ok": False, "error": "The result is too large to send."}]

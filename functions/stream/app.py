@@ -90,6 +90,7 @@ def undo(visit: Visit) -> Answer:
     wish = undoing.Wish(
         bridge_id=visit.request.params["bridgeId"],
         dialect=visit.tenant.dialect,
+        tool_names=tool_names(visit),
         through=body.through or "",
         idempotency_key=_idempotency_key(visit.request),
     )

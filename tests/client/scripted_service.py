@@ -118,7 +118,7 @@ class Script:
     ends: deque[int | None] = field(default_factory=deque)
     """Per stream: end it cleanly after so many events."""
     start_faults: deque[int | str] = field(default_factory=deque)
-    answer_faults: deque[int | str] = field(default_factory=deque)
+    answer_faults: deque[int | str | None] = field(default_factory=deque)
     bridge_states: deque[Event] = field(default_factory=deque)
     times: Callable[[int], int] = lambda seq: 1
     """How often an event is written."""

@@ -60,6 +60,15 @@ def test_an_undo_whose_stream_breaks_takes_nothing_back_twice() -> None:
     assert len(editor.undone) == 3
 
 
+def test_an_edit_whose_inverse_is_too_large_to_send_was_made_all_the_same() -> None:
+    """So it was with the last form only that is a failure."""
+    script = Script(say.undo(True, True), answer_faults=deque([413, None, 413, 413]))
+    with serving(script) as url, FermataClient(url, "good") as client:
+        undo_turn(client, UNDONE, executor=lambda _: {"ok": True, "inverse": [1]}, patience=QUICK)
+    assert script.answered["r1"] == {"ok": True}
+    assert script.answered["r2"]["ok"] is False
+
+
 def test_nothing_to_undo_is_refused() -> None:
     with pytest.raises(Refused) as refused:
         play(Script([], start_faults=deque([409])), Editor())

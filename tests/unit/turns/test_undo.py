@@ -209,6 +209,19 @@ def test_an_edit_behind_somebody_elses_is_asked_on_what_it_left_behind(stage: St
     assert asked_on(stage, "5", "6") == ["4", "2"]
 
 
+def test_the_editor_is_asked_in_its_own_words(stage: Stage) -> None:
+    turn = stage.start(tool_names="prefixed")
+    stage.says(calls(call("site_insert_html", parentId="r", html="x")), "Done.")
+    stage.run()
+    stage.answer(OK | {"inverse": {"tool": "deleteNode", "input": {"nodeId": "n1"}}})
+    stage.run()
+    for names, name in ((None, "site_delete_node"), ("seed", "deleteNode")):
+        stage.undo(turn, tool_names=names)
+        stage.run()
+        assert stage.requests()[-1].tool_name == name
+        stage.cancel()
+
+
 def two_steps(stage: Stage) -> Any:
     turn = stage.start()
     stage.says(calls(call("insertHtml", parentId="r", html="x")), "Done.")

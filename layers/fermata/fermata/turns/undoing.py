@@ -17,7 +17,7 @@ from fermata.turns.standing import Standing
 from fermata.turns.turn import Turn
 from fermata.words.caller import Caller
 from fermata.words.conversation import Conversation
-from fermata.words.dialect import Dialect
+from fermata.words.dialect import Dialect, ToolNames
 from fermata.words.errors import Conflict, Invalid, NotFound
 from fermata.words.events import BridgeReady
 
@@ -32,6 +32,8 @@ class Wish:
 
     bridge_id: str
     dialect: Dialect
+    tool_names: ToolNames | None = None
+    """What tools are called towards this client; None: what the turn called them."""
     through: str = ""
     idempotency_key: str = ""
 
@@ -121,6 +123,7 @@ def _turn(desk: Desk, caller: Caller, wish: Wish, undone: Turn, through: str) ->
             "user": caller.user,
             "capabilities": tuple(sorted(caller.capabilities)),
             "dialect": wish.dialect,
+            "tool_names": wish.tool_names or undone.tool_names,
             "situation": "",
             "started_ms": int(now * 1000),
             "expires": int(now) + desk.settings.turn_lifetime_seconds,

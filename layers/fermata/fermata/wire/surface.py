@@ -132,7 +132,7 @@ UNDO_TURN = Operation(
     says="Starts a turn that asks no model but the editor, for the inverse of each edit, the newest first, and streams "
     "it. With `Accept: application/json` it is only started. What meets a conflict is skipped; the last event has a "
     "`report`.",
-    given=(IDEMPOTENCY_KEY,),
+    given=(IDEMPOTENCY_KEY, TOOL_NAMES),
     body=UndoBody,
     needs_body=False,
     told=(STREAM, Told("The undo has begun; follow it by its own bridge.", "StartedTurn", 202)),
