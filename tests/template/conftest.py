@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.desk import clock, desk
 from tests.template import stack
+from tests.unit.laid_out import clock, desk, parts
 
-__all__ = ["clock", "desk"]
+__all__ = ["clock", "desk", "parts"]
 
 
 @pytest.fixture(scope="session")
