@@ -31,3 +31,11 @@ def test_what_is_missing_or_wrong_is_named(desk: Desk, wrong: dict[str, str]) ->
 def test_a_turn_lives_for_its_longest_hold_and_a_week(desk: Desk) -> None:
     settings = desk.settings.model_copy(update={"hold_days": 2})
     assert settings.turn_lifetime_seconds == 2 * 86400 + AFTERLIFE_SECONDS
+
+
+def test_the_local_stage_refuses_to_work_on_aws(desk: Desk) -> None:
+    deployed = environment(desk) | {"FERMATA_STAGE": "local", "AWS_LAMBDA_FUNCTION_NAME": "fermata-round"}
+    with pytest.raises(SettingsMissing, match="Stage=dev or Stage=prod"):
+        Settings.from_environment(deployed)
+    here = deployed | {"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"}
+    assert Settings.from_environment(here).loopback_allowed

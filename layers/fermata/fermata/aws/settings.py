@@ -74,6 +74,8 @@ class Settings(BaseModel):
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
         values = os.environ if environment is None else environment
+        if _is_local_on_aws(values):
+            raise SettingsMissing("Stage `local` is for one machine only. Deploy with Stage=dev or Stage=prod.")
         names = {name.upper(): name for name in cls.model_fields}
         found = {field: values[name] for name, field in names.items() if values.get(name)}
         try:
@@ -91,3 +93,9 @@ class Settings(BaseModel):
     def turn_lifetime_seconds(self) -> int:
         """Start + longest hold + 7 days: when everything of a turn expires (design §4, Lifetime)."""
         return self.hold_days * 86400 + AFTERLIFE_SECONDS
+
+
+def _is_local_on_aws(environment: Mapping[str, str]) -> bool:
+    """The local cloud's functions are told where AWS is; AWS's own are not. There the stage would open too much."""
+    in_function, told = environment.get("AWS_LAMBDA_FUNCTION_NAME"), environment.get("AWS_ENDPOINT_URL")
+    return environment.get("FERMATA_STAGE") == "local" and bool(in_function) and not told
