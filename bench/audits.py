@@ -17,15 +17,17 @@ from bench.units import item_size
 from fermata.aws.clock import instant
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item
-from fermata.usage import ledger
+from fermata.usage import labels, ledger
 from fermata.usage.books import Books
 from fermata.usage.rebuilding import install
 from fermata.usage.records import request
 from fermata.usage.rollups import Edition
 from fermata.wire import tenants
+from fermata.words.caller import Caller
 from fermata_client import FermataClient
 from local import seed
 
+USERS = 1_000
 TENANT, ISSUER, SECRET = "counted", "http://127.0.0.1/counted", "counted-by-the-bench-" * 3
 ZONE = "Asia/Kathmandu"
 """Its days begin at a quarter to."""
@@ -41,7 +43,7 @@ class Workspace:
         self.stage, self.count = stage, count
         desk = stage.cloud.desk()
         now = desk.clock.time()
-        told = list(rows(now, users=1_000, chats=20_000, rounds=1, tenant=TENANT, count=count))
+        told = list(rows(now, users=USERS, chats=20_000, rounds=1, tenant=TENANT, count=count))
         begin = now - DAYS * 86400
         self.since = instant(begin)
         self.prompt = sum(row["prompt"] for row in told)
@@ -77,6 +79,8 @@ def _fill(desk: Desk, told: list[Item], behind: str) -> None:
         if row["at"] >= behind:
             books.post(request(row))
     install(desk, Edition(TENANT, 1), books)
+    for user in {row["user"] for row in told}:
+        labels.remember(desk, Caller(tenant=TENANT, user=user, capabilities=frozenset(), label=f"{user}@example.com"))
     early = [ledger.row(desk, spent(row)) for row in told if row["at"] < behind]
     for start in range(0, len(early), AT_ONCE):
         desk.tables.write(*early[start : start + AT_ONCE])
