@@ -33,9 +33,10 @@ class Editor:
     def revision(self) -> str:
         return hashlib.sha256(json.dumps(self.page, sort_keys=True).encode()).hexdigest()[:8]
 
-    def reload(self) -> None:
-        """The tab is opened anew: what it had in mind is gone, the page is not."""
-        self._acted.clear()
+    @property
+    def acted(self) -> set[str]:
+        """Effect keys of what it did, or refused."""
+        return set(self._acted)
 
     def edits(self, *replies: list[str], **prompt: Any) -> Turn:
         """A turn whose model makes these calls, reply by reply, and then is done."""

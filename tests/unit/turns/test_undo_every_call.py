@@ -16,7 +16,7 @@ from tests.unit.turns.editor import PAGE, Editor
 from tests.unit.turns.machine import TROUBLE
 from tests.unit.turns.stage import Stage
 from tests.unit.turns.test_every_call import DEEDS, FAULTS
-from tests.unit.turns.undo_day import UndoDay
+from tests.unit.turns.undo_day import EditingDay, UndoDay
 
 EACH = "BAD_DAYS" in os.environ
 STRIDE = 1 if EACH else 20
@@ -39,8 +39,10 @@ def numbers(many: list[int], make: MakeStage, place: int) -> range:
     return range(1 + 3 * place % STRIDE, many[0] + 1, STRIDE)
 
 
-def disturbed(make: MakeStage, number: int, when: str, act: Callable[[UndoDay], object]) -> None:
-    day = UndoDay(make())
+def disturbed(
+    make: MakeStage, number: int, when: str, act: Callable[[UndoDay], object], kind: type[UndoDay] = UndoDay
+) -> None:
+    day = kind(make())
     day.stage.seam.at(number, lambda: act(day), when=when)
     try:
         day.take_its_course()
@@ -68,6 +70,23 @@ def test_an_undo_survives_whatever_others_do_before_one_call(
 ) -> None:
     for number in numbers(many, staged, place):
         disturbed(staged, number, "before", lambda day: day.do(deed))
+
+
+@pytest.mark.parametrize(("place", "fault"), list(enumerate(FAULTS)))
+def test_whatever_happens_to_an_edit_it_is_in_the_journal_once_and_can_be_taken_back(
+    staged: MakeStage, place: int, fault: str
+) -> None:
+    when, act = FAULTS[fault]
+    for number in range(1 + 3 * place % STRIDE, 60, STRIDE):
+        disturbed(staged, number, when, lambda _day: act(), EditingDay)
+
+
+@pytest.mark.parametrize(("place", "deed"), list(enumerate(MORE_DEEDS[:-2])))
+def test_whatever_others_do_an_edit_is_in_the_journal_once_and_can_be_taken_back(
+    staged: MakeStage, place: int, deed: str
+) -> None:
+    for number in range(1 + 3 * place % STRIDE, 60, STRIDE):
+        disturbed(staged, number, "before", lambda day: day.do(deed), EditingDay)
 
 
 @pytest.mark.parametrize(("place", "fault"), list(enumerate(FAULTS)))

@@ -3,11 +3,12 @@
 from collections import Counter
 from typing import Any
 
+from fermata.words.events import ToolResult
 from tests.unit.turns import truth
 from tests.unit.turns.day import Day
 from tests.unit.turns.editor import PAGE, Editor, entries, report
 from tests.unit.turns.machine import Machine
-from tests.unit.turns.stage import Stage
+from tests.unit.turns.stage import Stage, call, calls
 
 
 class UndoDay(Day):
@@ -87,3 +88,39 @@ class UndoDay(Day):
         assert all(note.role == "user" for note in notes)
         assert len(notes) <= 1
         assert bool(notes) >= bool(report(self.stage).undone)
+
+
+class EditingDay(UndoDay):
+    """The same edits while they are made, by a turn that anything may happen to."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.baked = Counter()
+        self.editor = Editor(stage)
+        self.edited = self.first = stage.start("Edit", revision=self.editor.revision)
+        self.script_edits()
+        self.machines = [Machine(stage)]
+        self.answers = self.editor.answers
+        self.wakes = [self.machine.wake]
+
+    def script_edits(self) -> None:
+        insert = {"parentId": "root", "html": "<p>x</p>"}
+        self.stage.says(calls(call("insertHtml", **insert), call("deleteNode", nodeId="a")))
+        self.stage.says(calls(call("insertHtml", **insert)), "Done.")
+
+    def check(self) -> None:
+        """What was told as done stands in the journal, once; and all of that can be taken back."""
+        assert not [bug for machine in self.machines for bug in machine.bugs]
+        truth.check(self.stage, next_prompt=False)
+        told = {event.tool_call_id for event in self.stage.events() if isinstance(event, ToolResult) and event.ok}
+        journal = entries(self.stage, self.edited)
+        assert {entry.edit.tool_call_id for entry in journal} == told
+        assert len(journal) == len(told)
+        done = {request.effect_key for request in self.stage.requests()} & self.editor.acted
+        if journal:
+            self.stage.undo(self.edited)
+            self.editor.finish()
+            assert {entry.state for entry in entries(self.stage, self.edited)} == {"undone"}
+        if len(done) == len(journal):
+            assert self.editor.page == PAGE
+        truth.check_next_prompt(self.stage)
