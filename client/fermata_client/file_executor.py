@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from fermata_client.diff import diff_lines
-from fermata_client.editing.restoring import RESTORE, inverse_of
+from fermata_client.editing.restoring import RESTORE, files_in, inverse_of
 from fermata_client.editing.tools import READS, REFUSED, WRITES, first_name
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.way_back import Touched
@@ -65,14 +65,15 @@ class HtmlFileExecutor:
             return self._told(_output(reading(self.file.document, given)[1]))
         planned = request.get("revision")
         is_late = planned != self.file.document.revision if isinstance(planned, str) and planned else old is not None
-        if is_late and name != RESTORE:
+        if is_late and first != RESTORE:
             return self._conflict(
                 "Somebody else changed this file; that edit was kept. Please read the document again."
             )
         assert writing is not None
-        document, data = writing(self.file.document, given)
-        inverse = inverse_of(self.file.document, document)
-        self.file.save(document)
+        before = self.file.with_files(files_in(given)) if first == RESTORE else self.file.document
+        document, data = writing(before, given)
+        inverse = inverse_of(before, document)
+        self.file.save(document, before)
         return self._told(_output(data) | ({"inverse": inverse} if inverse else {}))
 
     def _conflict(self, error: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -10,6 +10,7 @@ from fermata_client.html.cannot import CannotDo
 from fermata_client.html.linking import local_paths
 from fermata_client.html_document import HtmlDocument
 
+CODE = (".css", ".js", ".mjs")
 MAX_BYTES = 2_000_000
 """A page and its snapshot travel with every answer, and the service takes 4.5 MB."""
 
@@ -33,7 +34,9 @@ class HtmlFile:
         self._is_copy = self.out != self.path and self.out.parent == self.folder
         self._moved: set[str] = set()
         """Files that were written beside `out`."""
-        self.document = self._read(read_page(self.path), 1, {})
+        self._seen: set[str] = set()
+        """Files that were part of the page at some time."""
+        self.document = self._read(read_page(self.path), 1)
         self.document = replace(self.document, home=self._home(css))
 
     def refresh(self) -> HtmlDocument | None:
@@ -43,23 +46,27 @@ class HtmlFile:
             source = read_page(self.path)
         except NotAPage as error:
             raise CannotDo(str(error)) from error
-        files = self._known(old.files) | self._linked(old, old.files)
-        if (source, files) == (old.source, old.files):
+        if source == old.source and self._loaded(old) == old.files:
             return None
-        self.document = replace(self._read(source, old.next_id, old.files), home=old.home)
+        self.document = replace(self._read(source, old.next_id), home=old.home)
         return old
 
-    def save(self, document: HtmlDocument) -> None:
-        """All of it, or CannotDo before anything was written."""
-        old, files = self.document, document.files
-        changed = [path for path in {**old.files, **files} if old.files.get(path) != files.get(path)]
-        places = {path: self._target(path, is_new=path not in old.files) for path in changed}
+    def with_files(self, paths: Iterable[str]) -> HtmlDocument:
+        """The document with scripts and sheets of its folder that it does not load at the moment."""
+        missing = (path for path in paths if path not in self.document.files and path.lower().endswith(CODE))
+        return replace(self.document, files={**self.document.files, **self._existing(missing)})
+
+    def save(self, document: HtmlDocument, before: HtmlDocument) -> None:
+        """What `document` has other than `before`: all of it, or CannotDo before anything was written."""
+        old, files = before.files, document.files
+        changed = [path for path in {**old, **files} if old.get(path) != files.get(path)]
+        places = {path: self._target(path, is_new=path not in old) for path in changed}
         for path, place in places.items():
             self._put(path, place, files.get(path))
-        if document.source != old.source:
+        if document.source != before.source:
             self._write(document.source)
-        known = {**files, **self._linked(document, files)}
-        self.document = replace(document, files=known, shared=self._shared(known), reversals=())
+        loaded = self._loaded(document)
+        self.document = replace(document, files=loaded, shared=self._shared(loaded), reversals=())
 
     def finish(self) -> None:
         """Have `out` even when nothing was changed, and beside it what the page loads."""
@@ -73,26 +80,26 @@ class HtmlFile:
 
     def texts(self, name: str) -> dict[str, str]:
         """The page, called `name`, and what lies beside it, by path."""
-        document = self.document
-        return {name: document.source.decode()} | {path: text.decode() for path, text in document.files.items()}
+        beside = self._existing(sorted(self._seen))
+        return {name: self.document.source.decode()} | {path: content.decode() for path, content in beside.items()}
 
-    def _read(self, source: bytes, next_id: int, known: Mapping[str, bytes]) -> HtmlDocument:
+    def _read(self, source: bytes, next_id: int) -> HtmlDocument:
         document = HtmlDocument.read(source, next_id, path=self.name)
-        files = self._known(known)
-        files |= self._linked(document, files)
+        files = self._loaded(document)
         return replace(document, files=files, shared=self._shared(files))
+
+    def _loaded(self, document: HtmlDocument) -> dict[str, bytes]:
+        """What the page loads from its folder."""
+        files = self._existing(local_paths(document.page))
+        self._seen |= files.keys()
+        return files
+
+    def _existing(self, paths: Iterable[str]) -> dict[str, bytes]:
+        return {path: content for path in paths if (content := self._beside(path)) is not None}
 
     def _shared(self, files: Iterable[str]) -> frozenset[str]:
         """What a copy in the same folder has in common with its original: all but the files it made itself."""
         return frozenset(path for path in files if path not in self._moved) if self._is_copy else frozenset()
-
-    def _known(self, paths: Iterable[str]) -> dict[str, bytes]:
-        """Of these files what there still is."""
-        return {path: content for path in paths if (content := self._beside(path)) is not None}
-
-    def _linked(self, document: HtmlDocument, known: Mapping[str, bytes]) -> dict[str, bytes]:
-        """What the page loads from its folder and is not known yet."""
-        return self._known(path for path in local_paths(document.page) if path not in known)
 
     def _home(self, css: str) -> str:
         if not css:
@@ -117,7 +124,7 @@ class HtmlFile:
         if not place.is_relative_to(self.out.parent):
             raise CannotDo(f"{path} leads out of the folder of the page. Choose a path below it.")
         if is_new and ((self.folder / path).exists() or (place.exists() and self.out.parent != self.folder)):
-            raise CannotDo(f"There is a {path} already, which the page does not load. Choose another name.")
+            raise CannotDo(f"There is a {path} already, which the page does not load. Load it, or choose another name.")
         return place
 
     def _put(self, path: str, place: Path, content: bytes | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fermata_client import HtmlFile, HtmlFileExecutor
+from fermata_client.html.way_back import digest
 from fermata_client.html_file import NotAPage
 
 PAGE = (
@@ -201,6 +202,30 @@ def test_an_undo_in_a_new_program_takes_the_page_and_its_files_back(folder: Path
         for call in inverse:
             assert ask(opened(folder), call["tool"], "long ago", **call["input"])["ok"]
     assert bytes_of(folder) == before
+
+
+def test_a_file_that_the_page_stopped_loading_is_taken_back_too(folder: Path) -> None:
+    before, executor = bytes_of(folder), opened(folder)
+    made = ask(executor, "write_code_asset", path="new.css", type="style", content=".a { top: 0 }\n")
+    link = executor.file.document.page.elements[-3].uid
+    assert 'href="new.css"' in ask(executor, "getNodeHtml", nodeId=link)["data"]["html"]
+    gone = ask(executor, "deleteNode", nodeId=link)
+    assert opened(folder).file.document.revision == gone["revision"]
+    refused = ask(executor, "write_code_asset", path="new.css", type="style", content="")
+    assert "There is a new.css already" in refused["error"]
+    for inverse in (gone["inverse"], made["inverse"]):
+        assert ask(opened(folder), "restore", **inverse[0]["input"])["ok"]
+    assert bytes_of(folder) == before
+
+
+def test_an_undo_reaches_only_for_code_in_the_folder(folder: Path, tmp_path: Path) -> None:
+    for name, place in (("notes.txt", folder), ("up.css", tmp_path)):
+        (place / name).write_bytes(b"mine")
+        path = "../up.css" if place is tmp_path else name
+        swap = {"at": 0, "length": 4, "hash": digest(b"mine"), "before": "", "after": "", "text": "yours"}
+        answer = ask(opened(folder), "restore", patch={"edits": [{"path": path, "swaps": [swap]}]})
+        assert (answer["ok"], answer["conflict"]) == (False, True)
+        assert (place / name).read_bytes() == b"mine"
 
 
 def test_an_undo_skips_what_somebody_went_on_with_and_leaves_everything_as_it_is(folder: Path) -> None:

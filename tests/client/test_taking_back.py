@@ -1,12 +1,16 @@
 """Every edit can be taken back, byte for byte, also by a program that knows nothing but what the answer said."""
 
+import itertools
 import json
+import tempfile
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fermata_client import HtmlDocument
+from fermata_client import HtmlDocument, HtmlFile, HtmlFileExecutor
 from fermata_client.editing.restoring import inverse_of, restore
 from fermata_client.editing.tools import WRITES
 from fermata_client.html.cannot import CannotDo
@@ -67,6 +71,42 @@ def test_what_was_taken_back_can_be_done_again(data: st.DataObject) -> None:
     again = take_back(back, json.dumps(inverse_of(anew(edited), back)))
     assert content(again) == content(edited)
     assert content(take_back(back, inverse)) == content(document)  # an answer that was lost is asked for again
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_on_disk_every_answer_is_true_and_every_edit_is_taken_back_by_an_editor_that_knows_nothing(
+    data: st.DataObject,
+) -> None:
+    numbers, document = itertools.count(), data.draw(documents())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for path, text in {"index.html": document.source, **document.files}.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(text)
+
+        def opened() -> HtmlFileExecutor:
+            return HtmlFileExecutor(HtmlFile(folder / "index.html"))
+
+        def ask(tool: str, given: dict[str, Any], revision: str) -> dict[str, Any]:
+            return editor({"toolName": tool, "requestId": str(next(numbers)), "input": given, "revision": revision})
+
+        editor, done = opened(), []
+        for tool in data.draw(st.lists(calls, min_size=1, max_size=6)):
+            before, revision = files_of(folder), editor.revision()
+            answer = ask(tool, data.draw(inputs(tool, editor.file.document)), revision)
+            assert not answer.get("conflict")
+            assert ("inverse" in answer) == (files_of(folder) != before) == (answer["revision"] != revision)
+            assert opened().revision() == answer["revision"]
+            done += [(answer["inverse"], before)] if "inverse" in answer else []
+        for inverse, before in reversed(done):
+            editor = opened()
+            assert all(ask(call["tool"], call["input"], "another")["ok"] for call in inverse)
+            assert files_of(folder) == before
 
 
 def edit(document: HtmlDocument, old: str, new: str) -> HtmlDocument:

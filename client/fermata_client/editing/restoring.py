@@ -12,9 +12,11 @@ RESTORE = "restore"
 
 def inverse_of(before: HtmlDocument, after: HtmlDocument) -> list[dict[str, Any]]:
     """The one call that takes back what was done to `before`; none when nothing was."""
+    if (before.source, before.files) == (after.source, after.files):
+        return []
     count = len(after.reversals) - len(before.reversals)
     patch = {"was": before.revision, **as_patch(after.reversals[:count])}
-    return [{"tool": RESTORE, "input": {"patch": patch}}] if count else []
+    return [{"tool": RESTORE, "input": {"patch": patch}}]
 
 
 def restore(document: HtmlDocument, given: Given) -> tuple[HtmlDocument, Any]:
@@ -26,6 +28,11 @@ def restore(document: HtmlDocument, given: Given) -> tuple[HtmlDocument, Any]:
     for reversal in reversals:
         document = _back(document, reversal)
     return document, None
+
+
+def files_in(given: Given) -> list[str]:
+    """The files beside the page that a patch speaks of."""
+    return [reversal.path for reversal in from_patch(read.members(given, "patch")) if reversal.path]
 
 
 def _back(document: HtmlDocument, reversal: Reversal) -> HtmlDocument:

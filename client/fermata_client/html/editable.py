@@ -17,7 +17,7 @@ from typing import Self
 from fermata_client.html import way_back
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.layout import Splice, spliced
-from fermata_client.html.linking import is_sheet, local_path
+from fermata_client.html.linking import is_sheet, local_path, local_paths
 from fermata_client.html.placing import into_head
 from fermata_client.html.tree import RAW, Element, Page, parse
 from fermata_client.html.uids import Carried, handed_on
@@ -96,9 +96,9 @@ class EditablePage:
 
     @cached_property
     def revision(self) -> str:
-        """The same for the same bytes of the page and of the files beside it."""
+        """The same for the same bytes of the page and of the files beside it that it loads."""
         content = sha256(self.source)
-        for path in sorted(self.files):
+        for path in sorted(self.files.keys() & set(local_paths(self.page))):
             content.update(b"\0%s\0%s" % (path.encode(), sha256(self.files[path]).digest()))
         return content.hexdigest()[:16]
 
