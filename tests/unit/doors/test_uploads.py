@@ -47,6 +47,7 @@ def test_it_is_told_where_to_put_it_with_what_and_until_when(bakery: Signer) -> 
         ({"bytes": 0}, "'bytes' must be 1 at least."),
         ({"bytes": 10**9}, "'bytes' may be 999999999 at most."),
         ({"bytes": "5"}, "'bytes' must be a whole number."),
+        ({"bytes": 2.5}, "'bytes' must be a whole number."),
         ({"sha256": DIGEST.upper()}, "'sha256' must match"),
         ({"sha256": None}, "'sha256' must be a string."),
         ({"name": "x"}, "'name' is not known here."),
@@ -56,6 +57,10 @@ def test_an_announcement_that_cannot_be_meant_is_refused(bakery: Signer, members
     status, told = ask(bakery, BODY | members)
     assert status == 400
     assert says in told["error"]
+
+
+def test_a_whole_number_may_be_written_with_a_point(bakery: Signer) -> None:
+    assert ask(bakery, BODY | {"bytes": float(len(RAW))})[0] == 201
 
 
 def test_one_that_is_too_large_is_a_413(bakery: Signer) -> None:

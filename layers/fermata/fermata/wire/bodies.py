@@ -6,7 +6,7 @@ import base64
 import binascii
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
@@ -230,11 +230,16 @@ class UndoBody(Exact):
     through: Id | None = None
 
 
+def _whole(number: Any) -> Any:
+    """JSON has one kind of number: 2.0 is as whole as 2."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
 class NewUpload(Exact):
     """`bytes` and `sha256` (in hexadecimal) of what will be uploaded."""
 
     kind: uploads.Kind
-    size: Annotated[int, Field(ge=1, le=MOST_ANNOUNCED, alias="bytes")]
+    size: Annotated[int, Field(ge=1, le=MOST_ANNOUNCED, alias="bytes"), BeforeValidator(_whole)]
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
