@@ -44,6 +44,7 @@ def rows(
 def spent(row: Item) -> Spent:
     """The row as a turn would tell it to the ledger."""
     tokens = {"cache_read": row["cacheRead"], "cache_creation": row["cacheCreation"]}
+    tokens["cached_within"] = row.get("cachedWithin", False)
     facts = {name: row[name] for name in Spent.model_fields.keys() & row.keys()}
     whole = Tokens(prompt=row["prompt"], completion=row["completion"], **tokens)
     return Spent(**facts, attempt=1, tried=1, credential="key", tokens=whole)

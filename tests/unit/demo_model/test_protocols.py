@@ -174,7 +174,7 @@ def test_openrouter_says_what_an_answer_cost(http: httpx.Client, url: str, line:
     usage = {"input_tokens": 600, "cache_read_input_tokens": 400, "output_tokens": 20}
     tell(http, endpoint, {"text": "Hi", "usage": usage})
     tokens = reply("openrouter", ask(user("Hi")), line, endpoint).tokens
-    assert (tokens.prompt, tokens.cache_read, tokens.completion) == (600, 400, 20)
+    assert (tokens.prompt, tokens.cache_read, tokens.completion) == (1000, 400, 20)
     assert tokens.reported_cost == Decimal("0.00074")
 
 

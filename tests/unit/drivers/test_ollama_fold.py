@@ -120,7 +120,9 @@ def test_several_calls_come_in_order_with_ids_that_are_their_own_and_stay_the_sa
 
 def test_usage_counts_what_the_cache_has_read_apart() -> None:
     counted = reply(ndjson(line("Hi"), done(prompt=900, completion=5, prompt_eval_cached_count=850))).tokens
-    assert counted.model_copy(update={"raw": None}) == Tokens(prompt=50, completion=5, cache_read=850)
+    assert counted.model_copy(update={"raw": None}) == Tokens(
+        prompt=900, completion=5, cache_read=850, cached_within=True
+    )
     assert counted.context == 900
     unknown = reply(ndjson(line("Hi"), done(prompt=None, completion=None)))
     assert (unknown.tokens_known, unknown.tokens.prompt) == (False, 0)

@@ -273,12 +273,12 @@ def test_calls_without_ids_get_ids_that_are_their_own_and_stay_the_same() -> Non
 @pytest.mark.parametrize(
     ("told", "tokens"),
     [
-        (usage(1000, 20, 400), Tokens(prompt=600, completion=20, cache_read=400)),
+        (usage(1000, 20, 400), Tokens(prompt=1000, completion=20, cache_read=400)),
         (
             usage(3438, 9, 3423, input_tokens_details={"cached_tokens": 3423, "cache_write_tokens": 12}),
-            (3, 9, 3423, 12),
+            (3438, 9, 3423, 12),
         ),
-        (usage(100, 20, 900), Tokens(prompt=0, completion=20, cache_read=900)),
+        (usage(100, 20, 900), Tokens(prompt=100, completion=20, cache_read=900)),
         ({"input_tokens": 7, "output_tokens": None, "input_tokens_details": None}, Tokens(prompt=7)),
         ({"input_tokens": "7", "output_tokens": True}, Tokens()),
     ],
@@ -287,8 +287,10 @@ def test_usage_counts_what_the_cache_has_read_and_written_apart(told: dict[str, 
     counted = reply(sse(created(), message(0, "Hi"), ended(usage=told))).tokens
     if isinstance(tokens, tuple):
         tokens = Tokens(prompt=tokens[0], completion=tokens[1], cache_read=tokens[2], cache_creation=tokens[3])
-    assert counted.model_copy(update={"raw": None}) == tokens
-    assert counted.context == tokens.prompt + tokens.cache_read + tokens.cache_creation
+    assert counted.model_copy(update={"raw": None}) == tokens.model_copy(
+        update={"cached_within": tokens.cache_read > 0}
+    )
+    assert counted.context == tokens.prompt
 
 
 def test_an_answer_without_usage_says_that_its_tokens_are_unknown() -> None:

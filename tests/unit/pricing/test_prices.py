@@ -56,6 +56,12 @@ def test_every_token_written_to_the_cache_is_paid_whatever_its_breakdown_says() 
     assert cost(price("3", "15", write="3.75"), tokens) == Decimal("0.69171375")
 
 
+def test_what_a_cache_read_beyond_the_prompt_makes_nothing_cheaper_than_free() -> None:
+    tokens = Tokens(prompt=100, cache_read=900, completion=2, cached_within=True)
+    assert cost(price("3", "15", read="0"), tokens) == Decimal("0.00003")
+    assert tokens.context == 100
+
+
 def test_the_three_buckets_add_up_to_the_context_without_counting_any_twice() -> None:
     assert Tokens(prompt=5, cache_read=128_955, cache_creation=1_253).context == 130_213
 

@@ -35,14 +35,16 @@ def of(stage: Stage, kind: type[Any]) -> list[Any]:
 def test_c043_to_c045_how_full_the_window_is_whatever_a_provider_calls_its_tokens(stage: Stage, case: str) -> None:
     given, expected = CASES[case]["input"], CASES[case]["expected"]
     read, created = given["cacheReadTokens"], given.get("cacheCreationTokens", 0)
-    prompt = given["promptTokens"] if given["provider"] == "anthropic" else given["promptTokens"] - read
+    within, prompt = given["provider"] != "anthropic", given["promptTokens"]
     stage.start()
     said, reply = says("Hello.")
-    tokens = Tokens(prompt=prompt, completion=5, cache_read=read, cache_creation=created)
+    tokens = Tokens(prompt=prompt, completion=5, cache_read=read, cache_creation=created, cached_within=within)
     stage.says([said, reply.model_copy(update={"tokens": tokens})])
     stage.run()
-    assert [event.context_tokens for event in of(stage, Context)] == [expected]
-    assert stage.thread().context_tokens == expected
+    assert [(event.prompt_tokens, event.context_tokens) for event in of(stage, Context)] == [(prompt, expected)]
+    assert [event.prompt_tokens for event in of(stage, UsageReport)] == [prompt]
+    assert (stage.thread().prompt_tokens_total, stage.thread().context_tokens) == (prompt, expected)
+    assert [(row["prompt"], row.get("cachedWithin", False)) for row in stage.ledger()] == [(prompt, within)]
 
 
 def test_c094_two_rounds_two_requests_usage_summed_and_context_for_each(stage: Stage) -> None:

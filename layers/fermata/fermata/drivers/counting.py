@@ -1,4 +1,4 @@
-"""Tokens in the same buckets whoever counted them, and whether a provider has read all it was sent."""
+"""Tokens as their provider counts them, and whether a provider has read all it was sent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,14 +14,15 @@ LEAST_TO_JUDGE = 1500
 
 
 def bucketed(usage: Mapping[str, Any], prompt: Any, completion: Any, details: Any) -> Tokens:
-    """From a provider whose prompt count includes what the cache read and wrote; `prompt` is what is left of it."""
+    """From a provider whose prompt count includes what the cache read and wrote."""
     details = details if isinstance(details, Mapping) else {}
     read, written = count(details.get("cached_tokens")), count(details.get("cache_write_tokens"))
     return Tokens(
-        prompt=max(0, count(prompt) - read - written),
+        prompt=count(prompt),
         completion=count(completion),
         cache_read=read,
         cache_creation=written,
+        cached_within=read + written > 0,
         raw=dict(usage) or None,
     )
 

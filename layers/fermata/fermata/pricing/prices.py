@@ -22,9 +22,18 @@ def cost(price: Price | None, tokens: Tokens) -> Decimal:
     read = price.input_per_mtok if price.cache_read_per_mtok is None else price.cache_read_per_mtok
     write = price.input_per_mtok if price.cache_write_per_mtok is None else price.cache_write_per_mtok
     total = (
-        tokens.prompt * price.input_per_mtok
+        tokens.regular * price.input_per_mtok
         + tokens.cache_read * read
         + tokens.cache_creation * write
         + tokens.completion * price.output_per_mtok
     )
     return total.scaleb(-6)
+
+
+def most(price: Price, prompt: int, completion: int) -> Decimal:
+    """USD that so many tokens cost at most: nobody knows beforehand which of the prompt is read, or written, or
+    neither. To write it into a cache may cost more than to send it.
+    """
+    rates = (price.input_per_mtok, price.cache_read_per_mtok, price.cache_write_per_mtok)
+    highest = max(rate for rate in rates if rate is not None)
+    return (prompt * highest + completion * price.output_per_mtok).scaleb(-6)

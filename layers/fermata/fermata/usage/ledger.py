@@ -77,6 +77,8 @@ def row(desk: Desk, spent: Spent) -> Put:
         "cacheRead": spent.tokens.cache_read,
         "cacheCreation": spent.tokens.cache_creation,
     }
+    if spent.tokens.cached_within:
+        item["cachedWithin"] = True
     if spent.price is not None:
         item["price"] = spent.price.model_dump(exclude_none=True)
     sk = f"r{spent.round:06d}#a{spent.attempt:03d}#t{spent.tried:02d}"

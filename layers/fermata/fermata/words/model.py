@@ -38,12 +38,14 @@ class Stop(StrEnum):
 
 
 class Tokens(Word):
-    """Raw buckets of one provider request. `prompt` excludes both cache buckets."""
+    """What one provider request used, as its provider counts it."""
 
     prompt: int = 0
     completion: int = 0
     cache_read: int = 0
     cache_creation: int = 0
+    cached_within: bool = False
+    """Whether `prompt` counts what the cache read and wrote too: Anthropic's does not, everybody else's does."""
     raw: dict[str, Any] | None = None
     reported_cost: Decimal | None = None
     """USD, exact, where the provider itself says what the request cost; it wins over any price list."""
@@ -51,7 +53,12 @@ class Tokens(Word):
     @property
     def context(self) -> int:
         """How much of the window the request filled."""
-        return self.prompt + self.cache_read + self.cache_creation
+        return self.prompt if self.cached_within else self.prompt + self.cache_read + self.cache_creation
+
+    @property
+    def regular(self) -> int:
+        """What of the prompt is paid at the input rate; never below zero, whatever a provider claims of its cache."""
+        return max(0, self.prompt - self.cache_read - self.cache_creation) if self.cached_within else self.prompt
 
 
 class TextDelta(Word):

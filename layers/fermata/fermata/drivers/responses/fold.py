@@ -73,7 +73,6 @@ class Draft:
 
     @property
     def tokens(self) -> Tokens:
-        """`prompt` is what was neither read from nor written to the cache."""
         count = self._usage.get
         return bucketed(self._usage, count("input_tokens"), count("output_tokens"), count("input_tokens_details"))
 
