@@ -5,6 +5,7 @@ The lines are those CloudWatch would hold; the streaming function runs in the fr
 
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,8 @@ def main(state: Path = STATE, wanted: str = "") -> None:
                 print(line)
     except EndpointConnectionError:
         sys.exit(NOT_RUNNING)
+    except BrokenPipeError:  # `| head` has seen enough; the interpreter must not try to flush what is left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def lines(logs: Any, state: Path) -> Iterator[str]:

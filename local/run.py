@@ -21,8 +21,7 @@ def main(state: Path = STATE) -> None:
     stop_when_told()
     print("Starting …", flush=True)
     try:
-        port = _free_port()
-        with only_one(state), LocalCloud(state, keep_state=True, port=port, real_key=real_key()) as cloud:
+        with only_one(state), LocalCloud(state, keep_state=True, port=_free_port(), real_key=real_key()) as cloud:
             write_connection(cloud)
             print(greeting(cloud), flush=True)
             while not (ended := cloud.ended()):

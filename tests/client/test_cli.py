@@ -1,6 +1,7 @@
 """The command line, as a user meets it."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -95,6 +96,7 @@ def test_edit_writes_elsewhere_when_asked(file: Path, url: str, tmp_path: Path) 
     assert result.exit_code == 0
     assert file.read_text() == PAGE
     assert "<p>c</p>" in out.read_text()
+    assert re.fullmatch(rf"Take it back with: fermata undo \S+ {re.escape(str(out))}\n", result.stderr)
 
 
 def test_edit_shows_what_changed_beside_the_page_too(file: Path, url: str, script: Script, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fermata_client import FermataClient, run_turn
-from local import demo, logs
+from local import demo, logs, run
 from local.cloud import LocalCloud
 from local.processes import ROOT, outer_environment
 from local.state import forget, only_one
@@ -109,6 +109,29 @@ def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path) -> None:
         )
     assert ended.returncode == 1
     assert f"Port {port} is taken" in ended.stderr
+
+
+def test_a_second_service_of_the_same_folder_is_not_sent_to_another_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as first, only_one(tmp_path):
+        monkeypatch.setenv("FERMATA_PORT", str(first.getsockname()[1]))
+        with pytest.raises(SystemExit, match="runs already in this folder"):
+            run.main(tmp_path)
+
+
+def test_logs_end_quietly_when_nobody_reads_on(tmp_path: Path) -> None:
+    with running(tmp_path) as (_, client):
+        run_turn(client, "data", "Hello")
+        source = f"from pathlib import Path; from local import logs; logs.main(Path({str(tmp_path)!r}))"
+        with subprocess.Popen(
+            [sys.executable, "-c", source], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as reading:
+            assert reading.stdout is not None
+            assert reading.stderr is not None
+            reading.stdout.close()
+            assert reading.stderr.read() == ""
+        assert reading.returncode == 0
 
 
 def test_the_demo_edits_a_copy_of_the_page_and_counts_what_it_took(

@@ -1,5 +1,6 @@
 """`fermata edit`: let the model work on an HTML file."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -52,7 +53,12 @@ def edit(
         page.finish()
     finally:
         screen.end_line()
-        screen.show_changes(before, page.texts((out or file).name))
+        after = page.texts((out or file).name)
+        screen.show_changes(before, after)
+    if before != after and not as_json:
+        click.echo(
+            f"Take it back with: fermata undo {outcome.view.bridge_id} {shlex.quote(str(out or file))}", err=True
+        )
     conclude(outcome, screen, as_json=as_json)
 
 

@@ -23,7 +23,7 @@ from fermata_client.turn import undo_turn
 def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str | None, token: str | None) -> None:
     """Take back what the turn BRIDGE did to an HTML FILE, and show what changed.
 
-    `fermata edit --json` prints the turn's bridge. What somebody else has changed since then stays as it is.
+    `fermata edit` tells the turn's bridge when it is done. What somebody else has changed since then stays as it is.
     """
     page = HtmlFile(file)
     before = page.texts(file.name)

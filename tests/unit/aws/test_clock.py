@@ -30,6 +30,7 @@ def test_ids_have_the_contracts_form_and_do_not_repeat() -> None:
     assert len(ids) == 1000
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{21}", one) for one in ids)
     assert len(new_id(12)) == 12
+    assert not any(one.startswith(("-", "_")) for one in ids), "a command line takes no id for an option"
 
 
 def test_what_could_be_an_id_is_told_from_what_could_not() -> None:

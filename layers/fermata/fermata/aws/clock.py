@@ -6,7 +6,8 @@ import string
 import time
 from datetime import UTC, datetime
 
-ALPHABET = string.ascii_letters + string.digits + "_-"
+PLAIN = string.ascii_letters + string.digits
+ALPHABET = PLAIN + "_-"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -16,8 +17,11 @@ def instant(seconds: float) -> str:
 
 
 def new_id(size: int = 21) -> str:
-    """An id in the contract's form (instatic.md §1.1): 21 characters of `A-Za-z0-9_-`, 126 random bits."""
-    return "".join(secrets.choice(ALPHABET) for _ in range(size))
+    """An id in the contract's form (instatic.md §1.1): 21 characters of `A-Za-z0-9_-`, nearly 126 random bits.
+
+    It begins with a letter or a digit: no command line takes it for an option.
+    """
+    return secrets.choice(PLAIN) + "".join(secrets.choice(ALPHABET) for _ in range(size - 1))
 
 
 def may_be_id(text: str) -> bool:
