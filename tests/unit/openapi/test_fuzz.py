@@ -43,15 +43,16 @@ def is_wrong_on_purpose(case: AnyCase, *places: ParameterLocation) -> bool:
 
 
 def led_somewhere(case: AnyCase, known: dict[str, Any]) -> AnyCase:
-    """With real ids wherever it names any, unless they are wrong on purpose."""
-    containers = (
-        (case.path_parameters, ParameterLocation.PATH),
-        (case.query, ParameterLocation.QUERY),
-        (case.body, ParameterLocation.BODY),
-    )
-    for container, place in containers:
+    """With real ids wherever it names any, unless they are wrong on purpose. Cases may share what they are made of."""
+    places = {
+        "path_parameters": ParameterLocation.PATH,
+        "query": ParameterLocation.QUERY,
+        "body": ParameterLocation.BODY,
+    }
+    for name, place in places.items():
+        container = getattr(case, name)
         if isinstance(container, dict) and not is_wrong_on_purpose(case, place):
-            container.update({name: known[name] for name in container if name in known})
+            setattr(case, name, {member: known.get(member, value) for member, value in container.items()})
     return case
 
 
@@ -66,8 +67,8 @@ def drawn(case: AnyCase) -> AnyCase:
 
 
 def toss(case: AnyCase) -> int:
-    """The same for the same request, and for others by chance."""
-    whole = json.dumps([case.path_parameters, case.query, case.body], default=repr)
+    """The same for the same request, in every process, and for others by chance."""
+    whole = json.dumps([case.path_parameters, case.query, case.body], default=lambda part: type(part).__name__)
     return zlib.crc32(whole.encode())
 
 
