@@ -6,10 +6,13 @@ import pytest
 
 from fermata.aws.desk import Desk
 from fermata.credentials import keyring, models
+from fermata.credentials.choosing import Chosen
 from fermata.credentials.credential import Credential
 from fermata.pricing import catalogue
+from fermata.turns.gates import check_abilities
+from fermata.words.blocks import ImageBlock
 from fermata.words.caller import Caller
-from fermata.words.errors import BadGateway, Conflict, Invalid, NotFound, Unavailable
+from fermata.words.errors import BadGateway, Conflict, Invalid, NotFound, Unavailable, Unprocessable
 from fermata.words.offered import Offered
 from tests.desk import TestClock, another_process, make_key
 from tests.strict.listings import KEY, Listings
@@ -99,6 +102,74 @@ class TestEnriching:
         near.memory.forget("catalogue")
         near.memory.forget("catalogue, if any")
         assert "pricing" not in ask(near, claude)[0].wire()
+
+
+class TestPicturesForAListedModel:
+    """What the list says of a model's eyes and what a turn is refused for are the same."""
+
+    SERVERS = (
+        (
+            "openrouter",
+            "/api/v1/models",
+            {
+                "data": [
+                    {"id": "x/sees", "architecture": {"input_modalities": ["text", "image"]}},
+                    {"id": "x/blind", "architecture": {"input_modalities": ["text"]}},
+                    {"id": "x/unsaid"},
+                ]
+            },
+        ),
+        (
+            "openai-compatible",
+            "/v1/models",
+            {"data": [{"id": "x/sees", "capabilities": ["vision"]}, {"id": "x/blind"}]},
+        ),
+        ("ollama", "/api/tags", {"models": [{"name": "llama4"}, {"name": "x/blind"}]}),
+    )
+
+    @pytest.mark.parametrize(("provider", "path", "answer"), SERVERS, ids=[server[0] for server in SERVERS])
+    def test_a_turn_with_a_picture_is_refused_exactly_where_the_list_says_so(
+        self, near: Desk, server: Listings, provider: str, path: str, answer: Any
+    ) -> None:
+        server.lists(path, answer)
+        credential = enter(near, provider, url=None if provider == "openrouter" else server.url)
+        found = {model.id: model.capabilities.vision_input for model in ask(near, credential)}
+        assert set(found.values()) == {True, False}
+        assert {name: lets_through(another_process(near), credential, name) for name in found} == found
+
+    def test_before_anything_was_listed_what_the_catalogue_says_of_openrouters_models_counts(self, near: Desk) -> None:
+        text = {"architecture": {"input_modalities": ["text"]}}
+        offers = (model("openai/gpt-5"), model("google/blind", **text), model("google/unsaid"))
+        catalogue.keep(near, catalogue.parse(listing(*offers), 7))
+        credential = enter(near, "openrouter")
+        assert [lets_through(near, credential, name) for name in ("google/blind", "google/unsaid")] == [False, True]
+
+    def test_what_another_address_listed_says_nothing_of_this_one(self, near: Desk, server: Listings) -> None:
+        server.lists("/v1/models", {"data": [{"id": "m"}]})
+        credential = enter(near, "openai-compatible", url=server.url)
+        ask(near, credential)
+        assert not lets_through(near, credential, "m")
+        changed = keyring.change(near, ADA, credential.id, None, KEY, f"{server.url}/v1")
+        assert lets_through(near, changed, "m")
+
+    def test_a_credential_that_is_removed_leaves_no_list(self, near: Desk, server: Listings) -> None:
+        server.lists("/v1/models", {"data": [{"id": "m"}]})
+        credential = enter(near, "openai-compatible", url=server.url)
+        ask(near, credential)
+        keyring.remove(near, ADA, credential.id)
+        assert list(near.tables.query(near.settings.settings_table, f"t#{ADA.tenant}")) == []
+
+
+def lets_through(desk: Desk, credential: Credential, name: str) -> bool:
+    """Whether a turn with a picture may start."""
+    chosen = Chosen(
+        credential_id=credential.id, version=credential.version, provider=credential.provider_id, model=name
+    )
+    try:
+        check_abilities(desk, ADA, chosen, "site", (ImageBlock(mime_type="image/png", data="eA=="),))
+    except Unprocessable:
+        return False
+    return True
 
 
 class TestAsking:

@@ -110,6 +110,68 @@ class TestReading:
             parse(body, 7)
 
 
+class TestTheRouter:
+    """Models by the ids that OpenRouter has them under: their makers price everybody else's, by other names."""
+
+    GEMINI = model("google/gemini-3.1-pro", "0.00000125", "0.00001", architecture={"input_modalities": ["text"]})
+
+    def test_every_model_is_known_to_it_by_its_exact_id_and_to_nobody_else(self) -> None:
+        known = parse(listing(SONNET, self.GEMINI), 7)
+        found = known.listed("openrouter", "google/gemini-3.1-pro")
+        assert found is not None
+        assert found.price is not None
+        assert (found.price.input_per_mtok, found.sees) == (Decimal("1.25"), False)
+        for provider, other in (
+            ("openrouter", "gemini-3.1-pro"),
+            ("openrouter", "google/gemini-3-1-pro"),
+            ("openai-compatible", "google/gemini-3.1-pro"),
+            ("openai", "google/gemini-3.1-pro"),
+        ):
+            assert known.listed(provider, other) is None
+
+    def test_its_own_id_goes_before_the_key_that_a_maker_is_priced_by(self) -> None:
+        known = parse(listing(SONNET, model("anthropic/claude-sonnet-4.5:beta", "0.000004"), self.GEMINI), 7)
+        names = ("anthropic/claude-sonnet-4.5:beta", "anthropic/claude-sonnet-4.5", "anthropic/claude-sonnet-4-5")
+        found = [known.listed("openrouter", name) for name in names]
+        assert [one.price.input_per_mtok for one in found if one and one.price] == [4, 3, 3]
+
+    def test_one_whose_price_depends_has_its_window_and_its_abilities(self) -> None:
+        known = parse(listing(SONNET, model("openrouter/auto", "-1", "-1", supported_parameters=["tools"])), 7)
+        found = known.listed("openrouter", "openrouter/auto")
+        assert found is not None
+        assert (found.price, found.context_window, found.calls) == (None, 200_000, True)
+
+    def test_a_thousand_models_fit_into_the_item_and_come_back_as_they_were(self, desk: Desk) -> None:
+        makers = ("anthropic", "openai", *(f"maker-{number}" for number in range(18)))
+        models = [
+            model(
+                f"{makers[number % 20]}/model-{number}-preview-2026-0{number % 9 + 1}-11:extended",
+                f"0.000{number:04d}7",
+                f"0.00{number:04d}31",
+                pricing={"input_cache_read": f"0.0000{number:04d}9", "input_cache_write": f"0.000{number:04d}83"},
+                architecture={"input_modalities": ["text", "image"]},
+                supported_parameters=["tools"],
+                context_length=100_000 + number,
+            )
+            for number in range(1_000)
+        ]
+        made = parse(listing(*models), 7)
+        catalogue.keep(desk, made)
+        item = desk.tables.get(desk.settings.pricing_table, *catalogue.PLACE)
+        assert item is not None
+        assert len(item["offers"]) + len(bytes(item["routed"])) < 100_000
+        assert catalogue.stored(another_process(desk)) == made
+        assert len(made.routed) == 1_000
+
+    def test_an_item_from_before_they_were_kept_is_read_as_it_is(self, desk: Desk) -> None:
+        catalogue.keep(desk, parse(listing(SONNET, self.GEMINI), 7))
+        item = desk.tables.get(desk.settings.pricing_table, *catalogue.PLACE)
+        assert item is not None
+        del item["routed"]
+        desk.tables.write(Put(desk.settings.pricing_table, item))
+        assert prompt_price(another_process(desk), "claude-sonnet-4-5") == 3
+
+
 class TestNames:
     def offered(self, *models: dict[str, Any]) -> catalogue.Catalogue:
         return parse(listing(*models), 7)
@@ -183,7 +245,15 @@ class TestKeeping:
         assert catalogue.stored(desk) == parse(listing(SONNET), 7)
 
     @pytest.mark.parametrize(
-        "broken", [{"offers": "{"}, {"offers": '{"gpt-5":{}}'}, {"refreshed": "today"}, {"offers": 7}]
+        "broken",
+        [
+            {"offers": "{"},
+            {"offers": '{"gpt-5":{}}'},
+            {"refreshed": "today"},
+            {"offers": 7},
+            {"routed": b"x"},
+            {"routed": 7},
+        ],
     )
     def test_one_that_cannot_be_understood_is_as_good_as_none(self, desk: Desk, broken: dict[str, Any]) -> None:
         catalogue.keep(desk, parse(listing(SONNET), 7))

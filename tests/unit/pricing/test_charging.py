@@ -54,6 +54,15 @@ def test_an_unknown_model_is_told_apart_from_a_free_one_and_warned_of_once(
     assert len(caplog.records) == 2
 
 
+def test_every_model_of_openrouter_has_its_price_there_and_with_nobody_else(desk: Desk) -> None:
+    known = (model("anthropic/claude-sonnet-4.5"), model("google/gemini-3", "0.000002", "0.00001"))
+    catalogue.keep(desk, catalogue.parse(listing(*known), 8))
+    charge = price_usage(desk, "openrouter", "google/gemini-3", TOKENS)
+    assert (charge.cost, charge.known) == (Decimal("0.003"), True)
+    for provider in ("openai-compatible", "openai", "anthropic"):
+        assert price_usage(desk, provider, "google/gemini-3", TOKENS).known is False
+
+
 @pytest.mark.parametrize("told", ["0.01234567", "0"])
 def test_what_the_provider_says_a_request_cost_wins(desk: Desk, told: str) -> None:
     tokens = TOKENS.model_copy(update={"reported_cost": Decimal(told)})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fermata.drivers.counting import bucketed
-from fermata.pricing.prices import Price, cost
+from fermata.pricing.prices import Price, cost, most
 from fermata.words.model import Tokens
 from fermata.words.money import shown_usd
 from tests.unit.pricing.recorded import cases, name
@@ -89,3 +89,23 @@ def test_a_thousand_rounds_add_up_to_the_last_digit() -> None:
 )
 def test_a_cost_is_rounded_where_it_leaves_and_half_goes_up(usd: str, shown: float) -> None:
     assert shown_usd(Decimal(usd)) == shown
+
+
+@pytest.mark.parametrize(("read", "write"), [(None, None), ("0.3", "3.75"), ("5", "4"), ("0", None)])
+def test_nothing_that_comes_of_a_prompt_costs_more_than_what_is_held_for_it(
+    read: str | None, write: str | None
+) -> None:
+    rates = price("3", "15", read, write)
+    held = most(rates, 1_000, 100)
+    outcomes = [
+        Tokens(prompt=1_000, completion=100),
+        buckets(
+            "anthropic",
+            {"promptTokens": 0, "completionTokens": 100, "cacheReadTokens": 0, "cacheCreationTokens": 1_000},
+        ),
+        buckets(
+            "anthropic",
+            {"promptTokens": 0, "completionTokens": 100, "cacheReadTokens": 1_000, "cacheCreationTokens": 0},
+        ),
+    ]
+    assert held == max(cost(rates, tokens) for tokens in outcomes)

@@ -7,6 +7,11 @@ import pytest
 
 from fermata.aws import signals
 from fermata.aws.dynamo import Update
+from fermata.conversations import threads
+from fermata.credentials import keyring
+from fermata.pricing import catalogue
+from fermata.pricing.catalogue import Catalogue, Listed
+from fermata.pricing.prices import Price
 from fermata.turns import ending
 from fermata.usage import ledger
 from fermata.usage.audit import audit
@@ -64,6 +69,35 @@ def test_a_turn_within_the_budget_is_held_for_when_it_starts_and_costs_what_it_c
     assert stage.run() == "finished"
     assert today(stage)["heldUsd"] == 0
     assert Decimal(str(today(stage)["spentUsd"])) == stage.ledger()[0]["cost"] == Decimal("0.000105")
+
+
+def test_what_is_held_suffices_when_the_whole_prompt_is_written_into_a_cache(stage: Stage) -> None:
+    def held(**rates: Any) -> Decimal:
+        stage.price(input_per_mtok=100, output_per_mtok=0, **rates)
+        stage.desk.memory.forget("catalogue")
+        stage.new_conversation()
+        before = Decimal(str(today(stage)["heldUsd"]))
+        stage.start()
+        return Decimal(str(today(stage)["heldUsd"])) - before
+
+    priced(stage, 1_000)
+    assert held(cache_write_per_mtok=125, cache_read_per_mtok=10) == held() * Decimal("1.25")
+
+
+def test_a_budget_holds_for_every_model_of_openrouter(stage: Stage) -> None:
+    use_router(stage, "google/gemini-3")
+    set_budgets(stage.desk, stage.caller, Budgets(tenant=Limits(daily_usd=Decimal("0.05"))))
+    with pytest.raises(PaymentRequired, match=r"has \$0\.05 left, and this request may take \$0\.25"):
+        stage.start()
+
+
+def use_router(stage: Stage, model: str) -> None:
+    """The next conversation is with a model of OpenRouter, which costs there as much as the stage's model usually."""
+    router = keyring.create(stage.desk, stage.caller, "openrouter", "apiKey", "Router", "sk-or-1")
+    listed = Listed(price=Price(input_per_mtok=Decimal(3), output_per_mtok=Decimal(15)))
+    catalogue.keep(stage.desk, Catalogue(refreshed=1, offers={}, routed={model: listed}))
+    stage.driver.provider = "openrouter"
+    stage.conversation = threads.create(stage.desk, stage.caller, "site", None, router.id, model)
 
 
 def test_while_one_turn_is_held_for_another_has_to_wait(staged: MakeStage) -> None:

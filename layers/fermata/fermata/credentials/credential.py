@@ -56,6 +56,11 @@ class Credential(Word):
         }
 
 
+def listed_key(credential_id: str) -> str:
+    """Of what its server last listed (abilities.py)."""
+    return f"listed#{credential_id}"
+
+
 def sort_key(credential_id: str) -> str:
     return f"credential#{credential_id}"
 

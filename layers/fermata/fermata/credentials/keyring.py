@@ -6,7 +6,7 @@ from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Check, Delete, Item, Put, TransactionRefused, Write
 from fermata.aws.vault import CannotOpen
 from fermata.credentials import addresses
-from fermata.credentials.credential import AuthMode, Credential, label_key, sort_key
+from fermata.credentials.credential import AuthMode, Credential, label_key, listed_key, sort_key
 from fermata.words.caller import Caller
 from fermata.words.errors import Conflict, Invalid, NotFound
 from fermata.words.scopes import SCOPES
@@ -100,7 +100,7 @@ def remove(desk: Desk, caller: Caller, credential_id: str) -> None:
     # One that was renamed meanwhile has its label in another guard.
     delete = Delete(table, pk, sort_key(old.id), "display_label = :label", {":label": old.display_label})
     try:
-        desk.tables.write(*checks, delete, Delete(table, pk, guard))
+        desk.tables.write(*checks, delete, Delete(table, pk, guard), Delete(table, pk, listed_key(old.id)))
     except TransactionRefused as refused:
         used = [scope for scope, reason in zip(SCOPES, refused.reasons, strict=False) if reason.failed]
         if not used:

@@ -5,7 +5,7 @@ from typing import Any
 
 from fermata.aws import signals
 from fermata.aws.desk import Desk
-from fermata.credentials import addresses, keyring, opening
+from fermata.credentials import abilities, addresses, keyring, opening
 from fermata.credentials.credential import Credential
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import Offer, per_mtok
@@ -37,7 +37,10 @@ def of_credential(desk: Desk, caller: Caller, provider: str, credential_id: str)
 
 
 def live(desk: Desk, credential: Credential) -> tuple[Offered, ...]:
-    """Asked now, of the provider and of nobody else. Raises ProviderError, or why the credential cannot be used."""
+    """Asked now, of the provider and of nobody else; what it says its models can do is remembered for the turns.
+
+    Raises ProviderError, or why the credential cannot be used.
+    """
     from fermata.drivers import models
     from fermata.drivers.line import Line
 
@@ -45,7 +48,9 @@ def live(desk: Desk, credential: Credential) -> tuple[Offered, ...]:
     guard = addresses.guard(desk.settings)
     with closing(Line(stall_seconds=PATIENCE, total_seconds=PATIENCE, guard=guard)) as line, line.call():
         models.check_key(credential.provider_id, line, endpoint)
-        return models.offered(credential.provider_id, line, endpoint)
+        offered = models.offered(credential.provider_id, line, endpoint)
+    abilities.remember(desk, credential, offered)
+    return offered
 
 
 def try_out(desk: Desk, caller: Caller, credential_id: str) -> dict[str, Any]:
@@ -83,8 +88,8 @@ def _enriched(model: Offered, offer: Offer | None) -> Offered:
             input_per_mtok=float(offer.price.input_per_mtok), output_per_mtok=float(offer.price.output_per_mtok)
         ),
     }
-    abilities = {"vision_input": offer.sees, "tool_calling": offer.calls}
-    told = {name: says for name, says in abilities.items() if says is not None}
+    can = {"vision_input": offer.sees, "tool_calling": offer.calls}
+    told = {name: says for name, says in can.items() if says is not None}
     return model.model_copy(update=update | {"capabilities": model.capabilities.model_copy(update=told)})
 
 

@@ -4,11 +4,12 @@ One item holds all of it. Whoever reads it sees one whole catalogue, and replaci
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from fermata.aws import signals
 from fermata.aws.desk import Desk
@@ -18,6 +19,7 @@ from fermata.pricing.prices import Price
 from fermata.words.base import Word
 
 KEPT = ("anthropic/", "openai/")
+ROUTER = "openrouter"
 PLACE = ("catalogue", "current")
 MEMORY_SECONDS = 6 * 3600
 LOOK_AGAIN_SECONDS = 60
@@ -26,6 +28,8 @@ LEAST_USD = Decimal("1e-12")
 """Of a million tokens; what is given away costs 0."""
 MOST_TOKENS = 10**9
 MOST_DIGITS = 20
+MOST_CHARS = 300
+"""Of a model's name."""
 MOST_BYTES = 350_000
 """An item of DynamoDB holds 400 KB."""
 
@@ -34,31 +38,46 @@ class NotACatalogue(ValueError):
     """What was read is not a list of priced models."""
 
 
-class Offer(Word):
+class Listed(Word):
     """One model of the catalogue. `sees` and `calls` are None where the catalogue does not say."""
 
-    price: Price
+    price: Price | None = None
     context_window: int | None = None
     sees: bool | None = None
     calls: bool | None = None
 
 
+class Offer(Listed):
+    """One that has a price, for everybody who has it from its maker."""
+
+    price: Price
+
+
 _offers: TypeAdapter[dict[str, Offer]] = TypeAdapter(dict[str, Offer])
+_routed: TypeAdapter[dict[str, Listed]] = TypeAdapter(dict[str, Listed])
 
 
 class Catalogue(Word):
-    """`offers` by exact name, and by pricing key, where the release without a date speaks for all."""
+    """`offers`, of the makers in KEPT: by exact name, and by pricing key, where the release without a date speaks for
+    all. `routed`: every model that OpenRouter has, of any maker, by its id there and by nothing else.
+    """
 
     refreshed: int
     """Epoch seconds."""
     offers: dict[str, Offer]
+    routed: dict[str, Listed] = Field(default_factory=dict)
 
     def offer(self, model: str) -> Offer | None:
         return self.offers.get(exact_name(model)) or self.offers.get(pricing_key(model))
 
+    def listed(self, provider: str, model: str) -> Listed | None:
+        """A model as this provider names it."""
+        exact = self.routed.get(model) if provider == ROUTER else None
+        return exact or self.offer(model)
+
 
 def parse(text: str | bytes, refreshed: int) -> Catalogue:
-    """OpenRouter's answer to GET /api/v1/models. Models of other makers, or without both prices, are left out."""
+    """OpenRouter's answer to GET /api/v1/models. Without both prices a model is no offer."""
     try:
         document = json.loads(text, parse_float=Decimal)
     except (ValueError, ArithmeticError, RecursionError) as error:
@@ -66,10 +85,11 @@ def parse(text: str | bytes, refreshed: int) -> Catalogue:
     models = document.get("data") if isinstance(document, dict) else None
     if not isinstance(models, list):
         raise NotACatalogue("it has no list 'data'")
-    offers = _named(model for model in models if isinstance(model, dict) and _is_kept(model.get("id")))
+    routed = {model["id"]: _listed(model) for model in models if isinstance(model, dict) and _is_name(model.get("id"))}
+    offers = _named(routed)
     if not offers:
         raise NotACatalogue("it prices no model of " + " or ".join(prefix.strip("/") for prefix in KEPT))
-    return Catalogue(refreshed=refreshed, offers=offers)
+    return Catalogue(refreshed=refreshed, offers=offers, routed=routed)
 
 
 def stored(desk: Desk) -> Catalogue | None:
@@ -78,8 +98,10 @@ def stored(desk: Desk) -> Catalogue | None:
     if item is None:
         return None
     try:
-        return Catalogue(refreshed=item["refreshed"], offers=_offers.validate_json(item["offers"]))
-    except (KeyError, ValidationError):
+        offers = _offers.validate_json(item["offers"])
+        routed = _routed.validate_json(zlib.decompress(bytes(item["routed"]))) if "routed" in item else {}
+        return Catalogue(refreshed=item["refreshed"], offers=offers, routed=routed)
+    except (KeyError, TypeError, ValidationError, zlib.error):
         signals.failed("pricing.unreadable")
         return None
 
@@ -87,9 +109,12 @@ def stored(desk: Desk) -> Catalogue | None:
 def keep(desk: Desk, catalogue: Catalogue) -> None:
     """Replace the stored catalogue, wholly."""
     offers = _offers.dump_json(catalogue.offers, exclude_none=True)
-    if len(offers) > MOST_BYTES:
-        raise NotACatalogue(f"its {len(catalogue.offers):,} models are more than one item holds")
-    item = {"pk": PLACE[0], "sk": PLACE[1], "v": 1, "refreshed": catalogue.refreshed, "offers": offers.decode()}
+    routed = zlib.compress(_routed.dump_json(catalogue.routed, exclude_none=True))
+    if len(offers) + len(routed) > MOST_BYTES:
+        models = max(len(catalogue.offers), len(catalogue.routed))
+        raise NotACatalogue(f"its {models:,} models are more than one item holds")
+    item = {"pk": PLACE[0], "sk": PLACE[1], "v": 1, "refreshed": catalogue.refreshed}
+    item |= {"offers": offers.decode(), "routed": routed}
     desk.tables.write(Put(desk.settings.pricing_table, item))
     desk.memory.forget("catalogue")
     desk.memory.forget("catalogue, if any")
@@ -118,39 +143,43 @@ def per_mtok(per_token: Any) -> Decimal | None:
     return None if len(usd.as_tuple().digits) > MOST_DIGITS else usd + 0
 
 
-def _is_kept(identity: Any) -> bool:
-    return isinstance(identity, str) and identity.startswith(KEPT) and identity.isascii() and identity.isprintable()
+def _is_name(identity: Any) -> bool:
+    return (
+        isinstance(identity, str) and 0 < len(identity) <= MOST_CHARS and identity.isascii() and identity.isprintable()
+    )
 
 
-def _named(models: Iterable[Mapping[str, Any]]) -> dict[str, Offer]:
+def _named(routed: Mapping[str, Listed]) -> dict[str, Offer]:
     """Every offer under both of its names. A name that is somebody's exact one is never lent to another release."""
     exact: dict[str, Offer] = {}
     lent: dict[str, Offer] = {}
-    for model in models:
-        offer = _offer(model)
-        if offer is not None:
-            exact[exact_name(model["id"])] = offer
-            lent.setdefault(pricing_key(model["id"]), offer)
+    for name, listed in routed.items():
+        if listed.price and name.startswith(KEPT):
+            offer = Offer(**listed.model_dump(exclude={"price"}), price=listed.price)
+            exact[exact_name(name)] = offer
+            lent.setdefault(pricing_key(name), offer)
     return lent | exact
 
 
-def _offer(model: Mapping[str, Any]) -> Offer | None:
-    pricing = _members(model, "pricing")
+def _listed(model: Mapping[str, Any]) -> Listed:
+    window = model.get("context_length")
+    return Listed(
+        price=_price(_members(model, "pricing")),
+        context_window=window if type(window) is int and 0 < window <= MOST_TOKENS else None,
+        sees=_says(_members(model, "architecture"), "input_modalities", "image"),
+        calls=_says(model, "supported_parameters", "tools"),
+    )
+
+
+def _price(pricing: Mapping[str, Any]) -> Price | None:
     price_in, price_out = per_mtok(pricing.get("prompt")), per_mtok(pricing.get("completion"))
     if price_in is None or price_out is None:
         return None
-    window = model.get("context_length")
-    price = Price(
+    return Price(
         input_per_mtok=price_in,
         output_per_mtok=price_out,
         cache_read_per_mtok=per_mtok(pricing.get("input_cache_read")),
         cache_write_per_mtok=per_mtok(pricing.get("input_cache_write")),
-    )
-    return Offer(
-        price=price,
-        context_window=window if type(window) is int and 0 < window <= MOST_TOKENS else None,
-        sees=_says(_members(model, "architecture"), "input_modalities", "image"),
-        calls=_says(model, "supported_parameters", "tools"),
     )
 
 

@@ -31,7 +31,7 @@ def price_usage(desk: Desk, provider: str, model: str, tokens: Tokens) -> Charge
         return Charge(cost=Decimal(0))
     if tokens.reported_cost is not None:
         return Charge(cost=_storable(tokens.reported_cost))
-    price = price_of(desk, model)
+    price = price_of(desk, provider, model)
     if price is None:
         _tell_once(desk, provider, model)
         return Charge(cost=Decimal(0), known=False)
@@ -44,11 +44,11 @@ def _storable(cost: Decimal) -> Decimal:
     return cost if cost == rounded else rounded
 
 
-def price_of(desk: Desk, model: str) -> Price | None:
+def price_of(desk: Desk, provider: str, model: str) -> Price | None:
     """The catalogue's price of a model, from this process's memory where it can be."""
     known = catalogue.known(desk)
-    offer = known.offer(model) if known else None
-    return offer.price if offer else None
+    listed = known.listed(provider, model) if known else None
+    return listed.price if listed else None
 
 
 def _tell_once(desk: Desk, provider: str, model: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from fermata.aws.desk import Desk
 from fermata.drivers.thinking import room
 from fermata.pricing.charging import price_of, price_usage
-from fermata.pricing.prices import cost
+from fermata.pricing.prices import most
 from fermata.turns.standing import Standing
 from fermata.turns.turn import Turn
 from fermata.usage import holds
@@ -24,11 +24,10 @@ NOT_OUR_FAULT = ("refused", "no_answer", "budget_exhausted")
 def hold(desk: Desk, turn: Turn, round_: int, attempt: int, prompt: int) -> None:
     """Reserve what a request may cost at most; raises PaymentRequired. Without a known price, nothing is reserved."""
     if turn.budgeted:
-        price = price_of(desk, turn.model)
+        price = price_of(desk, turn.provider, turn.model)
         completion = desk.settings.longest_answer + room(turn.provider, turn.model, turn.thinking_tokens)
-        most = cost(price, Tokens(prompt=prompt, completion=completion))
         request = holds.Request(turn.tenant, turn.user, turn.id, round_, attempt)
-        holds.reserve(desk, request, max(most, LEAST_HELD) if price else Decimal(0))
+        holds.reserve(desk, request, max(most(price, prompt, completion), LEAST_HELD) if price else Decimal(0))
 
 
 def closed(desk: Desk, turn: Turn, terminal: End, standing: Standing) -> Closed:

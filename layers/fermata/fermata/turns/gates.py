@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fermata.aws.desk import Desk
-from fermata.credentials.abilities import CERTAIN, abilities_of
+from fermata.credentials.abilities import CERTAIN, abilities_of, abilities_of_chosen
 from fermata.credentials.choosing import Chosen
 from fermata.tools.catalogue import toolset_for
 from fermata.words.blocks import Block
@@ -19,7 +19,9 @@ def check_abilities(desk: Desk, caller: Caller, chosen: Chosen, scope: str, cont
     has_pictures = any(block.kind == "image" for block in content)
     if chosen.provider in CERTAIN and not has_pictures:
         return
-    known = abilities_of(desk, chosen.provider, chosen.model)
+    # What was listed is one more thing to read: for pictures, of which servers differ most.
+    looked_up = abilities_of_chosen(desk, caller.tenant, chosen) if has_pictures else None
+    known = looked_up or abilities_of(desk, chosen.provider, chosen.model)
     if has_pictures and known.sees is False:
         raise Unprocessable(BLIND.format(chosen.model))
     if known.calls_tools is False and toolset_for(scope).offered(caller.capabilities, scope, tenant=caller.tenant):
