@@ -21,7 +21,7 @@ def take_result(visit: Visit) -> Answer:
             visit.caller,
             bridge_id=body.bridge_id,
             request_id=body.request_id,
-            result=body.result,
+            result=body.result.posted,
             snapshot=snapshot.packed or snapshot.value,
             revision=body.revision or "",
         )

@@ -14,6 +14,7 @@ from tests.events import call
 PATH = "/admin/api/ai/tool-result"
 CASES = Path(__file__).parents[1] / "wire" / "cases.json"
 BODY = {"bridgeId": "b", "requestId": "r", "result": {"ok": True}}
+IMAGE = {"mimeType": "image/png", "data": "QUJD"}
 
 
 @pytest.fixture
@@ -46,9 +47,20 @@ def test_an_instatic_browser_reads_the_same_in_the_words_of_each_of_its_generati
         ({"bridgeId": ""}, "'bridgeId' must not be empty"),
         ({"requestId": 7}, "'requestId' must be a string"),
         ({"result": "done"}, "'result' must be an object"),
-        ({"result": {"ok": True, "revision": 7}}, "'revision' must be a text of 1 to 200 characters"),
-        ({"result": {"ok": True, "revision": None}}, "'revision' must be a text of 1 to 200 characters"),
-        ({"result": {"ok": True, "revision": "x" * 201}}, "'revision' must be a text of 1 to 200 characters"),
+        ({"result": {}}, "'result.ok' is missing"),
+        ({"result": {"error": "It failed."}}, "'result.ok' is missing"),
+        ({"result": {"ok": "no", "error": "It failed."}}, "'result.ok' must be true or false"),
+        ({"result": {"ok": None}}, "'result.ok' must be true or false"),
+        ({"result": {"ok": 1}}, "'result.ok' must be true or false"),
+        ({"result": {"ok": False, "error": 5}}, "'result.error' must be a string"),
+        ({"result": {"ok": True, "images": {}}}, "'result.images' must be a list"),
+        ({"result": {"ok": True, "images": ["QUJD"]}}, "'result.images.0' must be an object"),
+        ({"result": {"ok": True, "images": [{"data": "QUJD"}]}}, "'result.images.0.mimeType' is missing"),
+        ({"result": {"ok": True, "images": [IMAGE, {"mimeType": "image/png"}]}}, "'result.images.1.data' is missing"),
+        ({"result": {"ok": True, "revision": 7}}, "'result.revision' must be a string"),
+        ({"result": {"ok": True, "revision": None}}, "'result.revision' must be a string"),
+        ({"result": {"ok": True, "revision": ""}}, "'result.revision' must not be empty"),
+        ({"result": {"ok": True, "revision": "x" * 201}}, "'result.revision' may have at most 200 characters"),
         ({"revision": "x" * 201}, "'revision'"),
     ],
 )

@@ -84,6 +84,15 @@ def test_how_much_a_model_thinks_is_the_tenants_to_say_and_its_thoughts_are_not_
     assert run.kinds == ["bridgeReady", "text", "context", "usage", "done"]
 
 
+def test_a_prompt_that_was_cut_is_told_of_and_not_kept(stage: Stage, browser: Browser, conversation: str) -> None:
+    said, reply = says("Good morning.")
+    stage.says([said, reply.model_copy(update={"warning": "The server cut the prompt."})])
+    run = browser.send(conversation, "Hello")
+    assert (run.text.strip(), run.dropped) == ("Good morning.\n\nThe server cut the prompt.", [])
+    assert [message["content"][0]["text"] for message in browser.open(conversation)] == ["Hello", "Good morning."]
+    settle(stage, run)
+
+
 def test_a_tool_turn_is_carried_out_in_the_browser_call_by_call(
     stage: Stage, browser: Browser, conversation: str, generation: str
 ) -> None:

@@ -138,5 +138,12 @@ def template() -> stack.Template:
 def test_what_the_gateway_answers_by_itself_is_in_it(label: str, template: stack.Template) -> None:
     responses = template["Resources"]["Api"]["Properties"]["GatewayResponses"].values()
     made = {int(response["StatusCode"]) for response in responses if "StatusCode" in response}
-    of_no_operation = {404} if "requestBody" in OPERATIONS[label] else {404, 413}
+    of_no_operation = {404}
     assert made - of_no_operation <= set(refusals(OPERATIONS[label]))
+
+
+def test_what_a_tool_comes_to_is_described_for_whoever_builds_an_editor() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    assert schemas["ToolResultBody"]["properties"]["result"] == {"$ref": "#/components/schemas/ToolOutput"}
+    assert schemas["ToolOutput"]["required"] == ["ok"]
+    assert set(schemas["ToolOutput"]["properties"]) == {"ok", "data", "error", "images", "revision"}

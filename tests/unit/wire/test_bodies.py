@@ -137,22 +137,22 @@ def test_a_snapshot_is_given_in_one_way() -> None:
     both = {"snapshot": {}, "snapshotRef": "r"}
     for model, rest in (
         (ChatBody, {"conversationId": "c", "prompt": "x"}),
-        (ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {}}),
+        (ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {"ok": True}}),
     ):
         assert refusal(model, rest | both) == "Send either 'snapshot' or 'snapshotRef'."
         assert model.model_validate(rest | both | {"snapshot": None}).snapshot_ref == "r"
 
 
 class TestToolResult:
-    def test_any_object_is_a_result_and_unknown_members_are_ignored(self) -> None:
-        body = ToolResultBody.model_validate(
-            {"bridgeId": "b", "requestId": "r", "result": {"ok": True, "data": [1]}, "generation": 7}
-        )
-        assert body.result == {"ok": True, "data": [1]}
+    @pytest.mark.parametrize("more", [{}, {"data": [1]}, {"error": None}, {"images": [], "inverse": [], "took": 7}])
+    def test_a_result_stays_as_it_was_posted_and_unknown_members_are_ignored(self, more: dict[str, Any]) -> None:
+        result = {"ok": True} | more
+        body = ToolResultBody.model_validate({"bridgeId": "b", "requestId": "r", "result": result, "generation": 7})
+        assert body.result.posted == result
 
     @pytest.mark.parametrize("wrong", [{"bridgeId": ""}, {"requestId": ""}, {"result": None}, {"result": [1]}])
     def test_empty_ids_and_results_that_are_no_object_are_refused(self, wrong: dict[str, Any]) -> None:
-        refusal(ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {}} | wrong)
+        refusal(ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {"ok": True}} | wrong)
 
 
 class TestTheOthers:

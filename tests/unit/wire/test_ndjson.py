@@ -97,5 +97,10 @@ def test_instatic_clients_are_not_sent_what_they_do_not_know(event: Event) -> No
     assert lines(1, event, "fermata") != b""
 
 
+def test_instatic_clients_read_a_warning_in_a_paragraph_of_its_own() -> None:
+    assert line(Warned(message="It was cut."), "instatic") == {"type": "text", "text": "\n\nIt was cut.\n\n", "seq": 7}
+    assert line(Warned(message="It was cut.")) == {"type": "warning", "message": "It was cut.", "seq": 7}
+
+
 def test_a_heartbeat_is_a_blank_line() -> None:
     assert HEARTBEAT == b"\n"

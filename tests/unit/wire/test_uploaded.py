@@ -36,7 +36,8 @@ def test_one_in_the_body_is_what_it_is(desk: Desk) -> None:
 @pytest.mark.parametrize("value", [{}, {"page": {"id": "p"}}, {"title": "🦀 ß"}, {"n": [1, 2.5, None, True]}])
 def test_one_that_was_uploaded_is_what_was_put_there_and_stored_as_it_came(desk: Desk, value: Any) -> None:
     ref = put_json(desk, ADA, value)
-    answer = ToolResultBody.model_validate({"bridgeId": "b", "requestId": "r", "result": {}, "snapshotRef": ref})
+    result = {"ok": True}
+    answer = ToolResultBody.model_validate({"bridgeId": "b", "requestId": "r", "result": result, "snapshotRef": ref})
     for body in (chat(snapshotRef=ref), answer):
         found, packed = snapshot_of(desk, ADA, body)
         assert found == value

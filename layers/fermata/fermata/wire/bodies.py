@@ -6,7 +6,17 @@ import base64
 import binascii
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    StringConstraints,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
@@ -205,15 +215,41 @@ class ChatBody(WithSnapshot):
         )
 
 
-_RESULT: JsonDict = {"properties": {"revision": {"type": "string", "minLength": 1, "maxLength": MOST_REVISION}}}
+def _without_default(schema: JsonDict) -> None:
+    schema.pop("default")
 
 
-def _at_a_revision(result: dict[str, Any]) -> dict[str, Any]:
-    """The only member of a result that is ours to read and cannot be wrong: the next edits are planned on it."""
-    revision = result.get("revision", "…")
-    if not (isinstance(revision, str) and 0 < len(revision) <= MOST_REVISION):
-        raise ValueError(f"'revision' must be a text of 1 to {MOST_REVISION} characters")
-    return result
+class ResultImage(Tolerant):
+    """Looked at when the answer is taken: one that cannot be opened is left out, and the model is told."""
+
+    mime_type: str
+    data: str
+
+
+class ToolOutput(Tolerant):
+    """What an editor's tool came to: `ok` with `data`, or not `ok` with `error`. Members beyond these are the editor's
+    own, and those of docs/editing.md.
+    """
+
+    ok: bool
+    data: Any = None
+    error: str | None = None
+    images: list[ResultImage] | None = None
+    revision: Annotated[Revision, Field(json_schema_extra=_without_default)] = ""
+
+    _posted: dict[str, Any] = PrivateAttr()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep(cls, value: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        output = read(value)
+        output._posted = value
+        return output
+
+    @property
+    def posted(self) -> dict[str, Any]:
+        """All of it, as it came: the same answer again is told by its every member."""
+        return self._posted
 
 
 class ToolResultBody(WithSnapshot):
@@ -221,7 +257,7 @@ class ToolResultBody(WithSnapshot):
 
     bridge_id: Id
     request_id: Id
-    result: Annotated[dict[str, Any], AfterValidator(_at_a_revision), Field(json_schema_extra=_RESULT)]
+    result: ToolOutput
 
 
 class UndoBody(Exact):

@@ -11,6 +11,7 @@ from fermata.words.events import (
     Held,
     Reasoning,
     RoundRetracted,
+    Text,
     ToolCall,
     ToolRequest,
     Warned,
@@ -18,7 +19,7 @@ from fermata.words.events import (
 
 CONTENT_TYPE = "application/x-ndjson"
 HEARTBEAT = b"\n"
-UNKNOWN_TO_INSTATIC = (Reasoning, RoundRetracted, Held, Warned)
+UNKNOWN_TO_INSTATIC = (Reasoning, RoundRetracted, Held)
 
 
 def lines(seq: int, event: Event, dialect: Dialect) -> bytes:
@@ -34,6 +35,8 @@ def lines(seq: int, event: Event, dialect: Dialect) -> bytes:
             return b""
         if isinstance(event, Cancelled):
             event = Done(report=event.report)
+        if isinstance(event, Warned):  # they know no warnings, but show all text
+            event = Text(text=f"\n\n{event.message}\n\n")
     members = event.wire()
     if isinstance(event, ToolCall | ToolRequest):
         members["input"] = event.input

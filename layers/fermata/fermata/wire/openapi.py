@@ -49,15 +49,17 @@ STEPS: dict[str, tuple[str, Part]] = {
 REQUEST_ID: Part = {"required": True, "description": "Name it when you report a problem.", "schema": {"type": "string"}}
 RETRY: Part = {"required": True, "description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}
 ANY_OPERATION = {
+    413: f"The request has more than {MOST_BYTES:,} bytes, or more than the gateway takes.",
     429: "Too many requests at once.",
     500: "A mistake of ours.",
     502: "The service could not answer.",
     503: "Something is busy. The same request may succeed in a moment.",
     504: "The service took too long to answer.",
 }
-"""429, 502 and 504 are the gateway's own: it gives them before or after any function is asked."""
+"""429, 502 and 504 are the gateway's own: it gives them before or after any function is asked. So it does 413, whether
+the operation reads a body or not."""
 ANY_CALLER = {401: "There is no valid token.", 403: "The caller has none of the capabilities, or the Origin is wrong."}
-ANY_BODY = {400: "The body is not as described.", 413: f"The request has more than {MOST_BYTES:,} bytes."}
+ANY_BODY = {400: "The body is not as described."}
 ANY_QUERY = {400: "The query is not as described."}
 
 
@@ -135,7 +137,8 @@ def _shared_refusals() -> Part:
 
 
 def _name(status: int) -> str:
-    return HTTPStatus(status).phrase.replace(" ", "")
+    # What 413 is called depends on the version of Python.
+    return "TooLarge" if status == 413 else HTTPStatus(status).phrase.replace(" ", "")
 
 
 def _refusal(status: int, says: str) -> Part:

@@ -161,7 +161,8 @@ ANSWER_TOOL = Operation(
     path=f"{AI}/tool-result",
     of=(Capability.CHAT, Capability.WRITE),
     summary="Answer a tool request",
-    says="The editor did what a `toolRequest` asked for. The same answer may be sent again. A tool that changes "
+    says="The editor did what a `toolRequest` asked for. The same answer may be sent again. `result` is a "
+    "ToolOutput; one that is none is refused, and its request stays open. A tool that changes "
     f"something needs {Capability.WRITE}, one that reads needs {Capability.CHAT}.",
     body=ToolResultBody,
     told=OK,
