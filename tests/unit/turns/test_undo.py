@@ -88,7 +88,7 @@ def test_an_undo_goes_back_to_an_edit_and_no_further(stage: Stage, editor: Edito
     assert len(report(stage).undone) == 1
 
 
-@pytest.mark.parametrize("through", ["elsewhere/1/0", "nonsense", "{}/x/0"])
+@pytest.mark.parametrize("through", ["elsewhere/1/0", "nonsense", "{}/x/0", "{}/1/7", "{}/9/0"])
 def test_an_undo_knows_the_edits_of_its_own_turn_only(stage: Stage, editor: Editor, through: str) -> None:
     turn = editor.edits(["insertHtml"])
     with pytest.raises(Invalid):

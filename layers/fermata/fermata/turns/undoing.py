@@ -22,6 +22,7 @@ from fermata.words.errors import Conflict, Invalid, NotFound
 from fermata.words.events import BridgeReady
 
 RUNNING = "This turn is still running. Wait for it to end, or cancel it, before you take back what it did."
+NO_EDIT = "'through' must be the effectKey of an edit of this turn: see its journal."
 NOTHING = "There is nothing to undo: this turn has made no edit that can be taken back."
 UNDONE = "There is nothing to undo: everything was taken back already. To redo it, undo the turn {}."
 
@@ -84,7 +85,7 @@ def _undo(desk: Desk, caller: Caller, wish: Wish) -> Started:
 def _through(undone: Turn, wish: Wish) -> str:
     key = journal.key_in(wish.through, undone.id) if wish.through else ""
     if key is None:
-        raise Invalid("'through' must be the effectKey of an edit of this turn: see its journal.")
+        raise Invalid(NO_EDIT)
     return key
 
 
@@ -109,6 +110,8 @@ def _conversation(desk: Desk, undone: Turn) -> Conversation:
 
 def _something_to_do(desk: Desk, undone: Turn, through: str) -> None:
     edits = [entry for entry in journal.everything(desk, undone.tenant, undone.id) if entry.key >= through]
+    if through and not (edits and edits[-1].key == through):
+        raise Invalid(NO_EDIT)
     if any(entry.state in ("applied", "partly") for entry in edits):
         return
     last = next((entry.mark for entry in edits if entry.mark), None)
