@@ -14,7 +14,7 @@ from fermata.usage import holds
 from fermata.usage.accounts import Period
 from fermata.usage.balance import balance
 from fermata.usage.booking import book
-from fermata.usage.budgets import Budgets, Limits, set_budgets
+from fermata.usage.budgets import Budgets, Limits, budgets_of, set_budgets
 from fermata.usage.holds import HOLD_SECONDS, Request, release, reserve
 from fermata.words.caller import Caller, Capability
 from fermata.words.errors import PaymentRequired
@@ -229,6 +229,81 @@ def test_a_budget_that_is_set_again_counts_what_was_spent_while_there_was_none(d
     assert balance(desk, TENANT)["tenant"]["thisMonth"] == {"spentUsd": 9, "heldUsd": 0.5, "leftUsd": 0.5}
 
 
+MONTH = {"monthly": 10}
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({"tenant": limits(**MONTH)}, {}),
+        ({"each_user": limits(**MONTH)}, {}),
+        ({"users": {"ada": limits(**MONTH)}}, {}),
+        ({"each_user": limits(**MONTH)}, {"users": {"ada": limits()}}),
+        ({"each_user": limits(**MONTH)}, {"each_user": limits(**MONTH), "users": {"ada": limits()}}),
+    ],
+    ids=["tenant", "each", "by name", "by name instead", "an exception"],
+)
+def test_nothing_is_forgotten_while_limits_are_away_however_far_the_rollups_are_behind(
+    desk: Desk, clock: TestClock, first: dict[str, Any], then: dict[str, Any]
+) -> None:
+    """Here nothing reaches them at all."""
+    budget(desk, **first)
+    reserve(desk, request(1), CENT)
+    settled(desk, 1, Decimal(4))
+    clock.go_on(60)
+    budget(desk, **then)
+    reserve(desk, request(2), CENT)
+    settled(desk, 2, Decimal(5))
+    clock.go_on(60)
+    budget(desk, **then)
+    clock.go_on(60)
+    budget(desk, **first)
+    with pytest.raises(PaymentRequired, match=r"has \$1\.00 left"):
+        reserve(desk, request(3), Decimal(2))
+
+
+def test_what_is_shown_as_spent_never_becomes_less(desk: Desk, clock: TestClock) -> None:
+    budget(desk, tenant=limits(daily=10))
+    reserve(desk, request(1), CENT)
+    settled(desk, 1, Decimal(4))
+    for of in ({}, {"tenant": limits(monthly=10)}, {}, {"tenant": limits(daily=10)}):
+        clock.go_on(60)
+        budget(desk, **of)
+        found = balance(desk, TENANT)["tenant"]
+        assert (found["today"]["spentUsd"], found["thisMonth"]["spentUsd"]) == (4, 4)
+
+
+def test_from_the_next_month_on_limits_that_were_lifted_are_nobodys_work(desk: Desk, clock: TestClock) -> None:
+    clock.now = datetime.fromisoformat("2026-11-30T12:00Z").timestamp()
+    budget(desk, tenant=limits(daily=10), each_user=limits(daily=10))
+    budget(desk)
+    kept = budgets_of(desk, TENANT, fresh=True)
+    assert [len(kept.accounts(TENANT, "ada", month)) for month in ("2026-11", "2026-12")] == [2, 0]
+    clock.go_on(86_400)
+    budget(desk)
+    assert budgets_of(desk, TENANT, fresh=True).lifted == {}
+
+
+def test_a_request_that_is_settled_while_an_account_begins_is_not_overwritten(
+    desk: Desk, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget(desk, tenant=limits(daily=10))
+    reserve(desk, request(1), CENT)
+    budget(desk)
+    clock.go_on(60)
+    budget(desk, tenant=limits(daily=10))
+    original: Callable[..., Any] = holds.so_far
+
+    def meanwhile(*arguments: Any) -> Any:
+        monkeypatch.setattr(holds, "so_far", original)
+        settled(another_process(desk), 1, Decimal(4))
+        return original(*arguments)
+
+    monkeypatch.setattr(holds, "so_far", meanwhile)
+    reserve(desk, request(2), CENT)
+    assert today(desk)["spentUsd"] == 4
+
+
 def test_limits_that_change_go_on_with_what_was_counted(desk: Desk, clock: TestClock) -> None:
     """The rollups follow behind; what was settled a moment ago may not be in them."""
     budget(desk, tenant=limits(monthly=10), each_user=limits(daily=10))
@@ -252,6 +327,7 @@ def test_a_user_who_was_an_exception_has_spent_what_was_spent_meanwhile(
     settled(desk, 1, CENT)
     budget(desk, each_user=limits(daily=10), users={"ada": limits()})
     reserve(desk, request(2), Decimal(100))
+    release(desk, TENANT, "turn-2")
     spend_without_a_budget(desk, clock, "ada", "8")
     budget(desk, **again)
     with pytest.raises(PaymentRequired, match=r"has \$2\.00 left"):
@@ -288,6 +364,7 @@ def test_limits_that_were_lifted_hold_nobody_back_and_what_was_held_is_settled(d
     reserve(desk, request(1), CENT)
     budget(desk)
     reserve(desk, request(2), Decimal(100))
+    release(desk, TENANT, "turn-2")
     settled(desk, 1, CENT)
     assert (today(desk)["heldUsd"], today(desk)["leftUsd"]) == (0, None)
 

@@ -159,7 +159,8 @@ def _turn(desk: Desk, caller: Caller, prompt: Prompt, conversation: Conversation
 
 def _is_budgeted(desk: Desk, caller: Caller, chosen: Chosen) -> bool:
     """Read anew, because a limit that was set a second ago is meant for the turn that starts now."""
-    accounts = budgets_of(desk, caller.tenant, fresh=True).accounts(caller.tenant, caller.user)
+    month = desk.clock.instant()[:7]
+    accounts = budgets_of(desk, caller.tenant, fresh=True).accounts(caller.tenant, caller.user, month)
     return chosen.provider != FREE and bool(accounts)
 
 

@@ -126,8 +126,10 @@ def hold_name(expires: int, day: str, request: str) -> str:
 
 
 def begin(table: str, state: State, now: str, month: Decimal, day: Decimal) -> Update:
-    """Put in what the rollups say was spent so far; refused when somebody did already."""
-    today, _ = state.pots
+    """Put in what the rollups say was spent so far. They lag: what was counted here already is never made less. Refused
+    when somebody began it meanwhile, or settled something.
+    """
+    today, whole = state.pots
     since = state.account.since
     return Update(
         table,
@@ -137,12 +139,13 @@ def begin(table: str, state: State, now: str, month: Decimal, day: Decimal) -> U
         {
             ":now": max(now, since),
             ":since": since,
-            ":month": month,
-            ":today": day,
+            ":was": whole.spent,
+            ":month": max(month, whole.spent),
+            ":today": max(day, today.spent),
             ":ttl": int(state.period.next_month.timestamp()) + KEPT_SECONDS,
         },
         names={"#day": today.names[0], "#ttl": "ttl"},
-        condition="attribute_not_exists(begun) OR begun < :since",
+        condition="(attribute_not_exists(begun) OR begun < :since) AND (attribute_not_exists(spent) OR spent = :was)",
     )
 
 

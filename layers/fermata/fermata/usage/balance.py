@@ -37,14 +37,18 @@ def _phrased(budgets: Budgets, shown: list[dict[str, Any]], period: Period) -> d
 def _state(
     desk: Desk, account: Account, limits: Limits, period: Period, sheets: Callable[[], tuple[Sheet, Sheet]]
 ) -> State:
-    """As it is counted; until the first request under a limit, and without one, what the rollups say."""
+    """As it is counted; until the first request under a limit, and without one, what the rollups say, unless more was
+    counted already.
+    """
     account = account.limited(limits.daily_usd, limits.monthly_usd, limits.since)
     item = desk.tables.get(desk.settings.bridges_table, account.pk, period.month) or {}
     state = State(account, period, item)
     if state.is_begun and limits.are_set:
         return state
     month, today = sheets()
-    spent = {"spent": cost_of(month, account), f"spent_{period.day}": cost_of(today, account)}
+    day, whole = state.pots
+    spent = {"spent": max(cost_of(month, account), whole.spent)}
+    spent[day.names[0]] = max(cost_of(today, account), day.spent)
     return State(account, period, item | spent)
 
 

@@ -41,10 +41,10 @@ class Request:
 
 def reserve(desk: Desk, request: Request, amount: Decimal) -> None:
     """Raises PaymentRequired where a budget does not have that much left. Again for the same request: nothing."""
-    accounts = budgets_of(desk, request.tenant).accounts(request.tenant, request.user)
     table, pk = desk.settings.bridges_table, partition(request.tenant, request.turn)
     for _ in range(TRIES):
         period = Period.at(desk.clock.time())
+        accounts = budgets_of(desk, request.tenant).accounts(request.tenant, request.user, period.month)
         found = desk.tables.batch_get(table, [(pk, "hold"), *((account.pk, period.month) for account in accounts)])
         row = found.get((pk, "hold"))
         if row and _is_for(row, request, desk.clock.time()):
