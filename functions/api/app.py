@@ -1,6 +1,8 @@
 """Conversations, defaults, the state of a turn and its cancelling; every path nobody else has."""
 
+from collections.abc import Sequence
 from decimal import Decimal
+from typing import Any
 
 import fermata
 from fermata.aws import uploads
@@ -17,6 +19,7 @@ from fermata.wire.bodies import ConversationChange, NewBudgets, NewConversation,
 from fermata.wire.edge import Visit, door
 from fermata.wire.http import Answer, Request, whole_number
 from fermata.wire.naming import tool_names
+from fermata.words.conversation import Conversation
 from fermata.words.errors import Invalid, NotFound
 from fermata.words.scopes import SCOPES
 
@@ -33,7 +36,7 @@ def list_conversations(visit: Visit) -> Answer:
     if scope not in SCOPES:
         raise Invalid(f"Name the 'scope' to list: one of {', '.join(SCOPES)}.")
     page = threads.newest(visit.desk, visit.caller, scope, cursor=query.get("cursor"), limit=max(1, limit))
-    listed = {"conversations": [threads.view(conversation) for conversation in page.conversations]}
+    listed = {"conversations": _views(visit, page.conversations)}
     return Answer(200, listed | ({"nextCursor": page.cursor} if page.cursor else {}), PRIVATE)
 
 
@@ -47,18 +50,13 @@ def create_conversation(visit: Visit) -> Answer:
 
 
 def show_conversation(visit: Visit) -> Answer:
-    """With its newest messages; `nextCursor` is what `before` asks for the older ones with.
-
-    A credential that was removed is none, so that whoever goes on picks another.
-    """
+    """With its newest messages; `nextCursor` is what `before` asks for the older ones with."""
     before = whole_number(visit.request, "before", 0) or None
     limit = max(1, whole_number(visit.request, "limit", views.MOST_LINES, most=views.MOST_LINES))
     conversation = threads.find(visit.desk, visit.caller, visit.request.params["id"])
     called = toolset_for(conversation.scope).naming(Names(tool_names(visit)))
     page = views.page(visit.desk, conversation, visit.tenant.dialect, called, before=before, limit=limit)
-    shown = threads.view(conversation) | {"messages": page.lines}
-    if conversation.credential_id and not _is_known(visit, conversation.credential_id):
-        shown["credentialId"] = None
+    shown = _views(visit, [conversation])[0] | {"messages": page.lines}
     if turn := looking.active_turn(visit.desk, conversation):
         shown["activeTurn"] = turn
     return Answer(200, {"conversation": shown} | ({"nextCursor": str(page.before)} if page.before else {}), PRIVATE)
@@ -70,7 +68,7 @@ def change_conversation(visit: Visit) -> Answer:
     _known_credential(visit, body.credential_id)
     given = {"title": body.title, "credential_id": body.credential_id, "model_id": body.model_id}
     changed = threads.change(visit.desk, visit.caller, visit.request.params["id"], **given)
-    return Answer(200, {"conversation": threads.view(changed)})
+    return Answer(200, {"conversation": _views(visit, [changed])[0]})
 
 
 def delete_conversation(visit: Visit) -> Answer:
@@ -80,13 +78,17 @@ def delete_conversation(visit: Visit) -> Answer:
     return Answer(200, {"ok": True})
 
 
+def _views(visit: Visit, conversations: Sequence[Conversation]) -> list[dict[str, Any]]:
+    """A credential that was removed is none, so that whoever goes on picks another."""
+    named = {one.credential_id for one in conversations if one.credential_id}
+    known = keyring.existing(visit.desk, visit.caller.tenant, named)
+    gone = {"credential_id": None}
+    return [threads.view(one if one.credential_id in known else one.model_copy(update=gone)) for one in conversations]
+
+
 def _known_credential(visit: Visit, credential_id: str | None) -> None:
-    if credential_id and not _is_known(visit, credential_id):
+    if credential_id and not keyring.existing(visit.desk, visit.caller.tenant, [credential_id]):
         raise Invalid("Credential not found. Pick an existing credential.")
-
-
-def _is_known(visit: Visit, credential_id: str) -> bool:
-    return keyring.read(visit.desk, visit.caller.tenant, credential_id) is not None
 
 
 def show_audit(visit: Visit) -> Answer:

@@ -319,6 +319,7 @@ def test_credentials_and_defaults_are_managed(doors: dict[str, Any]) -> None:
     made = keyring.create(vault, stage.caller, "anthropic", "apiKey", "second", "sk-ant-2")
     keyring.change(vault, stage.caller, made.id, "renamed", "sk-ant-3")
     assert len(keyring.of_caller(vault, stage.caller)) == 2
+    assert keyring.existing(other, stage.caller.tenant, [made.id, "gone"]) == {made.id}
     defaults.set_default(other, stage.caller, "site", made.id, "model-1")
     assert defaults.defaults_view(other, stage.caller.tenant)
     defaults.clear_default(other, stage.caller, "site")

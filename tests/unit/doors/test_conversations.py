@@ -75,6 +75,20 @@ class TestTheList:
         assert seen == made[::-1]
         assert "nextCursor" not in body
 
+    def test_a_page_costs_one_query_and_one_look_at_the_credentials_it_names(
+        self, desk: Desk, bakery: Signer, clock: TestClock
+    ) -> None:
+        mine, removed = (keyring.create(desk, ADA, "anthropic", "apiKey", name, "sk-ant-secret").id for name in "ab")
+        for identity in (mine, removed, mine, removed):
+            begin(bakery, clock, credentialId=identity, modelId="m")
+        begin(bakery, clock)
+        keyring.remove(desk, ADA, removed)
+        asked: list[str] = []
+        open_desk().tables._client.meta.events.register("before-call", lambda model, **_: asked.append(model.name))
+        _, body, _ = ask("GET", "conversations", bakery, query={"scope": "site"})
+        assert [one["credentialId"] for one in body["conversations"]] == [None, None, mine, None, mine]
+        assert [name for name in asked if name != "GetItem"] == ["Query", "BatchGetItem"]
+
     def test_a_page_costs_one_query_however_many_there_are(self, bakery: Signer, clock: TestClock) -> None:
         asked: list[str] = []
         open_desk().tables._client.meta.events.register("before-call", lambda model, **_: asked.append(model.name))
@@ -148,6 +162,8 @@ class TestOne:
         keyring.remove(desk, ADA, mine)
         shown = ask("GET", f"conversations/{made}", bakery)[1]["conversation"]
         assert (shown["credentialId"], shown["modelId"]) == (None, "m")
+        renamed = ask("PUT", f"conversations/{made}", bakery, {"title": "Home"})[1]["conversation"]
+        assert (renamed["credentialId"], renamed["title"]) == (None, "Home")
 
     @pytest.mark.parametrize(
         ("body", "says"),

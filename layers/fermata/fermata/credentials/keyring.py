@@ -1,5 +1,7 @@
 """Credentials: entered, listed, changed, removed, and opened for a provider request."""
 
+from collections.abc import Iterable
+
 from fermata.aws import signals
 from fermata.aws.clock import may_be_id, new_id
 from fermata.aws.desk import Desk
@@ -12,6 +14,7 @@ from fermata.words.errors import Conflict, Invalid, NotFound
 from fermata.words.scopes import SCOPES
 
 REMEMBERED = 300
+MOST_KEYS = 100
 CHANGED = "This credential was changed by somebody else just now. Look, and try again."
 NOT_FOUND = "Credential not found or no longer accessible."
 
@@ -115,6 +118,14 @@ def read(desk: Desk, tenant: str, credential_id: str) -> Credential | None:
     known = may_be_id(credential_id)
     item = desk.tables.get(desk.settings.settings_table, f"t#{tenant}", sort_key(credential_id)) if known else None
     return Credential.model_validate(item) if item else None
+
+
+def existing(desk: Desk, tenant: str, credential_ids: Iterable[str]) -> frozenset[str]:
+    """Those of them that have not been removed; asks nobody about none, and once about a hundred."""
+    keys = [(f"t#{tenant}", sort_key(identity)) for identity in sorted(set(credential_ids)) if may_be_id(identity)]
+    parts = [keys[start : start + MOST_KEYS] for start in range(0, len(keys), MOST_KEYS)]
+    found = [desk.tables.batch_get(desk.settings.settings_table, part) for part in parts]
+    return frozenset(item["id"] for items in found for item in items.values())
 
 
 def opened(desk: Desk, tenant: str, credential_id: str, version: int) -> tuple[Credential, str]:
