@@ -10,6 +10,7 @@ from typing import Any
 
 from fermata.words.errors import ProviderError
 
+REDACTED = "[redacted]"
 REASON = 200
 """Characters of a provider's own words that we pass on."""
 DETAIL = 4000
@@ -117,8 +118,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def redact(text: str, secret: str, length: int = REASON) -> str:
     """On one line, cut to a readable length, with the key and everything that looks like one taken out."""
     if secret:
-        text = text.replace(secret, "[redacted]")
-    return _UNSHOWN.sub(" ", _SECRETS.sub("[redacted]", text))[:length].strip()
+        text = text.replace(secret, REDACTED)
+    return _UNSHOWN.sub(" ", _SECRETS.sub(REDACTED, text))[:length].strip()
 
 
 def _number(text: str | None, unit: float) -> float | None:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from fermata.drivers import failures
 from fermata.drivers.arguments import is_too_deep, whole
 from fermata.drivers.line import Answer
+from fermata.drivers.redacting import Veil
 from fermata.drivers.sse import Frames, Lines
 from fermata.words.errors import ProviderError
 from fermata.words.model import Piece, ReasoningDelta, Reply, TextDelta, Tokens
@@ -53,11 +54,21 @@ class Draft(Protocol):
 def pieces_of(
     label: str, answer: Answer, draft: Draft, secret: str, stream: Frames | Lines | None = None
 ) -> Iterator[Piece]:
-    """The last piece is a `Reply`, or it raises `ProviderError`."""
+    """The last piece is a `Reply`, or it raises `ProviderError`. Nothing of it holds the secret."""
     if answer.status != 200:
         raise failures.refused(label, answer.status, answer.headers, answer.read(), secret)
+    veil = Veil(secret)
+    try:
+        for piece in _heard(label, answer, draft, secret, stream or Frames()):
+            yield from veil.show(piece)
+    except ProviderError:
+        yield from veil.rest()
+        raise
+
+
+def _heard(label: str, answer: Answer, draft: Draft, secret: str, stream: Frames | Lines) -> Iterator[Piece]:
     voice, heard_any = _Voice(), False
-    for event in _events(label, answer, draft, stream or Frames()):
+    for event in _events(label, answer, draft, stream):
         heard_any = True
         for piece in draft.take(event):
             yield from voice.say(piece)
