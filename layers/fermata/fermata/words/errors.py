@@ -84,8 +84,9 @@ class ProviderError(FermataError):
 
     `code`: provider_auth | provider_quota | provider_overloaded | provider_error | provider_request |
     provider_overflow (more than the model takes, by tokens or images) | provider_images (it cannot read an image, or
-    its model cannot see) | provider_stalled | provider_unreachable | provider_closed (we hung up). `retryable`: the same request may succeed later. `tokens`: what the provider had
-    reported when it broke off. `detail`: its own words at length, for us to look at and never for users.
+    its model cannot see) | provider_stalled | provider_unreachable | provider_closed (we hung up). `retryable`: the
+    same request may succeed later. `tokens`: what the provider had reported when it broke off. `detail`: its own
+    words at length, for us to look at and never for users.
     """
 
     tokens: Tokens | None = None
