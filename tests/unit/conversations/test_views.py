@@ -63,6 +63,60 @@ def test_every_call_is_a_line_of_its_own_and_thinking_is_nobodys_business(
     assert found == lines(desk, conversation, thread)
 
 
+def closed_calls(page: views.Page) -> list[tuple[str, int]]:
+    failed = [{"kind": "toolResult", "ok": False, "error": views.INTERRUPTED}]
+    return [(line["toolCallId"], line["position"]) for line in page.lines if line["content"] == failed]
+
+
+@pytest.mark.parametrize("dialect", ["fermata", "instatic"])
+def test_a_call_that_its_turns_end_closed_is_shown_as_the_stream_showed_it(
+    desk: Desk, conversation: Conversation, dialect: Any
+) -> None:
+    thread = Thread()
+    thread.user("Go")
+    thread.model("I look.", call("a", "read"), call("b", "read", path=LONG))
+    thread.position += 2
+    thread.result("a", "read")
+    thread.user("And now?")
+    found = lines(desk, conversation, thread, dialect)
+    assert [(line["position"], line["role"], line["toolCallId"], line["toolName"]) for line in found] == [
+        (0, "user", None, None),
+        (1, "assistant", None, None),
+        (2, "assistant", "a", "read"),
+        (3, "assistant", "b", "read"),
+        (3, "tool", "b", "read"),
+        (4, "tool", "a", "read"),
+        (5, "user", None, None),
+    ]
+    assert found[4]["content"] == [{"kind": "toolResult", "ok": False, "error": views.INTERRUPTED}]
+    assert len({line["id"] for line in found}) == len(found)
+    with pytest.raises(NotFound):
+        views.image(desk, conversation, found[4]["id"], "0")
+
+
+def test_a_call_of_the_turn_that_still_runs_is_open(desk: Desk, conversation: Conversation) -> None:
+    thread = Thread()
+    thread.user("Go")
+    thread.model(call("a"))
+    store(desk, ADA.tenant, conversation.id, thread.messages)
+    running = conversation.model_copy(update={"claim": "turn-1"})
+    assert closed_calls(views.page(desk, running, "fermata")) == []
+    assert closed_calls(views.page(desk, conversation, "fermata")) == [("a", 1)]
+
+
+def test_a_page_that_ends_among_results_knows_those_behind_it(desk: Desk, conversation: Conversation) -> None:
+    thread = Thread()
+    thread.user("Go")
+    thread.model(call("a"), call("b"), call("c"))
+    thread.position += 2
+    for name in "ac":
+        thread.result(name)
+    thread.model("Done.")
+    store(desk, ADA.tenant, conversation.id, thread.messages)
+    for before in (4, 5, 6, None):
+        assert closed_calls(views.page(desk, conversation, "fermata", before=before)) == [("b", 2)]
+
+
 def test_what_is_large_is_shown_whole_but_for_results_which_show_no_data(
     desk: Desk, conversation: Conversation
 ) -> None:
@@ -199,7 +253,7 @@ class TestPages:
         while before is not None or not sizes:
             page = views.page(desk, conversation, "fermata", before=before)
             sizes.append(as_lambda_answers(page))
-            seen, before = seen + len(page.lines), page.before
+            seen, before = seen + len(page.lines) - len(closed_calls(page)), page.before
         assert seen == len(thread.messages)
         return sizes
 

@@ -280,6 +280,11 @@ class TestATurnThatEndsUnderTheBrowsersHands:
             assert run.error is None
             assert run.kinds[-4:] == ["toolResult", "toolResult", "usage", "done"]
             assert [badge.state for badge in run.badges.values()] == ["failed", "failed"]
+        opened = browser.open(conversation)
+        assert [message["role"] for message in opened] == ["user", "assistant", "tool", "assistant", "tool"]
+        closed = [message for message in opened if message["role"] == "tool"]
+        assert [message["toolCallId"] for message in closed] == list(run.badges)
+        assert not any(message["content"][0]["ok"] for message in closed)
         assert run.dropped == []
         settle(stage, run)
 

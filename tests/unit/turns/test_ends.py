@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fermata.conversations.views import INTERRUPTED
 from fermata.turns import ending
 from fermata.words.blocks import TextBlock
 from fermata.words.caller import Caller
@@ -106,7 +107,7 @@ def test_calls_that_are_open_at_the_end_are_closed_on_the_stream(stage: Stage) -
     cancel_between_two_calls(stage)
     told = [(event.ok, event.error) for event in stage.events() if isinstance(event, ToolResult)]
     assert told[0] == (True, None)
-    assert told[1] == (False, ending.INTERRUPTED)
+    assert told[1] == (False, INTERRUPTED)
 
 
 def test_a_cancel_again_says_how_the_turn_ended(stage: Stage) -> None:

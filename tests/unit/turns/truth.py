@@ -1,6 +1,7 @@
 """What must be true of every turn that is over, whatever happened on the way: nothing lost, nothing twice."""
 
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise
 
@@ -63,10 +64,21 @@ def shown(events: list[Event]) -> dict[int, str]:
     return text
 
 
+def check_results(turn: str, lines: Sequence[views.Line], events: list[Event]) -> None:
+    """A reload shows what each call came to as the stream did."""
+    seen = Counter((event.tool_call_id, event.ok) for event in events if isinstance(event, ToolResult))
+    mine = [line for line in lines if line["role"] == "tool" and line["id"].startswith(f"{turn}-")]
+    assert Counter((line["toolCallId"], line["content"][0]["ok"]) for line in mine) == seen
+
+
 def check_messages(stage: Stage, events: list[Event]) -> None:
     messages = stage.messages()
     lines = views.page(stage.desk, stage.thread(), "fermata").lines
-    assert [line["position"] for line in lines] == list(range(len(lines))), "positions have a gap or a double"
+    stored = [line["position"] for line in lines if not line["id"].endswith("-closed")]
+    assert stored == list(range(len(stored))), "positions have a gap or a double"
+    assert sorted({line["position"] for line in lines}) == stored, "a closed call has a place of its own"
+    if not stage.turn.undoes:
+        check_results(stage.turn.id, lines, events)
     assert stage.thread().next_position == sum(rows.width(message) for message in messages)
     mine = [message for message in messages if message.turn == stage.turn.id]
     kept: dict[int, str] = {}

@@ -102,6 +102,12 @@ def newest(desk: Desk, tenant: str, conversation: str, *, before: int | None = N
     return [_message(item) for item in items]
 
 
+def following(desk: Desk, tenant: str, conversation: str, position: int, *, limit: int) -> list[Message]:
+    """The first `limit` messages from a position on, with nothing fetched from the bucket."""
+    table, pk = desk.settings.conversations_table, partition(tenant, conversation)
+    return [_message(item) for item in desk.tables.query(table, pk, low=key(position), high="m#~", limit=limit)]
+
+
 def find(desk: Desk, tenant: str, conversation: str, position: int) -> Message | None:
     """The message stored at exactly this position."""
     item = desk.tables.get(desk.settings.conversations_table, partition(tenant, conversation), key(position))

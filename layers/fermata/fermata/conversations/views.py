@@ -15,12 +15,15 @@ from fermata.words.errors import NotFound
 from fermata.words.messages import Message
 
 Line = dict[str, Any]
+Called = tuple[str, int, str | None]
+"""A call: its turn, its round, and its id there."""
 MOST_LINES = 1000
 MOST_BYTES = 3_800_000
 """Of a page, counted as it travels inside of a Lambda's answer, which may have 6 MB: as JSON within JSON."""
 READ_AT_ONCE = 200
 FRAME = 400
 """Of what stands around each message."""
+INTERRUPTED = "The turn ended before this call was answered."
 NO_IMAGE = "Conversation image not found"
 
 
@@ -43,10 +46,12 @@ def page(
 ) -> Page:
     """The newest lines before a position, as many as an answer holds; a message is never divided.
 
-    `called`: what a tool is called towards the client, by any of the tool's names.
+    `called`: what a tool is called towards the client, by any of the tool's names. A call that its turn's end closed
+    has no row for that; it is shown with the result the stream had.
     """
     messages, has_more = _newest(desk, conversation, before, limit)
-    view = _View(f"/admin/api/ai/conversations/{quote(conversation.id)}/messages", dialect, called)
+    folder = f"/admin/api/ai/conversations/{quote(conversation.id)}/messages"
+    view = _View(folder, dialect, called, _unanswered(desk, conversation, messages, before))
     lines = [line for message in rows.spoken(desk, messages) for line in view.lines(message)]
     return Page(lines, messages[0].position if has_more else None)
 
@@ -66,6 +71,28 @@ def _newest(desk: Desk, conversation: Conversation, before: int | None, limit: i
             kept.append(message)
         if len(batch) < at_once:
             return kept[::-1], False
+
+
+def _unanswered(
+    desk: Desk, conversation: Conversation, messages: Sequence[Message], before: int | None
+) -> frozenset[Called]:
+    """The page's calls that nobody will answer any more: only the turn that has the claim still may."""
+    calls = {
+        (message.turn, message.round, block.tool_call_id)
+        for message in messages
+        if message.turn != conversation.claim
+        for block in message.content
+        if block.kind == "toolCall" or (block.kind == "blob" and block.of == "toolCall")
+    }
+    left = calls - _answered(messages)
+    if before is not None and any(call[:2] == (messages[-1].turn, messages[-1].round) for call in left):
+        # The page ends within their round: their results come first behind it.
+        left -= _answered(rows.following(desk, conversation.tenant, conversation.id, before, limit=len(left)))
+    return frozenset(left)
+
+
+def _answered(messages: Sequence[Message]) -> set[Called]:
+    return {(message.turn, message.round, message.tool_call_id) for message in messages if message.role == "tool"}
 
 
 def _travels(message: Message) -> int:
@@ -95,10 +122,21 @@ class _View:
     folder: str
     dialect: Dialect
     called: Callable[[str], str]
+    unanswered: frozenset[Called]
 
     def lines(self, message: Message) -> list[Line]:
         groups = rows.lines(message.content)
-        return [self._line(message, message.position + offset, group) for offset, group in enumerate(groups)]
+        lines = [self._line(message, message.position + offset, group) for offset, group in enumerate(groups)]
+        if not self.unanswered or message.role == "tool":
+            return lines
+        return [shown for line in lines for shown in (line, *self._closed(message, line))]
+
+    def _closed(self, message: Message, line: Line) -> tuple[Line, ...]:
+        """The end of a call that its turn's end closed; it has its call's place."""
+        if (message.turn, message.round, line["toolCallId"]) not in self.unanswered:
+            return ()
+        name = f"{line['id']}-closed"
+        return (line | {"id": name, "role": "tool", "content": [_result(False, INTERRUPTED)]},)
 
     def _line(self, message: Message, position: int, group: Sequence[Block]) -> Line:
         name = f"{message.turn}-{position}"

@@ -12,6 +12,7 @@ from fermata.aws import signals
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import TransactionRefused, Update, Write
 from fermata.conversations import rows
+from fermata.conversations.views import INTERRUPTED
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns import turn as turns
@@ -31,7 +32,6 @@ from fermata.words.messages import Message
 from fermata.words.money import shown_usd
 
 MOST_ERROR = 200
-INTERRUPTED = "The turn ended before this call was answered."
 
 
 @dataclass(frozen=True)
