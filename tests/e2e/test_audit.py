@@ -15,6 +15,7 @@ from fermata.credentials import defaults, keyring
 from fermata.usage.reconciling import reconcile
 from fermata.words.caller import Caller
 from fermata_client.deployment import LOCAL_ACCOUNT, LOCAL_STACK
+from fermata_client.usage_lines import EVENTS
 from local.cloud import LocalCloud
 from local.processes import outer_environment
 from local.seed import CAPABILITIES, EDITOR, LocalDesk
@@ -65,8 +66,8 @@ def admin(cloud: LocalCloud, token: str) -> Iterator[httpx.Client]:
 
 
 def usage_lines(cloud: LocalCloud) -> list[Json]:
-    lines = (json.loads(line) for line in cloud.log_lines("rollup") if '"usage"' in line)
-    return [line for line in lines if line.get("event") == "usage"]
+    lines = (json.loads(line) for line in cloud.log_lines("rollup") if '"usage' in line)
+    return [line for line in lines if line.get("event") in EVENTS]
 
 
 def settled(cloud: LocalCloud, desk: LocalDesk) -> None:

@@ -109,7 +109,10 @@ def test_an_alarm_and_the_dashboard_look_where_the_functions_put_their_numbers(
     looked_at += shown(deployed)
     assert {metric for metric, _ in written} == set(UNITS)
     assert {pair for pair in looked_at if pair[0] in UNITS} <= written
-    assert {pair for pair in looked_at if pair[0] not in UNITS} == {("StuckTurns", frozenset())}
+    assert {pair for pair in looked_at if pair[0] not in UNITS} == {
+        ("StuckTurns", frozenset()),
+        ("UnreadableRows", frozenset()),
+    }
 
 
 def emitted(output: str) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
@@ -143,6 +146,7 @@ def shown(deployed: Template) -> list[tuple[str, frozenset[tuple[str, str]]]]:
 def test_failed_stuck_and_throttled_turns_a_late_audit_and_the_money_wake_somebody(alarms: dict[str, Template]) -> None:
     metrics = {alarm["MetricName"] for alarm in alarms.values()}
     assert metrics >= {"TurnsEnded", "StuckTurns", "ExecutionThrottled", "ThrottledEvents", "Throttles"}
+    assert "UnreadableRows" in metrics
     assert metrics >= {"WriteThrottleEvents", "IteratorAge", "ApproximateNumberOfMessagesVisible", "CostUsd"}
     assert alarms["CostPerHourAlarm"]["Period"] == 3600
 
@@ -188,9 +192,20 @@ def test_a_saved_query_asks_for_lines_that_somebody_writes_and_for_what_they_say
             assert facts >= {"event", *asked}, (name, event)
 
 
-def test_a_filter_over_lines_looks_for_lines_that_somebody_writes(deployed: Template) -> None:
-    code = (Path(ROOT) / "layers/fermata/fermata/turns/recovering.py").read_text()
-    (found,) = of_type(deployed, "AWS::Logs::MetricFilter").values()
-    events = re.findall(r'event = "([^"]+)"', found["FilterPattern"])
+@pytest.mark.parametrize(
+    ("name", "logs", "file"),
+    [
+        ("StuckTurnsFilter", "RecoverLogs", "turns/recovering.py"),
+        ("UnreadableRowsFilter", "RollupLogs", "usage/counting.py"),
+    ],
+)
+def test_a_filter_over_lines_looks_for_lines_that_somebody_writes(
+    deployed: Template, name: str, logs: str, file: str
+) -> None:
+    code = (Path(ROOT) / "layers/fermata/fermata" / file).read_text()
+    filters = of_type(deployed, "AWS::Logs::MetricFilter")
+    assert len(filters) == 2
+    assert filters[name]["LogGroupName"] == {"Ref": logs}
+    events = re.findall(r'event = "([^"]+)"', filters[name]["FilterPattern"])
     assert events
     assert all(f'"{event}"' in code for event in events)

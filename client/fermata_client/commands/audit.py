@@ -1,21 +1,18 @@
 """`fermata audit`: what was used; and for an operator, whether the books agree, and to make them anew."""
 
-import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fermata_client.commands.common import Failure, json_option, one_sentence, print_json, service, service_options
 from fermata_client.deployment import desk_of, in_one_sentence, local_stack
+from fermata_client.usage_lines import group_of, tell_untold, usage_lines
 
 if TYPE_CHECKING:
     from fermata.aws.desk import Desk
 
 HEADINGS = ("", "prompt", "completion", "chats", "USD")
 PARTS = {"byUser": "by user", "byScope": "by scope", "byModel": "by model", "byDay": "by day"}
-MOST_EVENTS = 10_000
-"""What one request for log lines brings at most."""
 
 
 @click.command()
@@ -52,7 +49,7 @@ def audit(
         return
     stack = stack or local_stack()
     if rebuild:
-        in_one_sentence(lambda: _rebuild(desk_of(stack, region), tenant))
+        in_one_sentence(lambda: _rebuild(desk_of(stack, region), stack, tenant))
     if reconcile:
         in_one_sentence(lambda: _reconcile(desk_of(stack, region), stack, tenant, since, tz))
 
@@ -88,10 +85,16 @@ def _unpriced(row: dict[str, Any]) -> str:
     return f"  + {count:,} without a known price" if count else ""
 
 
-def _rebuild(desk: "Desk", tenant: str) -> None:
+def _rebuild(desk: "Desk", stack: str | None, tenant: str) -> None:
     from fermata.usage.rebuilding import rebuild
 
-    click.echo(f"The rollups of {tenant} are made anew, from {rebuild(desk, tenant):,} rows of the ledger.")
+    def pass_over(row: str) -> None:
+        click.echo(f"Passed over, because it cannot be read: {row}.")
+
+    rows = rebuild(desk, tenant, pass_over)
+    click.echo(f"The rollups of {tenant} are made anew, from {rows:,} rows of the ledger.")
+    if told := tell_untold(desk, tenant, group_of(stack)):
+        click.echo(f"Nobody had told of {told:,} of them: their lines are in the logs now.")
 
 
 def _reconcile(desk: "Desk", stack: str | None, tenant: str, since: str | None, tz: str | None) -> None:
@@ -99,39 +102,9 @@ def _reconcile(desk: "Desk", stack: str | None, tenant: str, since: str | None, 
     from fermata.usage.window import since as resolved
 
     start = resolved(since, desk.clock.time())
-    differences = reconcile(desk, tenant, since, tz, usage_lines(f"/aws/lambda/{stack}-rollup", start.timestamp()))
+    differences = reconcile(desk, tenant, since, tz, usage_lines(group_of(stack), start.timestamp()))
     for difference in differences:
         click.echo(difference)
     if differences:
         raise Failure(f"The books of {tenant} differ in {len(differences)} places since {start:%Y-%m-%dT%H:%MZ}.")
     click.echo(f"The books of {tenant} agree since {start:%Y-%m-%dT%H:%MZ}: ledger, rollups and log lines.")
-
-
-def usage_lines(group: str, start: float) -> Iterator[dict[str, Any]]:
-    """The lines about requests that a log group has from an instant on, each once."""
-    import boto3
-
-    logs = boto3.client("logs")
-    request: dict[str, Any] = {"logGroupName": group, "startTime": int(start * 1000)}
-    request["filterPattern"] = '{ $.event = "usage" }'
-    seen = set[str]()
-    while True:
-        answer = logs.filter_log_events(**request)
-        for event in answer["events"]:
-            name = event.get("eventId") or f"{event['timestamp']} {event['message']}"  # the local cloud gives no ids
-            is_new = name not in seen
-            seen.add(name)
-            if is_new and (line := _line(event["message"])).get("event") == "usage":
-                yield line
-        if answer.get("nextToken"):
-            request["nextToken"] = answer["nextToken"]
-        elif len(answer["events"]) == MOST_EVENTS and answer["events"][-1]["timestamp"] > request["startTime"]:
-            request["startTime"] = answer["events"][-1]["timestamp"]
-            request.pop("nextToken", None)
-        else:
-            return
-
-
-def _line(message: str) -> dict[str, Any]:
-    """What the platform itself writes is no JSON, or says nothing of usage."""
-    return dict(json.loads(message)) if '"usage"' in message else {}

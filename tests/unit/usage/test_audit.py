@@ -30,6 +30,15 @@ def test_the_first_audit_of_a_tenant_is_empty_and_complete(desk: Desk) -> None:
     assert set(found["totals"].values()) == {0}
 
 
+@pytest.mark.parametrize("zone", [None, "Pacific/Kiritimati"])
+@pytest.mark.parametrize("since", ["9999-12-31T23:59:59Z", "9999-12-31T23:45Z", "9999-12-31T23:59:59-05:00"])
+def test_from_the_last_moment_of_the_calendar_on_nothing_was_used(desk: Desk, since: str, zone: str | None) -> None:
+    spend(desk, spent(desk.clock.time()))
+    found = audit(desk, TENANT, since, zone)
+    assert found["since"].startswith("9999-12-31T23:")
+    assert set(found["totals"].values()) == {0}
+
+
 def test_each_row_has_what_the_contract_says_and_nothing_else(desk: Desk) -> None:
     spend(desk, spent(desk.clock.time()))
     found = audit(desk, TENANT)

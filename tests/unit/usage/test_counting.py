@@ -9,9 +9,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fermata.aws.desk import Desk, open_desk
-from fermata.aws.dynamo import Item, Write, pack
+from fermata.aws.dynamo import Item, Put, Write, pack
 from fermata.usage import rollups
 from fermata.usage.audit import audit
+from fermata.usage.chats import TooLate
 from fermata.usage.counting import Arrived, count
 from fermata.usage.rollups import TooBusy
 from functions.rollup import app
@@ -27,18 +28,44 @@ def prompts(desk: Desk, tenant: str = TENANT) -> int:
     return int(audit(desk, tenant)["totals"]["promptTokens"])
 
 
-def test_a_row_that_is_not_as_we_wrote_it_is_named_and_all_others_are_counted(desk: Desk, clock: TestClock) -> None:
+@pytest.mark.parametrize("broken", [{"cost": "abc"}, {"tenant": 7}, {"turn": None}, {"price": "much"}])
+def test_a_row_that_cannot_be_read_is_told_of_and_nobody_waits_for_it(
+    desk: Desk, clock: TestClock, caplog: pytest.LogCaptureFixture, broken: dict[str, Any]
+) -> None:
     rows = write(desk, *[spent(clock.now) for _ in range(5)])
-    del rows[2]["cost"]
-    assert count(desk, arrived(rows)) == "2"
+    rows[2] |= broken
+    assert count(desk, arrived(rows)) == ""
     assert prompts(desk) == 400
+    (line,) = [vars(record) for record in caplog.records if record.levelname == "WARNING"]
+    assert line["event"] == "rollup.unreadable"
+    assert line["why"].startswith(next(iter(broken)))
 
 
-def test_of_several_broken_rows_the_first_is_named_so_that_those_behind_it_come_again(
+def test_beside_a_request_that_cannot_be_read_the_others_of_a_turn_at_our_expense_are_taken_back(
     desk: Desk, clock: TestClock
 ) -> None:
+    first, second = spent(clock.now, turn="sad"), spent(clock.now, turn="sad", round=2)
+    rows = write(desk, first, second, closed(first, billable=False))
+    rows[1] |= {"cost": "abc"}
+    desk.tables.write(Put("usage", rows[1]))
+    assert count(desk, arrived(rows)) == ""
+    totals = audit(desk, TENANT, with_billable=True)["totals"]
+    assert (totals["promptTokens"], totals["billableCostUsd"]) == (100, 0)
+
+
+def test_of_several_rows_that_cannot_be_counted_the_first_is_named_so_that_those_behind_it_come_again(
+    desk: Desk, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = write(desk, *[spent(clock.now, tenant=tenant) for tenant in ("b", "a", "b", "a")])
-    del rows[1]["cost"], rows[2]["cost"]
+    too_late = {rows[1]["turn"], rows[2]["turn"]}
+    real = rollups.count
+
+    def refuses(desk: Desk, tenant: str, records: Any, *more: Any) -> Any:
+        if any(record.key.split("#")[0] in too_late for record in records):
+            raise TooLate
+        return real(desk, tenant, records, *more)
+
+    monkeypatch.setattr(rollups, "count", refuses)
     assert count(desk, arrived(rows)) == "1"
     assert (prompts(desk, "a"), prompts(desk, "b")) == (100, 100)
 
@@ -120,12 +147,15 @@ def event(rows: list[Item]) -> dict[str, Any]:
     return {"Records": [{"dynamodb": {"SequenceNumber": str(n), "NewImage": it}} for n, it in enumerate(images)]}
 
 
-def test_the_door_counts_requests_and_ends_and_names_the_first_it_cannot(deployed: Desk) -> None:
+def test_the_door_counts_requests_and_ends_and_passes_over_what_it_cannot_read(deployed: Desk) -> None:
     now = deployed.clock.time()
     first = spent(now, cost="0.5")
     rows = write(deployed, first, closed(first, billable=False), spent(now), spent(now))
     del rows[3]["cost"]
-    assert app.handler(event(rows), None) == {"batchItemFailures": [{"itemIdentifier": "3"}]}
-    assert app.handler(event(rows[:3]), None) == {"batchItemFailures": []}
+    assert app.handler(event(rows), None) == {"batchItemFailures": []}
+    long_ago = now - 100 * 86_400
+    roll_up(deployed, write(deployed, spent(long_ago, cost=0)))
+    late = write(deployed, spent(now, cost=0), spent(long_ago + 86_400))
+    assert app.handler(event(late), None) == {"batchItemFailures": [{"itemIdentifier": "1"}]}
     totals = audit(deployed, TENANT, "2026-01-01", with_billable=True)["totals"]
     assert (totals["costUsd"], totals["billableCostUsd"]) == (0.501, 0.001)

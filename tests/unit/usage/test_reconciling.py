@@ -13,16 +13,19 @@ from click.testing import CliRunner, Result
 from fermata.aws import signals
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Put
+from fermata.pricing.prices import Price
 from fermata.usage import ledger
 from fermata.usage.audit import audit as audited
-from fermata.usage.counting import TOLD, Arrived, count
+from fermata.usage.counting import Arrived, count
 from fermata.usage.ledger import Closed, Spent
+from fermata.usage.lines import FACTS, TOLD
+from fermata.usage.rebuilding import rebuild
 from fermata.usage.reconciling import reconcile
 from fermata.usage.rollups import editions
 from fermata.usage.sheets import Sheet
 from fermata_client.cli import main
 from tests.desk import REGION, TestClock, environment
-from tests.unit.usage.spending import TENANT, closed, roll_up, spent, write
+from tests.unit.usage.spending import TENANT, closed, roll_up, spent, stored, write
 
 Lines = list[dict[str, Any]]
 GROUP = "/aws/lambda/None-rollup"
@@ -77,8 +80,8 @@ def test_a_row_that_somebody_took_out_of_the_ledger_is_missed(desk: Desk, clock:
         ("cost_usd", 0.4, "cost_usd is 0.5 in the ledger and 0.4 in the logs."),
         ("prompt", 1, "prompt is 100 in the ledger and 1 in the logs."),
         ("completion", 1, "completion is 10 in the ledger and 1 in the logs."),
-        ("cache_read", 1, "cacheRead is 0 in the ledger and 1 in the logs."),
-        ("cache_creation", 1, "cacheCreation is 0 in the ledger and 1 in the logs."),
+        ("cache_read", 1, "cache_read is 0 in the ledger and 1 in the logs."),
+        ("cache_creation", 1, "cache_creation is 0 in the ledger and 1 in the logs."),
         ("user", "eve", "user is ada in the ledger and eve in the logs."),
         ("scope", "data", "scope is site in the ledger and data in the logs."),
         ("conversation", "c", "conversation is chat-1 in the ledger and c in the logs."),
@@ -102,8 +105,104 @@ def test_a_line_that_says_something_else_than_its_row_is_named(
 
 def test_nothing_that_a_line_says_goes_unchecked(desk: Desk, clock: TestClock, lines: Lines) -> None:
     arrive(desk, spent(clock.now))
-    told = set(lines[0]) - {"event", "tenant"}
-    assert told == {*TOLD.values(), "cost", "cost_usd"}
+    assert set(lines[0]) - {"event", "tenant"} == {*TOLD.values(), "cost", "cost_usd", "price"}
+    assert set(lines[0]) - {"event", "tenant"} <= set(FACTS)
+
+
+PRICE = Price(input_per_mtok=Decimal("3.10"), output_per_mtok=Decimal(15), cache_write_per_mtok=Decimal("3.75"))
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "difference"),
+    [
+        ("price", {"input_per_mtok": 99, "output_per_mtok": 99}, "price is {'input_per_mtok': '99'"),
+        ("budgeted", True, "budgeted is True in the ledger and False in the logs."),
+        ("priced", None, "priced is None in the ledger and True in the logs."),
+    ],
+)
+def test_what_somebody_changed_in_a_row_beside_its_sums_is_named(
+    desk: Desk, clock: TestClock, lines: Lines, name: str, now: Any, difference: str
+) -> None:
+    arrive(desk, spent(clock.now, turn="odd", price=PRICE))
+    lines = json.loads(json.dumps(lines))
+    assert reconcile(desk, TENANT, None, None, lines) == []
+    (row,) = ledger.of_turn(desk, TENANT, "odd")
+    changed = {key: value for key, value in (row | {name: now}).items() if value is not None}
+    desk.tables.write(Put("usage", changed))
+    (found,) = reconcile(desk, TENANT, None, None, lines)
+    assert found.startswith(f"odd round 1, attempt 1, try 1: {difference}")
+
+
+def test_lines_from_before_they_told_the_price_are_not_at_odds(desk: Desk, clock: TestClock, lines: Lines) -> None:
+    arrive(desk, spent(clock.now, price=PRICE, budgeted=True))
+    del lines[0]["price"], lines[0]["budgeted"]
+    assert reconcile(desk, TENANT, None, None, lines) == []
+
+
+@pytest.mark.parametrize("how", ["deleted", "made billable"])
+def test_an_end_that_took_something_back_is_missed_even_when_the_rollups_were_made_without_it(
+    desk: Desk, clock: TestClock, lines: Lines, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fermata.usage.rebuilding.INDEX_SECONDS", 0)
+    first = spent(clock.now, turn="sad")
+    arrive(desk, first, closed(first, billable=False))
+    assert [line["event"] for line in lines] == ["usage", "usage.taken_back"]
+    assert reconcile(desk, TENANT, None, None, lines) == []
+    end = stored(desk, {"pk": f"t#{TENANT}#ended#sad", "sk": "end"})
+    if how == "deleted":
+        desk.tables._client.delete_item(TableName="usage", Key={"pk": {"S": end["pk"]}, "sk": {"S": "end"}})
+    else:
+        desk.tables.write(Put("usage", end | {"billable": True}))
+    rebuild(desk, TENANT)
+    found = reconcile(desk, TENANT, None, None, lines)
+    assert found == ["sad, its end: at nobody's expense in the logs, and not in the ledger."]
+
+
+def test_an_end_that_took_something_back_has_its_line(desk: Desk, clock: TestClock, lines: Lines) -> None:
+    first = spent(clock.now, turn="sad")
+    arrive(desk, first, closed(first, billable=False, code="provider_request"))
+    assert reconcile(desk, TENANT, None, None, lines[:1]) == ["sad, its end: in the ledger, and no line in the logs."]
+    lines[1]["code"] = "other"
+    assert reconcile(desk, TENANT, None, None, lines) == [
+        "sad, its end: code is provider_request in the ledger and other in the logs."
+    ]
+
+
+def test_one_that_took_nothing_back_has_none(desk: Desk, clock: TestClock, lines: Lines) -> None:
+    first, second = spent(clock.now), spent(clock.now, billable=False)
+    arrive(desk, first, second, closed(first, billable=True), closed(second, billable=False))
+    assert [line["event"] for line in lines] == ["usage", "usage"]
+    assert reconcile(desk, TENANT, None, None, lines) == []
+
+
+BROKEN = [
+    ({"cost": "abc"}, "cost is 'abc'"),
+    ({"cost": None}, "it has no cost"),
+    ({"prompt": Decimal("1.5")}, "prompt is '1.5'"),
+    ({"prompt": True}, "prompt is 'True'"),
+    ({"user": 7}, "user is '7'"),
+    ({"at": "yesterday"}, "at is 'yesterday'"),
+    ({"billable": "yes"}, "billable is 'yes'"),
+    ({"price": "much"}, "price is 'much'"),
+]
+
+
+def break_row(desk: Desk, row: Any, change: dict[str, Any]) -> None:
+    broken = {name: value for name, value in (row | change).items() if value is not None}
+    desk.tables.write(Put("usage", broken))
+
+
+@pytest.mark.parametrize(("change", "why"), BROKEN, ids=[why for _, why in BROKEN])
+def test_a_row_that_cannot_be_read_is_named_and_all_others_are_compared(
+    desk: Desk, clock: TestClock, lines: Lines, change: dict[str, Any], why: str
+) -> None:
+    (row,) = write(desk, spent(clock.now, turn="junk"))
+    break_row(desk, row, change)
+    arrive(desk, spent(clock.now))
+    name = f"junk#{row['sk']}"
+    expected = [f"{name}: in the ledger, and cannot be read: {why}."]
+    for since in (None, desk.clock.instant(-1)):
+        assert reconcile(desk, TENANT, since, None, lines) == expected
 
 
 def test_a_line_that_is_missing_is_named(desk: Desk, clock: TestClock, lines: Lines) -> None:
@@ -150,6 +249,7 @@ def test_an_end_at_our_expense_that_was_not_counted_is_named(desk: Desk, clock: 
     write(desk, closed(first, billable=False))
     found = reconcile(desk, TENANT, None, None, lines)
     assert "totals: billableCostUsd is 0.0 by the ledger and 0.5 in the rollups." in found
+    assert found.pop() == f"{first.turn}, its end: in the ledger, and no line in the logs."
     assert all("billableCostUsd" in difference for difference in found)
 
 
@@ -227,9 +327,55 @@ def test_the_command_names_what_differs_and_fails(desk: Desk, lines: Lines, logs
     assert "differ in 1 places" in done.stderr
 
 
+def test_the_command_names_a_row_that_it_cannot_read(desk: Desk, logs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fermata.usage.rebuilding.INDEX_SECONDS", 0)
+    (row,) = write(desk, spent(time() - 60, turn="junk"))
+    break_row(desk, row, {"cost": "abc"})
+    done = command("--reconcile")
+    assert done.exit_code == 1
+    assert "junk#" in done.stdout
+    assert "cost is 'abc'" in done.stdout
+    done = command("--rebuild")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"Passed over, because it cannot be read: junk#{row['sk']}: cost is 'abc'.",
+        f"The rollups of {TENANT} are made anew, from 0 rows of the ledger.",
+    ]
+
+
+def test_rows_that_only_a_rebuild_counted_are_told_of_once(
+    desk: Desk, lines: Lines, logs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the last quarter of an hour none: the stream may still bring them."""
+    monkeypatch.setattr("fermata.usage.rebuilding.INDEX_SECONDS", 0)
+    told, sad = spent(time() - 7200), spent(time() - 7200, price=PRICE, turn="sad")
+    arrive(desk, told)
+    event = {"timestamp": int(time() * 1000), "message": json.dumps(lines[0])}
+    logs.put_log_events(logGroupName=GROUP, logStreamName="one", logEvents=[event])
+    write(desk, sad, closed(sad, billable=False), spent(time() - 3 * 86_400), spent(time() - 60, turn="new"))
+    assert "Nobody had told of 3 of them" in command("--rebuild").stdout
+    found = command("--reconcile")
+    assert found.stdout.splitlines() == ["new round 1, attempt 1, try 1: in the ledger, and no line in the logs."]
+    assert "Nobody" not in command("--rebuild").stdout
+
+
+def test_lines_that_the_logs_have_forgotten_are_not_written_again(
+    desk: Desk, logs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fermata.usage.rebuilding.INDEX_SECONDS", 0)
+    logs.put_retention_policy(logGroupName=GROUP, retentionInDays=7)
+    write(desk, spent(time() - 8 * 86_400), spent(time() - 6 * 86_400))
+    assert "Nobody had told of 1 of them" in command("--rebuild").stdout
+
+
 def test_the_command_makes_the_rollups_anew(desk: Desk, logs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fermata.usage.rebuilding.INDEX_SECONDS", 0)
     rows = write(desk, spent(time() - 60), spent(time() - 5 * 86_400))
     roll_up(desk, rows[:1])
-    assert "from 2 rows" in command("--rebuild").stdout
+    done = command("--rebuild")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"The rollups of {TENANT} are made anew, from 2 rows of the ledger.",
+        "Nobody had told of 1 of them: their lines are in the logs now.",
+    ]
     assert audited(desk, TENANT, "2026-01-01")["totals"]["promptTokens"] == 200

@@ -17,7 +17,7 @@ from fermata.usage.books import Posting
 from fermata.usage.chats import Chat, Dimension
 from fermata.usage.labels import labels_of
 from fermata.usage.quarters import A_DAY, SECONDS, begins, day_of, name_of, quarter_of
-from fermata.usage.records import request
+from fermata.usage.records import request, unreadable
 from fermata.usage.rollups import Edition, editions, load_chats, load_sheets
 from fermata.usage.rows import phrased
 from fermata.usage.sheets import Sheet, Sums, Totals
@@ -30,6 +30,8 @@ def audit(
     desk: Desk, tenant: str, since: str | None = None, tz: str | None = None, *, with_billable: bool = False
 ) -> dict[str, Any]:
     start = window.since(since, desk.clock.time())
+    if start > window.LAST:
+        return phrased(instant(start.timestamp()), {}, {}, {}, {}, {}, with_billable=with_billable)
     first = -(-int(start.timestamp() * 1000) // (SECONDS * 1000))
     found = Found(first, LocalDays(window.zone(tz)))
     edition = editions(desk, tenant)[0]
@@ -109,8 +111,9 @@ class Found:
 
 
 def _requests(desk: Desk, tenant: str, first: str, behind: str) -> list[Item]:
-    """Rows of requests; what the end of their turn took back is not billable in them."""
-    rows = [row for row in ledger.between(desk, tenant, first, behind) if row["sk"] != ledger.END]
+    """Rows of requests that can be read; what the end of their turn took back is not billable in them."""
+    found = ledger.between(desk, tenant, first, behind)
+    rows = [row for row in found if row["sk"] != ledger.END and not unreadable(row)]
     ends = ledger.ends_of(desk, tenant, {row["turn"] for row in rows})
     return [row | {"billable": row["billable"] and ends.get(row["turn"], True)} for row in rows]
 

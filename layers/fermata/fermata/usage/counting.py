@@ -6,7 +6,6 @@ Nothing is told before it is counted, and what was counted before is not told ag
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from fermata.aws import signals
 from fermata.aws.desk import Desk
@@ -14,31 +13,9 @@ from fermata.aws.dynamo import Item
 from fermata.aws.trouble import is_passing
 from fermata.usage import ledger, rollups
 from fermata.usage.books import Record
-from fermata.usage.records import records_of
+from fermata.usage.lines import USAGE, line_of
+from fermata.usage.records import Unreadable, records_of
 from fermata.usage.rollups import TooBusy
-
-TOLD = {
-    "user": "user",
-    "scope": "scope",
-    "conversation": "conversation",
-    "turn": "turn",
-    "round": "round",
-    "attempt": "attempt",
-    "tried": "tried",
-    "provider": "provider",
-    "model": "model",
-    "credential": "credential",
-    "prompt": "prompt",
-    "completion": "completion",
-    "cacheRead": "cache_read",
-    "cacheCreation": "cache_creation",
-    "priced": "priced",
-    "billable": "billable",
-    "estimated": "estimated",
-    "outcome": "outcome",
-    "at": "at",
-}
-"""What a line says of its row, by the names that lines have. `cost` is exact, `cost_usd` is for sums."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +34,23 @@ def count(desk: Desk, arrived: Sequence[Arrived]) -> str:
     stuck: set[str] = set()
     tenants: dict[str, list[Arrived]] = defaultdict(list)
     for one in arrived:
-        tenants[one.row["tenant"]].append(one)
+        tenants[str(one.row.get("tenant", ""))].append(one)
     for tenant, part in tenants.items():
         stuck |= _count(desk, tenant, part)
     return next((one.number for one in arrived if one.number in stuck), "")
 
 
 def _count(desk: Desk, tenant: str, arrived: Sequence[Arrived]) -> set[str]:
-    """All at once, or one by one when one of them is not as we wrote it."""
+    """All at once, or one by one when one of them is not as we wrote it.
+
+    One that cannot be read will not be better the next time: it is told of, and those behind it do not wait for it.
+    """
     try:
-        rollups.count(desk, tenant, _records(desk, arrived), lambda counted: _tell(tenant, arrived, counted))
+        rollups.count(desk, tenant, _records(desk, arrived), lambda counted: _tell(arrived, counted))
+    except Unreadable as error:
+        if len(arrived) > 1:
+            return {number for one in arrived for number in _count(desk, tenant, [one])}
+        signals.warn("rollup.unreadable", tenant=tenant, row=ledger.key(arrived[0].row), why=str(error))
     except Exception as error:
         if is_passing(error) or isinstance(error, TooBusy):
             raise
@@ -81,13 +65,13 @@ def _records(desk: Desk, arrived: Iterable[Arrived]) -> list[Record]:
     return [record for one in arrived for record in records_of(desk, one.row)]
 
 
-def _tell(tenant: str, arrived: Iterable[Arrived], counted: Iterable[Record]) -> None:
-    new = {record.key for record in counted}
+def _tell(arrived: Iterable[Arrived], counted: Iterable[Record]) -> None:
+    """An end is counted in records of its own (records.py), and told with the first of them."""
+    new = {record.key.removesuffix(".0") for record in counted}
     rows = {ledger.key(one.row): one.row for one in arrived}
-    told = [row for key, row in rows.items() if key in new]
-    for row in told:
-        facts = {name: row[fact] for fact, name in TOLD.items() if fact in row}
-        cost = Decimal(row["cost"])
-        signals.tell("usage", tenant=tenant, **facts, cost=f"{cost:f}", cost_usd=float(cost))
-    if told:
-        signals.count({"ProviderRequests": len(told), "CostUsd": float(sum(row["cost"] for row in told))})
+    requests = []
+    for line in (line_of(row) for key, row in rows.items() if key in new):
+        signals.tell(**line)
+        requests += [line] if line["event"] == USAGE else []
+    if requests:
+        signals.count({"ProviderRequests": len(requests), "CostUsd": sum(line["cost_usd"] for line in requests)})

@@ -105,7 +105,7 @@ def _ended(tenant: str, turn: str) -> str:
 
 def key(item: Item) -> str:
     """What tells a tenant's rows apart."""
-    return f"{item['turn']}#{item['sk']}"
+    return f"{item.get('turn')}#{item['sk']}"
 
 
 def of_turn(desk: Desk, tenant: str, turn: str) -> list[Item]:
@@ -118,7 +118,7 @@ def ends_of(desk: Desk, tenant: str, turns: Iterable[str]) -> dict[str, bool]:
     keys = [(_ended(tenant, turn), END) for turn in turns]
     parts = [keys[start : start + MOST_KEYS] for start in range(0, len(keys), MOST_KEYS)]
     found = [item for part in parts for item in desk.tables.batch_get(desk.settings.usage_table, part).values()]
-    return {item["turn"]: item["billable"] for item in found}
+    return {item["turn"]: bool(item.get("billable", True)) for item in found}
 
 
 def between(desk: Desk, tenant: str, first: str, behind: str) -> Iterator[Item]:

@@ -5,16 +5,15 @@ counts into both editions, and the recent rows are counted again into the new on
 Then the new edition is the current one, and the old one is deleted.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
-from fermata.aws import signals
 from fermata.aws.clock import instant
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Delete, Item, Put, Write
 from fermata.usage import ledger
 from fermata.usage.books import Books
-from fermata.usage.records import records_of
+from fermata.usage.records import records_of, unreadable
 from fermata.usage.rollups import FULL, Edition, count_into, put_chat, sheet_item
 from fermata.usage.sheets import Sheet
 
@@ -25,26 +24,33 @@ INDEX_SECONDS = 5
 AT_ONCE = 100
 
 
-def rebuild(desk: Desk, tenant: str) -> int:
-    """Returns how many rows of the ledger were counted."""
+def rebuild(desk: Desk, tenant: str, pass_over: Callable[[str], None] = lambda _: None) -> int:
+    """Returns how many rows of the ledger were counted. `pass_over` hears of each that cannot be read."""
+
+    def readable(first: str, behind: str) -> Iterator[Item]:
+        for row in ledger.between(desk, tenant, first, behind):
+            if why := unreadable(row):
+                pass_over(f"{ledger.key(row)}: {why}")
+            else:
+                yield row
+
     old, new = _begin(desk, tenant)
     settled, now = instant(desk.clock.time() - SETTLED_SECONDS), instant(desk.clock.time() + SETTLED_SECONDS)
     books, chats, rows = Books(), set[str](), 0
-    for row in ledger.between(desk, tenant, ledger.FIRST_MONTH, settled):
+    for row in readable(ledger.FIRST_MONTH, settled):
         rows += 1
         for record in records_of(desk, row):
             books.post(record)
     install(desk, new, books)
     _set(desk, tenant, current=old.number, building=new.number, last=new.number)
     desk.clock.sleep(INDEX_SECONDS)
-    for recent in _batches(ledger.between(desk, tenant, settled, now)):
+    for recent in _batches(readable(settled, now)):
         rows += len(recent)
         records = [record for row in recent for record in records_of(desk, row)]
         count_into(desk, new, records)
         chats |= {record.conversation for record in records}
     _set(desk, tenant, current=new.number, last=new.number)
     _delete(desk, old, chats | set(books.chats))
-    signals.tell("rollups.rebuilt", tenant=tenant, edition=new.number, rows=rows)
     return rows
 
 

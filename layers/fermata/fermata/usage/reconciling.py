@@ -5,7 +5,6 @@ Whatever differs is said in a sentence. A row of the last minute may not be coun
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
 from fermata.aws.clock import instant
@@ -13,14 +12,12 @@ from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item
 from fermata.usage import ledger, window
 from fermata.usage.audit import audit
-from fermata.usage.counting import TOLD
+from fermata.usage.lines import FACTS, LATER, TAKEN_BACK, Line, line_of, name_of, to_tell
 from fermata.usage.reckoning import reckon
+from fermata.usage.records import unreadable
 from fermata.usage.window import LocalDays
 
-Line = Mapping[str, Any]
 AHEAD = 86_400
-NAMED = ("turn", "round", "attempt", "tried")
-"""What tells requests apart. Everything else that a line says of its row is compared."""
 NAMED_BY = {"byUser": ("userId",), "byScope": ("scope",), "byModel": ("providerId", "modelId"), "byDay": ("day",)}
 
 
@@ -28,10 +25,13 @@ def reconcile(desk: Desk, tenant: str, since: str | None, tz: str | None, lines:
     """The differences from `since` on. `lines` are the usage lines from then on, of any tenant, in any order."""
     start = instant(window.since(since, desk.clock.time()).timestamp())
     items = list(ledger.between(desk, tenant, start, instant(desk.clock.time() + AHEAD)))
+    broken = {ledger.key(row): why for row in items if (why := unreadable(row))}
+    items = [row for row in items if ledger.key(row) not in broken]
     told = audit(desk, tenant, start, tz, with_billable=True)
     expected = reckon(items, start, LocalDays(window.zone(tz)), with_billable=True)
-    requests = [row for row in items if row["sk"] != ledger.END]
-    return [*_of_rollups(expected, told), *_of_lines(requests, _by_request(lines, tenant, start))]
+    named = [f"{row}: in the ledger, and cannot be read: {why}." for row, why in broken.items()]
+    rows = list(to_tell(desk, items))
+    return [*named, *_of_rollups(expected, told), *_of_lines(rows, _by_name(lines, tenant, start))]
 
 
 def _of_rollups(expected: Mapping[str, Any], told: Mapping[str, Any]) -> Iterator[str]:
@@ -53,38 +53,34 @@ def _of_row(name: str, ledger_row: Mapping[str, Any], rollup_row: Mapping[str, A
             yield f"{name}: {number} is {ours} by the ledger and {theirs} in the rollups."
 
 
-def _by_request(lines: Iterable[Line], tenant: str, start: str) -> dict[str, list[Line]]:
+def _by_name(lines: Iterable[Line], tenant: str, start: str) -> dict[str, list[Line]]:
     found: dict[str, list[Line]] = defaultdict(list)
     for line in lines:
         if line.get("tenant") == tenant and str(line.get("at", "")) >= start:
-            found[_request(line)].append(line)
+            found[name_of(line)].append(line)
     return found
-
-
-def _request(row: Mapping[str, Any]) -> str:
-    turn, number, attempt, tried = (row.get(name) for name in NAMED)
-    return f"{turn} round {number}, attempt {attempt}, try {tried}"
 
 
 def _of_lines(rows: Iterable[Item], lines: dict[str, list[Line]]) -> Iterator[str]:
     left = dict(lines)
     for row in rows:
-        name = _request(row)
+        name = name_of(row)
         told = left.pop(name, [])
         if not told:
             yield f"{name}: in the ledger, and no line in the logs."
         for line in told[:1]:
-            yield from _of_line(name, row, line)
+            yield from _of_line(name, line_of(row), line)
         if len(told) > 1:
             yield f"{name}: {len(told)} lines in the logs, and one row in the ledger."
-    for name in sorted(left):
-        yield f"{name}: a line in the logs, and not in the ledger."
+    for name, told in sorted(left.items()):
+        if told[0].get("event") == TAKEN_BACK:
+            yield f"{name}: at nobody's expense in the logs, and not in the ledger."
+        else:
+            yield f"{name}: a line in the logs, and not in the ledger."
 
 
-def _of_line(name: str, row: Item, line: Line) -> Iterator[str]:
-    facts = [(fact, row.get(fact), line.get(told)) for fact, told in TOLD.items() if fact not in NAMED]
-    cost = Decimal(row["cost"])
-    facts += [("cost", f"{cost:f}", line.get("cost")), ("cost_usd", float(cost), line.get("cost_usd"))]
-    for fact, ours, theirs in facts:
-        if ours != theirs:
-            yield f"{name}: {fact} is {ours} in the ledger and {theirs} in the logs."
+def _of_line(name: str, ours: Line, theirs: Line) -> Iterator[str]:
+    """Everything that a line says of its row."""
+    for fact in FACTS:
+        if ours.get(fact) != theirs.get(fact) and not (fact in LATER and fact not in theirs):
+            yield f"{name}: {fact} is {ours.get(fact)} in the ledger and {theirs.get(fact)} in the logs."

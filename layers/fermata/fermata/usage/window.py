@@ -1,5 +1,6 @@
 """What a viewer asks for: from when on, and whose days."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo
@@ -9,24 +10,47 @@ from fermata.usage.quarters import SECONDS, begins
 DAYS = 30
 """How far back an audit looks when nobody says otherwise."""
 LAST = datetime(9999, 12, 31, 23, 45, tzinfo=UTC)
-"""The last quarter of an hour that a calendar has."""
+"""The last quarter of an hour that a calendar has: nothing can be behind it."""
+EARLIEST, LATEST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_000, UTC)
+_WRITTEN = re.compile(
+    r"(?P<year>\d{4})(-(?P<month>\d\d)(-(?P<day>\d\d))?)?"
+    r"([T ](?P<clock>\d\d:\d\d(:\d\d(\.\d+)?)?)(?P<offset>Z|[+-]\d\d:?\d\d)?)?",
+    re.ASCII,
+)
+_USUAL = {"month": "01", "day": "01", "clock": "00:00", "offset": "Z"}
+_LAST_MIDNIGHT = re.compile(r"24:00(:00(\.0+)?)?\Z")
+"""As days end in ISO 8601."""
 
 
 def since(text: str | None, now: float) -> datetime:
-    """An ISO instant (UTC where it names no zone), to the millisecond. Missing or wrong: 30 days before now."""
-    if text:
-        for spelled in (text, text.replace(" ", "+")):  # a plus sign in an address is a space
-            try:
-                return _utc(datetime.fromisoformat(spelled))
-            except (ValueError, OverflowError):
-                continue
+    """An instant as JavaScript's dates are written (UTC where it names no zone), to the millisecond. Missing or wrong:
+    30 days before now.
+    """
+    for spelled in (text, text.replace(" ", "+")) if text else ():  # a plus sign in an address is a space
+        if (moment := _instant(spelled)) is not None:
+            return moment
     return _utc(datetime.fromtimestamp(now, UTC) - timedelta(days=DAYS))
+
+
+def _instant(text: str) -> datetime | None:
+    found = _WRITTEN.fullmatch(text.upper())
+    if found is None:
+        return None
+    month, day, clock, offset = (found[name] or usual for name, usual in _USUAL.items())
+    midnight = timedelta(days=1) if _LAST_MIDNIGHT.match(clock) else timedelta()
+    clock = clock.replace("24", "00", 1) if midnight else clock
+    try:
+        moment = datetime.fromisoformat(f"{found['year']}-{month}-{day}T{clock}{offset}")
+    except ValueError:
+        return None
+    try:
+        return _utc(moment + midnight)
+    except OverflowError:  # in its own zone it is in the first year or the last, in UTC in none
+        return EARLIEST if moment.year == 1 else LATEST
 
 
 def _utc(moment: datetime) -> datetime:
     moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
-    if moment > LAST:
-        raise OverflowError("nothing can be behind it")
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
