@@ -31,8 +31,8 @@ def audit(
 ) -> dict[str, Any]:
     start = window.since(since, desk.clock.time())
     if start > window.LAST:
-        return phrased(instant(start.timestamp()), {}, {}, {}, {}, {}, with_billable=with_billable)
-    first = -(-int(start.timestamp() * 1000) // (SECONDS * 1000))
+        return phrased(window.written(start), {}, {}, {}, {}, {}, with_billable=with_billable)
+    first = -(-round(start.timestamp() * 1000) // (SECONDS * 1000))
     found = Found(first, LocalDays(window.zone(tz)))
     edition = editions(desk, tenant)[0]
     for day, sheet in load_sheets(desk, edition, "day", day_of(first), LAST_DAY):
@@ -41,10 +41,10 @@ def audit(
         for _, sheet in load_sheets(desk, edition, "quarter", name_of(first), f"{day_of(first)}T"):
             found.take(sheet)
     if start < begins(first):
-        rows = _requests(desk, tenant, instant(start.timestamp()), instant(first * SECONDS))
+        rows = _requests(desk, tenant, window.written(start), instant(first * SECONDS))
         _take_beginning(desk, edition, found, rows)
     return phrased(
-        instant(start.timestamp()),
+        window.written(start),
         found.users,
         found.scopes,
         found.models,

@@ -23,7 +23,7 @@ NAMED_BY = {"byUser": ("userId",), "byScope": ("scope",), "byModel": ("providerI
 
 def reconcile(desk: Desk, tenant: str, since: str | None, tz: str | None, lines: Iterable[Line]) -> list[str]:
     """The differences from `since` on. `lines` are the usage lines from then on, of any tenant, in any order."""
-    start = instant(window.since(since, desk.clock.time()).timestamp())
+    start = window.written(window.since(since, desk.clock.time()))
     items = list(ledger.between(desk, tenant, start, instant(desk.clock.time() + AHEAD)))
     broken = {ledger.key(row): why for row in items if (why := unreadable(row))}
     items = [row for row in items if ledger.key(row) not in broken]

@@ -54,6 +54,11 @@ def _utc(moment: datetime) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
+def written(moment: datetime) -> str:
+    """As instants are stored. Not by way of seconds, which are no longer exact to the millisecond in the year 9999."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
 def zone(name: str | None) -> tzinfo:
     """An IANA zone; UTC for what is none."""
     try:
