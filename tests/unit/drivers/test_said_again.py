@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fermata.conversations.history import compile_history
@@ -95,6 +95,7 @@ PAYLOADS = st.dictionaries(st.sampled_from((*NAMES, "reasoning_content", "reason
 @pytest.mark.parametrize("provider", RECORDINGS)
 @settings(max_examples=80, deadline=None)
 @given(payloads=st.lists(PAYLOADS, max_size=3), calls=st.booleans())
+@example(payloads=[{"type": "thinking", "thinking": "a", "signature": "b", "data": "c"}], calls=False)
 def test_whatever_is_stored_as_thoughts_no_request_is_refused_for_it(
     provider: str, payloads: list[dict[str, Any]], calls: bool
 ) -> None:

@@ -120,7 +120,7 @@ def _block(block: Block, message: Message, ask: Ask, names: CallIds) -> dict[str
         case "toolResult":
             return _result(block, names.result(message.tool_call_id or ""))
         case "reasoning":
-            return dict(block.payload) if message.role == "assistant" and _may_return(block, ask.model) else None
+            return _thought(block) if message.role == "assistant" and _may_return(block, ask.model) else None
         case "blob":
             raise ValueError("a blob must be fetched before it is sent to a provider")
         case _:
@@ -132,6 +132,12 @@ def _may_return(block: ReasoningBlock, model: str) -> bool:
     needed = _NEEDED.get(text_of(block.payload.get("type")), ("type",))
     is_whole = all(isinstance(block.payload.get(name), str) for name in needed)
     return is_whole and block.payload.get("signature") != "" and (block.provider, block.model) == ("anthropic", model)
+
+
+def _thought(block: ReasoningBlock) -> dict[str, Any]:
+    """As it came. Of thinking only what may be sent: a member more would be refused, here and ever after."""
+    needed = _NEEDED.get(block.payload["type"])
+    return {name: block.payload[name] for name in ("type", *needed)} if needed else dict(block.payload)
 
 
 def _result(block: ToolResultBlock, call_id: str) -> dict[str, Any]:
