@@ -21,7 +21,7 @@ PARTS = {"byUser": "by user", "byScope": "by scope", "byModel": "by model", "byD
 @json_option
 @service_options
 @click.option("--reconcile", is_flag=True, help="Compare ledger, rollups and log lines, and name what differs.")
-@click.option("--rebuild", is_flag=True, help="Make the rollups anew from the ledger.")
+@click.option("--rebuild", is_flag=True, help="Make the rollups anew from the ledger, and write missing lines.")
 @click.option("--tenant", metavar="NAME", default="local", show_default=True, help="Whose books.")
 @click.option("--stack", metavar="NAME", help="The CloudFormation stack. Left out: the one that `make run` keeps.")
 @click.option("--region", help="The stack's AWS region.")
