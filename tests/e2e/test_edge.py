@@ -144,7 +144,8 @@ def test_other_generations_of_clients_may_send_more_to_chat_and_tool_result(talk
     with http(talk.cloud) as bare:
         started = bare.post("/chat/site", json=body, headers={"accept": "application/json"})
         assert started.status_code == 202
-        answer = bare.post("/tool-result", json={"bridgeId": "x", "requestId": "1.0.y", "result": {}, "surprise": 1})
+        result = {"ok": True, "surprise": 1}
+        answer = bare.post("/tool-result", json={"bridgeId": "x", "requestId": "1.0.y", "result": result, "more": 1})
         assert is_error(answer, 404)
     talk.bridge = started.json()["bridgeId"]
     assert talk.reader().finish()[-1]["type"] == "done"

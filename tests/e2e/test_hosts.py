@@ -151,6 +151,23 @@ def test_killed_while_a_plugin_is_activated_the_round_does_not_activate_it_again
     checks.sound(workshop, reader)
 
 
+def test_killed_while_the_content_system_is_read_it_is_read_again(
+    workshop: Talk, cloud: LocalCloud, scripted: ScriptedHost
+) -> None:
+    answered = threading.Event()
+    scripted.says("GET plugins", {"plugins": []}, hold=answered)
+    scripted.says("GET plugins", {"plugins": [{"localId": "seo"}]})
+    reader = workshop.start(calls(("plugin_list_plugins", {}), text="Let me look."), says("One."))
+    until(lambda: scripted.asked, "the content system is asked")
+    assert cloud.kill_workers("round") == 1
+    answered.set()
+    reader.finish()
+    assert "roundRetracted" not in reader.kinds, "what was said and asked for is committed"
+    assert len(workshop.requests()) == 2
+    assert json.loads(said(workshop.results()[0]))["sitePlugins"][0]["localId"] == "seo"
+    checks.sound(workshop, reader)
+
+
 def test_a_cancel_does_not_wait_for_the_content_system(
     workshop: Talk, cloud: LocalCloud, scripted: ScriptedHost
 ) -> None:

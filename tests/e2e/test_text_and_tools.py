@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from fermata_client import HtmlFile, HtmlFileExecutor, run_turn
-from local.cloud import LocalCloud
 from tests.e2e import checks
 from tests.e2e.model import Model, calls, says
 from tests.e2e.talk import DELETE, DOCUMENTS, INSERT, OK, READ, Talk, said, snapshot_of
@@ -151,9 +150,9 @@ def _thinking(request: dict[str, object]) -> list[dict[str, str]]:
     return [block for message in assistant for block in message["content"] if block["type"] == "thinking"]
 
 
-@pytest.mark.parametrize("scope", ["content", "data", "plugin"])
-def test_a_scope_without_tools_talks(cloud: LocalCloud, model: Model, talk: Talk, scope: str) -> None:
+@pytest.mark.parametrize(("scope", "tools"), [("site", 35), ("content", 15), ("plugin", 10), ("data", 0)])
+def test_each_scope_talks_and_offers_its_tools(model: Model, talk: Talk, scope: str, tools: int) -> None:
     key = model.tell(says("Only words here."))
     outcome = run_turn(talk.client, scope, f"Hello [[script:{key}]]")
     assert outcome.view.text == "Only words here."
-    assert "tools" not in model.requests(key)[0]["body"]
+    assert len(model.requests(key)[0]["body"].get("tools", ())) == tools

@@ -35,7 +35,7 @@ def warm_up(cloud: LocalCloud) -> None:
     for function in ("round", "hold"):
         cloud.invoke(function, json.loads((ROOT / f"events/{function}.json").read_text()))
     with http(cloud) as bare:
-        assert bare.post("/tool-result", json={"bridgeId": "x", "requestId": "1.0.x", "result": {}}).status_code == 404
+        assert bare.post("/tool-result", json={"bridgeId": "x", "requestId": "1.0.x", "result": OK}).status_code == 404
 
 
 @pytest.mark.usefixtures("patient")
