@@ -47,7 +47,7 @@ def test_an_edit_is_kept_with_its_way_back(stage: Stage) -> None:
         "revisionAfter": "r2",
         "state": "applied",
     }
-    assert [step.wire() for step in journal.steps(stage.desk, entry)] == [RESTORE]
+    assert [step.wire() for step in journal.steps(stage.desk, stage.turn.tenant, entry)] == [RESTORE]
 
 
 def test_one_call_may_stand_for_a_list_of_one(stage: Stage) -> None:
@@ -58,7 +58,7 @@ def test_one_call_may_stand_for_a_list_of_one(stage: Stage) -> None:
 def test_wire_names_are_understood_and_arguments_made_to_fit(stage: Stage) -> None:
     inverse = {"tool": "site_insert_html", "input": {"parentId": "a", "html": "<p>", "index": "2", "more": 1}}
     [entry] = kept(stage, OK | {"inverse": inverse})
-    [step] = journal.steps(stage.desk, entry)
+    [step] = journal.steps(stage.desk, stage.turn.tenant, entry)
     assert (step.tool, step.input) == ("insertHtml", {"parentId": "a", "html": "<p>", "index": 2})
 
 
@@ -148,7 +148,7 @@ def test_a_large_inverse_lies_in_the_bucket(stage: Stage) -> None:
     large = {"tool": "restore", "input": {"patch": {"html": "x" * 100_000}}}
     [entry] = kept(stage, OK | {"inverse": large})
     assert "blob" in entry.inverse
-    assert [step.wire() for step in journal.steps(stage.desk, entry)] == [large]
+    assert [step.wire() for step in journal.steps(stage.desk, stage.turn.tenant, entry)] == [large]
 
 
 def test_the_journal_ends_with_its_turn(stage: Stage) -> None:

@@ -6,7 +6,7 @@ named after the place of its call, `<round>#<index>`, so that edits sort as they
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fermata.aws import blobs
@@ -22,8 +22,31 @@ AT_ONCE = 10
 """Edits an undo reads at once; it goes on from one answer to the next."""
 
 
+class Link(Word):
+    """An edit that an undo made: it took the call `step` of that edit's inverse, or `redoes` what that call had undone.
+
+    Undos of undos all point to the edit a model made, however often it goes to and fro.
+    """
+
+    turn: str
+    edit: str
+    step: int
+    redoes: bool = False
+
+
+class Tip(Word):
+    """The edit that redid the call `step`. Its own inverse is the newest way back: `tool` is the one call it has, or
+    empty where it is not a single call, and the first inverse has to do.
+    """
+
+    step: int
+    turn: str
+    edit: str
+    tool: str = ""
+
+
 class Edit(Word):
-    """`steps`: how many calls take it back. `problem`: why there are none. `at`: an ISO instant."""
+    """`problem`: why no call takes it back. `at`: an ISO instant. `link`: where an undo made it."""
 
     effect_key: str
     seq: int
@@ -36,12 +59,14 @@ class Edit(Word):
     revision_after: str = ""
     at: str
     problem: str = ""
+    link: Link | None = None
 
 
 class Mark(Word):
     """What the undo `by` came to with an edit: `done` of its calls have been applied, `first` of them before it.
 
-    `revision`: what the document was at after them, where the editor said so.
+    `revision`: what the document was at after them, where the editor said so. `redone`: the undo of an undo that made
+    the edit stand again; `tips` are what it did for that.
     """
 
     by: str
@@ -49,11 +74,13 @@ class Mark(Word):
     first: int = 0
     reason: str = ""
     revision: str = ""
+    redone: str = ""
+    tips: tuple[Tip, ...] = ()
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An edit as it is stored, and the mark it has."""
+    """An edit as it is stored, and the mark it has. `tools`: those that take it back now."""
 
     key: str
     edit: Edit
@@ -72,6 +99,15 @@ class Entry:
         if self.done >= len(self.tools):
             return "undone"
         return "partly" if self.done else "applied"
+
+    @property
+    def tips(self) -> tuple[Tip, ...]:
+        return self.mark.tips if self.mark else ()
+
+    def marked(self, mark: Mark) -> "Entry":
+        newer = {tip.step: tip.tool for tip in mark.tips if tip.tool}
+        tools = tuple(newer.get(step, tool) for step, tool in enumerate(self.tools))
+        return replace(self, tools=tools, mark=mark)
 
 
 def key_of(round_: int, call: int) -> str:
@@ -117,10 +153,27 @@ def mark(desk: Desk, place: Place, key: str, made: Mark) -> Put:
     return Put(desk.settings.bridges_table, item)
 
 
-def steps(desk: Desk, entry: Entry) -> list[Step]:
+def steps(desk: Desk, tenant: str, entry: Entry) -> list[Step]:
+    """The calls that take it back now."""
+    found = _stored(desk, entry)
+    for tip in entry.tips:
+        made = find(desk, tenant, tip.turn, tip.edit) if tip.tool else None
+        if made is not None:
+            [found[tip.step]] = _stored(desk, made)
+    return found
+
+
+def _stored(desk: Desk, entry: Entry) -> list[Step]:
     inverse = entry.inverse
     stored = desk.blobs.get(inverse["blob"]) if "blob" in inverse else json.loads(inverse["inverse"])
     return [Step.read(step) for step in stored]
+
+
+def find(desk: Desk, tenant: str, turn: str, key: str) -> Entry | None:
+    rows = (
+        desk.tables.get(desk.settings.bridges_table, partition(tenant, turn), f"j#{key}{end}") for end in ("", MARK)
+    )
+    return next(iter(_entries(row for row in rows if row is not None)), None)
 
 
 def downwards(desk: Desk, tenant: str, turn: str, start: str = "") -> Iterator[Entry]:
@@ -165,16 +218,16 @@ def _entries(rows: Iterable[Item]) -> list[Entry]:
         if not row["sk"].endswith(MARK):
             entries.append(Entry(key, Edit.model_validate(data), tuple(row["tools"]), row))
         elif entries and entries[-1].key == key:
-            last = entries[-1]
-            entries[-1] = Entry(key, last.edit, last.tools, last.inverse, Mark.model_validate(data))
+            entries[-1] = entries[-1].marked(Mark.model_validate(data))
     return entries
 
 
 def view(entry: Entry) -> dict[str, Any]:
     """The edit as it is shown: the names of the calls that take it back, not what they carry."""
-    shown = {name: member for name, member in entry.edit.wire().items() if member != ""}
+    shown = {name: member for name, member in entry.edit.wire().items() if member != "" and name != "link"}
     shown |= {"input": entry.edit.input, "inverse": list(entry.tools), "state": entry.state}
-    if entry.mark:
-        shown["undoneBy"] = entry.mark.by
-        shown |= {"reason": entry.mark.reason} if entry.mark.reason else {}
+    if mark := entry.mark:
+        shown |= {"redoneBy": mark.redone} if mark.redone else {}
+        shown |= {"undoneBy": mark.by} if mark.by != mark.redone else {}
+        shown |= {"reason": mark.reason} if mark.reason else {}
     return shown

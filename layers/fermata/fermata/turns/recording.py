@@ -1,4 +1,4 @@
-"""What an answer leaves besides its result: an edit in the journal; in an undo, a mark on the edit it took back."""
+"""What an answer leaves besides its result: an edit in the journal; in an undo, marks on what it took back."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,11 +6,11 @@ from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Write
 from fermata.tools.coerce import InvalidInput
 from fermata.tools.editing import Step, Told, read_inverse
-from fermata.turns import journal
-from fermata.turns.journal import Edit, Mark
+from fermata.turns import journal, redoing
+from fermata.turns.journal import Edit
 from fermata.turns.log import Entry
 from fermata.turns.pause import Call, Pause
-from fermata.turns.turn import Place
+from fermata.turns.redoing import Taking
 from fermata.words.tools import ToolOutput
 
 MOST_REASON = 500
@@ -22,10 +22,12 @@ def writes(
     desk: Desk, pause: Pause, call: Call, told: Told, output: ToolOutput, revision: str
 ) -> Callable[[Entry], Sequence[Write]]:
     """The writes that must be true together with an answer; `revision` is what the document is at after it."""
-    marks = _marks(desk, pause, output, revision)
+    taking = redoing.taking(desk, pause, call, output.ok)
     if not _is_an_edit(call, told, output, revision):
+        marks = _marks(desk, taking, output, revision)
         return lambda _made: marks
     steps, problem = _way_back(pause, told)
+    marks, link = _marks(desk, taking, output, revision, steps), taking.link if taking and output.ok else None
     at = desk.clock.instant()
 
     def both(made: Entry) -> Sequence[Write]:
@@ -41,6 +43,7 @@ def writes(
             revision_after=revision,
             at=at,
             problem=problem,
+            link=link,
         )
         return (journal.put(desk, pause.place, edit, steps), *marks)
 
@@ -73,12 +76,13 @@ def _way_back(pause: Pause, told: Told) -> tuple[tuple[Step, ...], str]:
         return (), f"The editor's inverse cannot be used. {fault}"[:MOST_REASON]
 
 
-def _marks(desk: Desk, pause: Pause, output: ToolOutput, revision: str) -> tuple[Write, ...]:
-    taken = pause.takes_back
-    if taken is None:
+def _marks(
+    desk: Desk, taking: Taking | None, output: ToolOutput, revision: str, steps: Sequence[Step] = ()
+) -> tuple[Write, ...]:
+    if taking is None:
         return ()
-    done = sum(call.is_done for call in pause.calls) + output.ok
-    reason = "" if output.ok else (output.error or "")[:MOST_REASON]
-    now = revision if output.ok else pause.planned
-    made = Mark(by=pause.turn, done=taken.first + done, first=taken.first, reason=reason, revision=now)
-    return (journal.mark(desk, Place(pause.tenant, taken.turn, pause.expires), taken.edit, made),)
+    if output.ok:
+        made = taking.succeeded(desk, revision, steps)
+    else:
+        made = (taking.mark(taking.pause.planned, (output.error or "")[:MOST_REASON]),)
+    return tuple(journal.mark(desk, taking.place(one.turn), one.edit, one.mark) for one in made)

@@ -50,24 +50,28 @@ def _next(work: Work) -> Next | None:
         if entry.key < turn.through:
             return None
         if entry.key != last and entry.state != "undone" and not obstacle(turn, entry):
-            return Next(entry, _planned(entry, newer))
+            return Next(entry, _planned(turn.id, entry, newer))
         newer = entry
     return None
 
 
-def _planned(entry: Entry, newer: Entry | None) -> str:
-    """What the edit left behind. Where the edit behind it was taken back, the document may be called otherwise now."""
-    if entry.mark and entry.mark.done:
-        return entry.mark.revision or entry.edit.revision_after
-    follows = newer is not None and newer.edit.revision_before == entry.edit.revision_after
-    if newer and follows and newer.state == "undone" and newer.mark and newer.mark.revision:
-        return newer.mark.revision
-    return entry.edit.revision_after
+def _planned(undo: str, entry: Entry, newer: Entry | None) -> str:
+    """What the edit left behind. Where it was redone, or the edit behind it was taken back, the document may be called
+    otherwise now; of both, what this undo did is the latest.
+    """
+    mark, left = entry.mark, entry.edit.revision_after
+    if mark and mark.done:
+        return mark.revision or left
+    redone = mark.revision if mark and mark.redone else ""
+    follows = newer is not None and newer.edit.revision_before == left
+    if newer and follows and newer.state == "undone" and newer.mark and (newer.mark.by == undo or not redone):
+        return newer.mark.revision or redone or left
+    return redone or left
 
 
 def _pause(work: Work, found: Next) -> Pause:
     turn, entry, round_ = work.turn, found.entry, work.log.standing.round + 1
-    steps = journal.steps(work.desk, entry)[entry.done :]
+    steps = journal.steps(work.desk, turn.tenant, entry)[entry.done :]
     calls = [_call(work, round_, index, step) for index, step in enumerate(steps)]
     taken = TakenBack(
         turn=turn.undoes,

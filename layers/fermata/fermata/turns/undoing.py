@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fermata.aws import signals
@@ -21,10 +22,14 @@ from fermata.words.dialect import Dialect, ToolNames
 from fermata.words.errors import Conflict, Invalid, NotFound
 from fermata.words.events import BridgeReady
 
+OPEN = ("applied", "partly")
+"""States of edits that can be taken back."""
 RUNNING = "This turn is still running. Wait for it to end, or cancel it, before you take back what it did."
 NO_EDIT = "'through' must be the effectKey of an edit of this turn: see its journal."
 NOTHING = "There is nothing to undo: this turn has made no edit that can be taken back."
 UNDONE = "There is nothing to undo: everything was taken back already. To redo it, undo the turn {}."
+NO_REDO = "There is nothing to undo: everything was taken back already, and the editor gave no way to redo it."
+STANDS = "There is nothing to undo: what it took back stands again. To take that back once more, undo the turn {}."
 
 
 @dataclass(frozen=True)
@@ -112,10 +117,23 @@ def _something_to_do(desk: Desk, undone: Turn, through: str) -> None:
     edits = [entry for entry in journal.everything(desk, undone.tenant, undone.id) if entry.key >= through]
     if through and not (edits and edits[-1].key == through):
         raise Invalid(NO_EDIT)
-    if any(entry.state in ("applied", "partly") for entry in edits):
+    if any(entry.state in OPEN for entry in edits):
         return
-    last = next((entry.mark for entry in edits if entry.mark), None)
-    raise Conflict(UNDONE.format(last.by) if last else NOTHING)
+    raise Conflict(_what_now(desk, undone.tenant, edits))
+
+
+def _what_now(desk: Desk, tenant: str, edits: Sequence[journal.Entry]) -> str:
+    """Nothing of a turn can be taken back: which one is to be undone instead."""
+    last = next((entry for entry in edits if entry.mark and entry.done), None)
+    if last is None:
+        return NOTHING
+    link = last.edit.link
+    origin = (journal.find(desk, tenant, link.turn, link.edit) if link else None) or last
+    if link and origin.state in OPEN:
+        return STANDS.format(link.turn)
+    by = origin.mark.by if origin.mark else ""
+    can_be_redone = any(entry.state in OPEN for entry in journal.everything(desk, tenant, by))
+    return UNDONE.format(by) if can_be_redone else NO_REDO
 
 
 def _turn(desk: Desk, caller: Caller, wish: Wish, undone: Turn, through: str) -> Turn:

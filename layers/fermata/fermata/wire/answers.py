@@ -211,7 +211,8 @@ class JournalEdit(Shape):
     """`input` is the beginning of what was asked for, `inverse` the tools that take it back.
 
     `state`: `applied`, `undone`, `partly` undone, or `stuck` without a way back, for which `problem` says why.
-    `undoneBy` is the undo that came last to it, `reason` why it was left as it is there.
+    `undoneBy` is the undo that came last to it, `reason` why it was left as it is there; `redoneBy` is the undo of an
+    undo that made it stand again.
     """
 
     effect_key: str
@@ -228,6 +229,7 @@ class JournalEdit(Shape):
     revision_after: str | None = None
     problem: str | None = None
     undone_by: str | None = None
+    redone_by: str | None = None
     reason: str | None = None
 
 

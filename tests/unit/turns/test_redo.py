@@ -1,0 +1,208 @@
+"""Edits that go to and fro: undone, redone, undone again, as often as somebody likes (docs/editing.md)."""
+
+import pytest
+
+from fermata.turns import journal
+from fermata.turns.turn import Turn
+from fermata.words.errors import Conflict
+from tests.unit.turns.conftest import MakeStage
+from tests.unit.turns.editor import PAGE, Editor, report, states
+from tests.unit.turns.stage import OK, Stage, call, calls
+
+
+@pytest.fixture
+def editor(stage: Stage) -> Editor:
+    return Editor(stage)
+
+
+def undone(stage: Stage, editor: Editor, turn: Turn, **wish: str) -> Turn:
+    undo = stage.undo(turn, **wish)
+    editor.finish()
+    return undo
+
+
+def test_what_was_redone_stands_again_and_can_be_undone_again_any_number_of_times(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml", "deleteNode"], ["deleteNode"])
+    after = dict(editor.page)
+    for _ in range(4):
+        undo = undone(stage, editor, turn)
+        assert (editor.page, states(stage, turn)) == (PAGE, ["undone"] * 3)
+        undone(stage, editor, undo)
+        assert (editor.page, states(stage, turn)) == (after, ["applied"] * 3)
+        assert report(stage).skipped == ()
+
+
+def test_undo_after_undo_of_the_newest_one_goes_to_and_fro_and_the_first_turn_knows(
+    stage: Stage, editor: Editor
+) -> None:
+    turn = latest = editor.edits(["insertHtml", "deleteNode"])
+    after = dict(editor.page)
+    for _ in range(3):
+        latest = undone(stage, editor, latest)
+        assert (editor.page, states(stage, turn)) == (PAGE, ["undone"] * 2)
+        latest = undone(stage, editor, latest)
+        assert (editor.page, states(stage, turn)) == (after, ["applied"] * 2)
+    undone(stage, editor, turn)
+    assert editor.page == PAGE
+    assert states(stage, latest) == ["undone"] * 2, "the redo was taken back with what it redid"
+
+
+def test_some_edits_are_redone_and_the_others_stay_undone(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"], ["deleteNode"], ["insertHtml"])
+    before_last = {name: text for name, text in editor.page.items() if name != "n2"}
+    undo = undone(stage, editor, turn, through=f"{turn.id}/2/0")
+    undone(stage, editor, undo, through=f"{undo.id}/2/0")
+    assert states(stage, turn) == ["applied", "applied", "undone"]
+    assert editor.page == before_last
+    undone(stage, editor, turn)
+    assert editor.page == PAGE
+    assert states(stage, turn) == ["undone"] * 3
+
+
+def test_what_somebody_else_was_in_the_way_of_stays_as_it_is_to_and_fro(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"], ["insertHtml"])
+    after, editor.is_strict = dict(editor.page), False
+    stage.undo(turn)
+    stage.run()
+    [request] = stage.look()["pending"]
+    editor.send(request, editor.conflict())
+    editor.finish()
+    assert states(stage, turn) == ["undone", "applied"]
+    undo = stage.turn
+    stage.undo(undo)
+    stage.run()
+    [request] = stage.look()["pending"]
+    editor.send(request, editor.conflict())
+    editor.finish()
+    assert states(stage, turn) == ["undone", "applied"], "a redo that did not happen"
+    undone(stage, editor, undo)
+    assert (editor.page, states(stage, turn)) == (after, ["applied", "applied"])
+    undone(stage, editor, turn)
+    assert (editor.page, states(stage, turn)) == (PAGE, ["undone", "undone"])
+
+
+def test_the_refusal_names_the_turn_to_undo_now(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"])
+    undo = undone(stage, editor, turn)
+    assert refusal(stage, turn).endswith(f"To redo it, undo the turn {undo.id}.")
+    redo = undone(stage, editor, undo)
+    assert refusal(stage, undo).endswith(f"undo the turn {turn.id}.")
+    again = undone(stage, editor, turn)
+    for one in (turn, undo, redo):
+        assert refusal(stage, one).endswith(f"To redo it, undo the turn {again.id}.")
+
+
+def refusal(stage: Stage, turn: Turn) -> str:
+    with pytest.raises(Conflict) as refused:
+        stage.undo(turn)
+    return refused.value.error
+
+
+def test_an_undo_that_cannot_be_undone_is_not_recommended(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"])
+    stage.undo(turn)
+    stage.run()
+    stage.answer({"ok": True})
+    stage.run()
+    assert refusal(stage, turn).endswith("the editor gave no way to redo it.")
+
+
+def test_an_editor_that_counts_is_asked_on_the_number_it_said_last(stage: Stage) -> None:
+    turn = stage.start(revision="1")
+    stage.says(calls(call("insertHtml", parentId="r", html="x")), calls(call("insertHtml", parentId="r", html="y")))
+    stage.says("Done.")
+    answer_all(stage, "2", "3")
+    undo = stage.undo(turn)
+    assert answer_all(stage, "4", "5") == ["3", "4"]
+    stage.undo(undo)
+    assert answer_all(stage, "6", "7") == ["5", "6"]
+    stage.undo(turn)
+    assert answer_all(stage, "8", "9") == ["7", "8"]
+
+
+def answer_all(stage: Stage, *revisions: str) -> list[str | None]:
+    asked: list[str | None] = []
+    inverse = {"tool": "restore", "input": {"patch": {}}}
+    for revision in revisions:
+        assert stage.run() == "waiting"
+        asked.append(stage.requests()[-1].revision)
+        stage.answer({"ok": True, "revision": revision, "inverse": inverse})
+    assert stage.run() == "finished"
+    return asked
+
+
+def test_the_newest_way_back_is_the_one_that_is_taken(stage: Stage) -> None:
+    """What was inserted anew has another id than before."""
+    turn = stage.start()
+    stage.says(calls(call("insertHtml", parentId="r", html="x")), "Done.")
+    by_hand(stage, {"tool": "deleteNode", "input": {"nodeId": "n1"}})
+    undo = stage.undo(turn)
+    by_hand(stage, {"tool": "insertHtml", "input": {"parentId": "r", "html": "x"}})
+    stage.undo(undo)
+    by_hand(stage, {"tool": "deleteNode", "input": {"nodeId": "n2"}})
+    stage.undo(turn)
+    by_hand(stage, {"tool": "restore", "input": {"patch": {}}})
+    assert stage.requests()[-1].input == {"nodeId": "n2"}
+
+
+def by_hand(stage: Stage, inverse: object) -> None:
+    assert stage.run() == "waiting"
+    stage.answer(OK | {"inverse": inverse})
+    assert stage.run() == "finished"
+
+
+def test_a_way_back_of_several_calls_goes_to_and_fro_call_by_call(staged: MakeStage) -> None:
+    stage = staged()
+    turn = stage.start()
+    stage.says(calls(call("insertHtml", parentId="r", html="x")), "Done.")
+    stage.run()
+    stage.answer(OK | {"inverse": [restore("one"), restore("two")]})
+    stage.run()
+    for _ in range(3):
+        undo = stage.undo(turn)
+        assert to_and_fro(stage) == ["one", "two"]
+        assert states(stage, turn) == ["undone"]
+        stage.undo(undo)
+        assert to_and_fro(stage) == ["owt", "eno"]
+        assert states(stage, turn) == ["applied"]
+
+
+def restore(text: str) -> dict[str, object]:
+    return {"tool": "restore", "input": {"patch": {"text": text}}}
+
+
+def to_and_fro(stage: Stage) -> list[str]:
+    """What was asked for; what takes that back is the same, spelt backwards."""
+    while stage.run() == "waiting":
+        [request] = stage.look()["pending"]
+        stage.answer(OK | {"inverse": restore(request["input"]["patch"]["text"][::-1])})
+    return [request.input["patch"]["text"] for request in stage.requests() if request.input]
+
+
+def test_half_of_a_redo_leaves_the_edit_partly_undone(stage: Stage) -> None:
+    turn = stage.start()
+    stage.says(calls(call("insertHtml", parentId="r", html="x")), "Done.")
+    stage.run()
+    stage.answer(OK | {"inverse": [restore("one"), restore("two")]})
+    stage.run()
+    undo = stage.undo(turn)
+    to_and_fro(stage)
+    stage.undo(undo, through=f"{undo.id}/1/1")
+    to_and_fro(stage)
+    assert states(stage, turn) == ["partly"]
+    stage.undo(turn)
+    assert to_and_fro(stage) == ["two"]
+    assert states(stage, turn) == ["undone"]
+
+
+def test_the_journal_says_who_redid_an_edit(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml"])
+    redo = undone(stage, editor, undone(stage, editor, turn))
+    [entry] = journal.everything(stage.desk, turn.tenant, turn.id)
+    shown = journal.view(entry)
+    assert (shown["state"], shown["redoneBy"], "undoneBy" in shown, "link" in shown) == (
+        "applied",
+        redo.id,
+        False,
+        False,
+    )
