@@ -7,6 +7,7 @@ import pytest
 
 from fermata.aws.desk import Desk
 from fermata.conversations import threads, views
+from fermata.conversations.healing import INTERRUPTED
 from fermata.words.blocks import ImageBlock
 from fermata.words.conversation import Conversation
 from fermata.words.errors import NotFound
@@ -64,7 +65,7 @@ def test_every_call_is_a_line_of_its_own_and_thinking_is_nobodys_business(
 
 
 def closed_calls(page: views.Page) -> list[tuple[str, int]]:
-    failed = [{"kind": "toolResult", "ok": False, "error": views.INTERRUPTED}]
+    failed = [{"kind": "toolResult", "ok": False, "error": INTERRUPTED}]
     return [(line["toolCallId"], line["position"]) for line in page.lines if line["content"] == failed]
 
 
@@ -88,7 +89,7 @@ def test_a_call_that_its_turns_end_closed_is_shown_as_the_stream_showed_it(
         (4, "tool", "a", "read"),
         (5, "user", None, None),
     ]
-    assert found[4]["content"] == [{"kind": "toolResult", "ok": False, "error": views.INTERRUPTED}]
+    assert found[4]["content"] == [{"kind": "toolResult", "ok": False, "error": INTERRUPTED}]
     assert len({line["id"] for line in found}) == len(found)
     with pytest.raises(NotFound):
         views.image(desk, conversation, found[4]["id"], "0")

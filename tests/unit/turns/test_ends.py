@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fermata.conversations.views import INTERRUPTED
+from fermata.conversations.healing import INTERRUPTED
 from fermata.turns import ending
 from fermata.words.blocks import TextBlock
 from fermata.words.caller import Caller

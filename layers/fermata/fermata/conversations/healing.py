@@ -20,6 +20,8 @@ UNANSWERED = (
     "Tool call did not complete — the previous turn was interrupted before a result was produced. Its outcome is "
     "unknown: check the current state before you repeat it."
 )
+INTERRUPTED = "The turn ended before this call was answered."
+"""What a call that was still open is told to have come to."""
 LONGEST_ID = 64
 _UNPLAIN = re.compile(r"[^A-Za-z0-9_-]")
 

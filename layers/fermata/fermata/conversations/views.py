@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from fermata.aws.desk import Desk
 from fermata.conversations import rows
+from fermata.conversations.healing import INTERRUPTED
 from fermata.words.blocks import Block, ImageBlock
 from fermata.words.conversation import Conversation
 from fermata.words.dialect import Dialect
@@ -23,7 +24,6 @@ MOST_BYTES = 3_800_000
 READ_AT_ONCE = 200
 FRAME = 400
 """Of what stands around each message."""
-INTERRUPTED = "The turn ended before this call was answered."
 NO_IMAGE = "Conversation image not found"
 
 

@@ -15,7 +15,6 @@ from fermata.turns.log import Ended, Log, Moved, Superseded
 from fermata.turns.pause import Call, Pause
 from fermata.turns.progress import Progress, expire, settle
 from fermata.turns.rounds import begin, next_round, run, take
-from fermata.turns.taking_back import take_back
 from fermata.turns.turn import partition
 from fermata.turns.work import Wake, Work
 from fermata.words.events import TurnError
@@ -70,11 +69,17 @@ def _step(work: Work, line: Line | None) -> bool:
         if standing.phase == "calls":
             return _attend(work, _current_pause(work))
         if work.turn.undoes and not work.wake.holds:
-            return take_back(work)
+            return _take_back(work)
         return _run_round(work, line)
     except Moved:
         work.look_again()
         return True
+
+
+def _take_back(work: Work) -> bool:
+    from fermata.turns.taking_back import take_back  # few turns are undos
+
+    return take_back(work)
 
 
 def _run_round(work: Work, line: Line | None) -> bool:

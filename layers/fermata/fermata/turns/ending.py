@@ -12,7 +12,7 @@ from fermata.aws import signals
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import TransactionRefused, Update, Write
 from fermata.conversations import rows
-from fermata.conversations.views import INTERRUPTED
+from fermata.conversations.healing import INTERRUPTED
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
 from fermata.turns import turn as turns
