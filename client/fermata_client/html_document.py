@@ -8,8 +8,9 @@ from typing import Any, Self
 
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.editable import EditablePage
-from fermata_client.html.layout import Splice, indent_at, indented, newline_of, unit_of
+from fermata_client.html.layout import Splice, indent_at, indented, newline_of, spliced, unit_of
 from fermata_client.html.linking import is_for_screens
+from fermata_client.html.live import Place, elements_of
 from fermata_client.html.payload import Payload, prepare
 from fermata_client.html.placing import filling, insertion, taken_out
 from fermata_client.html.reading import annotated, css_text, part_of
@@ -56,10 +57,11 @@ class HtmlDocument(EditablePage):
     def insert(self, parent_id: str, html: str, index: int | None = None) -> tuple[Self, dict[str, Any]]:
         """Put HTML into an element as its `index`-th child element, or as its last."""
         parent = self.container(parent_id)
-        payload = prepare(html)
+        payload = prepare(html, Place.of(parent))
         if not payload.markup:
             return self._styles_only(payload)
         placed = self.edited([insertion(self.source, parent, index, payload)], parent)
+        _refuse_swallowing(self.source, placed, parent)
         document, data = self._report(placed, parent, payload)
         if index is not None and index > len(parent.children):
             there = f"<{parent.tag}> has {len(parent.children)} elements, so index {index} is behind the last of them."
@@ -71,10 +73,12 @@ class HtmlDocument(EditablePage):
         element = self.container(uid, raw_text=True)
         if element.tag in RAW:
             return self._replaced_text(element, html), {"nodeIds": []}
-        payload = prepare(html)
+        payload = prepare(html, Place.of(element))
         if not payload.markup:
             return self._styles_only(payload)
         placed = self.edited([filling(self.source, element, payload)], element)
+        emptied = spliced(self.source, [Splice(element.inner_start, element.inner_end, b"")])
+        _refuse_swallowing(emptied, placed, element)
         return self._report(placed, element, payload)
 
     def delete(self, uid: str) -> Self:
@@ -162,6 +166,15 @@ class HtmlDocument(EditablePage):
             return placed, {**data, **_noted(payload)}
         styled, counts = placed.style(payload.css, keep_existing=True)
         return styled, {**data, **css_counts(counts), **_noted(payload)}
+
+
+def _refuse_swallowing(kept: bytes, placed: HtmlDocument, parent: Element) -> None:
+    """Whatever was in `kept` must be there still, as a browser sees it."""
+    if elements_of(kept) - elements_of(placed.source):
+        raise CannotDo(
+            f"A browser would take what stands behind this HTML in <{parent.tag}> for a part of it. Close every tag "
+            "and comment in it, and leave out elements that hold text only, such as <plaintext>."
+        )
 
 
 def css_counts(counts: Counts) -> dict[str, int]:

@@ -307,3 +307,33 @@ def test_the_last_class_takes_its_attribute_along() -> None:
     assert (one.source, none.source) == (b'<p id=a class="y" title=t>z</p>', b"<p id=a title=t>z</p>")
     same, data = remove_class(none, {"nodeId": "n1", "classId": "y"})
     assert (same, data) == (none, {"note": "The node does not have the class y. It has: none."})
+
+
+INLINE = (
+    "<head><style>.a { top: 0 }</style></head>\n<body><p>x</p><script>var q = 1;</script>\n<p>after</p>{end}</body>\n"
+)
+
+
+@pytest.mark.parametrize("end", ["", "<script>var z;</script>"])
+@pytest.mark.parametrize("text", ["1; // <!-- <script >", "1; '<!--<script>'", "'</script >'"])
+def test_a_script_must_end_where_it_ended(text: str, end: str) -> None:
+    on = page(INLINE.replace("{end}", end))
+    hashed = sha256(b"var q = 1;").hexdigest()
+    swap = [{"oldText": "1", "newText": text}]
+    with pytest.raises(CannotDo, match=r"</script|end at another place"):
+        patch_code_asset(on, {"path": "page.html#script-1", "expectedHash": hashed, "replacements": swap})
+    with pytest.raises(CannotDo, match=r"</script|end at another place"):
+        write(on, path="page.html#script-1", type="script", content=f"var q = {text}")
+
+
+def test_a_style_element_must_end_where_it_ended() -> None:
+    with pytest.raises(CannotDo, match="</style"):
+        write(page(INLINE), path="page.html#style-1", type="style", content=".a { content: '</STYLE\n>' }")
+
+
+@pytest.mark.parametrize(
+    "text", ["var q = '<!--';", "var q = '<script>';", "var q = '<\\/script>';", "if (a<b) {}\r\n"]
+)
+def test_a_script_may_say_what_ends_nothing(text: str) -> None:
+    written = write(page(INLINE), path="page.html#script-1", type="script", content=text)
+    assert text.strip().encode() in written.source

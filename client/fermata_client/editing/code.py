@@ -7,6 +7,7 @@ from urllib.parse import quote
 from fermata_client.editing import given as read
 from fermata_client.editing.assets import Asset, asset, assets, new_path, runtime
 from fermata_client.editing.given import Given
+from fermata_client.editing.guarding import refuse_moved_end
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.css_rules import check_balance
 from fermata_client.html.layout import Splice, newline_of
@@ -146,8 +147,11 @@ def _put(document: HtmlDocument, found: Asset, content: str) -> HtmlDocument:
     if found.is_file:
         return document.with_file(found.path, new)
     assert found.element is not None
-    splice = Splice(found.element.inner_start, found.element.inner_end, new)
-    return document if new == found.content else document.edited([splice], found.element)
+    if new == found.content:
+        return document
+    edited = document.edited([Splice(found.element.inner_start, found.element.inner_end, new)], found.element)
+    refuse_moved_end(document, edited, found.type, found.text, content)
+    return edited
 
 
 def _check(kind: str, content: str, *, inline: bool) -> None:

@@ -8,7 +8,7 @@ from fermata_client.editing.given import Given
 from fermata_client.html.attributes import Value, setting
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.layout import Splice
-from fermata_client.html.payload import is_code
+from fermata_client.html.live import is_live_address
 from fermata_client.html.tree import RAW, ROOT, Element, names
 from fermata_client.html_document import HtmlDocument
 
@@ -62,8 +62,6 @@ TAKES: dict[str, frozenset[str]] = {
     "track": names("src kind srclang label default"),
     "video": MEDIA | names("width height poster playsinline"),
 }
-ADDRESSES = names("href src action poster cite srcset")
-PICTURES = names("src srcset poster")
 WRITTEN = {"viewbox": "viewBox", "preserveaspectratio": "preserveAspectRatio"}
 
 
@@ -118,7 +116,7 @@ def _checked(document: HtmlDocument, element: Element, given_name: str, value: A
     if not isinstance(value, str | int | float):
         raise CannotDo(f"`{given_name}` must be a text, a number, true, false or null.")
     text = str(value)
-    _check_address(name, text)
+    _check_address(element.tag, name, text)
     if name == "id":
         _check_id(document, element, text)
     return text
@@ -143,12 +141,12 @@ def _takes(element: Element, name: str) -> bool:
     )
 
 
-def _check_address(name: str, value: str) -> None:
-    bare = "".join(value.split()).lower()
-    if name in ADDRESSES and is_code(value):
-        raise CannotDo(f"`{name}` must be an address, not code. Write behaviour with write_code_asset.")
-    if name in ADDRESSES and bare.startswith("data:") and not (name in PICTURES and bare.startswith("data:image/")):
-        raise CannotDo(f"`{name}` must be an address; only pictures may be given as data.")
+def _check_address(tag: str, name: str, value: str) -> None:
+    if not is_live_address(tag, name, value):
+        return
+    if "".join(value.split()).lower().startswith("data:"):
+        raise CannotDo(f"`{name}` of a <{tag}> must be an address; only pictures may be given as data.")
+    raise CannotDo(f"`{name}` must be an address, not code. Write behaviour with write_code_asset.")
 
 
 def _check_id(document: HtmlDocument, element: Element, value: str) -> None:

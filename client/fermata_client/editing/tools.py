@@ -1,15 +1,8 @@
 """Every tool of a site's editor by its names, and what a file answers."""
 
-from collections.abc import Callable
-from typing import Any
-
 from fermata_client.editing import classes, code, pages, properties, report, structure, styling, tokens
-from fermata_client.editing.given import Given
+from fermata_client.editing.guarding import Tool, guarded
 from fermata_client.editing.restoring import RESTORE, restore
-from fermata_client.html_document import HtmlDocument
-
-Tool = Callable[[HtmlDocument, Given], tuple[HtmlDocument, Any]]
-"""The document afterwards, and what the model is told; raises CannotDo with a sentence for it."""
 
 READS: dict[str, Tool] = {
     "read_document": pages.read_document,
@@ -20,7 +13,7 @@ READS: dict[str, Tool] = {
     "inspect_code_runtime": code.inspect_code_runtime,
     "render_snapshot": report.render_snapshot,
 }
-WRITES: dict[str, Tool] = {
+_WITHOUT_CODE: dict[str, Tool] = {
     "insertHtml": pages.insert_html,
     "replaceNodeHtml": pages.replace_node_html,
     "deleteNode": pages.delete_node,
@@ -30,13 +23,16 @@ WRITES: dict[str, Tool] = {
     "applyCss": styling.apply_css,
     "assignClass": classes.assign_class,
     "removeClass": classes.remove_class,
-    "write_code_asset": code.write_code_asset,
-    "patch_code_asset": code.patch_code_asset,
     "renamePage": pages.rename_page,
     "set_color_tokens": tokens.set_color_tokens,
     "set_font_tokens": tokens.set_font_tokens,
     "set_type_scale": tokens.set_type_scale,
     "set_spacing_scale": tokens.set_spacing_scale,
+}
+WRITES: dict[str, Tool] = {
+    **{name: guarded(tool) for name, tool in _WITHOUT_CODE.items()},
+    "write_code_asset": code.write_code_asset,
+    "patch_code_asset": code.patch_code_asset,
     RESTORE: restore,
 }
 REFUSED = pages.REFUSED

@@ -18,6 +18,7 @@ from fermata_client.html import way_back
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.layout import Splice, spliced
 from fermata_client.html.linking import is_sheet, local_path, local_paths
+from fermata_client.html.live import Live, check_depth, live_in
 from fermata_client.html.placing import into_head
 from fermata_client.html.tree import RAW, Element, Page, parse
 from fermata_client.html.uids import Carried, handed_on
@@ -102,6 +103,12 @@ class EditablePage:
             content.update(b"\0%s\0%s" % (path.encode(), sha256(self.files[path]).digest()))
         return content.hexdigest()[:16]
 
+    @cached_property
+    def live(self) -> frozenset[Live]:
+        """What a browser would run of the page itself."""
+        check_depth(self.page)
+        return live_in(self.source)
+
     def file_of(self, element: Element) -> str:
         """The file that a link or script element loads, when we have it; else nothing."""
         path = local_path(self.page, element)
@@ -139,7 +146,7 @@ class EditablePage:
         if not splices:
             return self
         source = spliced(self.source, splices)
-        page, next_id = handed_on(self.page, source, splices, self.next_id, edited, carried)
+        page, next_id = handed_on(self.page, self.source, source, splices, self.next_id, edited, carried)
         back = way_back.of_splices("", self.source, splices)
         return replace(self, source=source, page=page, next_id=next_id, reversals=(back, *self.reversals))
 
@@ -160,7 +167,7 @@ class EditablePage:
         if source == self.source:
             return self
         splice = way_back.narrowest(self.source, source)
-        page, next_id = handed_on(self.page, source, [splice], self.next_id, None, None)
+        page, next_id = handed_on(self.page, self.source, source, [splice], self.next_id, None, None)
         back = way_back.of_splices("", self.source, [splice])
         return replace(self, source=source, page=page, next_id=next_id, reversals=(back, *self.reversals))
 

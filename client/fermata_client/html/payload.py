@@ -1,22 +1,31 @@
 """HTML that somebody else wrote, made fit to be put into a page.
 
 No scripts and no inline handlers, no node ids of ours, style sheets set aside, every element closed, nothing that
-closes an element outside. What is left is written exactly as it came.
+closes an element outside. What is left is written exactly as it came, unless a browser would still find code in it:
+then it is written anew, as the browser understands it.
 """
 
-import re
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from html import unescape
 
+from fermata_client.html.cannot import CannotDo
 from fermata_client.html.layout import Splice, indent_at, spliced, whole_lines
-from fermata_client.html.tree import Element, Page, names, parse
+from fermata_client.html.live import (
+    Live,
+    Place,
+    is_live_attribute,
+    is_live_element,
+    live_in_fragment,
+    unfinished_tag,
+    without_live,
+)
+from fermata_client.html.tree import Attribute, Element, Page, names, parse
 
 INLINE = names(
     "a abbr b bdi bdo br button cite code data del dfn em i img input ins kbd label mark meter output picture progress "
     "q ruby s samp select small span strong sub sup svg textarea time u var wbr"
 )
-ADDRESSES = names("href src action formaction xlink:href data to from values poster srcset ping")
-"""Attributes whose value may be an address, in SVG animations also for another attribute."""
 KEEPS_WHITE_SPACE = frozenset({"pre", "textarea"})
 
 
@@ -39,20 +48,40 @@ class Payload:
     """The line ends between it and its neighbours, when they are not to be found out from those."""
 
 
-def prepare(html: str) -> Payload:
-    source = html.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
-    source = _content(source)
+def prepare(html: str, place: Place) -> Payload:
+    """What of `html` may stand in `place`; CannotDo when it holds code that cannot be told from the rest."""
+    source = _content(html.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace"))
+    _check_finished(source, place)
+    payload, left_out = _prepared(source), _left_out(parse(source))
+    live = live_in_fragment(payload.markup, place)
+    if live:
+        _add(left_out, live)
+        payload = replace(_prepared(without_live(payload.markup, place)), css=payload.css)
+        live = live_in_fragment(payload.markup, place)
+    if live:
+        found = ", ".join(sorted({str(one) for one in live}))
+        raise CannotDo(f"This HTML hides code from some readers ({found}). Send it without; HTML brings no code.")
+    _check_finished(payload.markup, place)
+    return replace(payload, note=_note(left_out))
+
+
+def _check_finished(markup: bytes, place: Place) -> None:
+    if begun := unfinished_tag(markup, place):
+        raise CannotDo(f"The tag {begun} is not closed: another one begins within it. Close it with > first.")
+
+
+def _prepared(source: bytes) -> Payload:
     page = parse(source)
     css = "\n".join(_inner(source, style) for style in _outermost(page, "style"))
-    markup, note = spliced(source, _merged(source, page)).strip(b"\n"), _left_out(page)
+    markup = spliced(source, _merged(source, page)).strip(b"\n")
     if not markup.strip():
-        return Payload(b"", css.strip(), True, 0, frozenset(), note)
+        return Payload(b"", css.strip(), True, 0, frozenset())
     whole = closed(markup.strip() if b"\n" not in markup else markup.rstrip())
     page = parse(whole)
     inline = all(element.tag in INLINE for element in page.root.children)
     if inline and b"\n" not in whole:
         whole = b" " * markup.startswith(b" ") + whole + b" " * markup.endswith(b" ")  # a space between words counts
-    return Payload(whole, css.strip(), inline, len(page.elements), _verbatim(whole, page), note)
+    return Payload(whole, css.strip(), inline, len(page.elements), _verbatim(whole, page))
 
 
 def own(source: bytes, start: int, end: int, gap: bytes) -> Payload:
@@ -67,11 +96,21 @@ def own(source: bytes, start: int, end: int, gap: bytes) -> Payload:
     return Payload(markup, "", inline, len(page.elements), _verbatim(markup, page), is_own=True, gap=gap)
 
 
-def _left_out(page: Page) -> str:
-    scripts = len(_scripts(page))
-    names = {a.name for e in page.elements for a in e.attributes if a.name != "uid" and _unwanted(a.name, a.value)}
+def _left_out(page: Page) -> Counter[str]:
+    """What goes by its name: attributes, and elements with how many there are."""
+    names = {a.name for e in page.elements for a in e.attributes if a.name != "uid" and _unwanted(e.tag, a)}
+    return Counter(element.tag for element in _live_elements(page)) + Counter(names)
+
+
+def _add(left_out: Counter[str], live: frozenset[Live]) -> None:
+    for name, count in Counter(one.on if one.is_element else one.what for one in live).items():
+        left_out[name] += count
+
+
+def _note(left_out: Counter[str]) -> str:
+    scripts, others = left_out["script"], sorted(left_out.keys() - {"script"})
     parts = [f"{scripts} script{'s' * (scripts > 1)}"] if scripts else []
-    parts += [", ".join(sorted(names))] if names else []
+    parts += [", ".join(others)] if others else []
     if not parts:
         return ""
     return f"Left out: {' and '.join(parts)}. HTML brings no code; write behaviour with write_code_asset."
@@ -92,11 +131,11 @@ def _content(source: bytes) -> bytes:
 
 
 def _merged(source: bytes, page: Page) -> list[Splice]:
-    """What is taken away: scripts, style blocks, stray end tags, doctypes, and attributes that run code."""
-    unwanted = [*_scripts(page), *_outermost(page, "style")]
+    """What is taken away: scripts and their like, style blocks, stray end tags, doctypes, attributes that run code."""
+    unwanted = [*_live_elements(page), *_outermost(page, "style")]
     cuts = [whole_lines(source, element.start, element.end) for element in unwanted]
     cuts += page.strays
-    cuts += [(a.start, a.end) for e in page.elements for a in e.attributes if _unwanted(a.name, a.value)]
+    cuts += [(a.start, a.end) for e in page.elements for a in e.attributes if _unwanted(e.tag, a)]
     cuts += _doctypes(source)
     merged: list[tuple[int, int]] = []
     for start, end in sorted(cuts):
@@ -113,15 +152,8 @@ def _with_space(source: bytes, start: int, end: int) -> int:
     return start - 1 if attribute and source[start - 1 : start] == b" " else start
 
 
-def _unwanted(name: str, value: str) -> bool:
-    if name.startswith("on") or name in ("uid", "srcdoc"):
-        return True
-    return name in ADDRESSES and is_code(unescape(value))
-
-
-def is_code(address: str) -> bool:
-    """Whether a browser would run it; it does not mind white space and control characters within."""
-    return re.sub(r"[\x00-\x20]", "", address).lower().startswith(("javascript:", "vbscript:"))
+def _unwanted(tag: str, attribute: Attribute) -> bool:
+    return attribute.name == "uid" or is_live_attribute(tag, attribute.name, unescape(attribute.value))
 
 
 def _doctypes(source: bytes) -> list[tuple[int, int]]:
@@ -148,9 +180,9 @@ def _verbatim(markup: bytes, page: Page) -> frozenset[int]:
     return frozenset(kept)
 
 
-def _scripts(page: Page) -> list[Element]:
+def _live_elements(page: Page) -> list[Element]:
     """Also those within a picture."""
-    return [element for element in page.elements if element.tag == "script"]
+    return [e for e in page.elements if is_live_element(e.tag, {a.name: unescape(a.value) for a in e.attributes})]
 
 
 def _outermost(page: Page, tag: str) -> list[Element]:

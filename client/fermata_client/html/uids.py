@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.layout import Splice
+from fermata_client.html.live import unfinished_tag
 from fermata_client.html.tree import Element, Page, parse
 
 
@@ -18,6 +19,7 @@ class Carried:
 
 def handed_on(
     old: Page,
+    old_source: bytes,
     source: bytes,
     splices: list[Splice],
     next_id: int,
@@ -38,15 +40,23 @@ def handed_on(
         if new is not None and (edited is None or _same_place(element, new, splices, around)):
             new.uid = element.uid if new.tag == element.tag else ""
         elif edited is not None:
-            raise CannotDo(
-                f"This would break the <{element.tag}> with uid {element.uid}. Check that every tag in it is closed."
-            )
+            raise CannotDo(_broken(element, old_source))
     if carried:
         _carry(page, carried, splices)
     fresh = [element for element in page.elements if not element.uid]
     for number, element in enumerate(fresh, next_id):
         element.uid = f"n{number}"
     return page, next_id + len(fresh)
+
+
+def _broken(element: Element, source: bytes) -> str:
+    begun = unfinished_tag(source)
+    advice = (
+        f"The page has a tag {begun} that is not closed with >: mend that first"
+        if begun
+        else ("Check that every tag in what you send is closed")
+    )
+    return f"This would break the <{element.tag}> with uid {element.uid}. {advice}."
 
 
 def _carry(page: Page, carried: Carried, splices: list[Splice]) -> None:
