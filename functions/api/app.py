@@ -10,7 +10,7 @@ from fermata.aws.desk import Desk
 from fermata.conversations import threads, views
 from fermata.credentials import defaults, keyring
 from fermata.tools import listing
-from fermata.tools.catalogue import toolset_for
+from fermata.tools.catalogue import naming
 from fermata.tools.names import Names
 from fermata.turns import ending, looking, room
 from fermata.usage import audit, balance, budgets
@@ -54,7 +54,7 @@ def show_conversation(visit: Visit) -> Answer:
     before = whole_number(visit.request, "before", 0) or None
     limit = max(1, whole_number(visit.request, "limit", views.MOST_LINES, most=views.MOST_LINES))
     conversation = threads.find(visit.desk, visit.caller, visit.request.params["id"])
-    called = toolset_for(conversation.scope).naming(Names(tool_names(visit)))
+    called = naming(conversation.scope, tool_names(visit))
     page = views.page(visit.desk, conversation, visit.tenant.dialect, called, before=before, limit=limit)
     shown = _views(visit, [conversation])[0] | {"messages": page.lines}
     if turn := looking.active_turn(visit.desk, conversation):
@@ -147,12 +147,13 @@ def list_connectors(visit: Visit) -> Answer:
 
 
 def show_bridge(visit: Visit) -> Answer:
-    return Answer(200, looking.look(visit.desk, visit.caller, visit.request.params["bridgeId"]))
+    return Answer(200, looking.look(visit.desk, visit.caller, visit.request.params["bridgeId"], tool_names(visit)))
 
 
 def show_journal(visit: Visit) -> Answer:
     cursor = visit.request.query.get("cursor", "")
-    return Answer(200, looking.edits(visit.desk, visit.caller, visit.request.params["bridgeId"], cursor), PRIVATE)
+    bridge = visit.request.params["bridgeId"]
+    return Answer(200, looking.edits(visit.desk, visit.caller, bridge, cursor, tool_names(visit)), PRIVATE)
 
 
 def cancel_bridge(visit: Visit) -> Answer:

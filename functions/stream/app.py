@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from fermata.aws.desk import Desk, open_desk
 from fermata.conversations import threads, views
+from fermata.tools.catalogue import naming
 from fermata.turns import ending, reading, starting, undoing
 from fermata.turns.joining import Started
 from fermata.turns.log import Entry
@@ -30,7 +31,7 @@ from fermata.wire.edge import Visit, serve
 from fermata.wire.http import MOST_BYTES, Answer, Request, of_scope
 from fermata.wire.naming import tool_names
 from fermata.wire.uploaded import snapshot_of
-from fermata.words.dialect import Dialect
+from fermata.words.dialect import Called, Dialect
 from fermata.words.errors import Invalid, NotFound
 from fermata.words.events import Held
 from fermata.words.scopes import SCOPES
@@ -100,7 +101,7 @@ def undo(visit: Visit) -> Answer:
 def _begun(visit: Visit, started: Started) -> Answer:
     if "application/json" in visit.request.headers.get("accept", ""):
         return Answer(202, {"bridgeId": started.turn.id, "seq": started.entry.next - 1})
-    return _followed(visit.desk, started.turn, [started.entry], 0)
+    return _followed(visit, started.turn, [started.entry], 0)
 
 
 def events(visit: Visit) -> Answer:
@@ -108,7 +109,7 @@ def events(visit: Visit) -> Answer:
     turn = ending.owned(visit.desk, visit.caller, visit.request.params["bridgeId"])
     after = _number(visit.request.query.get("after", "0"))
     known = reading.catch_up(visit.desk, turn, after)
-    return _followed(visit.desk, turn, known, after)
+    return _followed(visit, turn, known, after)
 
 
 def editor_bridge(visit: Visit) -> Answer:
@@ -148,23 +149,23 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _followed(desk: Desk, turn: Turn, known: Iterable[Entry], after: int) -> Answer:
+def _followed(visit: Visit, turn: Turn, known: Iterable[Entry], after: int) -> Answer:
     """The stream, and a note of whether it came to its end or was cut off."""
-    ended: list[bool] = []
+    desk, ended = visit.desk, list[bool]()
+    reader = Reader(desk, turn.dialect, naming(turn.scope, tool_names(visit)), after)
     watch(desk).arrive(turn)
     return Answer(
         200,
-        stream=follow(desk, turn, known, after, lambda: ended.append(True)),
+        stream=follow(desk, turn, known, reader, lambda: ended.append(True)),
         headers=STREAM_HEADERS,
         closed=lambda: watch(desk).leave(turn, cut=not ended),
     )
 
 
 async def follow(
-    desk: Desk, turn: Turn, known: Iterable[Entry], after: int, on_end: Callable[[], object]
+    desk: Desk, turn: Turn, known: Iterable[Entry], reader: "Reader", on_end: Callable[[], object]
 ) -> AsyncIterator[bytes]:
     """Lines until a terminal event, this reader's own deadline, or a while into a hold."""
-    reader = _Reader(desk, turn.dialect, after)
     last = None
     for last in known:
         yield reader.lines(last)
@@ -190,18 +191,19 @@ async def _new_entries(desk: Desk, turn: Turn, number: int) -> AsyncIterator["as
         tails(desk).leave(follower)
 
 
-class _Reader:
-    """One response: what it has sent, and how long it still lasts."""
+class Reader:
+    """One response: what tools are called in it, what it has sent, and how long it still lasts."""
 
-    def __init__(self, desk: Desk, dialect: Dialect, after: int) -> None:
-        self.settings, self.clock, self.dialect = desk.settings, desk.clock, dialect
+    def __init__(self, desk: Desk, dialect: Dialect, called: Called, after: int) -> None:
+        self.settings, self.clock, self.dialect, self.called = desk.settings, desk.clock, dialect, called
         self.sent = after
         self.deadline = self.clock.monotonic() + self.settings.reader_seconds
 
     def lines(self, entry: Entry) -> bytes:
         numbered = [(number, event) for number, event in enumerate(entry.events, entry.first) if number > self.sent]
         self.sent = max(self.sent, entry.next - 1)
-        return b"".join(ndjson.lines(number, event, self.dialect) for number, event in numbered) or ndjson.HEARTBEAT
+        told = (ndjson.lines(number, event, self.dialect, self.called) for number, event in numbered)
+        return b"".join(told) or ndjson.HEARTBEAT
 
     async def listen(self, queue: "asyncio.Queue[Entry | None]", last: Entry) -> AsyncIterator[bytes]:
         since = self.clock.monotonic()

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from fermata.tools.names import Names
 from fermata.tools.toolset import Toolset
+from fermata.words.dialect import Called, ToolNames
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,11 @@ _WITHOUT_TOOLS = (
 def toolset_for(scope: str) -> Toolset:
     named = _area(scope).toolset
     return cast(Toolset, resolve_name(named)) if named else Toolset(scope)
+
+
+def naming(scope: str, names: ToolNames) -> Called:
+    """What the scope's tools are called towards a client that knows these names (wire/naming.py)."""
+    return toolset_for(scope).naming(Names(names))
 
 
 def system_prompt(scope: str, names: Names = Names.SEED) -> str:

@@ -1,11 +1,12 @@
 """A named, ordered collection of tools: what is offered to the model, and who is meant by a name."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
 from fermata.tools.names import Names, prefixed_name, wire_name
 from fermata.tools.tool import Execution, Tool
+from fermata.words.dialect import Called
 from fermata.words.tools import ToolSpec
 
 
@@ -18,9 +19,7 @@ class Toolset:
         """By canonical name, alias or prefixed name."""
         return self._by_name.get(name)
 
-    def naming(self, names: Names) -> Callable[[str], str]:
-        """What each tool is called, by any of its names; a name that is no tool's stays."""
-
+    def naming(self, names: Names) -> Called:
         @cache
         def called(name: str) -> str:
             tool = self.find(name)

@@ -15,6 +15,7 @@ from fermata.aws.dynamo import Item, Put
 from fermata.tools.editing import Step
 from fermata.turns.turn import Place, Turn, partition
 from fermata.words.base import Word
+from fermata.words.dialect import Called
 
 State = Literal["applied", "undone", "partly", "stuck"]
 MARK = "#u"
@@ -222,10 +223,11 @@ def _entries(rows: Iterable[Item]) -> list[Entry]:
     return entries
 
 
-def view(entry: Entry) -> dict[str, Any]:
+def view(entry: Entry, called: Called = str) -> dict[str, Any]:
     """The edit as it is shown: the names of the calls that take it back, not what they carry."""
     shown = {name: member for name, member in entry.edit.wire().items() if member != "" and name != "link"}
-    shown |= {"input": entry.edit.input, "inverse": list(entry.tools), "state": entry.state}
+    shown |= {"toolName": called(entry.edit.tool_name), "inverse": [called(tool) for tool in entry.tools]}
+    shown |= {"input": entry.edit.input, "state": entry.state}
     if mark := entry.mark:
         shown |= {"redoneBy": mark.redone} if mark.redone else {}
         shown |= {"undoneBy": mark.by} if mark.by != mark.redone else {}

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from fermata.aws.desk import Desk
+from fermata.tools.catalogue import naming
 from fermata.turns import journal
 from fermata.turns import log as logs
 from fermata.turns import pause as pauses
@@ -14,6 +15,7 @@ from fermata.turns.pause import Pause
 from fermata.turns.turn import Turn, partition
 from fermata.words.caller import Caller
 from fermata.words.conversation import Conversation
+from fermata.words.dialect import ToolNames
 from fermata.words.errors import Invalid, NotFound
 from fermata.words.events import ToolRequest
 
@@ -22,11 +24,12 @@ MOST_EDITS = 100
 """Of a page of the journal."""
 
 
-def look(desk: Desk, caller: Caller, bridge_id: str) -> dict[str, Any]:
-    """`status`: running, paused (somebody is asked), done, error or cancelled."""
+def look(desk: Desk, caller: Caller, bridge_id: str, names: ToolNames = "seed") -> dict[str, Any]:
+    """`status`: running, paused (somebody is asked), done, error or cancelled. `names`: what tools are called in it."""
     turn = owned(desk, caller, bridge_id)
     tail = _tail(desk, turn)
-    pending = _pending(desk, turn, tail)
+    called = naming(turn.scope, names)
+    pending = [asked | {"toolName": called(asked["toolName"])} for asked in _pending(desk, turn, tail)]
     found = {
         "bridgeId": turn.id,
         "conversationId": turn.conversation,
@@ -38,13 +41,13 @@ def look(desk: Desk, caller: Caller, bridge_id: str) -> dict[str, Any]:
     return found | ({"undoes": turn.undoes} if turn.undoes else {})
 
 
-def edits(desk: Desk, caller: Caller, bridge_id: str, cursor: str = "") -> dict[str, Any]:
+def edits(desk: Desk, caller: Caller, bridge_id: str, cursor: str = "", names: ToolNames = "seed") -> dict[str, Any]:
     """A page of the turn's journal, from an edit on; the turn may still run."""
     turn = owned(desk, caller, bridge_id)
     if cursor and not CURSOR.fullmatch(cursor):
         raise Invalid("'cursor' must be the nextCursor of the page before.")
     page, last = journal.page(desk, turn, after=cursor.replace("-", "#"), limit=MOST_EDITS)
-    listed = {"bridgeId": turn.id, "entries": [journal.view(entry) for entry in page]}
+    listed = {"bridgeId": turn.id, "entries": [journal.view(entry, naming(turn.scope, names)) for entry in page]}
     return listed | ({"nextCursor": last.replace("#", "-")} if last else {})
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from fermata.words.dialect import Dialect
+from fermata.words.dialect import Called, Dialect
 from fermata.words.events import (
     INTERNAL,
     Cancelled,
@@ -22,8 +22,8 @@ HEARTBEAT = b"\n"
 UNKNOWN_TO_INSTATIC = (Reasoning, RoundRetracted, Held)
 
 
-def lines(seq: int, event: Event, dialect: Dialect) -> bytes:
-    """The event's line, ending with LF; nothing when it is not for this client's eyes.
+def lines(seq: int, event: Event, dialect: Dialect, called: Called = str) -> bytes:
+    """The event's line, ending with LF; nothing when it is not for this client's eyes. `called`: towards this client.
 
     A member without a value is left out, because a null there makes an Instatic client drop the line. Only a
     tool's `input` is always there, null or not.
@@ -40,4 +40,6 @@ def lines(seq: int, event: Event, dialect: Dialect) -> bytes:
     members = event.wire()
     if isinstance(event, ToolCall | ToolRequest):
         members["input"] = event.input
+    if "toolName" in members:
+        members["toolName"] = called(members["toolName"])
     return json.dumps(members | {"seq": seq}, separators=(",", ":")).encode() + b"\n"

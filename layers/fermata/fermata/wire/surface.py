@@ -36,6 +36,7 @@ TURNS = (Capability.CHAT, Capability.TURNS)
 NO_CONVERSATION = {404: "The caller has no such conversation."}
 NO_CREDENTIAL = {404: "The caller has no such credential."}
 UPLOAD_GONE = "An upload that the body refers to is more than a day old."
+NO_NAMES = {400: "The tools have no such names."}
 NO_TURN = {404: "There is no such turn, or it is too old to be remembered."}
 PICK_CREDENTIAL = {400: "The body is not as described, or its credential does not exist."}
 UNKNOWN_SCOPE = {400: "The scope is unknown."}
@@ -90,9 +91,9 @@ FOLLOW_TURN = Operation(
     of=TURNS,
     summary="Follow a turn",
     says="Streams the events after number `after`, then whatever follows, until the turn ends.",
-    given=(whole("after", "The number (`seq`) of the last event that is known.", 0, 999_999_999),),
+    given=(whole("after", "The number (`seq`) of the last event that is known.", 0, 999_999_999), TOOL_NAMES),
     told=(STREAM,),
-    refusals={400: "There is no event of that number yet."} | NO_TURN,
+    refusals={400: "There is no event of that number yet, or the tools have no such names."} | NO_TURN,
 )
 SHOW_TURN = Operation(
     name="showTurn",
@@ -100,8 +101,9 @@ SHOW_TURN = Operation(
     path=BRIDGE,
     of=TURNS,
     summary="See how a turn stands",
+    given=(TOOL_NAMES,),
     told=(Told("How it stands, and which tool requests wait for an answer.", "TurnState"),),
-    refusals=NO_TURN,
+    refusals=NO_NAMES | NO_TURN,
 )
 CANCEL_TURN = Operation(
     name="cancelTurn",
@@ -119,9 +121,9 @@ SHOW_JOURNAL = Operation(
     of=TURNS,
     summary="List a turn's edits",
     says="Edits whose answers told of a way back, or of a new revision, in their order; also while the turn runs.",
-    given=(Given("cursor", "The `nextCursor` of the page before.", {"type": "string", "pattern": CURSOR}),),
+    given=(Given("cursor", "The `nextCursor` of the page before.", {"type": "string", "pattern": CURSOR}), TOOL_NAMES),
     told=(Told("What was edited, and what undos made of it.", "JournalAnswer"),),
-    refusals=NO_TURN,
+    refusals={400: "The tools have no such names, or `cursor` is none of a page."} | NO_TURN,
 )
 UNDO_TURN = Operation(
     name="undoTurn",
@@ -153,7 +155,7 @@ LIST_TOOLS = Operation(
     "same order, and who carries each one out.",
     given=(TOOL_NAMES,),
     told=(Told("Those the caller's capabilities allow.", "ToolsAnswer"),),
-    refusals={400: "The tools have no such names.", 404: "There is no such scope."},
+    refusals=NO_NAMES | {404: "There is no such scope."},
 )
 ANSWER_TOOL = Operation(
     name="answerTool",
