@@ -60,12 +60,16 @@ class TestChat:
             ({"content": []}, "Message must contain text or an image."),
             ({"content": [TEXT, TEXT]}, "'content' may have one text at most."),
             ({"content": [IMAGE] * 9}, "'content' may have 8 images at most."),
-            ({"content": [IMAGE] * 10}, "'content' may have at most 9 entries."),
+            ({"content": [TEXT, *[IMAGE] * 9]}, "'content' may have 8 images at most."),
+            ({"content": [IMAGE] * 10}, "'content' may have 8 images at most."),
+            ({"content": [TEXT, {"kind": "image", "data": JPEG}]}, "'content.1.mimeType' is missing."),
+            ({"content": [{"kind": "text", "text": 5}]}, "'content.0.text' must be a string."),
+            ({"content": [{"kind": "text"}]}, "'content.0.text' is missing."),
             ({"content": "x"}, "'content' must be a list."),
             ({"content": [{"kind": "video"}]}, "'content.0' must have a 'kind' of 'text', 'image'."),
             ({"content": [{}]}, "'content.0' must have a 'kind'."),
             ({"content": [IMAGE | {"mimeType": "image/svg+xml"}]}, "must be 'image/jpeg', 'image/png'"),
-            ({"content": [IMAGE | {"data": "%%%"}]}, "'content.0.image' must hold its image as base64."),
+            ({"content": [IMAGE | {"data": "%%%"}]}, "'content.0' must hold its image as base64."),
             ({"content": [IMAGE | {"mimeType": "image/png"}]}, "does not hold the image/png it says it does."),
             ({"content": [IMAGE | {"data": JPEG[:-3]}]}, "must hold its image as base64."),
             ({"content": [IMAGE | {"data": UNCANONICAL}]}, "does not hold the image/jpeg it says it does."),
@@ -117,9 +121,9 @@ class TestChat:
     @pytest.mark.parametrize(
         ("part", "says"),
         [
-            ({}, "'content.0.image' must hold its image: either 'data' or 'uploadRef'."),
+            ({}, "'content.0' must hold its image: either 'data' or 'uploadRef'."),
             ({"data": JPEG, "uploadRef": "r"}, "must hold its image: either 'data' or 'uploadRef'."),
-            ({"uploadRef": ""}, "'content.0.image.uploadRef' must not be empty."),
+            ({"uploadRef": ""}, "'content.0.uploadRef' must not be empty."),
         ],
     )
     def test_an_image_is_given_in_one_way(self, part: dict[str, Any], says: str) -> None:

@@ -183,7 +183,7 @@ class ChatBody(WithSnapshot):
 
     conversation_id: Id
     prompt: Annotated[str, StringConstraints(max_length=MOST_TEXT)] | None = None
-    content: Annotated[list[Part], Field(max_length=MOST_IMAGES + 1)] | None = None
+    content: Annotated[list[Part], Field(json_schema_extra={"maxItems": MOST_IMAGES + 1})] | None = None
 
     @model_validator(mode="after")
     def _asks_something(self) -> "ChatBody":

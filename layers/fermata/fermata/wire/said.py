@@ -1,11 +1,14 @@
 """What is wrong with a request body, in words for whoever sent it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from pydantic import ValidationError
 
 MOST_MISTAKES = 3
+KINDS = ("text", "image")
+"""Of a part of a prompt. Pydantic puts the kind it took between the part's place and its member; a body has none there."""
 SENTENCES = {
     "missing": "is missing",
     "extra_forbidden": "is not known here",
@@ -28,9 +31,15 @@ def mistakes(error: ValidationError) -> str:
 
 
 def _sentence(mistake: Mapping[str, Any]) -> str:
-    path = ".".join(str(step) for step in mistake["loc"])[:120]
+    path = _path(mistake["loc"])[:120]
     said = _said(mistake["type"], mistake.get("ctx", {}), mistake["msg"])
     return f"'{path}' {said}." if path else f"{said[:1].upper()}{said[1:]}."
+
+
+def _path(steps: Sequence[str | int]) -> str:
+    """As it is in the body: `content.1.mimeType`."""
+    is_kind = [isinstance(before, int) and step in KINDS for before, step in pairwise(("", *steps))]
+    return ".".join(str(step) for step, skipped in zip(steps, is_kind, strict=True) if not skipped)
 
 
 def _said(kind: str, context: Mapping[str, Any], message: str) -> str:
