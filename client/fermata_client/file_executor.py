@@ -49,9 +49,8 @@ class HtmlFileExecutor:
         except CannotDo as error:
             return self._told({"ok": False, "error": str(error)})
         except OSError as error:
-            return self._told(
-                {"ok": False, "error": f"{error.filename}: {error.strerror}. Nothing can be saved there."}
-            )
+            name = self.file.name_of(str(error.filename))
+            return self._told({"ok": False, "error": f"{name}: {error.strerror}. Nothing can be saved there."})
 
     def _run(self, name: str, given: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
         first = first_name(name)

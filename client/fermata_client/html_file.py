@@ -43,7 +43,7 @@ class HtmlFile:
         """Take in what somebody else wrote meanwhile; the document before, if there was anything. Nodes get new ids."""
         old = self.document
         try:
-            source = read_page(self.path)
+            source = read_page(self.path, self.path.name)
         except NotAPage as error:
             raise CannotDo(str(error)) from error
         if source == old.source and self._loaded(old) == old.files:
@@ -77,6 +77,12 @@ class HtmlFile:
                 place = (self.out.parent / path).resolve()
                 if place.is_relative_to(self.out.parent) and not place.exists():
                     self._put(path, place, content)
+
+    def name_of(self, place: str) -> str:
+        """What a path on the disk is called for somebody who knows the page's folder only."""
+        path = Path(place)
+        home = next((home for home in (self.out.parent, self.folder) if path.is_relative_to(home)), path.parent)
+        return path.relative_to(home).as_posix()
 
     def texts(self, name: str) -> dict[str, str]:
         """The page, called `name`, and what lies beside it, by path."""
@@ -113,9 +119,12 @@ class HtmlFile:
         """The bytes of a text file in the page's folder; None for everything else, also behind a symbolic link."""
         home = self.out.parent if path in self._moved else self.folder
         place = (home / path).resolve()
-        if not place.is_relative_to(home) or not place.is_file() or place.stat().st_size > MAX_BYTES:
+        try:
+            if not place.is_relative_to(home) or not place.is_file() or place.stat().st_size > MAX_BYTES:
+                return None
+            content = place.read_bytes()
+        except OSError:  # a name too long for the disk, a file that nobody may read: not a part of the page
             return None
-        content = place.read_bytes()
         return content if is_text(content) else None
 
     def _target(self, path: str, *, is_new: bool) -> Path:
@@ -148,31 +157,41 @@ def is_text(content: bytes) -> bool:
         return False
 
 
-def read_page(path: Path) -> bytes:
-    """The bytes of an HTML file, or NotAPage with the reason why not."""
+def read_page(path: Path, called: str = "") -> bytes:
+    """The bytes of an HTML file, or NotAPage with the reason why not, in which the file is `called` so."""
+    called = called or str(path)
     if not path.exists():
-        raise NotAPage(f"There is no file {path}.")
+        raise NotAPage(f"There is no file {called}.")
     if not path.is_file():
-        raise NotAPage(f"{path} is not a file.")
+        raise NotAPage(f"{called} is not a file.")
     if path.stat().st_size > MAX_BYTES:
-        raise NotAPage(f"{path} is too large: the limit is {MAX_BYTES // 1_000_000} MB.")
+        raise NotAPage(f"{called} is too large: the limit is {MAX_BYTES // 1_000_000} MB.")
     try:
         source = path.read_bytes()
     except OSError as error:
-        raise NotAPage(f"{path} cannot be read: {error.strerror}.") from error
-    check_page(path, source)
+        raise NotAPage(f"{called} cannot be read: {error.strerror}.") from error
+    check_page(path, source, called)
     return source
 
 
-def check_page(path: Path, source: bytes) -> None:
+def check_page(path: Path, source: bytes, called: str) -> None:
     try:
         text = source.decode()
     except UnicodeDecodeError as error:
-        raise NotAPage(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8 and try again.") from error
+        raise NotAPage(f"{called} is not UTF-8 (byte {error.start}). Save it as UTF-8 and try again.") from error
     if path.suffix.lower() in (".html", ".htm", ".xhtml"):
         return
     if "\x00" in text or not HtmlDocument.read(source).page.elements:
-        raise NotAPage(f"{path} is not an HTML page.")
+        raise NotAPage(f"{called} is not an HTML page.")
+
+
+def check_writable(out: Path) -> None:
+    """NotAPage when no file can come to be at `out`, as far as can be told without making it."""
+    if out.is_dir():
+        raise NotAPage(f"{out} is a folder. Name the file that is to be written, as {out / 'index.html'}.")
+    folder = next(above for above in out.parents if above.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise NotAPage(f"{out} cannot be written: {folder} is no folder that you may write to.")
 
 
 def write_whole(path: Path, source: bytes) -> None:

@@ -261,6 +261,16 @@ def test_a_read_only_file_is_not_edited_but_may_be_copied(file: Path, url: str, 
     assert copied.exit_code == 0
 
 
+@pytest.mark.parametrize(("out", "said"), [("build", "is a folder"), ("page.html/copy.html", "no folder")])
+def test_a_place_where_no_file_can_be_is_refused_before_the_model_is_asked(
+    file: Path, url: str, script: Script, tmp_path: Path, out: str, said: str
+) -> None:
+    (tmp_path / "build").mkdir()
+    result = run("edit", str(file), "x", "--url", url, "--token", "good", "--out", str(tmp_path / out))
+    assert (result.exit_code, said in result.stderr) == (1, True)
+    assert script.requests == []
+
+
 def test_token_prints_what_make_run_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".fermata").mkdir()
     (tmp_path / ".fermata" / "local.json").write_text('{"url": "http://127.0.0.1:9999/", "token": "abc"}')

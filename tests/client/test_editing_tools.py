@@ -112,6 +112,29 @@ def test_code_that_came_with_html_is_named_when_it_is_left_out() -> None:
     assert "note" not in page("<main></main>").insert("n1", "<p>x</p>")[1]
 
 
+LINKED = """<nav><a href="#prices">p</a><a href="#top">t</a><a href="/#prices">elsewhere</a></nav>
+<section id="prices"><label for="q">l</label><input id="q"></section><p aria-describedby="q missing">x</p>"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "more"), [("deleteNode", {}), ("replaceNodeHtml", {"html": "<p>new</p>"})], ids=lambda one: str(one)[:10]
+)
+def test_links_that_lead_nowhere_afterwards_are_named(tool: str, more: dict[str, str]) -> None:
+    document = page(LINKED)
+    section = next(one.uid for one in document.page.elements if one.tag == "section")
+    paragraph = next(one.uid for one in document.page.elements if one.tag == "p")
+    _, data = WRITES[tool](document, {"nodeId": section, **more})
+    note = data["note"]
+    assert f"aria-describedby=q from the <p> {paragraph}" in note
+    assert ("#prices from the <a> n2" in note) is (tool == "deleteNode")
+    assert "missing" not in note
+    assert "n3" not in note
+
+
+def test_a_part_that_nothing_points_at_goes_without_a_word() -> None:
+    assert WRITES["deleteNode"](page("<main><p id=x>a</p><a href='#y'>b</a></main>"), {"nodeId": "n2"})[1] is None
+
+
 def test_an_index_behind_the_last_element_is_told() -> None:
     _, data = page("<ul><li>a</li><li>b</li></ul>").insert("n1", "<li>c</li>", 7)
     assert data["note"] == "<ul> has 2 elements, so index 7 is behind the last of them."

@@ -104,6 +104,38 @@ def test_a_file_that_vanished_is_an_error_the_model_reads(executor: HtmlFileExec
     assert "There is no file" in ask(executor, "read_document")["error"]
 
 
+def told_to_the_model(executor: HtmlFileExecutor) -> list[str]:
+    """The error of every call, read and write, as things are on the disk."""
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("read_document", {}),
+        ("insertHtml", {"parentId": "n2", "html": "<p>b</p>"}),
+        ("write_code_asset", {"path": "js/" + "a" * 300 + ".js", "type": "script", "content": "1"}),
+        ("write_code_asset", {"path": "a/" * 2_000 + "b.js", "type": "script", "content": "1"}),
+        ("write_code_asset", {"path": "taken/b.js", "type": "script", "content": "1"}),
+    ]
+    return [answer["error"] for name, given in calls if not (answer := ask(executor, name, **given))["ok"]]
+
+
+@pytest.mark.parametrize("harm", ["none", "gone", "folder", "bytes", "large"])
+def test_no_error_tells_the_model_where_on_the_disk_the_page_lies(harm: str, file: Path, tmp_path: Path) -> None:
+    executor = HtmlFileExecutor(HtmlFile(file))
+    (tmp_path / "taken").write_text("a file where a folder would have to be")
+    if harm in ("gone", "folder"):
+        file.unlink()
+    if harm == "folder":
+        file.mkdir()
+    if harm in ("bytes", "large"):
+        file.write_bytes(b"\xff" if harm == "bytes" else b"x" * 2_000_001)
+    errors = told_to_the_model(executor)
+    assert len(errors) >= 3
+    assert [error for error in errors if str(tmp_path) in error or tmp_path.name in error] == []
+
+
+def test_a_page_that_names_a_file_no_disk_could_hold_is_read_without_it(file: Path) -> None:
+    file.write_text(f'<link rel="stylesheet" href="{"a" * 300}.css"><main>x</main>')
+    assert ask(HtmlFileExecutor(HtmlFile(file)), "read_document")["ok"]
+
+
 def test_with_an_output_file_the_original_stays(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "build" / "page.html"
     page = HtmlFile(file, out)

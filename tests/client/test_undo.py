@@ -120,6 +120,16 @@ def test_the_command_says_what_was_taken_back_and_what_stays(page: Path) -> None
     assert json.loads(lines[-1])["undone"] == 1
 
 
+def test_the_command_fails_when_all_was_left_as_it_is(page: Path) -> None:
+    with serving(Script(say.undo(False, False))) as url:
+        arguments = ["undo", UNDONE, str(page), "--url", url, "--token", "good", "--json"]
+        told = CliRunner().invoke(main, arguments)
+    assert told.exit_code == 1
+    assert "0 taken back, 2 left as they are." in told.stdout
+    assert json.loads(told.stdout.splitlines()[-1])["skipped"] == 2
+    assert told.stderr == "fermata: Nothing was taken back.\n"
+
+
 def test_the_command_says_when_there_is_nothing_to_undo(page: Path) -> None:
     with serving(Script([], start_faults=deque([409]))) as url:
         told = CliRunner().invoke(main, ["undo", UNDONE, str(page), "--url", url, "--token", "good"])

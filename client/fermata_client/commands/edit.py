@@ -7,7 +7,7 @@ import click
 
 from fermata_client.commands.common import conclude, connection_options, one_sentence, service
 from fermata_client.file_executor import HtmlFileExecutor
-from fermata_client.html_file import HtmlFile, NotAPage
+from fermata_client.html_file import HtmlFile, NotAPage, check_writable
 from fermata_client.screen import Screen
 from fermata_client.turn import run_turn
 
@@ -65,4 +65,6 @@ def edit(
 def _open(file: Path, out: Path | None, css: str | None) -> HtmlFile:
     if out is None and file.exists() and not file.stat().st_mode & 0o222:
         raise NotAPage(f"{file} is read-only. Make it writable, or write elsewhere with --out.")
+    if out is not None:
+        check_writable(out.resolve())
     return HtmlFile(file, out, css or "")

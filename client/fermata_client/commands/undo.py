@@ -1,10 +1,11 @@
 """`fermata undo`: take back what a turn did to an HTML file."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from fermata_client.commands.common import conclude, one_sentence, service
+from fermata_client.commands.common import Failure, conclude, one_sentence, service
 from fermata_client.file_executor import HtmlFileExecutor
 from fermata_client.html_file import HtmlFile
 from fermata_client.outcome import Outcome
@@ -42,12 +43,15 @@ def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str |
     finally:
         screen.end_line()
         screen.show_changes(before, page.texts(file.name))
-    _tell(outcome, screen)
+    report = _told(outcome, screen)
     conclude(outcome, screen, as_json=as_json)
+    if report["skipped"] and not report["undone"]:
+        raise Failure("Nothing was taken back.")
 
 
-def _tell(outcome: Outcome, screen: Screen) -> None:
-    report = outcome.view.report or {"undone": [], "skipped": []}
+def _told(outcome: Outcome, screen: Screen) -> dict[str, Any]:
+    report: dict[str, Any] = outcome.view.report or {"undone": [], "skipped": []}
     for skipped in report["skipped"]:
         screen.line(f"  ! {skipped['effectKey']} stays: {plain(str(skipped['reason']))}", fg="yellow")
     screen.line(f"{len(report['undone'])} taken back, {len(report['skipped'])} left as they are.")
+    return report

@@ -17,6 +17,8 @@ from fermata_client.html.tree import Element
 from fermata_client.html_document import HtmlDocument
 
 ENDINGS = {"script": (".js", ".mjs"), "style": (".css",)}
+LONGEST_NAME, LONGEST_PATH = 200, 1_000
+"""Bytes; a disk takes 255 of a name, and a file is written under a longer one first."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ def new_path(path: str, kind: str) -> str:
         raise CannotDo(f"{path} would be a hidden file. Choose a name like scripts/menu.js or site.css.")
     if not re.fullmatch(r"[\w. ()+@/-]+", clean):
         raise CannotDo(f"{path} has characters that do not belong into an address. Use letters, digits, -, _ and dots.")
+    if max(len(part.encode()) for part in clean.split("/")) > LONGEST_NAME or len(clean) > LONGEST_PATH:
+        raise CannotDo(f"The path is too long: a name has up to {LONGEST_NAME} letters. Choose a shorter one.")
     if not clean.lower().endswith(ENDINGS[kind]):
         raise CannotDo(f"The path of a {kind} ends with {' or '.join(ENDINGS[kind])}.")
     return clean

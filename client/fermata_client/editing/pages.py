@@ -5,6 +5,7 @@ from typing import Any
 
 from fermata_client.editing import given as read
 from fermata_client.editing.code import one_document
+from fermata_client.editing.dangling import lost_links
 from fermata_client.editing.given import Given
 from fermata_client.html.cannot import CannotDo
 from fermata_client.html.layout import Splice
@@ -42,11 +43,15 @@ def insert_html(document: HtmlDocument, given: Given) -> tuple[HtmlDocument, Any
 
 
 def replace_node_html(document: HtmlDocument, given: Given) -> tuple[HtmlDocument, Any]:
-    return document.replace(read.text(given, "nodeId"), read.text(given, "html"))
+    edited, data = document.replace(read.text(given, "nodeId"), read.text(given, "html"))
+    notes = [note for note in (data.get("note", ""), lost_links(document.page, edited.page)) if note]
+    return edited, {**data, **({"note": " ".join(notes)} if notes else {})}
 
 
 def delete_node(document: HtmlDocument, given: Given) -> tuple[HtmlDocument, Any]:
-    return document.delete(read.text(given, "nodeId")), None
+    edited = document.delete(read.text(given, "nodeId"))
+    note = lost_links(document.page, edited.page)
+    return edited, {"note": note} if note else None
 
 
 def rename_page(document: HtmlDocument, given: Given) -> tuple[HtmlDocument, Any]:
