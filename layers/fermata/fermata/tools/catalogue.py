@@ -4,6 +4,7 @@ The table names them, and they are loaded when somebody first asks for their sco
 neither for another scope's tools nor for the reader of snapshots.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name
@@ -42,6 +43,8 @@ AREAS: dict[str, Area] = {
 }
 """A scope that is not here has no tools."""
 
+_FRAME = re.compile(r"<(?=[\W_]*context)", re.IGNORECASE)
+"""A tag like those that drivers put around a situation begins, also with a space or something unseen in it."""
 _WITHOUT_TOOLS = (
     "You help the user of a content system in its {scope} area. You have no tools there yet, so answer from what you "
     "are told and say so when something would need one."
@@ -65,9 +68,10 @@ def system_prompt(scope: str, names: Names = Names.SEED) -> str:
 
 
 def situation(scope: str, snapshot: Any, names: Names = Names.SEED) -> str:
-    """What changes from turn to turn; comes last in the request."""
+    """What changes from turn to turn; comes last in the request, between tags that no text of users can close."""
     named = _area(scope).situation
-    return cast(Callable[[Any, Names], str], resolve_name(named))(snapshot, names) if named else ""
+    told = cast(Callable[[Any, Names], str], resolve_name(named))(snapshot, names) if named else ""
+    return _FRAME.sub("&lt;", told)
 
 
 def _area(scope: str) -> Area:

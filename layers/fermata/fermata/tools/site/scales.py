@@ -134,7 +134,7 @@ def steps_of(family: Family, group: ScaleGroup) -> Iterator[Step]:
     for place, label in enumerate(labels):
         low = _size(group.min, family.min_base, family.min_ratio, place - base_index)
         high = _size(group.max, family.max_base, family.max_ratio, place - base_index)
-        yield Step(label, _variable(group.naming_convention or family.naming, label), low, high)
+        yield Step(label, variable(group.naming_convention or family.naming, label), low, high)
 
 
 def _size(end: End, base: float, ratio: float, exponent: int) -> float:
@@ -162,7 +162,8 @@ def _length(px: float, preferences: Preferences) -> str:
     return f"{written(px)}px"
 
 
-def _variable(naming: str, step: str) -> str:
+def variable(naming: str, step: str) -> str:
+    """Of a step that is not sized by hand; `*` for the step makes the pattern of all of them."""
     name = naming.replace("{step}", step, 1) if "{step}" in naming else f"{naming}-{step}"
     return "--" + re.sub(r"\s", "-", name)
 

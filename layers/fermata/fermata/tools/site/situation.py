@@ -10,7 +10,7 @@ from fermata.tools.names import Names, named
 from fermata.tools.site.colors import resolved, slugged
 from fermata.tools.site.documents import documents_of
 from fermata.tools.site.fonts import describe_fonts
-from fermata.tools.site.scales import SPACING, TYPOGRAPHY, describe_scales
+from fermata.tools.site.scales import SPACING, TYPOGRAPHY, describe_scales, variable
 from fermata.tools.site.snapshot import Page, Site, View
 from fermata.tools.site.tokens import DesignSettings, design_of
 from fermata.tools.tool import ToolFailure
@@ -91,8 +91,11 @@ def _families(design: DesignSettings) -> Iterable[str]:
 
 
 def _scale(kind: str, group: dict[str, Any]) -> str:
-    steps = [one_line(step["step"]) for step in group["steps"]]
-    return f"{kind} --{one_line(group['namingConvention'])}-*: [{few(steps, _MOST_STEPS)}]"
+    """Sizes set by hand have names of their own instead of a pattern."""
+    naming, steps = group["namingConvention"], group["steps"]
+    if any(step["cssVar"] != variable(naming, step["step"]) for step in steps):
+        return f"{kind}: [{few([one_line(step['cssVar']) for step in steps], _MOST_STEPS)}]"
+    return f"{kind} {one_line(variable(naming, '*'))}: [{few([one_line(step['step']) for step in steps], _MOST_STEPS)}]"
 
 
 def _no_tokens(names: Names) -> str:
