@@ -153,9 +153,6 @@ def test_repeating_an_answer_of_a_finished_turn_changes_nothing(talk: Talk) -> N
         ({"ok": True, "data": "naïve 🦀"}, "naïve 🦀"),
         ({"ok": False, "error": "No."}, "No."),
         ({"ok": False}, None),
-        ({"nodeIds": ["n1"]}, None),
-        ({}, None),
-        ({"ok": "yes"}, None),
     ],
 )
 def test_whatever_an_editor_answers_becomes_something_the_model_can_read(
@@ -169,6 +166,18 @@ def test_whatever_an_editor_answers_becomes_something_the_model_can_read(
     text = said(talk.results()[0])
     assert text if told is None else told in text
     assert reader.kinds[-1] == "done"
+
+
+@pytest.mark.parametrize("result", [{"nodeIds": ["n1"]}, {}, {"ok": "yes"}, {"ok": True, "images": ["iVBORw0KGgo"]}])
+def test_what_is_no_answer_is_refused_and_a_better_one_is_waited_for(talk: Talk, result: dict[str, Any]) -> None:
+    reader = talk.start(calls(INSERT), says("Done."))
+    request = reader.wait("toolRequest")
+    refused = talk.post_answer(request, result)
+    assert refused.status_code == 400
+    assert "'result." in refused.json()["error"]
+    talk.answer(request)
+    reader.finish()
+    checks.sound(talk, reader)
 
 
 def test_images_of_an_answer_reach_the_model(talk: Talk) -> None:

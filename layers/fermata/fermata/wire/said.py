@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 MOST_MISTAKES = 3
 KINDS = ("text", "image")
-"""Of a part of a prompt. Pydantic puts the kind it took between the part's place and its member; a body has none there."""
+"""Of a part of a prompt. Pydantic puts the kind between the part's place and its member; a body has none there."""
 SENTENCES = {
     "missing": "is missing",
     "extra_forbidden": "is not known here",
