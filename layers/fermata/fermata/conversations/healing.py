@@ -10,11 +10,12 @@ import hashlib
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import assert_never
 
-from fermata.conversations.once import Once
 from fermata.words.blocks import Block, ToolResultBlock
 from fermata.words.messages import Message
+from fermata.words.once import Once
 
 UNANSWERED = (
     "Tool call did not complete — the previous turn was interrupted before a result was produced. Its outcome is "
@@ -147,6 +148,7 @@ class _CallIds:
         return name
 
 
+@lru_cache(4096)
 def _plain(name: str) -> str:
     plain = _UNPLAIN.sub("_", name)
     if len(plain) <= LONGEST_ID:

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from fermata.conversations.album import pick
 from fermata.conversations.cutting import cut
 from fermata.conversations.healing import heal
-from fermata.conversations.once import Once
 from fermata.conversations.recipient import Recipient, weight
 from fermata.conversations.rows import is_reasoning
 from fermata.conversations.scrubbing import scrubbed
 from fermata.conversations.stale import elide_stale, squeeze
 from fermata.words.blocks import Block
 from fermata.words.messages import Message
+from fermata.words.once import Once
 
 
 def compile_history(messages: Iterable[Message], recipient: Recipient, *, is_whole: bool = True) -> list[Message]:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from fermata.conversations.once import Once
 from fermata.conversations.rows import pictures_of
 from fermata.words.blocks import Block
 from fermata.words.messages import Message
+from fermata.words.once import Once
 
 BYTES_PER_TOKEN = 3
 """Low on purpose: JSON and HTML come to about 3.3 bytes a token, and a request that is too long is refused whole."""

@@ -13,11 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 from fermata.aws import blobs, signals
 from fermata.aws.desk import Desk
 from fermata.aws.dynamo import Item, Put
-from fermata.conversations.once import Once
 from fermata.conversations.pictures import Fetched, stow, with_data
 from fermata.conversations.scrubbing import scrubbed
 from fermata.words.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
 from fermata.words.messages import Message
+from fermata.words.once import Once
 
 MAX_ROW = 200 * 1024
 """Bytes of JSON a row's content may have; DynamoDB itself allows 400 KB an item."""

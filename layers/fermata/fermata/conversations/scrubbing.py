@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fermata.conversations.once import Once
 from fermata.words.blocks import Block
+from fermata.words.once import Once
 
 
 def scrubbed(block: Block) -> Block | None:

@@ -5,11 +5,11 @@ What is left out is said, so that the model knows it can ask again.
 
 from collections.abc import Sequence
 
-from fermata.conversations.once import Once
 from fermata.conversations.recipient import Recipient, weight
 from fermata.conversations.rows import has_pictures
 from fermata.words.blocks import Block, ToolResultBlock
 from fermata.words.messages import Message
+from fermata.words.once import Once
 
 SMALL = 200
 """Tokens of a result that are not worth leaving out."""

@@ -5,11 +5,13 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import assert_never
 
 from fermata.words.blocks import ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.words.messages import Message
 from fermata.words.model import Ask
+from fermata.words.once import Once
 from fermata.words.tools import ToolSpec
 
 GO_ON = "Continue."
@@ -178,9 +180,14 @@ def plain(limit: int) -> Fit:
 
     def fit(call_id: str, count: int) -> str:
         ending = "" if count == 1 else f"_{count}"
-        return (_UNPLAIN.sub("_", call_id)[: limit - len(ending)] or "_") + ending
+        return (_plain(call_id)[: limit - len(ending)] or "_") + ending
 
     return fit
+
+
+@lru_cache(4096)
+def _plain(text: str) -> str:
+    return _UNPLAIN.sub("_", text)
 
 
 def nine_characters(call_id: str, count: int) -> str:
@@ -200,12 +207,20 @@ def schema_of(spec: ToolSpec) -> dict[str, object]:
     return spec.input_schema if "properties" in spec.input_schema else {**spec.input_schema, "properties": {}}
 
 
+@Once
+def data_text(block: ToolResultBlock) -> str:
+    """What a success found, as JSON. History is sent again with every round, so this is encoded once."""
+    return to_json({"ok": True} if block.data is None else block.data)
+
+
+@Once
+def arguments_text(call: ToolCallBlock) -> str:
+    return to_json(arguments_of(call))
+
+
 def result_text(block: ToolResultBlock) -> str:
     """A result for a provider that reads results as text: its data or its error, and how many images it misses."""
-    if not block.ok:
-        text = (block.error or "").strip() or "The tool failed."
-    else:
-        text = to_json({"ok": True} if block.data is None else block.data)
+    text = data_text(block) if block.ok else (block.error or "").strip() or "The tool failed."
     return f"{text}\n\n{SCREENSHOTS.format(len(block.images))}" if block.images else text
 
 

@@ -11,7 +11,7 @@ What it may look like and why:
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from fermata.drivers.mapping import GO_ON, CallIds, base64_of, plain, to_json
+from fermata.drivers.mapping import GO_ON, CallIds, base64_of, data_text, plain
 from fermata.drivers.members import text_of
 from fermata.drivers.thinking import FEWEST, anthropic_thinks, binds_thinking, longest_answer, room
 from fermata.words.blocks import (
@@ -145,7 +145,7 @@ def _result(block: ToolResultBlock, call_id: str) -> dict[str, Any]:
     if not block.ok:
         # A failed result may hold nothing but text.
         return result | {"content": (block.error or "").strip() or "The tool failed.", "is_error": True}
-    text = to_json({"ok": True} if block.data is None else block.data)
+    text = data_text(block)
     if not block.images:
         return result | {"content": text}
     return result | {"content": [{"type": "text", "text": text}, *map(_image, block.images)]}

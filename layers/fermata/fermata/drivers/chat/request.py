@@ -8,13 +8,12 @@ from typing import Any
 
 from fermata.drivers.mapping import (
     Turn,
-    arguments_of,
+    arguments_text,
     data_url,
     nine_characters,
     plain,
     result_text,
     schema_of,
-    to_json,
     turns_of,
 )
 from fermata.words.model import Ask
@@ -91,7 +90,7 @@ def _calls(turn: Turn, adjusted: frozenset[str]) -> list[Item]:
         if block.kind == "reasoning" and EXTRA in block.payload:
             extra = {EXTRA: block.payload[EXTRA]}
         elif block.kind == "toolCall":
-            function = {"name": plain(LONGEST_NAME)(block.tool_name, 1), "arguments": to_json(arguments_of(block))}
+            function = {"name": plain(LONGEST_NAME)(block.tool_name, 1), "arguments": arguments_text(block)}
             if EMPTY_SIGNATURES in adjusted and not extra:
                 extra = {EXTRA: _NO_SIGNATURE}
             calls.append({"id": block.tool_call_id, "type": "function", "function": function} | extra)

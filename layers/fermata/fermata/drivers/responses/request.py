@@ -8,7 +8,7 @@ remember between two rounds goes along as encrypted reasoning.
 from collections.abc import Iterator
 from typing import Any
 
-from fermata.drivers.mapping import Turn, arguments_of, data_url, plain, result_text, schema_of, to_json, turns_of
+from fermata.drivers.mapping import Turn, arguments_text, data_url, plain, result_text, schema_of, turns_of
 from fermata.drivers.members import objects_of, text_of
 from fermata.drivers.thinking import room
 from fermata.words.blocks import ReasoningBlock
@@ -56,7 +56,7 @@ def _items(turn: Turn, items: "_Nameless") -> Iterator[Item]:
                 phase = {}
             case "toolCall":
                 name = plain(LONGEST_CALL_ID)(block.tool_name, 1)
-                yield items.call(block.tool_call_id, name, to_json(arguments_of(block)))
+                yield items.call(block.tool_call_id, name, arguments_text(block))
             case "reasoning" if block.payload.get("type") == "message":
                 phase = {"phase": block.payload.get("phase")}
             case "reasoning":

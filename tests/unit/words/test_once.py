@@ -2,8 +2,8 @@
 
 import gc
 
-from fermata.conversations.once import Once
 from fermata.words.blocks import TextBlock
+from fermata.words.once import Once
 
 
 def noting(looked: list[str]) -> Once[int]:
