@@ -293,20 +293,26 @@ def test_a_collection_the_snapshot_does_not_know_is_not_found() -> None:
 @pytest.mark.parametrize(
     ("wish", "said", "name", "arguments", "path"),
     [
-        ("GET tables", {}, "list_collections", {}, "tables: Field required"),
-        ("GET tables", [], "list_collections", {}, "the whole answer: "),
-        ("GET tables", {"tables": [POSTS, {"id": "t2"}]}, "list_collections", {}, "tables[1].slug: Field required"),
-        ("GET documents", {"documents": []}, "list_documents", {"tableId": "t"}, "total: Field required"),
+        ("GET tables", {}, "list_collections", {}, "tables: Expected required property"),
+        ("GET tables", [], "list_collections", {}, "the whole value: Expected object"),
+        (
+            "GET tables",
+            {"tables": [POSTS, {"id": "t2"}]},
+            "list_collections",
+            {},
+            "tables[1].slug: Expected",
+        ),
+        ("GET documents", {"documents": []}, "list_documents", {"tableId": "t"}, "total: Expected required property"),
         (
             "GET documents",
             {"total": 1, "documents": [{"id": 7, "tableId": "t", "status": "draft"}]},
             "list_documents",
             {"tableId": "t"},
-            "documents[0].id: Input should be a valid string",
+            "documents[0].id: Expected string.",
         ),
         ("GET documents/d", {"document": {"id": "d"}}, "get_document", {"documentId": "d"}, "document.tableId: "),
         ("GET users", {"users": None}, "list_users", {}, "users: "),
-        ("GET media", {"total": "many", "media": []}, "list_media", {}, "total: Input should be a valid integer"),
+        ("GET media", {"total": "many", "media": []}, "list_media", {}, "total: Expected integer."),
     ],
 )
 def test_an_answer_that_is_nonsense_is_refused_with_the_path_that_is_wrong(

@@ -306,8 +306,11 @@ def test_without_a_snapshot_the_tool_fails_and_says_so() -> None:
         ("hello", "snapshot: "),
         ([], "snapshot: "),
         ({"site": 42}, "snapshot.site: "),
-        ({"page": "x"}, "snapshot.site: Field required"),
-        (snapshot(framework={"colors": {"tokens": [{"slug": "a"}]}}), "framework.colors.tokens[0].lightValue: Field"),
+        ({"page": "x"}, "snapshot.site: Expected required property"),
+        (
+            snapshot(framework={"colors": {"tokens": [{"slug": "a"}]}}),
+            "colors.tokens[0].lightValue: Expected",
+        ),
         (snapshot(framework={"preferences": {"rootFontSize": float("nan")}}), "preferences.rootFontSize: "),
     ],
 )

@@ -70,12 +70,12 @@ def read_answer(value: Any) -> Told:
 
 
 def conflict(told: Told, planned: str) -> ToolOutput:
-    """What the model reads of a call that came too late."""
-    said = [f"Conflict: nothing was done. {told.output.error}", _revisions(planned, told.revision)]
+    """What the model reads of a call that came too late: a line for each of our sentences and of the editor's texts."""
+    said = ["Conflict: nothing was done.", f"The editor says: {told.output.error}", _revisions(planned, told.revision)]
     if told.changes.strip():
-        said.append(f"What has changed: {shortened_text(told.changes.strip(), MOST_CHANGES)}")
+        said.append(f"What has changed, as the editor says: {shortened_text(told.changes.strip(), MOST_CHANGES)}")
     said.append("Read the document again before you repeat the call.")
-    return told.output.model_copy(update={"error": " ".join(part for part in said if part)})
+    return told.output.model_copy(update={"error": "\n".join(said)})
 
 
 def _revisions(planned: str, now: str) -> str:

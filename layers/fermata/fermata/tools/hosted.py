@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from fermata.hosts.failures import HostFailure
-from fermata.tools.check import dotted
+from fermata.tools.misread import misread
 from fermata.tools.site.snapshot import Lenient, Part
 from fermata.tools.site.tables import DataTable
 from fermata.tools.tool import ToolContext, ToolFailure, TransientFailure
@@ -48,9 +48,7 @@ def hear(question: Callable[[], Any], part: type[Part]) -> Part:
     except HostFailure as failure:
         raise _in_our_words(failure) from failure
     except ValidationError as refused:
-        first = refused.errors()[0]
-        where = dotted(first["loc"]) or "the whole answer"
-        sentence = f"The content system's answer cannot be understood: {where}: {first['msg']}."
+        sentence = f"The content system's answer cannot be understood: {misread(refused)[0]}."
         raise ToolFailure(f"{sentence} Its administrator has to mend that.") from None
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fermata.tools.check import dotted
 from fermata.tools.coerce import InvalidInput, coerce, listed
+from fermata.tools.misread import misread
 from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
 from fermata.tools.toolset import Toolset
 from fermata.tools.trim import shortened, shortened_text
@@ -81,8 +81,7 @@ def read_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], ToolInp
     except InvalidInput as fault:
         raise InvalidInput(f"Invalid input for {call.tool_name}: {fault}.") from None
     except ValidationError as refused:
-        told = listed([f"{dotted(error['loc'])}: {error['msg']}" for error in refused.errors()])
-        raise InvalidInput(f"Invalid input for {call.tool_name}: {told}.") from None
+        raise InvalidInput(f"Invalid input for {call.tool_name}: {listed(misread(refused))}.") from None
 
 
 def wait_for(admitted: Admitted, browser_seconds: float) -> Wait:

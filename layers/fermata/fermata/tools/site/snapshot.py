@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from fermata.tools.check import dotted
+from fermata.tools.misread import misread
 from fermata.tools.tool import ToolFailure
 from fermata.words.base import Word
 
@@ -120,6 +120,4 @@ def read_part(value: Any, part: type[Part], where: str) -> Part:
     try:
         return part.read(value)
     except ValidationError as refused:
-        first = refused.errors()[0]
-        path = dotted((where, *first["loc"]))
-        raise ToolFailure(f"The editor's snapshot cannot be read: {path}: {first['msg']}.") from None
+        raise ToolFailure(f"The editor's snapshot cannot be read: {misread(refused, (where,))[0]}.") from None
