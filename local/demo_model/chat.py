@@ -47,6 +47,10 @@ def read_messages(body: Body) -> Body:
                 for part in parts:
                     if part["type"] == "text":
                         reading.prompt(part["text"])
+                    else:
+                        reading.picture()
+                for _ in message.get("images") or ():
+                    reading.picture()
             case "assistant":
                 if message["content"]:
                     reading.say("assistant", {"type": "text", "text": message["content"]})

@@ -1,14 +1,12 @@
 """Turns an intent into edits of one page."""
 
-import re
-from html import escape
 from typing import assert_never
 
-from local.demo_model import arranging
+from local.demo_model import arranging, retexting
 from local.demo_model.arranging import MAIN, Copy, Move, Rename, Shade
 from local.demo_model.intents import Add, Intent, Paint, Remove, Retext
 from local.demo_model.kit import accent_of, kit_of
-from local.demo_model.pages import HEADINGS, Node, Page
+from local.demo_model.pages import Node, Page
 from local.demo_model.sections import write
 from local.demo_model.steps import Edit, Steps, unknown
 
@@ -33,7 +31,7 @@ def steps(intent: Intent, page: Page) -> Steps | str:
         case Add():
             return _add(intent, page)
         case Retext():
-            return _retext(intent, page)
+            return retexting.steps(intent, page)
         case Remove():
             return _remove(intent, page)
         case Paint():
@@ -82,16 +80,6 @@ def _add(intent: Add, page: Page) -> Steps | str:
     return Steps(text, (Edit("insertHtml", place | {"html": piece.html}), Edit("applyCss", {"css": piece.css})))
 
 
-def _retext(intent: Retext, page: Page) -> Steps | str:
-    node = _smallest_with(intent.old, page) if intent.old else _heading(intent, page)
-    if node is None:
-        wanted = f"the text “{intent.old}”" if intent.old else "such a heading"
-        return f"I found {wanted} nowhere on this page."
-    text = node.text.replace(intent.old, intent.new) if intent.old else intent.new
-    edit = Edit("replaceNodeHtml", {"nodeId": node.uid, "html": escape(text, quote=False)})
-    return Steps(f"I change “{node.text}” to “{text}”.", (edit,))
-
-
 def _remove(intent: Remove, page: Page) -> Steps | str:
     node = page.section_called(intent.name)
     if node is None:
@@ -131,27 +119,6 @@ def _called(what: str, page: Page) -> str:
     if node.attributes.get("id"):
         return f"#{node.attributes['id']}"
     return f".{node.classes[-1]}" if node.classes else node.tag
-
-
-def _heading(intent: Retext, page: Page) -> Node | None:
-    """`the pricing heading` is the one of that section; `the h2` is the first; else the page's main one."""
-    level = re.search(r"\bh[1-6]\b", intent.what, re.I)
-    if level:
-        return page.root.first(level[0].lower())
-    name = re.sub(
-        r"\b(?:heading|headline|title|main|page|text|of|to|the|from|in|website|site)\b", " ", intent.what, flags=re.I
-    )
-    section = page.section_called(name) if name.strip() else None
-    if section:
-        return section.first(*HEADINGS)
-    return page.root.first("h1") or page.container.first(*HEADINGS)
-
-
-def _smallest_with(text: str, page: Page) -> Node | None:
-    holders = [
-        node for node in page.root.walk() if node.uid and text in node.text and node.tag not in ("style", "title")
-    ]
-    return min(reversed(holders), key=lambda node: len(node.text), default=None)  # the innermost of equals
 
 
 def _after_header(parent: Node) -> int:

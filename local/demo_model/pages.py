@@ -9,6 +9,8 @@ HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 _VARIABLE = re.compile(r"(--[\w-]+)\s*:\s*([^;{}]+)")
 
+_UID = re.compile(r"""\s+uid=(?:"[^"]*"|'[^']*'|[^\s>]+)""")
+
 
 @dataclass(eq=False)
 class Node:
@@ -18,6 +20,14 @@ class Node:
     children: "list[Node]" = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     """The element's own text, between its children."""
+    runs: "list[Node | str]" = field(default_factory=list)
+    """Children and text in the order of the page."""
+    start: str = ""
+    """Its start tag as it is written, without the `uid`."""
+
+    @property
+    def end(self) -> str:
+        return "" if self.tag in _VOID else f"</{self.tag}>"
 
     @property
     def uid(self) -> str:
@@ -54,6 +64,8 @@ class Page:
     css: str
     title: str = ""
     id: str = ""
+    is_tidy: bool = True
+    """Every element is closed where it should be."""
 
     @property
     def variables(self) -> dict[str, str]:
@@ -97,7 +109,8 @@ def read(html: str, css: str, title: str = "", page_id: str = "") -> Page:
     reader = _Reader()
     reader.feed(html)
     reader.close()
-    return Page(reader.root, css + "\n" + "\n".join(node.text for node in reader.root.all("style")), title, page_id)
+    css = css + "\n" + "\n".join(node.text for node in reader.root.all("style"))
+    return Page(reader.root, css, title, page_id, reader.is_tidy)
 
 
 def _likeness(node: Node, words: set[str]) -> int:
@@ -119,10 +132,17 @@ class _Reader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.root = Node("#page")
         self._open = [self.root]
+        self._is_tidy = True
+
+    @property
+    def is_tidy(self) -> bool:
+        return self._is_tidy and len(self._open) == 1
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         node = Node(tag, {name: value or "" for name, value in attrs}, self._open[-1])
+        node.start = _UID.sub("", self.get_starttag_text() or f"<{tag}>", count=1)
         self._open[-1].children.append(node)
+        self._open[-1].runs.append(node)
         if tag not in _VOID:
             self._open.append(node)
 
@@ -132,9 +152,13 @@ class _Reader(HTMLParser):
             self._open.pop()
 
     def handle_endtag(self, tag: str) -> None:
+        if tag in _VOID:
+            return
         depth = next((at for at in range(len(self._open) - 1, 0, -1) if self._open[at].tag == tag), 0)
+        self._is_tidy = self._is_tidy and depth == len(self._open) - 1 and depth > 0
         if depth:
             del self._open[depth:]
 
     def handle_data(self, data: str) -> None:
         self._open[-1].texts.append(data)
+        self._open[-1].runs.append(data)

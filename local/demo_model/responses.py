@@ -41,6 +41,8 @@ class Responses:
                     for part in item["content"]:
                         if part["type"] == "input_text":
                             reading.prompt(part["text"])
+                        else:
+                            reading.picture()
                 case "message":
                     reading.say("assistant", *({"type": "text", "text": part["text"]} for part in item["content"]))
                 case "function_call":

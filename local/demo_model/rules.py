@@ -12,9 +12,11 @@ from local.demo_model import content, edits
 from local.demo_model.answer import Answer, Call
 from local.demo_model.intents import Intent, understand
 from local.demo_model.pages import Page, read
+from local.demo_model.steps import Edit
 from local.demo_model.wire import Turn, merged
 
 LABEL = "Demo model (fixed rules, not an AI)"
+BLIND = "A picture came with that; I follow rules about words and cannot see what is on it."
 ABILITIES = (
     'I can add a section ("Add a pricing section after the hero"), change a heading ("Change the heading to “Hello”"), '
     'replace a text ("Replace “Hello” with “Welcome”"), remove a section ("Remove the testimonials section"), '
@@ -58,6 +60,8 @@ class Situation:
     """The offered tools we know, under their first names."""
     results: tuple[Result, ...] = ()
     """Of this turn only, in order."""
+    has_pictures: bool = False
+    """With the prompt."""
 
     def all_of(self, tool: str) -> list[Result]:
         return [result for result in self.results if result.tool == tool]
@@ -69,10 +73,15 @@ class Situation:
 
 def answer_to(body: dict[str, Any]) -> Answer:
     now = situation(body)
+    answer = _answer(now)
+    return replace(answer, text=f"{answer.text} {BLIND}") if now.has_pictures and not now.results else answer
+
+
+def _answer(now: Situation) -> Answer:
     intent = understand(now.prompt)
     done = [result for result in now.results if result.tool not in _READS]
     if done:
-        return Answer(text=_report(intent, done))
+        return _go_on(now, intent, done) or Answer(text=_report(intent, done))
     if "list_collections" in now.tools:
         found = content.answer(now, intent)
         return found if now.results and found.calls else replace(found, text=f"{LABEL}. {found.text}")
@@ -90,7 +99,8 @@ def situation(body: dict[str, Any]) -> Situation:
     if (body.get("tool_choice") or {}).get("type") == "none":
         tools = {}
     known = {name: tool for name, tool in tools.items() if name in _KNOWN}
-    return Situation(_prompt_in(turns[start]), known, tuple(_results(turns[start:])))
+    pictures = bool(turns) and any(block["type"] == "image" for block in turns[start].blocks)
+    return Situation(_prompt_in(turns[start]), known, tuple(_results(turns[start:])), pictures)
 
 
 def round_of(body: dict[str, Any]) -> int:
@@ -158,14 +168,36 @@ def _read_on(now: Situation) -> Answer | None:
 
 
 def _edit(now: Situation, intent: Intent) -> Answer:
-    steps = edits.steps(intent, _page(now))
+    page = _page(now)
+    steps = edits.steps(intent, page)
     if isinstance(steps, str):
         return Answer(text=f"{LABEL}. {steps}")
     missing = sorted({step.tool for step in steps.calls} - now.tools.keys())
     if missing:
         return Answer(text=f"{LABEL}. I would need {', '.join(missing)} for that, which I was not given.")
-    calls = [Call(now.tools[step.tool]["name"], _fitted(now.tools[step.tool], step.input)) for step in steps.calls]
-    return Answer(text=steps.text, calls=tuple(calls))
+    calls = _calls(now, steps.calls)
+    return Answer(text=steps.text, calls=calls if page.is_tidy else _first_half(calls, steps.calls))
+
+
+def _go_on(now: Situation, intent: Intent | None, done: list[Result]) -> Answer | None:
+    """The style of what was just put into a page whose tags are not all closed: there, markup may be refused."""
+    page = _page(now)
+    if intent is None or page.is_tidy or any(result.error for result in done) or "read_document" not in now.tools:
+        return None
+    steps = edits.steps(intent, page)
+    if isinstance(steps, str) or len(steps.calls) <= len(done):
+        return None
+    return Answer(text="Now its style.", calls=_calls(now, steps.calls)[len(done) :])
+
+
+def _first_half(calls: tuple[Call, ...], steps: tuple[Edit, ...]) -> tuple[Call, ...]:
+    """Without the style, when there is markup as well."""
+    markup = [step.tool != "applyCss" for step in steps]
+    return calls[: markup.index(False)] if markup[0] and False in markup else calls
+
+
+def _calls(now: Situation, steps: tuple[Edit, ...]) -> tuple[Call, ...]:
+    return tuple(Call(now.tools[step.tool]["name"], _fitted(now.tools[step.tool], step.input)) for step in steps)
 
 
 def _page(now: Situation) -> Page:

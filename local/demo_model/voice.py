@@ -93,6 +93,10 @@ class Reading:
         for part in _parted(text):
             self.say("user", {"type": "text", "text": part})
 
+    def picture(self) -> None:
+        """One that came with the words; nobody looks at it."""
+        self.say("user", {"type": "image"})
+
     def call(self, call_id: str, name: str, arguments: Any) -> None:
         self.say("assistant", {"type": "tool_use", "id": call_id, "name": name, "input": arguments})
 
