@@ -1,5 +1,6 @@
 """What the content tools answer: from the tenant's content system, from the snapshot, and when neither can tell."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -329,6 +330,15 @@ def test_a_read_is_asked_again_where_the_content_system_was_only_busy(host: Scri
     host.says("GET users", {"users": []})
     assert data("list_users", host=host.opened) == {"users": []}
     assert len(host.asked) == 3
+
+
+def test_a_content_system_that_took_all_its_time_is_not_asked_again(host: ScriptedHost) -> None:
+    host.stall_seconds, hold = 0.2, threading.Event()
+    host.says("GET users", {"users": []}, hold=hold)
+    told = error("list_users", host=host.opened)
+    hold.set()
+    assert "gave no answer within" in told
+    assert len(host.asked) == 1
 
 
 @pytest.mark.parametrize(("status", "asked"), [(503, 3), (403, 1)])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fermata.tools.patience import AGAIN
 from fermata.tools.pipeline import Admitted, admit
 from fermata.tools.running import run
 from fermata.tools.tool import Execution, Retry, Tool, ToolContext, ToolFailure, TransientFailure
@@ -114,6 +115,25 @@ def test_an_idempotent_tool_is_tried_again_after_a_transient_failure(failure: Ex
     tool = does(script, idempotent=True, retry=Retry(max_attempts=3, backoff_seconds=0.2))
     assert run(ready(tool), context(), sleep=waits.append) == ToolOutput.done("there")
     assert waits == [0.2, 0.4]
+
+
+@pytest.mark.parametrize(("each", "attempts"), [(0.5, 3), (2.0, 2), (2.6, 1), (9.0, 1)])
+def test_no_attempt_begins_later_than_the_tool_says(each: float, attempts: int) -> None:
+    """So all of them together have an end, however slowly each one fails."""
+    now = [100.0]
+
+    def fails_slowly() -> None:
+        now[0] += each
+        raise TransientFailure("busy")
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    tool = does(fails_slowly, idempotent=True, retry=AGAIN)
+    assert run(ready(tool), context(), sleep=sleep, clock=lambda: now[0]) == ToolOutput.failed("busy")
+    waits = sum(AGAIN.backoff_seconds * attempt for attempt in range(1, attempts))
+    assert now[0] == pytest.approx(100 + attempts * each + waits)
+    assert now[0] - 100 <= AGAIN.within_seconds + each
 
 
 def test_when_every_attempt_fails_the_last_reason_is_told() -> None:

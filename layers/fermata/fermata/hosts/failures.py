@@ -12,7 +12,9 @@ _PASSING = {408, 425, 429}
 
 
 class HostFailure(FermataError):
-    """`is_passing`: the same request may succeed a moment later. `status`: what the host answered with, if it did."""
+    """`is_passing`: the same request may succeed a moment later; one that took all its time is not worth that.
+    `status`: what the host answered with, if it did.
+    """
 
     def __init__(self, sentence: str, *, is_passing: bool = False, status: int | None = None) -> None:
         super().__init__(sentence)
@@ -44,7 +46,7 @@ def unheard(wish: Wish, problem: ProviderError, seconds: float) -> HostFailure:
     told = problem.message.partition(" failed: ")[2] or problem.message
     match problem.code:
         case "provider_stalled":
-            return HostFailure(f"{wish} gave no answer within {seconds:g} seconds.{wish.doubt}", is_passing=True)
+            return HostFailure(f"{wish} gave no answer within {seconds:g} seconds.{wish.doubt}")
         case "provider_closed":
             return HostFailure(f"{wish} was not waited for: the turn is over.{wish.doubt}")
         case "provider_unreachable":

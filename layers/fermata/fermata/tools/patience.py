@@ -2,7 +2,8 @@
 
 from fermata.tools.tool import Retry
 
-AGAIN = Retry(max_attempts=3, backoff_seconds=0.5)
+AGAIN = Retry(max_attempts=3, backoff_seconds=0.5, within_seconds=3.0)
+"""With the last attempt that is 12 seconds at most, or 21 for a tool that asks twice (docs/host.md)."""
 SECONDS = 20.0
 """Per attempt: two requests at their slowest (hosts/host.py) fit in."""
 BUILD_SECONDS = 80.0

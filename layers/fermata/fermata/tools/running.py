@@ -30,19 +30,20 @@ def run(
     *,
     default_seconds: float = DEFAULT_SECONDS,
     sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
 ) -> ToolOutput:
     """What the tool came to. `timeout_seconds` is per attempt; a tool that is not idempotent has one attempt only."""
-    tool = admitted.tool
-    attempts = tool.retry.max_attempts if tool.idempotent else 1
-    for attempt in range(1, attempts):
+    tool, retry, begun, attempt = admitted.tool, admitted.tool.retry, clock(), 0
+    while True:
+        attempt += 1
         try:
             return _attempt(admitted, context, default_seconds)
-        except _WORTH_A_RETRY:
-            sleep(tool.retry.backoff_seconds * attempt)
-    try:
-        return _attempt(admitted, context, default_seconds)
-    except _WORTH_A_RETRY as failure:
-        return ToolOutput.failed(_sentence(failure))
+        except _WORTH_A_RETRY as failure:
+            wait = retry.backoff_seconds * attempt
+            is_last = not tool.idempotent or attempt >= retry.max_attempts
+            if is_last or clock() - begun + wait > retry.within_seconds:
+                return ToolOutput.failed(_sentence(failure))
+        sleep(wait)
 
 
 def _attempt(admitted: Admitted, context: ToolContext, default_seconds: float) -> ToolOutput:

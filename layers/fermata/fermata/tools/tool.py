@@ -4,6 +4,7 @@ A tool is read twice: `Toolset.offered` shows it to the model, `pipeline.admit` 
 same record (`exists_for`, `permits`, `in_phase`), so what is offered and what is allowed cannot drift apart.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -76,10 +77,13 @@ class TransientFailure(ToolFailure):
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """Attempts in total. The wait before attempt n+1 is `backoff_seconds * n`."""
+    """Attempts in total. The wait before attempt n+1 is `backoff_seconds * n`; none begins later than `within_seconds`
+    after the first, so that what failed slowly is not asked for again.
+    """
 
     max_attempts: int = 1
     backoff_seconds: float = 0.0
+    within_seconds: float = math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
