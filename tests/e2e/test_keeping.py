@@ -120,7 +120,10 @@ def test_a_provider_that_sends_elsewhere_is_not_followed(bare: httpx.Client) -> 
 def test_a_month_after_it_was_deleted_a_conversation_is_gone_with_its_pictures(
     cloud: LocalCloud, bare: httpx.Client
 ) -> None:
-    made = bare.post("/conversations", json={"scope": "data"}).json()["conversation"]["id"]
+    new = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Seeing", "apiKey": KEY}
+    key = bare.post("/credentials", json=new).json()["credential"]["id"]
+    picked = {"scope": "data", "credentialId": key, "modelId": "fermata-demo"}
+    made = bare.post("/conversations", json=picked).json()["conversation"]["id"]
     image = {"kind": "image", "mimeType": "image/jpeg", "data": base64_of(photo(40, 30))}
     asked = bare.post("/chat/data", json={"conversationId": made, "content": [image]})
     assert asked.text.rstrip().endswith("}")
