@@ -4,8 +4,8 @@ from pkgutil import resolve_name
 from typing import Any
 
 from fermata.tools.content import inputs
-from fermata.tools.patience import AGAIN, SECONDS
-from fermata.tools.tool import Access, Affects, Execution, NoInput, Risk, Tool, ToolContext, ToolInput
+from fermata.tools.shelf import Shelf
+from fermata.tools.tool import NoInput, Risk, Tool, ToolContext, ToolInput
 from fermata.tools.toolset import Toolset
 
 TOOLSET = "content"
@@ -19,7 +19,7 @@ DOCUMENTS = CREATE | EDIT | PUBLISH
 AUTHORS = frozenset({"content.edit.any", "content.manage"})
 EVERYONE: frozenset[str] = frozenset()
 
-_SCOPES = frozenset({TOOLSET})
+_SHELF = Shelf(TOOLSET)
 
 
 def _read(
@@ -28,20 +28,7 @@ def _read(
     def run(given: ToolInput, context: ToolContext) -> Any:
         return resolve_name(f"fermata.tools.content.{handler}")(given, context)
 
-    return Tool(
-        name=name,
-        toolset=TOOLSET,
-        description=description,
-        execution=Execution.SERVER,
-        capability=Access.READ,
-        input=takes,
-        permissions=permissions,
-        scopes=_SCOPES,
-        run=run,
-        idempotent=True,
-        retry=AGAIN,
-        timeout_seconds=SECONDS,
-    )
+    return _SHELF.asked(name, description, takes, permissions, run)
 
 
 def _write(
@@ -51,18 +38,7 @@ def _write(
     permissions: frozenset[str],
     risk: Risk = Risk.MODERATE,
 ) -> Tool:
-    return Tool(
-        name=name,
-        toolset=TOOLSET,
-        description=description,
-        execution=Execution.BROWSER,
-        capability=Access.WRITE,
-        input=takes,
-        permissions=permissions,
-        scopes=_SCOPES,
-        risk=risk,
-        affects=Affects(snapshot=True),
-    )
+    return _SHELF.browser_write(name, description, takes, permissions, risk=risk)
 
 
 CONTENT = Toolset(

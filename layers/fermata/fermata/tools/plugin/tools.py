@@ -3,9 +3,10 @@
 from pkgutil import resolve_name
 from typing import Any
 
-from fermata.tools.patience import AGAIN, BUILD_SECONDS, SECONDS
+from fermata.tools.patience import BUILD_SECONDS
 from fermata.tools.plugin import inputs
-from fermata.tools.tool import Access, Affects, Execution, NoInput, Risk, Tool, ToolContext, ToolInput
+from fermata.tools.shelf import CHANGES, Shelf
+from fermata.tools.tool import Access, Execution, NoInput, Risk, Tool, ToolContext, ToolInput
 from fermata.tools.toolset import Toolset
 
 TOOLSET = "plugin"
@@ -14,8 +15,7 @@ EDIT = frozenset({"plugins.edit"})
 INSTALL = frozenset({"plugins.install"})
 EVERYONE: frozenset[str] = frozenset()
 
-_SCOPES = frozenset({TOOLSET})
-_CHANGES = Affects(snapshot=True)
+_SHELF = Shelf(TOOLSET)
 
 
 def _handled(handler: str) -> Any:
@@ -33,20 +33,9 @@ def _browser(
     capability: Access,
     risk: Risk = Risk.MODERATE,
 ) -> Tool:
-    reads = capability is Access.READ
-    return Tool(
-        name=name,
-        toolset=TOOLSET,
-        description=description,
-        execution=Execution.BROWSER,
-        capability=capability,
-        input=takes,
-        permissions=permissions,
-        scopes=_SCOPES,
-        risk=Risk.SAFE if reads else risk,
-        idempotent=reads,
-        affects=Affects() if reads else _CHANGES,
-    )
+    if capability is Access.READ:
+        return _SHELF.browser_read(name, description, takes, permissions)
+    return _SHELF.browser_write(name, description, takes, permissions, risk=risk)
 
 
 PLUGIN = Toolset(
@@ -106,47 +95,37 @@ PLUGIN = Toolset(
             Access.WRITE,
             Risk.SAFE,
         ),
-        Tool(
-            name="plugin_list_plugins",
-            toolset=TOOLSET,
-            description="Lists the plugins of this site with their local ids, states, versions and the permissions "
-            "they ask for and have.",
-            execution=Execution.SERVER,
-            capability=Access.READ,
-            permissions=READ,
-            scopes=_SCOPES,
-            run=_handled("list_plugins"),
-            idempotent=True,
-            retry=AGAIN,
-            timeout_seconds=SECONDS,
+        _SHELF.asked(
+            "plugin_list_plugins",
+            "Lists the plugins of this site with their local ids, states, versions and the permissions they ask for "
+            "and have.",
+            NoInput,
+            READ,
+            _handled("list_plugins"),
         ),
-        Tool(
-            name="plugin_validate",
-            toolset=TOOLSET,
-            description="Builds a plugin (the open one, unless `localId` names another) without activating it and "
-            "returns what the build complains about.",
+        _SHELF.tool(
+            "plugin_validate",
+            "Builds a plugin (the open one, unless `localId` names another) without activating it and returns what the "
+            "build complains about.",
+            inputs.Plugin,
+            READ,
             execution=Execution.SERVER,
             capability=Access.READ,
-            input=inputs.Plugin,
-            permissions=READ,
-            scopes=_SCOPES,
             run=_handled("validate"),
             idempotent=True,
             timeout_seconds=BUILD_SECONDS,
         ),
-        Tool(
-            name="plugin_activate",
-            toolset=TOOLSET,
-            description="Builds a plugin (the open one, unless `localId` names another) and makes it active on the "
-            "site, as long as it asks for no permission it does not have yet; validate it first.",
+        _SHELF.tool(
+            "plugin_activate",
+            "Builds a plugin (the open one, unless `localId` names another) and makes it active on the site, as long "
+            "as it asks for no permission it does not have yet; validate it first.",
+            inputs.Plugin,
+            INSTALL,
             execution=Execution.SERVER,
             capability=Access.WRITE,
-            input=inputs.Plugin,
-            permissions=INSTALL,
-            scopes=_SCOPES,
             run=_handled("activate"),
             risk=Risk.HIGH,
-            affects=_CHANGES,
+            affects=CHANGES,
             timeout_seconds=BUILD_SECONDS,
         ),
     ),

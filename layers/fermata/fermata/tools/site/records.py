@@ -1,10 +1,10 @@
-"""How this toolset's records are made: what its server tools, browser reads and browser writes have in common."""
+"""How this toolset's records are made: on one shelf, with the rights that most tools of a kind ask for."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from fermata.tools.patience import AGAIN, SECONDS
-from fermata.tools.tool import Access, Affects, Execution, Handler, NoInput, ResultPolicy, Retry, Risk, Tool, ToolInput
+from fermata.tools.shelf import Shelf
+from fermata.tools.tool import Handler, NoInput, ResultPolicy, Risk, Tool, ToolInput
 
 TOOLSET = "site"
 READ = frozenset({"site.read"})
@@ -14,9 +14,7 @@ CONTENT = STRUCTURE | {"site.content.edit"}
 """For what changes words or names only: either capability is enough."""
 EVERYONE: frozenset[str] = frozenset()
 
-_SCOPES = frozenset({TOOLSET})
-_HEAVY = ResultPolicy(heavy=True)
-_CHANGES = Affects(snapshot=True)
+_SHELF = Shelf(TOOLSET)
 
 
 def server_read(
@@ -27,22 +25,9 @@ def server_read(
     *,
     instant: bool = True,
 ) -> Tool:
-    """Not instant where it has to ask somebody else."""
-    return Tool(
-        name=name,
-        toolset=TOOLSET,
-        description=description,
-        execution=Execution.SERVER,
-        capability=Access.READ,
-        input=takes,
-        permissions=READ,
-        scopes=_SCOPES,
-        run=run,
-        idempotent=True,
-        instant=instant,
-        retry=Retry() if instant else AGAIN,
-        timeout_seconds=None if instant else SECONDS,
-    )
+    """Not instant where it has to ask the tenant's content system."""
+    kind = _SHELF.instant if instant else _SHELF.asked
+    return kind(name, description, takes, READ, run)
 
 
 def browser_read(
@@ -54,19 +39,8 @@ def browser_read(
     heavy: bool = False,
     vision_flag: str | None = None,
 ) -> Tool:
-    return Tool(
-        name=name,
-        toolset=TOOLSET,
-        description=description,
-        execution=Execution.BROWSER,
-        capability=Access.READ,
-        input=takes,
-        permissions=permissions,
-        scopes=_SCOPES,
-        idempotent=True,
-        vision_flag=vision_flag,
-        result=_HEAVY if heavy else ResultPolicy(),
-    )
+    policy = ResultPolicy(heavy=heavy)
+    return _SHELF.browser_read(name, description, takes, permissions, result=policy, vision_flag=vision_flag)
 
 
 def browser_write(
@@ -78,16 +52,4 @@ def browser_write(
     risk: Risk = Risk.MODERATE,
     sent_along: Mapping[str, Any] | None = None,
 ) -> Tool:
-    return Tool(
-        name=name,
-        toolset=TOOLSET,
-        description=description,
-        execution=Execution.BROWSER,
-        capability=Access.WRITE,
-        input=takes,
-        permissions=permissions,
-        scopes=_SCOPES,
-        risk=risk,
-        affects=_CHANGES,
-        sent_along=sent_along or {},
-    )
+    return _SHELF.browser_write(name, description, takes, permissions, risk=risk, sent_along=sent_along or {})
