@@ -1,5 +1,7 @@
 """Edits that go to and fro: undone, redone, undone again, as often as somebody likes (docs/editing.md)."""
 
+from random import Random
+
 import pytest
 
 from fermata.turns import journal
@@ -206,3 +208,41 @@ def test_the_journal_says_who_redid_an_edit(stage: Stage, editor: Editor) -> Non
         False,
         False,
     )
+
+
+def test_the_model_is_told_of_a_redo_by_the_edits_it_made(stage: Stage, editor: Editor) -> None:
+    turn = editor.edits(["insertHtml", "deleteNode"])
+    undo = undone(stage, editor, turn)
+    redo = undone(stage, editor, undo)
+    note = str(stage.messages()[-1].content)
+    assert "redid edits of yours" in note
+    assert note.index("insertHtml") < note.index("deleteNode")
+    undone(stage, editor, redo)
+    note = str(stage.messages()[-1].content)
+    assert "took edits of yours back" in note
+    assert note.index("deleteNode") < note.index("insertHtml")
+    assert "restore" not in note
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_undone_in_whatever_order_the_journal_says_what_is_on_the_page(
+    stage: Stage, editor: Editor, seed: int
+) -> None:
+    chance = Random(seed)
+    turn = editor.edits(["insertHtml", "deleteNode"], ["insertHtml"])
+    turns, editor.is_strict, undos = [turn], False, 0
+    for _ in range(12):
+        picked = chance.choice(turns)
+        edits = journal.everything(stage.desk, turn.tenant, picked.id)
+        through = chance.choice(["", *[entry.edit.effect_key for entry in edits]])
+        try:
+            turns.append(stage.undo(picked, through=through))
+        except Conflict:
+            continue
+        undos += 1
+        while stage.run() == "waiting":
+            for request in stage.look()["pending"]:
+                editor.send(request, editor.conflict() if chance.random() < 0.2 else editor.act(request))
+        is_there = ["n1" in editor.page, "a" not in editor.page, "n2" in editor.page]
+        assert states(stage, turn) == ["applied" if there else "undone" for there in is_there]
+    assert undos > 3
