@@ -144,11 +144,23 @@ def test_a_tag_that_another_begins_in_is_named(html: str) -> None:
         run("insertHtml", before, parentId=uid_of(before, "main"), html=html)
 
 
-@pytest.mark.parametrize("html", ["<plaintext>", "<p>x</p><plaintext>"])
-def test_markup_that_takes_in_what_stands_behind_it_is_refused(html: str) -> None:
-    before = page()
+@pytest.mark.parametrize(
+    ("html", "opened"),
+    [
+        ("<plaintext>", ""),
+        ("<p>x</p><plaintext>", ""),
+        ("<p>x</p><div", "<div"),
+        ('<p>x</p><a title="y', "<a"),
+        ("<p>x</p></b", "</b"),
+        ("<p>x</p><!-- y", "<!--"),
+        ("<template><!", "<template"),
+    ],
+)
+@pytest.mark.parametrize("behind", ["", "<footer>f</footer>"])
+def test_markup_that_takes_in_what_stands_behind_it_is_refused(html: str, opened: str, behind: str) -> None:
+    before = page(f"<body>\n<main>\n  <p>x</p>\n</main>{behind}\n</body>\n")
     for name, named in (("insertHtml", "parentId"), ("replaceNodeHtml", "nodeId")):
-        with pytest.raises(CannotDo, match="Close every tag"):
+        with pytest.raises(CannotDo, match=f"from {opened}|{opened} is not closed"):
             run(name, before, **{named: uid_of(before, "main")}, html=html)
 
 

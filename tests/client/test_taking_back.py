@@ -57,6 +57,23 @@ def test_edits_taken_back_newest_first_leave_the_page_as_it_was(data: st.DataObj
     assert content(document) == states.pop()
 
 
+def test_a_file_that_the_page_no_longer_loads_is_taken_back_too() -> None:
+    sheet = {"path": "new.css", "type": "style", "content": ""}
+    document = HtmlDocument.read(b"<title>t</title>")
+    states, inverses = [content(document)], []
+    for name, asked in (
+        ("write_code_asset", sheet),
+        ("deleteNode", {"nodeId": "n1"}),
+        ("write_code_asset", sheet | {"content": ".a { top: 0 }"}),
+    ):
+        document, inverse = do(document, name, dict(asked))
+        states.append(content(document))
+        inverses.append(inverse)
+    for inverse, state in zip(reversed(inverses), reversed(states[:-1]), strict=True):
+        document = take_back(document, inverse)
+        assert content(document) == state
+
+
 @settings(deadline=None)
 @given(st.data())
 def test_what_was_taken_back_can_be_done_again(data: st.DataObject) -> None:

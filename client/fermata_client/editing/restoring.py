@@ -4,6 +4,7 @@ from typing import Any
 
 from fermata_client.editing import given as read
 from fermata_client.editing.given import Given
+from fermata_client.html.linking import local_paths
 from fermata_client.html.way_back import Reversal, as_patch, from_patch
 from fermata_client.html_document import HtmlDocument
 
@@ -23,7 +24,8 @@ def restore(document: HtmlDocument, given: Given) -> tuple[HtmlDocument, Any]:
     """Raises Touched when something of it was changed meanwhile; then nothing is taken back."""
     patch = read.members(given, "patch")
     reversals = from_patch(patch)
-    if patch.get("was") == document.revision:
+    apart = document.files.keys() - set(local_paths(document.page))  # the revision does not tell what is in them
+    if patch.get("was") == document.revision and not any(reversal.path in apart for reversal in reversals):
         return document, None  # asked for again, because the answer was lost
     for reversal in reversals:
         document = _back(document, reversal)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fermata_client.html.cannot import CannotDo
-from fermata_client.html.tree import FOREIGN, Element, Page, names
+from fermata_client.html.tree import FOREIGN, ROOT, Element, Page, names
 
 ADDRESSES = names(
     "href src action formaction xlink:href data to from by values poster srcset ping cite background manifest codebase"
@@ -30,6 +30,7 @@ ANIMATIONS = names("set animate animatetransform animatemotion")
 HIDING = names("style xmp iframe noembed noframes plaintext")
 """Elements whose content is text for one browser and markup for an older one, depending on what is around them."""
 REFRESH = "meta refresh"
+_END = "the end"
 DEEPEST = 5_000
 """Elements within each other: a browser-like parser looks through all of them at every tag."""
 
@@ -61,7 +62,7 @@ class Place:
     def of(cls, element: Element) -> "Place":
         lines = (element.tag, *(above.tag for above in element.ancestors()))
         around = next((tag for tag in lines if tag in _EDGES), "")
-        tag = "body" if element.tag.startswith("#") else element.tag
+        tag = "body" if element.tag in ("html", ROOT) else element.tag
         return cls(tag, around if around in FOREIGN else "html")
 
 
@@ -114,6 +115,17 @@ def unfinished_tag(markup: bytes, place: Place | None = None) -> str:
         if any("<" in name for name in (str(node.tag), *node.attributes)):
             return f"<{str(node.tag).partition('<')[0]}"
     return ""
+
+
+def is_open_ended(markup: bytes, place: Place) -> bool:
+    """Whether what stands behind it would become a part of it: of a tag, a comment, a text, an element."""
+    if place.tag in HIDING:
+        return False
+    parser = _fragment(markup + b"<!--" + _END.encode() + b"-->", place, scripting=False)
+    last = parser.root
+    while last is not None and last.next is not None:
+        last = last.next
+    return last is None or not last.is_comment_node or last.comment_content != _END
 
 
 def is_live_address(tag: str, name: str, value: str) -> bool:

@@ -5,6 +5,7 @@ closes an element outside. What is left is written exactly as it came, unless a 
 then it is written anew, as the browser understands it.
 """
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from html import unescape
@@ -16,6 +17,7 @@ from fermata_client.html.live import (
     Place,
     is_live_attribute,
     is_live_element,
+    is_open_ended,
     live_in_fragment,
     unfinished_tag,
     without_live,
@@ -62,12 +64,21 @@ def prepare(html: str, place: Place) -> Payload:
         found = ", ".join(sorted({str(one) for one in live}))
         raise CannotDo(f"This HTML hides code from some readers ({found}). Send it without; HTML brings no code.")
     _check_finished(payload.markup, place)
+    if is_open_ended(payload.markup, place):
+        opened = _last_opened(source)
+        raise CannotDo(f"What stands behind this HTML would become a part of it, from {opened} on. Close it first.")
     return replace(payload, note=_note(left_out))
 
 
 def _check_finished(markup: bytes, place: Place) -> None:
     if begun := unfinished_tag(markup, place):
         raise CannotDo(f"The tag {begun} is not closed: another one begins within it. Close it with > first.")
+
+
+def _last_opened(markup: bytes) -> str:
+    """The beginning of the last tag or comment that opens something."""
+    found = re.findall(rb"<(?:!--|[A-Za-z/][^\s<>]*)", markup)
+    return found[-1].decode("utf-8", "replace") if found else "its beginning"
 
 
 def _prepared(source: bytes) -> Payload:
