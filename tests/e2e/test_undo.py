@@ -112,6 +112,17 @@ def test_the_journal_lists_the_edits_and_an_undo_gives_the_page_back_byte_for_by
     checks.sound(edited)
 
 
+def test_edits_go_to_and_fro_byte_for_byte(edited: Talk, page: Path) -> None:
+    turn, after = edited.bridge, page.read_bytes()
+    for _ in range(2):
+        edited.bridge = turn
+        for expected, state in ((PAGE, "undone"), (after, "applied")):
+            assert undo(edited, page).view.report["skipped"] == []
+            assert page.read_bytes() == expected
+            assert {entry["state"] for entry in edited.client.journal(turn)["entries"]} == {state}
+    checks.sound(edited)
+
+
 def test_a_tab_that_is_reloaded_in_the_middle_of_an_undo_goes_on(edited: Talk, page: Path) -> None:
     edited.bridge = str(edited.client.undo_detached(edited.bridge)["bridgeId"])
     reader = edited.reader()
