@@ -1,5 +1,6 @@
 """The code tools: list, read, write and patch what `assets` finds, and say what the page runs."""
 
+import json
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -90,7 +91,7 @@ def one_document(document: HtmlDocument, given: Given) -> dict[str, str]:
     here = {"type": "page", "id": document.id}
     wanted = given.get("document")
     if wanted is not None and wanted != here:
-        raise CannotDo(f"There is only one document here: {here}.")
+        raise CannotDo(f"There is only one document here: {json.dumps(here)}.")
     return here
 
 
