@@ -69,7 +69,7 @@ def test_what_runs_is_told_in_the_order_of_the_page_with_what_is_not_ours() -> N
         ("page.html#style-1", True),
     ]
     assert [one["path"] for one in told["scripts"]] == ["app.js", "page.html#script-1"]
-    with pytest.raises(CannotDo, match='only one document here: {"type": "page"'):
+    with pytest.raises(CannotDo, match=r'only one document here: \{"type": "page"'):
         ask(inspect_code_runtime, page(), document={"type": "page", "id": "other"})
 
 
