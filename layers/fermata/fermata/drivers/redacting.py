@@ -40,6 +40,9 @@ class Veil:
 
     def _through(self, piece: _Delta) -> Iterator[Piece]:
         kind = type(piece)
+        if kind not in self._waiting and self._secret[0] not in piece.text:
+            yield piece  # most text, and streams are long
+            return
         text = self._waiting.pop(kind, "") + piece.text
         *hidden, last = text.split(self._secret)
         end = self._beginning(last)
