@@ -5,8 +5,8 @@ from typing import Any
 from local import template
 
 SHORT: dict[str, Any] = {
-    "HeartbeatSeconds": 60,
-    "BrowserWaitSeconds": 60,
+    "HeartbeatSeconds": 240,
+    "BrowserWaitSeconds": 240,
     "ReaderHeartbeatSeconds": 1,
     "ProviderStallSeconds": 2,
     "MaxRounds": 250,

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from fermata_client import follow_turn
 from local.cloud import LocalCloud
 from tests.e2e import checks
@@ -16,6 +18,7 @@ from tests.e2e.talk import INSERT, OK, Talk
 WORDS = " ".join(f"word{number}" for number in range(60))
 
 
+@pytest.mark.timeout(300)
 def test_one_turn_streams_and_another_is_paused_while_everything_is_deployed_anew(
     new_talk: Callable[..., Talk], cloud: LocalCloud, faults: Faults
 ) -> None:
@@ -25,17 +28,17 @@ def test_one_turn_streams_and_another_is_paused_while_everything_is_deployed_ane
     deployed = threading.Event()
 
     def answer(_: Event) -> dict[str, Any]:
-        assert deployed.wait(30)
+        assert deployed.wait(200)
         return OK
 
     with ThreadPoolExecutor(2) as pool, faults.gate("dynamodb.PutItem", contains="word30") as gate:
         streaming.start(slowly(WORDS, seconds=1)).wait("text")
         followed = [pool.submit(follow_turn, talk.client, talk.bridge, executor=answer) for talk in (streaming, paused)]
         gate.reached()
-        cloud.redeploy(HeartbeatSeconds=61, FlushMs=31)
+        cloud.redeploy(HeartbeatSeconds=241, FlushMs=31)
         gate.open()
         deployed.set()
-        views = [one.result(40).view for one in followed]
+        views = [one.result(240).view for one in followed]
     assert [view.text for view in views] == [WORDS, "Here I am again."]
     assert len(streaming.requests()) == 1
     assert [checks.sound(streaming), checks.sound(paused)] == views
