@@ -160,7 +160,7 @@ def taken_out(source: bytes, element: Element, start: int, end: int) -> Splice:
     if element.parent is not None and source[start - 1 : start] == b"\n" and source[end - 1 : end] == b"\n":
         before, after = source[element.parent.inner_start : start], source[end : element.parent.inner_end]
         if not before.strip(BLANK) and after.strip(BLANK):
-            end += len(re.match(rb"(?:[ \t]*\r?\n)*", after)[0])  # type: ignore[index] # it matches nothing, too
+            end += len(after) - len(re.sub(rb"\A(?:[ \t]*\r?\n)+", b"", after))
         elif not after.strip(BLANK) and before.strip(BLANK):
             start -= len(before) - len(re.sub(rb"(?<=\n)(?:[ \t]*\r?\n)+\Z", b"", before))
     return Splice(start, end, b"")

@@ -1,6 +1,7 @@
 """START, whatever kind of turn it is; and how the same request joins the turn that it has started."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fermata.aws import signals
@@ -38,6 +39,19 @@ def make_true(desk: Desk, turn: Turn, entry: Entry, *along: Write) -> None:
             return
         if isinstance(failure, TransactionRefused):
             raise Conflict(BUSY, retry_after=2) from failure
+        raise
+
+
+def started_once(desk: Desk, caller: Caller, key: str, digest: str, start: Callable[[], Started]) -> Started:
+    """The turn that this key has started, or else the one that `start` starts now."""
+    if found := joined(desk, caller, key, digest):
+        return found
+    try:
+        return start()
+    except Conflict:
+        # The same request may have come twice at once, and the other one was faster.
+        if found := joined(desk, caller, key, digest):
+            return found
         raise
 
 

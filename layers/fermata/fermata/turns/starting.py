@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from fermata.aws import blobs, signals
@@ -21,7 +21,7 @@ from fermata.tools.trim import shortened_text
 from fermata.turns.accounting import CHARS_PER_TOKEN, hold
 from fermata.turns.gates import check_abilities
 from fermata.turns.intake import drawn_content
-from fermata.turns.joining import Started, joined, make_true, remembered, set_going
+from fermata.turns.joining import Started, make_true, remembered, set_going, started_once
 from fermata.turns.log import Entry
 from fermata.turns.room import BUSY, claim, free_position, make_room
 from fermata.turns.standing import Standing
@@ -74,15 +74,8 @@ class Prompt:
 
 def start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:
     """The same Idempotency-Key and body joins the turn they started. Refusals come before anything is written."""
-    if found := joined(desk, caller, prompt.idempotency_key, prompt.digest):
-        return found
-    try:
-        return _start(desk, caller, prompt)
-    except Conflict:
-        # The same request may have come twice at once, and the other one was faster.
-        if found := joined(desk, caller, prompt.idempotency_key, prompt.digest):
-            return found
-        raise
+    act = partial(_start, desk, caller, prompt)
+    return started_once(desk, caller, prompt.idempotency_key, prompt.digest, act)
 
 
 def _start(desk: Desk, caller: Caller, prompt: Prompt) -> Started:

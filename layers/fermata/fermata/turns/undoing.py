@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fermata.aws import signals
 from fermata.aws.clock import new_id
@@ -11,7 +12,7 @@ from fermata.aws.desk import Desk
 from fermata.conversations import rows, threads
 from fermata.turns import journal
 from fermata.turns.ending import how_it_ended, owned
-from fermata.turns.joining import Started, joined, make_true, remembered, set_going
+from fermata.turns.joining import Started, make_true, remembered, set_going, started_once
 from fermata.turns.log import Entry
 from fermata.turns.room import BUSY, claim, free_position, make_room
 from fermata.turns.standing import Standing
@@ -53,15 +54,8 @@ def undo(desk: Desk, caller: Caller, wish: Wish) -> Started:
 
     NotFound: not the caller's. Conflict: it still runs, another turn does, or nothing is left to take back.
     """
-    if found := joined(desk, caller, wish.idempotency_key, wish.digest):
-        return found
-    try:
-        return _undo(desk, caller, wish)
-    except Conflict:
-        # The same request may have come twice at once, and the other one was faster.
-        if found := joined(desk, caller, wish.idempotency_key, wish.digest):
-            return found
-        raise
+    act = partial(_undo, desk, caller, wish)
+    return started_once(desk, caller, wish.idempotency_key, wish.digest, act)
 
 
 def _undo(desk: Desk, caller: Caller, wish: Wish) -> Started:

@@ -13,7 +13,8 @@ def tool_names(visit: Visit) -> ToolNames:
     said = visit.request.headers.get(HEADER.lower(), "").strip().lower()
     if not said:
         return visit.tenant.tool_names
-    for known in get_args(ToolNames):
+    names: tuple[ToolNames, ...] = get_args(ToolNames)
+    for known in names:
         if said == known:
-            return known  # type: ignore[no-any-return]  # get_args forgets that these are the literal's own
-    raise Invalid(f"The header {HEADER} says what tools are called: {' or '.join(get_args(ToolNames))}.")
+            return known
+    raise Invalid(f"The header {HEADER} says what tools are called: {' or '.join(names)}.")
