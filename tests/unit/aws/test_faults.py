@@ -36,6 +36,7 @@ def put(desk: Desk, sk: str = "b") -> None:
 
 def test_without_rules_nothing_happens(watched: Desk) -> None:
     put(watched)
+    assert watched.tables.get("bridges", "a", "b") == {"pk": "a", "sk": "b"}
 
 
 def test_a_rule_is_carried_out_once(watched: Desk, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ A few of them in the daily run, other ones for each disturbance; `BAD_DAYS=1 pyt
 
 import os
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
@@ -83,7 +83,11 @@ def numbers(many: list[int], make: MakeStage, place: int) -> range:
 
 
 def disturbed(make: MakeStage, number: int, when: str, act: Callable[[Day], object], unanswered: str = "fail") -> None:
-    day = ordinary_day(make, unanswered)
+    live_through(ordinary_day(make, unanswered), number, when, act)
+
+
+def live_through(day: Any, number: int, when: str, act: Callable[[Any], object]) -> None:
+    """Whatever happens at that call, the day ends as it should: `day.check()` asserts it."""
     day.stage.seam.at(number, lambda: act(day), when=when)
     try:
         day.take_its_course()

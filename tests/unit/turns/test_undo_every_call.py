@@ -15,7 +15,7 @@ from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.editor import PAGE, Editor
 from tests.unit.turns.machine import TROUBLE
 from tests.unit.turns.stage import Stage
-from tests.unit.turns.test_every_call import DEEDS, FAULTS
+from tests.unit.turns.test_every_call import DEEDS, FAULTS, live_through
 from tests.unit.turns.undo_day import EditingDay, UndoDay
 
 EACH = "BAD_DAYS" in os.environ
@@ -42,17 +42,7 @@ def numbers(many: list[int], make: MakeStage, place: int) -> range:
 def disturbed(
     make: MakeStage, number: int, when: str, act: Callable[[UndoDay], object], kind: type[UndoDay] = UndoDay
 ) -> None:
-    day = kind(make())
-    day.stage.seam.at(number, lambda: act(day), when=when)
-    try:
-        day.take_its_course()
-        day.come_to_an_end()
-        day.check()
-    except BaseException as problem:
-        problem.add_note(f"disturbed at call {number}")
-        raise
-    finally:
-        day.stage.close()
+    live_through(kind(make()), number, when, act)
 
 
 @pytest.mark.parametrize(("place", "fault"), list(enumerate(FAULTS)))
