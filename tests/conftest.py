@@ -1,8 +1,13 @@
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.cloud import cloud, service
 
 __all__ = ["cloud", "service"]
+
+# How long an example takes says how busy the machine is, and nothing about the product.
+settings.register_profile("no-clocks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no-clocks")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

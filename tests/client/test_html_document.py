@@ -3,7 +3,7 @@
 from itertools import takewhile
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fermata_client import HtmlDocument
@@ -250,7 +250,6 @@ def places(draw: st.DrawFn) -> tuple[HtmlDocument, Element]:
     return document, draw(st.sampled_from(document.page.elements))
 
 
-@settings(deadline=None)
 @given(places(), payloads, st.one_of(st.none(), st.integers(0, 4)))
 def test_an_insertion_changes_no_byte_outside_of_it(
     place: tuple[HtmlDocument, Element], html: str, index: int | None
@@ -269,7 +268,6 @@ def test_an_insertion_changes_no_byte_outside_of_it(
     assert {edited.element(uid).parent for uid in data["nodeIds"]} <= {edited.element(parent.uid)}
 
 
-@settings(deadline=None)
 @given(places(), payloads)
 def test_a_replacement_changes_only_the_content(place: tuple[HtmlDocument, Element], html: str) -> None:
     document, element = place
@@ -284,7 +282,6 @@ def test_a_replacement_changes_only_the_content(place: tuple[HtmlDocument, Eleme
     assert_kept(untouched(document, element), edited)
 
 
-@settings(deadline=None)
 @given(places())
 def test_a_deletion_takes_the_element_and_white_space(place: tuple[HtmlDocument, Element]) -> None:
     document, element = place
@@ -302,7 +299,6 @@ def test_a_deletion_takes_the_element_and_white_space(place: tuple[HtmlDocument,
     assert element.uid not in {e.uid for e in edited.page.elements}
 
 
-@settings(deadline=None)
 @given(places(), st.sampled_from((".a { b: d }", ".new { x: y }\n@media print { .a { z: 0 } }")))
 def test_a_rule_changes_nothing_but_style_sheets_and_doing_it_again_changes_nothing(
     place: tuple[HtmlDocument, Element], css: str
@@ -327,7 +323,6 @@ def outside_of_sheets(document: HtmlDocument) -> bytes:
     return b"".join([*pieces, document.source[at:]])
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 98), st.sampled_from(("insert", "replace", "delete"))), max_size=8))
 def test_many_edits_of_the_demo_page_keep_every_other_element(edits: list[tuple[int, str]]) -> None:
     document = HtmlDocument.read(BAKERY.read_bytes())

@@ -124,7 +124,7 @@ def test_what_does_not_run_stays_as_it_is_written(html: str) -> None:
 
 
 @pytest.mark.parametrize("parent", ["main", "p", "svg", "g", "noscript", "my-card", "body"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(html=NASTY)
 def test_no_mixture_adds_code_or_swallows_the_page(parent: str, html: str) -> None:
     before = page()

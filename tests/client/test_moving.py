@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fermata_client import HtmlDocument
@@ -129,7 +129,6 @@ def test_a_node_that_is_there_already_is_left_alone() -> None:
     assert (same, data) == (document, {"note": "The node stands there already."})
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_move_keeps_every_element_and_its_id(data: st.DataObject) -> None:
     document = data.draw(documents())
@@ -145,7 +144,6 @@ def test_a_move_keeps_every_element_and_its_id(data: st.DataObject) -> None:
     assert [child.uid for child in moved.element(parent).children] == [*others[:index], node, *others[index:]]
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_tool_for_one_node_leaves_the_bytes_of_all_others(data: st.DataObject) -> None:
     document = data.draw(documents())

@@ -39,7 +39,6 @@ def take_back(document: HtmlDocument, inverse: str) -> HtmlDocument:
     return document
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_edits_taken_back_newest_first_leave_the_page_as_it_was(data: st.DataObject) -> None:
     document = data.draw(documents())
@@ -74,7 +73,6 @@ def test_a_file_that_the_page_no_longer_loads_is_taken_back_too() -> None:
         assert content(document) == state
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_what_was_taken_back_can_be_done_again(data: st.DataObject) -> None:
     document = data.draw(documents())
@@ -94,7 +92,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_on_disk_every_answer_is_true_and_every_edit_is_taken_back_by_an_editor_that_knows_nothing(
     data: st.DataObject,
@@ -172,7 +170,6 @@ def test_a_patch_of_another_editor_is_refused() -> None:
             restore(page(), {"patch": patch})
 
 
-@settings(deadline=None)
 @given(st.text("aé🥐\n"), st.text("aé🥐\n"))
 def test_the_narrowest_splice_cuts_no_character(old: str, new: str) -> None:
     splice = narrowest(old.encode(), new.encode())

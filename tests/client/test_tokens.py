@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fermata.tools.names import Names
@@ -44,7 +44,6 @@ colors = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.text("aZ 9-_é", max_size=8), colors)
 def test_a_new_colour_has_the_variables_that_the_service_lists(name: str, value: str) -> None:
     document = color(page(), slug=name or "x", lightValue=value)
@@ -58,7 +57,6 @@ ratios = st.floats(1.01, 2, allow_nan=False).map(lambda ratio: round(ratio, 3))
 pixels = st.floats(4, 60, allow_nan=False).map(lambda size: round(size, 2))
 
 
-@settings(deadline=None)
 @given(pixels, ratios, pixels, ratios, st.integers(0, 4), st.sampled_from((10, 16)))
 def test_a_scale_has_the_variables_that_the_service_lists(
     least: float, low: float, most: float, high: float, base: int, root: int
@@ -74,7 +72,6 @@ def test_a_scale_has_the_variables_that_the_service_lists(
         assert data["generatedVars"] == list(every)
 
 
-@settings(deadline=None)
 @given(st.text('aZ 9-_é"<', max_size=8), st.text("ab,' \"", max_size=8))
 def test_a_font_has_the_variable_and_the_stack_that_the_service_lists(name: str, fallback: str) -> None:
     token = {"name": name, "variable": name, "fallback": fallback}

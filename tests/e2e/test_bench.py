@@ -6,7 +6,7 @@ import pytest
 
 from bench.__main__ import QUICK, measured
 
-pytestmark = [pytest.mark.cloud, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.cloud
 
 
 def test_the_counts_of_a_quick_run_meet_their_targets(tmp_path: Path) -> None:

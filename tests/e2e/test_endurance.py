@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from fermata_client import Outcome
 from tests.e2e import checks
 from tests.e2e.model import calls, says
@@ -13,7 +11,6 @@ from tests.e2e.talk import DELETE, DOCUMENTS, INSERT, OK, Talk, snapshot_of
 ROUNDS = 200
 
 
-@pytest.mark.timeout(120)
 def test_a_turn_of_200_rounds_finishes(talk: Talk) -> None:
     reader = talk.start(*[calls(DOCUMENTS)] * (ROUNDS - 1), says("At last."), snapshot=snapshot_of("Home"))
     reader.finish(110)

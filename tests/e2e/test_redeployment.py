@@ -5,8 +5,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
-
 from fermata_client import follow_turn
 from local.cloud import LocalCloud
 from tests.e2e import checks
@@ -18,7 +16,6 @@ from tests.e2e.talk import INSERT, OK, Talk
 WORDS = " ".join(f"word{number}" for number in range(60))
 
 
-@pytest.mark.timeout(300)
 def test_one_turn_streams_and_another_is_paused_while_everything_is_deployed_anew(
     new_talk: Callable[..., Talk], cloud: LocalCloud, faults: Faults
 ) -> None:

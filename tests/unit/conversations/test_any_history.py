@@ -99,7 +99,7 @@ def recipient(provider: str, model: str, tokens: int, sees: bool) -> Recipient:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(rows=ROWS, tokens=BUDGETS, sees=st.booleans(), other=st.booleans())
 def test_any_rows_however_cut_are_accepted_by_every_provider(
     provider: str,
@@ -115,7 +115,7 @@ def test_any_rows_however_cut_are_accepted_by_every_provider(
     answered(provider, model, history, servers, line)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rows=ROWS, tokens=BUDGETS, sees=st.booleans(), is_whole=st.booleans())
 def test_whatever_comes_out_is_a_conversation(rows: list[Message], tokens: int, sees: bool, is_whole: bool) -> None:
     history = compile_history(rows, recipient("anthropic", MODELS["anthropic"], tokens, sees), is_whole=is_whole)

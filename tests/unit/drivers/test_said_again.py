@@ -93,7 +93,7 @@ PAYLOADS = st.dictionaries(st.sampled_from((*NAMES, "reasoning_content", "reason
 
 
 @pytest.mark.parametrize("provider", RECORDINGS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(payloads=st.lists(PAYLOADS, max_size=3), calls=st.booleans())
 @example(payloads=[{"type": "thinking", "thinking": "a", "signature": "b", "data": "c"}], calls=False)
 def test_whatever_is_stored_as_thoughts_no_request_is_refused_for_it(

@@ -23,7 +23,6 @@ from tests.unit.openapi.strict import AnyCase, check_lines, schema
 
 SETTINGS = settings(
     max_examples=8,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],

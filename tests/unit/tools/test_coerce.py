@@ -5,7 +5,7 @@ import json
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
@@ -195,7 +195,6 @@ def outcome_of(schema: dict[str, Any], sent: Any) -> dict[str, Any] | str:
         return str(refused)
 
 
-@settings(deadline=None)
 @given(prefixed=st.sampled_from(sorted(INPUTS)), sent=arguments)
 def test_whatever_is_sent_either_fits_afterwards_or_is_refused_in_words(prefixed: str, sent: Any) -> None:
     schema, before = site_schema(prefixed), copy.deepcopy(sent)
@@ -210,7 +209,6 @@ def test_whatever_is_sent_either_fits_afterwards_or_is_refused_in_words(prefixed
     assert repr(sent) == repr(before)
 
 
-@settings(deadline=None)
 @given(node=st.text(min_size=1), html=st.text(min_size=1), index=st.none() | st.integers(min_value=0))
 def test_arguments_that_fit_are_left_as_they_are(node: str, html: str, index: int | None) -> None:
     sent = {"parentId": node, "html": html} | ({} if index is None else {"index": index})

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import field_validator
 
@@ -266,7 +266,6 @@ json_data = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(data=json_data, limit=st.integers(min_value=60, max_value=400))
 def test_what_the_model_reads_stays_within_the_limit_and_its_note(data: Any, limit: int) -> None:
     shaped = shape(limited(limit), ToolOutput.done(data)).data

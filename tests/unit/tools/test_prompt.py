@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fermata.tools.catalogue import AREAS, situation, system_prompt, toolset_for
@@ -56,7 +56,6 @@ json_values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(json_values)
 def test_no_snapshot_can_break_the_line(posted: Any) -> None:
     line = situation("site", posted)

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fermata.tools.pipeline import Admitted, admit
@@ -123,7 +123,6 @@ def test_colours_the_editor_can_parse_become_hsla(written_as: str, value: str) -
     assert resolved(written_as) == value
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="rgbahsl#0123456789.,%/() deg-+", max_size=30) | st.text(max_size=12))
 def test_no_text_breaks_the_colour_parser(text: str) -> None:
     color = parse_color(text)
@@ -327,7 +326,6 @@ def test_numbers_are_rounded_as_the_editor_rounds_them(value: float, text: str) 
     assert written(value) == text
 
 
-@settings(deadline=None)
 @given(st.floats(min_value=-1e9, max_value=1e9))
 def test_rounding_moves_a_number_by_half_a_cent_at_most(value: float) -> None:
     assert abs(rounded(value) - value) <= 0.005 + 1e-6

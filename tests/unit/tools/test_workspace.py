@@ -139,7 +139,7 @@ json_values = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(posted=json_values | st.fixed_dictionaries({"activeDocument": json_values, "collections": json_values}))
 @pytest.mark.parametrize(("scope", "begins"), [("content", "User: "), ("plugin", "Plugin: ")])
 def test_no_snapshot_can_break_the_lines(scope: str, begins: str, posted: Any) -> None:

@@ -53,7 +53,6 @@ deeds = st.one_of(
 @settings(
     max_examples=int(os.environ.get("BAD_DAYS", "30")),
     derandomize="BAD_DAYS" not in os.environ,
-    deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -53,7 +53,7 @@ def plain(books: Books) -> dict[Any, bytes]:
     return {place: sheet.pack() for place, sheet in books.sheets.items()}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(whole=ledgers(), seed=st.integers())
 def test_the_order_of_rows_makes_no_difference(whole: Any, seed: int) -> None:
     rows = items(whole[0])
@@ -61,7 +61,7 @@ def test_the_order_of_rows_makes_no_difference(whole: Any, seed: int) -> None:
     assert plain(posted(rows, mixed)) == plain(posted(rows))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(whole=ledgers(), quarter=st.integers(0, DAYS * 96))
 def test_any_quarter_on_any_days_of_any_zone_are_as_the_rows_say(whole: Any, quarter: int) -> None:
     rows, tz = items(whole[0]), whole[2]

@@ -27,9 +27,8 @@ from tests.unit.usage.spending import TENANT, closed, roll_up, spend, spent, wri
 
 FEW = settings(
     max_examples=15,
-    deadline=None,
     phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 """The mock is slow; test_books.py asks the same of thousands of rows."""
 
