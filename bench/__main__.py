@@ -10,102 +10,113 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import audits, counts, lookups, reference, sites, trials, waits
-from bench.cost import Shape
-from bench.folding import LENGTHS, folding_cost
-from bench.imports import import_ratio
-from bench.ledgers import ROWS
-from bench.stage import Stage, opened
-from bench.table import LATEST, Row, cpus, shown, write
+from bench import audit_queries, aws_call_counts, fault_and_load, large_site, latency, reference_turn, workflow_counts
+from bench.harness import BenchHarness, open_harness
+from bench.import_time import measure_import_ratio
+from bench.report import DEFAULT_OUTPUT, ResultRow, format_table, usable_cpu_count, write_results
+from bench.stream_decoding import STREAM_LENGTHS, measure_stream_decoding
+from bench.synthetic_ledger import ROW_COUNT
+from bench.turn_cost import TurnShape
 from local import template
-from local.cloud import TIMINGS
+from local.cloud import LOCAL_TIMINGS
 
-FAR = 200
-HOUR = 3600.0
+LATE_ROUND = 200
+SCHEDULE_MINUTE_SECONDS = 3600.0
 """What a minute of the schedules lasts here, so that no sweep is counted with a turn."""
 
 
 @dataclass(frozen=True)
-class Extent:
+class BenchmarkSize:
     """How often everything is done, and how much of it."""
 
-    times: int = 40
-    far: int = FAR
-    crowd: int = 50
-    messages: int = 2000
-    rows: int = ROWS
-    conversations: int = 250
-    streams: tuple[int, ...] = LENGTHS
-    shape: Shape = field(default_factory=Shape)
+    repetitions: int = 40
+    late_round: int = LATE_ROUND
+    concurrent_turns: int = 50
+    message_count: int = 2000
+    ledger_rows: int = ROW_COUNT
+    conversation_count: int = 250
+    stream_lengths: tuple[int, ...] = STREAM_LENGTHS
+    turn_shape: TurnShape = field(default_factory=TurnShape)
 
 
-SHORT = Shape(text_seconds=1, first_byte_seconds=0.1, phase_seconds=0.2)
-QUICK = Extent(times=2, far=0, crowd=5, messages=100, rows=4000, conversations=10, streams=(100, 1000), shape=SHORT)
+SHORT_TURN = TurnShape(text_seconds=1, first_byte_seconds=0.1, phase_seconds=0.2)
+QUICK = BenchmarkSize(
+    repetitions=2,
+    late_round=0,
+    concurrent_turns=5,
+    message_count=100,
+    ledger_rows=4000,
+    conversation_count=10,
+    stream_lengths=(100, 1000),
+    turn_shape=SHORT_TURN,
+)
 
 
 def main() -> int:
     options = _options()
     started, load = time.monotonic(), os.getloadavg()[0]
-    rows: list[Row] = []
-    if load > cpus() / 2:
+    rows: list[ResultRow] = []
+    if load > usable_cpu_count() / 2:
         print(f"This machine is busy (load {load:.1f}): the times will be too long.", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="fermata-bench-") as directory:
-        for row in measured(Path(directory), QUICK if options.quick else Extent()):
+        for row in measure_all(Path(directory), QUICK if options.quick else BenchmarkSize()):
             rows.append(row)
-            print(f"  {row.what}: {row.result}", file=sys.stderr, flush=True)
-    print(shown(rows))
+            print(f"  {row.title}: {row.result}", file=sys.stderr, flush=True)
+    print(format_table(rows))
     seconds = round(time.monotonic() - started)
     about = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "quick": options.quick, "seconds": seconds}
     about |= {"load": {"before": round(load, 2), "after": round(os.getloadavg()[0], 2)}}
-    write(rows, about, options.out)
+    write_results(rows, about, options.out)
     print(f"\n{seconds} s; written to {options.out}")
     return 0
 
 
-def measured(directory: Path, extent: Extent) -> Iterator[Row]:
+def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     """Processor times while nothing else runs; counts, at the settings that are shipped; times, at those of the local
     cloud, on one that is new: the more an emulator holds, the slower it is.
     """
-    yield folding_cost(extent.streams)
-    yield import_ratio(max(1, extent.times // 2))
-    rounds = extent.far + extent.times + 10
-    with opened(directory / "counts", minute=HOUR, **shipped(), MaxRounds=rounds) as stage:
-        yield from counts.workflow(stage)
-        yield counts.browser_round(stage)
-        yield lookups.credential_open(stage)
-        yield lookups.conversation_list(stage, extent.conversations)
-        yield from reference.reference_turn(stage, extent.shape)
-    with opened(directory / "times", minute=HOUR, MaxRounds=rounds) as stage:
-        yield from times(stage, extent)
-        workspace = audits.Workspace(stage, extent.rows)
-        yield audits.bytes_read(workspace)
-        yield audits.query(workspace, max(3, extent.times // 2))
-        yield sites.prompt(stage, extent.times)
-        yield sites.heavy_snapshot(stage)
-        yield counts.state_size(stage)
+    yield measure_stream_decoding(size.stream_lengths)
+    yield measure_import_ratio(max(1, size.repetitions // 2))
+    rounds = size.late_round + size.repetitions + 10
+    with open_harness(
+        directory / "counts", minute=SCHEDULE_MINUTE_SECONDS, **template_timings(), MaxRounds=rounds
+    ) as stage:
+        yield from workflow_counts.measure_transitions(stage)
+        yield workflow_counts.measure_browser_round_requests(stage)
+        yield aws_call_counts.measure_kms_calls(stage)
+        yield aws_call_counts.measure_conversation_list_calls(stage, size.conversation_count)
+        yield from reference_turn.measure_reference_turn(stage, size.turn_shape)
+    with open_harness(directory / "times", minute=SCHEDULE_MINUTE_SECONDS, MaxRounds=rounds) as stage:
+        yield from measure_times(stage, size)
+        workspace = audit_queries.AuditedWorkspace(stage, size.ledger_rows)
+        yield audit_queries.measure_audit_bytes(workspace)
+        yield audit_queries.measure_audit_time(workspace, max(3, size.repetitions // 2))
+        yield large_site.measure_prompt_time(stage, size.repetitions)
+        yield large_site.measure_function_memory(stage)
+        yield workflow_counts.measure_state_size(stage)
 
 
-def times(stage: Stage, extent: Extent) -> Iterator[Row]:
-    yield waits.one_write(stage, 5 * extent.times)
-    yield waits.first_text(stage, extent.times)
-    yield from waits.server_round(stage, extent.times, extent.far)
-    yield waits.browser_round(stage, max(1, extent.times // 3))
-    yield waits.five_rounds(stage, max(1, extent.times // 4))
-    yield trials.killed(stage, max(1, extent.times // 10))
-    yield trials.long_conversation(stage, 20, extent.messages)
-    yield trials.crowd(stage, extent.crowd)
+def measure_times(stage: BenchHarness, size: BenchmarkSize) -> Iterator[ResultRow]:
+    yield latency.measure_single_write(stage, 5 * size.repetitions)
+    yield latency.measure_first_text(stage, size.repetitions)
+    yield from latency.measure_server_round(stage, size.repetitions, size.late_round)
+    yield latency.measure_browser_round(stage, max(1, size.repetitions // 3))
+    yield latency.measure_five_rounds(stage, max(1, size.repetitions // 4))
+    yield fault_and_load.measure_killed_function(stage, max(1, size.repetitions // 10))
+    yield fault_and_load.measure_long_conversation(stage, 20, size.message_count)
+    yield fault_and_load.measure_concurrent_turns(stage, size.concurrent_turns)
 
 
-def shipped() -> dict[str, str]:
+def template_timings() -> dict[str, str]:
     """The template's own values of what the local cloud usually shortens."""
-    parameters = template.load()["Parameters"]
-    return {name: str(parameters[name]["Default"]) for name in TIMINGS}
+    parameters = template.load_template()["Parameters"]
+    return {name: str(parameters[name]["Default"]) for name in LOCAL_TIMINGS}
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.split(": ", 1)[1])
     parser.add_argument("--quick", action="store_true", help="a minute's smoke test; its times mean nothing")
-    parser.add_argument("--out", type=Path, default=LATEST, help="where the numbers go, as JSON")
+    parser.add_argument("--out", type=Path, default=DEFAULT_OUTPUT, help="where the numbers go, as JSON")
     return parser.parse_args()
 
 

@@ -4,15 +4,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-NS = 1_000_000
+NS_PER_MS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Times:
+class LatencySamples:
     ms: tuple[float, ...]
 
     @classmethod
-    def of(cls, ms: Sequence[float]) -> "Times":
+    def from_samples(cls, ms: Sequence[float]) -> "LatencySamples":
         return cls(tuple(sorted(ms)))
 
     def percentile(self, share: float) -> float:
@@ -27,5 +27,5 @@ class Times:
     def p95(self) -> float:
         return self.percentile(0.95)
 
-    def wire(self) -> dict[str, float]:
+    def to_json(self) -> dict[str, float]:
         return {"p50": round(self.p50, 1), "p95": round(self.p95, 1), "n": len(self.ms)}

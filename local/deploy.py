@@ -23,99 +23,99 @@ import yaml
 from botocore.exceptions import ClientError
 
 from local import template
-from local.clients import client
+from local.aws_clients import get_client
 from local.template import Json
 
-STACK = "fermata"
+STACK_NAME = "fermata"
 CODE_BUCKET = "fermata-local-code"
-NOTHING_TO_DO = "No updates are to be performed"
-LEFT_OUT = ("__pycache__", ".DS_Store")
+NO_UPDATES_MESSAGE = "No updates are to be performed"
+IGNORED_FILES = ("__pycache__", ".DS_Store")
 
 
 class DeploymentFailedError(RuntimeError):
     """The stack did not come up; the message names the resources and reasons."""
 
 
-def deploy(
+def deploy_stack(
     endpoint: str,
     parameters: Mapping[str, str],
     variables: Mapping[str, str] | None = None,
-    path: Path = template.TEMPLATE,
-    stack: str = STACK,
+    template_path: Path = template.TEMPLATE_PATH,
+    stack_name: str = STACK_NAME,
 ) -> dict[str, str]:
     """The stack's outputs. `variables` reach every function in addition to the template's own."""
-    document = packaged(endpoint, path)
-    document = with_variables(document, variables or {})
+    document = package_template(endpoint, template_path)
+    document = add_variables(document, variables or {})
     known = document.get("Parameters", {})
     if unknown := sorted(set(parameters) - set(known)):
-        raise DeploymentFailedError(f"{path.name} has no parameter {', '.join(unknown)}.")
+        raise DeploymentFailedError(f"{template_path.name} has no parameter {', '.join(unknown)}.")
     request = {
-        "StackName": stack,
+        "StackName": stack_name,
         "TemplateURL": _address(endpoint, document),
         "Parameters": [{"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()],
         "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
     }
-    cloudformation = client("cloudformation", endpoint)
-    change = cloudformation.update_stack if exists(endpoint, stack) else cloudformation.create_stack
+    cloudformation = get_client("cloudformation", endpoint)
+    change = cloudformation.update_stack if stack_exists(endpoint, stack_name) else cloudformation.create_stack
     try:
         change(**request)
     except ClientError as error:
         reason = error.response["Error"]["Message"]
-        if NOTHING_TO_DO not in reason:
-            raise DeploymentFailedError(f"CloudFormation refuses the stack {stack}: {reason}") from error
-    return _outcome(endpoint, stack)
+        if NO_UPDATES_MESSAGE not in reason:
+            raise DeploymentFailedError(f"CloudFormation refuses the stack {stack_name}: {reason}") from error
+    return _outcome(endpoint, stack_name)
 
 
-def exists(endpoint: str, stack: str = STACK) -> bool:
+def stack_exists(endpoint: str, stack_name: str = STACK_NAME) -> bool:
     try:
-        return bool(client("cloudformation", endpoint).describe_stacks(StackName=stack)["Stacks"])
+        return bool(get_client("cloudformation", endpoint).describe_stacks(StackName=stack_name)["Stacks"])
     except ClientError:
         return False
 
 
-def packaged(endpoint: str, path: Path) -> Json:
+def package_template(endpoint: str, path: Path) -> Json:
     """The template with uploaded code in the place of folders, and without layers."""
-    document = without_queries(without_layers(template.load(path)))
-    s3 = client("s3", endpoint)
+    document = remove_saved_queries(remove_layers(template.load_template(path)))
+    s3 = get_client("s3", endpoint)
     s3.create_bucket(Bucket=CODE_BUCKET)
-    for function in template.resources(document, "Function").values():
-        code = zipped(path.parent / function["Properties"]["CodeUri"])
+    for function in template.resources_of_type(document, "Function").values():
+        code = zip_folder(path.parent / function["Properties"]["CodeUri"])
         function["Properties"]["CodeUri"] = _uploaded(s3, code, "zip")
-    for machine in template.resources(document, "StateMachine").values():
+    for machine in template.resources_of_type(document, "StateMachine").values():
         definition = yaml.safe_load((path.parent / machine["Properties"]["DefinitionUri"]).read_text())
         machine["Properties"]["DefinitionUri"] = _uploaded(s3, json.dumps(definition).encode(), "asl.json")
     return document
 
 
-def without_layers(document: Json) -> Json:
+def remove_layers(document: Json) -> Json:
     document = copy.deepcopy(document)
-    for name in template.resources(document, "LayerVersion"):
+    for name in template.resources_of_type(document, "LayerVersion"):
         del document["Resources"][name]
     holders = [document.get("Globals", {}).get("Function", {})]
-    holders += [function["Properties"] for function in template.resources(document, "Function").values()]
+    holders += [function["Properties"] for function in template.resources_of_type(document, "Function").values()]
     for holder in holders:
         holder.pop("Layers", None)
     return document
 
 
-def without_queries(document: Json) -> Json:
+def remove_saved_queries(document: Json) -> Json:
     """Nobody would run them: there is no Logs Insights here."""
     kept = {name: it for name, it in document["Resources"].items() if it["Type"] != "AWS::Logs::QueryDefinition"}
     return document | {"Resources": kept}
 
 
-def with_variables(document: Json, variables: Mapping[str, str]) -> Json:
+def add_variables(document: Json, variables: Mapping[str, str]) -> Json:
     everywhere = document.setdefault("Globals", {}).setdefault("Function", {})
     everywhere.setdefault("Environment", {}).setdefault("Variables", {}).update(variables)
     return document
 
 
-def zipped(folder: Path) -> bytes:
+def zip_folder(folder: Path) -> bytes:
     """The folder's own files; the same files give the same bytes, so that unchanged code is not deployed anew."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(folder.rglob("*")):
-            if file.is_file() and not set(file.parts) & set(LEFT_OUT):
+            if file.is_file() and not set(file.parts) & set(IGNORED_FILES):
                 entry = zipfile.ZipInfo(str(file.relative_to(folder)))
                 entry.external_attr = file.stat().st_mode << 16
                 archive.writestr(entry, file.read_bytes())
@@ -130,12 +130,12 @@ def _uploaded(s3: Any, content: bytes, suffix: str) -> Json:
 
 def _address(endpoint: str, document: Json) -> str:
     """Where CloudFormation finds the template: a request itself may hold no more than 51,200 bytes of one."""
-    stored = _uploaded(client("s3", endpoint), json.dumps(document).encode(), "template.json")
+    stored = _uploaded(get_client("s3", endpoint), json.dumps(document).encode(), "template.json")
     return f"{endpoint}/{stored['Bucket']}/{stored['Key']}"
 
 
 def _outcome(endpoint: str, stack: str) -> dict[str, str]:
-    cloudformation = client("cloudformation", endpoint)
+    cloudformation = get_client("cloudformation", endpoint)
     while True:
         described = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
         if not described["StackStatus"].endswith("IN_PROGRESS"):
@@ -149,7 +149,7 @@ def _outcome(endpoint: str, stack: str) -> dict[str, str]:
 def _reasons(endpoint: str, stack: str) -> str:
     events = []
     with contextlib.suppress(ClientError):
-        events = client("cloudformation", endpoint).describe_stack_events(StackName=stack)["StackEvents"]
+        events = get_client("cloudformation", endpoint).describe_stack_events(StackName=stack)["StackEvents"]
     told = [
         f"- {event['LogicalResourceId']}: {event['ResourceStatusReason']}"
         for event in events

@@ -13,29 +13,29 @@ from typing import Any
 
 from botocore.exceptions import EndpointConnectionError
 
-from local.clients import client
-from local.state import STATE
+from local.aws_clients import get_client
+from local.state import STATE_DIRECTORY
 
-NOT_RUNNING = "No service runs in this folder. Start it with `make run`, then ask again."
+NOT_RUNNING_MESSAGE = "No service runs in this folder. Start it with `make run`, then ask again."
 
 
-def main(state: Path = STATE, wanted: str = "") -> None:
+def main(state: Path = STATE_DIRECTORY, wanted: str = "") -> None:
     """Only lines that contain `wanted`: a turn's id, a request id, `ERROR`."""
     connection = state / "local.json"
     if not connection.exists():
-        sys.exit(NOT_RUNNING)
+        sys.exit(NOT_RUNNING_MESSAGE)
     endpoint = json.loads(connection.read_text())["endpoint"]
     try:
-        for line in lines(client("logs", endpoint), state):
+        for line in read_log_lines(get_client("logs", endpoint), state):
             if wanted in line:
                 print(line)
     except EndpointConnectionError:
-        sys.exit(NOT_RUNNING)
+        sys.exit(NOT_RUNNING_MESSAGE)
     except BrokenPipeError:  # `| head` has seen enough; the interpreter must not try to flush what is left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def lines(logs: Any, state: Path) -> Iterator[str]:
+def read_log_lines(logs: Any, state: Path) -> Iterator[str]:
     told = [*_functions(logs), *_front_door(state)]
     yield from (line for _, line in sorted(told, key=lambda one: one[0]))
 

@@ -14,12 +14,12 @@ import httpx
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT_PYTHON = ROOT / ".venv/bin/python"
-CLIENTS = "dynamodb kms s3 stepfunctions"
+FUNCTION_SERVICES = "dynamodb kms s3 stepfunctions"
 """What the project's functions talk to."""
 EMULATOR_PYTHON = ROOT / ".venv-emulator/bin/python"
 
 
-def outer_environment() -> dict[str, str]:
+def inherited_environment() -> dict[str, str]:
     """The shell's variables, without accounts, keys and settings that are not meant for the local cloud."""
     apart = ("AWS_", "PYTEST_", "ANTHROPIC_", "FERMATA_", "STATE_DIR", "WORK_DIR")
     return {name: value for name, value in os.environ.items() if not name.startswith(apart)}
@@ -29,14 +29,16 @@ class DidNotStartError(RuntimeError):
     """A process ended, or said nothing, instead of becoming ready."""
 
 
-class Child:
+class ChildProcess:
     """A process that says one line when it is ready, and ends when its standard input does.
 
     It has its own process group, so that Ctrl-C reaches us alone and we stop things in order; and since the pipe
     breaks when we are gone, even a kill of ours is the end of it.
     """
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str], log: Path, patience: float = 30.0) -> None:
+    def __init__(
+        self, command: Sequence[str], env: Mapping[str, str], log: Path, start_timeout_seconds: float = 30.0
+    ) -> None:
         self._log = log
         with log.open("ab") as sink:
             self._process = subprocess.Popen(  # noqa: S603  the project's own programs
@@ -48,25 +50,25 @@ class Child:
                 stderr=sink,
                 start_new_session=True,
             )
-        self.said = self._first_line(command, patience)
+        self.ready_line = self._first_line(command, start_timeout_seconds)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         return self._process.poll() is None
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         self._close_input()
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
 
-    def stop(self, patience: float = 10.0) -> None:
+    def stop(self, timeout_seconds: float = 10.0) -> None:
         """Ask it to end; insist when it does not."""
-        self.ask_to_stop()
+        self.request_stop()
         try:
-            self._process.wait(patience)
+            self._process.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             self.kill()
         self._output().close()
@@ -99,28 +101,28 @@ class Child:
             self._process.stdin.close()
 
 
-class Emulator(Child):
+class EmulatorProcess(ChildProcess):
     """AWS on this machine, listening at `endpoint`. A schedule's minute lasts `minute` seconds."""
 
-    def __init__(self, directory: Path, *, keep_state: bool = False, port: int = 0, minute: float = 60) -> None:
+    def __init__(self, directory: Path, *, keep_state: bool = False, port: int = 0, minute_seconds: float = 60) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        env = outer_environment() | {
+        env = inherited_environment() | {
             "PYTHONPATH": str(ROOT),
             "GATEWAY_PORT": str(port),
             "FUNCTION_PYTHON": str(PROJECT_PYTHON),
-            "FUNCTION_CLIENTS": CLIENTS,
+            "FUNCTION_CLIENTS": FUNCTION_SERVICES,
             "WORK_DIR": str(directory / "work"),
-            "SCHEDULE_MINUTE_SECONDS": str(minute),
+            "SCHEDULE_MINUTE_SECONDS": str(minute_seconds),
         }
         if keep_state:
             env["STATE_DIR"] = str(directory / "state")
         super().__init__([str(EMULATOR_PYTHON), "-m", "local.emulator"], env, directory / "emulator.log")
-        self.endpoint = self.said
+        self.endpoint = self.ready_line
 
-    def functions(self) -> dict[str, list[dict[str, Any]]]:
+    def list_function_processes(self) -> dict[str, list[dict[str, Any]]]:
         """The processes of every function: `pid`, and whether it is `busy` with an invocation."""
         return dict(httpx.get(f"{self.endpoint}/_fermata/processes", trust_env=False).json())
 
-    def save(self) -> None:
+    def save_snapshot(self) -> None:
         """Write everything down now; it does so by itself every second or so while things change."""
         httpx.get(f"{self.endpoint}/_fermata/snapshot", trust_env=False, timeout=60).raise_for_status()

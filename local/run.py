@@ -12,19 +12,22 @@ from types import FrameType
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
 from local.processes import DidNotStartError
-from local.state import STATE, only_one
+from local.state import STATE_DIRECTORY, lock_state
 
 DEFAULT_PORT = 8787
 
 
-def main(state: Path = STATE) -> None:
-    stop_when_told()
+def main(state: Path = STATE_DIRECTORY) -> None:
+    install_stop_signals()
     print("Starting …", flush=True)
     try:
-        with only_one(state), LocalCloud(state, keep_state=True, port=_free_port(), real_key=real_key()) as cloud:
-            write_connection(cloud)
-            print(greeting(cloud), flush=True)
-            while not (ended := cloud.ended()):
+        with (
+            lock_state(state),
+            LocalCloud(state, keep_state=True, port=_free_port(), real_api_key=real_api_key()) as cloud,
+        ):
+            write_connection_file(cloud)
+            print(greeting_text(cloud), flush=True)
+            while not (ended := cloud.find_ended_process()):
                 time.sleep(0.5)
             sys.exit(f"Stopped, because {ended} ended by itself. Its last words are in {state}.")
     except (DidNotStartError, DeploymentFailedError) as error:
@@ -33,12 +36,12 @@ def main(state: Path = STATE) -> None:
         print("\nStopped. State is kept in .fermata/ (`make reset` forgets it).")
 
 
-def real_key() -> str | None:
+def real_api_key() -> str | None:
     """The key of a real model, when the environment holds one."""
     return os.environ.get("ANTHROPIC_API_KEY") or None
 
 
-def greeting(cloud: LocalCloud) -> str:
+def greeting_text(cloud: LocalCloud) -> str:
     assert cloud.model is not None
     return f"""
   Fermata is at {cloud.url}, the model is: {cloud.model.label} ({cloud.model.id}).
@@ -49,11 +52,11 @@ def greeting(cloud: LocalCloud) -> str:
   Ask the content:  .venv/bin/fermata chat --scope content "Which posts are drafts?"
   Or with curl:
 
-{curl(cloud)}
+{curl_commands(cloud)}
 """
 
 
-def curl(cloud: LocalCloud) -> str:
+def curl_commands(cloud: LocalCloud) -> str:
     """Ready to paste: who you are, a conversation, and a turn in it, streamed."""
     base = f"{cloud.url}/admin/api/ai"
     call = 'curl -sS -H "Authorization: Bearer $TOKEN"'
@@ -64,7 +67,7 @@ def curl(cloud: LocalCloud) -> str:
     )
 
 
-def write_connection(cloud: LocalCloud) -> None:
+def write_connection_file(cloud: LocalCloud) -> None:
     """Where the command line finds the service; the token is for nobody else."""
     file = cloud.directory / "local.json"
     file.touch(mode=0o600)
@@ -85,13 +88,13 @@ def _free_port() -> int:
     return port
 
 
-def stop_when_told() -> None:
+def install_stop_signals() -> None:
     """Also where whoever started us ignores Ctrl-C (a shell's background jobs); a second one changes nothing."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupt)
+        signal.signal(number, handle_stop_signal)
 
 
-def interrupt(number: int, frame: FrameType | None) -> None:
+def handle_stop_signal(number: int, frame: FrameType | None) -> None:
     for again in (signal.SIGINT, signal.SIGTERM):
         signal.signal(again, signal.SIG_IGN)
     raise KeyboardInterrupt

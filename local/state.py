@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-STATE = Path(__file__).resolve().parent.parent / ".fermata"
+STATE_DIRECTORY = Path(__file__).resolve().parent.parent / ".fermata"
 
 
 @contextlib.contextmanager
-def only_one(directory: Path) -> Iterator[None]:
+def lock_state(directory: Path) -> Iterator[None]:
     """Two services on one state would each overwrite what the other knows; and nobody else reads it."""
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)
@@ -26,12 +26,12 @@ def only_one(directory: Path) -> Iterator[None]:
         yield
 
 
-def forget(directory: Path) -> None:
+def delete_state(directory: Path) -> None:
     if directory.exists():
-        with only_one(directory):
+        with lock_state(directory):
             shutil.rmtree(directory)
 
 
 if __name__ == "__main__":
-    forget(STATE)
+    delete_state(STATE_DIRECTORY)
     print("Forgotten.")

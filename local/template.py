@@ -8,8 +8,8 @@ import yaml
 from local.processes import ROOT
 
 Json = dict[str, Any]
-TEMPLATE = ROOT / "template.yaml"
-SAM = "AWS::Serverless::"
+TEMPLATE_PATH = ROOT / "template.yaml"
+SAM_TYPE_PREFIX = "AWS::Serverless::"
 
 
 class _Loader(yaml.SafeLoader):
@@ -32,11 +32,11 @@ def _short_form(loader: _Loader, name: str, node: yaml.Node) -> Json:
 _Loader.add_multi_constructor("!", _short_form)
 
 
-def load(path: Path = TEMPLATE) -> Json:
+def load_template(path: Path = TEMPLATE_PATH) -> Json:
     document: Json = yaml.load(path.read_text(), _Loader)  # noqa: S506  a SafeLoader with CloudFormation's tags
     return document
 
 
-def resources(document: Json, kind: str) -> dict[str, Json]:
+def resources_of_type(document: Json, kind: str) -> dict[str, Json]:
     """The resources of one SAM type, by their logical names."""
-    return {name: it for name, it in document["Resources"].items() if it["Type"] == f"{SAM}{kind}"}
+    return {name: it for name, it in document["Resources"].items() if it["Type"] == f"{SAM_TYPE_PREFIX}{kind}"}

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fermata.tools.catalogue import AREAS, toolset_for
-from fermata.tools.names import prefixed_name
+from fermata.domain.caller import Capability
+from fermata.tools.registry import SCOPE_REGISTRY, get_toolset
 from fermata.tools.tool import Access, Execution, Tool
-from fermata.words.caller import Capability
+from fermata.tools.tool_names import get_prefixed_name
 
-PAGE = Path(__file__).parents[1] / "docs" / "tools.md"
+PAGE_PATH = Path(__file__).parents[1] / "docs" / "tools.md"
 
-INTRO = """\
+INTRODUCTION = """\
 # Tools
 
 What the model may ask for, by scope. This page is written from the records of the tools (`make docs`); an editor reads
@@ -22,7 +22,7 @@ what a caller needs, and what it takes (`?`: may be left out). One of several pe
 needs `ai.tools.write` as well. "heavy": only the newest result stays whole within a turn.
 """
 
-SIDES = {
+EXECUTION_LABELS = {
     Execution.SERVER: "the service",
     Execution.BROWSER: "the editor",
     Execution.REMOTE: "another service",
@@ -31,22 +31,22 @@ SIDES = {
 }
 
 
-def page() -> str:
-    return "\n".join([INTRO, *(line for scope in AREAS for line in _scope(scope))])
+def render_page() -> str:
+    return "\n".join([INTRODUCTION, *(line for scope in SCOPE_REGISTRY for line in _scope(scope))])
 
 
 def _scope(scope: str) -> Iterator[str]:
-    tools = toolset_for(scope).tools
+    tools = get_toolset(scope).tools
     yield f"## {scope}: {len(tools)} tools\n"
     for tool in sorted(tools, key=lambda tool: tool.execution is not Execution.SERVER):
         yield from _tool(tool)
 
 
 def _tool(tool: Tool) -> Iterator[str]:
-    names = dict.fromkeys([tool.name, prefixed_name(tool)])
+    names = dict.fromkeys([tool.name, get_prefixed_name(tool)])
     yield f"### {' · '.join(f'`{name}`' for name in names)}\n"
     yield tool.description.replace("<", "&lt;") + "\n"
-    yield f"- Carried out by {SIDES[tool.execution]}; {'; '.join(_notes(tool))}"
+    yield f"- Carried out by {EXECUTION_LABELS[tool.execution]}; {'; '.join(_notes(tool))}"
     yield f"- Needs {_needs(tool)}"
     yield f"- Takes {_takes(tool.input_schema)}\n"
 
@@ -74,4 +74,4 @@ def _takes(schema: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    PAGE_PATH.write_text(render_page())

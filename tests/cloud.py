@@ -31,6 +31,6 @@ def service(cloud: LocalCloud) -> Iterator[FermataClient]:
 
 
 @contextmanager
-def own_cloud(directory: Path, **options: Any) -> Iterator[LocalCloud]:
+def start_own_cloud(directory: Path, **options: Any) -> Iterator[LocalCloud]:
     with LocalCloud(directory, **options) as running:
         yield running

@@ -6,23 +6,27 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from fermata.aws import uploads
-from fermata.aws.desk import Desk
-from fermata.aws.uploads import Kind
-from fermata.words.caller import Caller
+from fermata.aws.resources import Resources
+from fermata.aws.uploads import UploadKind
+from fermata.domain.caller import Caller
 
 
-def announced(desk: Desk, kind: Kind, raw: bytes) -> uploads.Upload:
-    return uploads.announce(desk, kind, len(raw), hashlib.sha256(raw).hexdigest())
+def announce_test_upload(resources: Resources, kind: UploadKind, raw: bytes) -> uploads.Upload:
+    return uploads.announce_upload(resources, kind, len(raw), hashlib.sha256(raw).hexdigest())
 
 
-def put(desk: Desk, caller: Caller, kind: Kind, raw: bytes, *, instead: bytes | None = None) -> str:
+def put_upload(
+    resources: Resources, caller: Caller, kind: UploadKind, raw: bytes, *, instead: bytes | None = None
+) -> str:
     """Its reference; `instead` is what is really put there."""
-    upload = announced(desk, kind, raw)
-    at = urlsplit(uploads.address(desk, caller, upload))
-    key = unquote(at.path).removeprefix("/").removeprefix(f"{desk.settings.bucket}/")
-    desk.blobs._client.put_object(Bucket=desk.settings.bucket, Key=key, Body=raw if instead is None else instead)
+    upload = announce_test_upload(resources, kind, raw)
+    at = urlsplit(uploads.presign_upload(resources, caller, upload))
+    key = unquote(at.path).removeprefix("/").removeprefix(f"{resources.settings.bucket}/")
+    resources.blobs._client.put_object(
+        Bucket=resources.settings.bucket, Key=key, Body=raw if instead is None else instead
+    )
     return upload.ref
 
 
-def put_json(desk: Desk, caller: Caller, value: Any) -> str:
-    return put(desk, caller, "snapshot", json.dumps(value).encode())
+def put_json_upload(resources: Resources, caller: Caller, value: Any) -> str:
+    return put_upload(resources, caller, "snapshot", json.dumps(value).encode())

@@ -1,32 +1,38 @@
 """Fermata from the outside: stream a turn, carry out its browser tools, follow it to its end."""
 
-from fermata_client.client import FermataClient
-from fermata_client.errors import Broken, ClientError, Refused, TurnLost, Unreachable
-from fermata_client.file_executor import HtmlFileExecutor
-from fermata_client.fold import Round, ToolBadge, TurnView, fold, fold_all
-from fermata_client.html_document import HtmlDocument
-from fermata_client.html_file import HtmlFile
-from fermata_client.outcome import Outcome
-from fermata_client.patience import Patience
-from fermata_client.turn import follow_turn, run_turn, undo_turn
+from fermata_client.document.html_document import HtmlDocument
+from fermata_client.document.html_file import HtmlFile
+from fermata_client.service.client import FermataClient
+from fermata_client.service.errors import (
+    FermataClientError,
+    InvalidResponseError,
+    RequestRefusedError,
+    ServiceUnreachableError,
+    TurnLostError,
+)
+from fermata_client.service.retry import RetryPolicy
+from fermata_client.tools.executor import HtmlFileExecutor
+from fermata_client.turns.outcome import TurnOutcome
+from fermata_client.turns.runner import follow_turn, run_turn, undo_turn
+from fermata_client.turns.view import RoundView, ToolCallView, TurnView, fold_event, fold_events
 
 __all__ = [
-    "Broken",
-    "ClientError",
     "FermataClient",
+    "FermataClientError",
     "HtmlDocument",
     "HtmlFile",
     "HtmlFileExecutor",
-    "Outcome",
-    "Patience",
-    "Refused",
-    "Round",
-    "ToolBadge",
-    "TurnLost",
+    "InvalidResponseError",
+    "RequestRefusedError",
+    "RetryPolicy",
+    "RoundView",
+    "ServiceUnreachableError",
+    "ToolCallView",
+    "TurnLostError",
+    "TurnOutcome",
     "TurnView",
-    "Unreachable",
-    "fold",
-    "fold_all",
+    "fold_event",
+    "fold_events",
     "follow_turn",
     "run_turn",
     "undo_turn",

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from fermata.aws import signals
-from fermata.aws.desk import open_desk
-from fermata.turns.advancing import advance
-from fermata.turns.waking import woken
+from fermata.aws import observability
+from fermata.aws.resources import get_resources
+from fermata.turns.round.advance_turn import advance_turn
+from fermata.turns.round.invocation import invocation_from_event
 
 
-@signals.traced
+@observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> None:
-    advance(open_desk(), woken(event, context, holds=True))
+    advance_turn(get_resources(), invocation_from_event(event, context, is_hold=True))

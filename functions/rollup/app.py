@@ -2,16 +2,19 @@
 
 from typing import Any
 
-from fermata.aws import signals
-from fermata.aws.desk import open_desk
-from fermata.aws.dynamo import unpack
-from fermata.usage.counting import Arrived, count
+from fermata.aws import observability
+from fermata.aws.dynamodb import deserialize_item
+from fermata.aws.resources import get_resources
+from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
 
 
-@signals.traced
+@observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Names the first row that cannot be counted, so that only those from there on come again."""
-    signals.afresh()
+    observability.reset_log_keys()
     changes = [record["dynamodb"] for record in event["Records"]]
-    stuck = count(open_desk(), [Arrived(change["SequenceNumber"], unpack(change["NewImage"])) for change in changes])
+    stuck = count_stream_records(
+        get_resources(),
+        [LedgerStreamRecord(change["SequenceNumber"], deserialize_item(change["NewImage"])) for change in changes],
+    )
     return {"batchItemFailures": [{"itemIdentifier": stuck}] if stuck else []}

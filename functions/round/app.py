@@ -3,21 +3,21 @@
 from functools import cache
 from typing import Any
 
-from fermata.aws import signals
-from fermata.aws.desk import open_desk
-from fermata.credentials import addresses
-from fermata.drivers.line import Line
-from fermata.turns.advancing import advance
-from fermata.turns.waking import woken
+from fermata.aws import observability
+from fermata.aws.resources import get_resources
+from fermata.credentials import provider_urls
+from fermata.drivers.transport.connection import ProviderConnection
+from fermata.turns.round.advance_turn import advance_turn
+from fermata.turns.round.invocation import invocation_from_event
 
 
 @cache
-def line() -> Line:
-    settings = open_desk().settings
+def get_provider_connection() -> ProviderConnection:
+    settings = get_resources().settings
     patience = {"stall_seconds": settings.provider_stall_seconds, "total_seconds": settings.provider_seconds}
-    return Line(**patience, guard=addresses.guard(settings))
+    return ProviderConnection(**patience, guard=provider_urls.make_url_guard(settings))
 
 
-@signals.traced
+@observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> None:
-    advance(open_desk(), woken(event, context), line())
+    advance_turn(get_resources(), invocation_from_event(event, context), get_provider_connection())

@@ -12,69 +12,75 @@ from functools import cache
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as AsgiRequest
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response as AsgiResponse
+from starlette.responses import StreamingResponse
 from starlette.routing import Mount, request_response
 from starlette.types import Receive, Scope, Send
 
-from fermata.aws.desk import Desk, open_desk
-from fermata.conversations import threads, views
-from fermata.tools.catalogue import naming
-from fermata.turns import ending, reading, starting, undoing
-from fermata.turns.joining import Started
-from fermata.turns.log import Entry
-from fermata.turns.reading import Tails
+from fermata.aws.resources import Resources, get_resources
+from fermata.conversations import conversation_store, message_views
+from fermata.domain.dialect import Dialect, ToolNameMapper
+from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.events import HeldEvent
+from fermata.domain.scopes import SCOPES
+from fermata.tools.registry import get_tool_namer
+from fermata.turns.end import end_turn
+from fermata.turns.read import follow_log
+from fermata.turns.read.abandonment import AbandonmentWatcher
+from fermata.turns.read.follow_log import LogPoller
+from fermata.turns.start.idempotency import StartedTurn
+from fermata.turns.start.start_turn import TurnPrompt, start_turn
 from fermata.turns.turn import Turn
-from fermata.turns.watch import Watch
-from fermata.wire import instatic_images, ndjson, surface
-from fermata.wire.bodies import ChatBody, UndoBody
-from fermata.wire.edge import Visit, serve
-from fermata.wire.http import MOST_BYTES, Answer, Request, of_scope
-from fermata.wire.naming import tool_names
-from fermata.wire.uploaded import snapshot_of
-from fermata.words.dialect import Called, Dialect
-from fermata.words.errors import Invalid, NotFound
-from fermata.words.events import Held
-from fermata.words.scopes import SCOPES
+from fermata.turns.turn_log import LogEntry
+from fermata.turns.undo import start_undo
+from fermata.wire.bodies import instatic_images
+from fermata.wire.bodies.requests import ChatBody, UndoBody
+from fermata.wire.bodies.snapshots import resolve_snapshot
+from fermata.wire.http.dispatch import RequestContext, handle_request
+from fermata.wire.http.messages import MAX_REQUEST_BYTES, HttpRequest, Response, request_from_asgi_scope
+from fermata.wire.http.tool_names_header import select_tool_names
+from fermata.wire.operations import surface
+from fermata.wire.renderers import ndjson
 
-HELD_SECONDS = 30
+HOLD_GRACE_SECONDS = 30
 """How long a reader stays once nothing will come before a person acts."""
-MOST_KEY = 200
+MAX_IDEMPOTENCY_KEY_CHARACTERS = 200
 STREAM_HEADERS = {
-    "Content-Type": ndjson.CONTENT_TYPE,
+    "Content-Type": ndjson.NDJSON_CONTENT_TYPE,
     "Cache-Control": "private, no-store",
     "X-Accel-Buffering": "no",
 }
-verbs = ThreadPoolExecutor(max_workers=32, thread_name_prefix="verb")
+handler_pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="verb")
 
 
 @cache
-def tails(desk: Desk) -> Tails:
-    return Tails(desk)
+def tails(resources: Resources) -> LogPoller:
+    return LogPoller(resources)
 
 
 @cache
-def watch(desk: Desk) -> Watch:
-    return Watch(desk)
+def watch(resources: Resources) -> AbandonmentWatcher:
+    return AbandonmentWatcher(resources)
 
 
-def known_scope(request: Request) -> None:
-    if request.params["scope"] not in SCOPES:
+def require_known_scope(request: HttpRequest) -> None:
+    if request.path_parameters["scope"] not in SCOPES:
         raise NotFound("Not found")
 
 
-def chat(visit: Visit) -> Answer:
+def post_prompt(visit: RequestContext) -> Response:
     """Streams the turn it starts, or answers 202 with its bridge when asked for JSON."""
-    body = visit.body(ChatBody)
+    body = visit.parse_body(ChatBody)
     if visit.tenant.dialect == "instatic":
-        instatic_images.check(body)
-    snapshot = snapshot_of(visit.desk, visit.caller, body)
-    prompt = starting.Prompt(
-        scope=visit.request.params["scope"],
+        instatic_images.check_instatic_images(body)
+    snapshot = resolve_snapshot(visit.resources, visit.caller, body)
+    prompt = TurnPrompt(
+        scope=visit.request.path_parameters["scope"],
         conversation_id=body.conversation_id,
-        content=body.blocks(),
+        content=body.to_blocks(),
         image_places=body.image_places(),
         dialect=visit.tenant.dialect,
-        tool_names=tool_names(visit),
+        tool_names=select_tool_names(visit),
         snapshot=snapshot.value,
         packed=snapshot.packed,
         revision=body.revision or "",
@@ -82,169 +88,175 @@ def chat(visit: Visit) -> Answer:
         max_rounds=visit.tenant.limits.max_rounds,
         thinking_tokens=visit.tenant.limits.thinking_tokens,
     )
-    return _begun(visit, starting.start(visit.desk, visit.caller, prompt))
+    return _begun(visit, start_turn(visit.resources, visit.caller, prompt))
 
 
-def undo(visit: Visit) -> Answer:
+def undo_turn(visit: RequestContext) -> Response:
     """The same for what another turn did: it is taken back."""
-    body = visit.body(UndoBody) if visit.request.body.strip() else UndoBody()
-    wish = undoing.Wish(
-        bridge_id=visit.request.params["bridgeId"],
+    body = visit.parse_body(UndoBody) if visit.request.body.strip() else UndoBody()
+    wish = start_undo.UndoRequest(
+        bridge_id=visit.request.path_parameters["bridgeId"],
         dialect=visit.tenant.dialect,
-        tool_names=tool_names(visit),
+        tool_names=select_tool_names(visit),
         through=body.through or "",
         idempotency_key=_idempotency_key(visit.request),
     )
-    return _begun(visit, undoing.undo(visit.desk, visit.caller, wish))
+    return _begun(visit, start_undo.start_undo(visit.resources, visit.caller, wish))
 
 
-def _begun(visit: Visit, started: Started) -> Answer:
+def _begun(visit: RequestContext, started: StartedTurn) -> Response:
     if "application/json" in visit.request.headers.get("accept", ""):
-        return Answer(202, {"bridgeId": started.turn.id, "seq": started.entry.next - 1})
+        return Response(202, {"bridgeId": started.turn.id, "seq": started.entry.next_number - 1})
     return _followed(visit, started.turn, [started.entry], 0)
 
 
-def events(visit: Visit) -> Answer:
+def follow_turn(visit: RequestContext) -> Response:
     """The turn's events after number `after`, then whatever follows."""
-    turn = ending.owned(visit.desk, visit.caller, visit.request.params["bridgeId"])
+    turn = end_turn.find_turn_for_caller(visit.resources, visit.caller, visit.request.path_parameters["bridgeId"])
     after = _number(visit.request.query.get("after", "0"))
-    known = reading.catch_up(visit.desk, turn, after)
+    known = follow_log.read_entries_after(visit.resources, turn, after)
     return _followed(visit, turn, known, after)
 
 
-def editor_bridge(visit: Visit) -> Answer:
+def open_editor_bridge(visit: RequestContext) -> Response:
     """Instatic's editor opens it unasked, for calls from outside. There are none here, so it only stays alive."""
     if visit.tenant.dialect != "instatic":
         raise NotFound("Not found")
     if visit.request.query.get("scope", "site") not in SCOPES:
-        raise Invalid(f"'scope' must be one of {', '.join(SCOPES)}.")
-    return Answer(200, stream=heartbeats(visit.desk), headers=STREAM_HEADERS)
+        raise InvalidRequest(f"'scope' must be one of {', '.join(SCOPES)}.")
+    return Response(200, stream=stream_heartbeats(visit.resources), headers=STREAM_HEADERS)
 
 
-def picture(visit: Visit) -> Answer:
-    params = visit.request.params
-    conversation = threads.find(visit.desk, visit.caller, params["id"])
-    raw, mime_type = views.image(visit.desk, conversation, params["messageId"], params["index"])
-    return Answer(200, raw=raw, headers={"Content-Type": mime_type, "Cache-Control": "private, no-store"})
+def show_image(visit: RequestContext) -> Response:
+    params = visit.request.path_parameters
+    conversation = conversation_store.get_conversation(visit.resources, visit.caller, params["id"])
+    raw, mime_type = message_views.read_message_image(
+        visit.resources, conversation, params["messageId"], params["index"]
+    )
+    return Response(200, raw_body=raw, headers={"Content-Type": mime_type, "Cache-Control": "private, no-store"})
 
 
-async def heartbeats(desk: Desk) -> AsyncIterator[bytes]:
-    settings = desk.settings
-    end = desk.clock.monotonic() + settings.reader_seconds
-    while desk.clock.monotonic() < end:
-        yield ndjson.HEARTBEAT
+async def stream_heartbeats(resources: Resources) -> AsyncIterator[bytes]:
+    settings = resources.settings
+    end = resources.clock.monotonic() + settings.reader_seconds
+    while resources.clock.monotonic() < end:
+        yield ndjson.HEARTBEAT_LINE
         await asyncio.sleep(settings.reader_heartbeat_seconds)
 
 
-def _idempotency_key(request: Request) -> str:
+def _idempotency_key(request: HttpRequest) -> str:
     key = request.headers.get("idempotency-key", "")
-    if len(key) > MOST_KEY:
-        raise Invalid(f"An Idempotency-Key has at most {MOST_KEY} characters.")
+    if len(key) > MAX_IDEMPOTENCY_KEY_CHARACTERS:
+        raise InvalidRequest(f"An Idempotency-Key has at most {MAX_IDEMPOTENCY_KEY_CHARACTERS} characters.")
     return key
 
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise Invalid("'after' must be the number of an event: 0, 1, 2, …")
+        raise InvalidRequest("'after' must be the number of an event: 0, 1, 2, …")
     return int(text)
 
 
-def _followed(visit: Visit, turn: Turn, known: Iterable[Entry], after: int) -> Answer:
+def _followed(visit: RequestContext, turn: Turn, known: Iterable[LogEntry], after: int) -> Response:
     """The stream, and a note of whether it came to its end or was cut off."""
-    desk, ended = visit.desk, list[bool]()
-    reader = Reader(desk, turn.dialect, naming(turn.scope, tool_names(visit)), after)
-    watch(desk).arrive(turn)
-    return Answer(
+    resources, ended = visit.resources, list[bool]()
+    reader = Reader(resources, turn.dialect, get_tool_namer(turn.scope, select_tool_names(visit)), after)
+    watch(resources).add_reader(turn)
+    return Response(
         200,
-        stream=follow(desk, turn, known, reader, lambda: ended.append(True)),
+        stream=stream_entries(resources, turn, known, reader, lambda: ended.append(True)),
         headers=STREAM_HEADERS,
-        closed=lambda: watch(desk).leave(turn, cut=not ended),
+        on_close=lambda: watch(resources).remove_reader(turn, is_broken_off=not ended),
     )
 
 
-async def follow(
-    desk: Desk, turn: Turn, known: Iterable[Entry], reader: "Reader", on_end: Callable[[], object]
+async def stream_entries(
+    resources: Resources, turn: Turn, known: Iterable[LogEntry], reader: "Reader", on_end: Callable[[], object]
 ) -> AsyncIterator[bytes]:
     """Lines until a terminal event, this reader's own deadline, or a while into a hold."""
     last = None
     for last in known:
         yield reader.lines(last)
-    if last is not None and last.standing.phase != "ended":
-        async with _new_entries(desk, turn, last.next) as queue:
+    if last is not None and last.state.phase != "ended":
+        async with _new_entries(resources, turn, last.next_number) as queue:
             async for chunk in reader.listen(queue, last):
                 yield chunk
     on_end()
 
 
 @asynccontextmanager
-async def _new_entries(desk: Desk, turn: Turn, number: int) -> AsyncIterator["asyncio.Queue[Entry | None]"]:
-    queue: asyncio.Queue[Entry | None] = asyncio.Queue()
+async def _new_entries(
+    resources: Resources, turn: Turn, number: int
+) -> AsyncIterator["asyncio.Queue[LogEntry | None]"]:
+    queue: asyncio.Queue[LogEntry | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
-    def deliver(entry: Entry | None) -> None:
+    def deliver(entry: LogEntry | None) -> None:
         loop.call_soon_threadsafe(queue.put_nowait, entry)
 
-    follower = tails(desk).follow(turn, number, deliver)
+    follower = tails(resources).follow(turn, number, deliver)
     try:
         yield queue
     finally:
-        tails(desk).leave(follower)
+        tails(resources).unfollow(follower)
 
 
 class Reader:
     """One response: what tools are called in it, what it has sent, and how long it still lasts."""
 
-    def __init__(self, desk: Desk, dialect: Dialect, called: Called, after: int) -> None:
-        self.settings, self.clock, self.dialect, self.called = desk.settings, desk.clock, dialect, called
+    def __init__(self, resources: Resources, dialect: Dialect, called: ToolNameMapper, after: int) -> None:
+        self.settings, self.clock, self.dialect, self.called = resources.settings, resources.clock, dialect, called
         self.sent = after
         self.deadline = self.clock.monotonic() + self.settings.reader_seconds
 
-    def lines(self, entry: Entry) -> bytes:
-        numbered = [(number, event) for number, event in enumerate(entry.events, entry.first) if number > self.sent]
-        self.sent = max(self.sent, entry.next - 1)
-        told = (ndjson.lines(number, event, self.dialect, self.called) for number, event in numbered)
-        return b"".join(told) or ndjson.HEARTBEAT
+    def lines(self, entry: LogEntry) -> bytes:
+        numbered = [
+            (number, event) for number, event in enumerate(entry.events, entry.first_number) if number > self.sent
+        ]
+        self.sent = max(self.sent, entry.next_number - 1)
+        told = (ndjson.render_event(number, event, self.dialect, self.called) for number, event in numbered)
+        return b"".join(told) or ndjson.HEARTBEAT_LINE
 
-    async def listen(self, queue: "asyncio.Queue[Entry | None]", last: Entry) -> AsyncIterator[bytes]:
+    async def listen(self, queue: "asyncio.Queue[LogEntry | None]", last: LogEntry) -> AsyncIterator[bytes]:
         since = self.clock.monotonic()
         while (now := self.clock.monotonic()) < self.deadline:
-            if last.standing.until and now - since > HELD_SECONDS:
+            if last.state.until and now - since > HOLD_GRACE_SECONDS:
                 yield self._held(last)
                 return
             try:
                 patience = min(self.settings.reader_heartbeat_seconds, self.deadline - now)
                 entry = await asyncio.wait_for(queue.get(), patience)
             except TimeoutError:
-                yield ndjson.HEARTBEAT
+                yield ndjson.HEARTBEAT_LINE
                 continue
             if entry is None:
                 return
             last, since = entry, self.clock.monotonic()
             yield self.lines(entry)
-            if entry.standing.phase == "ended":
+            if entry.state.phase == "ended":
                 return
 
-    def _held(self, last: Entry) -> bytes:
-        held = Held(until=self.clock.instant(last.standing.until - self.clock.time()), retry_after=HELD_SECONDS)
-        return ndjson.lines(self.sent, held, self.dialect)
+    def _held(self, last: LogEntry) -> bytes:
+        held = HeldEvent(until=self.clock.now_iso(last.state.until - self.clock.time()), retry_after=HOLD_GRACE_SECONDS)
+        return ndjson.render_event(self.sent, held, self.dialect)
 
 
 ROUTES = (
-    surface.START_TURN.to(chat, first=known_scope),
-    surface.FOLLOW_TURN.to(events),
-    surface.UNDO_TURN.to(undo),
-    surface.SHOW_IMAGE.to(picture),
-    surface.EDITOR_BRIDGE.to(editor_bridge),
+    surface.START_TURN.to(post_prompt, first=require_known_scope),
+    surface.FOLLOW_TURN.to(follow_turn),
+    surface.UNDO_TURN.to(undo_turn),
+    surface.SHOW_IMAGE.to(show_image),
+    surface.EDITOR_BRIDGE.to(open_editor_bridge),
 )
 
 
-class Live(StreamingResponse):
+class ClosingStreamingResponse(StreamingResponse):
     """Tells when it is over, also when the client went away before it began."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Response) -> None:
         assert answer.stream is not None
         super().__init__(answer.stream, answer.status, dict(answer.headers))
-        self._closed = answer.closed
+        self._closed = answer.on_close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -254,17 +266,19 @@ class Live(StreamingResponse):
                 self._closed()
 
 
-async def endpoint(asked: AsgiRequest) -> Response:
+async def endpoint(asked: AsgiRequest) -> AsgiResponse:
     """Verbs are synchronous; they run in a bounded pool, and only the streaming is not."""
     try:
         body = await _body(asked)
     except ClientDisconnect:
-        return Response(status_code=499)
-    request = of_scope(asked.scope, body)
-    answer = await asyncio.get_running_loop().run_in_executor(verbs, serve, open_desk(), ROUTES, request)
+        return AsgiResponse(status_code=499)
+    request = request_from_asgi_scope(asked.scope, body)
+    answer = await asyncio.get_running_loop().run_in_executor(
+        handler_pool, handle_request, get_resources(), ROUTES, request
+    )
     if answer.stream is not None:
-        return Live(answer)
-    return Response(answer.content(), answer.status, dict(answer.headers))
+        return ClosingStreamingResponse(answer)
+    return AsgiResponse(answer.to_bytes(), answer.status, dict(answer.headers))
 
 
 async def _body(asked: AsgiRequest) -> bytes:
@@ -272,7 +286,7 @@ async def _body(asked: AsgiRequest) -> bytes:
     body = bytearray()
     async for chunk in asked.stream():
         body += chunk
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_REQUEST_BYTES:
             break
     return bytes(body)
 

@@ -1,23 +1,23 @@
 """Takes a browser's answer and wakes the round that waits for it."""
 
-from fermata.turns import answering
-from fermata.wire import surface
-from fermata.wire.bodies import ToolResultBody
-from fermata.wire.edge import Visit, door
-from fermata.wire.http import Answer
-from fermata.wire.uploaded import snapshot_of
-from fermata.words.errors import NotFound
+from fermata.domain.errors import NotFound
+from fermata.turns.answer import submit_tool_result
+from fermata.wire.bodies.requests import ToolResultBody
+from fermata.wire.bodies.snapshots import resolve_snapshot
+from fermata.wire.http.dispatch import RequestContext, make_handler
+from fermata.wire.http.messages import Response
+from fermata.wire.operations import surface
 
-BRIDGE_GONE = "The AI tool bridge is no longer active. The server may have restarted; send the message again."
+BRIDGE_GONE_MESSAGE = "The AI tool bridge is no longer active. The server may have restarted; send the message again."
 
 
-def take_result(visit: Visit) -> Answer:
+def answer_tool(visit: RequestContext) -> Response:
     """Whether this caller may answer this call depends on the tool; the verb decides it."""
-    body = visit.body(ToolResultBody)
-    snapshot = snapshot_of(visit.desk, visit.caller, body)
+    body = visit.parse_body(ToolResultBody)
+    snapshot = resolve_snapshot(visit.resources, visit.caller, body)
     try:
-        answering.answer(
-            visit.desk,
+        submit_tool_result.submit_tool_result(
+            visit.resources,
             visit.caller,
             bridge_id=body.bridge_id,
             request_id=body.request_id,
@@ -27,15 +27,15 @@ def take_result(visit: Visit) -> Answer:
         )
     except NotFound as gone:
         return _gone(visit, gone)
-    return Answer(200, {"ok": True})
+    return Response(200, {"ok": True})
 
 
-def _gone(visit: Visit, gone: NotFound) -> Answer:
+def _gone(visit: RequestContext, gone: NotFound) -> Response:
     """Instatic's browsers read `ok` in one generation and show `error` in the next (contract instatic.md §0.1)."""
     if visit.tenant.dialect != "instatic":
         raise gone
-    return Answer(404, {"ok": False, "error": BRIDGE_GONE})
+    return Response(404, {"ok": False, "error": BRIDGE_GONE_MESSAGE})
 
 
-ROUTES = (surface.ANSWER_TOOL.to(take_result),)
-handler = door(ROUTES)
+ROUTES = (surface.ANSWER_TOOL.to(answer_tool),)
+handler = make_handler(ROUTES)

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from local.demo_host.content import Content
-from local.demo_host.server import DemoHost
-from local.tethered import announce
+from local.demo_host.demo_content import DemoContent
+from local.demo_host.server import DemoHostServer
+from local.parent_watch import announce_ready
 
 
 def main() -> None:
@@ -18,8 +18,8 @@ def main() -> None:
     parser.add_argument("--secret-file", required=True, type=Path, help="what they are signed with")
     parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 picks a free one (default)")
     options = parser.parse_args()
-    server = DemoHost(Content.read(), options.tenant, options.secret_file.read_text(), options.port)
-    announce(server.url)
+    server = DemoHostServer(DemoContent.load_content(), options.tenant, options.secret_file.read_text(), options.port)
+    announce_ready(server.url)
     server.serve_forever()
 
 

@@ -7,15 +7,15 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import jwt
 
-from local.demo_host.content import Content, Json, Refused
+from local.demo_host.demo_content import DemoContent, HostRequestError, Json
 
-MAY_INSTALL = "plugins.install"
+INSTALL_CAPABILITY = "plugins.install"
 
 
-class DemoHost(ThreadingHTTPServer):
+class DemoHostServer(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, content: Content, tenant: str, secret: str, port: int = 0) -> None:
+    def __init__(self, content: DemoContent, tenant: str, secret: str, port: int = 0) -> None:
         self.content, self.tenant, self.secret = content, tenant, secret
         super().__init__(("127.0.0.1", port), _Handler)
 
@@ -23,11 +23,11 @@ class DemoHost(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
-    def caller(self, header: str) -> Json:
+    def verify_token(self, authorization: str) -> Json:
         """The claims of a token that is ours, young, and for this tenant."""
         try:
             claims: Json = jwt.decode(
-                header.removeprefix("Bearer "),
+                authorization.removeprefix("Bearer "),
                 self.secret,
                 algorithms=["HS256"],
                 audience="host",
@@ -35,50 +35,52 @@ class DemoHost(ThreadingHTTPServer):
                 options={"require": ["exp", "iat", "sub", "tenant"]},
             )
         except jwt.PyJWTError as error:
-            raise Refused(401, str(error)) from error
+            raise HostRequestError(401, str(error)) from error
         if claims["tenant"] != self.tenant:
-            raise Refused(401, "The token is for another tenant.")
+            raise HostRequestError(401, "The token is for another tenant.")
         return claims
 
-    def answer(self, method: str, path: str, wanted: dict[str, str], header: str, key: str) -> Json:
-        caller, content = self.caller(header), self.content
+    def dispatch_request(
+        self, method: str, path: str, query: dict[str, str], authorization: str, idempotency_key: str
+    ) -> Json:
+        caller, content = self.verify_token(authorization), self.content
         match [method, *(unquote(part) for part in path.strip("/").split("/"))]:
             case ["GET", "tables"]:
-                return content.tables()
+                return content.list_tables()
             case ["GET", "documents"]:
-                return content.documents(wanted)
+                return content.list_documents(query)
             case ["GET", "documents", name]:
-                return content.document(name)
+                return content.get_document(name)
             case ["GET", "users"]:
-                return content.users()
+                return content.list_users()
             case ["GET", "media"]:
-                return content.media(wanted)
+                return content.list_media(query)
             case ["GET", "plugins"]:
-                return content.plugins()
+                return content.list_plugins()
             case ["POST", "plugins", name, "validate"]:
-                return content.validate(name)
+                return content.validate_plugin(name)
             case ["POST", "plugins", name, "activate"]:
-                if MAY_INSTALL not in caller.get("capabilities", []):
-                    raise Refused(403, f"This takes the capability {MAY_INSTALL}.")
-                return content.activate(name, key)
-        raise Refused(404, "Not found")
+                if INSTALL_CAPABILITY not in caller.get("capabilities", []):
+                    raise HostRequestError(403, f"This takes the capability {INSTALL_CAPABILITY}.")
+                return content.activate_plugin(name, idempotency_key)
+        raise HostRequestError(404, "Not found")
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: DemoHost
+    server: DemoHostServer
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         self.rfile.read(int(self.headers.get("content-length") or 0))
         parts = urlsplit(self.path)
         if parts.path == "/demo/acts":
-            self._say(200, {"acts": self.server.content.acts})
+            self._say(200, {"acts": self.server.content.activations})
             return
         header, key = self.headers.get("authorization", ""), self.headers.get("idempotency-key", "")
         try:
             wanted = dict(parse_qsl(parts.query))
-            self._say(200, self.server.answer(self.command, parts.path, wanted, header, key))
-        except Refused as refused:
+            self._say(200, self.server.dispatch_request(self.command, parts.path, wanted, header, key))
+        except HostRequestError as refused:
             self._say(refused.status, {"error": str(refused)})
 
     do_POST = do_GET

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from local.demo_model.server import Pace, listen, server_for
+from local.demo_model.server import ResponsePace, make_server, open_listener
 
 
 def main() -> None:
@@ -17,10 +17,10 @@ def main() -> None:
     parser.add_argument("--chunk-ms", type=float, default=0, help="delay between two pieces of text")
     parser.add_argument("--chunks", type=int, default=0, help="pieces a text is sent in; 0 sends word by word")
     options = parser.parse_args()
-    listener = listen(options.port)
+    listener = open_listener(options.port)
     port = listener.getsockname()[1]
     print(json.dumps({"port": port, "url": f"http://127.0.0.1:{port}"}), flush=True)
-    server_for(Pace(options.first_ms, options.chunk_ms, options.chunks)).run([listener])
+    make_server(ResponsePace(options.first_ms, options.chunk_ms, options.chunks)).run([listener])
 
 
 if __name__ == "__main__":

@@ -24,14 +24,14 @@ from typing import Any
 
 
 def main() -> None:
-    listener = listen(int(os.environ.get("GATEWAY_PORT", "0")))
+    listener = open_listener(int(os.environ.get("GATEWAY_PORT", "0")))
     with work_directory() as directory:
-        configure(listener.getsockname()[1], directory)
+        configure_ministack(listener.getsockname()[1], directory)
         sys.setswitchinterval(0.0005)  # a request must not wait 5 ms for a thread that evaluates an expression
-        run(serve(listener))
+        run_event_loop(serve_app(listener))
 
 
-def configure(port: int, directory: str) -> None:
+def configure_ministack(port: int, directory: str) -> None:
     """MiniStack reads its settings while it is imported, so they come first."""
     os.environ |= {
         "GATEWAY_PORT": str(port),
@@ -55,11 +55,11 @@ def configure(port: int, directory: str) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard) if soft < hard else (soft, hard))
 
 
-async def serve(listener: socket.socket) -> None:
+async def serve_app(listener: socket.socket) -> None:
     """MiniStack's own server costs more per request than all of its DynamoDB; this one a third of that."""
     import uvicorn
 
-    from local.emulator import corrected
+    from local.emulator.app import open_app
 
     class Server(uvicorn.Server):
         """Leaves the signals to us: uvicorn would raise them again, before the work directory is removed."""
@@ -68,7 +68,7 @@ async def serve(listener: socket.socket) -> None:
         def capture_signals(self) -> Iterator[None]:
             yield
 
-    async with corrected.background() as app:
+    async with open_app() as app:
         config = uvicorn.Config(
             app,
             lifespan="on",
@@ -90,7 +90,7 @@ async def serve(listener: socket.socket) -> None:
         await server.serve([listener])
 
 
-def listen(port: int) -> socket.socket:
+def open_listener(port: int) -> socket.socket:
     """Named as TCP: asyncio sends small packets at once only on a socket that says so, else 40 ms late."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -99,7 +99,7 @@ def listen(port: int) -> socket.socket:
     return listener
 
 
-def run(coroutine: Coroutine[Any, Any, None]) -> None:
+def run_event_loop(coroutine: Coroutine[Any, Any, None]) -> None:
     """On the faster event loop where there is one."""
     try:
         import uvloop

@@ -16,18 +16,18 @@ from typing import Any
 from ministack import app as ministack
 from ministack.core import persistence
 
-from local.emulator.upstream import relies_on
+from local.emulator.patches.registry import pin_functions
 
 INTERVAL_SECONDS = 1.0
-WRITE_SECONDS = 30
-READS = ("Get", "BatchGet", "Query", "Scan", "Describe", "List", "Send")
+WRITE_TIMEOUT_SECONDS = 30
+READ_OPERATIONS = ("Get", "BatchGet", "Query", "Scan", "Describe", "List", "Send")
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
-relies_on(persistence, save_all="ea253a04fd05", save_state="58a955110973")
-relies_on(ministack, _build_persistence_save_dict="9a6393cc953d")
+pin_functions(persistence, save_all="ea253a04fd05", save_state="58a955110973")
+pin_functions(ministack, _build_persistence_save_dict="9a6393cc953d")
 
 
-class Snapshots:
+class SnapshotWriter:
     """Watches requests for changes and writes a snapshot when there were any."""
 
     def __init__(self, app: App) -> None:
@@ -40,7 +40,7 @@ class Snapshots:
         if scope["type"] == "http" and not _only_reads(scope):
             self._changed = True
 
-    async def keep(self) -> None:
+    async def save_periodically(self) -> None:
         """Runs as long as the server does. A slow disk makes the snapshots rarer, not the service slower."""
         pause = INTERVAL_SECONDS
         while True:
@@ -59,7 +59,7 @@ class Snapshots:
 
 def _only_reads(scope: Any) -> bool:
     target = dict(scope["headers"]).get(b"x-amz-target", b"").decode("latin-1")
-    return scope["method"] in ("GET", "HEAD") or target.rpartition(".")[2].startswith(READS)
+    return scope["method"] in ("GET", "HEAD") or target.rpartition(".")[2].startswith(READ_OPERATIONS)
 
 
 def _fork_and_save() -> int:
@@ -67,7 +67,7 @@ def _fork_and_save() -> int:
     child = os.fork()
     if child:
         return child
-    signal.alarm(WRITE_SECONDS)
+    signal.alarm(WRITE_TIMEOUT_SECONDS)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     os.closerange(3, 1 << 16)
     _save(Path(persistence.STATE_DIR))

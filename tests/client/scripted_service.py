@@ -16,31 +16,31 @@ from typing import Any
 Event = dict[str, Any]
 BASE = "/admin/api/ai"
 BRIDGE = "bridge-1"
-UNDONE = "bridge-0"
+UNDONE_BRIDGE = "bridge-0"
 """A turn whose edits can be taken back; the script is what that streams."""
-LOSE = "lose"
+DROP_CONNECTION = "lose"
 """A fault for an answer or a start: do the work, then drop the connection without a response."""
-TERMINAL = ("done", "error", "cancelled")
+TERMINAL_EVENTS = ("done", "error", "cancelled")
 
 
-def numbered(*events: Event) -> list[Event]:
+def number_events(*events: Event) -> list[Event]:
     """Events with rising numbers that have gaps, as internal events leave them."""
     return [{**event, "seq": 1 + 2 * index} for index, event in enumerate(events)]
 
 
-def ready() -> Event:
+def ready_event() -> Event:
     return {"type": "bridgeReady", "bridgeId": BRIDGE}
 
 
-def text(said: str) -> Event:
+def text_event(said: str) -> Event:
     return {"type": "text", "text": said}
 
 
-def call(number: int, name: str = "insertHtml", given: Any = None) -> Event:
+def tool_call_event(number: int, name: str = "insertHtml", given: Any = None) -> Event:
     return {"type": "toolCall", "toolCallId": f"c{number}", "toolName": name, "input": given, "status": "pending"}
 
 
-def request(number: int, name: str = "insertHtml", given: Any = None, effect: str | None = None) -> Event:
+def tool_request_event(number: int, name: str = "insertHtml", given: Any = None, effect: str | None = None) -> Event:
     return {
         "type": "toolRequest",
         "requestId": f"r{number}",
@@ -52,64 +52,67 @@ def request(number: int, name: str = "insertHtml", given: Any = None, effect: st
     }
 
 
-def result(number: int, *, ok: bool = True, name: str = "insertHtml") -> Event:
+def tool_result_event(number: int, *, ok: bool = True, name: str = "insertHtml") -> Event:
     extra = {} if ok else {"error": "it broke"}
     return {"type": "toolResult", "toolCallId": f"c{number}", "toolName": name, "ok": ok, **extra}
 
 
-def context() -> Event:
+def context_event() -> Event:
     return {"type": "context", "promptTokens": 10, "contextTokens": 10}
 
 
-def usage() -> Event:
+def usage_event() -> Event:
     return {"type": "usage", "promptTokens": 20, "completionTokens": 5, "costUsd": 0.5}
 
 
-def done() -> Event:
+def done_event() -> Event:
     return {"type": "done"}
 
 
-def undo(*outcomes: bool) -> list[Event]:
+def undo_events(*outcomes: bool) -> list[Event]:
     """An undo of as many edits, the newest first; the ones that are not true meet somebody else's."""
-    events: list[Event] = [{**ready(), "undoes": UNDONE}]
+    events: list[Event] = [{**ready_event(), "undoes": UNDONE_BRIDGE}]
     undone, skipped = [], []
     for number, ok in enumerate(outcomes, 1):
-        key = f"{UNDONE}/{len(outcomes) + 1 - number}/0"
+        key = f"{UNDONE_BRIDGE}/{len(outcomes) + 1 - number}/0"
         patch = {"patch": {"edit": number}}
-        events += [call(number, "restore", patch), {**request(number, "restore", patch), "undoes": key}]
-        events.append(result(number, ok=ok, name="restore") | ({} if ok else {"conflict": True}))
+        events += [
+            tool_call_event(number, "restore", patch),
+            {**tool_request_event(number, "restore", patch), "undoes": key},
+        ]
+        events.append(tool_result_event(number, ok=ok, name="restore") | ({} if ok else {"conflict": True}))
         undone += [key] if ok else []
         skipped += [] if ok else [{"effectKey": key, "reason": "it broke"}]
-    return numbered(*events, usage(), done() | {"report": {"undone": undone, "skipped": skipped}})
+    return number_events(*events, usage_event(), done_event() | {"report": {"undone": undone, "skipped": skipped}})
 
 
-def two_tool_turn() -> list[Event]:
+def three_tool_turn() -> list[Event]:
     """Text, two browser tools in one round, a third that fails, and a last word."""
-    return numbered(
-        ready(),
-        text("I will "),
-        text("change two things – 那个🦀.\u2028"),
-        call(1),
-        call(2, "applyCss"),
-        context(),
-        request(1),
-        result(1),
-        request(2, "applyCss"),
-        result(2, name="applyCss"),
-        text("And one more."),
-        call(3, "deleteNode"),
-        context(),
-        request(3, "deleteNode"),
-        result(3, ok=False, name="deleteNode"),
-        text("Done."),
-        context(),
-        usage(),
-        done(),
+    return number_events(
+        ready_event(),
+        text_event("I will "),
+        text_event("change two things – 那个🦀.\u2028"),
+        tool_call_event(1),
+        tool_call_event(2, "applyCss"),
+        context_event(),
+        tool_request_event(1),
+        tool_result_event(1),
+        tool_request_event(2, "applyCss"),
+        tool_result_event(2, name="applyCss"),
+        text_event("And one more."),
+        tool_call_event(3, "deleteNode"),
+        context_event(),
+        tool_request_event(3, "deleteNode"),
+        tool_result_event(3, ok=False, name="deleteNode"),
+        text_event("Done."),
+        context_event(),
+        usage_event(),
+        done_event(),
     )
 
 
 @dataclass
-class Script:
+class ServiceScript:
     """What the service knows and how it misbehaves; each deque is used up one connection or call at a time."""
 
     events: list[Event]
@@ -145,7 +148,7 @@ class Script:
             shown.append(event)
             if event["type"] == "toolRequest" and event["requestId"] not in self.answered and not self.cancels:
                 return shown
-            if event["type"] in TERMINAL:
+            if event["type"] in TERMINAL_EVENTS:
                 return shown
         return shown
 
@@ -163,7 +166,7 @@ class Script:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    script: Script
+    script: ServiceScript
     changed: threading.Condition
 
     def log_message(self, *_: Any) -> None:
@@ -190,7 +193,7 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(401, {"error": "Unauthorized"})
         elif path == "/conversations":
             self.reply(201, {"conversation": {"id": "conv-1", **body}})
-        elif path.startswith("/chat/") or path == f"/bridges/{UNDONE}/undo":
+        elif path.startswith("/chat/") or path == f"/bridges/{UNDONE_BRIDGE}/undo":
             self.start()
         elif path == "/tool-result":
             self.answer(body)
@@ -204,7 +207,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def start(self) -> None:
         fault = self.script.start_faults.popleft() if self.script.start_faults else None
-        if fault == LOSE:
+        if fault == DROP_CONNECTION:
             self.hang_up()
         elif fault is not None:
             self.reply(int(fault), {"error": f"fault {fault}"}, {"retry-after": "0"})
@@ -216,13 +219,13 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self, body: dict[str, Any]) -> None:
         fault = self.script.answer_faults.popleft() if self.script.answer_faults else None
         self.script.answers.append(body)
-        if fault is not None and fault != LOSE:
+        if fault is not None and fault != DROP_CONNECTION:
             self.reply(int(fault), {"error": f"fault {fault}"}, {"retry-after": "0"})
             return
         with self.changed:
             known = self.script.answered.setdefault(body["requestId"], body["result"])
             self.changed.notify_all()
-        if fault == LOSE:
+        if fault == DROP_CONNECTION:
             self.hang_up()
         elif known != body["result"]:
             self.reply(409, {"error": "answered differently"})
@@ -282,7 +285,7 @@ class Handler(BaseHTTPRequestHandler):
                 seen = event["seq"]
                 yield (json.dumps(event, ensure_ascii=False).encode() + b"\n") * self.script.times(seen)
                 count += 1
-                if event["type"] in TERMINAL or count == ends:
+                if event["type"] in TERMINAL_EVENTS or count == ends:
                     return
 
     def wait_for_the_end(self) -> None:
@@ -317,7 +320,7 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(script: Script) -> Iterator[str]:
+def serve_script(script: ServiceScript) -> Iterator[str]:
     """The address of a service that follows the script."""
     handler = type("Scripted", (Handler,), {"script": script, "changed": threading.Condition()})
     with Server(("127.0.0.1", 0), handler) as server:

@@ -6,4 +6,4 @@ PAGE = "canary-in-the-page-90aa"
 SNAPSHOT = "canary-in-the-snapshot-1f64"
 ANSWER = "canary-in-the-answer-7e21"
 KEY = "sk-ant-canary-key-44d0e8b2"
-ALL = (PROMPT, RESULT, PAGE, SNAPSHOT, ANSWER, KEY)
+ALL_CANARIES = (PROMPT, RESULT, PAGE, SNAPSHOT, ANSWER, KEY)

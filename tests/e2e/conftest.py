@@ -9,25 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from fermata.credentials import defaults, keyring
-from fermata.words.caller import Caller
+from fermata.credentials import credential_store, scope_defaults
+from fermata.domain.caller import Caller
 from local.cloud import LocalCloud
-from local.seed import CAPABILITIES, EDITOR, USER, LocalDesk
-from tests.callers import make_tenant
+from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, USER, LocalResources
 from tests.e2e import canaries
-from tests.e2e.deployment import SHORT, functions
-from tests.e2e.faults import Faults
-from tests.e2e.model import Model
-from tests.e2e.talk import Talk, http
+from tests.e2e.conversation_driver import ConversationDriver, open_http
+from tests.e2e.demo_model_client import DemoModelClient
+from tests.e2e.deployment import SHORT_TIMINGS, function_folders
+from tests.e2e.fault_rules import FaultRules
+from tests.tenant_tokens import make_tenant
 
-LAST = ("test_waits.py", "test_afterwards.py")
+LAST_MODULES = ("test_waits.py", "test_afterwards.py")
 """One leaves the clocks too short for other tests; the other asks about all turns of the session."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     items.sort(
-        key=lambda item: LAST.index(item.path.name) if item.path.parent == here and item.path.name in LAST else -1
+        key=lambda item: (
+            LAST_MODULES.index(item.path.name) if item.path.parent == here and item.path.name in LAST_MODULES else -1
+        )
     )
 
 
@@ -37,13 +39,17 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     running = getattr(item, "funcargs", {}).get("cloud")
     if report.when == "call" and report.failed and running is not None:
-        report.sections.append(("The last errors in the functions' logs", "\n\n".join(errors(running)[-3:])))
+        report.sections.append(
+            ("The last errors in the functions' logs", "\n\n".join(read_logged_errors(running)[-3:]))
+        )
     return report
 
 
-def errors(cloud: LocalCloud) -> list[str]:
+def read_logged_errors(cloud: LocalCloud) -> list[str]:
     """Exceptions that functions have logged and no rule of ours has raised."""
-    lines = [json.loads(line) for name in functions() for line in cloud.log_lines(name) if '"exception"' in line]
+    lines = [
+        json.loads(line) for name in function_folders() for line in cloud.read_log_lines(name) if '"exception"' in line
+    ]
     found = [line for line in lines if "injected" not in line["exception"]]
     return [f"{line['timestamp']} {line['message']}\n{line['exception'][-1500:]}" for line in found]
 
@@ -56,15 +62,15 @@ def faults_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory: pytest.TempPathFactory, faults_folder: Path) -> Iterator[LocalCloud]:
     directory = tmp_path_factory.mktemp("cloud")
-    with LocalCloud(directory, FERMATA_FAULTS=faults_folder, **SHORT) as running:
-        use_a_key(running, canaries.KEY)
+    with LocalCloud(directory, FERMATA_FAULTS=faults_folder, **SHORT_TIMINGS) as running:
+        use_api_key(running, canaries.KEY)
         yield running
 
 
-def use_a_key(cloud: LocalCloud, key: str) -> None:
+def use_api_key(cloud: LocalCloud, key: str) -> None:
     """Give the site scope a key that can be told from everything else, as an operator would."""
     new = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Demo", "apiKey": key}
-    with http(cloud) as bare:
+    with open_http(cloud) as bare:
         made = bare.post("/credentials", json=new)
         assert made.status_code == 201, made.text
         default = {"credentialId": made.json()["credential"]["id"], "modelId": "fermata-demo"}
@@ -72,33 +78,35 @@ def use_a_key(cloud: LocalCloud, key: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def desk(cloud: LocalCloud) -> LocalDesk:
+def resources(cloud: LocalCloud) -> LocalResources:
     """To see what is stored."""
-    return cloud.desk()
+    return cloud.resources()
 
 
 @pytest.fixture(scope="session")
-def model(cloud: LocalCloud) -> Iterator[Model]:
+def model(cloud: LocalCloud) -> Iterator[DemoModelClient]:
     assert cloud.model is not None
-    model = Model(cloud.model.url)
+    model = DemoModelClient(cloud.model.url)
     yield model
     model.close()
 
 
 @pytest.fixture
-def faults(cloud: LocalCloud, faults_folder: Path) -> Iterator[Faults]:
-    yield Faults(faults_folder)
+def faults(cloud: LocalCloud, faults_folder: Path) -> Iterator[FaultRules]:
+    yield FaultRules(faults_folder)
     for left in faults_folder.iterdir():
         left.unlink()
 
 
 @pytest.fixture
-def new_talk(cloud: LocalCloud, desk: LocalDesk, model: Model) -> Iterator[Callable[..., Talk]]:
+def new_talk(
+    cloud: LocalCloud, resources: LocalResources, model: DemoModelClient
+) -> Iterator[Callable[..., ConversationDriver]]:
     """Makes conversations: of the local user, or of whoever the given claims name."""
-    made: list[Talk] = []
+    made: list[ConversationDriver] = []
 
-    def make(**claims: object) -> Talk:
-        made.append(Talk(cloud, desk, model, cloud.sign(**claims) if claims else cloud.token))
+    def make(**claims: object) -> ConversationDriver:
+        made.append(ConversationDriver(cloud, resources, model, cloud.sign_token(**claims) if claims else cloud.token))
         return made[-1]
 
     yield make
@@ -107,30 +115,32 @@ def new_talk(cloud: LocalCloud, desk: LocalDesk, model: Model) -> Iterator[Calla
 
 
 @pytest.fixture
-def talk(new_talk: Callable[..., Talk]) -> Talk:
+def talk(new_talk: Callable[..., ConversationDriver]) -> ConversationDriver:
     return new_talk()
 
 
 @pytest.fixture(scope="session")
-def stranger(desk: LocalDesk) -> str:
+def stranger(resources: LocalResources) -> str:
     """A token with every capability, of another tenant's user with the same name."""
-    return make_tenant(desk, "stranger", issuer="http://127.0.0.1/stranger").token(USER)
+    return make_tenant(resources, "stranger", issuer="http://127.0.0.1/stranger").sign_token(USER)
 
 
 @pytest.fixture(scope="session")
-def editors_token(desk: LocalDesk) -> str:
+def editors_token(resources: LocalResources) -> str:
     """Of a tenant whose pages are Instatic's: they know neither `cancelled` nor retraction."""
-    signer = make_tenant(desk, "editor", issuer="http://127.0.0.1/editor", dialect="instatic")
-    everything = (*CAPABILITIES, *EDITOR)
+    signer = make_tenant(resources, "editor", issuer="http://127.0.0.1/editor", dialect="instatic")
+    everything = (*CAPABILITIES, *EDITOR_CAPABILITIES)
     caller = Caller(tenant="editor", user="ada", capabilities=frozenset(everything))
-    credential = keyring.create(desk, caller, "anthropic", "apiKey", "demo", "demo")
-    defaults.set_default(desk, caller, "site", credential.id, "fermata-demo")
-    return signer.token("ada", everything)
+    credential = credential_store.create_credential(resources, caller, "anthropic", "apiKey", "demo", "demo")
+    scope_defaults.set_default(resources, caller, "site", credential.id, "fermata-demo")
+    return signer.sign_token("ada", everything)
 
 
 @pytest.fixture
-def editor(cloud: LocalCloud, desk: LocalDesk, model: Model, editors_token: str) -> Iterator[Talk]:
-    talk = Talk(cloud, desk, model, editors_token, tenant="editor")
+def editor(
+    cloud: LocalCloud, resources: LocalResources, model: DemoModelClient, editors_token: str
+) -> Iterator[ConversationDriver]:
+    talk = ConversationDriver(cloud, resources, model, editors_token, tenant="editor")
     yield talk
     talk.close()
 
@@ -138,4 +148,4 @@ def editor(cloud: LocalCloud, desk: LocalDesk, model: Model, editors_token: str)
 @pytest.fixture(scope="session")
 def gateway(cloud: LocalCloud) -> str:
     """The emulator's own API Gateway, without the front door before it."""
-    return f"{cloud.endpoint}/restapis/{cloud.output('ApiId')}/{cloud.output('StageName')}/_user_request_"
+    return f"{cloud.endpoint}/restapis/{cloud.get_output('ApiId')}/{cloud.get_output('StageName')}/_user_request_"

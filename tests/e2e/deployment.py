@@ -4,7 +4,7 @@ from typing import Any
 
 from local import template
 
-SHORT: dict[str, Any] = {
+SHORT_TIMINGS: dict[str, Any] = {
     "HeartbeatSeconds": 240,
     "BrowserWaitSeconds": 240,
     "ReaderHeartbeatSeconds": 1,
@@ -14,7 +14,7 @@ SHORT: dict[str, Any] = {
 }
 
 
-def functions() -> list[str]:
+def function_folders() -> list[str]:
     """The folders of all functions there are."""
-    deployed = template.resources(template.load(), "Function").values()
+    deployed = template.resources_of_type(template.load_template(), "Function").values()
     return [function["Properties"]["CodeUri"].rpartition("/")[2] for function in deployed]

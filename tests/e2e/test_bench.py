@@ -4,16 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from bench.__main__ import QUICK, measured
+from bench.__main__ import QUICK, measure_all
 
 pytestmark = pytest.mark.cloud
 
 
 def test_the_counts_of_a_quick_run_meet_their_targets(tmp_path: Path) -> None:
-    rows = {row.key: row for row in measured(tmp_path, QUICK)}
+    rows = {row.key: row for row in measure_all(tmp_path, QUICK)}
     counted = ("transitions.browser", "transitions.text", "requests.browser", "killed", "crowd", "length", "state")
     counted += ("credential", "conversations", "audit.bytes", "memory")
-    missed = [f"{row.what}: {row.result}, target {row.target}" for row in map(rows.__getitem__, counted) if not row.met]
+    missed = [
+        f"{row.title}: {row.result}, target {row.target}" for row in map(rows.__getitem__, counted) if not row.is_met
+    ]
     assert not missed
     assert rows["units"].numbers["transitions"] == 10
     assert {"audit", "folding", "prompt", "import"} <= set(rows)

@@ -8,34 +8,48 @@ import httpx
 import pytest
 
 from local.cloud import LocalCloud
-from tests.e2e.faults import Faults
-from tests.e2e.model import says
-from tests.e2e.reader import AI
-from tests.e2e.talk import Talk, http
-from tests.local.lab import until
+from tests.e2e.conversation_driver import ConversationDriver, open_http
+from tests.e2e.demo_model_client import text_step
+from tests.e2e.fault_rules import FaultRules
+from tests.e2e.stream_reader import API_PREFIX
+from tests.local.emulator_lab import wait_until
 
 Headers = dict[str, str]
 FRONT, GATEWAY = "front door", "gateway"
 HOME = "http://127.0.0.1:8787"
 ABROAD = "https://evil.example"
 BEHIND_BOTH = [
-    ("POST", f"{AI}/conversations"),
-    ("GET", f"{AI}/conversations/some"),
-    ("GET", f"{AI}/defaults"),
-    ("PUT", f"{AI}/defaults/site"),
-    ("DELETE", f"{AI}/defaults/site"),
-    ("GET", f"{AI}/bridges/some"),
-    ("POST", f"{AI}/bridges/some/cancel"),
-    ("POST", f"{AI}/tool-result"),
-    ("GET", f"{AI}/credentials"),
-    ("POST", f"{AI}/credentials"),
-    ("PUT", f"{AI}/credentials/some"),
-    ("DELETE", f"{AI}/credentials/some"),
+    ("POST", f"{API_PREFIX}/conversations"),
+    ("GET", f"{API_PREFIX}/conversations/some"),
+    ("GET", f"{API_PREFIX}/defaults"),
+    ("PUT", f"{API_PREFIX}/defaults/site"),
+    ("DELETE", f"{API_PREFIX}/defaults/site"),
+    ("GET", f"{API_PREFIX}/bridges/some"),
+    ("POST", f"{API_PREFIX}/bridges/some/cancel"),
+    ("POST", f"{API_PREFIX}/tool-result"),
+    ("GET", f"{API_PREFIX}/credentials"),
+    ("POST", f"{API_PREFIX}/credentials"),
+    ("PUT", f"{API_PREFIX}/credentials/some"),
+    ("DELETE", f"{API_PREFIX}/credentials/some"),
 ]
-STREAMED = [("POST", f"{AI}/chat/site"), ("GET", f"{AI}/bridges/some/events")]
+STREAMED = [("POST", f"{API_PREFIX}/chat/site"), ("GET", f"{API_PREFIX}/bridges/some/events")]
 EVERYWHERE = [(FRONT, *route) for route in BEHIND_BOTH + STREAMED] + [(GATEWAY, *route) for route in BEHIND_BOTH]
-UNKNOWN = ["/nope", AI, f"{AI}/nope", f"{AI}/conversations/a/b", f"{AI}/defaults/a/b", "/admin/"]
-ALMOST = ["/", f"{AI}/chat/nowhere", f"{AI}/chat/site/", f"{AI}/chat/site/more", "//", "/%2e%2e/"]
+UNKNOWN = [
+    "/nope",
+    API_PREFIX,
+    f"{API_PREFIX}/nope",
+    f"{API_PREFIX}/conversations/a/b",
+    f"{API_PREFIX}/defaults/a/b",
+    "/admin/",
+]
+ALMOST = [
+    "/",
+    f"{API_PREFIX}/chat/nowhere",
+    f"{API_PREFIX}/chat/site/",
+    f"{API_PREFIX}/chat/site/more",
+    "//",
+    "/%2e%2e/",
+]
 TAKES_A_BODY = [
     (way, method, path) for way, method, path in EVERYWHERE if method in ("POST", "PUT") and "cancel" not in path
 ]
@@ -54,7 +68,7 @@ def mine(cloud: LocalCloud) -> Headers:
     return {"authorization": f"Bearer {cloud.token}"}
 
 
-def is_error(answer: httpx.Response, status: int) -> bool:
+def is_error_response(answer: httpx.Response, status: int) -> bool:
     """A clear one: JSON with a sentence, and the request's id."""
     assert answer.status_code == status, answer.text
     assert answer.json().keys() == {"error"}
@@ -66,18 +80,27 @@ def is_error(answer: httpx.Response, status: int) -> bool:
 
 @pytest.mark.parametrize("way", [FRONT, GATEWAY])
 @pytest.mark.parametrize(
-    "path", ["/nope", AI, f"{AI}/nope", f"{AI}/conversations/a/b", f"{AI}/defaults/a/b", "/admin/"]
+    "path",
+    [
+        "/nope",
+        API_PREFIX,
+        f"{API_PREFIX}/nope",
+        f"{API_PREFIX}/conversations/a/b",
+        f"{API_PREFIX}/defaults/a/b",
+        "/admin/",
+    ],
 )
 def test_an_unknown_path_is_a_404(ways: dict[str, httpx.Client], mine: Headers, way: str, path: str) -> None:
-    assert is_error(ways[way].get(path, headers=mine), 404)
+    assert is_error_response(ways[way].get(path, headers=mine), 404)
 
 
 @pytest.mark.parametrize(
-    "path", ["/", f"{AI}/chat/nowhere", f"{AI}/chat/site/", f"{AI}/chat/site/more", "//", "/%2e%2e/"]
+    "path",
+    ["/", f"{API_PREFIX}/chat/nowhere", f"{API_PREFIX}/chat/site/", f"{API_PREFIX}/chat/site/more", "//", "/%2e%2e/"],
 )
 def test_a_path_that_only_looks_known_is_a_404_too(ways: dict[str, httpx.Client], mine: Headers, path: str) -> None:
     answer = ways[FRONT].request("GET" if "chat" not in path else "POST", path, headers=mine, json={})
-    assert is_error(answer, 404)
+    assert is_error_response(answer, 404)
 
 
 @pytest.mark.parametrize(("way", "method", "path"), EVERYWHERE)
@@ -85,14 +108,14 @@ def test_a_wrong_method_is_a_405_that_names_the_right_ones(
     ways: dict[str, httpx.Client], mine: Headers, way: str, method: str, path: str
 ) -> None:
     answer = ways[way].request("PATCH", path, headers=mine)
-    assert is_error(answer, 405)
+    assert is_error_response(answer, 405)
     assert method in answer.headers["allow"]
 
 
 @pytest.mark.parametrize(("way", "method", "path"), EVERYWHERE)
 def test_without_a_token_nobody_gets_further(ways: dict[str, httpx.Client], way: str, method: str, path: str) -> None:
     answer = ways[way].request(method, path, json={})
-    assert is_error(answer, 401)
+    assert is_error_response(answer, 401)
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
@@ -100,8 +123,8 @@ def test_without_a_token_nobody_gets_further(ways: dict[str, httpx.Client], way:
 def test_without_any_capability_nothing_is_allowed(
     ways: dict[str, httpx.Client], cloud: LocalCloud, way: str, method: str, path: str
 ) -> None:
-    powerless = {"authorization": f"Bearer {cloud.sign(capabilities=[])}"}
-    assert is_error(ways[way].request(method, path, headers=powerless, json={}), 403)
+    powerless = {"authorization": f"Bearer {cloud.sign_token(capabilities=[])}"}
+    assert is_error_response(ways[way].request(method, path, headers=powerless, json={}), 403)
 
 
 @pytest.mark.parametrize("way", [FRONT, GATEWAY])
@@ -111,10 +134,10 @@ def test_without_any_capability_nothing_is_allowed(
 def test_a_token_that_is_not_quite_right_is_none(
     ways: dict[str, httpx.Client], cloud: LocalCloud, way: str, claims: dict[str, Any]
 ) -> None:
-    token = cloud.sign(**claims)
+    token = cloud.sign_token(**claims)
     for bad in (token, token[:-3], f"{token}.", "x.y.z"):
-        answer = ways[way].get(f"{AI}/defaults", headers={"authorization": f"Bearer {bad}"})
-        assert is_error(answer, 401)
+        answer = ways[way].get(f"{API_PREFIX}/defaults", headers={"authorization": f"Bearer {bad}"})
+        assert is_error_response(answer, 401)
 
 
 @pytest.mark.parametrize(("way", "method", "path"), TAKES_A_BODY)
@@ -122,33 +145,33 @@ def test_a_body_that_is_no_json_object_is_a_400(
     ways: dict[str, httpx.Client], mine: Headers, way: str, method: str, path: str
 ) -> None:
     for body in BODIES:
-        assert is_error(ways[way].request(method, path, headers=mine, content=body), 400)
+        assert is_error_response(ways[way].request(method, path, headers=mine, content=body), 400)
 
 
 @pytest.mark.parametrize("way", [FRONT, GATEWAY])
 def test_a_member_nobody_knows_is_named_and_refused(ways: dict[str, httpx.Client], mine: Headers, way: str) -> None:
     new = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "x", "apiKey": "y"}
     bodies = {
-        f"{AI}/conversations": {"scope": "site", "surprise": 1},
-        f"{AI}/credentials": new | {"surprise": 1},
+        f"{API_PREFIX}/conversations": {"scope": "site", "surprise": 1},
+        f"{API_PREFIX}/credentials": new | {"surprise": 1},
     }
     for path, body in bodies.items():
         answer = ways[way].post(path, headers=mine, json=body)
-        assert is_error(answer, 400)
+        assert is_error_response(answer, 400)
         assert "surprise" in answer.json()["error"]
 
 
-def test_other_generations_of_clients_may_send_more_to_chat_and_tool_result(talk: Talk) -> None:
-    prompt = talk.prompt(says("Fine."))
+def test_other_generations_of_clients_may_send_more_to_chat_and_tool_result(talk: ConversationDriver) -> None:
+    prompt = talk.scripted_prompt(text_step("Fine."))
     body = {"conversationId": talk.conversation, "prompt": prompt, "surprise": {"deep": [1]}}
-    with http(talk.cloud) as bare:
+    with open_http(talk.cloud) as bare:
         started = bare.post("/chat/site", json=body, headers={"accept": "application/json"})
         assert started.status_code == 202
         result = {"ok": True, "surprise": 1}
         answer = bare.post("/tool-result", json={"bridgeId": "x", "requestId": "1.0.y", "result": result, "more": 1})
-        assert is_error(answer, 404)
+        assert is_error_response(answer, 404)
     talk.bridge = started.json()["bridgeId"]
-    assert talk.reader().finish()[-1]["type"] == "done"
+    assert talk.open_reader().wait_for_end()[-1]["type"] == "done"
 
 
 @pytest.mark.parametrize("way", [FRONT, GATEWAY])
@@ -157,8 +180,8 @@ def test_a_cookie_from_a_foreign_page_is_refused(
     ways: dict[str, httpx.Client], cloud: LocalCloud, way: str, origin: str
 ) -> None:
     headers = {"cookie": f"fermata_session={cloud.token}"} | ({"origin": origin} if origin else {})
-    answer = ways[way].post(f"{AI}/conversations", headers=headers, json={"scope": "site"})
-    assert is_error(answer, 403)
+    answer = ways[way].post(f"{API_PREFIX}/conversations", headers=headers, json={"scope": "site"})
+    assert is_error_response(answer, 403)
     assert "origin" in answer.json()["error"]
     assert "access-control-allow-origin" not in answer.headers
 
@@ -168,7 +191,7 @@ def test_a_cookie_from_the_tenants_own_page_is_as_good_as_a_token(
     ways: dict[str, httpx.Client], cloud: LocalCloud, way: str
 ) -> None:
     headers = {"cookie": f"a=b; fermata_session={cloud.token}", "origin": HOME}
-    answer = ways[way].post(f"{AI}/conversations", headers=headers, json={"scope": "site"})
+    answer = ways[way].post(f"{API_PREFIX}/conversations", headers=headers, json={"scope": "site"})
     assert answer.status_code == 201
     assert answer.headers["access-control-allow-origin"] == HOME
     assert answer.headers["access-control-allow-credentials"] == "true"
@@ -177,8 +200,12 @@ def test_a_cookie_from_the_tenants_own_page_is_as_good_as_a_token(
 def test_a_chat_by_cookie_needs_the_right_page_too(ways: dict[str, httpx.Client], cloud: LocalCloud) -> None:
     cookie = {"cookie": f"fermata_session={cloud.token}"}
     body = {"conversationId": "some", "prompt": "Hello"}
-    assert is_error(ways[FRONT].post(f"{AI}/chat/site", headers=cookie | {"origin": ABROAD}, json=body), 403)
-    assert is_error(ways[FRONT].post(f"{AI}/chat/site", headers=cookie | {"origin": HOME}, json=body), 404)
+    assert is_error_response(
+        ways[FRONT].post(f"{API_PREFIX}/chat/site", headers=cookie | {"origin": ABROAD}, json=body), 403
+    )
+    assert is_error_response(
+        ways[FRONT].post(f"{API_PREFIX}/chat/site", headers=cookie | {"origin": HOME}, json=body), 404
+    )
 
 
 @pytest.mark.parametrize(("way", "method", "path"), EVERYWHERE)
@@ -192,7 +219,7 @@ def test_a_preflight_from_the_tenants_page_is_answered_and_a_foreign_one_refused
     assert method in answer.headers["access-control-allow-methods"]
     assert "authorization" in answer.headers["access-control-allow-headers"]
     assert answer.headers["x-request-id"]
-    assert is_error(ways[way].options(path, headers=asks | {"origin": ABROAD}), 403)
+    assert is_error_response(ways[way].options(path, headers=asks | {"origin": ABROAD}), 403)
 
 
 @pytest.mark.parametrize("way", [FRONT, GATEWAY])
@@ -219,34 +246,38 @@ def test_the_request_id_is_in_the_log_lines(
     cloud: LocalCloud, ways: dict[str, httpx.Client], door: str, path: str
 ) -> None:
     own = f"mine-{uuid.uuid4()}"
-    ways[FRONT].get(f"{AI}/{path}", headers={"x-request-id": own, "authorization": "Bearer a.b.c"})
-    until(lambda: [line for line in cloud.log_lines(door) if own in line and '"refused"' in line], f"{own} is logged")
+    ways[FRONT].get(f"{API_PREFIX}/{path}", headers={"x-request-id": own, "authorization": "Bearer a.b.c"})
+    wait_until(
+        lambda: [line for line in cloud.read_log_lines(door) if own in line and '"refused"' in line], f"{own} is logged"
+    )
 
 
 def test_what_goes_wrong_on_our_side_is_a_500_with_the_id_to_ask_about_and_logged_whole(
-    ways: dict[str, httpx.Client], cloud: LocalCloud, mine: Headers, faults: Faults
+    ways: dict[str, httpx.Client], cloud: LocalCloud, mine: Headers, faults: FaultRules
 ) -> None:
     own = f"mine-{uuid.uuid4()}"
-    with faults.once("dynamodb.GetItem", "error:AccessDeniedException", contains="#c#some"):
-        answer = ways[FRONT].get(f"{AI}/conversations/some", headers=mine | {"x-request-id": own})
-    assert is_error(answer, 500)
+    with faults.expect_fault("dynamodb.GetItem", "error:AccessDeniedException", contains="#c#some"):
+        answer = ways[FRONT].get(f"{API_PREFIX}/conversations/some", headers=mine | {"x-request-id": own})
+    assert is_error_response(answer, 500)
     assert own in answer.json()["error"]
     assert "AccessDenied" not in answer.text
-    until(lambda: [line for line in cloud.log_lines("api") if own in line and "AccessDenied" in line], "it is logged")
+    wait_until(
+        lambda: [line for line in cloud.read_log_lines("api") if own in line and "AccessDenied" in line], "it is logged"
+    )
 
 
 def test_a_throttled_table_is_a_503_that_says_when_to_come_again(
-    ways: dict[str, httpx.Client], mine: Headers, faults: Faults
+    ways: dict[str, httpx.Client], mine: Headers, faults: FaultRules
 ) -> None:
-    with faults.once("dynamodb.GetItem", "error:ThrottlingException", contains="#c#some"):
-        answer = ways[FRONT].get(f"{AI}/conversations/some", headers=mine)
-    assert is_error(answer, 503)
+    with faults.expect_fault("dynamodb.GetItem", "error:ThrottlingException", contains="#c#some"):
+        answer = ways[FRONT].get(f"{API_PREFIX}/conversations/some", headers=mine)
+    assert is_error_response(answer, 503)
     assert int(answer.headers["retry-after"]) >= 1
 
 
 def test_a_function_that_dies_is_a_502_in_our_own_words(
-    ways: dict[str, httpx.Client], mine: Headers, faults: Faults
+    ways: dict[str, httpx.Client], mine: Headers, faults: FaultRules
 ) -> None:
-    with faults.once("dynamodb.GetItem", "exit", contains="#c#some"):
-        answer = ways[FRONT].get(f"{AI}/conversations/some", headers=mine)
-    assert is_error(answer, 502)
+    with faults.expect_fault("dynamodb.GetItem", "exit", contains="#c#some"):
+        answer = ways[FRONT].get(f"{API_PREFIX}/conversations/some", headers=mine)
+    assert is_error_response(answer, 502)

@@ -3,34 +3,46 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from fermata_client import Outcome
-from tests.e2e import checks
-from tests.e2e.model import calls, says
-from tests.e2e.talk import DELETE, DOCUMENTS, INSERT, OK, Talk, snapshot_of
+from fermata_client import TurnOutcome
+from tests.e2e import turn_checks
+from tests.e2e.conversation_driver import (
+    DELETE_CALL,
+    DOCUMENTS_CALL,
+    INSERT_CALL,
+    OK_RESULT,
+    ConversationDriver,
+    make_snapshot,
+)
+from tests.e2e.demo_model_client import text_step, tool_call_step
 
 ROUNDS = 200
 
 
-def test_a_turn_of_200_rounds_finishes(talk: Talk) -> None:
-    reader = talk.start(*[calls(DOCUMENTS)] * (ROUNDS - 1), says("At last."), snapshot=snapshot_of("Home"))
-    reader.finish(110)
-    assert len(talk.requests()) == ROUNDS
-    view = checks.sound(talk, reader)
+def test_a_turn_of_200_rounds_finishes(talk: ConversationDriver) -> None:
+    reader = talk.start_turn(
+        *[tool_call_step(DOCUMENTS_CALL)] * (ROUNDS - 1), text_step("At last."), snapshot=make_snapshot("Home")
+    )
+    reader.wait_for_end(110)
+    assert len(talk.model_requests()) == ROUNDS
+    view = turn_checks.check_turn(talk, reader)
     assert len(view.rounds) == ROUNDS
     assert view.text == "At last."
 
 
-def test_ten_turns_with_browser_tools_at_once_all_finish(new_talk: Callable[..., Talk]) -> None:
+def test_ten_turns_with_browser_tools_at_once_all_finish(new_talk: Callable[..., ConversationDriver]) -> None:
     talks = [new_talk() for _ in range(10)]
 
-    def run(talk: Talk) -> Outcome:
-        return talk.run(
-            calls(INSERT, DOCUMENTS, DELETE, text="Working."), calls(DELETE), says("Done."), executor=lambda _: OK
+    def run(talk: ConversationDriver) -> TurnOutcome:
+        return talk.run_turn(
+            tool_call_step(INSERT_CALL, DOCUMENTS_CALL, DELETE_CALL, text="Working."),
+            tool_call_step(DELETE_CALL),
+            text_step("Done."),
+            executor=lambda _: OK_RESULT,
         )
 
     with ThreadPoolExecutor(10) as pool:
         outcomes = list(pool.map(run, talks))
     assert [outcome.status for outcome in outcomes] == ["done"] * 10
     for talk, outcome in zip(talks, outcomes, strict=True):
-        assert len(talk.requests()) == 3
-        assert checks.sound(talk) == outcome.view
+        assert len(talk.model_requests()) == 3
+        assert turn_checks.check_turn(talk) == outcome.view

@@ -8,7 +8,7 @@ import pytest
 
 from local.cloud import LocalCloud
 from local.processes import ROOT
-from tests.e2e.talk import http
+from tests.e2e.conversation_driver import open_http
 from tests.template.test_events import door
 
 FILES = sorted((ROOT / "events").glob("*.json"))
@@ -25,7 +25,7 @@ def test_a_request_over_http_reaches_its_door(cloud: LocalCloud, path: Path) -> 
     event: dict[str, Any] = json.loads(path.read_text())
     headers = {name: value for name, value in event["headers"].items() if name.lower() not in ("host", "origin")}
     headers["Authorization"] = f"Bearer {cloud.token}"
-    with http(cloud) as bare:
+    with open_http(cloud) as bare:
         answer = bare.request(
             event["httpMethod"],
             f"{cloud.url}{event['path']}",
@@ -40,5 +40,5 @@ def test_a_request_over_http_reaches_its_door(cloud: LocalCloud, path: Path) -> 
 
 @pytest.mark.parametrize("path", requests(over_http=False), ids=lambda path: path.stem)
 def test_a_request_of_the_platform_reaches_its_door_and_comes_to_nothing_here(cloud: LocalCloud, path: Path) -> None:
-    answer = cloud.invoke(door(path.stem), json.loads(path.read_text()))
+    answer = cloud.invoke_function(door(path.stem), json.loads(path.read_text()))
     assert "errorMessage" not in (answer or {})

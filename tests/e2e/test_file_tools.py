@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from fermata_client import HtmlFile, HtmlFileExecutor, run_turn, undo_turn
-from tests.e2e import checks
-from tests.e2e.model import calls, says
-from tests.e2e.talk import Talk, said
+from tests.e2e import turn_checks
+from tests.e2e.conversation_driver import ConversationDriver, result_text
+from tests.e2e.demo_model_client import text_step, tool_call_step
 
 BAKERY = Path(__file__).parents[2] / "examples" / "bakery" / "index.html"
 PAGE = """<!doctype html>\r
@@ -48,27 +48,33 @@ def parts(page: Path) -> dict[str, Any]:
     return {"executor": executor, "snapshot": executor.snapshot, "revision": executor.revision}
 
 
-def test_what_all_tools_did_to_a_page_and_its_files_is_taken_back_byte_for_byte(talk: Talk, tmp_path: Path) -> None:
+def test_what_all_tools_did_to_a_page_and_its_files_is_taken_back_byte_for_byte(
+    talk: ConversationDriver, tmp_path: Path
+) -> None:
     page = tmp_path / "shop.html"
     page.write_bytes(PAGE.encode())
     (tmp_path / "site.css").write_bytes(CSS.encode())
     before = bytes_of(tmp_path)
     editor = HtmlFile(page).document
-    assert [element.uid for element in editor.page.elements] == [f"n{number}" for number in range(1, 8)]
-    outcome = talk.run(
-        calls(*EDITS[:8]), calls(*EDITS[8:]), calls(("addPage", {"title": "x"})), says("Done."), **parts(page)
+    assert [element.uid for element in editor.tree.elements] == [f"n{number}" for number in range(1, 8)]
+    outcome = talk.run_turn(
+        tool_call_step(*EDITS[:8]),
+        tool_call_step(*EDITS[8:]),
+        tool_call_step(("addPage", {"title": "x"})),
+        text_step("Done."),
+        **parts(page),
     )
     assert outcome.status == "done"
-    states = [(badge.name, badge.state) for badge in outcome.view.tools]
+    states = [(badge.name, badge.state) for badge in outcome.view.tool_calls]
     assert states == [*((name, "ok") for name, _ in EDITS), ("addPage", "failed")]
-    assert "single HTML file" in said(talk.results()[-1])
+    assert "single HTML file" in result_text(talk.tool_results()[-1])
     assert bytes_of(tmp_path).keys() == {*before, "js/menu.js"}
     outcome = undo_turn(talk.client, talk.bridge, **parts(page))
     talk.bridge = str(outcome.view.bridge_id)
-    assert outcome.view.report is not None
-    assert (len(outcome.view.report["undone"]), outcome.view.report["skipped"]) == (len(EDITS), [])
+    assert outcome.view.undo_report is not None
+    assert (len(outcome.view.undo_report["undone"]), outcome.view.undo_report["skipped"]) == (len(EDITS), [])
     assert bytes_of(tmp_path) == before
-    checks.sound(talk)
+    turn_checks.check_turn(talk)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +87,14 @@ def test_what_all_tools_did_to_a_page_and_its_files_is_taken_back_byte_for_byte(
     ],
 )
 def test_a_prompt_to_the_demo_model_changes_the_bakery(
-    prompt: str, tool: str, seen: str, talk: Talk, tmp_path: Path
+    prompt: str, tool: str, seen: str, talk: ConversationDriver, tmp_path: Path
 ) -> None:
     page = tmp_path / "index.html"
     page.write_bytes(BAKERY.read_bytes())
     outcome = run_turn(talk.client, "site", prompt, conversation_id=talk.conversation, **parts(page))
     talk.bridge = str(outcome.view.bridge_id)
     assert outcome.status == "done"
-    assert (outcome.view.tools[-1].name, outcome.view.tools[-1].state) == (tool, "ok")
+    assert (outcome.view.tool_calls[-1].name, outcome.view.tool_calls[-1].state) == (tool, "ok")
     assert seen in page.read_text()
     assert page.read_bytes() != BAKERY.read_bytes()
-    checks.sound(talk)
+    turn_checks.check_turn(talk)

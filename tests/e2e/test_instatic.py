@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 
-from fermata.conversations import rows, threads
-from fermata.credentials import keyring
-from fermata.words.blocks import TextBlock
-from fermata.words.caller import Caller
-from fermata.words.messages import Message
+from fermata.conversations import conversation_store, message_store
+from fermata.credentials import credential_store
+from fermata.domain.blocks import TextBlock
+from fermata.domain.caller import Caller
+from fermata.domain.messages import Message
 from local.cloud import LocalCloud
-from local.seed import CAPABILITIES, EDITOR, LocalDesk
-from tests.callers import Signer, make_tenant
-from tests.e2e.model import Model, calls, marker, says, slowly
-from tests.local.lab import until
-from tests.pictures import base64_of, opened, photo
+from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
+from tests.e2e.demo_model_client import DemoModelClient, script_marker, slow_text_step, text_step, tool_call_step
+from tests.images import make_image, open_image, to_base64
+from tests.local.emulator_lab import wait_until
+from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.instatic.browser import Browser
 from tests.unit.instatic.schemas import GENERATIONS, NEWEST
 
-EVERYTHING = (*CAPABILITIES, *EDITOR)
+EVERYTHING = (*CAPABILITIES, *EDITOR_CAPABILITIES)
 OK = {"ok": True, "data": {"nodeIds": ["n1"]}}
 
 
@@ -29,40 +29,40 @@ def generation(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def signer(desk: LocalDesk, generation: str) -> Signer:
+def signer(resources: LocalResources, generation: str) -> TokenSigner:
     """A tenant whose editors are of this generation."""
     name = f"instatic-{generation.replace('.', '-')}"
     names = "seed" if generation == "0.0.6" else "prefixed"
-    return make_tenant(desk, name, dialect="instatic", tool_names=names)
+    return make_tenant(resources, name, dialect="instatic", tool_names=names)
 
 
 @pytest.fixture(scope="module")
-def caller(signer: Signer) -> Caller:
+def caller(signer: TokenSigner) -> Caller:
     return Caller(tenant=signer.tenant, user="ada", capabilities=frozenset(EVERYTHING))
 
 
 @pytest.fixture(scope="module")
-def credential(desk: LocalDesk, caller: Caller) -> str:
-    return keyring.create(desk, caller, "anthropic", "apiKey", "demo", "demo").id
+def credential(resources: LocalResources, caller: Caller) -> str:
+    return credential_store.create_credential(resources, caller, "anthropic", "apiKey", "demo", "demo").id
 
 
 @pytest.fixture
-def browser(cloud: LocalCloud, signer: Signer, generation: str) -> Iterator[Browser]:
-    with Browser(cloud.url, generation, signer.token("ada", EVERYTHING), signer.origin) as browser:
+def browser(cloud: LocalCloud, signer: TokenSigner, generation: str) -> Iterator[Browser]:
+    with Browser(cloud.url, generation, signer.sign_token("ada", EVERYTHING), signer.origin) as browser:
         yield browser
 
 
 @pytest.fixture
 def conversation(browser: Browser, credential: str) -> str:
-    return browser.begin(credential, "fermata-demo")
+    return browser.create_conversation(credential, "fermata-demo")
 
 
 @pytest.fixture
-def prompt(model: Model) -> Callable[..., str]:
+def prompt(model: DemoModelClient) -> Callable[..., str]:
     """A prompt that the model answers with these steps."""
 
     def tell(*steps: Any) -> str:
-        return f"Please. {marker(model.tell(*steps))}"
+        return f"Please. {script_marker(model.add_script(*steps))}"
 
     return tell
 
@@ -78,15 +78,17 @@ def test_a_turn_with_tools_is_carried_out_and_opens_again(
     given: list[Any] = []
     browser.tools[insert] = lambda value: given.append(value) or OK
     wanted = (insert, {"parentId": "root", "html": "<p>New</p>"})
-    run = browser.send(conversation, prompt(calls(wanted, wanted, text="I add two."), says("Done.")))
+    run = browser.send_prompt(
+        conversation, prompt(tool_call_step(wanted, wanted, text="I add two."), text_step("Done."))
+    )
     assert (run.error, run.is_done, run.dropped) == (None, True, [])
     assert [value["html"] for value in given] == ["<p>New</p>"] * 2
     assert [badge.state for badge in run.badges.values()] == ["ok", "ok"]
     assert run.usage is not None
-    assert [message["role"] for message in browser.open(conversation)] == [
+    assert [message["role"] for message in browser.load_messages(conversation)] == [
         *("user", "assistant", "assistant", "assistant", "tool", "tool", "assistant")
     ]
-    assert browser.conversations()[0]["id"] == conversation
+    assert browser.list_conversations()[0]["id"] == conversation
 
 
 def test_what_is_asked_unasked_is_answered(browser: Browser) -> None:
@@ -107,11 +109,11 @@ def test_a_conversation_is_renamed_switched_and_deleted(browser: Browser, conver
     path = f"/conversations/{conversation}"
     changed = browser.http.put(path, json={"title": "Home", "modelId": "fermata-demo-2"})
     assert changed.status_code == 200
-    assert (changed.json()["conversation"]["title"], browser.conversations()[0]["title"]) == ("Home", "Home")
+    assert (changed.json()["conversation"]["title"], browser.list_conversations()[0]["title"]) == ("Home", "Home")
     for _ in range(2):
         assert browser.http.delete(path).json() == {"ok": True}
     assert browser.http.get(path).status_code == 404
-    assert conversation not in [one["id"] for one in browser.conversations()]
+    assert conversation not in [one["id"] for one in browser.list_conversations()]
 
 
 @pytest.mark.parametrize("generation", [NEWEST], indirect=True, scope="module")
@@ -120,33 +122,35 @@ class TestTheNewest:
         self, browser: Browser, conversation: str, prompt: Callable[..., str]
     ) -> None:
         browser.aborts_at = "text"
-        browser.send(conversation, prompt(slowly("one two three four five six seven eight nine ten", seconds=15)))
+        browser.send_prompt(
+            conversation, prompt(slow_text_step("one two three four five six seven eight nine ten", seconds=15))
+        )
 
         def is_over() -> bool:
             return "activeTurn" not in browser.http.get(f"/conversations/{conversation}").json()["conversation"]
 
         assert not is_over()
-        until(is_over, "the turn is given up", 12)
+        wait_until(is_over, "the turn is given up", 12)
         browser.aborts_at = None
-        run = browser.send(conversation, prompt(says("Here I am.")))
+        run = browser.send_prompt(conversation, prompt(text_step("Here I am.")))
         assert (run.text, run.is_done, run.dropped) == ("Here I am.", True, [])
 
     def test_a_picture_is_sent_to_the_model_and_seen_again(
-        self, browser: Browser, conversation: str, model: Model, prompt: Callable[..., str], cloud: LocalCloud
+        self, browser: Browser, conversation: str, model: DemoModelClient, prompt: Callable[..., str], cloud: LocalCloud
     ) -> None:
-        asked = prompt(says("Nice."))
-        run = browser.send(conversation, asked, base64_of(photo(70, 80)))
+        asked = prompt(text_step("Nice."))
+        run = browser.send_prompt(conversation, asked, to_base64(make_image(70, 80)))
         assert (run.text, run.error) == ("Nice.", None)
-        content = browser.open(conversation)[0]["content"]
+        content = browser.load_messages(conversation)[0]["content"]
         answer = browser.http.get(cloud.url + content[1]["url"])
         assert (answer.status_code, answer.headers["content-type"]) == (200, "image/jpeg")
-        assert opened(answer.content).size == (70, 80)
+        assert open_image(answer.content).size == (70, 80)
 
     def test_a_thread_of_two_thousand_messages_opens_page_by_page_and_goes_on(
-        self, browser: Browser, conversation: str, prompt: Callable[..., str], desk: LocalDesk, caller: Caller
+        self, browser: Browser, conversation: str, prompt: Callable[..., str], resources: LocalResources, caller: Caller
     ) -> None:
-        made = threads.find(desk, caller, conversation)
-        fill(desk, caller, made.id, 2_000)
+        made = conversation_store.get_conversation(resources, caller, conversation)
+        fill(resources, caller, made.id, 2_000)
         seen: list[int] = []
         query: dict[str, str] = {}
         while True:
@@ -159,11 +163,11 @@ class TestTheNewest:
                 break
             query = {"before": page["nextCursor"]}
         assert seen == list(range(2_000))
-        run = browser.send(conversation, prompt(says("Still here.")))
+        run = browser.send_prompt(conversation, prompt(text_step("Still here.")))
         assert (run.text, run.error) == ("Still here.", None)
 
 
-def fill(desk: LocalDesk, caller: Caller, conversation: str, count: int) -> None:
+def fill(resources: LocalResources, caller: Caller, conversation: str, count: int) -> None:
     """Messages of turns that are over."""
     for start in range(0, count, 100):
         messages = [
@@ -175,9 +179,14 @@ def fill(desk: LocalDesk, caller: Caller, conversation: str, count: int) -> None
             )
             for position in range(start, start + 100)
         ]
-        desk.tables.write(*[rows.put(desk, caller.tenant, conversation, message) for message in messages])
-    table, key = desk.settings.conversations_table, {"pk": rows.partition(caller.tenant, conversation), "sk": "meta"}
-    desk.tables._client.update_item(
+        resources.tables.write_items(
+            *[message_store.build_message_put(resources, caller.tenant, conversation, message) for message in messages]
+        )
+    table, key = (
+        resources.settings.conversations_table,
+        {"pk": message_store.conversation_partition(caller.tenant, conversation), "sk": "meta"},
+    )
+    resources.tables._client.update_item(
         TableName=table,
         Key={name: {"S": value} for name, value in key.items()},
         UpdateExpression="SET next_position = :next",
@@ -186,4 +195,4 @@ def fill(desk: LocalDesk, caller: Caller, conversation: str, count: int) -> None
 
 
 def test_the_purge_runs_where_it_is_deployed(cloud: LocalCloud) -> None:
-    assert cloud.invoke("purge", {"v": 1}) == {"purged": 0}
+    assert cloud.invoke_function("purge", {"v": 1}) == {"purged": 0}

@@ -9,18 +9,18 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
-from fermata.aws.blobs import conversation_folder
-from fermata.aws.dynamo import Update
-from fermata.conversations import rows
+from fermata.aws.blob_store import conversation_folder
+from fermata.aws.dynamodb import Update
+from fermata.conversations import message_store
 from fermata_client.cli import main
 from fermata_client.commands.common import SCOPES
 from local.cloud import LocalCloud
-from tests.callers import make_tenant
-from tests.e2e.deployment import functions
-from tests.e2e.reader import AI
-from tests.e2e.talk import http
-from tests.pictures import base64_of, photo
-from tests.serving import serving
+from tests.e2e.conversation_driver import open_http
+from tests.e2e.deployment import function_folders
+from tests.e2e.stream_reader import API_PREFIX
+from tests.fixed_response_server import run_fixed_response_server
+from tests.images import make_image, to_base64
+from tests.tenant_tokens import make_tenant
 
 KEY = "sk-ant-keeping-canary-6f02"
 AT_ONCE = 5
@@ -29,7 +29,7 @@ AT_ONCE = 5
 @pytest.fixture(scope="module")
 def token(cloud: LocalCloud) -> str:
     """Of a tenant that has nothing yet."""
-    return make_tenant(cloud.desk(), "keeper", issuer="http://127.0.0.1/keeper").token("ada")
+    return make_tenant(cloud.resources(), "keeper", issuer="http://127.0.0.1/keeper").sign_token("ada")
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_conversation_is_found_shown_renamed_and_deleted(fermata: Callable[...
 
 @pytest.fixture
 def bare(cloud: LocalCloud, token: str) -> Iterator[httpx.Client]:
-    with http(cloud, token) as client:
+    with open_http(cloud, token) as client:
         yield client
 
 
@@ -92,7 +92,7 @@ def test_of_many_who_enter_the_same_label_at_once_one_does(bare: httpx.Client) -
 
 
 def test_a_provider_that_repeats_a_key_does_not_give_it_away(bare: httpx.Client) -> None:
-    with serving() as provider:
+    with run_fixed_response_server() as provider:
         provider.status, provider.body = 500, json.dumps({"error": {"message": f"{KEY} is odd"}}).encode()
         new = {"providerId": "openai-compatible", "authMode": "baseUrl", "displayLabel": "Odd", "baseUrl": provider.url}
         mine = bare.post("/credentials", json=new | {"apiKey": KEY}).json()["credential"]["id"]
@@ -103,7 +103,7 @@ def test_a_provider_that_repeats_a_key_does_not_give_it_away(bare: httpx.Client)
 
 
 def test_a_provider_that_sends_elsewhere_is_not_followed(bare: httpx.Client) -> None:
-    with serving() as inside, serving() as provider:
+    with run_fixed_response_server() as inside, run_fixed_response_server() as provider:
         provider.status, provider.location = 307, inside.url
         new = {
             "providerId": "openai-compatible",
@@ -113,8 +113,8 @@ def test_a_provider_that_sends_elsewhere_is_not_followed(bare: httpx.Client) -> 
         }
         mine = bare.post("/credentials", json=new).json()["credential"]["id"]
         assert bare.post(f"/credentials/{mine}/test").json()["ok"] is False
-        assert provider.asked > 0
-        assert inside.asked == 0
+        assert provider.request_count > 0
+        assert inside.request_count == 0
 
 
 def test_a_month_after_it_was_deleted_a_conversation_is_gone_with_its_pictures(
@@ -124,46 +124,48 @@ def test_a_month_after_it_was_deleted_a_conversation_is_gone_with_its_pictures(
     key = bare.post("/credentials", json=new).json()["credential"]["id"]
     picked = {"scope": "data", "credentialId": key, "modelId": "fermata-demo"}
     made = bare.post("/conversations", json=picked).json()["conversation"]["id"]
-    image = {"kind": "image", "mimeType": "image/jpeg", "data": base64_of(photo(40, 30))}
+    image = {"kind": "image", "mimeType": "image/jpeg", "data": to_base64(make_image(40, 30))}
     asked = bare.post("/chat/data", json={"conversationId": made, "content": [image]})
     assert asked.text.rstrip().endswith("}")
     [message, *_] = bare.get(f"/conversations/{made}").json()["conversation"]["messages"]
-    seen = bare.get(message["content"][0]["url"].removeprefix(AI))
+    seen = bare.get(message["content"][0]["url"].removeprefix(API_PREFIX))
     assert (seen.status_code, seen.headers["content-type"]) == (200, "image/jpeg")
     assert (seen.headers["x-content-type-options"], seen.headers["cache-control"]) == ("nosniff", "private, no-store")
     assert bare.delete(f"/conversations/{made}").json() == {"ok": True}
-    assert bare.get(message["content"][0]["url"].removeprefix(AI)).status_code == 404
-    assert cloud.invoke("purge", {"v": 1}) == {"purged": 0}
+    assert bare.get(message["content"][0]["url"].removeprefix(API_PREFIX)).status_code == 404
+    assert cloud.invoke_function("purge", {"v": 1}) == {"purged": 0}
     assert len(left(cloud, made)) > 2
-    desk = cloud.desk()
-    month_ago = desk.clock.instant(-31 * 86_400)
-    table, place = desk.settings.conversations_table, rows.partition("keeper", made)
-    desk.tables.write(Update(table, place, "meta", "SET gsk = :ago", {":ago": month_ago}))
-    assert cloud.invoke("purge", {"v": 1}) == {"purged": 1}
+    resources = cloud.resources()
+    month_ago = resources.clock.now_iso(-31 * 86_400)
+    table, place = resources.settings.conversations_table, message_store.conversation_partition("keeper", made)
+    resources.tables.write_items(Update(table, place, "meta", "SET gsk = :ago", {":ago": month_ago}))
+    assert cloud.invoke_function("purge", {"v": 1}) == {"purged": 1}
     assert left(cloud, made) == []
 
 
 def left(cloud: LocalCloud, conversation: str) -> list[str]:
     """Sort keys of its rows, and keys of its blobs."""
-    desk = cloud.desk()
-    stored = desk.tables.keys(desk.settings.conversations_table, rows.partition("keeper", conversation))
+    resources = cloud.resources()
+    stored = resources.tables.query_sort_keys(
+        resources.settings.conversations_table, message_store.conversation_partition("keeper", conversation)
+    )
     folder = conversation_folder("keeper", conversation)
-    found = cloud.client("s3").list_objects_v2(Bucket=cloud.output("BucketName"), Prefix=folder)
+    found = cloud.get_client("s3").list_objects_v2(Bucket=cloud.get_output("BucketName"), Prefix=folder)
     return [*stored, *(entry["Key"] for entry in found.get("Contents", []))]
 
 
 def test_no_key_is_anywhere_in_the_clear(cloud: LocalCloud) -> None:
     """After everything above: not in a table, not in the bucket, not in a line of a log."""
-    database, bucket = cloud.client("dynamodb"), cloud.client("s3")
+    database, bucket = cloud.get_client("dynamodb"), cloud.get_client("s3")
     stored = [
         str(page["Items"])
         for name in ("Conversations", "Bridges", "Pricing", "Usage", "Settings")
-        for page in database.get_paginator("scan").paginate(TableName=cloud.output(f"{name}TableName"))
+        for page in database.get_paginator("scan").paginate(TableName=cloud.get_output(f"{name}TableName"))
     ]
     assert "Talking" in "".join(stored), "there is something to look through"
-    for page in bucket.get_paginator("list_objects_v2").paginate(Bucket=cloud.output("BucketName")):
+    for page in bucket.get_paginator("list_objects_v2").paginate(Bucket=cloud.get_output("BucketName")):
         for entry in page.get("Contents", []):
-            found = bucket.get_object(Bucket=cloud.output("BucketName"), Key=entry["Key"])["Body"].read()
+            found = bucket.get_object(Bucket=cloud.get_output("BucketName"), Key=entry["Key"])["Body"].read()
             stored.append(found.decode("utf-8", "replace"))
-    lines = [line for name in functions() for line in cloud.log_lines(name)]
+    lines = [line for name in function_folders() for line in cloud.read_log_lines(name)]
     assert [text[:500] for text in stored + lines if KEY in text] == []

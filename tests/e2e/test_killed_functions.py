@@ -5,160 +5,180 @@ from typing import Any
 import pytest
 
 from local.cloud import LocalCloud
-from tests.e2e import checks
-from tests.e2e.faults import Faults
-from tests.e2e.model import calls, says, slowly
-from tests.e2e.reader import Event
-from tests.e2e.talk import DELETE, DOCUMENTS, INSERT, OK, Talk, said, snapshot_of
-from tests.local.lab import until
+from tests.e2e import turn_checks
+from tests.e2e.conversation_driver import (
+    DELETE_CALL,
+    DOCUMENTS_CALL,
+    INSERT_CALL,
+    OK_RESULT,
+    ConversationDriver,
+    make_snapshot,
+    result_text,
+)
+from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
+from tests.e2e.fault_rules import FaultRules
+from tests.e2e.stream_reader import Event
+from tests.local.emulator_lab import wait_until
 
 LONG = " ".join(f"word{number}" for number in range(100))
 ROUND, ANSWER, END = "toolRequest", "toolResult", "REMOVE claim"
 """What a transaction holds that is one of these commits."""
 
 
-def test_killed_in_mid_text_the_client_sees_one_clean_answer(talk: Talk, cloud: LocalCloud) -> None:
-    reader = talk.start(slowly(LONG, seconds=20), says("The whole answer."))
+def test_killed_in_mid_text_the_client_sees_one_clean_answer(talk: ConversationDriver, cloud: LocalCloud) -> None:
+    reader = talk.start_turn(slow_text_step(LONG, seconds=20), text_step("The whole answer."))
     reader.wait_for_text(20)
     assert cloud.kill_workers("round") == 1
-    reader.finish()
-    assert reader.kinds.count("roundRetracted") == 1
-    view = checks.sound(talk, reader)
+    reader.wait_for_end()
+    assert reader.event_types.count("roundRetracted") == 1
+    view = turn_checks.check_turn(talk, reader)
     assert view.text == "The whole answer."
-    assert len(talk.requests()) == 2
+    assert len(talk.model_requests()) == 2
 
 
-def test_killed_before_the_first_byte_the_round_is_asked_for_again(talk: Talk, cloud: LocalCloud) -> None:
-    reader = talk.start(says("Never said.", firstMs=30_000), says("Said."))
-    talk.model.asked(talk.script)
+def test_killed_before_the_first_byte_the_round_is_asked_for_again(talk: ConversationDriver, cloud: LocalCloud) -> None:
+    reader = talk.start_turn(text_step("Never said.", firstMs=30_000), text_step("Said."))
+    talk.model.wait_for_requests(talk.script)
     assert cloud.kill_workers("round") == 1
-    reader.finish()
-    assert "roundRetracted" not in reader.kinds
-    assert checks.sound(talk, reader).text == "Said."
+    reader.wait_for_end()
+    assert "roundRetracted" not in reader.event_types
+    assert turn_checks.check_turn(talk, reader).text == "Said."
 
 
 def test_killed_while_an_instant_tool_runs_the_round_is_asked_for_again(
-    talk: Talk, cloud: LocalCloud, faults: Faults
+    talk: ConversationDriver, cloud: LocalCloud, faults: FaultRules
 ) -> None:
     """Its result and the reply that asked for it are one commit; test_hosts.py kills a round in a tool that waits."""
-    look = calls(DOCUMENTS, text="Let me look.")
-    with faults.gate("s3.GetObject", contains="/turns/") as gate:
-        reader = talk.start(look, look, says("Done."), snapshot=snapshot_of("Home"))
-        gate.reached()
+    look = tool_call_step(DOCUMENTS_CALL, text="Let me look.")
+    with faults.hold_call("s3.GetObject", contains="/turns/") as gate:
+        reader = talk.start_turn(look, look, text_step("Done."), snapshot=make_snapshot("Home"))
+        gate.wait_reached()
         assert cloud.kill_workers("round") == 1
-    reader.finish()
-    assert reader.kinds.count("roundRetracted") == 1
-    assert "Home" in said(talk.results()[0])
-    assert len(talk.requests()) == 3
-    view = checks.sound(talk, reader)
-    assert [badge.name for badge in view.tools] == ["list_documents"]
+    reader.wait_for_end()
+    assert reader.event_types.count("roundRetracted") == 1
+    assert "Home" in result_text(talk.tool_results()[0])
+    assert len(talk.model_requests()) == 3
+    view = turn_checks.check_turn(talk, reader)
+    assert [badge.name for badge in view.tool_calls] == ["list_documents"]
 
 
 def test_killed_twice_in_the_same_round_the_turn_ends_with_an_error_and_keeps_its_text(
-    talk: Talk, cloud: LocalCloud
+    talk: ConversationDriver, cloud: LocalCloud
 ) -> None:
-    reader = talk.start(slowly(LONG, seconds=20), slowly(LONG, seconds=20), repeat_last=True)
+    reader = talk.start_turn(slow_text_step(LONG, seconds=20), slow_text_step(LONG, seconds=20), repeat_last=True)
     reader.wait_for_text(20)
     cloud.kill_workers("round")
-    reader.wait("roundRetracted")
-    talk.model.asked(talk.script, 2)
+    reader.wait_for_event("roundRetracted")
+    talk.model.wait_for_requests(talk.script, 2)
     retracted = len(reader.text)
     reader.wait_for_text(retracted + 20)
     cloud.kill_workers("round")
-    reader.finish()
+    reader.wait_for_end()
     assert reader.events[-1]["retryable"] is True
-    view = checks.sound(talk, reader, ends="error")
+    view = turn_checks.check_turn(talk, reader, ends="error")
     assert view.text
     assert LONG.startswith(view.text)
 
 
-def test_killed_right_after_the_calls_were_committed_nothing_is_asked_twice(talk: Talk, faults: Faults) -> None:
-    with faults.once("dynamodb.TransactWriteItems", "exit", when="after", contains=ROUND):
-        reader = talk.start(calls(INSERT), says("Done."))
-        request = reader.wait("toolRequest")
-        talk.answer(request)
-        reader.finish()
-    assert reader.kinds.count("toolRequest") == 1
-    assert len(talk.requests()) == 2
-    checks.sound(talk, reader)
+def test_killed_right_after_the_calls_were_committed_nothing_is_asked_twice(
+    talk: ConversationDriver, faults: FaultRules
+) -> None:
+    with faults.expect_fault("dynamodb.TransactWriteItems", "exit", when="after", contains=ROUND):
+        reader = talk.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
+        request = reader.wait_for_event("toolRequest")
+        talk.answer_request(request)
+        reader.wait_for_end()
+    assert reader.event_types.count("toolRequest") == 1
+    assert len(talk.model_requests()) == 2
+    turn_checks.check_turn(talk, reader)
 
 
 def test_killed_right_after_the_calls_were_committed_a_late_answer_is_taken_too(
-    talk: Talk, cloud: LocalCloud, faults: Faults
+    talk: ConversationDriver, cloud: LocalCloud, faults: FaultRules
 ) -> None:
     """The function's successor holds the same request open with a token of its own."""
-    with faults.once("dynamodb.TransactWriteItems", "exit", when="after", contains=ROUND):
-        reader = talk.start(calls(INSERT), says("Done."))
-        request = reader.wait("toolRequest")
-        first = checks.pause(talk).token
-        until(lambda: checks.pause(talk).token not in ("", first), "another attempt holds the pause")
-    talk.answer(request)
-    reader.finish()
-    checks.sound(talk, reader)
+    with faults.expect_fault("dynamodb.TransactWriteItems", "exit", when="after", contains=ROUND):
+        reader = talk.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
+        request = reader.wait_for_event("toolRequest")
+        first = turn_checks.load_current_pause(talk).token
+        wait_until(
+            lambda: turn_checks.load_current_pause(talk).token not in ("", first), "another attempt holds the pause"
+        )
+    talk.answer_request(request)
+    reader.wait_for_end()
+    turn_checks.check_turn(talk, reader)
 
 
-def test_killed_right_after_the_end_was_committed_the_execution_still_finishes(talk: Talk, faults: Faults) -> None:
-    with faults.once("dynamodb.TransactWriteItems", "exit", when="after", contains=END):
-        reader = talk.start(says("Good bye."))
-        reader.finish()
-    assert checks.sound(talk, reader).text == "Good bye."
-    assert len(talk.requests()) == 1
-    (execution,) = checks.executions(talk.cloud, talk.bridge).values()
+def test_killed_right_after_the_end_was_committed_the_execution_still_finishes(
+    talk: ConversationDriver, faults: FaultRules
+) -> None:
+    with faults.expect_fault("dynamodb.TransactWriteItems", "exit", when="after", contains=END):
+        reader = talk.start_turn(text_step("Good bye."))
+        reader.wait_for_end()
+    assert turn_checks.check_turn(talk, reader).text == "Good bye."
+    assert len(talk.model_requests()) == 1
+    (execution,) = turn_checks.describe_executions(talk.cloud, talk.bridge).values()
     assert execution["status"] == "SUCCEEDED"
 
 
-def test_killed_before_the_end_is_committed_the_round_is_asked_for_again(talk: Talk, faults: Faults) -> None:
-    with faults.once("dynamodb.TransactWriteItems", "exit", when="before", contains=END):
-        reader = talk.start(says("First."), says("Second."))
-        reader.finish()
-    assert checks.sound(talk, reader).text == "Second."
+def test_killed_before_the_end_is_committed_the_round_is_asked_for_again(
+    talk: ConversationDriver, faults: FaultRules
+) -> None:
+    with faults.expect_fault("dynamodb.TransactWriteItems", "exit", when="before", contains=END):
+        reader = talk.start_turn(text_step("First."), text_step("Second."))
+        reader.wait_for_end()
+    assert turn_checks.check_turn(talk, reader).text == "Second."
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_killed_around_the_first_step_of_a_round_it_is_begun_again(talk: Talk, faults: Faults, when: str) -> None:
-    with faults.once("dynamodb.PutItem", "exit", when=when, contains="roundStarted"):
-        reader = talk.start(says("Here."))
-        reader.finish()
-    assert checks.sound(talk, reader).text == "Here."
-    assert len(talk.requests()) == 1
+def test_killed_around_the_first_step_of_a_round_it_is_begun_again(
+    talk: ConversationDriver, faults: FaultRules, when: str
+) -> None:
+    with faults.expect_fault("dynamodb.PutItem", "exit", when=when, contains="roundStarted"):
+        reader = talk.start_turn(text_step("Here."))
+        reader.wait_for_end()
+    assert turn_checks.check_turn(talk, reader).text == "Here."
+    assert len(talk.model_requests()) == 1
 
 
 def test_the_answering_function_dies_after_its_commit_and_the_same_answer_again_wakes_the_turn(
-    talk: Talk, faults: Faults
+    talk: ConversationDriver, faults: FaultRules
 ) -> None:
-    reader = talk.start(calls(INSERT), says("Done."))
-    request = reader.wait("toolRequest")
-    with faults.once("dynamodb.TransactWriteItems", "exit", when="after", contains=ANSWER):
+    reader = talk.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
+    request = reader.wait_for_event("toolRequest")
+    with faults.expect_fault("dynamodb.TransactWriteItems", "exit", when="after", contains=ANSWER):
         assert talk.post_answer(request).status_code == 502
-    assert len(talk.requests()) == 1
+    assert len(talk.model_requests()) == 1
     again = talk.post_answer(request)
     assert (again.status_code, again.json()) == (200, {"ok": True})
-    reader.finish()
-    checks.sound(talk, reader)
+    reader.wait_for_end()
+    turn_checks.check_turn(talk, reader)
 
 
 def test_the_answering_function_dies_before_its_commit_and_the_answer_is_given_again(
-    talk: Talk, faults: Faults
+    talk: ConversationDriver, faults: FaultRules
 ) -> None:
-    reader = talk.start(calls(INSERT, DELETE), says("Done."))
-    request = reader.wait("toolRequest")
-    with faults.once("dynamodb.TransactWriteItems", "exit", contains=ANSWER):
+    reader = talk.start_turn(tool_call_step(INSERT_CALL, DELETE_CALL), text_step("Done."))
+    request = reader.wait_for_event("toolRequest")
+    with faults.expect_fault("dynamodb.TransactWriteItems", "exit", contains=ANSWER):
         assert talk.post_answer(request).status_code == 502
     assert talk.post_answer(request, {"ok": True, "data": "another"}).status_code == 200
-    talk.answer(reader.wait("toolRequest", 2), OK)
-    reader.finish()
-    checks.sound(talk, reader)
+    talk.answer_request(reader.wait_for_event("toolRequest", 2), OK_RESULT)
+    reader.wait_for_end()
+    turn_checks.check_turn(talk, reader)
 
 
-def test_a_browser_acts_once_although_its_answer_has_to_be_sent_again(talk: Talk, faults: Faults) -> None:
+def test_a_browser_acts_once_although_its_answer_has_to_be_sent_again(
+    talk: ConversationDriver, faults: FaultRules
+) -> None:
     acted: list[str] = []
 
     def act(request: Event) -> dict[str, Any]:
         acted.append(request["effectKey"])
-        return OK
+        return OK_RESULT
 
-    with faults.once("dynamodb.TransactWriteItems", "exit", contains=ANSWER):
-        outcome = talk.run(calls(INSERT, DELETE), says("Done."), executor=act)
+    with faults.expect_fault("dynamodb.TransactWriteItems", "exit", contains=ANSWER):
+        outcome = talk.run_turn(tool_call_step(INSERT_CALL, DELETE_CALL), text_step("Done."), executor=act)
     assert outcome.status == "done"
     assert acted == [f"{talk.bridge}/1/0", f"{talk.bridge}/1/1"]
-    assert checks.sound(talk) == outcome.view
+    assert turn_checks.check_turn(talk) == outcome.view

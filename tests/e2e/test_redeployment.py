@@ -7,35 +7,35 @@ from typing import Any
 
 from fermata_client import follow_turn
 from local.cloud import LocalCloud
-from tests.e2e import checks
-from tests.e2e.faults import Faults
-from tests.e2e.model import calls, says, slowly
-from tests.e2e.reader import Event
-from tests.e2e.talk import INSERT, OK, Talk
+from tests.e2e import turn_checks
+from tests.e2e.conversation_driver import INSERT_CALL, OK_RESULT, ConversationDriver
+from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
+from tests.e2e.fault_rules import FaultRules
+from tests.e2e.stream_reader import Event
 
 WORDS = " ".join(f"word{number}" for number in range(60))
 
 
 def test_one_turn_streams_and_another_is_paused_while_everything_is_deployed_anew(
-    new_talk: Callable[..., Talk], cloud: LocalCloud, faults: Faults
+    new_talk: Callable[..., ConversationDriver], cloud: LocalCloud, faults: FaultRules
 ) -> None:
     """The one that streams stands still in mid-text until everything is new."""
     streaming, paused = new_talk(), new_talk()
-    paused.start(calls(INSERT), says("Here I am again.")).wait("toolRequest")
+    paused.start_turn(tool_call_step(INSERT_CALL), text_step("Here I am again.")).wait_for_event("toolRequest")
     deployed = threading.Event()
 
     def answer(_: Event) -> dict[str, Any]:
         assert deployed.wait(200)
-        return OK
+        return OK_RESULT
 
-    with ThreadPoolExecutor(2) as pool, faults.gate("dynamodb.PutItem", contains="word30") as gate:
-        streaming.start(slowly(WORDS, seconds=1)).wait("text")
+    with ThreadPoolExecutor(2) as pool, faults.hold_call("dynamodb.PutItem", contains="word30") as gate:
+        streaming.start_turn(slow_text_step(WORDS, seconds=1)).wait_for_event("text")
         followed = [pool.submit(follow_turn, talk.client, talk.bridge, executor=answer) for talk in (streaming, paused)]
-        gate.reached()
+        gate.wait_reached()
         cloud.redeploy(HeartbeatSeconds=241, FlushMs=31)
         gate.open()
         deployed.set()
         views = [one.result(240).view for one in followed]
     assert [view.text for view in views] == [WORDS, "Here I am again."]
-    assert len(streaming.requests()) == 1
-    assert [checks.sound(streaming), checks.sound(paused)] == views
+    assert len(streaming.model_requests()) == 1
+    assert [turn_checks.check_turn(streaming), turn_checks.check_turn(paused)] == views

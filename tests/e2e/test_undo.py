@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from fermata_client import HtmlFile, HtmlFileExecutor, Refused, fold_all, follow_turn, undo_turn
+from fermata_client import HtmlFile, HtmlFileExecutor, RequestRefusedError, fold_events, follow_turn, undo_turn
 from local.cloud import LocalCloud
-from tests.e2e import checks
-from tests.e2e.faults import Faults
-from tests.e2e.model import Step, calls, says
-from tests.e2e.reader import Event
-from tests.e2e.talk import Talk, http, said
+from tests.e2e import turn_checks
+from tests.e2e.conversation_driver import ConversationDriver, open_http, result_text
+from tests.e2e.demo_model_client import Step, text_step, tool_call_step
+from tests.e2e.fault_rules import FaultRules
+from tests.e2e.stream_reader import Event
 
 PAGE = b"""<!doctype html>
 <html lang="en">
@@ -44,7 +44,7 @@ def page(tmp_path: Path) -> Path:
 
 def node(page: Path, tag: str) -> str:
     """The id by which the editor knows the first such element of the page as it is at first."""
-    element = HtmlFile(page).document.page.first(tag)
+    element = HtmlFile(page).document.tree.find_first(tag)
     assert element is not None
     return element.uid
 
@@ -53,13 +53,15 @@ def edits(page: Path) -> list[Step]:
     """Two replies with four edits, each of another kind."""
     main, heading, quote = (node(page, tag) for tag in ("main", "h1", "blockquote"))
     return [
-        calls(
+        tool_call_step(
             ("insertHtml", {"parentId": main, "html": "<footer><p>Since 1891</p></footer>"}),
             ("applyCss", {"css": "h1 { color: black; margin: 0 } .intro { font-weight: bold }"}),
             text="I begin.",
         ),
-        calls(("replaceNodeHtml", {"nodeId": heading, "html": "Bread &amp; more"}), ("deleteNode", {"nodeId": quote})),
-        says("Done."),
+        tool_call_step(
+            ("replaceNodeHtml", {"nodeId": heading, "html": "Bread &amp; more"}), ("deleteNode", {"nodeId": quote})
+        ),
+        text_step("Done."),
     ]
 
 
@@ -78,24 +80,26 @@ class Tab:
 
 
 @pytest.fixture
-def edited(talk: Talk, page: Path) -> Talk:
+def edited(talk: ConversationDriver, page: Path) -> ConversationDriver:
     """A turn that has made all its edits."""
-    outcome = talk.run(*edits(page), **Tab(page).parts)
+    outcome = talk.run_turn(*edits(page), **Tab(page).parts)
     assert outcome.status == "done"
-    assert [badge.state for badge in outcome.view.tools] == ["ok"] * 4
+    assert [badge.state for badge in outcome.view.tool_calls] == ["ok"] * 4
     assert page.read_bytes() != PAGE
     return talk
 
 
-def undo(talk: Talk, page: Path) -> Any:
+def undo(talk: ConversationDriver, page: Path) -> Any:
     outcome = undo_turn(talk.client, talk.bridge, **Tab(page).parts)
     talk.bridge = str(outcome.view.bridge_id)
     return outcome
 
 
-def test_the_journal_lists_the_edits_and_an_undo_gives_the_page_back_byte_for_byte(edited: Talk, page: Path) -> None:
+def test_the_journal_lists_the_edits_and_an_undo_gives_the_page_back_byte_for_byte(
+    edited: ConversationDriver, page: Path
+) -> None:
     turn = edited.bridge
-    listed = edited.client.journal(turn)["entries"]
+    listed = edited.client.list_journal_entries(turn)["entries"]
     assert [entry["toolName"] for entry in listed] == ["insertHtml", "applyCss", "replaceNodeHtml", "deleteNode"]
     befores, afters = ([entry[name] for entry in listed] for name in ("revisionBefore", "revisionAfter"))
     assert befores[1:] == afters[:-1]
@@ -103,55 +107,55 @@ def test_the_journal_lists_the_edits_and_an_undo_gives_the_page_back_byte_for_by
     outcome = undo(edited, page)
     assert page.read_bytes() == PAGE
     assert outcome.view.report == {"undone": [entry["effectKey"] for entry in listed[::-1]], "skipped": []}
-    assert {entry["state"] for entry in edited.client.journal(turn)["entries"]} == {"undone"}
-    checks.sound(edited)
-    with pytest.raises(Refused, match="nothing to undo"):
+    assert {entry["state"] for entry in edited.client.list_journal_entries(turn)["entries"]} == {"undone"}
+    turn_checks.check_turn(edited)
+    with pytest.raises(RequestRefusedError, match="nothing to undo"):
         undo_turn(edited.client, turn)
     undo(edited, page)
     assert page.read_bytes() == after
-    checks.sound(edited)
+    turn_checks.check_turn(edited)
 
 
-def test_edits_go_to_and_fro_byte_for_byte(edited: Talk, page: Path) -> None:
+def test_edits_go_to_and_fro_byte_for_byte(edited: ConversationDriver, page: Path) -> None:
     turn, after = edited.bridge, page.read_bytes()
     for _ in range(2):
         edited.bridge = turn
         for expected, state in ((PAGE, "undone"), (after, "applied")):
             assert undo(edited, page).view.report["skipped"] == []
             assert page.read_bytes() == expected
-            assert {entry["state"] for entry in edited.client.journal(turn)["entries"]} == {state}
-    checks.sound(edited)
+            assert {entry["state"] for entry in edited.client.list_journal_entries(turn)["entries"]} == {state}
+    turn_checks.check_turn(edited)
 
 
-def test_a_tab_that_is_reloaded_in_the_middle_of_an_undo_goes_on(edited: Talk, page: Path) -> None:
-    edited.bridge = str(edited.client.undo_detached(edited.bridge)["bridgeId"])
-    reader = edited.reader()
-    request = reader.wait(ROUND)
-    edited.answer(request, Tab(page).executor(request))
-    reader.wait(ROUND, 2)
-    reader.cut()
+def test_a_tab_that_is_reloaded_in_the_middle_of_an_undo_goes_on(edited: ConversationDriver, page: Path) -> None:
+    edited.bridge = str(edited.client.start_undo_detached(edited.bridge)["bridgeId"])
+    reader = edited.open_reader()
+    request = reader.wait_for_event(ROUND)
+    edited.answer_request(request, Tab(page).executor(request))
+    reader.wait_for_event(ROUND, 2)
+    reader.drop_connection()
     outcome = follow_turn(edited.client, edited.bridge, **Tab(page).parts)
     assert page.read_bytes() == PAGE
-    assert outcome.view.report is not None
-    assert len(outcome.view.report["undone"]) == 4
-    checks.sound(edited)
+    assert outcome.view.undo_report is not None
+    assert len(outcome.view.undo_report["undone"]) == 4
+    turn_checks.check_turn(edited)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(("commit", "skip"), [(ROUND, 0), (ROUND, 2), (ANSWER, 1), ("REMOVE claim", 0)])
 def test_a_function_killed_in_the_middle_of_an_undo_changes_nothing(
-    edited: Talk, page: Path, faults: Faults, when: str, commit: str, skip: int
+    edited: ConversationDriver, page: Path, faults: FaultRules, when: str, commit: str, skip: int
 ) -> None:
-    with faults.once("dynamodb.TransactWriteItems", "exit", when=when, contains=commit, skip=skip):
+    with faults.expect_fault("dynamodb.TransactWriteItems", "exit", when=when, contains=commit, skip=skip):
         outcome = undo(edited, page)
     assert outcome.status == "done"
     assert page.read_bytes() == PAGE
     assert len(outcome.view.report["undone"]) == 4
-    view = checks.sound(edited)
+    view = turn_checks.check_turn(edited)
     assert view == outcome.view
 
 
-def test_what_somebody_else_changed_stays_and_the_rest_is_taken_back(edited: Talk, page: Path) -> None:
+def test_what_somebody_else_changed_stays_and_the_rest_is_taken_back(edited: ConversationDriver, page: Path) -> None:
     by_hand = page.read_bytes().replace(b"Bread &amp; more", b"Bread &amp; rolls")
     page.write_bytes(by_hand)
     outcome = undo(edited, page)
@@ -159,14 +163,14 @@ def test_what_somebody_else_changed_stays_and_the_rest_is_taken_back(edited: Tal
     [skipped] = outcome.view.report["skipped"]
     assert skipped["effectKey"].endswith("/2/0")
     assert len(outcome.view.report["undone"]) == 3
-    checks.sound(edited)
-    edited.run(says("I see."))
-    told = str(edited.requests()[-1]["body"]["messages"])
+    turn_checks.check_turn(edited)
+    edited.run_turn(text_step("I see."))
+    told = str(edited.model_requests()[-1]["body"]["messages"])
     assert "The user took edits of yours back" in told
     assert "Still there: replaceNodeHtml" in told
 
 
-def test_an_edit_that_comes_too_late_is_a_conflict_the_model_reads(talk: Talk, page: Path) -> None:
+def test_an_edit_that_comes_too_late_is_a_conflict_the_model_reads(talk: ConversationDriver, page: Path) -> None:
     """Somebody edits between the model's reply and the editor's work."""
     tab, heading = Tab(page), node(page, "h1")
     by_hand = PAGE.replace(b"Closed on Mondays", b"Open on Mondays")
@@ -175,55 +179,57 @@ def test_an_edit_that_comes_too_late_is_a_conflict_the_model_reads(talk: Talk, p
         page.write_bytes(by_hand)
         return tab.executor(request)
 
-    steps = [calls(("replaceNodeHtml", {"nodeId": heading, "html": "Rolls"})), says("I see.")]
+    steps = [tool_call_step(("replaceNodeHtml", {"nodeId": heading, "html": "Rolls"})), text_step("I see.")]
     revision = tab.revision()
-    outcome = talk.run(*steps, **tab.parts | {"executor": late})
-    [badge] = outcome.view.tools
-    assert badge.conflict
+    outcome = talk.run_turn(*steps, **tab.parts | {"executor": late})
+    [badge] = outcome.view.tool_calls
+    assert badge.is_conflict
     assert page.read_bytes() == by_hand
-    read = said(talk.results()[0])
+    read = result_text(talk.tool_results()[0])
     assert f"planned on revision {revision}" in read
     assert "Open on Mondays" in read
     assert "Read the document again" in read
-    checks.sound(talk)
+    turn_checks.check_turn(talk)
 
 
-def test_an_undo_can_be_cancelled_and_the_rest_is_taken_back_later(edited: Talk, page: Path) -> None:
+def test_an_undo_can_be_cancelled_and_the_rest_is_taken_back_later(edited: ConversationDriver, page: Path) -> None:
     turn, tab = edited.bridge, Tab(page)
-    edited.bridge = str(edited.client.undo_detached(turn)["bridgeId"])
-    reader = edited.reader()
-    request = reader.wait(ROUND)
-    edited.answer(request, tab.executor(request))
-    reader.wait(ROUND, 2)
-    assert edited.cancel().json()["status"] == "cancelled"
-    report = reader.finish()[-1]["report"]
+    edited.bridge = str(edited.client.start_undo_detached(turn)["bridgeId"])
+    reader = edited.open_reader()
+    request = reader.wait_for_event(ROUND)
+    edited.answer_request(request, tab.executor(request))
+    reader.wait_for_event(ROUND, 2)
+    assert edited.cancel_turn().json()["status"] == "cancelled"
+    report = reader.wait_for_end()[-1]["report"]
     assert (len(report["undone"]), len(report["skipped"])) == (1, 3)
-    checks.sound(edited, reader, ends="cancelled")
+    turn_checks.check_turn(edited, reader, ends="cancelled")
     edited.bridge = turn
     assert undo(edited, page).status == "done"
     assert page.read_bytes() == PAGE
 
 
-def test_nobody_else_sees_the_journal_or_undoes_anything(edited: Talk, cloud: LocalCloud, stranger: str) -> None:
+def test_nobody_else_sees_the_journal_or_undoes_anything(
+    edited: ConversationDriver, cloud: LocalCloud, stranger: str
+) -> None:
     """Not another tenant, and not another user."""
-    for token in (stranger, cloud.sign(sub="eve", capabilities=["ai.chat", "ai.tools.write"])):
-        with http(cloud, token) as bare:
+    for token in (stranger, cloud.sign_token(sub="eve", capabilities=["ai.chat", "ai.tools.write"])):
+        with open_http(cloud, token) as bare:
             assert bare.get(f"/bridges/{edited.bridge}/journal").status_code == 404
             assert bare.post(f"/bridges/{edited.bridge}/undo").status_code == 404
 
 
-def test_a_prompt_and_a_second_undo_wait_for_the_first(edited: Talk, page: Path) -> None:
+def test_a_prompt_and_a_second_undo_wait_for_the_first(edited: ConversationDriver, page: Path) -> None:
     turn = edited.bridge
-    undoing = str(edited.client.undo_detached(turn, idempotency_key="once")["bridgeId"])
-    assert edited.client.undo_detached(turn, idempotency_key="once")["bridgeId"] == undoing
-    with pytest.raises(Refused) as refused:
-        edited.client.undo_detached(turn)
+    undoing = str(edited.client.start_undo_detached(turn, idempotency_key="once")["bridgeId"])
+    assert edited.client.start_undo_detached(turn, idempotency_key="once")["bridgeId"] == undoing
+    with pytest.raises(RequestRefusedError) as refused:
+        edited.client.start_undo_detached(turn)
     assert refused.value.status == 409
-    with pytest.raises(Refused) as refused:
-        edited.client.start_detached("site", "Now!", conversation_id=edited.conversation)
+    with pytest.raises(RequestRefusedError) as refused:
+        edited.client.start_turn_detached("site", "Now!", conversation_id=edited.conversation)
     assert refused.value.status == 409
     edited.bridge = undoing
     outcome = follow_turn(edited.client, undoing, **Tab(page).parts)
-    assert outcome.view == fold_all(edited.reader().finish())
+    assert outcome.view == fold_events(edited.open_reader().wait_for_end())
     assert page.read_bytes() == PAGE
-    checks.sound(edited)
+    turn_checks.check_turn(edited)

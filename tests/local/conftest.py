@@ -3,18 +3,18 @@ from pathlib import Path
 
 import pytest
 
-from local.processes import Emulator
-from tests.local.lab import Lab
+from local.processes import EmulatorProcess
+from tests.local.emulator_lab import EmulatorLab
 
 
 @pytest.fixture(scope="session")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorProcess]:
     directory: Path = tmp_path_factory.mktemp("emulator")
-    running = Emulator(directory, minute=1)
+    running = EmulatorProcess(directory, minute_seconds=1)
     yield running
     running.stop()
 
 
 @pytest.fixture(scope="session")
-def lab(emulator: Emulator) -> Lab:
-    return Lab(emulator.endpoint)
+def lab(emulator: EmulatorProcess) -> EmulatorLab:
+    return EmulatorLab(emulator.endpoint)

@@ -10,32 +10,32 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
-from fermata.aws.blobs import Blobs
-from fermata.aws.desk import S3_CONFIG
-from local.bucket import FUNCTIONS_SIGN_WITH, PREFIX, Bucket, Said
-from local.clients import KEYS
+from fermata.aws.blob_store import BlobStore
+from fermata.aws.resources import S3_CONFIG
+from local.aws_clients import CREDENTIALS_ENVIRONMENT
+from local.front_door.s3_uploads import BUCKET_PATH_PREFIX, FUNCTION_SECRET_KEY, BucketResponse, S3Uploads
 
 ENDPOINT = "http://127.0.0.1:4566"
 RAW = b'{"page": 1}'
 CHECKSUM = base64.b64encode(hashlib.sha256(RAW).digest()).decode()
 HEADERS = {"content-length": str(len(RAW)), "content-type": "application/json", "x-amz-checksum-sha256": CHECKSUM}
 KEY = "uploads/local/abc/snapshot-11"
-Put = Callable[..., Said]
+Put = Callable[..., BucketResponse]
 
 
 @pytest.fixture
 def put(monkeypatch: pytest.MonkeyPatch) -> Put:
     """Ask the bucket for what a signed address was made for, with whatever is different."""
-    for name, value in (KEYS | {"AWS_SECRET_ACCESS_KEY": FUNCTIONS_SIGN_WITH}).items():
+    for name, value in (CREDENTIALS_ENVIRONMENT | {"AWS_SECRET_ACCESS_KEY": FUNCTION_SECRET_KEY}).items():
         monkeypatch.setenv(name, value)
-    blobs = Blobs(boto3.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata")
+    blobs = BlobStore(boto3.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata")
 
     def ask(
         method: str = "PUT", body: bytes = RAW, seconds: int = 300, path: str = "", query: str = "", **changed: Any
-    ) -> Said:
-        at = urlsplit(blobs.address_for_put(KEY, HEADERS, seconds))
+    ) -> BucketResponse:
+        at = urlsplit(blobs.presign_put(KEY, HEADERS, seconds))
         headers = {name: value for name, value in (HEADERS | changed).items() if value is not None}
-        return asyncio.run(Bucket(ENDPOINT).answer(method, path or at.path, query or at.query, headers, body))
+        return asyncio.run(S3Uploads(ENDPOINT).handle_upload(method, path or at.path, query or at.query, headers, body))
 
     return ask
 
@@ -49,7 +49,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
         def put_object(self, *, Bucket: str, Key: str, Body: bytes, ContentType: str) -> None:
             found[f"{Bucket}/{Key} {ContentType}"] = Body
 
-    monkeypatch.setattr("local.bucket.client", lambda *_: Client())
+    monkeypatch.setattr("local.front_door.s3_uploads.client", lambda *_: Client())
     return found
 
 
@@ -93,6 +93,9 @@ def test_any_page_may_ask_first(put: Put) -> None:
 
 def test_an_answers_addresses_lead_through_the_front_door() -> None:
     body = f'{{"url":"{ENDPOINT}/fermata/x?y=1","text":"see {ENDPOINT}/"}}'.encode()
-    shown = Bucket(ENDPOINT).shown(body, "127.0.0.1:8787")
-    assert shown == f'{{"url":"http://127.0.0.1:8787{PREFIX}/fermata/x?y=1","text":"see {ENDPOINT}/"}}'.encode()
-    assert Bucket(ENDPOINT).shown(b"{}", "h") == b"{}"
+    shown = S3Uploads(ENDPOINT).rewrite_signed_urls(body, "127.0.0.1:8787")
+    assert (
+        shown
+        == f'{{"url":"http://127.0.0.1:8787{BUCKET_PATH_PREFIX}/fermata/x?y=1","text":"see {ENDPOINT}/"}}'.encode()
+    )
+    assert S3Uploads(ENDPOINT).rewrite_signed_urls(b"{}", "h") == b"{}"

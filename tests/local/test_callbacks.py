@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.local.lab import Lab, Script
+from tests.local.emulator_lab import EmulatorLab, Script
 
 END = {"next": "end"}
 ONCE_MORE = [{"ErrorEquals": ["States.TaskFailed"], "MaxAttempts": 1, "IntervalSeconds": 1}]
@@ -20,92 +20,96 @@ def refusal(call: Callable[..., object], **arguments: object) -> str:
     return str(refused.value.response["Error"]["Code"])
 
 
-def test_the_answer_of_the_token_is_the_tasks_result(lab: Lab) -> None:
-    ended = lab.run(lab.machine(), {"0.0": [["success", END | {"answer": 42}]]})
+def test_the_answer_of_the_token_is_the_tasks_result(lab: EmulatorLab) -> None:
+    ended = lab.run_execution(lab.make_callback_machine(), {"0.0": [["success", END | {"answer": 42}]]})
     assert (ended["status"], json.loads(ended["output"])) == ("SUCCEEDED", END | {"answer": 42})
 
 
-def test_a_failed_function_fails_the_task_under_its_own_name(lab: Lab) -> None:
-    ended = lab.run(lab.machine(), {"0.0": [["raise", "KeyError"]]})
+def test_a_failed_function_fails_the_task_under_its_own_name(lab: EmulatorLab) -> None:
+    ended = lab.run_execution(lab.make_callback_machine(), {"0.0": [["raise", "KeyError"]]})
     assert (ended["status"], ended["error"]) == ("FAILED", "KeyError")
 
 
-def test_a_process_that_ends_fails_the_task(lab: Lab) -> None:
-    ended = lab.run(lab.machine(), {"0.0": [["exit"]]})
+def test_a_process_that_ends_fails_the_task(lab: EmulatorLab) -> None:
+    ended = lab.run_execution(lab.make_callback_machine(), {"0.0": [["exit"]]})
     assert (ended["status"], ended["error"]) == ("FAILED", "Runtime.ExitError")
 
 
-def test_an_error_after_the_answer_changes_nothing(lab: Lab) -> None:
-    execution = lab.start(lab.machine(), {"0.0": [["success", END], ["raise", "KeyError"]]})
-    assert lab.ended(execution)["status"] == "SUCCEEDED"
+def test_an_error_after_the_answer_changes_nothing(lab: EmulatorLab) -> None:
+    execution = lab.start_execution(lab.make_callback_machine(), {"0.0": [["success", END], ["raise", "KeyError"]]})
+    assert lab.wait_for_end(execution)["status"] == "SUCCEEDED"
 
 
-def test_a_failure_sent_for_the_token_fails_the_task(lab: Lab) -> None:
-    assert lab.run(lab.machine(), {"0.0": [["failure", "Editor.Gone"]]})["error"] == "Editor.Gone"
+def test_a_failure_sent_for_the_token_fails_the_task(lab: EmulatorLab) -> None:
+    assert (
+        lab.run_execution(lab.make_callback_machine(), {"0.0": [["failure", "Editor.Gone"]]})["error"] == "Editor.Gone"
+    )
 
 
-def test_each_attempt_has_a_token_of_its_own_and_its_number(lab: Lab) -> None:
-    execution = lab.start(lab.machine(Retry=ONCE_MORE), {"0.0": [["raise", "OSError"]], "0.1": [["success", END]]})
-    assert lab.ended(execution)["status"] == "SUCCEEDED"
-    first, second = lab.noted(execution, "start", times=2)
+def test_each_attempt_has_a_token_of_its_own_and_its_number(lab: EmulatorLab) -> None:
+    execution = lab.start_execution(
+        lab.make_callback_machine(Retry=ONCE_MORE), {"0.0": [["raise", "OSError"]], "0.1": [["success", END]]}
+    )
+    assert lab.wait_for_end(execution)["status"] == "SUCCEEDED"
+    first, second = lab.wait_for_notes(execution, "start", times=2)
     assert (first.event["retry"], second.event["retry"]) == (0, 1)
     assert first.token != second.token
     assert first.event["entered"] == second.event["entered"]
 
 
-def test_the_token_of_a_failed_attempt_is_refused(lab: Lab) -> None:
+def test_the_token_of_a_failed_attempt_is_refused(lab: EmulatorLab) -> None:
     slowly = [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 1, "IntervalSeconds": 30}]
-    execution = lab.start(lab.machine(Retry=slowly), {"0.0": [["raise", "OSError"]]})
-    [note] = lab.noted(execution, "start")
-    failed = [event for event in lab.history(execution) if event["type"] == "TaskFailed"]
+    execution = lab.start_execution(lab.make_callback_machine(Retry=slowly), {"0.0": [["raise", "OSError"]]})
+    [note] = lab.wait_for_notes(execution, "start")
+    failed = [event for event in lab.get_history(execution) if event["type"] == "TaskFailed"]
     while not failed:
-        failed = [event for event in lab.history(execution) if event["type"] == "TaskFailed"]
+        failed = [event for event in lab.get_history(execution) if event["type"] == "TaskFailed"]
     assert refusal(lab.states.send_task_success, taskToken=note.token, output="{}") == "TaskTimedOut"
     lab.states.stop_execution(executionArn=execution)
 
 
-def test_the_answer_moves_on_at_once_while_the_function_still_runs(lab: Lab) -> None:
+def test_the_answer_moves_on_at_once_while_the_function_still_runs(lab: EmulatorLab) -> None:
     again = {"next": "again", "visit": 1}
     script: Script = {"0.0": [["success", again], ["note", "sent"], ["sleep", 1.5]], "1.0": [["success", END]]}
-    execution = lab.start(lab.machine(), script)
-    assert lab.ended(execution)["status"] == "SUCCEEDED"
-    lab.noted(execution, "return", times=2)
-    assert [note.what for note in lab.notes(execution)].index("return") > 2
-    assert [note.event["visit"] for note in lab.notes(execution) if note.what == "return"] == [1, 0]
+    execution = lab.start_execution(lab.make_callback_machine(), script)
+    assert lab.wait_for_end(execution)["status"] == "SUCCEEDED"
+    lab.wait_for_notes(execution, "return", times=2)
+    assert [note.what for note in lab.read_notes(execution)].index("return") > 2
+    assert [note.event["visit"] for note in lab.read_notes(execution) if note.what == "return"] == [1, 0]
 
 
-def test_a_second_answer_is_refused_and_changes_nothing(lab: Lab) -> None:
-    execution = lab.start(lab.machine())
-    [note] = lab.noted(execution, "start")
+def test_a_second_answer_is_refused_and_changes_nothing(lab: EmulatorLab) -> None:
+    execution = lab.start_execution(lab.make_callback_machine())
+    [note] = lab.wait_for_notes(execution, "start")
     lab.states.send_task_success(taskToken=note.token, output=json.dumps(END | {"who": 1}))
     again = {"taskToken": note.token, "output": json.dumps(END | {"who": 2})}
     assert refusal(lab.states.send_task_success, **again) == "TaskTimedOut"
     assert refusal(lab.states.send_task_heartbeat, taskToken=note.token) == "TaskTimedOut"
-    assert json.loads(lab.ended(execution)["output"])["who"] == 1
+    assert json.loads(lab.wait_for_end(execution)["output"])["who"] == 1
 
 
-def test_strings_that_are_no_token_are_refused_as_such(lab: Lab) -> None:
+def test_strings_that_are_no_token_are_refused_as_such(lab: EmulatorLab) -> None:
     assert refusal(lab.states.send_task_success, taskToken="nonsense", output="{}") == "InvalidToken"
     assert refusal(lab.states.send_task_failure, taskToken="nonsense") == "InvalidToken"
     assert refusal(lab.states.send_task_heartbeat, taskToken="nonsense") == "InvalidToken"
 
 
-def test_an_output_that_is_no_json_is_refused_and_leaves_the_token_open(lab: Lab) -> None:
-    execution = lab.start(lab.machine())
-    [note] = lab.noted(execution, "start")
+def test_an_output_that_is_no_json_is_refused_and_leaves_the_token_open(lab: EmulatorLab) -> None:
+    execution = lab.start_execution(lab.make_callback_machine())
+    [note] = lab.wait_for_notes(execution, "start")
     assert refusal(lab.states.send_task_success, taskToken=note.token, output="{") == "InvalidOutput"
     lab.states.send_task_success(taskToken=note.token, output=json.dumps(END))
-    assert lab.ended(execution)["status"] == "SUCCEEDED"
+    assert lab.wait_for_end(execution)["status"] == "SUCCEEDED"
 
 
-def test_no_heartbeat_in_time_is_a_heartbeat_timeout_though_the_function_runs(lab: Lab) -> None:
+def test_no_heartbeat_in_time_is_a_heartbeat_timeout_though_the_function_runs(lab: EmulatorLab) -> None:
     began = time.monotonic()
-    ended = lab.run(lab.machine(HeartbeatSeconds=1), {"0.0": [["sleep", 4], ["success", END]]})
+    ended = lab.run_execution(lab.make_callback_machine(HeartbeatSeconds=1), {"0.0": [["sleep", 4], ["success", END]]})
     assert (ended["status"], ended["error"]) == ("FAILED", "States.HeartbeatTimeout")
     assert time.monotonic() - began < 3
 
 
-def test_heartbeats_of_a_running_function_keep_its_task_alive(lab: Lab) -> None:
+def test_heartbeats_of_a_running_function_keep_its_task_alive(lab: EmulatorLab) -> None:
     beats: list[list[Any]] = [
         ["sleep", 0.6],
         ["heartbeat"],
@@ -114,48 +118,53 @@ def test_heartbeats_of_a_running_function_keep_its_task_alive(lab: Lab) -> None:
         ["sleep", 0.6],
         ["success", END],
     ]
-    assert lab.run(lab.machine(HeartbeatSeconds=1), {"0.0": beats})["status"] == "SUCCEEDED"
+    assert lab.run_execution(lab.make_callback_machine(HeartbeatSeconds=1), {"0.0": beats})["status"] == "SUCCEEDED"
 
 
-def test_a_heartbeat_timeout_can_be_caught_and_the_state_entered_again(lab: Lab) -> None:
+def test_a_heartbeat_timeout_can_be_caught_and_the_state_entered_again(lab: EmulatorLab) -> None:
     catch = [{"ErrorEquals": ["States.HeartbeatTimeout"], "Next": "Wait", "Output": {"visit": 1}}]
-    execution = lab.start(lab.machine(HeartbeatSeconds=1, Catch=catch), {"1.0": [["success", END]]})
-    assert lab.ended(execution)["status"] == "SUCCEEDED"
-    first, second = lab.noted(execution, "start", times=2)
+    execution = lab.start_execution(
+        lab.make_callback_machine(HeartbeatSeconds=1, Catch=catch), {"1.0": [["success", END]]}
+    )
+    assert lab.wait_for_end(execution)["status"] == "SUCCEEDED"
+    first, second = lab.wait_for_notes(execution, "start", times=2)
     assert first.event["entered"] < second.event["entered"]
     assert refusal(lab.states.send_task_success, taskToken=first.token, output="{}") == "TaskTimedOut"
 
 
-def test_times_may_be_expressions(lab: Lab) -> None:
+def test_times_may_be_expressions(lab: EmulatorLab) -> None:
     seconds = "{% $states.context.Execution.Input.seconds %}"
-    machine = lab.machine(TimeoutSeconds=seconds)
-    assert lab.ended(lab.start(machine, seconds=1))["error"] == "States.Timeout"
-    machine = lab.machine(HeartbeatSeconds=seconds)
-    assert lab.ended(lab.start(machine, seconds=1))["error"] == "States.HeartbeatTimeout"
+    machine = lab.make_callback_machine(TimeoutSeconds=seconds)
+    assert lab.wait_for_end(lab.start_execution(machine, seconds=1))["error"] == "States.Timeout"
+    machine = lab.make_callback_machine(HeartbeatSeconds=seconds)
+    assert lab.wait_for_end(lab.start_execution(machine, seconds=1))["error"] == "States.HeartbeatTimeout"
 
 
-def test_a_payload_above_the_limit_of_step_functions_fails(lab: Lab) -> None:
-    machine = lab.machine(Catch=[{"ErrorEquals": ["States.ALL"], "Next": "Caught"}])
-    execution = lab.start(machine, {"0.0": [["success", END]]}, padding="x" * 261_900)
-    assert lab.ended(execution)["error"] == "States.DataLimitExceeded"
+def test_a_payload_above_the_limit_of_step_functions_fails(lab: EmulatorLab) -> None:
+    machine = lab.make_callback_machine(Catch=[{"ErrorEquals": ["States.ALL"], "Next": "Caught"}])
+    execution = lab.start_execution(machine, {"0.0": [["success", END]]}, padding="x" * 261_900)
+    assert lab.wait_for_end(execution)["error"] == "States.DataLimitExceeded"
     large = {"taskToken": "AQC", "output": json.dumps("x" * 300_000)}
     assert refusal(lab.states.send_task_success, **large) == "ValidationException"
 
 
-def test_a_throttled_function_is_retried_under_the_name_aws_gives_it(lab: Lab) -> None:
+def test_a_throttled_function_is_retried_under_the_name_aws_gives_it(lab: EmulatorLab) -> None:
     lab.make_function("rare")
     lab.functions.put_function_concurrency(FunctionName="rare", ReservedConcurrentExecutions=0)
     arguments = {"FunctionName": "rare", "Payload": {"token": "{% $states.context.Task.Token %}"}}
-    assert lab.run(lab.machine(Arguments=arguments), {})["error"] == "Lambda.TooManyRequestsException"
+    assert (
+        lab.run_execution(lab.make_callback_machine(Arguments=arguments), {})["error"]
+        == "Lambda.TooManyRequestsException"
+    )
 
 
-def test_a_round_trip_through_a_waiting_state_takes_milliseconds(lab: Lab) -> None:
+def test_a_round_trip_through_a_waiting_state_takes_milliseconds(lab: EmulatorLab) -> None:
     rounds = 30
     script = {f"{visit}.0": [["success", {"next": "again", "visit": visit + 1}]] for visit in range(rounds)}
     script[f"{rounds}.0"] = [["success", END]]
-    lab.run(lab.machine(), {"0.0": [["success", END]]})
+    lab.run_execution(lab.make_callback_machine(), {"0.0": [["success", END]]})
     began = time.monotonic()
-    assert lab.run(lab.machine(), script)["status"] == "SUCCEEDED"
+    assert lab.run_execution(lab.make_callback_machine(), script)["status"] == "SUCCEEDED"
     per_round = (time.monotonic() - began) / rounds
     print(f"one waiting state, its function and its answer: {per_round * 1000:.1f} ms")
     assert per_round < 0.1

@@ -11,8 +11,8 @@ import pytest
 from fermata_client import FermataClient, run_turn
 from local.cloud import LocalCloud
 from local.processes import ROOT
-from tests.cloud import own_cloud
-from tests.local.lab import until
+from tests.cloud import start_own_cloud
+from tests.local.emulator_lab import wait_until
 from tests.local.test_emulator import running
 
 
@@ -20,7 +20,7 @@ def test_a_turn_runs_from_prompt_to_done(cloud: LocalCloud, service: FermataClie
     outcome = run_turn(service, "data", "Hello")
     assert outcome.status == "done"
     assert "Demo model" in outcome.view.text
-    assert [it["status"] for it in cloud.ended_executions(str(outcome.view.bridge_id))] == ["SUCCEEDED"]
+    assert [it["status"] for it in cloud.wait_for_executions(str(outcome.view.bridge_id))] == ["SUCCEEDED"]
 
 
 def test_everything_listens_on_the_loopback_interface(cloud: LocalCloud) -> None:
@@ -37,7 +37,7 @@ def test_the_tenants_secret_is_made_for_this_cloud_and_readable_by_its_owner_onl
 
 def test_a_token_signed_with_other_claims_is_another_caller(cloud: LocalCloud) -> None:
     with (
-        FermataClient(cloud.url, cloud.sign(sub="somebody", capabilities=[])) as client,
+        FermataClient(cloud.url, cloud.sign_token(sub="somebody", capabilities=[])) as client,
         pytest.raises(Exception, match="403"),
     ):
         client.create_conversation("data")
@@ -45,28 +45,28 @@ def test_a_token_signed_with_other_claims_is_another_caller(cloud: LocalCloud) -
 
 def test_functions_print_into_their_logs(cloud: LocalCloud, service: FermataClient) -> None:
     bridge = run_turn(service, "data", "Hello").view.bridge_id
-    assert any(str(bridge) in line for line in cloud.log_lines("round"))
-    assert cloud.log_lines("stream")
+    assert any(str(bridge) in line for line in cloud.read_log_lines("round"))
+    assert cloud.read_log_lines("stream")
 
 
 def test_other_settings_reach_functions_and_the_front_door_without_a_new_address(tmp_path: Path) -> None:
-    with own_cloud(tmp_path, MaxRounds=3) as cloud:
+    with start_own_cloud(tmp_path, MaxRounds=3) as cloud:
         before = cloud.url
-        assert cloud.desk().settings.max_rounds == 3
+        assert cloud.resources().settings.max_rounds == 3
         cloud.redeploy(MaxRounds=4, UNANSWERED="tell_model")
-        assert (cloud.desk().settings.max_rounds, cloud.desk().settings.unanswered) == (4, "tell_model")
+        assert (cloud.resources().settings.max_rounds, cloud.resources().settings.unanswered) == (4, "tell_model")
         assert cloud.url == before
         with FermataClient(cloud.url, cloud.token) as client:
             assert run_turn(client, "data", "Hello").status == "done"
 
 
 def test_what_was_said_outlives_a_kill_of_the_emulator(tmp_path: Path) -> None:
-    with own_cloud(tmp_path, keep_state=True) as cloud, FermataClient(cloud.url, cloud.token) as client:
+    with start_own_cloud(tmp_path, keep_state=True) as cloud, FermataClient(cloud.url, cloud.token) as client:
         conversation = str(run_turn(client, "data", "Hello").conversation_id)
         cloud.save_state()
         cloud.kill_emulator()
         cloud.start_emulator()
-        assert len(client.conversation(conversation)["messages"]) == 2
+        assert len(client.get_conversation(conversation)["messages"]) == 2
         assert run_turn(client, "data", "And again", conversation_id=conversation).status == "done"
 
 
@@ -94,4 +94,4 @@ def test_nothing_is_left_when_the_one_who_started_it_is_killed(tmp_path: Path) -
     finally:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    until(lambda: not any(running(pid) for pid in pids), "all of its processes are gone")
+    wait_until(lambda: not any(running(pid) for pid in pids), "all of its processes are gone")

@@ -7,29 +7,29 @@ from pathlib import Path
 import pytest
 
 from local import deploy
-from local.clients import client
-from local.processes import Emulator
-from tests.local.lab import Lab
+from local.aws_clients import get_client
+from local.processes import EmulatorProcess
+from tests.local.emulator_lab import EmulatorLab
 
 SMALL = Path(__file__).with_name("small") / "template.yaml"
 
 
 def up(
-    emulator: Emulator, *, stack: str = "small", variables: dict[str, str] | None = None, **parameters: str
+    emulator: EmulatorProcess, *, stack: str = "small", variables: dict[str, str] | None = None, **parameters: str
 ) -> dict[str, str]:
-    return deploy.deploy(emulator.endpoint, parameters, variables, path=SMALL, stack=stack)
+    return deploy.deploy_stack(emulator.endpoint, parameters, variables, template_path=SMALL, stack_name=stack)
 
 
-def colour(lab: Lab, outputs: dict[str, str]) -> object:
-    return json.loads(lab.ended(lab.start(outputs["MachineArn"]))["output"])["colour"]
+def colour(lab: EmulatorLab, outputs: dict[str, str]) -> object:
+    return json.loads(lab.wait_for_end(lab.start_execution(outputs["MachineArn"]))["output"])["colour"]
 
 
-def variables(emulator: Emulator, function: str) -> dict[str, str]:
-    config = client("lambda", emulator.endpoint).get_function_configuration(FunctionName=function)
+def variables(emulator: EmulatorProcess, function: str) -> dict[str, str]:
+    config = get_client("lambda", emulator.endpoint).get_function_configuration(FunctionName=function)
     return dict(config["Environment"]["Variables"])
 
 
-def test_a_template_becomes_a_stack_in_a_moment(emulator: Emulator, lab: Lab) -> None:
+def test_a_template_becomes_a_stack_in_a_moment(emulator: EmulatorProcess, lab: EmulatorLab) -> None:
     began = time.monotonic()
     outputs = up(emulator, stack="moment", Stage="local")
     assert time.monotonic() - began < 3
@@ -38,10 +38,12 @@ def test_a_template_becomes_a_stack_in_a_moment(emulator: Emulator, lab: Lab) ->
     assert variables(emulator, outputs["EchoName"])["TABLE"] == outputs["TableName"]
 
 
-def test_an_update_brings_parameters_to_functions_and_machine_and_keeps_the_data(emulator: Emulator, lab: Lab) -> None:
+def test_an_update_brings_parameters_to_functions_and_machine_and_keeps_the_data(
+    emulator: EmulatorProcess, lab: EmulatorLab
+) -> None:
     before = up(emulator)
     item = {"pk": {"S": "kept"}}
-    client("dynamodb", emulator.endpoint).put_item(TableName=before["TableName"], Item=item)
+    get_client("dynamodb", emulator.endpoint).put_item(TableName=before["TableName"], Item=item)
     assert up(emulator) == before
     after = up(emulator, Colour="blue", variables={"ONLY_IN_TESTS": "1"})
     assert after == before
@@ -51,26 +53,26 @@ def test_an_update_brings_parameters_to_functions_and_machine_and_keeps_the_data
         "TABLE": after["TableName"],
         "ONLY_IN_TESTS": "1",
     }
-    assert client("dynamodb", emulator.endpoint).get_item(TableName=after["TableName"], Key=item)["Item"] == item
+    assert get_client("dynamodb", emulator.endpoint).get_item(TableName=after["TableName"], Key=item)["Item"] == item
 
 
-def test_a_parameter_the_template_does_not_have_is_named(emulator: Emulator) -> None:
+def test_a_parameter_the_template_does_not_have_is_named(emulator: EmulatorProcess) -> None:
     with pytest.raises(deploy.DeploymentFailedError, match=r"template.yaml has no parameter Color\."):
         up(emulator, stack="typo", Color="blue")
 
 
-def test_a_stack_that_cannot_come_up_says_why(emulator: Emulator, tmp_path: Path) -> None:
+def test_a_stack_that_cannot_come_up_says_why(emulator: EmulatorProcess, tmp_path: Path) -> None:
     broken = tmp_path / "template.yaml"
     broken.write_text("Resources: {Thing: {Type: AWS::No::Such, Properties: {}}}")
     with pytest.raises(deploy.DeploymentFailedError, match="Such"):
-        deploy.deploy(emulator.endpoint, {}, path=broken, stack="broken")
+        deploy.deploy_stack(emulator.endpoint, {}, template_path=broken, stack_name="broken")
 
 
 def test_the_same_files_are_the_same_code_and_only_the_folders_own(tmp_path: Path) -> None:
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__" / "app.pyc").write_bytes(b"stale")
     (tmp_path / "app.py").write_text("one")
-    first = deploy.zipped(tmp_path)
+    first = deploy.zip_folder(tmp_path)
     (tmp_path / "app.py").touch()
-    assert deploy.zipped(tmp_path) == first
+    assert deploy.zip_folder(tmp_path) == first
     assert b"__pycache__" not in first

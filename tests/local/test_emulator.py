@@ -11,18 +11,18 @@ from pathlib import Path
 import httpx
 import pytest
 
-from local.clients import client
-from local.processes import EMULATOR_PYTHON, ROOT, DidNotStartError, Emulator
-from tests.local.lab import Lab, until
+from local.aws_clients import get_client
+from local.processes import EMULATOR_PYTHON, ROOT, DidNotStartError, EmulatorProcess
+from tests.local.emulator_lab import EmulatorLab, wait_until
 
 LISTEN = "0A"
 LOOPBACK = ("0100007F", "00000000000000000000000001000000")
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads the kernel's table of sockets")
-def test_it_listens_on_the_loopback_interface_only(lab: Lab, emulator: Emulator) -> None:
-    client("sqs", lab.endpoint).create_queue(QueueName="wake-more-services")
-    client("events", lab.endpoint).list_rules()
+def test_it_listens_on_the_loopback_interface_only(lab: EmulatorLab, emulator: EmulatorProcess) -> None:
+    get_client("sqs", lab.endpoint).create_queue(QueueName="wake-more-services")
+    get_client("events", lab.endpoint).list_rules()
     addresses = listening(emulator.pid)
     assert addresses
     assert all(address.startswith(LOOPBACK) for address in addresses)
@@ -33,7 +33,7 @@ def test_it_listens_on_the_loopback_interface_only(lab: Lab, emulator: Emulator)
     [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}, {"Host": "127.0.0.1:1"}],
     ids=["a page", "a page of nowhere", "a name that points here", "another port"],
 )
-def test_no_web_page_reaches_it(lab: Lab, headers: dict[str, str]) -> None:
+def test_no_web_page_reaches_it(lab: EmulatorLab, headers: dict[str, str]) -> None:
     call = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
     for method in ("POST", "OPTIONS", "GET"):
         answer = httpx.request(method, lab.endpoint, headers=call | headers, content=b"{}")
@@ -51,17 +51,17 @@ def listening(pid: int) -> list[str]:
 
 
 @pytest.fixture
-def keeping(tmp_path: Path) -> Iterator[list[Emulator]]:
+def keeping(tmp_path: Path) -> Iterator[list[EmulatorProcess]]:
     """Emulators that keep their state; the last one is stopped at the end."""
-    started = [Emulator(tmp_path, keep_state=True)]
+    started = [EmulatorProcess(tmp_path, keep_state=True)]
     yield started
     started[-1].stop()
 
 
 def make_table_with_an_item(endpoint: str) -> None:
-    Lab(endpoint)
+    EmulatorLab(endpoint)
     item = {"pk": {"S": "kept"}, "sk": {"S": "1"}, "what": {"S": "x"}, "pid": {"N": "1"}, "event": {"S": "{}"}}
-    client("dynamodb", endpoint).put_item(TableName="lab-notes", Item=item)
+    get_client("dynamodb", endpoint).put_item(TableName="lab-notes", Item=item)
 
 
 def text(file: Path) -> str:
@@ -69,42 +69,42 @@ def text(file: Path) -> str:
 
 
 def kept(endpoint: str) -> int:
-    return int(client("dynamodb", endpoint).scan(TableName="lab-notes")["Count"])
+    return int(get_client("dynamodb", endpoint).scan(TableName="lab-notes")["Count"])
 
 
-def test_a_clean_stop_keeps_everything(keeping: list[Emulator], tmp_path: Path) -> None:
+def test_a_clean_stop_keeps_everything(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
     make_table_with_an_item(keeping[0].endpoint)
     keeping[0].stop()
-    keeping.append(Emulator(tmp_path, keep_state=True))
+    keeping.append(EmulatorProcess(tmp_path, keep_state=True))
     assert kept(keeping[-1].endpoint) == 1
 
 
-def test_a_kill_keeps_what_is_older_than_a_moment(keeping: list[Emulator], tmp_path: Path) -> None:
+def test_a_kill_keeps_what_is_older_than_a_moment(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
     make_table_with_an_item(keeping[0].endpoint)
     state = tmp_path / "state"
-    until(lambda: '"kept"' in text(state / "dynamodb.json"), "a snapshot holds the item")
-    until(lambda: '"lab"' in text(state / "lambda.json"), "and the function")
+    wait_until(lambda: '"kept"' in text(state / "dynamodb.json"), "a snapshot holds the item")
+    wait_until(lambda: '"lab"' in text(state / "lambda.json"), "and the function")
     keeping[0].kill()
-    keeping.append(Emulator(tmp_path, keep_state=True))
+    keeping.append(EmulatorProcess(tmp_path, keep_state=True))
     assert kept(keeping[-1].endpoint) == 1
-    assert client("lambda", keeping[-1].endpoint).list_functions()["Functions"][0]["FunctionName"] == "lab"
+    assert get_client("lambda", keeping[-1].endpoint).list_functions()["Functions"][0]["FunctionName"] == "lab"
 
 
-def test_an_execution_that_ran_when_it_was_killed_has_failed(keeping: list[Emulator], tmp_path: Path) -> None:
-    lab = Lab(keeping[0].endpoint)
-    execution = lab.start(lab.machine())
-    [note] = lab.noted(execution, "start")
+def test_an_execution_that_ran_when_it_was_killed_has_failed(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
+    lab = EmulatorLab(keeping[0].endpoint)
+    execution = lab.start_execution(lab.make_callback_machine())
+    [note] = lab.wait_for_notes(execution, "start")
     keeping[0].stop()
-    keeping.append(Emulator(tmp_path, keep_state=True))
-    states = client("stepfunctions", keeping[-1].endpoint)
+    keeping.append(EmulatorProcess(tmp_path, keep_state=True))
+    states = get_client("stepfunctions", keeping[-1].endpoint)
     assert states.describe_execution(executionArn=execution)["status"] == "FAILED"
     with pytest.raises(states.exceptions.TaskDoesNotExist):
         states.send_task_success(taskToken=note.token, output="{}")
 
 
-def test_writing_goes_on_while_a_snapshot_is_taken(keeping: list[Emulator], tmp_path: Path) -> None:
+def test_writing_goes_on_while_a_snapshot_is_taken(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
     make_table_with_an_item(keeping[0].endpoint)
-    dynamodb, slowest = client("dynamodb", keeping[0].endpoint), 0.0
+    dynamodb, slowest = get_client("dynamodb", keeping[0].endpoint), 0.0
     for number in range(1500):
         began = time.monotonic()
         item = {"pk": {"S": "many"}, "sk": {"S": f"{number:05}"}, "text": {"S": "x" * 2000}}
@@ -115,13 +115,13 @@ def test_writing_goes_on_while_a_snapshot_is_taken(keeping: list[Emulator], tmp_
 
 
 def test_nothing_is_left_after_a_kill(tmp_path: Path) -> None:
-    running = Emulator(tmp_path)
-    lab = Lab(running.endpoint)
-    lab.invoke("lab", {})
-    [process] = running.functions()["lab"]
+    running = EmulatorProcess(tmp_path)
+    lab = EmulatorLab(running.endpoint)
+    lab.invoke_function("lab", {})
+    [process] = running.list_function_processes()["lab"]
     running.kill()
-    until(lambda: not Path(f"/proc/{process['pid']}").exists(), "the function's process is gone")
-    again = Emulator(tmp_path)
+    wait_until(lambda: not Path(f"/proc/{process['pid']}").exists(), "the function's process is gone")
+    again = EmulatorProcess(tmp_path)
     assert [entry.name for entry in (tmp_path / "work").rglob("lab-*")] == []
     again.stop()
     assert list((tmp_path / "work").iterdir()) == []
@@ -138,7 +138,7 @@ def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
         pid = int(parent.stdout.readline())
     parent.kill()
     parent.wait()
-    until(lambda: not running(pid), "the emulator is gone")
+    wait_until(lambda: not running(pid), "the emulator is gone")
 
 
 def running(pid: int) -> bool:
@@ -151,7 +151,7 @@ def running(pid: int) -> bool:
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(DidNotStartError, match="in use"):
-        Emulator(tmp_path, port=taken.getsockname()[1])
+        EmulatorProcess(tmp_path, port=taken.getsockname()[1])
 
 
 SABOTAGE = """

@@ -5,20 +5,20 @@ import time
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.local.lab import Lab
+from tests.local.emulator_lab import EmulatorLab
 
 NUMBERS = [f"{number:04}" for number in range(400)]
 
 
 @pytest.fixture(scope="module")
-def shelf(lab: Lab) -> str:
+def shelf(lab: EmulatorLab) -> str:
     for number in NUMBERS:
         item = {"pk": {"S": "shelf"}, "sk": {"S": number}, "what": {"S": ""}, "pid": {"N": "1"}, "event": {"S": "{}"}}
         lab.dynamodb.put_item(TableName="lab-notes", Item=item)
     return "shelf"
 
 
-def found(lab: Lab, condition: str, **more: object) -> list[str]:
+def found(lab: EmulatorLab, condition: str, **more: object) -> list[str]:
     values = {":pk": {"S": "shelf"}, ":a": {"S": "0100"}, ":b": {"S": "0103"}, ":start": {"S": "03"}}
     used = {name: value for name, value in values.items() if name in condition}
     query = {"TableName": "lab-notes", "KeyConditionExpression": condition, "ExpressionAttributeValues": used}
@@ -39,16 +39,16 @@ def found(lab: Lab, condition: str, **more: object) -> list[str]:
         ("(pk = :pk) AND (sk = :a)", ["0100"]),
     ],
 )
-def test_a_key_condition_finds_what_it_says(lab: Lab, shelf: str, condition: str, expected: list[str]) -> None:
+def test_a_key_condition_finds_what_it_says(lab: EmulatorLab, shelf: str, condition: str, expected: list[str]) -> None:
     assert found(lab, condition) == expected
 
 
-def test_names_may_stand_for_attributes(lab: Lab, shelf: str) -> None:
+def test_names_may_stand_for_attributes(lab: EmulatorLab, shelf: str) -> None:
     names = {"#p": "pk", "#s": "sk"}
     assert found(lab, "#p = :pk AND #s >= :a", ExpressionAttributeNames=names, Limit=2) == ["0100", "0101"]
 
 
-def test_backwards_with_a_limit_and_on_from_there(lab: Lab, shelf: str) -> None:
+def test_backwards_with_a_limit_and_on_from_there(lab: EmulatorLab, shelf: str) -> None:
     assert found(lab, "pk = :pk AND sk <= :a", ScanIndexForward=False, Limit=2) == ["0100", "0099"]
     start = {"pk": {"S": "shelf"}, "sk": {"S": "0099"}}
     backwards = {"ScanIndexForward": False, "Limit": 1, "ExclusiveStartKey": start}
@@ -56,12 +56,12 @@ def test_backwards_with_a_limit_and_on_from_there(lab: Lab, shelf: str) -> None:
 
 
 @pytest.mark.parametrize("condition", ["pk = :pk AND what = :a", "sk = :a", "pk = :pk AND AND sk = :a"])
-def test_a_condition_dynamodb_refuses_is_refused(lab: Lab, shelf: str, condition: str) -> None:
+def test_a_condition_dynamodb_refuses_is_refused(lab: EmulatorLab, shelf: str, condition: str) -> None:
     with pytest.raises(ClientError, match="ValidationException"):
         found(lab, condition)
 
 
-def test_one_item_out_of_many_is_found_in_milliseconds(lab: Lab, shelf: str) -> None:
+def test_one_item_out_of_many_is_found_in_milliseconds(lab: EmulatorLab, shelf: str) -> None:
     def median(condition: str) -> float:
         times = []
         for _ in range(20):

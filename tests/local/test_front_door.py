@@ -11,16 +11,16 @@ import httpx
 import pytest
 
 from local import deploy
-from local.processes import Child, Emulator
+from local.processes import ChildProcess, EmulatorProcess
 from tests.local.test_deploy import SMALL
 
 MB = 1024 * 1024
 
 
 @pytest.fixture(scope="module")
-def door(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def door(emulator: EmulatorProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Its address; a small service is behind it."""
-    outputs = deploy.deploy(emulator.endpoint, {"Stage": "local"}, path=SMALL, stack="door")
+    outputs = deploy.deploy_stack(emulator.endpoint, {"Stage": "local"}, template_path=SMALL, stack_name="door")
     settings = {
         "FERMATA_ENDPOINT": emulator.endpoint,
         "FERMATA_API": f"{outputs['ApiId']}/{outputs['StageName']}",
@@ -29,8 +29,10 @@ def door(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         "FERMATA_PORT": "0",
     }
     log = tmp_path_factory.mktemp("door") / "door.log"
-    child = Child([sys.executable, "-m", "local.tethered", "local.front_door"], os.environ | settings, log)
-    yield child.said
+    child = ChildProcess(
+        [sys.executable, "-m", "local.parent_watch", "local.front_door.app"], os.environ | settings, log
+    )
+    yield child.ready_line
     child.stop()
 
 

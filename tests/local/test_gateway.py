@@ -5,7 +5,7 @@ import json
 import pytest
 
 from local import template
-from local.gateway import EVENT_LIMIT, Gateway, event_fits
+from local.front_door.api_gateway import MAX_EVENT_BYTES, ApiGateway, fits_lambda_event
 
 
 def function(*paths: str, method: str = "ANY", **more: str) -> dict[str, object]:
@@ -36,56 +36,56 @@ DOCUMENT = {
 
 
 @pytest.fixture
-def gateway() -> Gateway:
-    return Gateway(DOCUMENT)
+def gateway() -> ApiGateway:
+    return ApiGateway(DOCUMENT)
 
 
-def found(gateway: Gateway, path: str, method: str = "GET") -> str | None:
-    route = gateway.route(method, path)
+def found(gateway: ApiGateway, path: str, method: str = "GET") -> str | None:
+    route = gateway.find_route(method, path)
     return route.function if route else None
 
 
-def test_a_path_leads_to_its_function(gateway: Gateway) -> None:
+def test_a_path_leads_to_its_function(gateway: ApiGateway) -> None:
     assert found(gateway, "/things") == "Things"
     assert found(gateway, "/things/7") == "Things"
     assert found(gateway, "/chat/site") == "Streaming"
 
 
-def test_a_word_goes_before_a_parameter_and_a_parameter_before_the_rest(gateway: Gateway) -> None:
-    assert [gateway.route("GET", path).parts for path in ("/things/new", "/things/7", "/things/7/8")] == [  # type: ignore[union-attr]  # all are found
+def test_a_word_goes_before_a_parameter_and_a_parameter_before_the_rest(gateway: ApiGateway) -> None:
+    assert [gateway.find_route("GET", path).path_parts for path in ("/things/new", "/things/7", "/things/7/8")] == [  # type: ignore[union-attr]  # all are found
         ("things", "new"),
         ("things", "{id}"),
         ("{proxy+}",),
     ]
 
 
-def test_another_method_than_the_routes_goes_to_the_rest(gateway: Gateway) -> None:
+def test_another_method_than_the_routes_goes_to_the_rest(gateway: ApiGateway) -> None:
     assert found(gateway, "/reports/1") == "Reader"
     assert found(gateway, "/reports/1", "POST") == "Rest"
 
 
-def test_the_root_belongs_to_nobody(gateway: Gateway) -> None:
+def test_the_root_belongs_to_nobody(gateway: ApiGateway) -> None:
     assert found(gateway, "/") is None
 
 
-def test_only_the_streaming_function_streams(gateway: Gateway) -> None:
-    assert gateway.stream_functions() == {"Streaming"}
+def test_only_the_streaming_function_streams(gateway: ApiGateway) -> None:
+    assert gateway.streaming_functions() == {"Streaming"}
 
 
-def test_a_gateway_response_is_the_templates(gateway: Gateway) -> None:
-    refusal = gateway.refusal("MISSING_AUTHENTICATION_TOKEN", "id-1")
+def test_a_gateway_response_is_the_templates(gateway: ApiGateway) -> None:
+    refusal = gateway.gateway_response("MISSING_AUTHENTICATION_TOKEN", "id-1")
     assert (refusal.status, json.loads(refusal.body)) == (404, {"error": "Not found"})
     assert refusal.headers["access-control-allow-origin"] == "*"
     assert refusal.headers["x-request-id"] == "id-1"
 
 
-def test_a_gateway_response_that_is_not_in_the_template_is_the_default_one(gateway: Gateway) -> None:
-    refusal = gateway.refusal("REQUEST_TOO_LARGE", "id-1", 'too "large"')
+def test_a_gateway_response_that_is_not_in_the_template_is_the_default_one(gateway: ApiGateway) -> None:
+    refusal = gateway.gateway_response("REQUEST_TOO_LARGE", "id-1", 'too "large"')
     assert (refusal.status, json.loads(refusal.body)) == (413, {"error": 'too "large"'})
 
 
 def test_the_projects_template_has_a_route_for_every_door() -> None:
-    gateway = Gateway(template.load())
+    gateway = ApiGateway(template.load_template())
     assert found(gateway, "/admin/api/ai/chat/site", "POST") == "StreamFunction"
     assert found(gateway, "/admin/api/ai/bridges/b1/events") == "StreamFunction"
     assert found(gateway, "/admin/api/ai/bridges/b1") == "ApiFunction"
@@ -94,7 +94,7 @@ def test_the_projects_template_has_a_route_for_every_door() -> None:
 
 
 def test_every_gateway_response_of_the_project_is_a_clear_error() -> None:
-    gateway = Gateway(template.load())
+    gateway = ApiGateway(template.load_template())
     for kind in (
         "MISSING_AUTHENTICATION_TOKEN",
         "REQUEST_TOO_LARGE",
@@ -102,7 +102,7 @@ def test_every_gateway_response_of_the_project_is_a_clear_error() -> None:
         "INTEGRATION_FAILURE",
         "DEFAULT_5XX",
     ):
-        refusal = gateway.refusal(kind, "id-1", "why")
+        refusal = gateway.gateway_response(kind, "id-1", "why")
         assert list(json.loads(refusal.body)) == ["error"]
         assert refusal.headers["access-control-allow-origin"] == "*"
 
@@ -113,15 +113,15 @@ HEADERS = [(b"content-type", b"application/json")]
 @pytest.mark.parametrize(
     ("body", "fits"),
     [
-        (b"x" * (EVENT_LIMIT - 10_000), True),
-        (b"x" * EVENT_LIMIT, False),
-        (b'"' * (EVENT_LIMIT // 2 - 10_000), True),
-        (b'"' * (EVENT_LIMIT // 2), False),
-        (b"\x01" * (EVENT_LIMIT // 6), False),
-        ("é".encode() * (EVENT_LIMIT // 2 - 10_000), True),
-        (b"\xff" * (EVENT_LIMIT // 2), False),
+        (b"x" * (MAX_EVENT_BYTES - 10_000), True),
+        (b"x" * MAX_EVENT_BYTES, False),
+        (b'"' * (MAX_EVENT_BYTES // 2 - 10_000), True),
+        (b'"' * (MAX_EVENT_BYTES // 2), False),
+        (b"\x01" * (MAX_EVENT_BYTES // 6), False),
+        ("é".encode() * (MAX_EVENT_BYTES // 2 - 10_000), True),
+        (b"\xff" * (MAX_EVENT_BYTES // 2), False),
     ],
     ids=["plain", "plain over", "quotes", "quotes over", "control characters", "UTF-8", "not UTF-8"],
 )
 def test_a_body_must_fit_into_an_event_once_it_is_escaped(body: bytes, fits: bool) -> None:
-    assert event_fits(HEADERS, b"", body) is fits
+    assert fits_lambda_event(HEADERS, b"", body) is fits

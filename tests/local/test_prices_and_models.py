@@ -23,7 +23,9 @@ def test_a_turn_with_the_demo_model_costs_what_the_recorded_catalogue_says(
     cloud: LocalCloud, service: FermataClient
 ) -> None:
     bridge = run_turn(service, "data", "Hello").view.bridge_id
-    rows = cloud.desk().tables.query(cloud.output("UsageTableName"), f"t#{TENANT}#turn#{bridge}", low="r", high="s")
+    rows = cloud.resources().tables.query_items(
+        cloud.get_output("UsageTableName"), f"t#{TENANT}#turn#{bridge}", min_sk="r", max_sk="s"
+    )
     assert rows
     for row in rows:
         fresh, rest = row["prompt"] + row["cacheRead"] / Decimal(10), row["cacheCreation"] * Decimal("1.25")
@@ -60,6 +62,6 @@ def test_an_address_inside_is_refused_here_too(http: httpx.Client) -> None:
 
 
 def test_the_deployed_refresh_finds_a_young_catalogue(cloud: LocalCloud) -> None:
-    told = cloud.invoke("refresh_prices", {"v": 1})
+    told = cloud.invoke_function("refresh_prices", {"v": 1})
     assert (told["how"], told["models"] > 5) == ("fresh", True)
-    assert cloud.invoke("refresh_prices", {"v": 1, "force": True})["how"] == "fetched"
+    assert cloud.invoke_function("refresh_prices", {"v": 1, "force": True})["how"] == "fetched"

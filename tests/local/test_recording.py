@@ -3,26 +3,26 @@
 import httpx
 import pytest
 
-from local.processes import Emulator
-from tests.local.lab import Lab
+from local.processes import EmulatorProcess
+from tests.local.emulator_lab import EmulatorLab
 
 PAGE = "/_fermata/requests"
 
 
 @pytest.fixture
-def page(emulator: Emulator) -> str:
+def page(emulator: EmulatorProcess) -> str:
     return emulator.endpoint + PAGE
 
 
-def test_nothing_is_remembered_before_somebody_asks(lab: Lab, page: str) -> None:
-    lab.notes("nobody")
+def test_nothing_is_remembered_before_somebody_asks(lab: EmulatorLab, page: str) -> None:
+    lab.read_notes("nobody")
     assert httpx.get(page, trust_env=False).json() == []
 
 
-def test_requests_are_remembered_with_what_was_asked_and_answered(lab: Lab, page: str) -> None:
+def test_requests_are_remembered_with_what_was_asked_and_answered(lab: EmulatorLab, page: str) -> None:
     httpx.post(page, trust_env=False)
     try:
-        lab.notes("somebody")
+        lab.read_notes("somebody")
         lab.states.list_state_machines()
         recorded = httpx.get(page, trust_env=False).json()
     finally:
@@ -36,8 +36,8 @@ def test_requests_are_remembered_with_what_was_asked_and_answered(lab: Lab, page
     assert query["atNs"] < query["endedNs"] <= listed["atNs"]
 
 
-def test_what_is_remembered_ends_with_its_asker(lab: Lab, page: str) -> None:
+def test_what_is_remembered_ends_with_its_asker(lab: EmulatorLab, page: str) -> None:
     httpx.post(page, trust_env=False)
     httpx.delete(page, trust_env=False)
-    lab.notes("somebody else")
+    lab.read_notes("somebody else")
     assert httpx.get(page, trust_env=False).json() == []

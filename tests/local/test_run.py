@@ -14,9 +14,9 @@ import pytest
 from fermata_client import FermataClient, run_turn
 from local import demo, logs, run
 from local.cloud import LocalCloud
-from local.processes import ROOT, outer_environment
-from local.state import forget, only_one
-from tests.local.lab import until
+from local.processes import ROOT, inherited_environment
+from local.state import delete_state, lock_state
+from tests.local.emulator_lab import wait_until
 
 
 @contextlib.contextmanager
@@ -26,11 +26,11 @@ def running(state: Path) -> Iterator[tuple["subprocess.Popen[str]", FermataClien
         port = str(probe.getsockname()[1])
     (state / "local.json").unlink(missing_ok=True)
     source = f"from pathlib import Path; from local import run; run.main(Path({str(state)!r}))"
-    environment = outer_environment() | {"FERMATA_PORT": port}
+    environment = inherited_environment() | {"FERMATA_PORT": port}
     command = [sys.executable, "-c", source]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     try:
-        until(lambda: (state / "local.json").exists() and (state / "local.json").read_text(), "it runs", 30)
+        wait_until(lambda: (state / "local.json").exists() and (state / "local.json").read_text(), "it runs", 30)
         connection = json.loads((state / "local.json").read_text())
         with FermataClient(connection["url"], connection["token"]) as client:
             yield process, client
@@ -41,13 +41,13 @@ def running(state: Path) -> Iterator[tuple["subprocess.Popen[str]", FermataClien
 
 def test_its_state_is_forgotten_only_when_nobody_uses_it(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    with only_one(state):
+    with lock_state(state):
         with pytest.raises(SystemExit, match="Stop it first"):
-            forget(state)
+            delete_state(state)
         assert state.stat().st_mode & 0o077 == 0
-    forget(state)
+    delete_state(state)
     assert not state.exists()
-    forget(state)
+    delete_state(state)
 
 
 def test_it_says_where_it_is_keeps_its_state_and_stops_cleanly(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_it_says_where_it_is_keeps_its_state_and_stops_cleanly(tmp_path: Path) -
     assert "curl -sS" in said
     assert "State is kept" in said
     with running(tmp_path) as (_, client):
-        assert len(client.conversation(conversation)["messages"]) == 2
+        assert len(client.get_conversation(conversation)["messages"]) == 2
         second = subprocess.run(
             [
                 sys.executable,
@@ -68,7 +68,7 @@ def test_it_says_where_it_is_keeps_its_state_and_stops_cleanly(tmp_path: Path) -
                 f"from pathlib import Path; from local import run; run.main(Path({str(tmp_path)!r}))",
             ],
             cwd=ROOT,
-            env=outer_environment() | {"FERMATA_PORT": "0"},
+            env=inherited_environment() | {"FERMATA_PORT": "0"},
             capture_output=True,
             text=True,
             check=False,
@@ -102,7 +102,7 @@ def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path) -> None:
                 f"from pathlib import Path; from local import run; run.main(Path({str(tmp_path)!r}))",
             ],
             cwd=ROOT,
-            env=outer_environment() | {"FERMATA_PORT": str(port)},
+            env=inherited_environment() | {"FERMATA_PORT": str(port)},
             capture_output=True,
             text=True,
             check=False,
@@ -114,7 +114,7 @@ def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path) -> None:
 def test_a_second_service_of_the_same_folder_is_not_sent_to_another_port(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as first, only_one(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as first, lock_state(tmp_path):
         monkeypatch.setenv("FERMATA_PORT", str(first.getsockname()[1]))
         with pytest.raises(SystemExit, match="runs already in this folder"):
             run.main(tmp_path)
@@ -137,10 +137,10 @@ def test_logs_end_quietly_when_nobody_reads_on(tmp_path: Path) -> None:
 def test_the_demo_edits_a_copy_of_the_page_and_counts_what_it_took(
     cloud: LocalCloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo, "RESULT", tmp_path / "index.html")
-    before = demo.PAGE.read_bytes()
-    summary = demo.demonstrate(cloud, demo.PROMPT)
-    assert demo.PAGE.read_bytes() == before
+    monkeypatch.setattr(demo, "RESULT_PATH", tmp_path / "index.html")
+    before = demo.PAGE_PATH.read_bytes()
+    summary = demo.run_demo(cloud, demo.DEFAULT_PROMPT)
+    assert demo.PAGE_PATH.read_bytes() == before
     assert b"pricing" in (tmp_path / "index.html").read_bytes()
     assert '+      <section class="section pricing"' in capsys.readouterr().out
     wanted = ["status", "bridgeId", "rounds", "browserTools", "serverTools", "transitions", "events", "seconds"]

@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from tests.local.lab import Lab, until
+from tests.local.emulator_lab import EmulatorLab, wait_until
 
 COUNTER = """
 import json, os
@@ -20,7 +20,7 @@ def handler(event, context):
 """
 
 
-def streamed_table(lab: Lab, **mapping: Any) -> str:
+def streamed_table(lab: EmulatorLab, **mapping: Any) -> str:
     """A table whose new items a function counts."""
     name = f"streamed-{uuid.uuid4().hex[:8]}"
     made = lab.dynamodb.create_table(
@@ -39,28 +39,28 @@ def streamed_table(lab: Lab, **mapping: Any) -> str:
     return name
 
 
-def put(lab: Lab, table: str, *keys: str) -> None:
+def put(lab: EmulatorLab, table: str, *keys: str) -> None:
     for key in keys:
         lab.dynamodb.put_item(TableName=table, Item={"pk": {"S": table}, "sk": {"S": key}})
 
 
-def batches(lab: Lab, table: str) -> list[list[str]]:
-    return [note.event["keys"] for note in lab.notes(table)]
+def batches(lab: EmulatorLab, table: str) -> list[list[str]]:
+    return [note.event["keys"] for note in lab.read_notes(table)]
 
 
-def test_what_comes_within_the_batching_window_is_handed_on_together(lab: Lab) -> None:
+def test_what_comes_within_the_batching_window_is_handed_on_together(lab: EmulatorLab) -> None:
     table = streamed_table(lab, BatchSize=100, MaximumBatchingWindowInSeconds=1)
     put(lab, table, "a", "b", "c")
-    assert until(lambda: batches(lab, table), "the function is called") == [["a", "b", "c"]]
+    assert wait_until(lambda: batches(lab, table), "the function is called") == [["a", "b", "c"]]
 
 
-def test_a_full_batch_is_not_kept_waiting(lab: Lab) -> None:
+def test_a_full_batch_is_not_kept_waiting(lab: EmulatorLab) -> None:
     table = streamed_table(lab, BatchSize=2, MaximumBatchingWindowInSeconds=300)
     put(lab, table, "a", "b", "c")
-    assert until(lambda: batches(lab, table), "the function is called") == [["a", "b"]]
+    assert wait_until(lambda: batches(lab, table), "the function is called") == [["a", "b"]]
 
 
-def test_without_a_window_nothing_waits(lab: Lab) -> None:
+def test_without_a_window_nothing_waits(lab: EmulatorLab) -> None:
     table = streamed_table(lab, BatchSize=100)
     put(lab, table, "a")
-    assert until(lambda: batches(lab, table), "the function is called") == [["a"]]
+    assert wait_until(lambda: batches(lab, table), "the function is called") == [["a"]]

@@ -4,57 +4,70 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from local.demo_model.strict import Refused, check
-from local.demo_model.wire import merged
-from tests.strict.serving import Said, StrictServer
+from local.demo_model.merged_messages import merge_messages
+from local.demo_model.request_checks.anthropic_messages import RequestRejected, check_request
+from tests.strict.server import ScriptedResponse, StrictServer
 
-__all__ = ["Said", "StrictAnthropic", "answer", "block", "event", "sse", "started", "stopped", "text", "tool"]
+__all__ = [
+    "ScriptedResponse",
+    "StrictAnthropic",
+    "content_block",
+    "encode_sse",
+    "make_event",
+    "message_start",
+    "message_stop",
+    "text_block",
+    "text_response",
+    "tool_use_block",
+]
 
 Event = dict[str, Any]
 
 
-def event(kind: str, **members: Any) -> Event:
+def make_event(kind: str, **members: Any) -> Event:
     return {"type": kind, **members}
 
 
-def started(**usage: Any) -> Event:
-    return event("message_start", message={"id": "msg_1", "role": "assistant", "content": [], "usage": usage})
+def message_start(**usage: Any) -> Event:
+    return make_event("message_start", message={"id": "msg_1", "role": "assistant", "content": [], "usage": usage})
 
 
-def block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[Event]:
+def content_block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[Event]:
     """A content block: its start, its deltas and its stop."""
     return [
-        event("content_block_start", index=index, content_block=start),
-        *(event("content_block_delta", index=index, delta=delta) for delta in deltas),
-        event("content_block_stop", index=index),
+        make_event("content_block_start", index=index, content_block=start),
+        *(make_event("content_block_delta", index=index, delta=delta) for delta in deltas),
+        make_event("content_block_stop", index=index),
     ]
 
 
-def text(index: int, *parts: str) -> list[Event]:
-    return block(index, {"type": "text", "text": ""}, *({"type": "text_delta", "text": part} for part in parts))
+def text_block(index: int, *parts: str) -> list[Event]:
+    return content_block(index, {"type": "text", "text": ""}, *({"type": "text_delta", "text": part} for part in parts))
 
 
-def tool(index: int, call_id: str, name: str, *parts: str) -> list[Event]:
+def tool_use_block(index: int, call_id: str, name: str, *parts: str) -> list[Event]:
     deltas = ({"type": "input_json_delta", "partial_json": part} for part in parts)
-    return block(index, {"type": "tool_use", "id": call_id, "name": name, "input": {}}, *deltas)
+    return content_block(index, {"type": "tool_use", "id": call_id, "name": name, "input": {}}, *deltas)
 
 
-def stopped(reason: str | None, **usage: Any) -> list[Event]:
+def message_stop(reason: str | None, **usage: Any) -> list[Event]:
     delta = {"stop_reason": reason, "stop_sequence": None}
-    return [event("message_delta", delta=delta, usage=usage), event("message_stop")]
+    return [make_event("message_delta", delta=delta, usage=usage), make_event("message_stop")]
 
 
-def sse(*events: Event | Sequence[Event]) -> bytes:
+def encode_sse(*events: Event | Sequence[Event]) -> bytes:
     """The events as bytes on the wire; lists among them are laid flat."""
     flat = [one for item in events for one in ([item] if isinstance(item, dict) else item)]
     lines = (f"event: {one['type']}\ndata: {json.dumps(one, ensure_ascii=False)}\n\n" for one in flat)
     return "".join(lines).encode()
 
 
-def answer(*parts: str, stop: str = "end_turn") -> bytes:
+def text_response(*parts: str, stop: str = "end_turn") -> bytes:
     """A whole plain answer."""
-    return sse(
-        started(input_tokens=5, output_tokens=1), text(0, *(parts or ("Hello",))), stopped(stop, output_tokens=7)
+    return encode_sse(
+        message_start(input_tokens=5, output_tokens=1),
+        text_block(0, *(parts or ("Hello",))),
+        message_stop(stop, output_tokens=7),
     )
 
 
@@ -65,17 +78,17 @@ class StrictAnthropic(StrictServer):
         super().__init__()
         self._thoughts: list[dict[str, Any]] = []
 
-    def check(self, headers: dict[str, str], body: dict[str, Any]) -> None:
-        check(headers, body)
-        for turn in merged(body["messages"]):
+    def check_request(self, headers: dict[str, str], body: dict[str, Any]) -> None:
+        check_request(headers, body)
+        for turn in merge_messages(body["messages"]):
             for one in turn.blocks:
                 if one["type"] in ("thinking", "redacted_thinking") and one not in self._thoughts:
-                    raise Refused("`thinking` blocks cannot be modified. They must remain as they were.")
+                    raise RequestRejected("`thinking` blocks cannot be modified. They must remain as they were.")
 
-    def error(self, refused: Refused) -> dict[str, Any]:
-        return refused.body()
+    def error_body(self, refused: RequestRejected) -> dict[str, Any]:
+        return refused.to_body()
 
-    def remember(self, stream: bytes) -> None:
+    def record_stream(self, stream: bytes) -> None:
         open_blocks: dict[int, dict[str, Any]] = {}
         for line in stream.decode("utf-8", "ignore").splitlines():
             one = json.loads(line[6:]) if line.startswith("data: {") else {}

@@ -4,80 +4,86 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from local.demo_model.strict import Refused
-from local.demo_model.strict_responses import check
-from tests.strict.serving import StrictServer
+from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.openai_responses import check_request
+from tests.strict.server import StrictServer
 
 Event = dict[str, Any]
 Item = dict[str, Any]
 
 
-def event(kind: str, **members: Any) -> Event:
+def make_event(kind: str, **members: Any) -> Event:
     return {"type": kind, **members}
 
 
-def created() -> Event:
-    return event("response.created", response={"id": "resp_1", "status": "in_progress", "usage": None})
+def response_created() -> Event:
+    return make_event("response.created", response={"id": "resp_1", "status": "in_progress", "usage": None})
 
 
-def message(place: int, *parts: str, phase: str | None = None) -> list[Event]:
+def message_events(place: int, *parts: str, phase: str | None = None) -> list[Event]:
     """A message: announced, said part by part, finished."""
     own: Item = {"id": f"msg_{place}", "type": "message", "role": "assistant"} | ({"phase": phase} if phase else {})
     content = [{"type": "output_text", "text": "".join(parts), "annotations": []}]
     return [
-        event("response.output_item.added", output_index=place, item=own | {"status": "in_progress", "content": []}),
-        *(event("response.output_text.delta", output_index=place, content_index=0, delta=part) for part in parts),
-        event("response.output_item.done", output_index=place, item=own | {"status": "completed", "content": content}),
+        make_event(
+            "response.output_item.added", output_index=place, item=own | {"status": "in_progress", "content": []}
+        ),
+        *(make_event("response.output_text.delta", output_index=place, content_index=0, delta=part) for part in parts),
+        make_event(
+            "response.output_item.done", output_index=place, item=own | {"status": "completed", "content": content}
+        ),
     ]
 
 
-def call(place: int, call_id: str | None, name: str, *parts: str, done: bool = True) -> list[Event]:
+def function_call_events(place: int, call_id: str | None, name: str, *parts: str, done: bool = True) -> list[Event]:
     own: Item = {"id": f"fc_{place}", "type": "function_call", "call_id": call_id, "name": name}
-    deltas = (event("response.function_call_arguments.delta", output_index=place, delta=part) for part in parts)
+    deltas = (make_event("response.function_call_arguments.delta", output_index=place, delta=part) for part in parts)
     finished = own | {"arguments": "".join(parts), "status": "completed"}
     return [
-        event("response.output_item.added", output_index=place, item=own | {"arguments": "", "status": "in_progress"}),
+        make_event(
+            "response.output_item.added", output_index=place, item=own | {"arguments": "", "status": "in_progress"}
+        ),
         *deltas,
-        *([event("response.output_item.done", output_index=place, item=finished)] if done else []),
+        *([make_event("response.output_item.done", output_index=place, item=finished)] if done else []),
     ]
 
 
-def reasoning(place: int, *thoughts: str, sealed: str = "gAAAA", **members: Any) -> list[Event]:
+def reasoning_events(place: int, *thoughts: str, sealed: str = "gAAAA", **members: Any) -> list[Event]:
     own: Item = {"id": f"rs_{place}", "type": "reasoning"}
     summary = [{"type": "summary_text", "text": thought} for thought in thoughts]
     deltas = (
-        event("response.reasoning_summary_text.delta", output_index=place, summary_index=at, delta=thought)
+        make_event("response.reasoning_summary_text.delta", output_index=place, summary_index=at, delta=thought)
         for at, thought in enumerate(thoughts)
     )
     finished = own | {"summary": summary, "encrypted_content": sealed} | members
     return [
-        event("response.output_item.added", output_index=place, item=own | {"summary": []}),
+        make_event("response.output_item.added", output_index=place, item=own | {"summary": []}),
         *deltas,
-        event("response.output_item.done", output_index=place, item=finished),
+        make_event("response.output_item.done", output_index=place, item=finished),
     ]
 
 
-def usage(prompt: int = 10, completion: int = 5, cached: int = 0, **more: Any) -> dict[str, Any]:
+def make_usage(prompt: int = 10, completion: int = 5, cached: int = 0, **more: Any) -> dict[str, Any]:
     details = {"input_tokens_details": {"cached_tokens": cached}, "output_tokens_details": {"reasoning_tokens": 0}}
     total = {"input_tokens": prompt, "output_tokens": completion, "total_tokens": prompt + completion}
     return total | details | more
 
 
-def ended(kind: str = "completed", **members: Any) -> Event:
-    response = {"id": "resp_1", "status": kind, "error": None, "incomplete_details": None, "usage": usage()}
-    return event(f"response.{kind}", response=response | members)
+def response_ended(kind: str = "completed", **members: Any) -> Event:
+    response = {"id": "resp_1", "status": kind, "error": None, "incomplete_details": None, "usage": make_usage()}
+    return make_event(f"response.{kind}", response=response | members)
 
 
-def sse(*events: Event | Sequence[Event]) -> bytes:
+def encode_sse(*events: Event | Sequence[Event]) -> bytes:
     """The events as bytes on the wire; lists among them are laid flat."""
     flat = [one for item in events for one in ([item] if isinstance(item, dict) else item)]
     lines = (f"event: {one['type']}\ndata: {json.dumps(one, ensure_ascii=False)}\n\n" for one in flat)
     return "".join(lines).encode()
 
 
-def answer(*parts: str) -> bytes:
+def text_response(*parts: str) -> bytes:
     """A whole plain answer."""
-    return sse(created(), message(0, *(parts or ("Hello",))), ended())
+    return encode_sse(response_created(), message_events(0, *(parts or ("Hello",))), response_ended())
 
 
 class StrictOpenAI(StrictServer):
@@ -89,14 +95,14 @@ class StrictOpenAI(StrictServer):
         super().__init__()
         self._sealed: set[str] = set()
 
-    def check(self, headers: dict[str, str], body: dict[str, Any]) -> None:
-        check(headers, body, named=self.named)
+    def check_request(self, headers: dict[str, str], body: dict[str, Any]) -> None:
+        check_request(headers, body, is_openrouter=self.named)
         for item in body["input"]:
             sealed = item.get("encrypted_content")
             if sealed and sealed not in self._sealed:
-                raise Refused("The encrypted content for item could not be verified. invalid_encrypted_content")
+                raise RequestRejected("The encrypted content for item could not be verified. invalid_encrypted_content")
 
-    def remember(self, stream: bytes) -> None:
+    def record_stream(self, stream: bytes) -> None:
         for line in stream.decode("utf-8", "ignore").splitlines():
             one = json.loads(line[6:]) if line.startswith("data: {") else {}
             sealed = (one.get("item") or {}).get("encrypted_content")

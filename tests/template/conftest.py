@@ -2,22 +2,22 @@
 
 import pytest
 
-from tests.template import stack
-from tests.unit.laid_out import clock, desk, parts
+from tests.template import templates
+from tests.unit.resource_fixtures import clock, parts, resources
 
-__all__ = ["clock", "desk", "parts"]
-
-
-@pytest.fixture(scope="session")
-def source() -> stack.Template:
-    return stack.read(stack.TEMPLATE.read_text())
+__all__ = ["clock", "parts", "resources"]
 
 
 @pytest.fixture(scope="session")
-def deployed() -> stack.Template:
-    return stack.transform(stack.TEMPLATE.read_text())
+def source() -> templates.Template:
+    return templates.read_template(templates.TEMPLATE.read_text())
 
 
 @pytest.fixture(scope="session")
-def machine() -> stack.Template:
-    return stack.machine()
+def deployed() -> templates.Template:
+    return templates.transform_template(templates.TEMPLATE.read_text())
+
+
+@pytest.fixture(scope="session")
+def machine() -> templates.Template:
+    return templates.read_state_machine()

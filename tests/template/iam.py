@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from tests.template.stack import Template, of_type
+from tests.template.templates import Template, resources_of_type
 
 CONDITIONS = {"purpose": "kms:EncryptionContext:purpose", "prefix": "s3:prefix"}
 
@@ -29,7 +29,7 @@ class Role:
     name: str
     statements: tuple[Statement, ...]
 
-    def may(self, action: str, resource: str, **context: str) -> bool:
+    def allows(self, action: str, resource: str, **context: str) -> bool:
         """The condition keys our statements use: `purpose` in KMS's encryption context, `prefix` of what S3 lists."""
         full = {CONDITIONS[key]: value for key, value in context.items()}
         return any(statement.allows(action, resource, full) for statement in self.statements)
@@ -38,27 +38,29 @@ class Role:
         return {action for one in self.statements for action in one.actions if action.startswith(service)}
 
 
-def roles(template: Template) -> dict[str, Role]:
+def read_roles(template: Template) -> dict[str, Role]:
     """Every role that the template makes, by logical name."""
-    return {name: Role(name, _statements(found)) for name, found in of_type(template, "AWS::IAM::Role").items()}
+    return {
+        name: Role(name, _statements(found)) for name, found in resources_of_type(template, "AWS::IAM::Role").items()
+    }
 
 
-def by_door(template: Template) -> dict[str, Role]:
+def roles_by_function(template: Template) -> dict[str, Role]:
     """The role of each function, by the function's folder."""
-    found, functions = roles(template), of_type(template, "AWS::Lambda::Function").values()
-    return {door(function): found[function["Role"]["Fn::GetAtt"][0]] for function in functions}
+    found, functions = read_roles(template), resources_of_type(template, "AWS::Lambda::Function").values()
+    return {function_folder(function): found[function["Role"]["Fn::GetAtt"][0]] for function in functions}
 
 
-def door(function: Template) -> str:
+def function_folder(function: Template) -> str:
     return str(function["Code"]["S3Key"]).removeprefix("functions/")
 
 
-def statements(document: Template) -> tuple[Statement, ...]:
+def allow_statements(document: Template) -> tuple[Statement, ...]:
     """The Allow statements of a policy document."""
     return tuple(_statement(found) for found in document["Statement"] if found["Effect"] == "Allow")
 
 
-def plain(value: Any) -> str:
+def short_resource_name(value: Any) -> str:
     """A resource in short: the logical name for an ARN, and the tail behind the account for one that is spelled."""
     if isinstance(value, str):
         return value
@@ -71,7 +73,7 @@ def plain(value: Any) -> str:
 
 
 def _statements(role: Template) -> tuple[Statement, ...]:
-    return tuple(found for policy in role.get("Policies", []) for found in statements(policy["PolicyDocument"]))
+    return tuple(found for policy in role.get("Policies", []) for found in allow_statements(policy["PolicyDocument"]))
 
 
 def _statement(found: Template) -> Statement:
@@ -79,7 +81,7 @@ def _statement(found: Template) -> Statement:
     assert set(conditions) <= {"StringEquals", "StringLike", "ArnLike"}, f"iam.py does not understand {conditions}"
     named = conditions.get("StringEquals", {}) | conditions.get("StringLike", {})
     equals = {key: tuple(_listed(value)) for key, value in named.items()}
-    resources = tuple(plain(one) for one in _listed(found["Resource"]))
+    resources = tuple(short_resource_name(one) for one in _listed(found["Resource"]))
     return Statement(tuple(_listed(found["Action"])), resources, equals)
 
 

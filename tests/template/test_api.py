@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.template import stack
-from tests.template.stack import Template, of_type
+from tests.template import templates
+from tests.template.templates import Template, resources_of_type
 
 ROUTES = {
     "/admin/api/ai/chat/{scope}": "StreamFunction",
@@ -43,7 +43,7 @@ STATUS = {"MISSING_AUTHENTICATION_TOKEN": "404", "REQUEST_TOO_LARGE": "413", "TH
 
 
 def api(deployed: Template) -> Template:
-    (found,) = of_type(deployed, "AWS::ApiGateway::RestApi").values()
+    (found,) = resources_of_type(deployed, "AWS::ApiGateway::RestApi").values()
     return found
 
 
@@ -70,7 +70,7 @@ def test_every_route_leads_to_its_door_whatever_the_method(deployed: Template) -
 
 
 def test_every_route_is_written_once(source: Template) -> None:
-    functions = of_type(source, "AWS::Serverless::Function").values()
+    functions = resources_of_type(source, "AWS::Serverless::Function").values()
     events = [event for function in functions for event in function.get("Events", {}).values()]
     paths = [event["Properties"]["Path"] for event in events if event["Type"] == "Api"]
     assert sorted(paths) == sorted(ROUTES)
@@ -88,9 +88,11 @@ def test_streams_leave_as_they_come_for_up_to_a_quarter_of_an_hour(deployed: Tem
 
 def test_the_spelling_that_sam_ignores_in_silence_would_not_pass() -> None:
     """SAM wants RESPONSE_STREAM; with API Gateway's own word, STREAM, it deploys a buffered route and says nothing."""
-    text = stack.TEMPLATE.read_text().replace("ResponseTransferMode: RESPONSE_STREAM", "ResponseTransferMode: STREAM")
+    text = templates.TEMPLATE.read_text().replace(
+        "ResponseTransferMode: RESPONSE_STREAM", "ResponseTransferMode: STREAM"
+    )
     with pytest.raises(KeyError, match="responseTransferMode"):
-        test_streams_leave_as_they_come_for_up_to_a_quarter_of_an_hour(stack.transform(text))
+        test_streams_leave_as_they_come_for_up_to_a_quarter_of_an_hour(templates.transform_template(text))
 
 
 def test_the_api_is_regional_because_the_edge_cuts_silent_streams(deployed: Template) -> None:
@@ -104,17 +106,17 @@ def test_no_route_begins_with_a_stage_name_which_the_web_adapter_would_cut_off(s
 
 
 def test_the_stream_function_listens_to_the_web_adapter_only(deployed: Template) -> None:
-    variables = of_type(deployed, "AWS::Lambda::Function")["StreamFunction"]["Environment"]["Variables"]
+    variables = resources_of_type(deployed, "AWS::Lambda::Function")["StreamFunction"]["Environment"]["Variables"]
     assert variables["AWS_LAMBDA_EXEC_WRAPPER"] == "/opt/bootstrap"
     assert variables["AWS_LWA_INVOKE_MODE"] == "response_stream"
     assert variables["AWS_LWA_REMOVE_BASE_PATH"] == {"Fn::Sub": "/${Stage}"}
-    run = stack.ROOT / "functions" / "stream" / "run.sh"
+    run = templates.ROOT / "functions" / "stream" / "run.sh"
     assert "--host 127.0.0.1" in run.read_text()
     assert run.stat().st_mode & 0o111, "run.sh must be executable"
 
 
 def test_a_reader_ends_before_its_function_does(source: Template) -> None:
-    stream = of_type(source, "AWS::Serverless::Function")["StreamFunction"]
+    stream = resources_of_type(source, "AWS::Serverless::Function")["StreamFunction"]
     assert source["Parameters"]["ReaderSeconds"]["MaxValue"] < stream["Timeout"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.template.stack import ROOT, Template
+from tests.template.templates import ROOT, Template
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.settings import Settings
-from tests.template.stack import ROOT, Template, of_type
+from tests.template.templates import ROOT, Template, resources_of_type
 
 PROMISED = {
     "CONVERSATIONS_TABLE",
@@ -43,7 +43,7 @@ SECRET = re.compile(r"secret|token(?!s)|password|apikey|api_key|credential", re.
 
 @pytest.fixture(scope="session")
 def functions(deployed: Template) -> dict[str, Template]:
-    return of_type(deployed, "AWS::Lambda::Function")
+    return resources_of_type(deployed, "AWS::Lambda::Function")
 
 
 def variables(function: Template) -> dict[str, Any]:
@@ -108,15 +108,15 @@ def test_the_templates_defaults_are_the_settings_defaults(source: Template, func
 def test_functions_name_the_workflow_and_the_template_gives_it_that_name(
     deployed: Template, functions: dict[str, Template]
 ) -> None:
-    (machine,) = of_type(deployed, "AWS::StepFunctions::StateMachine").values()
+    (machine,) = resources_of_type(deployed, "AWS::StepFunctions::StateMachine").values()
     name = machine["StateMachineName"]["Fn::Sub"]
     for function in functions.values():
         assert variables(function)["STATE_MACHINE_ARN"]["Fn::Sub"].endswith(f":stateMachine:{name}")
 
 
 def test_every_log_is_kept_for_a_limited_time(deployed: Template, functions: dict[str, Template]) -> None:
-    groups = of_type(deployed, "AWS::Logs::LogGroup")
-    (machine,) = of_type(deployed, "AWS::StepFunctions::StateMachine").values()
+    groups = resources_of_type(deployed, "AWS::Logs::LogGroup")
+    (machine,) = resources_of_type(deployed, "AWS::StepFunctions::StateMachine").values()
     (destination,) = machine["LoggingConfiguration"]["Destinations"]
     used = {function["LoggingConfig"]["LogGroup"]["Ref"] for function in functions.values()}
     used.add(destination["CloudWatchLogsLogGroup"]["LogGroupArn"]["Fn::GetAtt"][0])
@@ -129,26 +129,26 @@ def test_logs_are_structured(functions: dict[str, Template]) -> None:
 
 
 def test_whatever_is_invoked_without_a_caller_leaves_its_failures_in_a_queue(deployed: Template) -> None:
-    permissions = of_type(deployed, "AWS::Lambda::Permission").values()
+    permissions = resources_of_type(deployed, "AWS::Lambda::Permission").values()
     asynchronous = {
         found["FunctionName"]["Ref"] for found in permissions if found["Principal"] != "apigateway.amazonaws.com"
     }
-    configured = of_type(deployed, "AWS::Lambda::EventInvokeConfig").values()
+    configured = resources_of_type(deployed, "AWS::Lambda::EventInvokeConfig").values()
     queues = {found["FunctionName"]["Ref"]: found["DestinationConfig"]["OnFailure"] for found in configured}
     assert asynchronous == {"RecoverFunction", "RefreshPricesFunction", "PurgeFunction"}
     assert set(queues) == asynchronous
-    for rule in of_type(deployed, "AWS::Events::Rule").values():
+    for rule in resources_of_type(deployed, "AWS::Events::Rule").values():
         assert all("DeadLetterConfig" in target for target in rule["Targets"])
 
 
 def test_dead_letters_are_encrypted_and_kept_as_long_as_possible(deployed: Template) -> None:
-    for queue in of_type(deployed, "AWS::SQS::Queue").values():
+    for queue in resources_of_type(deployed, "AWS::SQS::Queue").values():
         assert queue["SqsManagedSseEnabled"] is True
         assert queue["MessageRetentionPeriod"] == 14 * 86400
 
 
 def test_the_recovery_hears_of_failed_executions_and_sweeps_every_minute(deployed: Template) -> None:
-    rules = of_type(deployed, "AWS::Events::Rule")
+    rules = resources_of_type(deployed, "AWS::Events::Rule")
     pattern = rules["RecoverFunctionExecutionEnded"]["EventPattern"]
     assert pattern["detail"]["status"] == ["FAILED", "TIMED_OUT", "ABORTED"]
     assert pattern["detail"]["stateMachineArn"] == [{"Ref": "TurnMachine"}]
@@ -162,7 +162,7 @@ def test_the_recovery_hears_of_failed_executions_and_sweeps_every_minute(deploye
     [("StreamFunction", "StreamConcurrency"), ("ToolResultFunction", "ToolResultConcurrency")],
 )
 def test_open_streams_can_be_kept_from_starving_answers(source: Template, function: str, parameter: str) -> None:
-    written = of_type(source, "AWS::Serverless::Function")[function]["ReservedConcurrentExecutions"]
+    written = resources_of_type(source, "AWS::Serverless::Function")[function]["ReservedConcurrentExecutions"]
     condition, when_set, otherwise = written["Fn::If"]
     assert when_set == {"Ref": parameter}
     assert otherwise == {"Ref": "AWS::NoValue"}
@@ -177,13 +177,13 @@ def test_no_secret_has_a_default_or_a_place_in_the_template(source: Template, fu
 
 
 def test_prices_are_looked_at_often_and_with_a_request_that_forces_nothing(deployed: Template) -> None:
-    look = of_type(deployed, "AWS::Events::Rule")["RefreshPricesFunctionLook"]
+    look = resources_of_type(deployed, "AWS::Events::Rule")["RefreshPricesFunctionLook"]
     assert look["ScheduleExpression"] == "rate(5 minutes)"
     assert [target["Input"] for target in look["Targets"]] == ['{"v":1}']
 
 
 def test_what_was_deleted_is_purged_every_hour(deployed: Template) -> None:
-    hourly = of_type(deployed, "AWS::Events::Rule")["PurgeFunctionHourly"]
+    hourly = resources_of_type(deployed, "AWS::Events::Rule")["PurgeFunctionHourly"]
     assert hourly["ScheduleExpression"] == "rate(1 hour)"
     assert [target["Input"] for target in hourly["Targets"]] == ['{"v":1}']
 

@@ -12,7 +12,7 @@ from packaging.markers import Marker
 from packaging.tags import Tag
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from tests.template.stack import ROOT
+from tests.template.templates import ROOT
 
 FOLDER = ROOT / "layers" / "dependencies"
 LAMBDA = {

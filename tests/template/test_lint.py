@@ -3,8 +3,8 @@
 import copy
 import json
 
-from tests.template import stack
-from tests.template.stack import Template
+from tests.template import templates
+from tests.template.templates import Template
 
 BY_NAME = "!Sub arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:stateMachine:${AWS::StackName}-turn"
 
@@ -26,25 +26,25 @@ def with_workflow(deployed: Template, machine: Template) -> Template:
 
 
 def test_the_template_as_written_is_clean() -> None:
-    assert stack.complaints(stack.TEMPLATE.read_text()) == []
+    assert templates.lint_template(templates.TEMPLATE.read_text()) == []
 
 
 def test_the_template_as_deployed_is_clean_and_so_is_its_workflow(deployed: Template, machine: Template) -> None:
-    assert stack.complaints(with_workflow(deployed, machine)) == []
+    assert templates.lint_template(with_workflow(deployed, machine)) == []
 
 
 def test_a_workflow_that_step_functions_would_refuse_is_refused_here(deployed: Template, machine: Template) -> None:
     broken = copy.deepcopy(machine)
     broken["States"]["RunRound"]["ResultPath"] = "$.round"
     del broken["States"]["Hold"]["Next"]
-    found = stack.complaints(with_workflow(deployed, broken))
+    found = templates.lint_template(with_workflow(deployed, broken))
     assert any("ResultPath" in complaint and complaint.startswith("E3601") for complaint in found)
     assert any("States/Hold" in complaint and complaint.startswith("E3601") for complaint in found)
 
 
 def test_functions_that_refer_to_the_workflow_would_make_a_circle_and_the_check_sees_it() -> None:
-    text = stack.TEMPLATE.read_text()
+    text = templates.TEMPLATE.read_text()
     circular = text.replace(f"STATE_MACHINE_ARN: {BY_NAME}", "STATE_MACHINE_ARN: !Ref TurnMachine")
     assert circular != text
-    found = stack.complaints(stack.transform(circular))
+    found = templates.lint_template(templates.transform_template(circular))
     assert any(complaint.startswith("E3004") for complaint in found), found

@@ -4,7 +4,7 @@ import pytest
 
 from tests.template import iam
 from tests.template.iam import Role
-from tests.template.stack import Template, of_type
+from tests.template.templates import Template, resources_of_type
 
 DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "rollup", "refresh_prices", "purge")
 WITHOUT_RESOURCES = {
@@ -26,16 +26,16 @@ VENDED_LOGS = {
 
 @pytest.fixture(scope="session")
 def roles(deployed: Template) -> dict[str, Role]:
-    return iam.roles(deployed)
+    return iam.read_roles(deployed)
 
 
 @pytest.fixture(scope="session")
 def doors(deployed: Template) -> dict[str, Role]:
-    return iam.by_door(deployed)
+    return iam.roles_by_function(deployed)
 
 
 def who_may(doors: dict[str, Role], action: str, resource: str, **context: str) -> set[str]:
-    return {door for door, role in doors.items() if role.may(action, resource, **context)}
+    return {door for door, role in doors.items() if role.allows(action, resource, **context)}
 
 
 def test_every_door_has_a_role_of_its_own(doors: dict[str, Role]) -> None:
@@ -44,7 +44,7 @@ def test_every_door_has_a_role_of_its_own(doors: dict[str, Role]) -> None:
 
 
 def test_no_role_borrows_what_somebody_else_wrote(deployed: Template) -> None:
-    for name, role in of_type(deployed, "AWS::IAM::Role").items():
+    for name, role in resources_of_type(deployed, "AWS::IAM::Role").items():
         assert "ManagedPolicyArns" not in role, name
 
 
@@ -79,10 +79,10 @@ def test_uploads_are_let_in_by_one_door_read_by_two_and_written_by_none(doors: d
 
 
 def test_every_door_writes_its_own_log_and_no_other(deployed: Template, doors: dict[str, Role]) -> None:
-    functions = of_type(deployed, "AWS::Lambda::Function")
+    functions = resources_of_type(deployed, "AWS::Lambda::Function")
     for function in functions.values():
         group = function["LoggingConfig"]["LogGroup"]["Ref"]
-        assert who_may(doors, "logs:PutLogEvents", group) == {iam.door(function)}
+        assert who_may(doors, "logs:PutLogEvents", group) == {iam.function_folder(function)}
 
 
 def test_provider_keys_are_opened_only_where_providers_are_asked(doors: dict[str, Role]) -> None:
@@ -102,7 +102,7 @@ def test_prices_are_written_by_the_refresh_alone_which_touches_nothing_else(door
 
 def test_whoever_runs_a_round_cannot_change_a_credential(doors: dict[str, Role]) -> None:
     for action in ("PutItem", "UpdateItem", "DeleteItem"):
-        assert not doors["round"].may(f"dynamodb:{action}", "SettingsTable")
+        assert not doors["round"].allows(f"dynamodb:{action}", "SettingsTable")
 
 
 def test_the_doors_that_meet_callers_open_caller_secrets(doors: dict[str, Role]) -> None:
@@ -118,10 +118,12 @@ def test_only_a_round_opens_host_secrets_and_no_door_seals_them(doors: dict[str,
 def test_without_a_purpose_nobody_uses_the_key(doors: dict[str, Role], deployed: Template) -> None:
     for action in ("kms:Encrypt", "kms:Decrypt"):
         assert who_may(doors, action, "Key") == set()
-        account = Role("the account", iam.statements(of_type(deployed, "AWS::KMS::Key")["Key"]["KeyPolicy"]))
+        account = Role(
+            "the account", iam.allow_statements(resources_of_type(deployed, "AWS::KMS::Key")["Key"]["KeyPolicy"])
+        )
         for purpose in ("provider-key", "caller-secret", "host-secret"):
-            assert account.may(action, "Key", purpose=purpose)
-        assert not account.may(action, "Key")
+            assert account.allows(action, "Key", purpose=purpose)
+        assert not account.allows(action, "Key")
 
 
 def test_the_door_for_answers_can_do_what_an_answer_needs_and_nothing_else(doors: dict[str, Role]) -> None:
@@ -129,8 +131,10 @@ def test_the_door_for_answers_can_do_what_an_answer_needs_and_nothing_else(doors
     assert role.actions("states:") == {"states:SendTaskSuccess", "states:SendTaskHeartbeat"}
     assert role.actions("kms:") == {"kms:Decrypt"}
     assert role.actions("s3:") == {"s3:GetObject", "s3:PutObject"}
-    assert not any(role.may(f"dynamodb:{write}", "SettingsTable") for write in ("PutItem", "UpdateItem", "DeleteItem"))
-    assert not any(role.may(f"dynamodb:{use}", "UsageTable") for use in ("GetItem", "PutItem", "UpdateItem"))
+    assert not any(
+        role.allows(f"dynamodb:{write}", "SettingsTable") for write in ("PutItem", "UpdateItem", "DeleteItem")
+    )
+    assert not any(role.allows(f"dynamodb:{use}", "UsageTable") for use in ("GetItem", "PutItem", "UpdateItem"))
 
 
 def test_a_long_wait_is_kept_without_a_look_at_anything_but_the_turn(doors: dict[str, Role]) -> None:
@@ -166,7 +170,7 @@ def test_the_purge_reads_no_message_no_secret_and_no_turn(doors: dict[str, Role]
     used = {one for statement in doors["purge"].statements for one in statement.resources}
     table = {"ConversationsTable", "ConversationsTable/index/byUser"}
     assert used == {"PurgeLogs", "*", "PurgeDeadLetters", "Bucket", "Bucket/conversations/*"} | table
-    assert not doors["purge"].may("s3:GetObject", "Bucket/conversations/bakery/c1/abc")
+    assert not doors["purge"].allows("s3:GetObject", "Bucket/conversations/bakery/c1/abc")
 
 
 def test_each_index_is_asked_by_the_doors_that_need_it(doors: dict[str, Role]) -> None:
@@ -197,6 +201,6 @@ def test_the_workflow_invokes_exactly_its_three_functions(roles: dict[str, Role]
 
 def test_the_evaluator_itself_denies_what_no_statement_allows() -> None:
     role = Role("r", (iam.Statement(("s3:GetObject",), ("Bucket/turns/*",), {}),))
-    assert role.may("s3:GetObject", "Bucket/turns/t/1")
-    assert not role.may("s3:PutObject", "Bucket/turns/t/1")
-    assert not role.may("s3:GetObject", "Bucket/conversations/t/1")
+    assert role.allows("s3:GetObject", "Bucket/turns/t/1")
+    assert not role.allows("s3:PutObject", "Bucket/turns/t/1")
+    assert not role.allows("s3:GetObject", "Bucket/conversations/t/1")

@@ -10,38 +10,41 @@ from typing import Any
 import pytest
 
 from fermata.aws import uploads
-from fermata.aws.desk import Desk
-from fermata.conversations import threads, views
-from fermata.conversations.purging import purge
-from fermata.credentials import defaults, keyring, models, seeding, using
+from fermata.aws.resources import Resources
+from fermata.conversations import conversation_store, message_views
+from fermata.conversations.purge import purge_deleted_conversations
+from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
+from fermata.domain.blocks import ImageBlock
+from fermata.domain.errors import NotFound
 from fermata.hosts import registry
-from fermata.pricing import refreshing
-from fermata.turns import ending, looking, reading, recovering, room
-from fermata.usage import ledger
-from fermata.usage.audit import audit
-from fermata.usage.balance import balance
-from fermata.usage.budgets import Budgets, Limits, set_budgets
-from fermata.usage.counting import Arrived, count
-from fermata.wire.edge import Routes, serve
-from fermata.wire.http import Request
-from fermata.words.blocks import ImageBlock
-from fermata.words.errors import NotFound
+from fermata.pricing import catalogue_refresh
+from fermata.turns.end import end_turn
+from fermata.turns.read import follow_log, turn_status
+from fermata.turns.recover import recover_turn
+from fermata.turns.start import conversation_claim
+from fermata.usage.audit.audit_from_rollups import audit_usage
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from fermata.usage.budgets.budget_status import load_budget_status
+from fermata.usage.ledger import ledger_store
+from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
+from fermata.wire.http.dispatch import Routes, handle_request
+from fermata.wire.http.messages import HttpRequest
 from functions.api import app as api
 from functions.credentials import app as credentials
 from functions.stream import app as stream
 from functions.tool_result import app as tool_result
-from tests.callers import make_tenant
-from tests.desk import TestClock, another_process
-from tests.hosts import scripted_host
-from tests.pictures import base64_of, opened, photo
-from tests.serving import serving
-from tests.strict.listings import listings
+from tests.fixed_response_server import run_fixed_response_server
+from tests.images import make_image, open_image, to_base64
+from tests.resources import TestClock, resources_of_new_process
+from tests.scripted_host import scripted_host
+from tests.strict.model_lists import run_model_list_server
 from tests.template import iam
-from tests.template.guarded import GuardedDesk, Need, guarded
+from tests.template.guarded_resources import GuardedResources, NeededPermission, guard_resources
 from tests.template.iam import Role, Statement
-from tests.template.stack import Template
-from tests.unit.turns.stage import OK, Stage, call, calls, failure, says
-from tests.uploads import announced, put
+from tests.template.templates import Template
+from tests.tenant_tokens import make_tenant
+from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
+from tests.uploads import announce_test_upload, put_upload
 
 LARGE = "x" * 40_000
 """More than a row takes: it goes to the bucket."""
@@ -62,19 +65,21 @@ def asked() -> dict[str, Any]:
 
 @pytest.fixture
 def doors(
-    desk: Desk,
+    resources: Resources,
     deployed: Template,
     monkeypatch: pytest.MonkeyPatch,
     asked: dict[str, Any],
     request: pytest.FixtureRequest,
 ) -> Iterator[dict[str, Any]]:
-    """A stage, and a guarded desk for each door; whatever was refused in a test fails it at the end."""
-    stage = Stage(desk, monkeypatch)
-    desks = {door: guarded(desk, stage.workflow, role) for door, role in iam.by_door(deployed).items()}
+    """A stage, and a guarded resources for each door; whatever was refused in a test fails it at the end."""
+    stage = Stage(resources, monkeypatch)
+    desks = {
+        door: guard_resources(resources, stage.workflow, role) for door, role in iam.roles_by_function(deployed).items()
+    }
     yield {"stage": stage, **desks}
     assert {door: found.guard.refused for door, found in desks.items() if found.guard.refused} == {}
     for door, found in desks.items():
-        asked["needs"][door] |= found.guard.asked
+        asked["needs"][door] |= found.guard.requested
     asked["tests"].add(request.function.__name__)
 
 
@@ -84,126 +89,136 @@ def at(doors: dict[str, Any]) -> At:
 
     def seen(door: str) -> Stage:
         stage: Stage = doors["stage"]
-        stage.desk = doors[door]
+        stage.resources = doors[door]
         return stage
 
     return seen
 
 
 def test_a_turn_with_large_prompts_calls_and_answers_runs_from_door_to_door(at: At) -> None:
-    turn = at("stream").start(LARGE, snapshot=SNAPSHOT, idempotency_key="once")
-    at("stream").start(LARGE, snapshot=SNAPSHOT, idempotency_key="once")
-    at("round").says(calls(call("list_documents"), call("insertHtml", parentId="p", html=LARGE)), LARGE)
-    assert at("round").run() == "waiting"
-    assert at("api").look()["status"] == "paused"
-    request = at("stream").requests()[-1].request_id
-    at("tool_result").answer({"ok": True, "data": LARGE}, request, snapshot=SNAPSHOT)
-    at("tool_result").answer({"ok": True, "data": LARGE}, request)
-    assert at("round").run() == "finished"
-    assert reading.catch_up(at("stream").desk, turn, 0)
+    turn = at("stream").start_turn(LARGE, snapshot=SNAPSHOT, idempotency_key="once")
+    at("stream").start_turn(LARGE, snapshot=SNAPSHOT, idempotency_key="once")
+    at("round").script_replies(
+        reply_with_calls(tool_call_block("list_documents"), tool_call_block("insertHtml", parentId="p", html=LARGE)),
+        LARGE,
+    )
+    assert at("round").run_workflow() == "waiting"
+    assert at("api").show_turn()["status"] == "paused"
+    request = at("stream").tool_requests()[-1].request_id
+    at("tool_result").answer_request({"ok": True, "data": LARGE}, request, snapshot=SNAPSHOT)
+    at("tool_result").answer_request({"ok": True, "data": LARGE}, request)
+    assert at("round").run_workflow() == "finished"
+    assert follow_log.read_entries_after(at("stream").resources, turn, 0)
 
 
-def test_a_round_asks_the_tenants_own_content_system(desk: Desk, at: At, doors: dict[str, Any]) -> None:
-    make_tenant(another_process(desk), doors["stage"].caller.tenant)
-    here = desk.settings.model_copy(update={"fermata_stage": "local"})
+def test_a_round_asks_the_tenants_own_content_system(resources: Resources, at: At, doors: dict[str, Any]) -> None:
+    make_tenant(resources_of_new_process(resources), doors["stage"].caller.tenant)
+    here = resources.settings.model_copy(update={"fermata_stage": "local"})
     doors["round"] = _with_settings(doors["round"], here)
     with scripted_host() as host:
-        host.says("GET tables", {"tables": []})
-        registry.register(Desk(here, desk.clock), doors["stage"].caller.tenant, host.url)
-        at("stream").start()
-        at("round").says(calls(call("list_post_types")), "None.")
-        assert at("round").run() == "finished"
-        assert [asked.path for asked in host.asked] == ["tables"]
-    assert Need("kms:Decrypt", "Key", "host-secret") in doors["round"].guard.asked
+        host.script_response("GET tables", {"tables": []})
+        registry.register_host(Resources(here, resources.clock), doors["stage"].caller.tenant, host.url)
+        at("stream").start_turn()
+        at("round").script_replies(reply_with_calls(tool_call_block("list_post_types")), "None.")
+        assert at("round").run_workflow() == "finished"
+        assert [asked.path for asked in host.requests] == ["tables"]
+    assert NeededPermission("kms:Decrypt", "Key", "host-secret") in doors["round"].guard.requested
 
 
-def test_what_one_door_lets_in_two_others_use(desk: Desk, at: At, doors: dict[str, Any]) -> None:
+def test_what_one_door_lets_in_two_others_use(resources: Resources, at: At, doors: dict[str, Any]) -> None:
     caller, raw = doors["stage"].caller, b'{"page": {"id": "p"}}'
-    upload = announced(doors["api"], "snapshot", raw)
-    uploads.address(doors["api"], caller, upload)
+    upload = announce_test_upload(doors["api"], "snapshot", raw)
+    uploads.presign_upload(doors["api"], caller, upload)
     for door in ("stream", "tool_result"):
         with pytest.raises(NotFound):
-            uploads.fetch(doors[door], caller, upload)
-    ref = put(another_process(desk), caller, "snapshot", raw)
-    used = [uploads.fetch(doors[door], caller, uploads.read_ref(ref, "snapshot")) for door in ("stream", "tool_result")]
+            uploads.fetch_upload(doors[door], caller, upload)
+    ref = put_upload(resources_of_new_process(resources), caller, "snapshot", raw)
+    used = [
+        uploads.fetch_upload(doors[door], caller, uploads.parse_upload_ref(ref, "snapshot"))
+        for door in ("stream", "tool_result")
+    ]
     assert used == [raw, raw]
-    shown = put(another_process(desk), caller, "image", photo())
-    at("stream").start("Look", pictures=(ImageBlock(mime_type="image/jpeg", blob=shown),))
-    at("round").says(calls(call("render_snapshot")), "I see.")
-    at("round").run()
-    screenshot = {"mimeType": "image/png", "data": base64_of(photo(kind="PNG"))}
-    at("tool_result").answer({"ok": True, "images": [screenshot]}, at("stream").requests()[-1].request_id)
-    assert at("round").run() == "finished"
+    shown = put_upload(resources_of_new_process(resources), caller, "image", make_image())
+    at("stream").start_turn("Look", pictures=(ImageBlock(mime_type="image/jpeg", blob=shown),))
+    at("round").script_replies(reply_with_calls(tool_call_block("render_snapshot")), "I see.")
+    at("round").run_workflow()
+    screenshot = {"mimeType": "image/png", "data": to_base64(make_image(kind="PNG"))}
+    at("tool_result").answer_request({"ok": True, "images": [screenshot]}, at("stream").tool_requests()[-1].request_id)
+    assert at("round").run_workflow() == "finished"
 
 
 def test_several_calls_are_answered_one_by_one(at: At) -> None:
-    at("stream").start()
-    at("round").says(calls(call("deleteNode", nodeId="a"), call("deleteNode", nodeId="b")), "Gone.")
-    at("round").run()
+    at("stream").start_turn()
+    at("round").script_replies(
+        reply_with_calls(tool_call_block("deleteNode", nodeId="a"), tool_call_block("deleteNode", nodeId="b")), "Gone."
+    )
+    at("round").run_workflow()
     for _ in range(2):
-        request = at("stream").requests()[-1].request_id
-        at("tool_result").answer(OK, request)
-    assert at("round").run() == "finished"
+        request = at("stream").tool_requests()[-1].request_id
+        at("tool_result").answer_request(OK, request)
+    assert at("round").run_workflow() == "finished"
 
 
 @pytest.mark.parametrize("ends", ["done", "cancel", "recover"])
 def test_edits_are_taken_back_from_door_to_door(at: At, doors: dict[str, Any], clock: TestClock, ends: str) -> None:
-    turn = at("stream").start(revision="1")
-    at("round").says(calls(call("deleteNode", nodeId="a"), call("deleteNode", nodeId="b")), "Gone.")
-    at("round").run()
+    turn = at("stream").start_turn(revision="1")
+    at("round").script_replies(
+        reply_with_calls(tool_call_block("deleteNode", nodeId="a"), tool_call_block("deleteNode", nodeId="b")), "Gone."
+    )
+    at("round").run_workflow()
     back = {"tool": "restore", "input": {"patch": {"html": LARGE}}}
     for revision in ("2", "3"):
-        at("tool_result").answer(OK | {"inverse": back, "revision": revision})
-    at("round").run()
-    at("stream").undo(turn, idempotency_key="once")
-    at("stream").undo(turn, idempotency_key="once")
-    at("round").run()
-    at("tool_result").answer({"ok": True, "inverse": back, "revision": "4"})
-    at("round").run()
+        at("tool_result").answer_request(OK | {"inverse": back, "revision": revision})
+    at("round").run_workflow()
+    at("stream").start_undo(turn, idempotency_key="once")
+    at("stream").start_undo(turn, idempotency_key="once")
+    at("round").run_workflow()
+    at("tool_result").answer_request({"ok": True, "inverse": back, "revision": "4"})
+    at("round").run_workflow()
     _end(at, clock, ends)
-    assert len(looking.edits(doors["api"], at("api").caller, turn.id)["entries"]) == 2
-    assert at("stream").types()[-1] in ("done", "cancelled", "error")
+    assert len(turn_status.get_journal_page(doors["api"], at("api").caller, turn.id)["entries"]) == 2
+    assert at("stream").event_types()[-1] in ("done", "cancelled", "error")
 
 
 def _end(at: At, clock: TestClock, ends: str) -> None:
     if ends == "done":
-        at("tool_result").answer({"ok": False, "conflict": True, "error": LARGE, "revision": "9"})
-        assert at("round").run() == "finished"
+        at("tool_result").answer_request({"ok": False, "conflict": True, "error": LARGE, "revision": "9"})
+        assert at("round").run_workflow() == "finished"
     elif ends == "cancel":
-        at("api").cancel()
+        at("api").cancel_turn()
     else:
-        clock.go_on(60)
-        at("recover").recover(n=1, has_failed=True)
+        clock.advance(60)
+        at("recover").recover_turn(n=1, has_failed=True)
 
 
-def test_a_long_wait_is_held_and_answered(desk: Desk, at: At, doors: dict[str, Any]) -> None:
-    at("stream").start()
-    patient = desk.settings.model_copy(update={"browser_wait_seconds": 3600})
+def test_a_long_wait_is_held_and_answered(resources: Resources, at: At, doors: dict[str, Any]) -> None:
+    at("stream").start_turn()
+    patient = resources.settings.model_copy(update={"browser_wait_seconds": 3600})
     doors["round"] = _with_settings(doors["round"], patient)
     doors["hold"] = _with_settings(doors["hold"], patient)
-    at("round").says(calls(call("insertHtml", parentId="p", html=LARGE)), "Done.")
-    wake = at("round").advance()
+    at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html=LARGE)), "Done.")
+    wake = at("round").advance_turn()
     output = at("round").workflow.outputs[wake.token]
     assert output["next"] == "hold"
-    held = at("hold").advance(holds=True, hint=output["hint"])
+    held = at("hold").advance_turn(holds=True, hint=output["hint"])
     assert held.token not in at("hold").workflow.outputs
-    request = at("stream").requests()[-1].request_id
-    at("tool_result").answer(OK, request)
-    assert at("round").run() == "finished"
+    request = at("stream").tool_requests()[-1].request_id
+    at("tool_result").answer_request(OK, request)
+    assert at("round").run_workflow() == "finished"
 
 
-def _with_settings(door: GuardedDesk, settings: Any) -> GuardedDesk:
-    changed = GuardedDesk(settings, door.clock, door.guard)
+def _with_settings(door: GuardedResources, settings: Any) -> GuardedResources:
+    changed = GuardedResources(settings, door.clock, door.guard)
     changed.__dict__["workflow"] = door.workflow
     return changed
 
 
 def test_a_hold_that_comes_after_the_end_lets_the_execution_finish(at: At) -> None:
-    at("stream").start()
-    at("round").says(calls(call("insertHtml", parentId="p", html="<p></p>")))
-    at("round").run()
-    at("api").cancel()
-    held = at("hold").advance(holds=True)
+    at("stream").start_turn()
+    at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")))
+    at("round").run_workflow()
+    at("api").cancel_turn()
+    held = at("hold").advance_turn(holds=True)
     assert at("hold").workflow.outputs[held.token]["next"] == "finish"
 
 
@@ -214,192 +229,211 @@ def test_a_round_of_very_many_calls_is_held_and_ends(
     clock: TestClock,
     ends: str,
 ) -> None:
-    turn = at("stream").start()
-    at("round").says(calls(*[call("deleteNode", nodeId=f"n{number}") for number in range(400)]))
-    at("round").run()
-    at("hold").advance(holds=True)
+    turn = at("stream").start_turn()
+    at("round").script_replies(
+        reply_with_calls(*[tool_call_block("deleteNode", nodeId=f"n{number}") for number in range(400)])
+    )
+    at("round").run_workflow()
+    at("hold").advance_turn(holds=True)
     if ends == "answer":
-        request = at("stream").requests()[-1].request_id
-        at("tool_result").answer(OK, request)
+        request = at("stream").tool_requests()[-1].request_id
+        at("tool_result").answer_request(OK, request)
         return
     if ends == "cancel":
-        at("api").cancel()
+        at("api").cancel_turn()
     else:
-        clock.go_on(60)
+        clock.advance(60)
         at("stream").workflow.states[turn.id, 1] = ("FAILED", "States.Runtime")
-        recovering.sweep(doors["recover"])
-    assert at("stream").types()[-1] in ("cancelled", "error")
+        recover_turn.recover_silent_turns(doors["recover"])
+    assert at("stream").event_types()[-1] in ("cancelled", "error")
 
 
 def test_nobody_answers_and_the_round_gives_up(at: At, clock: TestClock) -> None:
-    at("stream").start()
-    at("round").says(calls(call("insertHtml", parentId="p", html="<p></p>")))
-    at("round").run()
-    clock.go_on(120)
-    assert at("round").run() == "finished"
-    assert at("stream").types()[-1] == "error"
+    at("stream").start_turn()
+    at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")))
+    at("round").run_workflow()
+    clock.advance(120)
+    assert at("round").run_workflow() == "finished"
+    assert at("stream").event_types()[-1] == "error"
 
 
 def test_a_cancel_in_mid_text_is_paid_for_and_ends_the_turn(at: At, doors: dict[str, Any]) -> None:
-    turn = at("stream").start()
+    turn = at("stream").start_turn()
     caller = at("stream").caller
-    said, reply = says(LARGE)
-    at("round").says([said, lambda: ending.cancel(doors["api"], caller, turn.id), reply])
-    at("round").advance()
-    assert at("stream").types()[-1] == "cancelled"
+    said, reply = reply_with_text(LARGE)
+    at("round").script_replies([said, lambda: end_turn.cancel_turn(doors["api"], caller, turn.id), reply])
+    at("round").advance_turn()
+    assert at("stream").event_types()[-1] == "cancelled"
 
 
 def test_a_cancel_while_the_browser_works_wakes_the_round(at: At) -> None:
-    at("stream").start()
-    at("round").says(calls(call("insertHtml", parentId="p", html=LARGE)))
-    at("round").run()
-    assert at("api").cancel() == "cancelled"
+    at("stream").start_turn()
+    at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html=LARGE)))
+    at("round").run_workflow()
+    assert at("api").cancel_turn() == "cancelled"
 
 
 def test_a_new_prompt_takes_over_from_a_turn_that_is_still_talking(at: At, clock: TestClock) -> None:
-    at("stream").start(dialect="instatic")
-    said, reply = says(LARGE)
-    at("round").says([said, lambda: clock.go_on(5), lambda: at("stream").start(dialect="instatic"), reply], "Second.")
-    at("round").advance()
-    assert at("round").run() == "finished"
+    at("stream").start_turn(dialect="instatic")
+    said, reply = reply_with_text(LARGE)
+    at("round").script_replies(
+        [said, lambda: clock.advance(5), lambda: at("stream").start_turn(dialect="instatic"), reply], "Second."
+    )
+    at("round").advance_turn()
+    assert at("round").run_workflow() == "finished"
 
 
 def test_a_new_prompt_takes_over_from_a_turn_that_waits_for_its_browser(at: At, clock: TestClock) -> None:
-    at("stream").start(dialect="instatic")
-    at("round").says(calls(call("insertHtml", parentId="p", html="<p></p>")))
-    at("round").run()
-    clock.go_on(5)
-    assert at("stream").start(dialect="instatic")
+    at("stream").start_turn(dialect="instatic")
+    at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")))
+    at("round").run_workflow()
+    clock.advance(5)
+    assert at("stream").start_turn(dialect="instatic")
 
 
 def test_a_reader_is_shown_what_comes(at: At, clock: TestClock) -> None:
-    turn = at("stream").start()
+    turn = at("stream").start_turn()
     came: queue.Queue[Any] = queue.Queue()
-    at("round").says("Hello.")
-    at("round").run()
-    tails = reading.Tails(at("stream").desk)
+    at("round").script_replies("Hello.")
+    at("round").run_workflow()
+    tails = follow_log.LogPoller(at("stream").resources)
     follower = tails.follow(turn, 2, came.put)
-    clock.go_on(1)
+    clock.advance(1)
     assert came.get(timeout=10) is not None
-    tails.leave(follower)
+    tails.unfollow(follower)
 
 
 def test_a_prompt_that_meets_a_silent_turn_sees_to_it(at: At, clock: TestClock) -> None:
-    at("stream").start()
+    at("stream").start_turn()
     at("stream").workflow.started.clear()
-    clock.go_on(60)
+    clock.advance(60)
     with pytest.raises(Exception, match="already generating"):
-        at("stream").start()
+        at("stream").start_turn()
     assert at("stream").workflow.started
 
 
 def test_the_recovery_starts_continues_and_ends_turns(at: At, doors: dict[str, Any], clock: TestClock) -> None:
-    turn = at("stream").start()
+    turn = at("stream").start_turn()
     workflow = at("stream").workflow
     workflow.started.clear()
-    clock.go_on(60)
-    assert recovering.sweep(doors["recover"]) == 1
+    clock.advance(60)
+    assert recover_turn.recover_silent_turns(doors["recover"]) == 1
     workflow.states[turn.id, 1] = ("SUCCEEDED", "")
-    said, reply = says(LARGE)
-    at("round").says(
+    said, reply = reply_with_text(LARGE)
+    at("round").script_replies(
         [
             said,
-            lambda: recovering.sweep(doors["recover"]),
-            lambda: recovering.recover(doors["recover"], turn.tenant, turn.id, n=2, has_failed=True),
+            lambda: recover_turn.recover_silent_turns(doors["recover"]),
+            lambda: recover_turn.recover_turn(doors["recover"], turn.tenant, turn.id, n=2, has_failed=True),
             reply,
         ]
     )
-    at("round").advance()
+    at("round").advance_turn()
     assert (turn.id, 2) in workflow.started
-    assert at("stream").types()[-1] == "error"
+    assert at("stream").event_types()[-1] == "error"
 
 
 def test_credentials_and_defaults_are_managed(doors: dict[str, Any]) -> None:
     stage, vault, other = doors["stage"], doors["credentials"], doors["api"]
-    made = keyring.create(vault, stage.caller, "anthropic", "apiKey", "second", "sk-ant-2")
-    keyring.change(vault, stage.caller, made.id, "renamed", "sk-ant-3")
-    assert len(keyring.of_caller(vault, stage.caller)) == 2
-    assert keyring.existing(other, stage.caller.tenant, [made.id, "gone"]) == {made.id}
-    defaults.set_default(other, stage.caller, "site", made.id, "model-1")
-    assert defaults.defaults_view(other, stage.caller.tenant)
-    defaults.clear_default(other, stage.caller, "site")
-    keyring.remove(vault, stage.caller, made.id)
+    made = credential_store.create_credential(vault, stage.caller, "anthropic", "apiKey", "second", "sk-ant-2")
+    credential_store.update_credential(vault, stage.caller, made.id, "renamed", "sk-ant-3")
+    assert len(credential_store.list_credentials(vault, stage.caller)) == 2
+    assert credential_store.find_existing_ids(other, stage.caller.tenant, [made.id, "gone"]) == {made.id}
+    scope_defaults.set_default(other, stage.caller, "site", made.id, "model-1")
+    assert scope_defaults.get_defaults_view(other, stage.caller.tenant)
+    scope_defaults.clear_default(other, stage.caller, "site")
+    credential_store.delete_credential(vault, stage.caller, made.id)
 
 
 def test_a_credential_is_tried_out_seeds_defaults_lists_its_models_and_shows_its_use(
-    desk: Desk, doors: dict[str, Any]
+    resources: Resources, doors: dict[str, Any]
 ) -> None:
     caller = doors["stage"].caller
-    with listings() as server:
-        server.lists("/v1/models", {"data": [{"id": "claude-opus-5"}]})
-        vault = _with_settings(doors["credentials"], desk.settings.model_copy(update={"anthropic_url": server.url}))
-        made = keyring.create(vault, caller, "anthropic", "apiKey", "second", server.key)
-        seeding.fill_empty_defaults(vault, caller, made)
-        assert models.try_out(vault, caller, made.id) == {"ok": True, "modelCount": 1}
-        assert models.of_credential(vault, caller, "anthropic", made.id)
-    assert defaults.defaults_view(doors["api"], caller.tenant)["site"]["modelId"] == "claude-opus-5"
-    using.touch(doors["round"], caller.tenant, made.id)
-    assert using.view(vault, made)["lastUsedAt"]
+    with run_model_list_server() as server:
+        server.set_response("/v1/models", {"data": [{"id": "claude-opus-5"}]})
+        vault = _with_settings(
+            doors["credentials"], resources.settings.model_copy(update={"anthropic_url": server.url})
+        )
+        made = credential_store.create_credential(vault, caller, "anthropic", "apiKey", "second", server.key)
+        initial_defaults.set_missing_defaults(vault, caller, made)
+        assert model_list.try_credential(vault, caller, made.id) == {"ok": True, "modelCount": 1}
+        assert model_list.list_credential_models(vault, caller, "anthropic", made.id)
+    assert scope_defaults.get_defaults_view(doors["api"], caller.tenant)["site"]["modelId"] == "claude-opus-5"
+    last_used.record_use(doors["round"], caller.tenant, made.id)
+    assert last_used.get_credential_view(vault, made)["lastUsedAt"]
 
 
-def test_the_catalogue_is_refreshed(desk: Desk, doors: dict[str, Any]) -> None:
-    with serving() as server:
+def test_the_catalogue_is_refreshed(resources: Resources, doors: dict[str, Any]) -> None:
+    with run_fixed_response_server() as server:
         server.body = b'{"data":[{"id":"openai/gpt-5","pricing":{"prompt":"0.1","completion":"0.2"}}]}'
-        settings = desk.settings.model_copy(update={"catalogue_url": server.url})
+        settings = resources.settings.model_copy(update={"catalogue_url": server.url})
         refresh = _with_settings(doors["refresh_prices"], settings)
-        assert refreshing.refresh(refresh).how == "fetched"
+        assert catalogue_refresh.refresh_catalogue(refresh).outcome == "fetched"
 
 
 def test_conversations_are_made_listed_shown_changed_and_deleted(at: At) -> None:
-    taken = ImageBlock(mime_type="image/jpeg", data=base64_of(photo()))
-    at("stream").start(LARGE, pictures=(taken,))
-    at("round").says(LARGE)
-    at("round").run()
+    taken = ImageBlock(mime_type="image/jpeg", data=to_base64(make_image()))
+    at("stream").start_turn(LARGE, pictures=(taken,))
+    at("round").script_replies(LARGE)
+    at("round").run_workflow()
     stage = at("api")
-    made = threads.create(stage.desk, stage.caller, "site", "Another", None, "model-1")
-    assert len(threads.newest(stage.desk, stage.caller, "site", limit=10).conversations) == 2
-    assert threads.change(stage.desk, stage.caller, made.id, title="Renamed").title == "Renamed"
-    shown = threads.find(stage.desk, stage.caller, stage.conversation.id)
-    lines = views.page(stage.desk, shown, "fermata").lines
+    made = conversation_store.create_conversation(stage.resources, stage.caller, "site", "Another", None, "model-1")
+    assert (
+        len(conversation_store.list_conversations(stage.resources, stage.caller, "site", limit=10).conversations) == 2
+    )
+    assert (
+        conversation_store.update_conversation(stage.resources, stage.caller, made.id, title="Renamed").title
+        == "Renamed"
+    )
+    shown = conversation_store.get_conversation(stage.resources, stage.caller, stage.conversation.id)
+    lines = message_views.read_message_page(stage.resources, shown, "fermata").lines
     stage = at("stream")
-    raw, kind = views.image(stage.desk, shown, lines[0]["id"], "1")
-    assert (opened(raw).size, kind) == ((40, 30), "image/jpeg")
-    at("stream").start()
+    raw, kind = message_views.read_message_image(stage.resources, shown, lines[0]["id"], "1")
+    assert (open_image(raw).size, kind) == ((40, 30), "image/jpeg")
+    at("stream").start_turn()
     stage = at("api")
-    room.vacate(stage.desk, threads.remove(stage.desk, stage.caller, shown.id))
-    assert at("stream").types()[-1] == "cancelled"
+    conversation_claim.cancel_active_turn(
+        stage.resources, conversation_store.delete_conversation(stage.resources, stage.caller, shown.id)
+    )
+    assert at("stream").event_types()[-1] == "cancelled"
 
 
 def test_budgets_hold_across_the_end_of_a_month_and_the_ledger_is_counted_and_audited(
-    desk: Desk, at: At, doors: dict[str, Any], clock: TestClock
+    resources: Resources, at: At, doors: dict[str, Any], clock: TestClock
 ) -> None:
     stage: Stage = doors["stage"]
-    stage.price(input_per_mtok=3, output_per_mtok=15)
+    stage.set_price(input_per_mtok=3, output_per_mtok=15)
     clock.now = datetime.fromisoformat("2027-01-31T23:59:50Z").timestamp()
-    limits = Limits(daily_usd=Decimal(10))
+    limits = BudgetLimits(daily_usd=Decimal(10))
     set_budgets(doors["api"], stage.caller, Budgets(tenant=limits, users={stage.caller.user: limits}))
-    turn = at("stream").start()
-    at("round").says(calls(call("insertHtml", parentId="p", html="<p></p>")), [failure(retryable=False)])
-    at("round").run()
-    clock.go_on(30)
-    request = at("stream").requests()[-1].request_id
-    at("tool_result").answer(OK, request)
-    assert at("round").run() == "finished"
-    rows = list(ledger.between(desk, turn.tenant, "2027-01", "2027-03"))
-    assert count(doors["rollup"], [Arrived(str(number), row) for number, row in enumerate(rows)]) == ""
-    shown = audit(doors["api"], turn.tenant, rows[0]["at"], "Asia/Kolkata", with_billable=True)
+    turn = at("stream").start_turn()
+    at("round").script_replies(
+        reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")),
+        [make_provider_error(retryable=False)],
+    )
+    at("round").run_workflow()
+    clock.advance(30)
+    request = at("stream").tool_requests()[-1].request_id
+    at("tool_result").answer_request(OK, request)
+    assert at("round").run_workflow() == "finished"
+    rows = list(ledger_store.read_ledger_rows(resources, turn.tenant, "2027-01", "2027-03"))
+    assert (
+        count_stream_records(doors["rollup"], [LedgerStreamRecord(str(number), row) for number, row in enumerate(rows)])
+        == ""
+    )
+    shown = audit_usage(doors["api"], turn.tenant, rows[0]["at"], "Asia/Kolkata", with_billable=True)
     assert shown["totals"]["costUsd"] > 0
-    assert balance(doors["api"], turn.tenant)["tenant"]["today"]["heldUsd"] == 0
+    assert load_budget_status(doors["api"], turn.tenant)["tenant"]["today"]["heldUsd"] == 0
 
 
 def test_deleted_conversations_are_purged(at: At, doors: dict[str, Any], clock: TestClock) -> None:
-    at("stream").start(LARGE)
-    at("round").says(LARGE)
-    at("round").run()
+    at("stream").start_turn(LARGE)
+    at("round").script_replies(LARGE)
+    at("round").run_workflow()
     stage = at("api")
-    threads.remove(stage.desk, stage.caller, stage.conversation.id)
-    clock.go_on(31 * 86_400)
-    assert purge(doors["purge"]) == 1
+    conversation_store.delete_conversation(stage.resources, stage.caller, stage.conversation.id)
+    clock.advance(31 * 86_400)
+    assert purge_deleted_conversations(doors["purge"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -412,28 +446,30 @@ def test_deleted_conversations_are_purged(at: At, doors: dict[str, Any], clock: 
     ],
 )
 def test_every_door_at_the_edge_can_tell_who_is_asking(
-    desk: Desk,
+    resources: Resources,
     doors: dict[str, Any],
     door: str,
     routes: Routes,
     method: str,
     path: str,
 ) -> None:
-    bakery = make_tenant(another_process(desk), origins=["https://bakery.example"])
-    headers = bakery.bearer() | {"origin": "https://bakery.example"}
-    answer = serve(doors[door], routes, Request(id="r", method=method, path=path, headers=headers, body=b"{}"))
+    bakery = make_tenant(resources_of_new_process(resources), origins=["https://bakery.example"])
+    headers = bakery.bearer_headers() | {"origin": "https://bakery.example"}
+    answer = handle_request(
+        doors[door], routes, HttpRequest(id="r", method=method, path=path, headers=headers, body=b"{}")
+    )
     assert answer.status not in (401, 403, 500)
-    asked = Request(id="r", method="OPTIONS", path=path, headers={"origin": "https://bakery.example"})
-    assert serve(doors[door], routes, asked).status == 204
+    asked = HttpRequest(id="r", method="OPTIONS", path=path, headers={"origin": "https://bakery.example"})
+    assert handle_request(doors[door], routes, asked).status == 204
 
 
-def test_a_permission_that_is_missing_is_noticed(desk: Desk, doors: dict[str, Any]) -> None:
+def test_a_permission_that_is_missing_is_noticed(resources: Resources, doors: dict[str, Any]) -> None:
     stage: Stage = doors["stage"]
-    powerless = guarded(desk, stage.workflow, iam.Role("nobody", ()))
+    powerless = guard_resources(resources, stage.workflow, iam.Role("nobody", ()))
     with pytest.raises(AssertionError, match="nobody does not allow dynamodb:GetItem on ConversationsTable"):
-        threads.find(powerless, stage.caller, stage.conversation.id)
+        conversation_store.get_conversation(powerless, stage.caller, stage.conversation.id)
     with pytest.raises(AssertionError, match="states:StartExecution"):
-        powerless.workflow.start("bakery", "turn", 1)
+        powerless.workflow.start_execution("bakery", "turn", 1)
 
 
 def test_no_door_may_do_more_than_it_does(deployed: Template, asked: dict[str, Any]) -> None:
@@ -444,7 +480,7 @@ def test_no_door_may_do_more_than_it_does(deployed: Template, asked: dict[str, A
         pytest.skip("says something only after all tests of this file have passed")
     unused = {
         (door, action, resource)
-        for door, role in iam.by_door(deployed).items()
+        for door, role in iam.roles_by_function(deployed).items()
         for statement in role.statements
         for action in statement.actions
         for resource in statement.resources
@@ -453,6 +489,6 @@ def test_no_door_may_do_more_than_it_does(deployed: Template, asked: dict[str, A
     assert unused == set(KEPT)
 
 
-def _is_used(needs: set[Need], statement: Statement, action: str, resource: str) -> bool:
+def _is_used(needs: set[NeededPermission], statement: Statement, action: str, resource: str) -> bool:
     alone = Role("one permission", (Statement((action,), (resource,), statement.equals),))
-    return any(need.is_met_by(alone) for need in needs)
+    return any(need.is_granted_by(alone) for need in needs)

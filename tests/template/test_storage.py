@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from fermata.aws import uploads
-from fermata.aws.blobs import conversation_folder, turn_folder
+from fermata.aws.blob_store import conversation_folder, turn_folder
 from fermata.aws.settings import Settings
-from tests.template.stack import Template, of_type
+from tests.template.templates import Template, resources_of_type
 
 TABLES = {"ConversationsTable", "BridgesTable", "PricingTable", "UsageTable", "SettingsTable"}
 EXPIRING = {"ConversationsTable", "BridgesTable", "UsageTable"}
@@ -20,12 +20,12 @@ INDEXES = {
 
 @pytest.fixture(scope="session")
 def tables(deployed: Template) -> dict[str, Template]:
-    return of_type(deployed, "AWS::DynamoDB::Table")
+    return resources_of_type(deployed, "AWS::DynamoDB::Table")
 
 
 @pytest.fixture(scope="session")
 def bucket(deployed: Template) -> Template:
-    return of_type(deployed, "AWS::S3::Bucket")["Bucket"]
+    return resources_of_type(deployed, "AWS::S3::Bucket")["Bucket"]
 
 
 def keys(schema: list[dict[str, str]]) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def test_nobody_outside_reads_the_bucket(bucket: Template) -> None:
 def test_blobs_are_encrypted_at_rest_and_on_their_way(deployed: Template, bucket: Template) -> None:
     (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "AES256"
-    (policy,) = of_type(deployed, "AWS::S3::BucketPolicy").values()
+    (policy,) = resources_of_type(deployed, "AWS::S3::BucketPolicy").values()
     (statement,) = policy["PolicyDocument"]["Statement"]
     assert statement["Effect"] == "Deny"
     assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
@@ -110,13 +110,13 @@ def expiring(bucket: Template, prefix: str) -> dict[str, Any]:
 
 def test_an_upload_stays_as_long_as_its_reference_is_good(bucket: Template) -> None:
     """S3 counts days from the next midnight on, so it never goes before that."""
-    assert expiring(bucket, "uploads/")["ExpirationInDays"] * 86400 == uploads.KEPT_SECONDS
+    assert expiring(bucket, "uploads/")["ExpirationInDays"] * 86400 == uploads.UPLOAD_TTL_SECONDS
 
 
 def test_a_browser_may_put_what_was_signed_and_nothing_else(bucket: Template) -> None:
     (rule,) = bucket["CorsConfiguration"]["CorsRules"]
     assert rule["AllowedMethods"] == ["PUT"]
-    assert set(rule["AllowedHeaders"]) == set(uploads.Upload("snapshot", 1, "a" * 64, 1).headers_to_send)
+    assert set(rule["AllowedHeaders"]) == set(uploads.Upload("snapshot", 1, "a" * 64, 1).client_headers)
     assert rule["AllowedOrigins"] == {"Ref": "UploadOrigins"}
 
 
@@ -126,4 +126,4 @@ def test_uploads_that_were_never_finished_are_swept(bucket: Template) -> None:
 
 
 def test_the_key_is_renewed_every_year(deployed: Template) -> None:
-    assert of_type(deployed, "AWS::KMS::Key")["Key"]["EnableKeyRotation"] is True
+    assert resources_of_type(deployed, "AWS::KMS::Key")["Key"]["EnableKeyRotation"] is True

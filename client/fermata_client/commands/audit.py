@@ -4,15 +4,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fermata_client.commands.common import Failure, json_option, one_sentence, print_json, service, service_options
-from fermata_client.deployment import desk_of, in_one_sentence, local_stack
-from fermata_client.usage_lines import group_of, tell_untold, usage_lines
+from fermata_client.commands.common import (
+    CommandError,
+    connect_to_service,
+    json_option,
+    print_json,
+    report_errors,
+    service_options,
+)
+from fermata_client.stack.resources import open_stack_resources, run_reporting_errors, select_local_stack
+from fermata_client.stack.usage_logs import read_usage_records, rollup_log_group, write_missing_usage_records
 
 if TYPE_CHECKING:
-    from fermata.aws.desk import Desk
+    from fermata.aws.resources import Resources
 
-HEADINGS = ("", "prompt", "completion", "chats", "USD")
-PARTS = {"byUser": "by user", "byScope": "by scope", "byModel": "by model", "byDay": "by day"}
+COLUMN_HEADINGS = ("", "prompt", "completion", "chats", "USD")
+SECTION_TITLES = {"byUser": "by user", "byScope": "by scope", "byModel": "by model", "byDay": "by day"}
 
 
 @click.command()
@@ -25,7 +32,7 @@ PARTS = {"byUser": "by user", "byScope": "by scope", "byModel": "by model", "byD
 @click.option("--tenant", metavar="NAME", default="local", show_default=True, help="Whose books.")
 @click.option("--stack", metavar="NAME", help="The CloudFormation stack. Left out: the one that `make run` keeps.")
 @click.option("--region", help="The stack's AWS region.")
-@one_sentence
+@report_errors
 def audit(
     since: str | None,
     tz: str | None,
@@ -44,14 +51,14 @@ def audit(
     credentials of its AWS account.
     """
     if not (reconcile or rebuild):
-        with service(url, token) as client:
-            _show(client.audit(since=since, tz=tz), as_json=as_json)
+        with connect_to_service(url, token) as client:
+            _show(client.get_audit(since=since, tz=tz), as_json=as_json)
         return
-    stack = stack or local_stack()
+    stack = stack or select_local_stack()
     if rebuild:
-        in_one_sentence(lambda: _rebuild(desk_of(stack, region), stack, tenant))
+        run_reporting_errors(lambda: _rebuild(open_stack_resources(stack, region), stack, tenant))
     if reconcile:
-        in_one_sentence(lambda: _reconcile(desk_of(stack, region), stack, tenant, since, tz))
+        run_reporting_errors(lambda: _reconcile(open_stack_resources(stack, region), stack, tenant, since, tz))
 
 
 def _show(found: dict[str, Any], *, as_json: bool) -> None:
@@ -60,7 +67,7 @@ def _show(found: dict[str, Any], *, as_json: bool) -> None:
         return
     click.echo(f"since {found['since']}")
     _table("", [("everything", found["totals"])])
-    for part, title in PARTS.items():
+    for part, title in SECTION_TITLES.items():
         _table(title, [(_name(row), row) for row in found[part]])
 
 
@@ -72,7 +79,7 @@ def _name(row: dict[str, Any]) -> str:
 
 def _table(title: str, rows: list[tuple[str, dict[str, Any]]]) -> None:
     width = max([len(name) for name, _ in rows] + [len(title), 12])
-    click.echo("\n" + title.ljust(width) + "".join(heading.rjust(14) for heading in HEADINGS[1:]))
+    click.echo("\n" + title.ljust(width) + "".join(heading.rjust(14) for heading in COLUMN_HEADINGS[1:]))
     for name, row in rows:
         counts = (row["promptTokens"], row["completionTokens"], row["chatCount"])
         numbers = [f"{number:,}" for number in counts] + [f"{row['costUsd']:,.4f}"]
@@ -85,26 +92,28 @@ def _unpriced(row: dict[str, Any]) -> str:
     return f"  + {count:,} without a known price" if count else ""
 
 
-def _rebuild(desk: "Desk", stack: str | None, tenant: str) -> None:
-    from fermata.usage.rebuilding import rebuild
+def _rebuild(resources: "Resources", stack: str | None, tenant: str) -> None:
+    from fermata.usage.rollups.rebuild import rebuild_rollups
 
     def pass_over(row: str) -> None:
         click.echo(f"Passed over, because it cannot be read: {row}.")
 
-    rows = rebuild(desk, tenant, pass_over)
+    rows = rebuild_rollups(resources, tenant, pass_over)
     click.echo(f"The rollups of {tenant} are made anew, from {rows:,} rows of the ledger.")
-    if told := tell_untold(desk, tenant, group_of(stack)):
+    if told := write_missing_usage_records(resources, tenant, rollup_log_group(stack)):
         click.echo(f"Nobody had told of {told:,} of them: their lines are in the logs now.")
 
 
-def _reconcile(desk: "Desk", stack: str | None, tenant: str, since: str | None, tz: str | None) -> None:
-    from fermata.usage.reconciling import reconcile
-    from fermata.usage.window import since as resolved
+def _reconcile(resources: "Resources", stack: str | None, tenant: str, since: str | None, tz: str | None) -> None:
+    from fermata.usage.audit.query_parameters import parse_since as resolved
+    from fermata.usage.audit.reconciliation import reconcile_usage
 
-    start = resolved(since, desk.clock.time())
-    differences = reconcile(desk, tenant, since, tz, usage_lines(group_of(stack), start.timestamp()))
+    start = resolved(since, resources.clock.time())
+    differences = reconcile_usage(
+        resources, tenant, since, tz, read_usage_records(rollup_log_group(stack), start.timestamp())
+    )
     for difference in differences:
         click.echo(difference)
     if differences:
-        raise Failure(f"The books of {tenant} differ in {len(differences)} places since {start:%Y-%m-%dT%H:%MZ}.")
+        raise CommandError(f"The books of {tenant} differ in {len(differences)} places since {start:%Y-%m-%dT%H:%MZ}.")
     click.echo(f"The books of {tenant} agree since {start:%Y-%m-%dT%H:%MZ}: ledger, rollups and log lines.")

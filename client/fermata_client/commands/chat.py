@@ -4,20 +4,22 @@ from pathlib import Path
 
 import click
 
-from fermata_client.client import FermataClient
-from fermata_client.commands.common import Failure, conclude, connection_options, one_sentence, service
-from fermata_client.commands.pictures import content
-from fermata_client.screen import Screen
-from fermata_client.turn import run_turn
+from fermata_client.commands.common import CommandError, connect_to_service, report_errors, report_outcome, turn_options
+from fermata_client.commands.prompt_images import prompt_content
+from fermata_client.service.client import FermataClient
+from fermata_client.terminal.screen import TurnPrinter
+from fermata_client.turns.runner import run_turn
 
-SCOPES = ("data", "content", "plugin", "site")
+CHAT_SCOPES = ("data", "content", "plugin", "site")
 """The first is meant when nothing is said: its model is offered no tools, since there is no page to use them on."""
 
 
 @click.command()
 @click.argument("prompt")
 @click.option("--conversation", metavar="ID", help="Go on with this conversation instead of beginning one.")
-@click.option("--scope", type=click.Choice(SCOPES), help="Which of the editor's areas to talk in.  [default: data]")
+@click.option(
+    "--scope", type=click.Choice(CHAT_SCOPES), help="Which of the editor's areas to talk in.  [default: data]"
+)
 @click.option(
     "--image",
     "pictures",
@@ -26,8 +28,8 @@ SCOPES = ("data", "content", "plugin", "site")
     help="A picture to look at, for a model that can see; up to eight.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as the last line.")
-@connection_options
-@one_sentence
+@turn_options
+@report_errors
 def chat(
     prompt: str,
     conversation: str | None,
@@ -44,19 +46,23 @@ def chat(
     editor is refused.
     """
     if conversation and scope:
-        raise Failure("A conversation keeps its scope. Leave out --scope, or begin a new one without --conversation.")
+        raise CommandError(
+            "A conversation keeps its scope. Leave out --scope, or begin a new one without --conversation."
+        )
     if conversation and model:
-        raise Failure("A conversation keeps its model. Leave out --model, or begin a new one without --conversation.")
-    screen = Screen()
-    with service(url, token) as client:
+        raise CommandError(
+            "A conversation keeps its model. Leave out --model, or begin a new one without --conversation."
+        )
+    screen = TurnPrinter()
+    with connect_to_service(url, token) as client:
         area = scope or _scope_of(client, conversation)
-        asked = {"content": content(client, prompt, pictures)} if pictures else {"prompt": prompt}
+        asked = {"content": prompt_content(client, prompt, pictures)} if pictures else {"prompt": prompt}
         outcome = run_turn(client, area, **asked, conversation_id=conversation, on_event=screen, model=model)
     screen.end_line()
     if not as_json:
         click.echo(f"Go on with: fermata chat --conversation {outcome.conversation_id} …", err=True)
-    conclude(outcome, screen, as_json=as_json)
+    report_outcome(outcome, screen, as_json=as_json)
 
 
 def _scope_of(client: FermataClient, conversation: str | None) -> str:
-    return str(client.conversation(conversation)["scope"]) if conversation else SCOPES[0]
+    return str(client.get_conversation(conversation)["scope"]) if conversation else CHAT_SCOPES[0]

@@ -9,30 +9,30 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
-from fermata_client.client import FermataClient
-from fermata_client.connection import NoConnection, find_connection
-from fermata_client.errors import ClientError, Refused, Unreachable
-from fermata_client.html_file import NotAPage
-from fermata_client.outcome import Outcome
-from fermata_client.screen import Screen, plain
+from fermata_client.document.html_file import NotAnHtmlFileError
+from fermata_client.service.client import FermataClient
+from fermata_client.service.connection import ConnectionNotConfiguredError, find_connection
+from fermata_client.service.errors import FermataClientError, RequestRefusedError, ServiceUnreachableError
+from fermata_client.terminal.screen import TurnPrinter, strip_control_chars
+from fermata_client.turns.outcome import TurnOutcome
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-INTERRUPTED = 130
+EXIT_CODE_INTERRUPTED = 130
 SCOPES = ("site", "content", "data", "plugin")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print it as the service tells it.")
 
 
-class Failure(click.ClickException):
+class CommandError(click.ClickException):
     """One sentence on stderr, exit code 1."""
 
     def show(self, file: Any = None) -> None:
-        click.echo(f"fermata: {plain(self.message)}", file=file or sys.stderr)
+        click.echo(f"fermata: {strip_control_chars(self.message)}", file=file or sys.stderr)
 
 
-def connection_options(command: Callable[P, T]) -> Callable[P, T]:
+def turn_options(command: Callable[P, T]) -> Callable[P, T]:
     """For commands that start a turn."""
     model = click.option("--model", metavar="ID", help="Model to use. Left out: the default of the scope.")
     return service_options(model(command))
@@ -51,42 +51,42 @@ def service_options(command: Callable[P, T]) -> Callable[P, T]:
     return command
 
 
-def one_sentence(command: Callable[P, T]) -> Callable[P, T]:
+def report_errors(command: Callable[P, T]) -> Callable[P, T]:
     """Turn what a user can mend into a Failure; our own mistakes keep their traceback."""
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return command(*args, **kwargs)
-        except (NoConnection, NotAPage) as error:
-            raise Failure(str(error)) from error
+        except (ConnectionNotConfiguredError, NotAnHtmlFileError) as error:
+            raise CommandError(str(error)) from error
         except BrokenPipeError:  # click ends quietly: whoever read the output has seen enough
             raise
         except OSError as error:
-            raise Failure(f"{error.filename}: {error.strerror}.") from error
+            raise CommandError(f"{error.filename}: {error.strerror}.") from error
 
     return wrapped
 
 
 @contextmanager
-def service(url: str | None, token: str | None) -> Iterator[FermataClient]:
+def connect_to_service(url: str | None, token: str | None) -> Iterator[FermataClient]:
     connection = find_connection(url, token)
     with FermataClient(connection.url, connection.token) as client:
         try:
             yield client
-        except ClientError as error:
-            raise Failure(explained(error, connection.url)) from error
+        except FermataClientError as error:
+            raise CommandError(explain_error(error, connection.url)) from error
 
 
-def explained(error: ClientError, url: str) -> str:
+def explain_error(error: FermataClientError, url: str) -> str:
     match error:
-        case Unreachable():
+        case ServiceUnreachableError():
             return f"Fermata is not running at {url}. Start it with `make run`, or name another address with --url."
-        case Refused(status=401):
+        case RequestRefusedError(status=401):
             return f"{url} does not accept this token. Get a fresh one with `fermata token`, or give one with --token."
-        case Refused(status=403):
+        case RequestRefusedError(status=403):
             return f"{url} does not allow this token to do that: {error.error}"
-        case Refused(status=status, error=reason):
+        case RequestRefusedError(status=status, error=reason):
             return f"The service refused the request with {status}: {reason}"
         case _:
             return str(error)
@@ -96,15 +96,15 @@ def print_json(found: Any) -> None:
     click.echo(json.dumps(found, indent=2, ensure_ascii=False))
 
 
-def conclude(outcome: Outcome, screen: Screen, *, as_json: bool) -> None:
+def report_outcome(outcome: TurnOutcome, screen: TurnPrinter, *, as_json: bool) -> None:
     """The last words of a turn: the summary when it was asked for, and the exit code."""
     screen.end_line()
     if as_json:
-        click.echo(json.dumps(outcome.summary(), ensure_ascii=False))
-    if outcome.interrupted:
+        click.echo(json.dumps(outcome.to_summary(), ensure_ascii=False))
+    if outcome.is_interrupted:
         click.echo("fermata: stopped.", err=True)
-        raise click.exceptions.Exit(INTERRUPTED)
+        raise click.exceptions.Exit(EXIT_CODE_INTERRUPTED)
     if outcome.status == "error":
-        raise Failure(f"The turn ended with an error: {outcome.error}")
+        raise CommandError(f"The turn ended with an error: {outcome.error}")
     if outcome.status != "done":
-        raise Failure(f"The turn was {outcome.status}.")
+        raise CommandError(f"The turn was {outcome.status}.")

@@ -6,12 +6,21 @@ from typing import Any
 
 import click
 
-from fermata_client.commands.common import Failure, json_option, one_sentence, print_json, service, service_options
-from fermata_client.commands.listing import minute, show_rows
-from fermata_client.screen import plain
+from fermata_client.commands.common import (
+    CommandError,
+    connect_to_service,
+    json_option,
+    print_json,
+    report_errors,
+    service_options,
+)
+from fermata_client.terminal.screen import strip_control_chars
+from fermata_client.terminal.table import format_minute, print_table
 
-ID = click.argument("credential_id", metavar="ID")
-KEY_ENV = click.option("--key-env", metavar="NAME", help="Read the key from this environment variable, not from stdin.")
+CREDENTIAL_ID_ARGUMENT = click.argument("credential_id", metavar="ID")
+KEY_ENV_OPTION = click.option(
+    "--key-env", metavar="NAME", help="Read the key from this environment variable, not from stdin."
+)
 
 
 @click.group(invoke_without_command=True)
@@ -25,19 +34,26 @@ def credentials(context: click.Context) -> None:
 @credentials.command("list")
 @json_option
 @service_options
-@one_sentence
+@report_errors
 def list_credentials(as_json: bool, url: str | None, token: str | None) -> None:
     """List the credentials you entered, the newest first."""
-    with service(url, token) as client:
-        found = client.credentials()
+    with connect_to_service(url, token) as client:
+        found = client.list_credentials()
     if as_json:
         print_json(found)
         return
     rows = [
-        (one["id"], one["providerId"], _state(one), minute(one["lastUsedAt"]), one["displayLabel"], one["baseUrl"])
+        (
+            one["id"],
+            one["providerId"],
+            _state(one),
+            format_minute(one["lastUsedAt"]),
+            one["displayLabel"],
+            one["baseUrl"],
+        )
         for one in found
     ]
-    show_rows(("id", "provider", "key", "used", "label", "address"), rows)
+    print_table(("id", "provider", "key", "used", "label", "address"), rows)
 
 
 def _state(credential: dict[str, Any]) -> str:
@@ -49,9 +65,9 @@ def _state(credential: dict[str, Any]) -> str:
 @click.option("--label", required=True, help="What to call it.")
 @click.option("--base-url", metavar="URL", help="The address of a server of your own, or of a gateway.")
 @click.option("--no-key", is_flag=True, help="The server at --base-url asks for no key.")
-@KEY_ENV
+@KEY_ENV_OPTION
 @service_options
-@one_sentence
+@report_errors
 def add(
     provider: str,
     label: str,
@@ -66,22 +82,22 @@ def add(
     The key is read from standard input, unseen when it is typed. Scopes without a default get one from it.
     """
     if no_key and not base_url:
-        raise Failure("Without a key there must be an address: name it with --base-url.")
+        raise CommandError("Without a key there must be an address: name it with --base-url.")
     key = None if no_key else _key(key_env)
-    with service(url, token) as client:
+    with connect_to_service(url, token) as client:
         made = client.create_credential(provider, label, api_key=key, base_url=base_url)
     click.echo(made["id"])
     click.echo(f"Try it with: fermata credentials test {made['id']}", err=True)
 
 
 @credentials.command()
-@ID
+@CREDENTIAL_ID_ARGUMENT
 @click.option("--label", help="Call it this.")
 @click.option("--base-url", metavar="URL", help="Its server's new address.")
 @click.option("--new-key", is_flag=True, help="Read a new key from standard input.")
-@KEY_ENV
+@KEY_ENV_OPTION
 @service_options
-@one_sentence
+@report_errors
 def change(
     credential_id: str,
     label: str | None,
@@ -94,34 +110,34 @@ def change(
     """Change the credential ID. Turns that run use a new key within five minutes."""
     key = _key(key_env) if new_key or key_env else None
     if label is None and base_url is None and key is None:
-        raise Failure("Say what to change: --label, --base-url, --new-key or --key-env.")
-    with service(url, token) as client:
-        changed = client.change_credential(credential_id, label=label, api_key=key, base_url=base_url)
-    click.echo(f"{credential_id} is changed: {plain(changed['displayLabel'])}")
+        raise CommandError("Say what to change: --label, --base-url, --new-key or --key-env.")
+    with connect_to_service(url, token) as client:
+        changed = client.update_credential(credential_id, label=label, api_key=key, base_url=base_url)
+    click.echo(f"{credential_id} is changed: {strip_control_chars(changed['displayLabel'])}")
 
 
 @credentials.command()
-@ID
+@CREDENTIAL_ID_ARGUMENT
 @service_options
-@one_sentence
+@report_errors
 def test(credential_id: str, url: str | None, token: str | None) -> None:
     """Ask the provider of the credential ID which models it opens."""
-    with service(url, token) as client:
-        found = client.try_credential(credential_id)
+    with connect_to_service(url, token) as client:
+        found = client.test_credential(credential_id)
     if not found["ok"]:
-        raise Failure(f"It does not work: {found['error']}")
+        raise CommandError(f"It does not work: {found['error']}")
     count = found["modelCount"]
     click.echo(f"It works, and opens {count:,} model{'' if count == 1 else 's'}.")
 
 
 @credentials.command()
-@ID
+@CREDENTIAL_ID_ARGUMENT
 @click.confirmation_option(prompt="Delete this credential?", help="Do not ask.")
 @service_options
-@one_sentence
+@report_errors
 def delete(credential_id: str, url: str | None, token: str | None) -> None:
     """Delete the credential ID. It stays while it is a scope's default."""
-    with service(url, token) as client:
+    with connect_to_service(url, token) as client:
         client.delete_credential(credential_id)
     click.echo(f"{credential_id} is deleted.")
 
@@ -130,11 +146,11 @@ def _key(name: str | None) -> str:
     if name is not None:
         key = os.environ.get(name, "").strip()
         if not key:
-            raise Failure(f"The environment variable {name} is not set, or empty.")
+            raise CommandError(f"The environment variable {name} is not set, or empty.")
         return key
     if sys.stdin.isatty():
         return str(click.prompt("Key", hide_input=True, err=True)).strip()
     key = sys.stdin.read().strip()
     if not key:
-        raise Failure("No key came in on standard input. Give it there, or name its variable with --key-env.")
+        raise CommandError("No key came in on standard input. Give it there, or name its variable with --key-env.")
     return key

@@ -2,10 +2,17 @@
 
 import click
 
-from fermata_client.commands.common import SCOPES, json_option, one_sentence, print_json, service, service_options
-from fermata_client.commands.listing import show_rows
+from fermata_client.commands.common import (
+    SCOPES,
+    connect_to_service,
+    json_option,
+    print_json,
+    report_errors,
+    service_options,
+)
+from fermata_client.terminal.table import print_table
 
-SCOPE = click.argument("scope", type=click.Choice(SCOPES))
+SCOPE_ARGUMENT = click.argument("scope", type=click.Choice(SCOPES))
 
 
 @click.group(invoke_without_command=True)
@@ -19,37 +26,37 @@ def defaults(context: click.Context) -> None:
 @defaults.command()
 @json_option
 @service_options
-@one_sentence
+@report_errors
 def show(as_json: bool, url: str | None, token: str | None) -> None:
     """Show the scopes and their default models."""
-    with service(url, token) as client:
-        found = client.defaults()
+    with connect_to_service(url, token) as client:
+        found = client.get_defaults()
     if as_json:
         print_json(found)
         return
     rows = [(scope, *(found.get(scope, {}).get(name) for name in ("modelId", "credentialId"))) for scope in SCOPES]
-    show_rows(("scope", "model", "credential"), rows)
+    print_table(("scope", "model", "credential"), rows)
 
 
 @defaults.command("set")
-@SCOPE
+@SCOPE_ARGUMENT
 @click.argument("credential_id", metavar="CREDENTIAL")
 @click.argument("model_id", metavar="MODEL")
 @service_options
-@one_sentence
+@report_errors
 def set_default(scope: str, credential_id: str, model_id: str, url: str | None, token: str | None) -> None:
     """Let SCOPE use MODEL with the credential CREDENTIAL, for everybody of the tenant."""
-    with service(url, token) as client:
+    with connect_to_service(url, token) as client:
         client.set_default(scope, credential_id, model_id)
     click.echo(f"{scope} uses {model_id}.")
 
 
 @defaults.command()
-@SCOPE
+@SCOPE_ARGUMENT
 @service_options
-@one_sentence
+@report_errors
 def clear(scope: str, url: str | None, token: str | None) -> None:
     """Let SCOPE have no default."""
-    with service(url, token) as client:
+    with connect_to_service(url, token) as client:
         client.clear_default(scope)
     click.echo(f"{scope} has no default.")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from fermata_client.commands.common import conclude, connection_options, one_sentence, service
-from fermata_client.file_executor import HtmlFileExecutor
-from fermata_client.html_file import HtmlFile, NotAPage, check_writable
-from fermata_client.screen import Screen
-from fermata_client.turn import run_turn
+from fermata_client.commands.common import connect_to_service, report_errors, report_outcome, turn_options
+from fermata_client.document.html_file import HtmlFile, NotAnHtmlFileError, check_output_path
+from fermata_client.terminal.screen import TurnPrinter
+from fermata_client.tools.executor import HtmlFileExecutor
+from fermata_client.turns.runner import run_turn
 
 
 @click.command()
@@ -18,8 +18,8 @@ from fermata_client.turn import run_turn
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write here and leave FILE as it is.")
 @click.option("--css", metavar="FILE", help="The style sheet of the page that gets new rules. Left out: its last one.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as the last line.")
-@connection_options
-@one_sentence
+@turn_options
+@report_errors
 def edit(
     file: Path,
     prompt: str,
@@ -35,11 +35,11 @@ def edit(
     Style sheets and scripts that FILE loads from its own folder are edited along with it.
     """
     page = _open(file, out, css)
-    before = page.texts((out or file).name)
+    before = page.file_texts((out or file).name)
     executor = HtmlFileExecutor(page)
-    screen = Screen()
+    screen = TurnPrinter()
     try:
-        with service(url, token) as client:
+        with connect_to_service(url, token) as client:
             outcome = run_turn(
                 client,
                 "site",
@@ -50,21 +50,21 @@ def edit(
                 on_event=screen,
                 model=model,
             )
-        page.finish()
+        page.write_copy()
     finally:
         screen.end_line()
-        after = page.texts((out or file).name)
-        screen.show_changes(before, after)
+        after = page.file_texts((out or file).name)
+        screen.print_changes(before, after)
     if before != after and not as_json:
         click.echo(
             f"Take it back with: fermata undo {outcome.view.bridge_id} {shlex.quote(str(out or file))}", err=True
         )
-    conclude(outcome, screen, as_json=as_json)
+    report_outcome(outcome, screen, as_json=as_json)
 
 
 def _open(file: Path, out: Path | None, css: str | None) -> HtmlFile:
     if out is None and file.exists() and not file.stat().st_mode & 0o222:
-        raise NotAPage(f"{file} is read-only. Make it writable, or write elsewhere with --out.")
+        raise NotAnHtmlFileError(f"{file} is read-only. Make it writable, or write elsewhere with --out.")
     if out is not None:
-        check_writable(out.resolve())
+        check_output_path(out.resolve())
     return HtmlFile(file, out, css or "")

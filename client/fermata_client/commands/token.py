@@ -2,13 +2,13 @@
 
 import click
 
-from fermata_client.commands.common import connection_options, one_sentence
-from fermata_client.connection import find_connection
+from fermata_client.commands.common import report_errors, turn_options
+from fermata_client.service.connection import find_connection
 
 
 @click.command()
-@connection_options
-@one_sentence
+@turn_options
+@report_errors
 def token(url: str | None, token: str | None, model: str | None) -> None:
     """Print the token that `make run` made, ready for an Authorization header.
 

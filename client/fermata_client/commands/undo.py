@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from fermata_client.commands.common import Failure, conclude, one_sentence, service
-from fermata_client.file_executor import HtmlFileExecutor
-from fermata_client.html_file import HtmlFile
-from fermata_client.outcome import Outcome
-from fermata_client.screen import Screen, plain
-from fermata_client.turn import undo_turn
+from fermata_client.commands.common import CommandError, connect_to_service, report_errors, report_outcome
+from fermata_client.document.html_file import HtmlFile
+from fermata_client.terminal.screen import TurnPrinter, strip_control_chars
+from fermata_client.tools.executor import HtmlFileExecutor
+from fermata_client.turns.outcome import TurnOutcome
+from fermata_client.turns.runner import undo_turn
 
 
 @click.command()
@@ -20,17 +20,17 @@ from fermata_client.turn import undo_turn
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the undo as the last line.")
 @click.option("--url", metavar="URL", help="Where the service is. Left out: FERMATA_URL, or what `make run` wrote.")
 @click.option("--token", metavar="TOKEN", help="Who you are. Left out: FERMATA_TOKEN, or what `make run` wrote.")
-@one_sentence
+@report_errors
 def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str | None, token: str | None) -> None:
     """Take back what the turn BRIDGE did to an HTML FILE, and show what changed.
 
     `fermata edit` tells the turn's bridge when it is done. What somebody else has changed since then stays as it is.
     """
     page = HtmlFile(file)
-    before = page.texts(file.name)
-    executor, screen = HtmlFileExecutor(page), Screen()
+    before = page.file_texts(file.name)
+    executor, screen = HtmlFileExecutor(page), TurnPrinter()
     try:
-        with service(url, token) as client:
+        with connect_to_service(url, token) as client:
             outcome = undo_turn(
                 client,
                 bridge,
@@ -42,16 +42,18 @@ def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str |
             )
     finally:
         screen.end_line()
-        screen.show_changes(before, page.texts(file.name))
+        screen.print_changes(before, page.file_texts(file.name))
     report = _told(outcome, screen)
-    conclude(outcome, screen, as_json=as_json)
+    report_outcome(outcome, screen, as_json=as_json)
     if report["skipped"] and not report["undone"]:
-        raise Failure("Nothing was taken back.")
+        raise CommandError("Nothing was taken back.")
 
 
-def _told(outcome: Outcome, screen: Screen) -> dict[str, Any]:
-    report: dict[str, Any] = outcome.view.report or {"undone": [], "skipped": []}
+def _told(outcome: TurnOutcome, screen: TurnPrinter) -> dict[str, Any]:
+    report: dict[str, Any] = outcome.view.undo_report or {"undone": [], "skipped": []}
     for skipped in report["skipped"]:
-        screen.line(f"  ! {skipped['effectKey']} stays: {plain(str(skipped['reason']))}", fg="yellow")
-    screen.line(f"{len(report['undone'])} taken back, {len(report['skipped'])} left as they are.")
+        screen.print_line(
+            f"  ! {skipped['effectKey']} stays: {strip_control_chars(str(skipped['reason']))}", fg="yellow"
+        )
+    screen.print_line(f"{len(report['undone'])} taken back, {len(report['skipped'])} left as they are.")
     return report

@@ -1,13 +1,13 @@
 """Attributes of a start tag, set and taken away by position."""
 
-from fermata_client.html.layout import BLANK, Splice
+from fermata_client.html.indentation import WHITESPACE, Splice
 from fermata_client.html.tree import Attribute, Element
 
-Value = str | bool
+AttributeValue = str | bool
 """A text; True for an attribute that is just there, False for none."""
 
 
-def setting(source: bytes, element: Element, values: dict[str, Value]) -> list[Splice]:
+def attribute_splices(source: bytes, element: Element, values: dict[str, AttributeValue]) -> list[Splice]:
     """The splices that give the element these attributes. The rest of the tag stays as it is written."""
     splices, added = [], b""
     for name, value in values.items():
@@ -23,7 +23,7 @@ def setting(source: bytes, element: Element, values: dict[str, Value]) -> list[S
     return [*splices, *([Splice(at, at, added)] if added else [])]
 
 
-def _written(name: str, value: Value, quote: str = '"') -> bytes:
+def _written(name: str, value: AttributeValue, quote: str = '"') -> bytes:
     if value is True:
         return name.encode()
     text = str(value).replace("&", "&amp;").replace(quote, "&quot;" if quote == '"' else "&#39;")
@@ -36,5 +36,5 @@ def _quote(source: bytes, attribute: Attribute) -> str:
 
 def _removal(source: bytes, attribute: Attribute) -> Splice:
     """With the white space in front of it."""
-    start = len(source[: attribute.start].rstrip(BLANK))
+    start = len(source[: attribute.start].rstrip(WHITESPACE))
     return Splice(start, attribute.end, b"")

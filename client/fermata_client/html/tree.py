@@ -15,20 +15,20 @@ import tree_sitter_html
 from tree_sitter import Language, Node, Parser, Tree
 
 
-def names(text: str) -> frozenset[str]:
+def name_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-VOID = names("area base br col embed hr img input link meta param source track wbr")
-RAW = frozenset({"script", "style", "textarea", "title"})
-HEAD_ONLY = names("base link meta noscript script style template title")
-FOREIGN = frozenset({"svg", "math"})
-ENDS_PARAGRAPH = names(
+VOID_TAGS = name_set("area base br col embed hr img input link meta param source track wbr")
+RAW_TEXT_TAGS = frozenset({"script", "style", "textarea", "title"})
+HEAD_TAGS = name_set("base link meta noscript script style template title")
+FOREIGN_TAGS = frozenset({"svg", "math"})
+PARAGRAPH_CLOSING_TAGS = name_set(
     "address article aside blockquote details dialog div dl fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
     "header hgroup hr main menu nav ol p pre search section table ul"
 )
 
-CLOSED_BY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+IMPLIED_END_TAGS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
     "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
     "dd": (frozenset({"dt", "dd"}), frozenset({"dl"})),
@@ -43,7 +43,7 @@ CLOSED_BY: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "body": (frozenset({"head"}), frozenset({"html"})),
 }
 """A start tag closes the open elements named first, looked for no further out than the elements named second."""
-PARAGRAPH_ENDS_AT = frozenset({"button", "td", "th", "caption", "table", "template", "svg", "math"})
+PARAGRAPH_SCOPE_TAGS = frozenset({"button", "td", "th", "caption", "table", "template", "svg", "math"})
 
 _OPAQUE = re.compile(
     rb"<!--(?:-?>|.*?--!?>)"
@@ -82,12 +82,12 @@ class Element:
     is_void: bool = False
     uid: str = ""
 
-    def attribute(self, name: str) -> str | None:
+    def attribute_value(self, name: str) -> str | None:
         return next((a.value for a in self.attributes if a.name == name), None)
 
     @property
     def classes(self) -> list[str]:
-        return (self.attribute("class") or "").split()
+        return (self.attribute_value("class") or "").split()
 
     def ancestors(self) -> Iterator["Element"]:
         above = self.parent
@@ -95,36 +95,36 @@ class Element:
             yield above
             above = above.parent
 
-    def within(self, tag: str) -> bool:
+    def is_within(self, tag: str) -> bool:
         """Whether some ancestor is a `tag`."""
         return any(above.tag == tag for above in self.ancestors())
 
 
 @dataclass(frozen=True)
-class Page:
+class HtmlTree:
     """`root` stands for the file itself; `elements` are in document order; `strays` are end tags that close nothing."""
 
     root: Element
     elements: list[Element]
-    strays: list[tuple[int, int]]
+    stray_end_tags: list[tuple[int, int]]
 
-    def first(self, tag: str) -> Element | None:
+    def find_first(self, tag: str) -> Element | None:
         return next((element for element in self.elements if element.tag == tag), None)
 
 
-ROOT = "#document"
-BOM = b"\xef\xbb\xbf"
+ROOT_TAG = "#document"
+UTF8_BOM = b"\xef\xbb\xbf"
 _parser_language = Language(tree_sitter_html.language())
 
 
-def parse(source: bytes) -> Page:
+def parse_html(source: bytes) -> HtmlTree:
     masked = _masked(source)
     return _Builder(source).page(_tags(masked, Parser(_parser_language).parse(masked)))
 
 
 def _content_start(source: bytes) -> int:
     """Behind the byte order mark and the doctype."""
-    begin = len(BOM) if source.startswith(BOM) else 0
+    begin = len(UTF8_BOM) if source.startswith(UTF8_BOM) else 0
     doctype = re.compile(rb"\s*<!doctype[^>]*>", re.IGNORECASE).match(source, begin)
     return doctype.end() if doctype else begin
 
@@ -179,25 +179,25 @@ class _Builder:
     def __init__(self, source: bytes) -> None:
         self.source = source
         begin = _content_start(source)
-        self.root = Element(ROOT, 0, 0, begin, len(source), len(source), has_end_tag=True)
+        self.root = Element(ROOT_TAG, 0, 0, begin, len(source), len(source), has_end_tag=True)
         self.stack = [self.root]
         self.depths: defaultdict[str, list[int]] = defaultdict(list)
         """Where each tag stands in the stack, so that a page of any depth is read in one go."""
         self.elements: list[Element] = []
         self.strays: list[tuple[int, int]] = []
 
-    def page(self, tags: Iterator[_Tag]) -> Page:
+    def page(self, tags: Iterator[_Tag]) -> HtmlTree:
         for tag in tags:
             if tag.node is None:
                 self.close(tag)
             else:
                 self.open(tag, tag.node)
         self.pop_to(1, len(self.source))
-        return Page(self.root, self.elements, self.strays)
+        return HtmlTree(self.root, self.elements, self.strays)
 
     def open(self, tag: _Tag, node: Node) -> None:
         self.end_implied(tag.name, tag.start)
-        parent, foreign = self.stack[-1], tag.name in FOREIGN or any(self.depths[name] for name in FOREIGN)
+        parent, foreign = self.stack[-1], tag.name in FOREIGN_TAGS or any(self.depths[name] for name in FOREIGN_TAGS)
         element = Element(
             tag=tag.name,
             start=tag.start,
@@ -207,7 +207,7 @@ class _Builder:
             end=tag.end,
             parent=parent,
             attributes=self.attributes(node),
-            is_void=tag.name in VOID or (foreign and node.type == "self_closing_tag"),
+            is_void=tag.name in VOID_TAGS or (foreign and node.type == "self_closing_tag"),
         )
         parent.children.append(element)
         self.elements.append(element)
@@ -224,12 +224,12 @@ class _Builder:
         element.inner_end, element.end, element.has_end_tag = tag.start, tag.end, True
 
     def end_implied(self, tag: str, at: int) -> None:
-        closed, barrier = CLOSED_BY.get(tag, (frozenset(), frozenset()))
+        closed, barrier = IMPLIED_END_TAGS.get(tag, (frozenset(), frozenset()))
         if closed:
             self.close_open(closed, barrier, at)
-        if tag in ENDS_PARAGRAPH:
-            self.close_open(frozenset({"p"}), PARAGRAPH_ENDS_AT, at)
-        if self.stack[-1].tag == "head" and tag not in HEAD_ONLY:
+        if tag in PARAGRAPH_CLOSING_TAGS:
+            self.close_open(frozenset({"p"}), PARAGRAPH_SCOPE_TAGS, at)
+        if self.stack[-1].tag == "head" and tag not in HEAD_TAGS:
             self.pop_to(len(self.stack) - 1, at)
 
     def close_open(self, closed: frozenset[str], barrier: frozenset[str], at: int) -> None:

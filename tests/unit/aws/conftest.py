@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from fermata.aws.desk import Desk
-from tests.seam import Seam
-from tests.unit.laid_out import clock, desk, parts
+from fermata.aws.resources import Resources
+from tests.faults import FaultScript
+from tests.unit.resource_fixtures import clock, parts, resources
 
-__all__ = ["clock", "desk", "parts"]
+__all__ = ["clock", "parts", "resources"]
 
 
 @pytest.fixture
-def seam(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Seam:
-    return Seam(desk, tmp_path, monkeypatch)
+def seam(resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaultScript:
+    return FaultScript(resources, tmp_path, monkeypatch)

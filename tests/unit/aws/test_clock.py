@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from fermata.aws.clock import Clock, instant, may_be_id, new_id
-from tests.desk import TestClock
+from fermata.aws.clock import Clock, is_valid_id, iso_from_epoch, new_id
+from tests.resources import TestClock
 
 
 @pytest.mark.parametrize(
@@ -18,11 +18,11 @@ from tests.desk import TestClock
     ],
 )
 def test_an_instant_is_utc_with_milliseconds(seconds: float, text: str) -> None:
-    assert instant(seconds) == text
+    assert iso_from_epoch(seconds) == text
 
 
 def test_an_instant_may_lie_ahead() -> None:
-    assert TestClock().instant(90) == "2027-01-15T08:01:30.000Z"
+    assert TestClock().now_iso(90) == "2027-01-15T08:01:30.000Z"
 
 
 def test_ids_have_the_contracts_form_and_do_not_repeat() -> None:
@@ -34,8 +34,8 @@ def test_ids_have_the_contracts_form_and_do_not_repeat() -> None:
 
 
 def test_what_could_be_an_id_is_told_from_what_could_not() -> None:
-    assert all(map(may_be_id, (new_id(), "x", "_-", "a" * 64)))
-    assert not any(map(may_be_id, ("", "a" * 65, "a b", "a/b", "c#m", "é", "a\n", "\0")))
+    assert all(map(is_valid_id, (new_id(), "x", "_-", "a" * 64)))
+    assert not any(map(is_valid_id, ("", "a" * 65, "a b", "a/b", "c#m", "é", "a\n", "\0")))
 
 
 def test_a_clock_goes_on() -> None:

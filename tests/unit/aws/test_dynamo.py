@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from fermata.aws import dynamo
-from fermata.aws.desk import Desk
-from fermata.aws.dynamo import Check, ConditionFailed, Delete, Put, TransactionRefused, Update
-from tests.seam import Seam
+from fermata.aws import dynamodb
+from fermata.aws.dynamodb import ConditionCheck, ConditionFailed, Delete, Put, TransactionCanceled, Update
+from fermata.aws.resources import Resources
+from tests.faults import FaultScript
 
 T = "bridges"
 
@@ -18,81 +18,83 @@ T = "bridges"
 def patience(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Waits are counted, not waited."""
     waits: list[float] = []
-    monkeypatch.setattr("fermata.aws.dynamo.time.sleep", waits.append)
+    monkeypatch.setattr("fermata.aws.dynamodb.time.sleep", waits.append)
     return waits
 
 
-def test_what_goes_in_comes_out_with_whole_numbers_whole(desk: Desk) -> None:
+def test_what_goes_in_comes_out_with_whole_numbers_whole(resources: Resources) -> None:
     item = {"pk": "a", "sk": "b", "n": 3, "d": Decimal("0.1"), "neg": -2, "m": {"x": [1, "y"]}, "t": True}
-    desk.tables.write(Put(T, item))
-    found = desk.tables.get(T, "a", "b")
+    resources.tables.write_items(Put(T, item))
+    found = resources.tables.get_item(T, "a", "b")
     assert found == item
     assert {name: type(found[name]) for name in ("n", "d", "neg")} == {"n": int, "d": Decimal, "neg": int}
 
 
-def test_what_is_not_there_is_none(desk: Desk) -> None:
-    assert desk.tables.get(T, "a", "b") is None
+def test_what_is_not_there_is_none(resources: Resources) -> None:
+    assert resources.tables.get_item(T, "a", "b") is None
 
 
-def test_a_second_put_of_what_must_be_absent_tells_what_is_stored(desk: Desk) -> None:
-    desk.tables.write(Put(T, {"pk": "a", "sk": "b", "by": "first"}, absent=True))
+def test_a_second_put_of_what_must_be_absent_tells_what_is_stored(resources: Resources) -> None:
+    resources.tables.write_items(Put(T, {"pk": "a", "sk": "b", "by": "first"}, if_absent=True))
     with pytest.raises(ConditionFailed) as refused:
-        desk.tables.write(Put(T, {"pk": "a", "sk": "b", "by": "second"}, absent=True))
+        resources.tables.write_items(Put(T, {"pk": "a", "sk": "b", "by": "second"}, if_absent=True))
     assert refused.value.item == {"pk": "a", "sk": "b", "by": "first"}
 
 
-def test_an_update_never_creates_an_item(desk: Desk) -> None:
+def test_an_update_never_creates_an_item(resources: Resources) -> None:
     with pytest.raises(ConditionFailed) as refused:
-        desk.tables.write(Update(T, "a", "b", "SET x = :x", {":x": 1}))
+        resources.tables.write_items(Update(T, "a", "b", "SET x = :x", {":x": 1}))
     assert refused.value.item is None
-    assert desk.tables.get(T, "a", "b") is None
+    assert resources.tables.get_item(T, "a", "b") is None
 
 
-def test_a_transaction_is_all_or_nothing_and_names_the_write_that_refused(desk: Desk) -> None:
-    desk.tables.write(Put(T, {"pk": "a", "sk": "2", "by": "first"}))
-    with pytest.raises(TransactionRefused) as refused:
-        desk.tables.write(Put(T, {"pk": "a", "sk": "1"}), Put(T, {"pk": "a", "sk": "2"}, absent=True))
-    assert [reason.failed for reason in refused.value.reasons] == [False, True]
+def test_a_transaction_is_all_or_nothing_and_names_the_write_that_refused(resources: Resources) -> None:
+    resources.tables.write_items(Put(T, {"pk": "a", "sk": "2", "by": "first"}))
+    with pytest.raises(TransactionCanceled) as refused:
+        resources.tables.write_items(Put(T, {"pk": "a", "sk": "1"}), Put(T, {"pk": "a", "sk": "2"}, if_absent=True))
+    assert [reason.condition_failed for reason in refused.value.reasons] == [False, True]
     assert refused.value.reasons[1].item == {"pk": "a", "sk": "2", "by": "first"}
-    assert desk.tables.get(T, "a", "1") is None
+    assert resources.tables.get_item(T, "a", "1") is None
 
 
-def test_a_check_holds_a_transaction_back_and_a_delete_belongs_to_it(desk: Desk) -> None:
-    desk.tables.write(Put(T, {"pk": "a", "sk": "old", "v": 1}))
-    with pytest.raises(TransactionRefused):
-        desk.tables.write(Delete(T, "a", "old"), Check(T, "a", "guard", "attribute_exists(pk)"))
-    assert desk.tables.get(T, "a", "old")
-    desk.tables.write(Delete(T, "a", "old"), Check(T, "a", "guard", "attribute_not_exists(pk)"))
-    assert desk.tables.get(T, "a", "old") is None
+def test_a_check_holds_a_transaction_back_and_a_delete_belongs_to_it(resources: Resources) -> None:
+    resources.tables.write_items(Put(T, {"pk": "a", "sk": "old", "v": 1}))
+    with pytest.raises(TransactionCanceled):
+        resources.tables.write_items(Delete(T, "a", "old"), ConditionCheck(T, "a", "guard", "attribute_exists(pk)"))
+    assert resources.tables.get_item(T, "a", "old")
+    resources.tables.write_items(Delete(T, "a", "old"), ConditionCheck(T, "a", "guard", "attribute_not_exists(pk)"))
+    assert resources.tables.get_item(T, "a", "old") is None
 
 
-def test_a_check_alone_is_our_own_mistake(desk: Desk) -> None:
+def test_a_check_alone_is_our_own_mistake(resources: Resources) -> None:
     with pytest.raises(ValueError, match="writes nothing"):
-        desk.tables.write(Check(T, "a", "b", "attribute_exists(pk)"))
+        resources.tables.write_items(ConditionCheck(T, "a", "b", "attribute_exists(pk)"))
 
 
 @pytest.mark.parametrize("writes", [1, 2])
 def test_a_conflict_with_another_transaction_is_tried_again(
-    desk: Desk, seam: Seam, patience: list[float], writes: int
+    resources: Resources, seam: FaultScript, patience: list[float], writes: int
 ) -> None:
     call = "dynamodb.PutItem" if writes == 1 else "dynamodb.TransactWriteItems"
-    seam.refuse(call, "TransactionConflictException", times=3)
-    desk.tables.write(*(Put(T, {"pk": "a", "sk": str(number)}, absent=True) for number in range(writes)))
+    seam.fail_call(call, "TransactionConflictException", times=3)
+    resources.tables.write_items(*(Put(T, {"pk": "a", "sk": str(number)}, if_absent=True) for number in range(writes)))
     assert len(patience) == 3
-    assert desk.tables.get(T, "a", "0")
+    assert resources.tables.get_item(T, "a", "0")
 
 
-def test_a_conflict_that_does_not_pass_is_told_in_the_end(desk: Desk, seam: Seam, patience: list[float]) -> None:
-    seam.refuse("dynamodb.PutItem", "TransactionConflictException", times=dynamo.CONFLICT_TRIES)
+def test_a_conflict_that_does_not_pass_is_told_in_the_end(
+    resources: Resources, seam: FaultScript, patience: list[float]
+) -> None:
+    seam.fail_call("dynamodb.PutItem", "TransactionConflictException", times=dynamodb.MAX_WRITE_ATTEMPTS)
     with pytest.raises(ClientError, match="TransactionConflictException"):
-        desk.tables.write(Put(T, {"pk": "a", "sk": "b"}))
-    assert len(patience) == dynamo.CONFLICT_TRIES - 1
+        resources.tables.write_items(Put(T, {"pk": "a", "sk": "b"}))
+    assert len(patience) == dynamodb.MAX_WRITE_ATTEMPTS - 1
 
 
-def test_what_is_no_conflict_is_not_tried_again(desk: Desk, seam: Seam, patience: list[float]) -> None:
-    seam.refuse("dynamodb.PutItem", "AccessDeniedException")
+def test_what_is_no_conflict_is_not_tried_again(resources: Resources, seam: FaultScript, patience: list[float]) -> None:
+    seam.fail_call("dynamodb.PutItem", "AccessDeniedException")
     with pytest.raises(ClientError, match="AccessDenied"):
-        desk.tables.write(Put(T, {"pk": "a", "sk": "b"}))
+        resources.tables.write_items(Put(T, {"pk": "a", "sk": "b"}))
     assert not patience
 
 
@@ -100,61 +102,70 @@ def test_a_conflict_beside_a_failed_condition_is_a_refusal() -> None:
     reasons = [{"Code": "TransactionConflict"}, {"Code": "ConditionalCheckFailed", "Item": {"pk": {"S": "a"}}}]
     response = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
     error = ClientError(response, "TransactWriteItems")  # type: ignore[arg-type]  # reasons are absent from the stubs
-    assert not dynamo._only_conflicts(error)
-    explained = dynamo._explained(error)
-    assert isinstance(explained, TransactionRefused)
-    assert [(reason.failed, reason.item) for reason in explained.reasons] == [(False, None), (True, {"pk": "a"})]
+    assert not dynamodb._only_conflicts(error)
+    explained = dynamodb._explained(error)
+    assert isinstance(explained, TransactionCanceled)
+    assert [(reason.condition_failed, reason.item) for reason in explained.reasons] == [
+        (False, None),
+        (True, {"pk": "a"}),
+    ]
 
 
 def test_throttled_writes_of_a_transaction_are_tried_again() -> None:
     reasons = [{"Code": "ThrottlingError"}, {"Code": "None"}]
     response = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
-    assert dynamo._only_conflicts(ClientError(response, "TransactWriteItems"))  # type: ignore[arg-type]  # as above
+    assert dynamodb._only_conflicts(ClientError(response, "TransactWriteItems"))  # type: ignore[arg-type]  # as above
 
 
-def test_a_lost_answer_leaves_the_write_done(desk: Desk, seam: Seam) -> None:
-    seam.lose("dynamodb.PutItem")
+def test_a_lost_answer_leaves_the_write_done(resources: Resources, seam: FaultScript) -> None:
+    seam.lose_response("dynamodb.PutItem")
     with pytest.raises(ConnectionClosedError):
-        desk.tables.write(Put(T, {"pk": "a", "sk": "b"}, absent=True))
-    assert desk.tables.get(T, "a", "b")
+        resources.tables.write_items(Put(T, {"pk": "a", "sk": "b"}, if_absent=True))
+    assert resources.tables.get_item(T, "a", "b")
 
 
-def _fill(desk: Desk, count: int) -> None:
+def _fill(resources: Resources, count: int) -> None:
     for number in range(count):
-        desk.tables.write(Put(T, {"pk": "a", "sk": f"m#{number:03d}", "open": "o", "openSince": f"{number:03d}"}))
+        resources.tables.write_items(
+            Put(T, {"pk": "a", "sk": f"m#{number:03d}", "open": "o", "openSince": f"{number:03d}"})
+        )
 
 
-def test_a_query_goes_from_low_to_high_and_back(desk: Desk) -> None:
-    _fill(desk, 5)
-    up = desk.tables.query(T, "a", low="m#001", high="m#003")
-    down = desk.tables.query(T, "a", low="m#001", high="m#003", descending=True, limit=2)
+def test_a_query_goes_from_low_to_high_and_back(resources: Resources) -> None:
+    _fill(resources, 5)
+    up = resources.tables.query_items(T, "a", min_sk="m#001", max_sk="m#003")
+    down = resources.tables.query_items(T, "a", min_sk="m#001", max_sk="m#003", descending=True, limit=2)
     assert [item["sk"] for item in up] == ["m#001", "m#002", "m#003"]
     assert [item["sk"] for item in down] == ["m#003", "m#002"]
-    assert len(desk.tables.query(T, "a")) == 5
+    assert len(resources.tables.query_items(T, "a")) == 5
 
 
-def test_a_query_reads_every_page(desk: Desk) -> None:
+def test_a_query_reads_every_page(resources: Resources) -> None:
     for number in range(4):
-        desk.tables.write(Put(T, {"pk": "a", "sk": str(number), "body": "x" * 390_000}))
-    assert len(desk.tables.query(T, "a")) == 4
+        resources.tables.write_items(Put(T, {"pk": "a", "sk": str(number), "body": "x" * 390_000}))
+    assert len(resources.tables.query_items(T, "a")) == 4
 
 
-def test_an_index_is_read_in_its_own_order(desk: Desk) -> None:
-    _fill(desk, 3)
-    assert [item["openSince"] for item in desk.tables.query_index(T, "open", ("open", "o"))] == ["000", "001", "002"]
+def test_an_index_is_read_in_its_own_order(resources: Resources) -> None:
+    _fill(resources, 3)
+    assert [item["openSince"] for item in resources.tables.query_index(T, "open", ("open", "o"))] == [
+        "000",
+        "001",
+        "002",
+    ]
 
 
-def test_a_batch_finds_what_is_there_under_its_keys(desk: Desk) -> None:
-    _fill(desk, 3)
-    found = desk.tables.batch_get(T, [("a", "m#000"), ("a", "m#002"), ("a", "missing")])
+def test_a_batch_finds_what_is_there_under_its_keys(resources: Resources) -> None:
+    _fill(resources, 3)
+    found = resources.tables.batch_get_items(T, [("a", "m#000"), ("a", "m#002"), ("a", "missing")])
     assert sorted(found) == [("a", "m#000"), ("a", "m#002")]
 
 
 def test_what_a_batch_leaves_unprocessed_is_asked_for_again(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, patience: list[float]
+    resources: Resources, monkeypatch: pytest.MonkeyPatch, patience: list[float]
 ) -> None:
-    _fill(desk, 2)
-    client: Any = desk.tables._client
+    _fill(resources, 2)
+    client: Any = resources.tables._client
     whole, keys = client.batch_get_item, [("a", "m#000"), ("a", "m#001")]
     asked: list[int] = []
 
@@ -167,6 +178,6 @@ def test_what_a_batch_leaves_unprocessed_is_asked_for_again(
         return whole(RequestItems={T: request["RequestItems"][T] | {"Keys": wanted[:1]}}) | {"UnprocessedKeys": left}
 
     monkeypatch.setattr(client, "batch_get_item", half)
-    assert sorted(desk.tables.batch_get(T, keys)) == keys
+    assert sorted(resources.tables.batch_get_items(T, keys)) == keys
     assert asked == [2, 1]
     assert len(patience) == 1

@@ -2,40 +2,47 @@
 
 import pytest
 
-from fermata.aws.desk import Desk
-from fermata.aws.settings import AFTERLIFE_SECONDS, Settings, SettingsMissing
-from tests.desk import environment
+from fermata.aws.resources import Resources
+from fermata.aws.settings import TURN_RETENTION_SECONDS, Settings, SettingsError
+from tests.resources import environment_from_resources
 
 
-def test_what_the_template_sets_is_what_the_functions_read(desk: Desk) -> None:
-    assert Settings.from_environment(environment(desk)) == desk.settings
+def test_what_the_template_sets_is_what_the_functions_read(resources: Resources) -> None:
+    assert Settings.from_environment(environment_from_resources(resources)) == resources.settings
 
 
-def test_numbers_come_as_text(desk: Desk) -> None:
-    given = environment(desk) | {"HEARTBEAT_SECONDS": "3", "BROWSER_WAIT_SECONDS": "0.5", "UNANSWERED": "tell_model"}
+def test_numbers_come_as_text(resources: Resources) -> None:
+    given = environment_from_resources(resources) | {
+        "HEARTBEAT_SECONDS": "3",
+        "BROWSER_WAIT_SECONDS": "0.5",
+        "UNANSWERED": "tell_model",
+    }
     settings = Settings.from_environment(given)
     assert (settings.heartbeat_seconds, settings.browser_wait_seconds, settings.unanswered) == (3, 0.5, "tell_model")
 
 
-def test_an_empty_variable_counts_as_none(desk: Desk) -> None:
-    assert Settings.from_environment(environment(desk) | {"FLUSH_MS": ""}).flush_ms == 250
+def test_an_empty_variable_counts_as_none(resources: Resources) -> None:
+    assert Settings.from_environment(environment_from_resources(resources) | {"FLUSH_MS": ""}).flush_ms == 250
 
 
 @pytest.mark.parametrize("wrong", [{"BRIDGES_TABLE": ""}, {"MAX_ROUNDS": "many"}, {"UNANSWERED": "shrug"}])
-def test_what_is_missing_or_wrong_is_named(desk: Desk, wrong: dict[str, str]) -> None:
+def test_what_is_missing_or_wrong_is_named(resources: Resources, wrong: dict[str, str]) -> None:
     [name] = wrong
-    with pytest.raises(SettingsMissing, match=name):
-        Settings.from_environment(environment(desk) | wrong)
+    with pytest.raises(SettingsError, match=name):
+        Settings.from_environment(environment_from_resources(resources) | wrong)
 
 
-def test_a_turn_lives_for_its_longest_hold_and_a_week(desk: Desk) -> None:
-    settings = desk.settings.model_copy(update={"hold_days": 2})
-    assert settings.turn_lifetime_seconds == 2 * 86400 + AFTERLIFE_SECONDS
+def test_a_turn_lives_for_its_longest_hold_and_a_week(resources: Resources) -> None:
+    settings = resources.settings.model_copy(update={"hold_days": 2})
+    assert settings.turn_lifetime_seconds == 2 * 86400 + TURN_RETENTION_SECONDS
 
 
-def test_the_local_stage_refuses_to_work_on_aws(desk: Desk) -> None:
-    deployed = environment(desk) | {"FERMATA_STAGE": "local", "AWS_LAMBDA_FUNCTION_NAME": "fermata-round"}
-    with pytest.raises(SettingsMissing, match="Stage=dev or Stage=prod"):
+def test_the_local_stage_refuses_to_work_on_aws(resources: Resources) -> None:
+    deployed = environment_from_resources(resources) | {
+        "FERMATA_STAGE": "local",
+        "AWS_LAMBDA_FUNCTION_NAME": "fermata-round",
+    }
+    with pytest.raises(SettingsError, match="Stage=dev or Stage=prod"):
         Settings.from_environment(deployed)
     here = deployed | {"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"}
-    assert Settings.from_environment(here).loopback_allowed
+    assert Settings.from_environment(here).is_loopback_allowed

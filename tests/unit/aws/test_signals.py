@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fermata.aws import signals
+from fermata.aws import observability
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
@@ -14,7 +14,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 
 def test_metrics_are_one_emf_line_without_the_tenant_as_a_dimension(capsys: pytest.CaptureFixture[str]) -> None:
-    signals.count({"TurnsEnded": 1, "Errors": 0}, {"how": "done"}, tenant="bakery")
+    observability.emit_metrics({"TurnsEnded": 1, "Errors": 0}, {"how": "done"}, tenant="bakery")
     [line] = lines(capsys)
     [directive] = line["_aws"]["CloudWatchMetrics"]
     assert directive["Namespace"] == "Fermata"
@@ -25,39 +25,39 @@ def test_metrics_are_one_emf_line_without_the_tenant_as_a_dimension(capsys: pyte
 
 def test_a_metric_nobody_declared_is_a_mistake() -> None:
     with pytest.raises(KeyError):
-        signals.count({"Surprises": 1})
+        observability.emit_metrics({"Surprises": 1})
 
 
 def test_a_line_is_a_fact_with_keys(caplog: pytest.LogCaptureFixture) -> None:
-    signals.tell("turn.ended", turn="1", how="done")
+    observability.log_event("turn.ended", turn="1", how="done")
     [record] = caplog.records
     assert (record.msg, record.__dict__["turn"], record.__dict__["how"]) == ("turn.ended", "1", "done")
 
 
 def test_keys_are_forgotten_when_the_next_invocation_begins() -> None:
-    signals.afresh(request_id="one", turn="1")
-    signals.keyed(round=2)
-    assert signals.logger.thread_safe_get_current_keys() == {"request_id": "one", "turn": "1", "round": 2}
-    signals.afresh(request_id="two")
-    assert signals.logger.thread_safe_get_current_keys() == {"request_id": "two"}
-    signals.afresh()
+    observability.reset_log_keys(request_id="one", turn="1")
+    observability.add_log_keys(round=2)
+    assert observability.logger.thread_safe_get_current_keys() == {"request_id": "one", "turn": "1", "round": 2}
+    observability.reset_log_keys(request_id="two")
+    assert observability.logger.thread_safe_get_current_keys() == {"request_id": "two"}
+    observability.reset_log_keys()
 
 
 def test_each_thread_has_its_own_keys() -> None:
-    signals.afresh(request_id="mine")
+    observability.reset_log_keys(request_id="mine")
     seen: list[dict[str, Any]] = []
-    other = threading.Thread(target=lambda: seen.append(signals.logger.thread_safe_get_current_keys()))
+    other = threading.Thread(target=lambda: seen.append(observability.logger.thread_safe_get_current_keys()))
     other.start()
     other.join()
     assert "request_id" not in seen[0]
-    signals.afresh()
+    observability.reset_log_keys()
 
 
 def test_a_failure_is_logged_whole(caplog: pytest.LogCaptureFixture) -> None:
     try:
         raise ValueError("a bug")
     except ValueError:
-        signals.failed("turn.recovery_failed", turn="1")
+        observability.log_exception("turn.recovery_failed", turn="1")
     assert "a bug" in caplog.text
     assert "Traceback" in caplog.text
 
@@ -67,4 +67,4 @@ def test_where_no_daemon_listens_a_handler_is_left_as_it_is(monkeypatch: pytest.
         return event
 
     monkeypatch.delenv("AWS_XRAY_DAEMON_ADDRESS", raising=False)
-    assert signals.traced(handler) is handler
+    assert observability.trace_handler(handler) is handler

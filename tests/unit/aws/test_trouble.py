@@ -9,7 +9,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from fermata.aws.trouble import is_passing
+from fermata.aws.transient_errors import is_transient_error
 
 
 def client_error(code: str) -> ClientError:
@@ -30,7 +30,7 @@ def client_error(code: str) -> ClientError:
     ],
 )
 def test_what_passes_is_right_to_try_again(error: Exception) -> None:
-    assert is_passing(error)
+    assert is_transient_error(error)
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_what_passes_is_right_to_try_again(error: Exception) -> None:
     ],
 )
 def test_what_does_not_pass_is_not(error: Exception) -> None:
-    assert not is_passing(error)
+    assert not is_transient_error(error)

@@ -9,91 +9,95 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fermata.aws import uploads
-from fermata.aws.desk import Desk
-from fermata.words.caller import Caller
-from fermata.words.errors import Conflict, Gone, Invalid, NotFound, TooLarge
-from tests.desk import TestClock
-from tests.seam import Seam
-from tests.uploads import announced, put
+from fermata.aws.resources import Resources
+from fermata.domain.caller import Caller
+from fermata.domain.errors import Conflict, Gone, InvalidRequest, NotFound, PayloadTooLarge
+from tests.faults import FaultScript
+from tests.resources import TestClock
+from tests.uploads import announce_test_upload, put_upload
 
 ADA = Caller(tenant="bakery", user="ada@example.com", capabilities=frozenset())
 BOB, EVE = ADA.model_copy(update={"user": "bob"}), ADA.model_copy(update={"tenant": "butcher"})
 RAW = b'{"page": {"id": "p1"}}'
 
 
-def used(desk: Desk, ref: str, caller: Caller = ADA, kind: uploads.Kind = "snapshot") -> bytes:
-    return uploads.fetch(desk, caller, uploads.read_ref(ref, kind))
+def used(resources: Resources, ref: str, caller: Caller = ADA, kind: uploads.UploadKind = "snapshot") -> bytes:
+    return uploads.fetch_upload(resources, caller, uploads.parse_upload_ref(ref, kind))
 
 
-def test_what_was_put_is_what_is_used_again_and_again(desk: Desk) -> None:
-    ref = put(desk, ADA, "snapshot", RAW)
-    assert used(desk, ref) == used(desk, ref) == RAW
+def test_what_was_put_is_what_is_used_again_and_again(resources: Resources) -> None:
+    ref = put_upload(resources, ADA, "snapshot", RAW)
+    assert used(resources, ref) == used(resources, ref) == RAW
 
 
-def test_the_address_is_good_for_minutes_and_for_exactly_what_was_announced(desk: Desk) -> None:
-    upload = announced(desk, "snapshot", RAW)
-    at = urlsplit(uploads.address(desk, ADA, upload))
+def test_the_address_is_good_for_minutes_and_for_exactly_what_was_announced(resources: Resources) -> None:
+    upload = announce_test_upload(resources, "snapshot", RAW)
+    at = urlsplit(uploads.presign_upload(resources, ADA, upload))
     query = {name: values[0] for name, values in parse_qs(at.query).items()}
-    assert set(query["X-Amz-SignedHeaders"].split(";")) == {"host", *upload.headers}
+    assert set(query["X-Amz-SignedHeaders"].split(";")) == {"host", *upload.signed_headers}
     assert query["X-Amz-Expires"] == "300"
-    assert upload.headers["content-length"] == str(len(RAW))
-    assert base64.b64decode(upload.headers["x-amz-checksum-sha256"]) == hashlib.sha256(RAW).digest()
+    assert upload.signed_headers["content-length"] == str(len(RAW))
+    assert base64.b64decode(upload.signed_headers["x-amz-checksum-sha256"]) == hashlib.sha256(RAW).digest()
     assert at.hostname == "fermata.s3.eu-central-1.amazonaws.com"
 
 
-def test_the_place_tells_the_tenant_and_hides_the_user(desk: Desk) -> None:
-    upload = announced(desk, "snapshot", RAW)
-    path = urlsplit(uploads.address(desk, ADA, upload)).path
+def test_the_place_tells_the_tenant_and_hides_the_user(resources: Resources) -> None:
+    upload = announce_test_upload(resources, "snapshot", RAW)
+    path = urlsplit(uploads.presign_upload(resources, ADA, upload)).path
     assert path.startswith("/uploads/bakery/")
     assert "ada" not in path
-    assert len({urlsplit(uploads.address(desk, who, upload)).path for who in (ADA, BOB, EVE)}) == 3
+    assert len({urlsplit(uploads.presign_upload(resources, who, upload)).path for who in (ADA, BOB, EVE)}) == 3
 
 
 @pytest.mark.parametrize("other", [BOB, EVE])
-def test_anothers_reference_leads_nowhere(desk: Desk, other: Caller) -> None:
-    ref = put(desk, ADA, "snapshot", RAW)
+def test_anothers_reference_leads_nowhere(resources: Resources, other: Caller) -> None:
+    ref = put_upload(resources, ADA, "snapshot", RAW)
     with pytest.raises(NotFound, match="PUT it"):
-        used(desk, ref, other)
+        used(resources, ref, other)
 
 
-def test_what_was_only_announced_is_not_there_whatever_the_bucket_says_about_it(desk: Desk, seam: Seam) -> None:
+def test_what_was_only_announced_is_not_there_whatever_the_bucket_says_about_it(
+    resources: Resources, seam: FaultScript
+) -> None:
     """Who may not list a bucket is told that access is denied."""
-    ref = announced(desk, "snapshot", RAW).ref
+    ref = announce_test_upload(resources, "snapshot", RAW).ref
     with pytest.raises(NotFound):
-        used(desk, ref)
-    seam.refuse("s3.GetObject", "AccessDenied")
+        used(resources, ref)
+    seam.fail_call("s3.GetObject", "AccessDenied")
     with pytest.raises(NotFound):
-        used(desk, ref)
+        used(resources, ref)
 
 
-def test_a_bucket_in_trouble_is_not_taken_for_an_upload_that_is_missing(desk: Desk, seam: Seam) -> None:
-    ref = put(desk, ADA, "snapshot", RAW)
-    seam.refuse("s3.GetObject", "InternalError", times=9)
+def test_a_bucket_in_trouble_is_not_taken_for_an_upload_that_is_missing(
+    resources: Resources, seam: FaultScript
+) -> None:
+    ref = put_upload(resources, ADA, "snapshot", RAW)
+    seam.fail_call("s3.GetObject", "InternalError", times=9)
     with pytest.raises(ClientError):
-        used(desk, ref)
+        used(resources, ref)
 
 
 @pytest.mark.parametrize("instead", [b"", RAW + b" ", RAW.replace(b"p1", b"p2"), b"x" * 1000])
-def test_anything_but_what_was_announced_is_refused_whoever_let_it_in(desk: Desk, instead: bytes) -> None:
-    ref = put(desk, ADA, "snapshot", RAW, instead=instead)
+def test_anything_but_what_was_announced_is_refused_whoever_let_it_in(resources: Resources, instead: bytes) -> None:
+    ref = put_upload(resources, ADA, "snapshot", RAW, instead=instead)
     with pytest.raises(Conflict, match="not what was announced"):
-        used(desk, ref)
+        used(resources, ref)
 
 
-def test_after_a_day_it_is_gone_and_says_so(desk: Desk, clock: TestClock) -> None:
-    ref = put(desk, ADA, "snapshot", RAW)
-    clock.go_on(86_399)
-    assert used(desk, ref) == RAW
-    clock.go_on(1)
+def test_after_a_day_it_is_gone_and_says_so(resources: Resources, clock: TestClock) -> None:
+    ref = put_upload(resources, ADA, "snapshot", RAW)
+    clock.advance(86_399)
+    assert used(resources, ref) == RAW
+    clock.advance(1)
     with pytest.raises(Gone, match="Upload it again"):
-        used(desk, ref)
+        used(resources, ref)
 
 
-def test_a_reference_that_was_made_to_last_longer_leads_nowhere(desk: Desk, clock: TestClock) -> None:
-    ref = put(desk, ADA, "snapshot", RAW)
-    until = str(int(clock.time()) + uploads.KEPT_SECONDS)
+def test_a_reference_that_was_made_to_last_longer_leads_nowhere(resources: Resources, clock: TestClock) -> None:
+    ref = put_upload(resources, ADA, "snapshot", RAW)
+    until = str(int(clock.time()) + uploads.UPLOAD_TTL_SECONDS)
     with pytest.raises(NotFound):
-        used(desk, ref.replace(until, str(int(until) + 1)))
+        used(resources, ref.replace(until, str(int(until) + 1)))
 
 
 @pytest.mark.parametrize(
@@ -108,19 +112,21 @@ def test_a_reference_that_was_made_to_last_longer_leads_nowhere(desk: Desk, cloc
     ],
 )
 def test_what_is_no_reference_of_this_kind_is_refused(ref: str) -> None:
-    with pytest.raises(Invalid, match="no reference"):
-        uploads.read_ref(ref, "snapshot")
+    with pytest.raises(InvalidRequest, match="no reference"):
+        uploads.parse_upload_ref(ref, "snapshot")
 
 
 @pytest.mark.parametrize(("kind", "most"), [("snapshot", 16 * 1024 * 1024), ("image", 10_000_000)])
-def test_each_kind_has_a_size_above_which_it_is_neither_announced_nor_used(desk: Desk, kind: Any, most: int) -> None:
-    assert uploads.announce(desk, kind, most, "a" * 64)
-    with pytest.raises(TooLarge, match=f"{most:,} bytes at most"):
-        uploads.announce(desk, kind, most + 1, "a" * 64)
-    forged = uploads.Upload(kind, most + 1, "a" * 64, int(desk.clock.time()) + 60)
-    with pytest.raises(TooLarge):
-        used(desk, forged.ref, kind=kind)
+def test_each_kind_has_a_size_above_which_it_is_neither_announced_nor_used(
+    resources: Resources, kind: Any, most: int
+) -> None:
+    assert uploads.announce_upload(resources, kind, most, "a" * 64)
+    with pytest.raises(PayloadTooLarge, match=f"{most:,} bytes at most"):
+        uploads.announce_upload(resources, kind, most + 1, "a" * 64)
+    forged = uploads.Upload(kind, most + 1, "a" * 64, int(resources.clock.time()) + 60)
+    with pytest.raises(PayloadTooLarge):
+        used(resources, forged.ref, kind=kind)
 
 
 def test_the_longest_reference_fits_where_bodies_take_one() -> None:
-    assert len(uploads.Upload("snapshot", 999_999_999, "a" * 64, 99_999_999_999).ref) <= uploads.LONGEST_REF
+    assert len(uploads.Upload("snapshot", 999_999_999, "a" * 64, 99_999_999_999).ref) <= uploads.MAX_UPLOAD_REF_CHARS

@@ -6,21 +6,21 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from fermata.aws.desk import Desk
-from fermata.aws.vault import CACHE_SECONDS, CannotOpen, Purpose, Vault
-from tests.desk import REGION, TestClock, make_key
+from fermata.aws.resources import Resources
+from fermata.aws.vault import SECRET_CACHE_SECONDS, SecretPurpose, SecretUndecryptable, Vault
+from tests.resources import REGION, TestClock, create_kms_key
 
 SECRET = "sk-ant-🔑"
 
 
-def seal(desk: Desk) -> bytes:
-    return desk.vault.seal(SECRET, purpose="provider-key", tenant="bakery", name="key-1")
+def seal(resources: Resources) -> bytes:
+    return resources.vault.seal_secret(SECRET, purpose="provider-key", tenant="bakery", name="key-1")
 
 
-def test_a_secret_comes_out_as_it_went_in_and_does_not_show_in_between(desk: Desk) -> None:
-    sealed = seal(desk)
+def test_a_secret_comes_out_as_it_went_in_and_does_not_show_in_between(resources: Resources) -> None:
+    sealed = seal(resources)
     assert SECRET.encode() not in sealed
-    assert desk.vault.open(sealed, purpose="provider-key", tenant="bakery", name="key-1") == SECRET
+    assert resources.vault.open_secret(sealed, purpose="provider-key", tenant="bakery", name="key-1") == SECRET
 
 
 @pytest.mark.parametrize(
@@ -31,42 +31,46 @@ def test_a_secret_comes_out_as_it_went_in_and_does_not_show_in_between(desk: Des
         ("provider-key", "bakery", "key-2"),
     ],
 )
-def test_a_secret_does_not_open_for_anything_else(desk: Desk, purpose: Purpose, tenant: str, name: str) -> None:
-    sealed = seal(desk)
-    desk.vault.open(sealed, purpose="provider-key", tenant="bakery", name="key-1")  # remembered for this one only
-    with pytest.raises(CannotOpen):
-        desk.vault.open(sealed, purpose=purpose, tenant=tenant, name=name)
+def test_a_secret_does_not_open_for_anything_else(
+    resources: Resources, purpose: SecretPurpose, tenant: str, name: str
+) -> None:
+    sealed = seal(resources)
+    resources.vault.open_secret(
+        sealed, purpose="provider-key", tenant="bakery", name="key-1"
+    )  # remembered for this one only
+    with pytest.raises(SecretUndecryptable):
+        resources.vault.open_secret(sealed, purpose=purpose, tenant=tenant, name=name)
 
 
-def test_a_secret_sealed_under_another_key_is_lost_to_us(desk: Desk) -> None:
-    other = Vault(boto3.client("kms", region_name=REGION), make_key())
-    with pytest.raises(CannotOpen, match="key-1"):
-        other.open(b"never sealed by anybody", purpose="provider-key", tenant="bakery", name="key-1")
+def test_a_secret_sealed_under_another_key_is_lost_to_us(resources: Resources) -> None:
+    other = Vault(boto3.client("kms", region_name=REGION), create_kms_key())
+    with pytest.raises(SecretUndecryptable, match="key-1"):
+        other.open_secret(b"never sealed by anybody", purpose="provider-key", tenant="bakery", name="key-1")
 
 
 def test_an_opened_secret_is_remembered_for_five_minutes(
-    desk: Desk, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+    resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sealed = seal(desk)
+    sealed = seal(resources)
     asked: list[float] = []
-    decrypt: Any = desk.vault._client.decrypt
+    decrypt: Any = resources.vault._client.decrypt
 
     def counted(**request: Any) -> Any:
         asked.append(clock.now)
         return decrypt(**request)
 
-    monkeypatch.setattr(desk.vault._client, "decrypt", counted)
-    for wait in (0, CACHE_SECONDS - 1, 2):
-        clock.go_on(wait)
-        assert desk.vault.open(sealed, purpose="provider-key", tenant="bakery", name="key-1") == SECRET
+    monkeypatch.setattr(resources.vault._client, "decrypt", counted)
+    for wait in (0, SECRET_CACHE_SECONDS - 1, 2):
+        clock.advance(wait)
+        assert resources.vault.open_secret(sealed, purpose="provider-key", tenant="bakery", name="key-1") == SECRET
     assert len(asked) == 2
 
 
-def test_trouble_with_kms_is_not_taken_for_a_lost_secret(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trouble_with_kms_is_not_taken_for_a_lost_secret(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
     def throttled(**_: object) -> object:
         raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow"}}, "Decrypt")
 
-    sealed = seal(desk)
-    monkeypatch.setattr(desk.vault._client, "decrypt", throttled)
+    sealed = seal(resources)
+    monkeypatch.setattr(resources.vault._client, "decrypt", throttled)
     with pytest.raises(ClientError, match="Throttling"):
-        desk.vault.open(sealed, purpose="provider-key", tenant="bakery", name="key-1")
+        resources.vault.open_secret(sealed, purpose="provider-key", tenant="bakery", name="key-1")

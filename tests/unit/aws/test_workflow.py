@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 
-from fermata.aws.desk import Desk
-from fermata.words.errors import Unavailable
+from fermata.aws.resources import Resources
+from fermata.domain.errors import ServiceUnavailable
 
 
-def answer_with(desk: Desk, monkeypatch: pytest.MonkeyPatch, call: str, outcome: Any) -> list[dict[str, Any]]:
+def answer_with(resources: Resources, monkeypatch: pytest.MonkeyPatch, call: str, outcome: Any) -> list[dict[str, Any]]:
     """What the next calls of this name are asked for; each comes to `outcome`."""
     asked: list[dict[str, Any]] = []
 
@@ -20,7 +20,7 @@ def answer_with(desk: Desk, monkeypatch: pytest.MonkeyPatch, call: str, outcome:
             raise outcome
         return outcome
 
-    monkeypatch.setattr(desk.workflow._client, call, answered)
+    monkeypatch.setattr(resources.workflow._client, call, answered)
     return asked
 
 
@@ -31,28 +31,34 @@ def error(code: str) -> ClientError:
 TIMEOUT = ConnectTimeoutError(endpoint_url="states")
 
 
-def test_an_execution_is_named_after_its_turn_and_carries_ids_only(desk: Desk) -> None:
-    desk.workflow.start("bakery", "turn-1", 2)
-    found = desk.workflow._client.list_executions(stateMachineArn=desk.settings.state_machine_arn)["executions"]
+def test_an_execution_is_named_after_its_turn_and_carries_ids_only(resources: Resources) -> None:
+    resources.workflow.start_execution("bakery", "turn-1", 2)
+    found = resources.workflow._client.list_executions(stateMachineArn=resources.settings.state_machine_arn)[
+        "executions"
+    ]
     assert [execution["name"] for execution in found] == ["turn-1-2"]
-    told = desk.workflow._client.describe_execution(executionArn=found[0]["executionArn"])["input"]
+    told = resources.workflow._client.describe_execution(executionArn=found[0]["executionArn"])["input"]
     assert json.loads(told) == {"v": 1, "tenant": "bakery", "turn": "turn-1", "n": 2}
 
 
-def test_a_second_start_of_the_same_execution_changes_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer_with(desk, monkeypatch, "start_execution", error("ExecutionAlreadyExists"))
-    desk.workflow.start("bakery", "turn-1", 1)
+def test_a_second_start_of_the_same_execution_changes_nothing(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_with(resources, monkeypatch, "start_execution", error("ExecutionAlreadyExists"))
+    resources.workflow.start_execution("bakery", "turn-1", 1)
 
 
-def test_a_start_that_fails_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer_with(desk, monkeypatch, "start_execution", error("ExecutionLimitExceeded"))
+def test_a_start_that_fails_is_told(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer_with(resources, monkeypatch, "start_execution", error("ExecutionLimitExceeded"))
     with pytest.raises(ClientError):
-        desk.workflow.start("bakery", "turn-1", 1)
+        resources.workflow.start_execution("bakery", "turn-1", 1)
 
 
-def test_going_on_says_where_to_and_where_to_begin_reading(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = answer_with(desk, monkeypatch, "send_task_success", {})
-    assert desk.workflow.go_on("token", "hold", seconds=90, hint={"round": 1})
+def test_going_on_says_where_to_and_where_to_begin_reading(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = answer_with(resources, monkeypatch, "send_task_success", {})
+    assert resources.workflow.resume_execution("token", "hold", seconds=90, hint={"round": 1})
     [request] = asked
     assert request["taskToken"] == "token"
     assert json.loads(request["output"]) == {"next": "hold", "seconds": 90, "hint": {"round": 1}}
@@ -60,45 +66,47 @@ def test_going_on_says_where_to_and_where_to_begin_reading(desk: Desk, monkeypat
 
 @pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
 def test_a_token_that_is_gone_means_that_somebody_else_went_on(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, code: str
+    resources: Resources, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    answer_with(desk, monkeypatch, "send_task_success", error(code))
-    answer_with(desk, monkeypatch, "send_task_heartbeat", error(code))
-    assert desk.workflow.go_on("token", "round") is False
-    assert desk.workflow.beat("token") is False
+    answer_with(resources, monkeypatch, "send_task_success", error(code))
+    answer_with(resources, monkeypatch, "send_task_heartbeat", error(code))
+    assert resources.workflow.resume_execution("token", "round") is False
+    assert resources.workflow.send_heartbeat("token") is False
 
 
 @pytest.mark.parametrize("trouble", [error("ThrottlingException"), error("InternalServerError"), TIMEOUT])
 def test_any_other_failed_send_asks_for_the_same_request_again(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+    resources: Resources, monkeypatch: pytest.MonkeyPatch, trouble: Exception
 ) -> None:
-    answer_with(desk, monkeypatch, "send_task_success", trouble)
-    with pytest.raises(Unavailable) as told:
-        desk.workflow.go_on("token", "round")
+    answer_with(resources, monkeypatch, "send_task_success", trouble)
+    with pytest.raises(ServiceUnavailable) as told:
+        resources.workflow.resume_execution("token", "round")
     assert told.value.retry_after
 
 
 @pytest.mark.parametrize("trouble", [error("ThrottlingException"), TIMEOUT])
 def test_a_heartbeat_that_fails_is_nobodys_trouble_but_is_logged(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, trouble: Exception
+    resources: Resources, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, trouble: Exception
 ) -> None:
-    answer_with(desk, monkeypatch, "send_task_heartbeat", trouble)
-    assert desk.workflow.beat("token")
+    answer_with(resources, monkeypatch, "send_task_heartbeat", trouble)
+    assert resources.workflow.send_heartbeat("token")
     assert "workflow.beat_failed" in caplog.text
 
 
-def test_an_execution_that_never_was_is_missing(desk: Desk) -> None:
-    assert desk.workflow.state("turn-1", 1) == ("MISSING", "")
-    desk.workflow.start("bakery", "turn-1", 1)
-    assert desk.workflow.state("turn-1", 1)[0] in ("RUNNING", "SUCCEEDED")
+def test_an_execution_that_never_was_is_missing(resources: Resources) -> None:
+    assert resources.workflow.describe_execution("turn-1", 1) == ("MISSING", "")
+    resources.workflow.start_execution("bakery", "turn-1", 1)
+    assert resources.workflow.describe_execution("turn-1", 1)[0] in ("RUNNING", "SUCCEEDED")
 
 
-def test_an_execution_that_failed_says_of_what(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer_with(desk, monkeypatch, "describe_execution", {"status": "FAILED", "error": "States.ServiceRestart"})
-    assert desk.workflow.state("turn-1", 1) == ("FAILED", "States.ServiceRestart")
+def test_an_execution_that_failed_says_of_what(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer_with(resources, monkeypatch, "describe_execution", {"status": "FAILED", "error": "States.ServiceRestart"})
+    assert resources.workflow.describe_execution("turn-1", 1) == ("FAILED", "States.ServiceRestart")
 
 
-def test_trouble_in_asking_is_not_taken_for_a_missing_execution(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer_with(desk, monkeypatch, "describe_execution", error("ThrottlingException"))
+def test_trouble_in_asking_is_not_taken_for_a_missing_execution(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_with(resources, monkeypatch, "describe_execution", error("ThrottlingException"))
     with pytest.raises(ClientError):
-        desk.workflow.state("turn-1", 1)
+        resources.workflow.describe_execution("turn-1", 1)

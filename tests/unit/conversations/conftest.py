@@ -2,18 +2,18 @@ import pytest
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 
-from fermata.aws.desk import Desk
-from tests.desk import REGION, TestClock, clock
+from fermata.aws.resources import Resources
+from tests.resources import REGION, TestClock, clock
 from tests.unit.turns.conftest import parts
 
 __all__ = ["clock", "parts"]
 
 
 @pytest.fixture
-def desk(parts: Desk, clock: TestClock) -> Desk:
+def resources(parts: Resources, clock: TestClock) -> Resources:
     """Empty tables; the parts themselves are laid out once a file."""
     for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values():
         table.items.clear()
-    fresh = Desk(parts.settings, clock)
+    fresh = Resources(parts.settings, clock)
     fresh.__dict__.update(tables=parts.tables, blobs=parts.blobs)
     return fresh

@@ -2,25 +2,25 @@ from collections.abc import Iterator
 
 import pytest
 
-from fermata.aws.desk import Desk
-from tests.desk import another_process
-from tests.strict.listings import Listings, listings
-from tests.unit.laid_out import clock, desk, parts
+from fermata.aws.resources import Resources
+from tests.resources import resources_of_new_process
+from tests.strict.model_lists import ModelListServer, run_model_list_server
+from tests.unit.resource_fixtures import clock, parts, resources
 
-__all__ = ["clock", "desk", "parts"]
+__all__ = ["clock", "parts", "resources"]
 
 
 @pytest.fixture
-def server() -> Iterator[Listings]:
-    with listings() as server:
+def server() -> Iterator[ModelListServer]:
+    with run_model_list_server() as server:
         yield server
 
 
 @pytest.fixture
-def near(desk: Desk, server: Listings) -> Desk:
+def near(resources: Resources, server: ModelListServer) -> Resources:
     """A process whose providers are all the server of this machine, and which may be told of others here."""
     urls = {"anthropic_url": server.url, "openai_url": server.url, "openrouter_url": f"{server.url}/api"}
-    return another_process(desk, fermata_stage="local", **urls)
+    return resources_of_new_process(resources, fermata_stage="local", **urls)
 
 
 @pytest.fixture(autouse=True)

@@ -4,49 +4,49 @@ from pathlib import Path
 
 import pytest
 
-from fermata.aws.desk import Desk
+from fermata.aws.resources import Resources
 from fermata.hosts import registry
 from local import seed
-from tests.desk import another_process, clock, desk
+from tests.resources import clock, resources, resources_of_new_process
 
-__all__ = ["clock", "desk"]
+__all__ = ["clock", "resources"]
 
-MODEL = seed.Model("Demo", "demo", "fermata-demo", "http://127.0.0.1:9")
+MODEL = seed.SeededModel("Demo", "demo", "fermata-demo", "http://127.0.0.1:9")
 FIRST, SECOND, MINE = "http://127.0.0.1:1001", "http://127.0.0.1:1002", "http://127.0.0.1:2001"
 
 
 @pytest.fixture
-def here(desk: Desk) -> Desk:
-    return another_process(desk, fermata_stage="local")
+def here(resources: Resources) -> Resources:
+    return resources_of_new_process(resources, fermata_stage="local")
 
 
-def url_after(desk: Desk, directory: Path, url: str) -> str:
-    seed.seed(desk, directory, MODEL, url)
-    found = registry.read(desk, seed.TENANT)
+def url_after(resources: Resources, directory: Path, url: str) -> str:
+    seed.seed_cloud(resources, directory, MODEL, url)
+    found = registry.read_host(resources, seed.TENANT)
     assert found is not None
     return found.url
 
 
-def test_the_demo_content_system_moves_with_its_port_and_keeps_its_secret(here: Desk, tmp_path: Path) -> None:
+def test_the_demo_content_system_moves_with_its_port_and_keeps_its_secret(here: Resources, tmp_path: Path) -> None:
     assert url_after(here, tmp_path, FIRST) == FIRST
     assert url_after(here, tmp_path, SECOND) == SECOND
-    found = registry.read(here, seed.TENANT)
+    found = registry.read_host(here, seed.TENANT)
     assert found is not None
     kept = found.secrets[0]
-    secret = here.vault.open(kept.sealed, purpose="host-secret", tenant=seed.TENANT, name=kept.id)
+    secret = here.vault.open_secret(kept.sealed, purpose="host-secret", tenant=seed.TENANT, name=kept.id)
     assert secret == (tmp_path / "host_secret").read_text()
     assert (tmp_path / "host_secret").stat().st_mode & 0o077 == 0
 
 
-def test_a_content_system_that_an_operator_has_chosen_instead_stays(here: Desk, tmp_path: Path) -> None:
+def test_a_content_system_that_an_operator_has_chosen_instead_stays(here: Resources, tmp_path: Path) -> None:
     url_after(here, tmp_path, FIRST)
-    registry.register(here, seed.TENANT, MINE)
+    registry.register_host(here, seed.TENANT, MINE)
     assert url_after(here, tmp_path, SECOND) == MINE
 
 
-def test_each_machine_makes_a_secret_of_its_own(here: Desk, tmp_path: Path) -> None:
+def test_each_machine_makes_a_secret_of_its_own(here: Resources, tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    first, second = (seed.secret_file(tmp_path / name, "host_secret").read_text() for name in ("one", "two"))
+    first, second = (seed.ensure_secret_file(tmp_path / name, "host_secret").read_text() for name in ("one", "two"))
     assert first != second
     assert len(first) >= 43

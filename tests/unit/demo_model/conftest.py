@@ -4,14 +4,14 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from fermata.drivers.endpoint import Endpoint
-from fermata.drivers.line import Line
-from local.demo_model.server import running
+from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
+from local.demo_model.server import run_demo_model
 
 
 @pytest.fixture(scope="package")
 def url() -> Iterator[str]:
-    with running() as address:
+    with run_demo_model() as address:
         yield address
 
 
@@ -27,8 +27,8 @@ def endpoint(url: str, key: str) -> Endpoint:
 
 
 @pytest.fixture
-def line() -> Iterator[Line]:
-    line = Line(stall_seconds=5, total_seconds=20)
+def line() -> Iterator[ProviderConnection]:
+    line = ProviderConnection(stall_seconds=5, total_seconds=20)
     yield line
     line.close()
 

@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from fermata.drivers.endpoint import Endpoint
-from fermata.drivers.line import Line
-from fermata.tools.catalogue import toolset_for
-from fermata.words.blocks import ToolCallBlock
-from fermata.words.tools import ToolOutput, ToolSpec
+from fermata.domain.blocks import ToolCallBlock
+from fermata.domain.tools import ToolOutput, ToolSpec
+from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
+from fermata.tools.registry import get_toolset
 from fermata_client import HtmlFile, HtmlFileExecutor
-from local.demo_model.arranging import shaded
-from tests.unit.demo_model.tab import Talk, talk
+from local.demo_model.rules.arrangements import shade_hex_color
+from tests.unit.demo_model.editor_tab import Transcript, run_demo_turn
 
 BAKERY = Path(__file__).parents[3] / "examples" / "bakery" / "index.html"
 SPECS = tuple(
     ToolSpec(name=tool.name, description=tool.description, input_schema=tool.input_schema)
-    for tool in toolset_for("site").tools
+    for tool in get_toolset("site").tools
     if tool.name not in ("list_documents", "list_tokens")
 )
 
@@ -28,13 +28,13 @@ class FileTab:
     def __init__(self, path: Path) -> None:
         self.executor = HtmlFileExecutor(HtmlFile(path))
 
-    def run(self, call: ToolCallBlock) -> ToolOutput:
+    def run_call(self, call: ToolCallBlock) -> ToolOutput:
         said = self.executor({"toolName": call.tool_name, "requestId": call.tool_call_id, "input": call.input})
-        return ToolOutput.done(said.get("data")) if said["ok"] else ToolOutput.failed(said["error"])
+        return ToolOutput.success(said.get("data")) if said["ok"] else ToolOutput.failure(said["error"])
 
     @property
     def sections(self) -> list[str]:
-        found = (one.attribute("id") for one in self.executor.file.document.page.elements if one.tag == "section")
+        found = (one.attribute_value("id") for one in self.executor.file.document.tree.elements if one.tag == "section")
         return [name for name in found if name]
 
 
@@ -45,21 +45,21 @@ def tab(tmp_path: Path) -> FileTab:
     return FileTab(path)
 
 
-def say(prompt: str, tab: Any, line: Line, endpoint: Endpoint) -> Talk:
-    return talk(prompt, tab, line, endpoint, tools=SPECS)
+def say(prompt: str, tab: Any, line: ProviderConnection, endpoint: Endpoint) -> Transcript:
+    return run_demo_turn(prompt, tab, line, endpoint, tools=SPECS)
 
 
 @pytest.mark.parametrize("prompt", ["Rename the page to “Bread & more”", "Please rename this page to Bread & more."])
-def test_a_page_gets_another_title(prompt: str, tab: FileTab, line: Line, endpoint: Endpoint) -> None:
+def test_a_page_gets_another_title(prompt: str, tab: FileTab, line: ProviderConnection, endpoint: Endpoint) -> None:
     said = say(prompt, tab, line, endpoint)
-    assert said.names[-1] == ["renamePage"]
+    assert said.tool_names[-1] == ["renamePage"]
     assert tab.executor.file.document.source == BAKERY.read_bytes().replace(
         b"The Corner Bakery</title>", b"Bread &amp; more</title>"
     )
     assert said.texts[-1].startswith("Done: I renamed the page")
 
 
-def test_a_section_is_moved_above_another(tab: FileTab, line: Line, endpoint: Endpoint) -> None:
+def test_a_section_is_moved_above_another(tab: FileTab, line: ProviderConnection, endpoint: Endpoint) -> None:
     first, second, *rest = tab.sections
     say(f"Move the {second} section above the {first}", tab, line, endpoint)
     assert tab.sections == [second, first, *rest]
@@ -69,7 +69,7 @@ def test_a_section_is_moved_above_another(tab: FileTab, line: Line, endpoint: En
     assert tab.executor.file.document.source == BAKERY.read_bytes()
 
 
-def test_a_section_is_repeated(tab: FileTab, line: Line, endpoint: Endpoint) -> None:
+def test_a_section_is_repeated(tab: FileTab, line: ProviderConnection, endpoint: Endpoint) -> None:
     first, *rest = tab.sections
     say(f"Duplicate the {first} section", tab, line, endpoint)
     assert tab.sections == [first, f"{first}-2", *rest]
@@ -77,11 +77,13 @@ def test_a_section_is_repeated(tab: FileTab, line: Line, endpoint: Endpoint) -> 
     assert tab.sections == [first, f"{first}-2", rest[0], f"{rest[0]}-2", f"{rest[0]}-3", *rest[1:]]
 
 
-def test_the_main_colour_gets_darker_and_a_named_one_lighter(tab: FileTab, line: Line, endpoint: Endpoint) -> None:
+def test_the_main_colour_gets_darker_and_a_named_one_lighter(
+    tab: FileTab, line: ProviderConnection, endpoint: Endpoint
+) -> None:
     say("Make the primary colour darker", tab, line, endpoint)
-    assert "--color-crust: " + shaded("#a4551e", "darker") in tab.executor.file.document.css
+    assert "--color-crust: " + shade_hex_color("#a4551e", "darker") in tab.executor.file.document.css
     say("Make the ink soft colour a bit lighter", tab, line, endpoint)
-    assert "--color-ink-soft: " + shaded("#6b5646", "lighter") in tab.executor.file.document.css
+    assert "--color-ink-soft: " + shade_hex_color("#6b5646", "lighter") in tab.executor.file.document.css
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,8 @@ def test_the_main_colour_gets_darker_and_a_named_one_lighter(tab: FileTab, line:
         ("Make the sky colour darker", "no colour called sky"),
     ],
 )
-def test_what_is_not_there_is_said(prompt: str, said: str, tab: FileTab, line: Line, endpoint: Endpoint) -> None:
+def test_what_is_not_there_is_said(
+    prompt: str, said: str, tab: FileTab, line: ProviderConnection, endpoint: Endpoint
+) -> None:
     assert said in say(prompt, tab, line, endpoint).texts[-1]
     assert tab.executor.file.document.source == BAKERY.read_bytes()

@@ -7,15 +7,15 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from fermata.drivers.driver import PROVIDERS, Endpoint, driver_for
-from fermata.drivers.line import Line
-from fermata.words.blocks import ReasoningBlock, TextBlock, ToolCallBlock
-from fermata.words.errors import ProviderError
-from fermata.words.model import Ask, Piece, ReasoningDelta, Reply, Stop, TextDelta
-from tests.unit.demo_model.tab import Tab, talk
-from tests.unit.drivers.asks import ask, replied, result, user
+from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
+from fermata.domain.errors import ProviderError
+from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, ReasoningDelta, StreamPart, TextDelta
+from fermata.drivers.registry import PROVIDER_NAMES, Endpoint, get_provider
+from fermata.drivers.transport.connection import ProviderConnection
+from tests.unit.demo_model.editor_tab import EditorTab, run_demo_turn
+from tests.unit.drivers.conversation_builders import message_from_response, model_request, tool_result, user_message
 
-EACH = pytest.mark.parametrize("provider", PROVIDERS)
+EACH = pytest.mark.parametrize("provider", PROVIDER_NAMES)
 THINKING = {"openai": "gpt-5-demo"}
 """A name OpenAI's driver takes for a model that thinks."""
 PAGE = "<html><body><h1>Notes</h1><p>Some words.</p></body></html>"
@@ -33,70 +33,74 @@ def reached(provider: str, url: str, key: str) -> Endpoint:
 
 
 def tell(http: httpx.Client, endpoint: Endpoint, *steps: dict[str, Any]) -> None:
-    told = http.post("/demo/script", json={"key": endpoint.secret, "steps": steps})
+    told = http.post("/demo/script", json={"key": endpoint.plain_key, "steps": steps})
     assert told.status_code == 200, told.text
 
 
-def heard(provider: str, asked: Ask, line: Line, endpoint: Endpoint) -> list[Piece]:
-    return list(driver_for(provider).stream(asked, line, endpoint))
+def heard(provider: str, asked: ModelRequest, line: ProviderConnection, endpoint: Endpoint) -> list[StreamPart]:
+    return list(get_provider(provider).stream(asked, line, endpoint))
 
 
-def reply(provider: str, asked: Ask, line: Line, endpoint: Endpoint) -> Reply:
+def reply(provider: str, asked: ModelRequest, line: ProviderConnection, endpoint: Endpoint) -> ModelResponse:
     last = heard(provider, asked, line, endpoint)[-1]
-    assert isinstance(last, Reply)
+    assert isinstance(last, ModelResponse)
     return last
 
 
-def called(of: Reply) -> ToolCallBlock:
+def called(of: ModelResponse) -> ToolCallBlock:
     return next(block for block in of.blocks if isinstance(block, ToolCallBlock))
 
 
 @EACH
-def test_a_whole_turn_edits_the_page_as_the_prompt_asks(provider: str, line: Line, reached: Endpoint) -> None:
-    tab = Tab(PAGE)
-    said = talk('Change the heading to "Tea notes"', tab, line, reached, provider)
-    assert next(node for node in tab.root.walk() if node.tag == "h1").text == "Tea notes"
-    assert said.names[:2] == [["list_documents", "list_tokens"], ["read_document"]]
+def test_a_whole_turn_edits_the_page_as_the_prompt_asks(
+    provider: str, line: ProviderConnection, reached: Endpoint
+) -> None:
+    tab = EditorTab(PAGE)
+    said = run_demo_turn('Change the heading to "Tea notes"', tab, line, reached, provider)
+    assert next(node for node in tab.root.iter_descendants() if node.tag == "h1").text == "Tea notes"
+    assert said.tool_names[:2] == [["list_documents", "list_tokens"], ["read_document"]]
     assert "not an AI" in said.texts[-1]
 
 
 @EACH
-def test_a_tool_that_fails_is_told_of(provider: str, line: Line, reached: Endpoint) -> None:
-    tab = Tab(PAGE, broken={"read_document": "The page is locked"})
-    assert "The page is locked" in talk("Add a pricing section", tab, line, reached, provider).texts[-1]
+def test_a_tool_that_fails_is_told_of(provider: str, line: ProviderConnection, reached: Endpoint) -> None:
+    tab = EditorTab(PAGE, broken={"read_document": "The page is locked"})
+    assert "The page is locked" in run_demo_turn("Add a pricing section", tab, line, reached, provider).texts[-1]
 
 
 @EACH
-def test_on_the_last_round_it_only_talks(provider: str, line: Line, reached: Endpoint) -> None:
-    said = talk("Add a pricing section", Tab(PAGE), line, reached, provider, call_tools=False)
+def test_on_the_last_round_it_only_talks(provider: str, line: ProviderConnection, reached: Endpoint) -> None:
+    said = run_demo_turn("Add a pricing section", EditorTab(PAGE), line, reached, provider, call_tools=False)
     assert said.rounds == []
 
 
 @EACH
-def test_a_step_can_send_byte_by_byte(provider: str, http: httpx.Client, line: Line, reached: Endpoint) -> None:
+def test_a_step_can_send_byte_by_byte(
+    provider: str, http: httpx.Client, line: ProviderConnection, reached: Endpoint
+) -> None:
     calls = [{"name": "read_document", "input": {"city": "杭州"}}]
     tell(http, reached, {"text": "那个你好🦀", "toolCalls": calls, "singleBytes": True})
-    said = reply(provider, ask(user("Hi")), line, reached)
+    said = reply(provider, model_request(user_message("Hi")), line, reached)
     assert said.blocks[0] == TextBlock(text="那个你好🦀")
     assert called(said).input == {"city": "杭州"}
 
 
 @EACH
 def test_a_step_can_be_cut_off_at_the_token_limit(
-    provider: str, http: httpx.Client, line: Line, reached: Endpoint
+    provider: str, http: httpx.Client, line: ProviderConnection, reached: Endpoint
 ) -> None:
     calls = [{"name": "read_document"}, {"name": "insertHtml", "raw": '{"html":"<p'}]
     tell(http, reached, {"toolCalls": calls, "stop": "max_tokens"})
-    cut = reply(provider, ask(user("Hi")), line, reached)
-    assert cut.stop is Stop.MAX_TOKENS
+    cut = reply(provider, model_request(user_message("Hi")), line, reached)
+    assert cut.stop is FinishReason.MAX_TOKENS
     assert [block.malformed for block in cut.blocks if isinstance(block, ToolCallBlock)] == [None, True]
 
 
 @EACH
-def test_a_step_can_refuse(provider: str, http: httpx.Client, line: Line, reached: Endpoint) -> None:
+def test_a_step_can_refuse(provider: str, http: httpx.Client, line: ProviderConnection, reached: Endpoint) -> None:
     tell(http, reached, {"text": "No.", "stop": "refusal"})
-    stop = reply(provider, ask(user("Hi")), line, reached).stop
-    assert stop is (Stop.END if provider == "ollama" else Stop.REFUSAL)
+    stop = reply(provider, model_request(user_message("Hi")), line, reached).stop
+    assert stop is (FinishReason.END if provider == "ollama" else FinishReason.REFUSAL)
 
 
 @EACH
@@ -109,11 +113,17 @@ def test_a_step_can_refuse(provider: str, http: httpx.Client, line: Line, reache
     ],
 )
 def test_a_step_can_be_a_status(
-    step: Any, code: str, retry_after: Any, provider: str, http: httpx.Client, line: Line, reached: Endpoint
+    step: Any,
+    code: str,
+    retry_after: Any,
+    provider: str,
+    http: httpx.Client,
+    line: ProviderConnection,
+    reached: Endpoint,
 ) -> None:
     tell(http, reached, step)
     with pytest.raises(ProviderError) as caught:
-        heard(provider, ask(user("Hi")), line, reached)
+        heard(provider, model_request(user_message("Hi")), line, reached)
     assert (caught.value.code, caught.value.retry_after) == (code, retry_after)
 
 
@@ -127,62 +137,64 @@ def test_a_step_can_be_a_status(
     ids=["error event", "cut"],
 )
 def test_a_step_can_fail_after_so_many_characters(
-    fault: Any, codes: set[str], provider: str, http: httpx.Client, line: Line, reached: Endpoint
+    fault: Any, codes: set[str], provider: str, http: httpx.Client, line: ProviderConnection, reached: Endpoint
 ) -> None:
     tell(http, reached, {"text": "Partial answer", "after": 7, "chunks": 1, **fault})
-    pieces: list[Piece] = []
+    pieces: list[StreamPart] = []
     with pytest.raises(ProviderError) as caught:
-        pieces.extend(driver_for(provider).stream(ask(user("Hi")), line, reached))
+        pieces.extend(get_provider(provider).stream(model_request(user_message("Hi")), line, reached))
     assert pieces == [TextDelta(text="Partial")]
     assert caught.value.retryable
     assert caught.value.code in codes
 
 
 @EACH
-def test_thinking_comes_back_as_it_was(provider: str, http: httpx.Client, line: Line, reached: Endpoint) -> None:
+def test_thinking_comes_back_as_it_was(
+    provider: str, http: httpx.Client, line: ProviderConnection, reached: Endpoint
+) -> None:
     tell(http, reached, {"thinking": "Look first.", "toolCalls": [{"name": "read_document"}]}, {"text": "Done"})
-    asked = ask(user("Hi"), model=THINKING.get(provider, "fermata-demo"), thinking_tokens=2000)
+    asked = model_request(user_message("Hi"), model=THINKING.get(provider, "fermata-demo"), thinking_tokens=2000)
     pieces = heard(provider, asked, line, reached)
     first = pieces[-1]
-    assert isinstance(first, Reply)
+    assert isinstance(first, ModelResponse)
     assert "".join(piece.text for piece in pieces if isinstance(piece, ReasoningDelta)) == "Look first."
     assert isinstance(first.blocks[0], ReasoningBlock)
-    rows = (user("Hi"), replied(first), result(called(first).tool_call_id))
+    rows = (user_message("Hi"), message_from_response(first), tool_result(called(first).tool_call_id))
     second = reply(provider, asked.model_copy(update={"messages": rows}), line, reached)
     assert second.blocks == (TextBlock(text="Done"),)
-    seen = http.get("/demo/requests", params={"key": reached.secret}).json()["requests"][-1]["body"]
+    seen = http.get("/demo/requests", params={"key": reached.plain_key}).json()["requests"][-1]["body"]
     assert any(mark in str(seen) for mark in ("Look first.", "sealed:"))
 
 
 @EACH
 def test_usage_counts_what_an_earlier_request_left_in_the_cache(
-    provider: str, http: httpx.Client, line: Line, reached: Endpoint
+    provider: str, http: httpx.Client, line: ProviderConnection, reached: Endpoint
 ) -> None:
     tell(http, reached, {"toolCalls": [{"name": "read_document"}]}, {"text": "Done"})
-    asked = ask(user("A prompt that is long enough to be counted " * 20))
+    asked = model_request(user_message("A prompt that is long enough to be counted " * 20))
     first = reply(provider, asked, line, reached)
-    rows = (*asked.messages, replied(first), result(called(first).tool_call_id, "x" * 400))
+    rows = (*asked.messages, message_from_response(first), tool_result(called(first).tool_call_id, "x" * 400))
     second = reply(provider, asked.model_copy(update={"messages": rows}), line, reached)
     assert first.tokens.cache_read == 0
-    assert second.tokens.cache_read >= first.tokens.context - 1
-    assert second.tokens.context > second.tokens.cache_read + 90
+    assert second.tokens.cache_read >= first.tokens.context_tokens - 1
+    assert second.tokens.context_tokens > second.tokens.cache_read + 90
     assert second.tokens.completion > 0
 
 
-def test_openrouter_says_what_an_answer_cost(http: httpx.Client, url: str, line: Line, key: str) -> None:
+def test_openrouter_says_what_an_answer_cost(http: httpx.Client, url: str, line: ProviderConnection, key: str) -> None:
     endpoint = Endpoint(f"{url}/api", SecretStr(key))
     usage = {"input_tokens": 600, "cache_read_input_tokens": 400, "output_tokens": 20}
     tell(http, endpoint, {"text": "Hi", "usage": usage})
-    tokens = reply("openrouter", ask(user("Hi")), line, endpoint).tokens
+    tokens = reply("openrouter", model_request(user_message("Hi")), line, endpoint).tokens
     assert (tokens.prompt, tokens.cache_read, tokens.completion) == (1000, 400, 20)
     assert tokens.reported_cost == Decimal("0.00074")
 
 
 def test_ollama_refuses_a_prompt_that_does_not_fit_or_cuts_it_where_it_may(
-    http: httpx.Client, url: str, line: Line, key: str
+    http: httpx.Client, url: str, line: ProviderConnection, key: str
 ) -> None:
     endpoint = Endpoint(url, SecretStr(key))
-    long = ask(user("word " * 15_000), window_tokens=4096)
+    long = model_request(user_message("word " * 15_000), window_tokens=4096)
     with pytest.raises(ProviderError) as caught:
         heard("ollama", long, line, endpoint)
     assert caught.value.code == "provider_overflow"

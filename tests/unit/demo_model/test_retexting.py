@@ -5,29 +5,29 @@ from typing import Any
 
 import pytest
 
-from fermata.drivers.driver import driver_for
-from fermata.drivers.endpoint import Endpoint
-from fermata.drivers.line import Line
-from fermata.words.blocks import ImageBlock, TextBlock
-from fermata.words.messages import Message
-from fermata.words.model import Ask, Reply
-from local.demo_model.edits import steps
-from local.demo_model.intents import understand
-from local.demo_model.pages import read
-from local.demo_model.steps import Steps
-from tests.pictures import photo
-from tests.unit.demo_model.tab import SPECS, Tab, talk
+from fermata.domain.blocks import ImageBlock, TextBlock
+from fermata.domain.messages import Message
+from fermata.domain.model_io import ModelRequest, ModelResponse
+from fermata.drivers.registry import get_provider
+from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
+from local.demo_model.rules.edit_planning import plan_edits
+from local.demo_model.rules.html_page import parse_page
+from local.demo_model.rules.intents import parse_intent
+from local.demo_model.rules.page_edits import EditPlan
+from tests.images import make_image
+from tests.unit.demo_model.editor_tab import SPECS, EditorTab, run_demo_turn
 
 
-def asked(prompt: str, html: str) -> Steps | str:
-    intent = understand(prompt)
+def asked(prompt: str, html: str) -> EditPlan | str:
+    intent = parse_intent(prompt)
     assert intent is not None
-    return steps(intent, read(html, ""))
+    return plan_edits(intent, parse_page(html, ""))
 
 
 def edits(prompt: str, html: str) -> dict[str, str]:
     found = asked(prompt, html)
-    assert isinstance(found, Steps), found
+    assert isinstance(found, EditPlan), found
     assert {edit.tool for edit in found.calls} == {"replaceNodeHtml"}
     return {edit.input["nodeId"]: edit.input["html"] for edit in found.calls}
 
@@ -46,7 +46,7 @@ def test_every_place_of_a_text_is_changed_and_markup_stays() -> None:
         "e": "Hi &lt;3 &amp; bye",
     }
     said = asked("Replace “Hello” with “Hi”", PAGE)
-    assert isinstance(said, Steps)
+    assert isinstance(said, EditPlan)
     assert said.text == "I change it in 3 elements: “Hi there”, “Hi, world. Hi again.”, “Hi & bye”."
 
 
@@ -68,7 +68,7 @@ def test_a_text_is_found_within_a_longer_one(old: str, changed: dict[str, str]) 
 def test_words_beside_other_parts_are_left_and_told() -> None:
     html = '<body uid="b">Hello <section uid="s"><h2 uid="h">Hello</h2></section></body>'
     found = asked("Replace “Hello” with “Hi”", html)
-    assert isinstance(found, Steps)
+    assert isinstance(found, EditPlan)
     assert [edit.input["nodeId"] for edit in found.calls] == ["h"]
     assert "I leave it: 1 more" in found.text
     alone = asked(
@@ -100,13 +100,13 @@ def test_a_heading_that_holds_the_page_is_not_written_anew() -> None:
     assert edits("Change the heading to “Hello”", '<h1 uid="h">Shop <em uid="e">one</em></h1>') == {"h": "Hello"}
 
 
-def test_on_a_page_with_unclosed_tags_style_waits_for_its_markup(line: Line, endpoint: Endpoint) -> None:
-    tab = Tab("<body><main><p>a<p>b</main></body>")
-    said = talk("Add a pricing section", Loose(tab), line, endpoint)  # type: ignore[arg-type] # it answers as a tab does
-    assert said.names[-2:] == [["insertHtml"], ["applyCss"]]
-    refusing = Tab("<body><main><p>a<p>b</main></body>", broken={"insertHtml": "This would break the page."})
-    said = talk("Add a pricing section", Loose(refusing), line, endpoint)  # type: ignore[arg-type] # the same
-    assert said.names[-1] == ["insertHtml"]
+def test_on_a_page_with_unclosed_tags_style_waits_for_its_markup(line: ProviderConnection, endpoint: Endpoint) -> None:
+    tab = EditorTab("<body><main><p>a<p>b</main></body>")
+    said = run_demo_turn("Add a pricing section", Loose(tab), line, endpoint)  # type: ignore[arg-type] # it answers as a tab does
+    assert said.tool_names[-2:] == [["insertHtml"], ["applyCss"]]
+    refusing = EditorTab("<body><main><p>a<p>b</main></body>", broken={"insertHtml": "This would break the page."})
+    said = run_demo_turn("Add a pricing section", Loose(refusing), line, endpoint)  # type: ignore[arg-type] # the same
+    assert said.tool_names[-1] == ["insertHtml"]
     assert refusing.css == ""
     assert "This would break the page." in said.texts[-1]
 
@@ -114,26 +114,26 @@ def test_on_a_page_with_unclosed_tags_style_waits_for_its_markup(line: Line, end
 class Loose:
     """A tab whose page is written without the end tags of its paragraphs."""
 
-    def __init__(self, tab: Tab) -> None:
+    def __init__(self, tab: EditorTab) -> None:
         self.tab = tab
 
-    def run(self, call: Any) -> Any:
-        output = self.tab.run(call)
+    def run_call(self, call: Any) -> Any:
+        output = self.tab.run_call(call)
         if call.tool_name == "read_document":
             return output.model_copy(update={"data": output.data | {"html": output.data["html"].replace("</p>", "")}})
         return output
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "ollama"])
-def test_a_picture_is_taken_and_not_seen(provider: str, line: Line, endpoint: Endpoint) -> None:
-    picture = ImageBlock(mime_type="image/png", data=base64.b64encode(photo(30, 20, "PNG")).decode())
+def test_a_picture_is_taken_and_not_seen(provider: str, line: ProviderConnection, endpoint: Endpoint) -> None:
+    picture = ImageBlock(mime_type="image/png", data=base64.b64encode(make_image(30, 20, "PNG")).decode())
     for content, sees in (
         ((TextBlock(text="Good morning"), picture), True),
         ((TextBlock(text="Good morning"),), False),
     ):
         rows = (Message(position=0, role="user", content=content, turn="t"),)
-        asking = Ask(model="fermata-demo", system="s", messages=rows, tools=SPECS)
-        *_, reply = driver_for(provider).stream(asking, line, endpoint)
-        assert isinstance(reply, Reply)
+        asking = ModelRequest(model="fermata-demo", system="s", messages=rows, tools=SPECS)
+        *_, reply = get_provider(provider).stream(asking, line, endpoint)
+        assert isinstance(reply, ModelResponse)
         said = "".join(block.text for block in reply.blocks if isinstance(block, TextBlock))
         assert ("cannot see what is on it" in said) is sees

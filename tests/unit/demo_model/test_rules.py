@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from fermata.drivers.endpoint import Endpoint
-from fermata.drivers.line import Line
-from fermata.words.tools import ToolOutput, ToolSpec
-from local.demo_model.pages import Node
-from tests.unit.demo_model.tab import SPECS, Tab, fragment, talk
+from fermata.domain.tools import ToolOutput, ToolSpec
+from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
+from local.demo_model.rules.html_page import HtmlNode
+from tests.unit.demo_model.editor_tab import SPECS, EditorTab, parse_fragment, run_demo_turn
 
 SHOP = """
 <html><body>
@@ -29,29 +29,29 @@ BARE = "<html><body><h1>Notes</h1><p>Some words about <em>tea</em>.</p><footer>B
 
 
 @pytest.fixture
-def shop() -> Tab:
-    return Tab(SHOP, SHOP_CSS)
+def shop() -> EditorTab:
+    return EditorTab(SHOP, SHOP_CSS)
 
 
 @pytest.fixture
-def bare() -> Tab:
-    return Tab(BARE)
+def bare() -> EditorTab:
+    return EditorTab(BARE)
 
 
-def part(tab: Tab, name: str) -> Node:
-    return next(node for node in tab.root.walk() if node.attributes.get("id") == name or node.tag == name)
+def part(tab: EditorTab, name: str) -> HtmlNode:
+    return next(node for node in tab.root.iter_descendants() if node.attributes.get("id") == name or node.tag == name)
 
 
-def section_ids(tab: Tab) -> list[str]:
-    return [node.attributes.get("id", "") for node in tab.root.all("section")]
+def section_ids(tab: EditorTab) -> list[str]:
+    return [node.attributes.get("id", "") for node in tab.root.find_all("section")]
 
 
 def test_two_prompts_on_two_pages_give_the_two_edits_asked_for(
-    shop: Tab, bare: Tab, line: Line, endpoint: Endpoint
+    shop: EditorTab, bare: EditorTab, line: ProviderConnection, endpoint: Endpoint
 ) -> None:
     before = {name: part(shop, name).text for name in ("header", "hero", "goods", "testimonials", "footer")}
-    talk("Add a pricing section", shop, line, endpoint)
-    talk('Change the heading to "Tea notes"', bare, line, endpoint)
+    run_demo_turn("Add a pricing section", shop, line, endpoint)
+    run_demo_turn('Change the heading to "Tea notes"', bare, line, endpoint)
     assert section_ids(shop) == ["hero", "goods", "testimonials", "pricing"]
     assert {name: part(shop, name).text for name in before} == before
     assert [child.tag for child in part(bare, "body").children] == ["h1", "p", "footer"]
@@ -59,32 +59,38 @@ def test_two_prompts_on_two_pages_give_the_two_edits_asked_for(
     assert part(bare, "footer").text == "Bye"
 
 
-def test_a_new_section_takes_four_rounds_and_edits_in_one(shop: Tab, line: Line, endpoint: Endpoint) -> None:
-    said = talk("Add a pricing section", shop, line, endpoint)
-    assert said.names == [["list_documents", "list_tokens"], ["read_document"], ["insertHtml", "applyCss"]]
+def test_a_new_section_takes_four_rounds_and_edits_in_one(
+    shop: EditorTab, line: ProviderConnection, endpoint: Endpoint
+) -> None:
+    said = run_demo_turn("Add a pricing section", shop, line, endpoint)
+    assert said.tool_names == [["list_documents", "list_tokens"], ["read_document"], ["insertHtml", "applyCss"]]
     assert len(said.texts) == 4
     assert "not an AI" in said.texts[0]
     assert "not an AI" in said.texts[-1]
 
 
-def test_a_new_section_wears_the_pages_own_clothes(shop: Tab, line: Line, endpoint: Endpoint) -> None:
-    talk("Add a pricing section", shop, line, endpoint)
+def test_a_new_section_wears_the_pages_own_clothes(
+    shop: EditorTab, line: ProviderConnection, endpoint: Endpoint
+) -> None:
+    run_demo_turn("Add a pricing section", shop, line, endpoint)
     section = part(shop, "pricing")
     assert section.classes == ["part", "pricing"]
     assert section.children[0].classes == ["wrap"]
-    assert {tuple(card.classes) for card in section.all("li")} == {("tile",)}
-    assert {tuple(button.classes) for button in section.all("a")} == {("btn", "btn-main")}
-    assert [heading.text for heading in section.all("h3")] == ["Rye", "Spelt"]
+    assert {tuple(card.classes) for card in section.find_all("li")} == {("tile",)}
+    assert {tuple(button.classes) for button in section.find_all("a")} == {("btn", "btn-main")}
+    assert [heading.text for heading in section.find_all("h3")] == ["Rye", "Spelt"]
     assert "var(--brand)" in shop.css
 
 
-def test_on_a_plain_page_a_new_section_brings_its_own(bare: Tab, line: Line, endpoint: Endpoint) -> None:
-    talk("Please add an FAQ section", bare, line, endpoint)
+def test_on_a_plain_page_a_new_section_brings_its_own(
+    bare: EditorTab, line: ProviderConnection, endpoint: Endpoint
+) -> None:
+    run_demo_turn("Please add an FAQ section", bare, line, endpoint)
     body = part(bare, "body")
     assert [child.tag for child in body.children] == ["h1", "p", "section", "footer"]
-    assert part(bare, "faq").all("details")
+    assert part(bare, "faq").find_all("details")
     for name in re.findall(r"\.(faq[\w-]*)", bare.css):
-        assert any(name in node.classes for node in part(bare, "faq").walk()) or name == "faq"
+        assert any(name in node.classes for node in part(bare, "faq").iter_descendants()) or name == "faq"
 
 
 @pytest.mark.parametrize(
@@ -97,46 +103,52 @@ def test_on_a_plain_page_a_new_section_brings_its_own(bare: Tab, line: Line, end
     ],
 )
 def test_a_section_goes_where_the_prompt_says(
-    place: str, order: list[str], shop: Tab, line: Line, endpoint: Endpoint
+    place: str, order: list[str], shop: EditorTab, line: ProviderConnection, endpoint: Endpoint
 ) -> None:
-    talk(f"Add a contact section {place}", shop, line, endpoint)
+    run_demo_turn(f"Add a contact section {place}", shop, line, endpoint)
     assert section_ids(shop) == order
 
 
-def test_the_words_of_a_section_come_from_the_prompt(bare: Tab, line: Line, endpoint: Endpoint) -> None:
-    talk('Add a pricing section called "What it costs" with "Cup for €3.50" and "Pot €7"', bare, line, endpoint)
+def test_the_words_of_a_section_come_from_the_prompt(
+    bare: EditorTab, line: ProviderConnection, endpoint: Endpoint
+) -> None:
+    run_demo_turn(
+        'Add a pricing section called "What it costs" with "Cup for €3.50" and "Pot €7"', bare, line, endpoint
+    )
     section = part(bare, "section")
-    assert section.all("h2")[0].text == "What it costs"
-    assert [heading.text for heading in section.all("h3")] == ["Cup", "Pot"]
-    assert [node.text for node in section.walk() if "pricing__price" in node.classes] == ["€3.50", "€7"]
+    assert section.find_all("h2")[0].text == "What it costs"
+    assert [heading.text for heading in section.find_all("h3")] == ["Cup", "Pot"]
+    assert [node.text for node in section.iter_descendants() if "pricing__price" in node.classes] == ["€3.50", "€7"]
 
 
-def test_markup_in_a_prompt_stays_text(bare: Tab, line: Line, endpoint: Endpoint) -> None:
-    talk('Change the heading to "<b>Loud</b>"', bare, line, endpoint)
+def test_markup_in_a_prompt_stays_text(bare: EditorTab, line: ProviderConnection, endpoint: Endpoint) -> None:
+    run_demo_turn('Change the heading to "<b>Loud</b>"', bare, line, endpoint)
     assert part(bare, "h1").children == []
 
 
-def test_a_name_that_is_taken_gets_a_number(shop: Tab, line: Line, endpoint: Endpoint) -> None:
-    talk("Add a hero section", shop, line, endpoint)
+def test_a_name_that_is_taken_gets_a_number(shop: EditorTab, line: ProviderConnection, endpoint: Endpoint) -> None:
+    run_demo_turn("Add a hero section", shop, line, endpoint)
     assert "hero-2" in section_ids(shop)
 
 
 @pytest.mark.parametrize("name", ["testimonials", "What people say", "goods", "hero"])
-def test_a_section_is_removed_by_any_of_its_names(name: str, shop: Tab, line: Line, endpoint: Endpoint) -> None:
-    said = talk(f"Remove the {name} section", shop, line, endpoint)
-    assert said.names[-1] == ["deleteNode"]
+def test_a_section_is_removed_by_any_of_its_names(
+    name: str, shop: EditorTab, line: ProviderConnection, endpoint: Endpoint
+) -> None:
+    said = run_demo_turn(f"Remove the {name} section", shop, line, endpoint)
+    assert said.tool_names[-1] == ["deleteNode"]
     assert len(section_ids(shop)) == 2
 
 
-def test_a_text_is_replaced_where_it_stands(shop: Tab, line: Line, endpoint: Endpoint) -> None:
-    talk('Replace "Open daily" with "Open on weekdays"', shop, line, endpoint)
+def test_a_text_is_replaced_where_it_stands(shop: EditorTab, line: ProviderConnection, endpoint: Endpoint) -> None:
+    run_demo_turn('Replace "Open daily" with "Open on weekdays"', shop, line, endpoint)
     assert part(shop, "footer").text == "Open on weekdays"
 
 
-def test_the_heading_of_one_section_can_be_named(shop: Tab, line: Line, endpoint: Endpoint) -> None:
-    talk('Change the heading of the goods section to "Breads"', shop, line, endpoint)
-    assert part(shop, "goods").all("h2")[0].text == "Breads"
-    assert part(shop, "hero").all("h2")[0].text == "Fresh every day"
+def test_the_heading_of_one_section_can_be_named(shop: EditorTab, line: ProviderConnection, endpoint: Endpoint) -> None:
+    run_demo_turn('Change the heading of the goods section to "Breads"', shop, line, endpoint)
+    assert part(shop, "goods").find_all("h2")[0].text == "Breads"
+    assert part(shop, "hero").find_all("h2")[0].text == "Fresh every day"
 
 
 @pytest.mark.parametrize(
@@ -150,59 +162,65 @@ def test_the_heading_of_one_section_can_be_named(shop: Tab, line: Line, endpoint
     ],
 )
 def test_a_colour_is_set_where_it_was_asked_for(
-    prompt: str, css: str, shop: Tab, line: Line, endpoint: Endpoint
+    prompt: str, css: str, shop: EditorTab, line: ProviderConnection, endpoint: Endpoint
 ) -> None:
-    said = talk(prompt, shop, line, endpoint)
-    assert said.names[-1] == ["applyCss"]
+    said = run_demo_turn(prompt, shop, line, endpoint)
+    assert said.tool_names[-1] == ["applyCss"]
     assert " ".join(said.rounds[-1][0].input["css"].split()) == css
 
 
-def test_what_is_not_there_is_said_with_what_is(shop: Tab, line: Line, endpoint: Endpoint) -> None:
-    said = talk("Remove the careers section", shop, line, endpoint)
+def test_what_is_not_there_is_said_with_what_is(shop: EditorTab, line: ProviderConnection, endpoint: Endpoint) -> None:
+    said = run_demo_turn("Remove the careers section", shop, line, endpoint)
     assert "careers" in said.texts[-1]
     assert "Our goods" in said.texts[-1]
-    assert "deleteNode" not in str(said.names)
+    assert "deleteNode" not in str(said.tool_names)
 
 
-def test_a_prompt_beyond_the_rules_is_answered_with_what_it_can_do(shop: Tab, line: Line, endpoint: Endpoint) -> None:
-    said = talk("Make it pop", shop, line, endpoint)
+def test_a_prompt_beyond_the_rules_is_answered_with_what_it_can_do(
+    shop: EditorTab, line: ProviderConnection, endpoint: Endpoint
+) -> None:
+    said = run_demo_turn("Make it pop", shop, line, endpoint)
     assert said.rounds == []
     assert "I can add a section" in said.texts[0]
 
 
-def test_without_tools_it_only_talks(shop: Tab, line: Line, endpoint: Endpoint) -> None:
+def test_without_tools_it_only_talks(shop: EditorTab, line: ProviderConnection, endpoint: Endpoint) -> None:
     for tools in ({"tools": ()}, {"tools": SPECS, "call_tools": False}):
-        said = talk("Add a pricing section", shop, line, endpoint, **tools)
+        said = run_demo_turn("Add a pricing section", shop, line, endpoint, **tools)
         assert said.rounds == []
         assert "not an AI" in said.texts[0]
 
 
-def test_without_leave_to_write_it_says_what_is_missing(shop: Tab, line: Line, endpoint: Endpoint) -> None:
-    said = talk("Add a pricing section", shop, line, endpoint, tools=SPECS[:3])
+def test_without_leave_to_write_it_says_what_is_missing(
+    shop: EditorTab, line: ProviderConnection, endpoint: Endpoint
+) -> None:
+    said = run_demo_turn("Add a pricing section", shop, line, endpoint, tools=SPECS[:3])
     assert "insertHtml" in said.texts[-1]
 
 
-def test_a_long_page_is_read_to_its_end(line: Line, endpoint: Endpoint) -> None:
-    tab = Tab(SHOP, SHOP_CSS, part_size=400)
-    said = talk("Remove the testimonials section", tab, line, endpoint)
+def test_a_long_page_is_read_to_its_end(line: ProviderConnection, endpoint: Endpoint) -> None:
+    tab = EditorTab(SHOP, SHOP_CSS, part_size=400)
+    said = run_demo_turn("Remove the testimonials section", tab, line, endpoint)
     reads = [call.input.get("part") for calls in said.rounds for call in calls if call.tool_name == "read_document"]
     assert reads == [None, *range(2, len(reads) + 1)]
     assert len(section_ids(tab)) == 2
 
 
-def test_a_tool_that_fails_is_reported(shop: Tab, line: Line, endpoint: Endpoint) -> None:
+def test_a_tool_that_fails_is_reported(shop: EditorTab, line: ProviderConnection, endpoint: Endpoint) -> None:
     shop.broken = {"insertHtml": "The page is locked."}
-    assert "The page is locked." in talk("Add a pricing section", shop, line, endpoint).texts[-1]
+    assert "The page is locked." in run_demo_turn("Add a pricing section", shop, line, endpoint).texts[-1]
     shop.broken = {"read_document": "No page is open."}
-    assert "No page is open." in talk("Add a pricing section", shop, line, endpoint).texts[-1]
+    assert "No page is open." in run_demo_turn("Add a pricing section", shop, line, endpoint).texts[-1]
 
 
-def test_the_context_beside_a_prompt_is_not_taken_for_it(shop: Tab, line: Line, endpoint: Endpoint) -> None:
-    said = talk("Remove the hero section", shop, line, endpoint, volatile="Add a pricing section")
-    assert said.names[-1] == ["deleteNode"]
+def test_the_context_beside_a_prompt_is_not_taken_for_it(
+    shop: EditorTab, line: ProviderConnection, endpoint: Endpoint
+) -> None:
+    said = run_demo_turn("Remove the hero section", shop, line, endpoint, volatile="Add a pricing section")
+    assert said.tool_names[-1] == ["deleteNode"]
 
 
-class NewerTab(Tab):
+class NewerTab(EditorTab):
     """An editor with the tool names of later releases, whose CSS tool wants to know what to do with the CSS."""
 
     def _site_read_document(self) -> ToolOutput:
@@ -213,16 +231,16 @@ class NewerTab(Tab):
         return self._applyCss(css)
 
 
-def test_newer_editors_are_spoken_to_in_their_own_names(line: Line, endpoint: Endpoint) -> None:
+def test_newer_editors_are_spoken_to_in_their_own_names(line: ProviderConnection, endpoint: Endpoint) -> None:
     schema = {"type": "object", "required": ["operation"]}
     names = ("site_read_document", "site_apply_css")
     tools = tuple(ToolSpec(name=name, description=name, input_schema=schema) for name in names)
-    said = talk("Make the headings blue", NewerTab(SHOP, SHOP_CSS), line, endpoint, tools=tools)
-    assert said.names == [["site_read_document"], ["site_apply_css"]]
+    said = run_demo_turn("Make the headings blue", NewerTab(SHOP, SHOP_CSS), line, endpoint, tools=tools)
+    assert said.tool_names == [["site_read_document"], ["site_apply_css"]]
 
 
-def test_every_inserted_element_is_closed(shop: Tab, line: Line, endpoint: Endpoint) -> None:
+def test_every_inserted_element_is_closed(shop: EditorTab, line: ProviderConnection, endpoint: Endpoint) -> None:
     for topic in ("pricing", "FAQ", "testimonials", "opening hours", "newsletter", "contact", "team"):
-        html = talk(f"Add a {topic} section", shop, line, endpoint).rounds[-1][0].input["html"]
+        html = run_demo_turn(f"Add a {topic} section", shop, line, endpoint).rounds[-1][0].input["html"]
         assert len(re.findall(r"<(?!input|/)\w+", html)) == len(re.findall(r"</\w+>", html)), topic
-        assert len(fragment(html)) == 1
+        assert len(parse_fragment(html)) == 1

@@ -12,14 +12,20 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from fermata.drivers.anthropic.request import body_of
-from fermata.drivers.driver import Endpoint, driver_for
-from fermata.drivers.line import Line
-from fermata.pricing.catalogue import parse
-from fermata.words.blocks import ReasoningBlock, TextBlock, ToolCallBlock
-from fermata.words.errors import ProviderError
-from fermata.words.model import Ask, Piece, ReasoningDelta, Reply, Stop, TextDelta
-from tests.unit.drivers.asks import TOOLS, ask, replied, result, user
+from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
+from fermata.domain.errors import ProviderError
+from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, ReasoningDelta, StreamPart, TextDelta
+from fermata.drivers.protocols.anthropic_messages.request import build_request_body
+from fermata.drivers.registry import Endpoint, get_provider
+from fermata.drivers.transport.connection import ProviderConnection
+from fermata.pricing.catalogue import parse_catalogue
+from tests.unit.drivers.conversation_builders import (
+    TOOLS,
+    message_from_response,
+    model_request,
+    tool_result,
+    user_message,
+)
 
 ROOT = Path(__file__).parents[3]
 HEADERS = {"anthropic-version": "2023-06-01"}
@@ -30,13 +36,13 @@ def tell(http: httpx.Client, key: str, *steps: dict[str, Any], **members: Any) -
     assert told.status_code == 200, told.text
 
 
-def heard(asked: Ask, line: Line, endpoint: Endpoint) -> list[Piece]:
-    return list(driver_for("anthropic").stream(asked, line, endpoint))
+def heard(asked: ModelRequest, line: ProviderConnection, endpoint: Endpoint) -> list[StreamPart]:
+    return list(get_provider("anthropic").stream(asked, line, endpoint))
 
 
-def reply(asked: Ask, line: Line, endpoint: Endpoint) -> Reply:
+def reply(asked: ModelRequest, line: ProviderConnection, endpoint: Endpoint) -> ModelResponse:
     last = heard(asked, line, endpoint)[-1]
-    assert isinstance(last, Reply)
+    assert isinstance(last, ModelResponse)
     return last
 
 
@@ -105,14 +111,14 @@ def test_models_are_listed_to_who_has_a_key(http: httpx.Client) -> None:
 
 
 def test_usage_counts_what_an_earlier_request_left_in_the_cache(
-    line: Line, endpoint: Endpoint, http: httpx.Client
+    line: ProviderConnection, endpoint: Endpoint, http: httpx.Client
 ) -> None:
     calls = [{"name": "read_document", "input": {}}]
-    tell(http, endpoint.secret, {"toolCalls": calls}, {"text": "Done"})
-    asked = ask(user("A prompt that is long enough to be counted" * 20), volatile="Now")
+    tell(http, endpoint.plain_key, {"toolCalls": calls}, {"text": "Done"})
+    asked = model_request(user_message("A prompt that is long enough to be counted" * 20), volatile="Now")
     first = reply(asked, line, endpoint)
     assert isinstance(first.blocks[0], ToolCallBlock)
-    rows = (*asked.messages, replied(first), result(first.blocks[0].tool_call_id, "x" * 400))
+    rows = (*asked.messages, message_from_response(first), tool_result(first.blocks[0].tool_call_id, "x" * 400))
     second = reply(asked.model_copy(update={"messages": rows}), line, endpoint)
     assert (first.tokens.cache_read, second.tokens.cache_read) == (0, first.tokens.cache_creation)
     assert second.tokens.cache_creation > 100
@@ -123,16 +129,18 @@ def test_usage_counts_what_an_earlier_request_left_in_the_cache(
 
 
 def test_a_script_is_followed_step_by_step_and_then_the_rules_answer(
-    http: httpx.Client, line: Line, endpoint: Endpoint
+    http: httpx.Client, line: ProviderConnection, endpoint: Endpoint
 ) -> None:
-    tell(http, endpoint.secret, {"text": "One"}, {"text": "Two", "stop": "max_tokens"})
-    said = [reply(ask(user("Hi")), line, endpoint) for _ in range(3)]
+    tell(http, endpoint.plain_key, {"text": "One"}, {"text": "Two", "stop": "max_tokens"})
+    said = [reply(model_request(user_message("Hi")), line, endpoint) for _ in range(3)]
     assert [one.blocks[0] for one in said[:2]] == [TextBlock(text="One"), TextBlock(text="Two")]
-    assert [one.stop for one in said] == [Stop.END, Stop.MAX_TOKENS, Stop.END]
+    assert [one.stop for one in said] == [FinishReason.END, FinishReason.MAX_TOKENS, FinishReason.END]
     assert "not an AI" in said[2].model_dump_json()
 
 
-def test_a_script_is_found_by_key_by_marker_and_by_words(http: httpx.Client, url: str, line: Line, key: str) -> None:
+def test_a_script_is_found_by_key_by_marker_and_by_words(
+    http: httpx.Client, url: str, line: ProviderConnection, key: str
+) -> None:
     tell(http, key, {"text": "Mine"}, repeat_last=True, match=f"words of {key}")
     other = Endpoint(url, SecretStr("another key"))
     for prompt, endpoint in (
@@ -140,19 +148,23 @@ def test_a_script_is_found_by_key_by_marker_and_by_words(http: httpx.Client, url
         (f"Hi [[script:{key}]]", other),
         (f"Some words of {key}, please", other),
     ):
-        assert reply(ask(user(prompt)), line, endpoint).blocks == (TextBlock(text="Mine"),)
-    assert "not an AI" in reply(ask(user("Hi")), line, other).model_dump_json()
+        assert reply(model_request(user_message(prompt)), line, endpoint).blocks == (TextBlock(text="Mine"),)
+    assert "not an AI" in reply(model_request(user_message("Hi")), line, other).model_dump_json()
     http.delete("/demo/script", params={"key": key})
-    assert "not an AI" in reply(ask(user("Hi")), line, Endpoint(url, SecretStr(key))).model_dump_json()
+    assert (
+        "not an AI" in reply(model_request(user_message("Hi")), line, Endpoint(url, SecretStr(key))).model_dump_json()
+    )
 
 
-def test_many_turns_can_follow_one_script_by_their_rounds(http: httpx.Client, line: Line, endpoint: Endpoint) -> None:
-    tell(http, endpoint.secret, {"toolCalls": [{"name": "read_document"}]}, {"text": "Done"}, by="round")
-    opened = [reply(ask(user("Hi")), line, endpoint) for _ in range(2)]
+def test_many_turns_can_follow_one_script_by_their_rounds(
+    http: httpx.Client, line: ProviderConnection, endpoint: Endpoint
+) -> None:
+    tell(http, endpoint.plain_key, {"toolCalls": [{"name": "read_document"}]}, {"text": "Done"}, by="round")
+    opened = [reply(model_request(user_message("Hi")), line, endpoint) for _ in range(2)]
     for one in opened:
         assert isinstance(one.blocks[0], ToolCallBlock)
-        rows = (user("Hi"), replied(one), result(one.blocks[0].tool_call_id))
-        assert reply(ask(*rows), line, endpoint).blocks == (TextBlock(text="Done"),)
+        rows = (user_message("Hi"), message_from_response(one), tool_result(one.blocks[0].tool_call_id))
+        assert reply(model_request(*rows), line, endpoint).blocks == (TextBlock(text="Done"),)
 
 
 def test_a_script_with_a_mistake_is_refused_with_its_place(http: httpx.Client) -> None:
@@ -171,11 +183,16 @@ def test_a_script_with_a_mistake_is_refused_with_its_place(http: httpx.Client) -
     ],
 )
 def test_a_step_can_be_a_status(
-    step: dict[str, Any], code: str, retry_after: float | None, http: httpx.Client, line: Line, endpoint: Endpoint
+    step: dict[str, Any],
+    code: str,
+    retry_after: float | None,
+    http: httpx.Client,
+    line: ProviderConnection,
+    endpoint: Endpoint,
 ) -> None:
-    tell(http, endpoint.secret, step)
+    tell(http, endpoint.plain_key, step)
     with pytest.raises(ProviderError) as caught:
-        heard(ask(user("Hi")), line, endpoint)
+        heard(model_request(user_message("Hi")), line, endpoint)
     assert (caught.value.code, caught.value.retry_after) == (code, retry_after)
 
 
@@ -185,69 +202,75 @@ def test_a_step_can_be_a_status(
     ids=["error event", "cut"],
 )
 def test_a_step_can_fail_after_so_many_characters(
-    fault: dict[str, Any], code: str | None, http: httpx.Client, line: Line, endpoint: Endpoint
+    fault: dict[str, Any], code: str | None, http: httpx.Client, line: ProviderConnection, endpoint: Endpoint
 ) -> None:
-    tell(http, endpoint.secret, {"text": "Partial answer", "after": 7, "chunks": 1, **fault})
-    pieces: list[Piece] = []
+    tell(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "chunks": 1, **fault})
+    pieces: list[StreamPart] = []
     with pytest.raises(ProviderError) as caught:
-        pieces.extend(driver_for("anthropic").stream(ask(user("Hi")), line, endpoint))
+        pieces.extend(get_provider("anthropic").stream(model_request(user_message("Hi")), line, endpoint))
     assert pieces == [TextDelta(text="Partial")]
     assert caught.value.code == (code or "provider_unreachable")
 
 
 def test_a_step_can_stall(http: httpx.Client, endpoint: Endpoint) -> None:
-    tell(http, endpoint.secret, {"text": "Partial answer", "after": 7, "stall": 10})
-    line = Line(stall_seconds=0.3)
+    tell(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "stall": 10})
+    line = ProviderConnection(stall_seconds=0.3)
     with pytest.raises(ProviderError) as caught:
-        heard(ask(user("Hi")), line, endpoint)
+        heard(model_request(user_message("Hi")), line, endpoint)
     line.close()
     assert caught.value.code == "provider_stalled"
 
 
-def test_a_short_stall_is_only_a_delay(http: httpx.Client, line: Line, endpoint: Endpoint) -> None:
-    tell(http, endpoint.secret, {"text": "Whole answer", "after": 5, "stall": 0.1})
-    assert reply(ask(user("Hi")), line, endpoint).blocks == (TextBlock(text="Whole answer"),)
+def test_a_short_stall_is_only_a_delay(http: httpx.Client, line: ProviderConnection, endpoint: Endpoint) -> None:
+    tell(http, endpoint.plain_key, {"text": "Whole answer", "after": 5, "stall": 0.1})
+    assert reply(model_request(user_message("Hi")), line, endpoint).blocks == (TextBlock(text="Whole answer"),)
 
 
-def test_a_step_can_send_byte_by_byte(http: httpx.Client, line: Line, endpoint: Endpoint) -> None:
+def test_a_step_can_send_byte_by_byte(http: httpx.Client, line: ProviderConnection, endpoint: Endpoint) -> None:
     calls = [{"name": "read_document", "input": {"city": "杭州"}}]
-    tell(http, endpoint.secret, {"text": "那个你好🦀", "toolCalls": calls, "singleBytes": True})
-    said, called = reply(ask(user("Hi")), line, endpoint).blocks
+    tell(http, endpoint.plain_key, {"text": "那个你好🦀", "toolCalls": calls, "singleBytes": True})
+    said, called = reply(model_request(user_message("Hi")), line, endpoint).blocks
     assert said == TextBlock(text="那个你好🦀")
     assert isinstance(called, ToolCallBlock)
     assert called.input == {"city": "杭州"}
 
 
-def test_a_step_can_send_arguments_that_are_cut_off(http: httpx.Client, line: Line, endpoint: Endpoint) -> None:
+def test_a_step_can_send_arguments_that_are_cut_off(
+    http: httpx.Client, line: ProviderConnection, endpoint: Endpoint
+) -> None:
     calls = [{"name": "insertHtml", "raw": '{"html":"<p'}]
-    tell(http, endpoint.secret, {"toolCalls": calls, "stop": "max_tokens"})
-    cut = reply(ask(user("Hi")), line, endpoint)
+    tell(http, endpoint.plain_key, {"toolCalls": calls, "stop": "max_tokens"})
+    cut = reply(model_request(user_message("Hi")), line, endpoint)
     assert isinstance(cut.blocks[0], ToolCallBlock)
-    assert (cut.blocks[0].malformed, cut.stop) == (True, Stop.MAX_TOKENS)
+    assert (cut.blocks[0].malformed, cut.stop) == (True, FinishReason.MAX_TOKENS)
 
 
-def test_a_step_can_say_what_was_used(http: httpx.Client, line: Line, endpoint: Endpoint) -> None:
+def test_a_step_can_say_what_was_used(http: httpx.Client, line: ProviderConnection, endpoint: Endpoint) -> None:
     usage = {"input_tokens": 4, "output_tokens": 23, "cache_read_input_tokens": 2455, "cache_creation_input_tokens": 0}
-    tell(http, endpoint.secret, {"text": "Hi", "usage": usage})
-    tokens = reply(ask(user("Hi")), line, endpoint).tokens
+    tell(http, endpoint.plain_key, {"text": "Hi", "usage": usage})
+    tokens = reply(model_request(user_message("Hi")), line, endpoint).tokens
     assert (tokens.prompt, tokens.completion, tokens.cache_read) == (4, 23, 2455)
 
 
-def test_thinking_is_signed_and_comes_back_only_as_it_was(http: httpx.Client, line: Line, endpoint: Endpoint) -> None:
+def test_thinking_is_signed_and_comes_back_only_as_it_was(
+    http: httpx.Client, line: ProviderConnection, endpoint: Endpoint
+) -> None:
     calls = [{"name": "read_document"}]
-    tell(http, endpoint.secret, {"thinking": "Look first.", "toolCalls": calls}, {"text": "Done"})
-    pieces = heard(ask(user("Hi"), thinking_tokens=2000), line, endpoint)
+    tell(http, endpoint.plain_key, {"thinking": "Look first.", "toolCalls": calls}, {"text": "Done"})
+    pieces = heard(model_request(user_message("Hi"), thinking_tokens=2000), line, endpoint)
     assert isinstance(pieces[0], ReasoningDelta)
     first = pieces[-1]
-    assert isinstance(first, Reply)
+    assert isinstance(first, ModelResponse)
     thought, called = first.blocks
     assert isinstance(thought, ReasoningBlock)
     assert isinstance(called, ToolCallBlock)
 
     def again(block: ReasoningBlock) -> httpx.Response:
-        row = replied(first.model_copy(update={"blocks": (block, called)}))
-        body = body_of(ask(user("Hi"), row, result(called.tool_call_id), thinking_tokens=2000))
-        return http.post("/v1/messages", json=body, headers=HEADERS | {"x-api-key": endpoint.secret})
+        row = message_from_response(first.model_copy(update={"blocks": (block, called)}))
+        body = build_request_body(
+            model_request(user_message("Hi"), row, tool_result(called.tool_call_id), thinking_tokens=2000)
+        )
+        return http.post("/v1/messages", json=body, headers=HEADERS | {"x-api-key": endpoint.plain_key})
 
     forged = again(thought.model_copy(update={"payload": thought.payload | {"thinking": "Look later."}}))
     assert (forged.status_code, "Invalid `signature`" in forged.text) == (400, True)
@@ -257,33 +280,37 @@ def test_thinking_is_signed_and_comes_back_only_as_it_was(http: httpx.Client, li
 # What it remembers
 
 
-def test_requests_are_kept_with_their_bodies_and_moments(http: httpx.Client, line: Line, endpoint: Endpoint) -> None:
+def test_requests_are_kept_with_their_bodies_and_moments(
+    http: httpx.Client, line: ProviderConnection, endpoint: Endpoint
+) -> None:
     before = time.monotonic_ns()
-    tell(http, endpoint.secret, {"text": "a b c d", "firstMs": 20, "chunkMs": 10, "chunks": 4})
-    heard(ask(user("Hi")), line, endpoint)
+    tell(http, endpoint.plain_key, {"text": "a b c d", "firstMs": 20, "chunkMs": 10, "chunks": 4})
+    heard(model_request(user_message("Hi")), line, endpoint)
     after = time.monotonic_ns()
-    (record,) = seen(http, endpoint.secret)
+    (record,) = seen(http, endpoint.plain_key)
     assert record["body"]["tools"][0]["name"] == TOOLS[0].name
     assert before < record["arrivedNs"] < record["firstByteNs"] < record["lastByteNs"] < after
     assert record["firstByteNs"] - record["arrivedNs"] >= 20_000_000
     assert record["lastByteNs"] - record["firstByteNs"] >= 30_000_000
     assert (record["status"], record["closedByPeerNs"]) == (200, None)
-    assert "body" not in http.get("/demo/requests", params={"bodies": 0, "key": endpoint.secret}).json()["requests"][0]
-    http.delete("/demo/requests", params={"key": endpoint.secret})
-    assert seen(http, endpoint.secret) == []
+    assert (
+        "body" not in http.get("/demo/requests", params={"bodies": 0, "key": endpoint.plain_key}).json()["requests"][0]
+    )
+    http.delete("/demo/requests", params={"key": endpoint.plain_key})
+    assert seen(http, endpoint.plain_key) == []
 
 
-def test_it_notices_when_its_reader_hangs_up(http: httpx.Client, line: Line, endpoint: Endpoint) -> None:
-    tell(http, endpoint.secret, {"text": "Partial answer", "after": 7, "stall": 30})
-    stream = driver_for("anthropic").stream(ask(user("Hi")), line, endpoint)
+def test_it_notices_when_its_reader_hangs_up(http: httpx.Client, line: ProviderConnection, endpoint: Endpoint) -> None:
+    tell(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "stall": 30})
+    stream = get_provider("anthropic").stream(model_request(user_message("Hi")), line, endpoint)
     next(stream)
-    threading.Timer(0.05, line.hang_up).start()
+    threading.Timer(0.05, line.abort).start()
     with pytest.raises(ProviderError):
         list(stream)
     until = time.monotonic() + 1
-    while not seen(http, endpoint.secret)[0]["closedByPeerNs"] and time.monotonic() < until:
+    while not seen(http, endpoint.plain_key)[0]["closedByPeerNs"] and time.monotonic() < until:
         time.sleep(0.01)
-    assert seen(http, endpoint.secret)[0]["closedByPeerNs"]
+    assert seen(http, endpoint.plain_key)[0]["closedByPeerNs"]
 
 
 def test_the_command_prints_its_address_and_listens_on_this_machine_only() -> None:
@@ -309,8 +336,8 @@ def test_the_command_explains_itself() -> None:
 
 def test_it_serves_a_recorded_catalogue_in_which_it_has_a_price_itself(http: httpx.Client) -> None:
     listed = http.get("/api/v1/models")
-    catalogue = parse(listed.content, 0)
+    catalogue = parse_catalogue(listed.content, 0)
     assert len(catalogue.offers) == len(listed.json()["data"]) - 1
-    assert catalogue.offer("fermata-demo")
-    old, new = (catalogue.offer(name) for name in ("gpt-4o-2024-05-13", "gpt-4o"))
+    assert catalogue.find_priced_model("fermata-demo")
+    old, new = (catalogue.find_priced_model(name) for name in ("gpt-4o-2024-05-13", "gpt-4o"))
     assert old != new

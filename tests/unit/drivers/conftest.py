@@ -4,24 +4,24 @@ from contextlib import ExitStack
 import pytest
 from pydantic import SecretStr
 
-from fermata.drivers.endpoint import Endpoint
-from fermata.drivers.line import Line
+from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict.anthropic import StrictAnthropic
-from tests.strict.serving import StrictServer
-from tests.unit.drivers.peers import Peer, Running
+from tests.strict.server import StrictServer
+from tests.unit.drivers.strict_providers import StartServer, StrictProvider
 
 KEY = "sk-ant-test-0123456789"
 
 
 @pytest.fixture
 def provider() -> Iterator[StrictAnthropic]:
-    with StrictAnthropic.running() as server:
+    with StrictAnthropic.run() as server:
         yield server
 
 
 @pytest.fixture
-def line() -> Iterator[Line]:
-    line = Line(stall_seconds=5, total_seconds=20)
+def line() -> Iterator[ProviderConnection]:
+    line = ProviderConnection(stall_seconds=5, total_seconds=20)
     yield line
     line.close()
 
@@ -32,14 +32,14 @@ def endpoint(provider: StrictAnthropic) -> Endpoint:
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[Running]:
+def running() -> Iterator[StartServer]:
     with ExitStack() as stack:
         started: dict[str, StrictServer] = {}
 
-        def start(peer: Peer) -> StrictServer:
+        def start(peer: StrictProvider) -> StrictServer:
             if peer.provider not in started:
-                started[peer.provider] = stack.enter_context(peer.kind.running())
-            started[peer.provider].forget()
+                started[peer.provider] = stack.enter_context(peer.server_class.run())
+            started[peer.provider].reset()
             return started[peer.provider]
 
         yield start

@@ -6,21 +6,34 @@ from typing import Any
 
 import pytest
 
-from fermata.drivers.driver import Endpoint, driver_for
-from fermata.drivers.line import Line
-from fermata.words.blocks import ReasoningBlock
-from fermata.words.errors import ProviderError
-from fermata.words.model import TextDelta
-from tests.strict.anthropic import StrictAnthropic, answer, block, sse
-from tests.unit.drivers.asks import ask, call, model, result, thought, user
-from tests.unit.drivers.peers import BY_NAME, PEERS, Running, heard, said
+from fermata.domain.blocks import ReasoningBlock
+from fermata.domain.errors import ProviderError
+from fermata.domain.model_io import TextDelta
+from fermata.drivers.registry import Endpoint, get_provider
+from fermata.drivers.transport.connection import ProviderConnection
+from tests.strict.anthropic import StrictAnthropic, content_block, encode_sse, text_response
+from tests.unit.drivers.conversation_builders import (
+    model_message,
+    model_request,
+    thinking_block,
+    tool_call,
+    tool_result,
+    user_message,
+)
+from tests.unit.drivers.strict_providers import (
+    CASES_BY_PROVIDER,
+    STRICT_PROVIDERS,
+    StartServer,
+    build_request,
+    collect_pieces,
+)
 
 
 def refuses(words: str, when: Callable[[dict[str, Any]], bool]) -> Callable[[dict[str, Any]], str | None]:
     return lambda body: words if when(body) else None
 
 
-ROWS = (user("a"), model(call("toolu_01")), result("toolu_01"))
+ROWS = (user_message("a"), model_message(tool_call("toolu_01")), tool_result("toolu_01"))
 ADJUSTMENTS = [
     (
         "openai-compatible",
@@ -60,75 +73,79 @@ ADJUSTMENTS = [
     ("provider", "words", "when"), ADJUSTMENTS, ids=[f"{one[0]}: {one[1][:40]}" for one in ADJUSTMENTS]
 )
 def test_a_server_with_a_rule_of_its_own_is_asked_again_in_its_way_and_remembered(
-    provider: str, words: str, when: Any, running: Running, line: Line
+    provider: str, words: str, when: Any, running: StartServer, line: ProviderConnection
 ) -> None:
-    peer = BY_NAME[provider]
+    peer = CASES_BY_PROVIDER[provider]
     server = running(peer)
     server.rules.append(refuses(words, when))
     for _ in range(2):
-        server.say(peer.answer("Fine."))
-        rows = said(peer, *ROWS, thinking_tokens=3000, model=f"{peer.model}-{len(words)}")
-        assert TextDelta(text="Fine.") in heard(peer, rows, line, server)
+        server.script_chunks(peer.text_response("Fine."))
+        rows = build_request(peer, *ROWS, thinking_tokens=3000, model=f"{peer.model}-{len(words)}")
+        assert TextDelta(text="Fine.") in collect_pieces(peer, rows, line, server)
     assert server.refusals == [words]
     assert len(server.bodies) == 3
 
 
-def test_what_one_account_may_not_do_another_may(running: Running, line: Line) -> None:
-    peer = BY_NAME["openai"]
+def test_what_one_account_may_not_do_another_may(running: StartServer, line: ProviderConnection) -> None:
+    peer = CASES_BY_PROVIDER["openai"]
     server = running(peer)
     words = "Your organization must be verified to generate reasoning summaries."
     server.rules.append(refuses(words, lambda body: "reasoning" in body))
-    asked = said(peer, user("a"), model="gpt-5.9", thinking_tokens=3000)
+    asked = build_request(peer, user_message("a"), model="gpt-5.9", thinking_tokens=3000)
     for key in ("sk-one-0123456789", "sk-one-0123456789", "sk-two-0123456789"):
-        server.say(peer.answer("Fine."))
-        heard(peer, asked, line, server, key=key)
+        server.script_chunks(peer.text_response("Fine."))
+        collect_pieces(peer, asked, line, server, key=key)
     assert ["reasoning" in body for body in server.bodies] == [True, False, False, True, False]
 
 
 def test_a_conversation_whose_encrypted_reasoning_no_longer_opens_goes_on_without_it(
-    running: Running, line: Line
+    running: StartServer, line: ProviderConnection
 ) -> None:
     """Another account's key cannot read it; the next conversation's may well be read."""
-    peer = BY_NAME["openai"]
+    peer = CASES_BY_PROVIDER["openai"]
     server = running(peer)
     foreign = ReasoningBlock(
         provider="openai", model=peer.model, payload={"type": "reasoning", "encrypted_content": "of another account"}
     )
-    rows = (user("a"), model(foreign, call("t1")), result("t1"))
+    rows = (user_message("a"), model_message(foreign, tool_call("t1")), tool_result("t1"))
     for _ in range(2):
-        server.say(peer.answer())
-        heard(peer, said(peer, *rows), line, server)
+        server.script_chunks(peer.text_response())
+        collect_pieces(peer, build_request(peer, *rows), line, server)
     assert ["encrypted_content" in json.dumps(body["input"]) for body in server.bodies] == [True, False] * 2
 
 
-def test_a_refusal_that_nothing_can_be_done_about_is_told_after_one_request(running: Running, line: Line) -> None:
-    for peer in PEERS:
+def test_a_refusal_that_nothing_can_be_done_about_is_told_after_one_request(
+    running: StartServer, line: ProviderConnection
+) -> None:
+    for peer in STRICT_PROVIDERS:
         server = running(peer)
         server.rules.append(refuses("Invalid tool schema", lambda body: True))
         with pytest.raises(ProviderError, match="Invalid tool schema"):
-            heard(peer, said(peer, user("a")), line, server)
+            collect_pieces(peer, build_request(peer, user_message("a")), line, server)
         assert len(server.bodies) == 1
 
 
-def test_a_server_that_refuses_for_ever_is_not_asked_for_ever(running: Running, line: Line) -> None:
-    peer = BY_NAME["openai-compatible"]
+def test_a_server_that_refuses_for_ever_is_not_asked_for_ever(running: StartServer, line: ProviderConnection) -> None:
+    peer = CASES_BY_PROVIDER["openai-compatible"]
     server = running(peer)
     words = "stream_options max_tokens tool_choice thought_signature reasoning_content is not tool call id length of 9"
     server.rules.append(refuses(words, lambda body: True))
     with pytest.raises(ProviderError):
-        heard(peer, said(peer, user("a"), model="stubborn"), line, server)
+        collect_pieces(peer, build_request(peer, user_message("a"), model="stubborn"), line, server)
     assert len(server.bodies) <= 10
 
 
-def test_one_of_openais_models_behind_another_address_may_think_as_it_likes(running: Running, line: Line) -> None:
-    peer = BY_NAME["openai-compatible"]
+def test_one_of_openais_models_behind_another_address_may_think_as_it_likes(
+    running: StartServer, line: ProviderConnection
+) -> None:
+    peer = CASES_BY_PROVIDER["openai-compatible"]
     server = running(peer)
     words = "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions."
     server.rules.append(refuses(words, lambda body: "reasoning_effort" in body))
-    server.say(peer.answer("Fine."))
-    assert heard(peer, said(peer, *ROWS, thinking_tokens=3000, model="gpt-5.4"), line, server)[0] == TextDelta(
-        text="Fine."
-    )
+    server.script_chunks(peer.text_response("Fine."))
+    assert collect_pieces(peer, build_request(peer, *ROWS, thinking_tokens=3000, model="gpt-5.4"), line, server)[
+        0
+    ] == TextDelta(text="Fine.")
     assert server.refusals == [words]
 
 
@@ -141,13 +158,13 @@ def test_one_of_openais_models_behind_another_address_may_think_as_it_likes(runn
     ],
 )
 def test_a_model_whose_name_says_too_much_of_its_thinking_is_asked_without(
-    words: str, provider: StrictAnthropic, line: Line, endpoint: Endpoint
+    words: str, provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
 ) -> None:
     provider.rules.append(refuses(words, lambda body: "thinking" in body))
-    asked = ask(user("a"), model="some-model", thinking_tokens=3000)
+    asked = model_request(user_message("a"), model="some-model", thinking_tokens=3000)
     for _ in range(2):
-        provider.say(answer("Fine."))
-        assert TextDelta(text="Fine.") in list(driver_for("anthropic").stream(asked, line, endpoint))
+        provider.script_chunks(text_response("Fine."))
+        assert TextDelta(text="Fine.") in list(get_provider("anthropic").stream(asked, line, endpoint))
     assert provider.refusals == [words]
     assert [body["max_tokens"] for body in provider.bodies] == [11_192, 8192, 8192]
 
@@ -162,14 +179,18 @@ def test_a_model_whose_name_says_too_much_of_its_thinking_is_asked_without(
 )
 @pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-opus-5"])
 def test_a_conversation_whose_thoughts_another_account_has_signed_goes_on_without_them(
-    words: str, name: str, provider: StrictAnthropic, line: Line, endpoint: Endpoint
+    words: str, name: str, provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
 ) -> None:
     provider.rules.append(refuses(words, lambda body: "Hm." in json.dumps(body)))
-    provider.remember(sse(block(0, {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"})))
-    rows = [user("a"), model(thought("Hm.", of=name), "One moment.", call("toolu_1")), result("toolu_1")]
-    asked = ask(*rows, model=name, thinking_tokens=3000)
+    provider.record_stream(encode_sse(content_block(0, {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"})))
+    rows = [
+        user_message("a"),
+        model_message(thinking_block("Hm.", of=name), "One moment.", tool_call("toolu_1")),
+        tool_result("toolu_1"),
+    ]
+    asked = model_request(*rows, model=name, thinking_tokens=3000)
     for _ in range(2):
-        provider.say(answer("Fine."))
-        assert TextDelta(text="Fine.") in list(driver_for("anthropic").stream(asked, line, endpoint))
+        provider.script_chunks(text_response("Fine."))
+        assert TextDelta(text="Fine.") in list(get_provider("anthropic").stream(asked, line, endpoint))
     assert provider.refusals == [words, words], "this is about the conversation, and not remembered of the server"
     assert "toolu_1" in json.dumps(provider.bodies[1])

@@ -7,47 +7,67 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fermata.drivers.chat.request import EMPTY_SIGNATURES, EMPTY_THOUGHTS, NINE_CHARACTERS, WITHOUT_THOUGHTS
-from fermata.drivers.openai_compatible import OPENAI_COMPATIBLE
-from fermata.words.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
-from fermata.words.messages import Message
-from fermata.words.model import Ask
-from fermata.words.tools import ToolSpec
-from local.demo_model.strict import Refused
-from local.demo_model.strict_chat import check
-from tests.unit.drivers.asks import SCHEMA, TOOLS, ask, call, model, picture, result, user
-from tests.unit.drivers.histories import MODELS, histories, remembered
+from fermata.domain.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
+from fermata.domain.messages import Message
+from fermata.domain.model_io import ModelRequest
+from fermata.domain.tools import ToolSpec
+from fermata.drivers.protocols.chat_completions.request import (
+    ADD_EMPTY_REASONING,
+    ADD_PLACEHOLDER_SIGNATURES,
+    NINE_CHARACTER_CALL_IDS,
+    OMIT_REASONING_FIELDS,
+)
+from fermata.drivers.providers.openai_compatible import OPENAI_COMPATIBLE
+from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.chat_completions import check_request
+from tests.unit.drivers.conversation_builders import (
+    SCHEMA,
+    TOOLS,
+    image_block,
+    model_message,
+    model_request,
+    tool_call,
+    tool_result,
+    user_message,
+)
+from tests.unit.drivers.history_strategies import MODELS, histories, reasoning_blocks
 
 MODEL = MODELS["openai-compatible"]
-THOUGHT, SIGNATURE = remembered("openai-compatible", 1)
+THOUGHT, SIGNATURE = reasoning_blocks("openai-compatible", 1)
 
 
-def accepted(asked: Ask, *adjusted: str) -> dict[str, Any]:
-    raw = json.dumps(OPENAI_COMPATIBLE.body_of(asked, frozenset(adjusted)), ensure_ascii=False)
+def build_accepted_body(asked: ModelRequest, *adjusted: str) -> dict[str, Any]:
+    raw = json.dumps(OPENAI_COMPATIBLE.build_body(asked, frozenset(adjusted)), ensure_ascii=False)
     body: dict[str, Any] = json.loads(raw.encode("utf-8", "replace"))
-    check({}, body)
+    check_request({}, body)
     return body
 
 
-def messages(*rows: Message, adjusted: tuple[str, ...] = (), **members: Any) -> list[dict[str, Any]]:
-    asked = ask(*rows, **{"model": MODEL, "system": ""} | members)
-    found: list[dict[str, Any]] = accepted(asked, *adjusted)["messages"]
+def build_messages(*rows: Message, adjusted: tuple[str, ...] = (), **members: Any) -> list[dict[str, Any]]:
+    asked = model_request(*rows, **{"model": MODEL, "system": ""} | members)
+    found: list[dict[str, Any]] = build_accepted_body(asked, *adjusted)["messages"]
     return found
 
 
-def roles(*rows: Message) -> list[str]:
-    return [message["role"] for message in messages(*rows)]
+def build_roles(*rows: Message) -> list[str]:
+    return [message["role"] for message in build_messages(*rows)]
 
 
 def test_a_whole_request() -> None:
     history = [
-        user("Add prices", picture()),
-        model(THOUGHT, "Let me look.", call("call_1"), SIGNATURE, call("call_2", "insertHtml", input={"html": "<p>"})),
-        result("call_1", {"html": "<main>"}),
-        result("call_2", ok=False, error="No such node"),
-        user("And", "now?"),
+        user_message("Add prices", image_block()),
+        model_message(
+            THOUGHT,
+            "Let me look.",
+            tool_call("call_1"),
+            SIGNATURE,
+            tool_call("call_2", "insertHtml", input={"html": "<p>"}),
+        ),
+        tool_result("call_1", {"html": "<main>"}),
+        tool_result("call_2", ok=False, error="No such node"),
+        user_message("And", "now?"),
     ]
-    assert accepted(ask(*history, model=MODEL, volatile="Page: Home", max_tokens=900)) == {
+    assert build_accepted_body(model_request(*history, model=MODEL, volatile="Page: Home", max_tokens=900)) == {
         "model": MODEL,
         "messages": [
             {"role": "system", "content": "You edit pages."},
@@ -93,66 +113,98 @@ def test_a_whole_request() -> None:
 
 
 def test_rows_of_one_side_become_one_message() -> None:
-    rows = [user("a"), user("b"), model("c"), model(call("t1")), result("t1"), user("d")]
-    assert roles(*rows) == ["user", "assistant", "tool", "user"]
-    assert messages(*rows)[0]["content"] == "a b"
+    rows = [
+        user_message("a"),
+        user_message("b"),
+        model_message("c"),
+        model_message(tool_call("t1")),
+        tool_result("t1"),
+        user_message("d"),
+    ]
+    assert build_roles(*rows) == ["user", "assistant", "tool", "user"]
+    assert build_messages(*rows)[0]["content"] == "a b"
 
 
 def test_parallel_calls_stand_in_one_message_with_their_results_behind_it() -> None:
-    rows = [user("a"), model(call("t1"), call("t2")), result("t1", 1), user("stop!"), result("t2", 2)]
-    assert roles(*rows) == ["user", "assistant", "tool", "tool", "user"]
+    rows = [
+        user_message("a"),
+        model_message(tool_call("t1"), tool_call("t2")),
+        tool_result("t1", 1),
+        user_message("stop!"),
+        tool_result("t2", 2),
+    ]
+    assert build_roles(*rows) == ["user", "assistant", "tool", "tool", "user"]
 
 
 def test_calls_without_words_have_empty_content() -> None:
-    assert messages(user("a"), model(call("t1")), result("t1"))[1]["content"] == ""
+    assert build_messages(user_message("a"), model_message(tool_call("t1")), tool_result("t1"))[1]["content"] == ""
 
 
 def test_a_request_begins_and_ends_with_a_person() -> None:
-    assert messages(model("Hello"))[0] == {"role": "user", "content": "Continue."}
-    assert messages(user("a"), model("half an ans"))[-1] == {"role": "user", "content": "Continue."}
-    assert messages() == [{"role": "user", "content": "Continue."}]
+    assert build_messages(model_message("Hello"))[0] == {"role": "user", "content": "Continue."}
+    assert build_messages(user_message("a"), model_message("half an ans"))[-1] == {
+        "role": "user",
+        "content": "Continue.",
+    }
+    assert build_messages() == [{"role": "user", "content": "Continue."}]
 
 
 def test_volatile_text_stands_behind_what_a_person_said_not_behind_our_nudge() -> None:
-    said = messages(user("a"), model("half an ans"), volatile="It is late")
+    said = build_messages(user_message("a"), model_message("half an ans"), volatile="It is late")
     assert [("It is late" in message["content"]) for message in said] == [True, False, False]
 
 
 def test_a_tool_without_members_says_so() -> None:
     bare = ToolSpec(name="list_tokens", description="", input_schema={"type": "object"})
-    function = accepted(ask(user("a"), tools=(bare,)))["tools"][0]["function"]
+    function = build_accepted_body(model_request(user_message("a"), tools=(bare,)))["tools"][0]["function"]
     assert function == {"name": "list_tokens", "parameters": {"type": "object", "properties": {}}}
 
 
 def test_images_of_results_are_told_of() -> None:
-    rows = (user("a"), model(call("t1")), result("t1", {"n": 1}, images=(picture(), picture())))
-    assert messages(*rows)[-1]["content"] == (
+    rows = (
+        user_message("a"),
+        model_message(tool_call("t1")),
+        tool_result("t1", {"n": 1}, images=(image_block(), image_block())),
+    )
+    assert build_messages(*rows)[-1]["content"] == (
         '{"n":1}\n\n[2 screenshot(s) omitted: this provider delivers tool results as text only.]'
     )
 
 
 def test_thoughts_go_back_only_with_the_calls_they_led_to() -> None:
-    rows = (user("a"), model(THOUGHT, "b"), user("c"), model(THOUGHT, call("t1")), result("t1"))
-    assert ["reasoning_content" in message for message in messages(*rows)] == [False, False, False, True, False]
+    rows = (
+        user_message("a"),
+        model_message(THOUGHT, "b"),
+        user_message("c"),
+        model_message(THOUGHT, tool_call("t1")),
+        tool_result("t1"),
+    )
+    assert ["reasoning_content" in message for message in build_messages(*rows)] == [False, False, False, True, False]
 
 
-@pytest.mark.parametrize("foreign", [*remembered("anthropic", 1), *remembered("openai", 1), *remembered("ollama", 1)])
+@pytest.mark.parametrize(
+    "foreign", [*reasoning_blocks("anthropic", 1), *reasoning_blocks("openai", 1), *reasoning_blocks("ollama", 1)]
+)
 def test_r9_thoughts_of_another_provider_are_dropped_whole(foreign: ReasoningBlock) -> None:
-    message = messages(user("a"), model(foreign, call("t1")), result("t1"))[1]
+    message = build_messages(user_message("a"), model_message(foreign, tool_call("t1")), tool_result("t1"))[1]
     assert message.keys() == {"role", "content", "tool_calls"}
     assert message["tool_calls"][0].keys() == {"id", "type", "function"}
 
 
 def test_r9_thoughts_of_another_model_are_dropped_whole() -> None:
-    rows = (user("a"), model(THOUGHT, SIGNATURE, call("t1")), result("t1"))
-    assert messages(*rows, model="other")[1].keys() == {"role", "content", "tool_calls"}
+    rows = (user_message("a"), model_message(THOUGHT, SIGNATURE, tool_call("t1")), tool_result("t1"))
+    assert build_messages(*rows, model="other")[1].keys() == {"role", "content", "tool_calls"}
 
 
 def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results() -> None:
-    rows = [user("a")]
+    rows = [user_message("a")]
     for _ in range(2):
-        rows += [model(call("functions.read:0"), call("x" * 90)), result("functions.read:0", 1), result("x" * 90, 2)]
-    said = messages(*rows)
+        rows += [
+            model_message(tool_call("functions.read:0"), tool_call("x" * 90)),
+            tool_result("functions.read:0", 1),
+            tool_result("x" * 90, 2),
+        ]
+    said = build_messages(*rows)
     assert [call["id"] for message in said for call in message.get("tool_calls", ())] == [
         "functions_read_0",
         "x" * 40,
@@ -162,30 +214,35 @@ def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results(
 
 
 def test_openais_own_models_behind_another_address_are_told_their_limit_in_their_way() -> None:
-    body = accepted(ask(user("a"), model="gpt-5.2"))
+    body = build_accepted_body(model_request(user_message("a"), model="gpt-5.2"))
     assert "max_tokens" not in body
     assert body["max_completion_tokens"] == 8192 + 25_000
 
 
 def test_on_the_last_round_the_tools_stay_but_may_not_be_called() -> None:
-    body = accepted(ask(user("a"), call_tools=False))
+    body = build_accepted_body(model_request(user_message("a"), call_tools=False))
     assert body["tool_choice"] == "none"
     assert body["tools"]
-    assert "tool_choice" not in accepted(ask(user("a"), tools=(), call_tools=False))
+    assert "tool_choice" not in build_accepted_body(model_request(user_message("a"), tools=(), call_tools=False))
 
 
 @pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
 def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Block) -> None:
     with pytest.raises(ValueError, match="must be fetched"):
-        messages(user(block))
+        build_messages(user_message(block))
 
 
 # What single servers want
 
 
 def test_ids_of_nine_characters() -> None:
-    rows = (user("a"), model(call("abcDEF123"), call("toolu_1")), result("abcDEF123"), result("toolu_1"))
-    said = messages(*rows, *rows[1:], adjusted=(NINE_CHARACTERS,))
+    rows = (
+        user_message("a"),
+        model_message(tool_call("abcDEF123"), tool_call("toolu_1")),
+        tool_result("abcDEF123"),
+        tool_result("toolu_1"),
+    )
+    said = build_messages(*rows, *rows[1:], adjusted=(NINE_CHARACTER_CALL_IDS,))
     ids = [call["id"] for message in said for call in message.get("tool_calls", ())]
     assert ids[0] == "abcDEF123"
     assert len(set(ids)) == 4
@@ -194,14 +251,26 @@ def test_ids_of_nine_characters() -> None:
 
 
 def test_thoughts_at_every_call_also_at_those_another_model_made() -> None:
-    rows = (user("a"), model(call("t1")), result("t1"), model(THOUGHT, call("t2")), result("t2"), model("Done."))
-    said = [one for one in messages(*rows, adjusted=(EMPTY_THOUGHTS,)) if one["role"] == "assistant"]
+    rows = (
+        user_message("a"),
+        model_message(tool_call("t1")),
+        tool_result("t1"),
+        model_message(THOUGHT, tool_call("t2")),
+        tool_result("t2"),
+        model_message("Done."),
+    )
+    said = [one for one in build_messages(*rows, adjusted=(ADD_EMPTY_REASONING,)) if one["role"] == "assistant"]
     assert [one.get("reasoning_content") for one in said] == ["", "Hm.", None]
 
 
 def test_signatures_at_every_call_also_at_those_another_model_made() -> None:
-    rows = (user("a"), model(call("t1"), SIGNATURE, call("t2")), result("t1"), result("t2"))
-    said = messages(*rows, adjusted=(EMPTY_SIGNATURES,))[1]["tool_calls"]
+    rows = (
+        user_message("a"),
+        model_message(tool_call("t1"), SIGNATURE, tool_call("t2")),
+        tool_result("t1"),
+        tool_result("t2"),
+    )
+    said = build_messages(*rows, adjusted=(ADD_PLACEHOLDER_SIGNATURES,))[1]["tool_calls"]
     assert [one["extra_content"]["google"]["thought_signature"] for one in said] == [
         "skip_thought_signature_validator",
         "c2",
@@ -209,26 +278,32 @@ def test_signatures_at_every_call_also_at_those_another_model_made() -> None:
 
 
 def test_no_thoughts_where_they_are_not_taken() -> None:
-    rows = (user("a"), model(THOUGHT, call("t1")), result("t1"))
-    assert "reasoning_content" not in messages(*rows, adjusted=(WITHOUT_THOUGHTS,))[1]
+    rows = (user_message("a"), model_message(THOUGHT, tool_call("t1")), tool_result("t1"))
+    assert "reasoning_content" not in build_messages(*rows, adjusted=(OMIT_REASONING_FIELDS,))[1]
 
 
 # Prefixes and any history
 
 
 def test_kc1_within_a_turn_each_request_begins_with_the_last_one_to_the_byte() -> None:
-    rows = [user("Prompt")]
+    rows = [user_message("Prompt")]
     before: list[str] = []
     for at in range(4):
-        said = [json.dumps(message) for message in messages(*rows, volatile="Now")]
+        said = [json.dumps(message) for message in build_messages(*rows, volatile="Now")]
         assert said[: len(before)] == before
         before = said
-        rows += [model(THOUGHT, call(f"t{at}")), result(f"t{at}", at)]
+        rows += [model_message(THOUGHT, tool_call(f"t{at}")), tool_result(f"t{at}", at)]
 
 
 def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else() -> None:
-    rows = (user("One"), model("Done"), user("Two"), model(call("t1")), result("t1"))
-    texts = [str(message["content"]) for message in messages(*rows, volatile="It is late")]
+    rows = (
+        user_message("One"),
+        model_message("Done"),
+        user_message("Two"),
+        model_message(tool_call("t1")),
+        tool_result("t1"),
+    )
+    texts = [str(message["content"]) for message in build_messages(*rows, volatile="It is late")]
     assert [at for at, text in enumerate(texts) if "It is late" in text] == [2]
 
 
@@ -236,21 +311,30 @@ def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else() ->
     rows=histories(),
     volatile=st.text(max_size=5),
     tools=st.booleans(),
-    adjusted=st.sets(st.sampled_from([NINE_CHARACTERS, EMPTY_THOUGHTS, EMPTY_SIGNATURES, WITHOUT_THOUGHTS])),
+    adjusted=st.sets(
+        st.sampled_from(
+            [NINE_CHARACTER_CALL_IDS, ADD_EMPTY_REASONING, ADD_PLACEHOLDER_SIGNATURES, OMIT_REASONING_FIELDS]
+        )
+    ),
 )
 def test_any_healed_history_is_accepted(rows: list[Message], volatile: str, tools: bool, adjusted: set[str]) -> None:
-    accepted(ask(*rows, volatile=volatile, tools=TOOLS if tools else (), model=MODEL), *adjusted)
+    build_accepted_body(model_request(*rows, volatile=volatile, tools=TOOLS if tools else (), model=MODEL), *adjusted)
 
 
 def test_the_strict_check_itself_refuses_what_it_should() -> None:
     """The bodies above prove something only if this one can fail."""
-    rows = (user("a"), model("b", call("t1"), call("t2")), result("t1"), result("t2"))
+    rows = (
+        user_message("a"),
+        model_message("b", tool_call("t1"), tool_call("t2")),
+        tool_result("t1"),
+        tool_result("t2"),
+    )
 
     def refusal(change: Any) -> str:
-        body = accepted(ask(*rows))
+        body = build_accepted_body(model_request(*rows))
         change(body["messages"])
-        with pytest.raises(Refused) as caught:
-            check({}, body)
+        with pytest.raises(RequestRejected) as caught:
+            check_request({}, body)
         return caught.value.message
 
     assert "did not have response messages" in refusal(lambda said: said.pop())

@@ -7,42 +7,53 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from fermata.drivers.driver import Endpoint
-from fermata.drivers.line import Line
-from fermata.words.blocks import ToolCallBlock
-from fermata.words.errors import ProviderError
-from fermata.words.model import Piece, Reply, Stop, TextDelta
-from local.demo_model.strict_responses import thinks
+from fermata.domain.blocks import ToolCallBlock
+from fermata.domain.errors import ProviderError
+from fermata.domain.model_io import FinishReason, ModelResponse, StreamPart, TextDelta
+from fermata.drivers.registry import Endpoint
+from fermata.drivers.transport.connection import ProviderConnection
+from local.demo_model.request_checks.openai_responses import is_reasoning_model
 from tests.strict import ollama, openai
-from tests.strict.serving import Said, StrictServer
-from tests.unit.drivers.asks import replied, result, user
-from tests.unit.drivers.histories import MODELS
-from tests.unit.drivers.peers import BY_NAME, EACH, KEY, Peer, Running, heard, reply, said
+from tests.strict.server import ScriptedResponse, StrictServer
+from tests.unit.drivers.conversation_builders import message_from_response, tool_result, user_message
+from tests.unit.drivers.history_strategies import MODELS
+from tests.unit.drivers.strict_providers import (
+    CASES_BY_PROVIDER,
+    KEY,
+    StartServer,
+    StrictProvider,
+    build_request,
+    collect_pieces,
+    each_provider,
+    get_response,
+)
 
 
 @pytest.fixture
-def server(peer: Peer, running: Running) -> StrictServer:
+def server(peer: StrictProvider, running: StartServer) -> StrictServer:
     return running(peer)
 
 
-@EACH
-def test_text_arrives_as_pieces_and_ends_with_the_reply(peer: Peer, server: StrictServer, line: Line) -> None:
-    server.say(peer.answer("Hel", "lo"))
-    pieces = heard(peer, said(peer, user("Hi")), line, server)
+@each_provider
+def test_text_arrives_as_pieces_and_ends_with_the_reply(
+    peer: StrictProvider, server: StrictServer, line: ProviderConnection
+) -> None:
+    server.script_chunks(peer.text_response("Hel", "lo"))
+    pieces = collect_pieces(peer, build_request(peer, user_message("Hi")), line, server)
     assert pieces[:2] == [TextDelta(text="Hel"), TextDelta(text="lo")]
-    assert isinstance(pieces[2], Reply)
+    assert isinstance(pieces[2], ModelResponse)
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
     assert server.headers[0]["content-type"] == "application/json"
     assert server.refusals == []
 
 
-@EACH
+@each_provider
 @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/", "//"])
 def test_the_address_may_be_given_with_or_without_its_version(
-    peer: Peer, server: StrictServer, line: Line, path: str
+    peer: StrictProvider, server: StrictServer, line: ProviderConnection, path: str
 ) -> None:
-    server.say(peer.answer())
-    assert heard(peer, said(peer, user("Hi")), line, server, path)
+    server.script_chunks(peer.text_response())
+    assert collect_pieces(peer, build_request(peer, user_message("Hi")), line, server, path)
     assert server.paths == [peer.path]
 
 
@@ -58,60 +69,66 @@ def test_the_address_may_be_given_with_or_without_its_version(
     ],
 )
 def test_addresses_of_other_makers_keep_their_own_version(base: str, path: str, address: str) -> None:
-    assert Endpoint(base, SecretStr("")).at(path) == address
+    assert Endpoint(base, SecretStr("")).url_for(path) == address
 
 
-@EACH
-def test_a_key_pasted_with_a_line_end_is_still_the_key(peer: Peer, server: StrictServer, line: Line) -> None:
-    server.say(peer.answer())
-    heard(peer, said(peer, user("Hi")), line, server, key=f" {KEY}\n")
+@each_provider
+def test_a_key_pasted_with_a_line_end_is_still_the_key(
+    peer: StrictProvider, server: StrictServer, line: ProviderConnection
+) -> None:
+    server.script_chunks(peer.text_response())
+    collect_pieces(peer, build_request(peer, user_message("Hi")), line, server, key=f" {KEY}\n")
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
-@EACH
-def test_a_key_no_header_can_hold_is_a_wrong_key(peer: Peer, server: StrictServer, line: Line) -> None:
+@each_provider
+def test_a_key_no_header_can_hold_is_a_wrong_key(
+    peer: StrictProvider, server: StrictServer, line: ProviderConnection
+) -> None:
     with pytest.raises(ProviderError) as caught:
-        heard(peer, said(peer, user("Hi")), line, server, key="schlüssel")
+        collect_pieces(peer, build_request(peer, user_message("Hi")), line, server, key="schlüssel")
     assert caught.value.code == "provider_auth"
     assert server.bodies == []
 
 
-@EACH
-def test_a_server_of_ones_own_needs_no_key(peer: Peer, server: StrictServer, line: Line) -> None:
+@each_provider
+def test_a_server_of_ones_own_needs_no_key(
+    peer: StrictProvider, server: StrictServer, line: ProviderConnection
+) -> None:
     if peer.provider in ("openai", "openrouter"):
         with pytest.raises(ProviderError) as caught:
-            heard(peer, said(peer, user("Hi")), line, server, key="")
+            collect_pieces(peer, build_request(peer, user_message("Hi")), line, server, key="")
         assert caught.value.code == "provider_auth"
     else:
-        server.say(peer.answer())
-        heard(peer, said(peer, user("Hi")), line, server, key="")
+        server.script_chunks(peer.text_response())
+        collect_pieces(peer, build_request(peer, user_message("Hi")), line, server, key="")
         assert "authorization" not in server.headers[0]
 
 
-@EACH
-def test_rounds_share_a_connection(peer: Peer, server: StrictServer, line: Line) -> None:
+@each_provider
+def test_rounds_share_a_connection(peer: StrictProvider, server: StrictServer, line: ProviderConnection) -> None:
     for _ in range(3):
-        server.say(peer.answer())
-        heard(peer, said(peer, user("Hi")), line, server)
+        server.script_chunks(peer.text_response())
+        collect_pieces(peer, build_request(peer, user_message("Hi")), line, server)
     assert len({id(one) for one in server.connections}) == 1
 
 
-@EACH
+@each_provider
 def test_r9_and_r11_the_second_round_gives_back_what_the_provider_wants_to_remember(
-    peer: Peer, server: StrictServer, line: Line
+    peer: StrictProvider, server: StrictServer, line: ProviderConnection
 ) -> None:
-    server.say(peer.calls)
-    server.say(peer.answer())
-    first = reply(peer, said(peer, user("Hi")), line, server)
+    server.script_chunks(peer.tool_call_answer)
+    server.script_chunks(peer.text_response())
+    first = get_response(peer, build_request(peer, user_message("Hi")), line, server)
     (called,) = [block for block in first.blocks if isinstance(block, ToolCallBlock)]
-    rows = (user("Hi"), replied(first), result(called.tool_call_id, 1))
-    assert reply(peer, said(peer, *rows), line, server).stop is Stop.END
+    rows = (user_message("Hi"), message_from_response(first), tool_result(called.tool_call_id, 1))
+    assert get_response(peer, build_request(peer, *rows), line, server).stop is FinishReason.END
     assert server.refusals == []
     sent = json.dumps(server.bodies[1])
     assert {"openai": "gAAAA", "openrouter": "rs_0"}.get(peer.provider, "Hm.") in sent
 
 
-@EACH
+@each_provider
 @pytest.mark.parametrize(
     ("status", "code", "retryable"),
     [
@@ -123,32 +140,34 @@ def test_r9_and_r11_the_second_round_gives_back_what_the_provider_wants_to_remem
     ],
 )
 def test_an_error_status_is_told_in_our_words(
-    status: int, code: str, retryable: bool, peer: Peer, server: StrictServer, line: Line
+    status: int, code: str, retryable: bool, peer: StrictProvider, server: StrictServer, line: ProviderConnection
 ) -> None:
-    server.fail(status, "x", f"no, {KEY}", retry_after="7")
+    server.script_error(status, "x", f"no, {KEY}", retry_after="7")
     with pytest.raises(ProviderError) as caught:
-        heard(peer, said(peer, user("Hi")), line, server)
+        collect_pieces(peer, build_request(peer, user_message("Hi")), line, server)
     error = caught.value
     assert (error.code, error.retryable, error.retry_after, error.status) == (code, retryable, 7.0, status)
     assert KEY not in error.message + error.detail
     assert error.tokens is None
 
 
-@EACH
+@each_provider
 def test_a_connection_lost_in_mid_stream_is_an_error_and_what_was_said_stays_said(
-    peer: Peer, server: StrictServer, line: Line
+    peer: StrictProvider, server: StrictServer, line: ProviderConnection
 ) -> None:
-    server.do(Said([peer.begun], cut=True))
-    pieces: list[Piece] = []
+    server.script_response(ScriptedResponse([peer.partial_answer], cut=True))
+    pieces: list[StreamPart] = []
     with pytest.raises(ProviderError) as caught:
-        pieces.extend(peer.driver.stream(said(peer, user("Hi")), line, Endpoint(server.url, SecretStr(KEY))))
+        pieces.extend(
+            peer.driver.stream(build_request(peer, user_message("Hi")), line, Endpoint(server.url, SecretStr(KEY)))
+        )
     assert pieces == [TextDelta(text="Partial")]
     assert (caught.value.retryable, caught.value.tokens) == (True, None)
 
 
-@EACH
+@each_provider
 def test_a_hang_up_in_mid_text_stops_the_answer_and_the_provider_feels_it(
-    peer: Peer, server: StrictServer, line: Line
+    peer: StrictProvider, server: StrictServer, line: ProviderConnection
 ) -> None:
     gone = threading.Event()
 
@@ -157,68 +176,84 @@ def test_a_hang_up_in_mid_text_stops_the_answer_and_the_provider_feels_it(
         if server.connections[0].recv(1) == b"":
             gone.set()
 
-    server.do(Said([peer.begun], then=until_gone))
-    stream = peer.driver.stream(said(peer, user("Hi")), line, Endpoint(server.url, SecretStr(KEY)))
+    server.script_response(ScriptedResponse([peer.partial_answer], then=until_gone))
+    stream = peer.driver.stream(build_request(peer, user_message("Hi")), line, Endpoint(server.url, SecretStr(KEY)))
     assert next(stream) == TextDelta(text="Partial")
-    threading.Timer(0.05, line.hang_up).start()
+    threading.Timer(0.05, line.abort).start()
     with pytest.raises(ProviderError) as caught:
         next(stream)
     assert caught.value.code == "provider_closed"
     assert gone.wait(1)
 
 
-@EACH
+@each_provider
 def test_half_a_surrogate_pair_in_a_prompt_does_not_reach_the_provider(
-    peer: Peer, server: StrictServer, line: Line
+    peer: StrictProvider, server: StrictServer, line: ProviderConnection
 ) -> None:
-    server.say(peer.answer())
-    heard(peer, said(peer, user("a\ud83d")), line, server)
+    server.script_chunks(peer.text_response())
+    collect_pieces(peer, build_request(peer, user_message("a\ud83d")), line, server)
     assert "a?" in json.dumps(server.bodies[0])
 
 
-@EACH
-def test_r8_after_an_empty_answer_the_next_turn_is_accepted(peer: Peer, server: StrictServer, line: Line) -> None:
-    server.say(peer.answer(""))
-    server.say(peer.answer())
-    nothing = reply(peer, said(peer, user("Hi")), line, server)
+@each_provider
+def test_r8_after_an_empty_answer_the_next_turn_is_accepted(
+    peer: StrictProvider, server: StrictServer, line: ProviderConnection
+) -> None:
+    server.script_chunks(peer.text_response(""))
+    server.script_chunks(peer.text_response())
+    nothing = get_response(peer, build_request(peer, user_message("Hi")), line, server)
     assert nothing.blocks == ()
-    heard(peer, said(peer, user("Hi"), replied(nothing), user("And now?", turn="t2")), line, server)
+    collect_pieces(
+        peer,
+        build_request(peer, user_message("Hi"), message_from_response(nothing), user_message("And now?", turn="t2")),
+        line,
+        server,
+    )
     assert server.refusals == []
 
 
-def test_pp13_an_ollama_that_reports_2051_tokens_of_a_long_prompt_is_warned_of(running: Running, line: Line) -> None:
-    peer = BY_NAME["ollama"]
+def test_pp13_an_ollama_that_reports_2051_tokens_of_a_long_prompt_is_warned_of(
+    running: StartServer, line: ProviderConnection
+) -> None:
+    peer = CASES_BY_PROVIDER["ollama"]
     server = running(peer)
-    server.say(ollama.ndjson(ollama.line("What rules?"), ollama.done(prompt=2051)))
-    warned = reply(peer, said(peer, user("word " * 15_000)), line, server).warning
+    server.script_chunks(ollama.encode_ndjson(ollama.make_line("What rules?"), ollama.done_line(prompt=2051)))
+    warned = get_response(peer, build_request(peer, user_message("word " * 15_000)), line, server).warning
     assert warned is not None
     assert "Ollama read only 2051 of about 15" in warned
-    server.say(ollama.ndjson(ollama.line("Yes."), ollama.done(prompt=15_100)))
-    assert reply(peer, said(peer, user("word " * 15_000)), line, server).warning is None
+    server.script_chunks(ollama.encode_ndjson(ollama.make_line("Yes."), ollama.done_line(prompt=15_100)))
+    assert get_response(peer, build_request(peer, user_message("word " * 15_000)), line, server).warning is None
 
 
-def test_a_prompt_that_does_not_fit_is_a_failure_of_its_own_kind(running: Running, line: Line) -> None:
+def test_a_prompt_that_does_not_fit_is_a_failure_of_its_own_kind(
+    running: StartServer, line: ProviderConnection
+) -> None:
     for provider, words in (
         ("ollama", "the prompt is longer than the context length currently available to the model"),
         ("openai-compatible", "the request exceeds the available context size, try increasing it"),
         ("openrouter", "This endpoint's maximum context length is 8192 tokens. Please reduce the length."),
     ):
-        peer = BY_NAME[provider]
+        peer = CASES_BY_PROVIDER[provider]
         server = running(peer)
-        server.fail(400, "invalid_request_error", words)
+        server.script_error(400, "invalid_request_error", words)
         with pytest.raises(ProviderError) as caught:
-            heard(peer, said(peer, user("a")), line, server)
+            collect_pieces(peer, build_request(peer, user_message("a")), line, server)
         assert (caught.value.code, caught.value.retryable) == ("provider_overflow", False)
 
 
 def test_the_models_of_the_tests_think() -> None:
-    assert all(thinks(MODELS[provider]) for provider in ("openai", "openrouter"))
+    assert all(is_reasoning_model(MODELS[provider]) for provider in ("openai", "openrouter"))
 
 
 WHOLE_ANSWERS = [
     (
         "openai",
-        {"object": "response", "status": "completed", "output": [openai.message(0, "Hi")[-1]["item"]], "usage": None},
+        {
+            "object": "response",
+            "status": "completed",
+            "output": [openai.message_events(0, "Hi")[-1]["item"]],
+            "usage": None,
+        },
     ),
     ("openai-compatible", {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "usage": None}),
     ("ollama", {"message": {"content": "Hi"}, "done": True}),
@@ -227,18 +262,22 @@ WHOLE_ANSWERS = [
 
 @pytest.mark.parametrize(("provider", "body"), WHOLE_ANSWERS, ids=[one[0] for one in WHOLE_ANSWERS])
 def test_a_server_that_does_not_stream_is_understood_all_the_same(
-    provider: str, body: Any, running: Running, line: Line
+    provider: str, body: Any, running: StartServer, line: ProviderConnection
 ) -> None:
-    peer = BY_NAME[provider]
+    peer = CASES_BY_PROVIDER[provider]
     server = running(peer)
-    server.do(Said([json.dumps(body).encode()], headers={"content-type": "application/json; charset=utf-8"}))
-    assert heard(peer, said(peer, user("a")), line, server)[0] == TextDelta(text="Hi")
+    server.script_response(
+        ScriptedResponse([json.dumps(body).encode()], headers={"content-type": "application/json; charset=utf-8"})
+    )
+    assert collect_pieces(peer, build_request(peer, user_message("a")), line, server)[0] == TextDelta(text="Hi")
 
 
-@EACH
-def test_an_error_that_calls_itself_a_success_is_an_error(peer: Peer, server: StrictServer, line: Line) -> None:
+@each_provider
+def test_an_error_that_calls_itself_a_success_is_an_error(
+    peer: StrictProvider, server: StrictServer, line: ProviderConnection
+) -> None:
     body = json.dumps({"error": {"message": "Sorry", "code": 503}}).encode()
-    server.do(Said([body], headers={"content-type": "application/json"}))
+    server.script_response(ScriptedResponse([body], headers={"content-type": "application/json"}))
     with pytest.raises(ProviderError, match="stream error: Sorry") as caught:
-        heard(peer, said(peer, user("a")), line, server)
+        collect_pieces(peer, build_request(peer, user_message("a")), line, server)
     assert (caught.value.code, caught.value.retryable) == ("provider_overloaded", True)

@@ -8,50 +8,64 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fermata.drivers.openai import OPENAI
-from fermata.drivers.openrouter import OPENROUTER
-from fermata.drivers.responses.request import WITHOUT_REASONING
-from fermata.drivers.speaker import Speaker
-from fermata.words.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
-from fermata.words.messages import Message
-from fermata.words.model import Ask
-from local.demo_model.strict import Refused
-from local.demo_model.strict_responses import check
-from tests.unit.drivers.asks import SCHEMA, TOOLS, ask, call, model, picture, result, user
-from tests.unit.drivers.histories import MODELS, histories, remembered
+from fermata.domain.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
+from fermata.domain.messages import Message
+from fermata.domain.model_io import ModelRequest
+from fermata.drivers.protocols.openai_responses.request import OMIT_REASONING_ITEMS
+from fermata.drivers.provider import Provider
+from fermata.drivers.providers.openai import OPENAI
+from fermata.drivers.providers.openrouter import OPENROUTER
+from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.openai_responses import check_request
+from tests.unit.drivers.conversation_builders import (
+    SCHEMA,
+    TOOLS,
+    image_block,
+    model_message,
+    model_request,
+    tool_call,
+    tool_result,
+    user_message,
+)
+from tests.unit.drivers.history_strategies import MODELS, histories, reasoning_blocks
 
 HEADERS = {"authorization": "Bearer k"}
 NONE: frozenset[str] = frozenset()
 EITHER = pytest.mark.parametrize("speaker", [OPENAI, OPENROUTER], ids=["openai", "openrouter"])
 
 
-def accepted(asked: Ask, speaker: Speaker = OPENAI, adjusted: frozenset[str] = NONE) -> dict[str, Any]:
-    raw = json.dumps(speaker.body_of(asked, adjusted), ensure_ascii=False).encode("utf-8", "replace")
+def build_accepted_body(
+    asked: ModelRequest, speaker: Provider = OPENAI, adjusted: frozenset[str] = NONE
+) -> dict[str, Any]:
+    raw = json.dumps(speaker.build_body(asked, adjusted), ensure_ascii=False).encode("utf-8", "replace")
     body: dict[str, Any] = json.loads(raw)
-    check(HEADERS, body, named=speaker is OPENROUTER)
+    check_request(HEADERS, body, is_openrouter=speaker is OPENROUTER)
     return body
 
 
-def openai(*rows: Message, **members: Any) -> Ask:
-    return ask(*rows, **{"model": MODELS["openai"]} | members)
+def openai(*rows: Message, **members: Any) -> ModelRequest:
+    return model_request(*rows, **{"model": MODELS["openai"]} | members)
 
 
-def items(*rows: Message, speaker: Speaker = OPENAI, **members: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = accepted(openai(*rows, **members), speaker)["input"]
+def items(*rows: Message, speaker: Provider = OPENAI, **members: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = build_accepted_body(openai(*rows, **members), speaker)["input"]
     return found
 
 
-def words(text: str) -> dict[str, Any]:
+def text_content(text: str) -> dict[str, Any]:
     return {"type": "input_text", "text": text}
 
 
 HISTORY = (
-    user("Add prices", picture()),
-    model(
-        *remembered("openai", 1), "Let me look.", call("call_1"), call("call_2", "insertHtml", input={"html": "<p>"})
+    user_message("Add prices", image_block()),
+    model_message(
+        *reasoning_blocks("openai", 1),
+        "Let me look.",
+        tool_call("call_1"),
+        tool_call("call_2", "insertHtml", input={"html": "<p>"}),
     ),
-    result("call_1", {"html": "<main>"}),
-    result("call_2", ok=False, error="No such node"),
+    tool_result("call_1", {"html": "<main>"}),
+    tool_result("call_2", ok=False, error="No such node"),
 )
 
 
@@ -60,7 +74,7 @@ def test_a_whole_request_to_openai() -> None:
         {"type": "function", "name": name, "description": text, "parameters": SCHEMA, "strict": False}
         for name, text in (("read_document", "Reads the page."), ("insertHtml", "Inserts HTML."))
     ]
-    assert accepted(openai(*HISTORY, volatile="Page: Home", scope="site", max_tokens=900)) == {
+    assert build_accepted_body(openai(*HISTORY, volatile="Page: Home", scope="site", max_tokens=900)) == {
         "model": "gpt-5.2",
         "stream": True,
         "store": False,
@@ -70,9 +84,9 @@ def test_a_whole_request_to_openai() -> None:
                 "type": "message",
                 "role": "user",
                 "content": [
-                    words("Add prices"),
+                    text_content("Add prices"),
                     {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "auto"},
-                    words("<context>\nPage: Home\n</context>"),
+                    text_content("<context>\nPage: Home\n</context>"),
                 ],
             },
             {"type": "reasoning", "summary": [], "encrypted_content": "sealed:gpt-5.2:1"},
@@ -90,14 +104,18 @@ def test_a_whole_request_to_openai() -> None:
         "tools": tools,
         "max_output_tokens": 25_900,
         "include": ["reasoning.encrypted_content"],
-        "prompt_cache_key": accepted(openai(user("x"), scope="site"))["prompt_cache_key"],
+        "prompt_cache_key": build_accepted_body(openai(user_message("x"), scope="site"))["prompt_cache_key"],
     }
 
 
 def test_openrouter_is_given_items_as_it_gives_them_and_no_cache_key() -> None:
     name = MODELS["openrouter"]
-    rows = (user("a"), model(*remembered("openrouter", 1), "Reading.", call("call_1")), result("call_1", 1))
-    body = accepted(ask(*rows, model=name, scope="site"), OPENROUTER)
+    rows = (
+        user_message("a"),
+        model_message(*reasoning_blocks("openrouter", 1), "Reading.", tool_call("call_1")),
+        tool_result("call_1", 1),
+    )
+    body = build_accepted_body(model_request(*rows, model=name, scope="site"), OPENROUTER)
     assert "prompt_cache_key" not in body
     assert body["max_output_tokens"] == 8192 * 2
     thought, said, called, _ = body["input"][1:]
@@ -113,52 +131,62 @@ def test_openrouter_is_given_items_as_it_gives_them_and_no_cache_key() -> None:
 
 
 def test_a_request_to_a_model_that_does_not_think_asks_for_no_thoughts() -> None:
-    body = accepted(openai(user("a"), model="gpt-4.1", thinking_tokens=5000))
+    body = build_accepted_body(openai(user_message("a"), model="gpt-4.1", thinking_tokens=5000))
     assert not body.keys() & {"include", "reasoning"}
     assert body["max_output_tokens"] == 8192
-    chat = accepted(openai(user("a"), model="gpt-5-chat-latest"))
+    chat = build_accepted_body(openai(user_message("a"), model="gpt-5-chat-latest"))
     assert "include" not in chat
 
 
 @pytest.mark.parametrize(("tokens", "effort"), [(1, "low"), (5000, "medium"), (20_000, "high")])
 def test_a_thinking_budget_becomes_an_effort_and_room(tokens: int, effort: str) -> None:
-    body = accepted(openai(user("a"), thinking_tokens=tokens))
+    body = build_accepted_body(openai(user_message("a"), thinking_tokens=tokens))
     assert body["reasoning"] == {"effort": effort, "summary": "auto"}
     assert body["max_output_tokens"] == 8192 + tokens
 
 
 @EITHER
-def test_without_tools_and_system_there_is_only_the_conversation(speaker: Speaker) -> None:
-    body = accepted(openai(user("a"), system=" ", tools=(), model="gpt-4.1", max_tokens=1), speaker)
+def test_without_tools_and_system_there_is_only_the_conversation(speaker: Provider) -> None:
+    body = build_accepted_body(openai(user_message("a"), system=" ", tools=(), model="gpt-4.1", max_tokens=1), speaker)
     assert not body.keys() & {"tools", "instructions", "tool_choice"}
     assert body["max_output_tokens"] >= 16
 
 
 @EITHER
-def test_on_the_last_round_the_tools_stay_but_may_not_be_called(speaker: Speaker) -> None:
-    body = accepted(openai(user("a"), call_tools=False), speaker)
+def test_on_the_last_round_the_tools_stay_but_may_not_be_called(speaker: Provider) -> None:
+    body = build_accepted_body(openai(user_message("a"), call_tools=False), speaker)
     assert body["tool_choice"] == "none"
-    assert body["tools"] == accepted(openai(user("a")), speaker)["tools"]
+    assert body["tools"] == build_accepted_body(openai(user_message("a")), speaker)["tools"]
 
 
 @EITHER
-def test_a_success_without_data_says_so_and_an_empty_error_says_something(speaker: Speaker) -> None:
-    rows = (user("a"), model(call("t1"), call("t2")), result("t1"), result("t2", ok=False, error=" "))
+def test_a_success_without_data_says_so_and_an_empty_error_says_something(speaker: Provider) -> None:
+    rows = (
+        user_message("a"),
+        model_message(tool_call("t1"), tool_call("t2")),
+        tool_result("t1"),
+        tool_result("t2", ok=False, error=" "),
+    )
     assert [item["output"] for item in items(*rows, speaker=speaker)[-2:]] == ['{"ok":true}', "The tool failed."]
 
 
 @EITHER
-def test_a_malformed_call_goes_back_without_arguments(speaker: Speaker) -> None:
-    broken = model(call("t1", input={"x": 1}, malformed=True), call("t2", input=[1]))
-    rows = (user("a"), broken, result("t1", ok=False, error="cut off"), result("t2", ok=False, error="Expected object"))
+def test_a_malformed_call_goes_back_without_arguments(speaker: Provider) -> None:
+    broken = model_message(tool_call("t1", input={"x": 1}, malformed=True), tool_call("t2", input=[1]))
+    rows = (
+        user_message("a"),
+        broken,
+        tool_result("t1", ok=False, error="cut off"),
+        tool_result("t2", ok=False, error="Expected object"),
+    )
     calls = [item for item in items(*rows, speaker=speaker) if item["type"] == "function_call"]
     assert [one["arguments"] for one in calls] == ["{}", "{}"]
 
 
 @EITHER
-@pytest.mark.parametrize("foreign", [*remembered("anthropic", 1), *remembered("ollama", 1)])
-def test_r9_reasoning_of_another_provider_is_dropped_whole(foreign: ReasoningBlock, speaker: Speaker) -> None:
-    rows = (user("a"), model(foreign, call("t1")), result("t1"))
+@pytest.mark.parametrize("foreign", [*reasoning_blocks("anthropic", 1), *reasoning_blocks("ollama", 1)])
+def test_r9_reasoning_of_another_provider_is_dropped_whole(foreign: ReasoningBlock, speaker: Provider) -> None:
+    rows = (user_message("a"), model_message(foreign, tool_call("t1")), tool_result("t1"))
     assert [item["type"] for item in items(*rows, speaker=speaker)] == [
         "message",
         "function_call",
@@ -167,55 +195,81 @@ def test_r9_reasoning_of_another_provider_is_dropped_whole(foreign: ReasoningBlo
 
 
 @EITHER
-def test_r9_reasoning_of_another_model_is_dropped_whole(speaker: Speaker) -> None:
-    rows = (user("a"), model(*remembered(speaker.provider, 1), "b", call("t1")), result("t1"))
+def test_r9_reasoning_of_another_model_is_dropped_whole(speaker: Provider) -> None:
+    rows = (
+        user_message("a"),
+        model_message(*reasoning_blocks(speaker.name, 1), "b", tool_call("t1")),
+        tool_result("t1"),
+    )
     said = items(*rows, speaker=speaker, model="o4-mini")
     assert "reasoning" not in [item["type"] for item in said]
     assert "phase" not in said[1]
 
 
 @EITHER
-def test_r11_reasoning_that_leads_to_nothing_is_left_out(speaker: Speaker) -> None:
+def test_r11_reasoning_that_leads_to_nothing_is_left_out(speaker: Provider) -> None:
     """Its calls may have been dropped, or the limit came before the answer."""
-    name = MODELS[speaker.provider]
-    rows = (user("a"), model(*remembered(speaker.provider, 1)), user("b"))
+    name = MODELS[speaker.name]
+    rows = (user_message("a"), model_message(*reasoning_blocks(speaker.name, 1)), user_message("b"))
     assert [item["role"] for item in items(*rows, speaker=speaker, model=name)] == ["user"]
 
 
 def test_r12_an_id_stands_only_once_in_a_request() -> None:
-    twice = remembered("openrouter", 7)[0]
-    rows = (user("a"), model(twice, call("t1")), result("t1"), model(twice, call("t2")), result("t2"))
+    twice = reasoning_blocks("openrouter", 7)[0]
+    rows = (
+        user_message("a"),
+        model_message(twice, tool_call("t1")),
+        tool_result("t1"),
+        model_message(twice, tool_call("t2")),
+        tool_result("t2"),
+    )
     said = items(*rows, speaker=OPENROUTER, model=MODELS["openrouter"])
     assert [item["id"] for item in said if item["type"] == "reasoning"] == ["rs_7"]
 
 
 def test_reasoning_without_encrypted_content_is_of_no_use_to_openai() -> None:
     bare = ReasoningBlock(provider="openai", model=MODELS["openai"], payload={"type": "reasoning", "id": "rs_1"})
-    rows = (user("a"), model(bare, call("t1")), result("t1"))
+    rows = (user_message("a"), model_message(bare, tool_call("t1")), tool_result("t1"))
     assert "reasoning" not in [item["type"] for item in items(*rows)]
 
 
 @EITHER
-def test_reasoning_can_be_done_without(speaker: Speaker) -> None:
-    rows = (user("a"), model(*remembered(speaker.provider, 1), "b", call("t1")), result("t1"))
-    body = accepted(ask(*rows, model=MODELS[speaker.provider]), speaker, frozenset({WITHOUT_REASONING}))
+def test_reasoning_can_be_done_without(speaker: Provider) -> None:
+    rows = (
+        user_message("a"),
+        model_message(*reasoning_blocks(speaker.name, 1), "b", tool_call("t1")),
+        tool_result("t1"),
+    )
+    body = build_accepted_body(
+        model_request(*rows, model=MODELS[speaker.name]), speaker, frozenset({OMIT_REASONING_ITEMS})
+    )
     assert "reasoning" not in [item["type"] for item in body["input"]]
 
 
 @EITHER
-def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results(speaker: Speaker) -> None:
+def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results(speaker: Provider) -> None:
     long = "x" * 90
-    rows = [user("a")]
+    rows = [user_message("a")]
     for _ in range(2):
-        rows += [model(call("call:0|fc"), call(long)), result("call:0|fc", 1), result(long, 2)]
+        rows += [
+            model_message(tool_call("call:0|fc"), tool_call(long)),
+            tool_result("call:0|fc", 1),
+            tool_result(long, 2),
+        ]
     said = [item["call_id"] for item in items(*rows, speaker=speaker) if "call_id" in item]
     assert said[:2] == said[2:4]
     assert said[4:6] == said[6:8] == ["call_0_fc_2", "x" * 62 + "_2"]
 
 
 @EITHER
-def test_results_stand_behind_their_calls_whatever_was_said_in_between(speaker: Speaker) -> None:
-    rows = (user("a"), model(call("t1"), call("t2")), result("t1", 1), user("stop!"), result("t2", 2))
+def test_results_stand_behind_their_calls_whatever_was_said_in_between(speaker: Provider) -> None:
+    rows = (
+        user_message("a"),
+        model_message(tool_call("t1"), tool_call("t2")),
+        tool_result("t1", 1),
+        user_message("stop!"),
+        tool_result("t2", 2),
+    )
     assert [item.get("call_id", item.get("role")) for item in items(*rows, speaker=speaker)] == [
         "user",
         *["t1", "t2"] * 2,
@@ -224,34 +278,34 @@ def test_results_stand_behind_their_calls_whatever_was_said_in_between(speaker: 
 
 
 @EITHER
-def test_a_request_begins_and_ends_with_a_person(speaker: Speaker) -> None:
+def test_a_request_begins_and_ends_with_a_person(speaker: Provider) -> None:
     def content(*rows: Message) -> list[Any]:
         return [item["content"] for item in items(*rows, speaker=speaker)]
 
-    assert content(model("Hello"))[0] == [words("Continue.")]
-    assert content(user("a"), model("half an ans"))[-1] == [words("Continue.")]
-    assert content() == [[words("Continue.")]]
+    assert content(model_message("Hello"))[0] == [text_content("Continue.")]
+    assert content(user_message("a"), model_message("half an ans"))[-1] == [text_content("Continue.")]
+    assert content() == [[text_content("Continue.")]]
 
 
 @EITHER
 @pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
-def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Block, speaker: Speaker) -> None:
+def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Block, speaker: Provider) -> None:
     with pytest.raises(ValueError, match="must be fetched"):
-        speaker.body_of(openai(user(block)), NONE)
+        speaker.build_body(openai(user_message(block)), NONE)
 
 
 def _turn(number: int, rounds: int) -> tuple[list[Message], list[int]]:
     """One turn's rows, and after how many of them a request is made."""
-    rows, asked = [user(f"Prompt {number}")], [1]
+    rows, asked = [user_message(f"Prompt {number}")], [1]
     for at in range(rounds):
         name = f"t{number}_{at}"
-        rows += [model(*remembered("openai", number * 10 + at), call(name)), result(name, at)]
+        rows += [model_message(*reasoning_blocks("openai", number * 10 + at), tool_call(name)), tool_result(name, at)]
         asked.append(len(rows))
-    return [*rows, model("Done")], asked
+    return [*rows, model_message("Done")], asked
 
 
 @EITHER
-def test_kc1_within_a_turn_each_request_begins_with_the_last_one_to_the_byte(speaker: Speaker) -> None:
+def test_kc1_within_a_turn_each_request_begins_with_the_last_one_to_the_byte(speaker: Provider) -> None:
     before: list[Message] = []
     for number in range(3):
         rows, asked = _turn(number, 3)
@@ -265,10 +319,10 @@ def test_kc1_within_a_turn_each_request_begins_with_the_last_one_to_the_byte(spe
 
 
 @EITHER
-def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else(speaker: Speaker) -> None:
+def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else(speaker: Provider) -> None:
     first, _ = _turn(0, 1)
     second, _ = _turn(1, 1)
-    body = accepted(openai(*first, *second[:-1], volatile="It is late"), speaker)
+    body = build_accepted_body(openai(*first, *second[:-1], volatile="It is late"), speaker)
     texts = [json.dumps(item) for item in body["input"]]
     assert [at for at, text in enumerate(texts) if "It is late" in text] == [
         at for at, text in enumerate(texts) if "Prompt 1" in text
@@ -279,19 +333,19 @@ def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else(spea
 @EITHER
 @given(rows=histories(), volatile=st.text(max_size=5), tools=st.booleans(), name=st.sampled_from([*MODELS.values()]))
 def test_any_healed_history_is_accepted(
-    speaker: Speaker, rows: list[Message], volatile: str, tools: bool, name: str
+    speaker: Provider, rows: list[Message], volatile: str, tools: bool, name: str
 ) -> None:
-    accepted(ask(*rows, volatile=volatile, tools=TOOLS if tools else (), model=name), speaker)
+    build_accepted_body(model_request(*rows, volatile=volatile, tools=TOOLS if tools else (), model=name), speaker)
 
 
 def test_the_strict_check_itself_refuses_what_it_should() -> None:
     """The bodies above prove something only if this one can fail."""
 
     def refusal(change: Any) -> str:
-        body = accepted(openai(*HISTORY))
+        body = build_accepted_body(openai(*HISTORY))
         change(body)
-        with pytest.raises(Refused) as caught:
-            check(HEADERS, body)
+        with pytest.raises(RequestRejected) as caught:
+            check_request(HEADERS, body)
         return caught.value.message
 
     assert "No tool output found" in refusal(lambda body: body["input"].pop())

@@ -2,10 +2,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.hosts import ScriptedHost, scripted_host
-from tests.unit.laid_out import clock, desk, parts
+from tests.scripted_host import ScriptedHost, scripted_host
+from tests.unit.resource_fixtures import clock, parts, resources
 
-__all__ = ["clock", "desk", "parts"]
+__all__ = ["clock", "parts", "resources"]
 
 
 @pytest.fixture

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from fermata.drivers.guard import Guard
-from fermata.hosts.errand import signed
-from fermata.hosts.failures import HostFailure
-from fermata.hosts.host import Host, Lines
-from fermata.tools.catalogue import toolset_for
-from fermata.tools.pipeline import Admitted, admit
-from fermata.tools.running import run
+from fermata.domain.blocks import ToolCallBlock
+from fermata.drivers.transport.url_guard import UrlGuard
+from fermata.hosts.auth import sign_host_token
+from fermata.hosts.client import HostClient, HostConnectionPool
+from fermata.hosts.errors import HostError
+from fermata.tools.calls.pipeline import AdmittedCall, admit_call
+from fermata.tools.calls.runner import run_tool
+from fermata.tools.registry import get_toolset
 from fermata.tools.tool import ToolContext
-from fermata.words.blocks import ToolCallBlock
-from tests.hosts import ERRAND, SECRET
-from tests.local.lab import until
+from tests.local.emulator_lab import wait_until
+from tests.scripted_host import HOST_CALLER, HOST_SECRET
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "host.md"
 
@@ -46,10 +46,10 @@ def answers(port: int) -> bool:
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     chosen = free_port()
-    environment = os.environ | {"PORT": str(chosen), "HOST_SECRET": SECRET}
+    environment = os.environ | {"PORT": str(chosen), "HOST_SECRET": HOST_SECRET}
     process = subprocess.Popen([sys.executable, "-c", example()], env=environment, stderr=subprocess.DEVNULL)
     try:
-        until(lambda: answers(chosen), "the example listens")
+        wait_until(lambda: answers(chosen), "the example listens")
         yield chosen
     finally:
         process.kill()
@@ -57,14 +57,18 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def lines() -> Iterator[Lines]:
-    kept = Lines(Guard(loopback=True), 5.0)
+def lines() -> Iterator[HostConnectionPool]:
+    kept = HostConnectionPool(UrlGuard(loopback=True), 5.0)
     yield kept
     kept.close()
 
 
-def host(port: int, lines: Lines, secret: str = SECRET) -> Host:
-    return Host(f"http://127.0.0.1:{port}", lambda: signed(ERRAND, secret, "k", time.time()), lambda _seconds: lines)
+def host(port: int, lines: HostConnectionPool, secret: str = HOST_SECRET) -> HostClient:
+    return HostClient(
+        f"http://127.0.0.1:{port}",
+        lambda: sign_host_token(HOST_CALLER, secret, "k", time.time()),
+        lambda _seconds: lines,
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +79,9 @@ def host(port: int, lines: Lines, secret: str = SECRET) -> Host:
         ("get_document", {"documentId": "d1"}, ("document", "fields", "title")),
     ],
 )
-def test_the_printed_host_answers(port: int, lines: Lines, name: str, given: Any, path: tuple[Any, ...]) -> None:
+def test_the_printed_host_answers(
+    port: int, lines: HostConnectionPool, name: str, given: Any, path: tuple[Any, ...]
+) -> None:
     context = ToolContext(
         tenant="bakery",
         user="ada",
@@ -84,17 +90,17 @@ def test_the_printed_host_answers(port: int, lines: Lines, name: str, given: Any
         turn="t",
         host=lambda: host(port, lines),
     )
-    admitted = admit(toolset_for("content"), ToolCallBlock(tool_call_id="c", tool_name=name, input=given), context)
-    assert isinstance(admitted, Admitted)
-    found = run(admitted, context).data
+    admitted = admit_call(get_toolset("content"), ToolCallBlock(tool_call_id="c", tool_name=name, input=given), context)
+    assert isinstance(admitted, AdmittedCall)
+    found = run_tool(admitted, context).data
     for step in path:
         found = found[step]
     assert found in ("Posts", "hello", "Hello")
 
 
-def test_the_printed_host_takes_no_other_token(port: int, lines: Lines) -> None:
-    with pytest.raises(HostFailure, match="does not take Fermata's token"):
-        host(port, lines, "another secret that is long enough to be one").tables()
+def test_the_printed_host_takes_no_other_token(port: int, lines: HostConnectionPool) -> None:
+    with pytest.raises(HostError, match="does not take Fermata's token"):
+        host(port, lines, "another secret that is long enough to be one").list_tables()
 
 
 def test_the_printed_host_has_about_twenty_lines() -> None:

@@ -8,19 +8,26 @@ from typing import Any
 import jwt
 import pytest
 
-from fermata.drivers.guard import Guard
-from fermata.hosts.failures import HostFailure
-from fermata.hosts.host import BUILD_SECONDS, MOST_BYTES, READ_SECONDS, Host, Lines, lines
-from tests.hosts import SECRET, ScriptedHost
-from tests.local.lab import until
+from fermata.drivers.transport.url_guard import UrlGuard
+from fermata.hosts.client import (
+    HOST_BUILD_SECONDS,
+    HOST_READ_SECONDS,
+    MAX_HOST_RESPONSE_BYTES,
+    HostClient,
+    HostConnectionPool,
+    get_connection_pool,
+)
+from fermata.hosts.errors import HostError
+from tests.local.emulator_lab import wait_until
+from tests.scripted_host import HOST_SECRET, ScriptedHost
 
 NO_TIMES = {"verify_exp": False, "verify_iat": False}
-Question = Callable[[Host], Any]
+Question = Callable[[HostClient], Any]
 
 
-def failure(host: ScriptedHost, question: Question = lambda opened: opened.tables()) -> HostFailure:
-    with pytest.raises(HostFailure) as caught:
-        question(host.opened())
+def failure(host: ScriptedHost, question: Question = lambda opened: opened.list_tables()) -> HostError:
+    with pytest.raises(HostError) as caught:
+        question(host.open_client())
     return caught.value
 
 
@@ -52,16 +59,16 @@ def failure(host: ScriptedHost, question: Question = lambda opened: opened.table
     ],
 )
 def test_each_verb_is_one_request(host: ScriptedHost, question: Question, wish: str, query: dict[str, str]) -> None:
-    host.says(wish, {"it": "is said"})
-    assert question(host.opened()) == {"it": "is said"}
-    (asked,) = host.asked
+    host.script_response(wish, {"it": "is said"})
+    assert question(host.open_client()) == {"it": "is said"}
+    (asked,) = host.requests
     assert (f"{asked.method} {asked.path}", asked.query) == (wish, query)
 
 
 def test_every_request_carries_a_token_of_a_minute_that_says_for_whom(host: ScriptedHost) -> None:
-    host.says("GET users", {"users": []})
-    host.opened().users()
-    assert host.asked[0].claims == {
+    host.script_response("GET users", {"users": []})
+    host.open_client().list_users()
+    assert host.requests[0].claims == {
         "iss": "fermata",
         "aud": "host",
         "sub": "ada",
@@ -72,55 +79,55 @@ def test_every_request_carries_a_token_of_a_minute_that_says_for_whom(host: Scri
         "iat": 1_800_000_000,
         "exp": 1_800_000_060,
     }
-    token = host.asked[0].headers["authorization"].removeprefix("Bearer ")
+    token = host.requests[0].headers["authorization"].removeprefix("Bearer ")
     assert jwt.get_unverified_header(token) == {"alg": "HS256", "kid": "k1", "typ": "JWT"}
 
 
 def test_a_token_for_a_host_is_good_for_no_other_audience(host: ScriptedHost) -> None:
-    host.says("GET users", {"users": []})
-    host.opened().users()
-    token = host.asked[0].headers["authorization"].removeprefix("Bearer ")
+    host.script_response("GET users", {"users": []})
+    host.open_client().list_users()
+    token = host.requests[0].headers["authorization"].removeprefix("Bearer ")
     with pytest.raises(jwt.InvalidAudienceError):
-        jwt.decode(token, SECRET, algorithms=["HS256"], audience="fermata", options=NO_TIMES)
+        jwt.decode(token, HOST_SECRET, algorithms=["HS256"], audience="fermata", options=NO_TIMES)
 
 
 def test_only_what_changes_something_carries_an_idempotency_key(host: ScriptedHost) -> None:
     for wish in ("POST plugins/seo/validate", "POST plugins/seo/activate"):
-        host.says(wish, {})
-    host.opened().validate("seo")
-    host.opened().activate("seo", effect_key="turn/2/0")
-    assert [asked.headers.get("idempotency-key") for asked in host.asked] == [None, "turn/2/0"]
+        host.script_response(wish, {})
+    host.open_client().validate_plugin("seo")
+    host.open_client().activate_plugin("seo", effect_key="turn/2/0")
+    assert [asked.headers.get("idempotency-key") for asked in host.requests] == [None, "turn/2/0"]
 
 
 def test_the_connection_is_kept_for_the_next_request(host: ScriptedHost) -> None:
-    host.says("GET users", {"users": []})
+    host.script_response("GET users", {"users": []})
     for _ in range(3):
-        host.opened().users()
-    assert (len(host.asked), len({asked.port for asked in host.asked})) == (3, 1)
+        host.open_client().list_users()
+    assert (len(host.requests), len({asked.port for asked in host.requests})) == (3, 1)
 
 
 def test_what_acts_goes_over_a_connection_of_its_own(host: ScriptedHost) -> None:
-    host.says("POST plugins/seo/activate", {})
-    fresh = Lines(Guard(loopback=True), 5.0, keeps=False)
-    opened = Host(host.url, lambda: "t", lambda _seconds: fresh)
+    host.script_response("POST plugins/seo/activate", {})
+    fresh = HostConnectionPool(UrlGuard(loopback=True), 5.0, keeps_connections=False)
+    opened = HostClient(host.url, lambda: "t", lambda _seconds: fresh)
     for number in range(2):
-        opened.activate("seo", effect_key=f"turn/{number}/0")
-    assert len({asked.port for asked in host.asked}) == 2
-    assert lines(loopback=True, seconds=READ_SECONDS).keeps
-    assert not lines(loopback=True, seconds=BUILD_SECONDS).keeps
+        opened.activate_plugin("seo", effect_key=f"turn/{number}/0")
+    assert len({asked.port for asked in host.requests}) == 2
+    assert get_connection_pool(loopback=True, seconds=HOST_READ_SECONDS).keeps_connections
+    assert not get_connection_pool(loopback=True, seconds=HOST_BUILD_SECONDS).keeps_connections
 
 
 def test_what_a_host_sets_as_a_cookie_is_told_to_nobody(host: ScriptedHost) -> None:
-    host.says("GET users", {"users": []}, headers={"set-cookie": "session=of-this-tenant; Path=/"})
-    host.opened().users()
-    host.opened().users()
-    assert all("cookie" not in asked.headers for asked in host.asked)
+    host.script_response("GET users", {"users": []}, headers={"set-cookie": "session=of-this-tenant; Path=/"})
+    host.open_client().list_users()
+    host.open_client().list_users()
+    assert all("cookie" not in asked.headers for asked in host.requests)
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
 def test_an_id_cannot_climb_to_another_path(host: ScriptedHost, name: str) -> None:
-    refused = failure(host, lambda opened: opened.document(name))
-    assert (refused.status, host.asked) == (404, [])
+    refused = failure(host, lambda opened: opened.get_document(name))
+    assert (refused.status, host.requests) == (404, [])
 
 
 @pytest.mark.parametrize(
@@ -140,33 +147,33 @@ def test_an_id_cannot_climb_to_another_path(host: ScriptedHost, name: str) -> No
 def test_a_refusal_is_a_sentence_with_the_hosts_own_reason(
     host: ScriptedHost, status: int, is_passing: bool, told: str
 ) -> None:
-    host.says("GET tables", {"error": "no."}, status=status)
+    host.script_response("GET tables", {"error": "no."}, status=status)
     refused = failure(host)
     assert str(refused) == f"The content system (127.0.0.1) {told}"
-    assert (refused.is_passing, refused.status) == (is_passing, status)
+    assert (refused.is_transient, refused.status) == (is_passing, status)
 
 
 @pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b"", {"error": {"deep": 1}}, ["no"], {"error": " "}])
 def test_a_refusal_without_words_needs_none(host: ScriptedHost, body: Any) -> None:
-    host.says("GET tables", body, status=502)
+    host.script_response("GET tables", body, status=502)
     assert str(failure(host)) == "The content system (127.0.0.1) failed (502)."
 
 
 def test_a_reason_that_repeats_the_token_or_has_no_end_is_cut(host: ScriptedHost) -> None:
     token = "tok.en.en"
-    echoing = Host(host.url, lambda: token, host._lines_for)
-    host.says("GET tables", {"error": f"who is {token}? " + "x" * 5000}, status=400)
-    with pytest.raises(HostFailure) as caught:
-        echoing.tables()
+    echoing = HostClient(host.url, lambda: token, host._lines_for)
+    host.script_response("GET tables", {"error": f"who is {token}? " + "x" * 5000}, status=400)
+    with pytest.raises(HostError) as caught:
+        echoing.list_tables()
     assert token not in str(caught.value)
     assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize("where", ["http://169.254.169.254/latest/meta-data/", "/fermata/users"])
 def test_a_redirect_is_not_followed(host: ScriptedHost, where: str) -> None:
-    host.says("GET tables", b"", status=302, headers={"location": where})
+    host.script_response("GET tables", b"", status=302, headers={"location": where})
     assert "redirects GET tables, which is not followed" in str(failure(host))
-    assert len(host.asked) == 1
+    assert len(host.requests) == 1
 
 
 NO_JSON = [b"<html>Sign in</html>", b"", b" ", b'{"tables": [', b"[" * 100_000, b"[" * 200 + b"]" * 200, b"\xff\xfe"]
@@ -174,76 +181,78 @@ NO_JSON = [b"<html>Sign in</html>", b"", b" ", b'{"tables": [', b"[" * 100_000, 
 
 @pytest.mark.parametrize("body", [*NO_JSON, b'{"n": NaN}', b'{"n": 1e999}', b'{"n": -Infinity}'])
 def test_what_is_no_json_is_said_to_be_none(host: ScriptedHost, body: bytes) -> None:
-    host.says("GET tables", body, headers={"content-type": "text/html"})
+    host.script_response("GET tables", body, headers={"content-type": "text/html"})
     told = failure(host)
     assert str(told) == "The content system (127.0.0.1) answered GET tables with what is no JSON (text/html)."
-    assert not told.is_passing
+    assert not told.is_transient
 
 
 def test_an_answer_that_was_compressed_all_the_same_is_recognised(host: ScriptedHost) -> None:
-    host.says("GET tables", gzip.compress(b'{"tables": []}'), headers={"content-encoding": "gzip"})
+    host.script_response("GET tables", gzip.compress(b'{"tables": []}'), headers={"content-encoding": "gzip"})
     assert str(failure(host)).endswith("with what is no JSON (application/json, gzip).")
 
 
 def test_half_a_character_is_replaced_because_nobody_can_store_or_send_it(host: ScriptedHost) -> None:
-    host.says("GET tables", b'{"\\ud83d": ["a\\ude00b", "\\ud83d\\ude00"]}')
-    assert host.opened().tables() == {"\ufffd": ["a\ufffdb", "\U0001f600"]}
+    host.script_response("GET tables", b'{"\\ud83d": ["a\\ude00b", "\\ud83d\\ude00"]}')
+    assert host.open_client().list_tables() == {"\ufffd": ["a\ufffdb", "\U0001f600"]}
 
 
 def test_an_answer_of_exactly_the_limit_is_taken_and_one_byte_more_is_not(host: ScriptedHost) -> None:
-    largest = b'"' + b"x" * (MOST_BYTES - 2) + b'"'
-    host.says("GET tables", largest)
-    host.says("GET tables", largest + b" ")
-    host.says("GET tables", {"tables": []})
-    assert len(host.opened().tables()) == MOST_BYTES - 2
+    largest = b'"' + b"x" * (MAX_HOST_RESPONSE_BYTES - 2) + b'"'
+    host.script_response("GET tables", largest)
+    host.script_response("GET tables", largest + b" ")
+    host.script_response("GET tables", {"tables": []})
+    assert len(host.open_client().list_tables()) == MAX_HOST_RESPONSE_BYTES - 2
     assert "with more than 4 MB. Ask for less." in str(failure(host))
-    assert host.opened().tables() == {"tables": []}
+    assert host.open_client().list_tables() == {"tables": []}
 
 
 def test_a_host_that_stops_in_mid_answer_is_not_waited_for_long(host: ScriptedHost) -> None:
     host.stall_seconds, hold = 0.2, threading.Event()
-    host.says("GET tables", {"tables": []}, hold=hold)
+    host.script_response("GET tables", {"tables": []}, hold=hold)
     silent = failure(host)
     hold.set()
-    assert not silent.is_passing, "it had all the time there is"
+    assert not silent.is_transient, "it had all the time there is"
     assert "gave no answer within" in str(silent)
 
 
 def test_after_an_action_that_went_unanswered_nobody_claims_to_know_its_outcome(host: ScriptedHost) -> None:
     doubt = "Whether it took effect is unknown: check before repeating it."
-    host.says("POST plugins/seo/activate", {"error": "try later"}, status=500)
-    assert str(failure(host, lambda opened: opened.activate("seo", effect_key="k"))).endswith(f"try later. {doubt}")
-    host.says("GET tables", {"error": "try later"}, status=500)
+    host.script_response("POST plugins/seo/activate", {"error": "try later"}, status=500)
+    assert str(failure(host, lambda opened: opened.activate_plugin("seo", effect_key="k"))).endswith(
+        f"try later. {doubt}"
+    )
+    host.script_response("GET tables", {"error": "try later"}, status=500)
     assert doubt not in str(failure(host))
 
 
 def test_whoever_hangs_up_ends_the_request_at_once(host: ScriptedHost) -> None:
     hold = threading.Event()
-    host.says("GET tables", {"tables": []}, hold=hold)
-    opened = host.opened()
-    opened.hang_up()  # nothing to end yet
-    hanging_up = threading.Thread(target=lambda: (until(lambda: host.asked, "it is asked"), opened.hang_up()))
+    host.script_response("GET tables", {"tables": []}, hold=hold)
+    opened = host.open_client()
+    opened.abort()  # nothing to end yet
+    hanging_up = threading.Thread(target=lambda: (wait_until(lambda: host.requests, "it is asked"), opened.abort()))
     hanging_up.start()
-    with pytest.raises(HostFailure, match="was not waited for: the turn is over") as caught:
-        opened.tables()
+    with pytest.raises(HostError, match="was not waited for: the turn is over") as caught:
+        opened.list_tables()
     hanging_up.join()
     hold.set()
-    assert not caught.value.is_passing
-    host.says("GET users", {"users": []})
-    assert opened.users() == {"users": []}
+    assert not caught.value.is_transient
+    host.script_response("GET users", {"users": []})
+    assert opened.list_users() == {"users": []}
 
 
-def nobody(url: str, guard: Guard) -> HostFailure:
-    lines = Lines(guard, 2.0)
-    with pytest.raises(HostFailure) as caught:
-        Host(url, lambda: "t", lambda _seconds: lines).tables()
+def nobody(url: str, guard: UrlGuard) -> HostError:
+    lines = HostConnectionPool(guard, 2.0)
+    with pytest.raises(HostError) as caught:
+        HostClient(url, lambda: "t", lambda _seconds: lines).list_tables()
     lines.close()
     return caught.value
 
 
 def test_a_host_that_is_down_may_be_up_a_moment_later() -> None:
-    down = nobody("http://127.0.0.1:9", Guard(loopback=True))
-    assert (str(down), down.is_passing) == (
+    down = nobody("http://127.0.0.1:9", UrlGuard(loopback=True))
+    assert (str(down), down.is_transient) == (
         "The content system (127.0.0.1) did not answer: it could not be reached.",
         True,
     )
@@ -254,7 +263,7 @@ def test_a_host_that_is_down_may_be_up_a_moment_later() -> None:
     ["http://127.0.0.1:9", "https://127.0.0.1", "https://169.254.169.254", "https://10.0.0.1", "https://8.8.8.8:8443"],
 )
 def test_on_aws_no_request_goes_to_a_private_address_or_without_tls(url: str) -> None:
-    refused = nobody(url, Guard())
-    assert not refused.is_passing
+    refused = nobody(url, UrlGuard())
+    assert not refused.is_transient
     assert "must not be asked: " in str(refused)
     assert str(refused).endswith("An administrator has to correct its address.")

@@ -22,7 +22,7 @@ from tests.unit.instatic.schemas import (
     Generation,
     block_shape,
     event_shape,
-    mistake,
+    find_schema_error,
 )
 
 AI = "/admin/api/ai"
@@ -36,18 +36,18 @@ class SchemaError(AssertionError):
 
 
 @dataclass
-class Badge:
+class ToolBadge:
     name: str
     state: str = "pending"
     error: str | None = None
 
 
 @dataclass
-class Run:
+class PanelRun:
     """One prompt as the panel shows it. `dropped` are the lines that a schema refused, in silence."""
 
     text: str = ""
-    badges: dict[str, Badge] = field(default_factory=dict)
+    badges: dict[str, ToolBadge] = field(default_factory=dict)
     error: str | None = None
     usage: Event | None = None
     context: list[int] = field(default_factory=list)
@@ -80,7 +80,7 @@ class LineParser:
             self.dropped.append(line)
             return None
         shape = event_shape(str(value.get("type")), self._generation) if isinstance(value, dict) else None
-        if shape is None or mistake(value, shape):
+        if shape is None or find_schema_error(value, shape):
             self.dropped.append(line)
             return None
         return dict(value)
@@ -107,17 +107,17 @@ class Browser:
     def __exit__(self, *_: object) -> None:
         self.http.close()
 
-    def begin(self, credential: str, model: str, scope: str = "site") -> str:
+    def create_conversation(self, credential: str, model: str, scope: str = "site") -> str:
         body = {"scope": scope, "credentialId": credential, "modelId": model}
         answer = self.http.post("/conversations", json=body)
         assert answer.status_code == 201, answer.text
         return str(self._checked(answer.json()["conversation"], CONVERSATION)["id"])
 
-    def conversations(self, scope: str = "site") -> list[Event]:
+    def list_conversations(self, scope: str = "site") -> list[Event]:
         found = self.http.get("/conversations", params={"scope": scope}).json()["conversations"]
         return [self._checked(one, CONVERSATION) for one in found]
 
-    def open(self, conversation: str) -> list[Event]:
+    def load_messages(self, conversation: str) -> list[Event]:
         """The thread's messages, checked block by block."""
         found = self._checked(self.http.get(f"/conversations/{conversation}").json()["conversation"], CONVERSATION)
         for message in found["messages"]:
@@ -129,9 +129,9 @@ class Browser:
                 self._checked(block, shape)
         return list(found["messages"])
 
-    def send(self, conversation: str, prompt: str, *pictures: str, scope: str = "site") -> Run:
+    def send_prompt(self, conversation: str, prompt: str, *pictures: str, scope: str = "site") -> PanelRun:
         """Until the stream is over, or the user stops it."""
-        run = Run()
+        run = PanelRun()
         body = {"conversationId": conversation, "snapshot": self.snapshot, **self._said(prompt, pictures)}
         parser = LineParser(self.generation)
         try:
@@ -158,7 +158,7 @@ class Browser:
             return f"{response.status_code} {response.reason_phrase}"
         return str(response.json()["error"])
 
-    def _read(self, response: httpx.Response, parser: LineParser, run: Run) -> None:
+    def _read(self, response: httpx.Response, parser: LineParser, run: PanelRun) -> None:
         for chunk in response.iter_raw():
             for event in parser.feed(chunk):
                 self._take(event, run)
@@ -167,7 +167,7 @@ class Browser:
         if not run.is_done and self.generation == NEWEST:
             run.error = CUT_SHORT
 
-    def _take(self, event: Event, run: Run) -> None:
+    def _take(self, event: Event, run: PanelRun) -> None:
         run.kinds.append(event["type"])
         match event["type"]:
             case "bridgeReady":
@@ -175,7 +175,7 @@ class Browser:
             case "text":
                 run.text += event["text"]
             case "toolCall":
-                run.badges[event["toolCallId"]] = Badge(event["toolName"])
+                run.badges[event["toolCallId"]] = ToolBadge(event["toolName"])
             case "toolRequest":
                 self._execute(event, run)
             case "toolResult":
@@ -190,7 +190,7 @@ class Browser:
             case "done":
                 run.is_done = True
 
-    def _execute(self, event: Event, run: Run) -> None:
+    def _execute(self, event: Event, run: PanelRun) -> None:
         tool = self.tools.get(event["toolName"])
         result = tool(event["input"]) if tool else {"ok": False, "error": f"Unknown tool {event['toolName']}"}
         body = {"bridgeId": run.bridge, "requestId": event["requestId"], "result": result}
@@ -201,7 +201,7 @@ class Browser:
             assert answer.json() == {"ok": True}, answer.text
 
     def _checked(self, value: Any, shape: Any) -> Event:
-        problem = mistake(value, shape)
+        problem = find_schema_error(value, shape)
         if problem:
             raise SchemaError(problem)
         return dict(value)

@@ -2,10 +2,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.callers import Signer, make_tenant
+from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.instatic.browser import Browser
+from tests.unit.instatic.live_service import AdjustableClock, run_service
 from tests.unit.instatic.schemas import GENERATIONS
-from tests.unit.instatic.service import LeapClock, running
 from tests.unit.turns.conftest import MakeStage, parts, staged
 from tests.unit.turns.stage import ADA, Stage
 
@@ -23,8 +23,8 @@ Open = Callable[..., Browser]
 
 
 @pytest.fixture
-def clock() -> LeapClock:
-    return LeapClock()
+def clock() -> AdjustableClock:
+    return AdjustableClock()
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def stage(staged: MakeStage, quick: dict[str, object]) -> Stage:
 
 @pytest.fixture
 def service(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    with running(stage, monkeypatch) as url:
+    with run_service(stage, monkeypatch) as url:
         yield url
 
 
@@ -50,19 +50,19 @@ def generation(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def bakery(stage: Stage, generation: str) -> Signer:
+def bakery(stage: Stage, generation: str) -> TokenSigner:
     """A tenant whose editor is of this generation."""
     names = "seed" if generation == "0.0.6" else "prefixed"
-    return make_tenant(stage.desk, dialect="instatic", tool_names=names)
+    return make_tenant(stage.resources, dialect="instatic", tool_names=names)
 
 
 @pytest.fixture
-def another_browser(service: str, bakery: Signer, generation: str) -> Iterator[Open]:
+def another_browser(service: str, bakery: TokenSigner, generation: str) -> Iterator[Open]:
     opened: list[Browser] = []
 
     def make(**claims: object) -> Browser:
         granted = {"capabilities": tuple(sorted(ADA.capabilities))} | claims
-        opened.append(Browser(service, generation, bakery.token(**granted), bakery.origin))
+        opened.append(Browser(service, generation, bakery.sign_token(**granted), bakery.origin))
         return opened[-1]
 
     yield make

@@ -70,7 +70,7 @@ def block_shape(kind: str, generation: Generation) -> Shape | None:
     return PICTURES[generation] if kind == "image" else BLOCKS.get(kind)
 
 
-def mistake(value: Any, shape: Shape) -> str | None:
+def find_schema_error(value: Any, shape: Shape) -> str | None:
     """The first thing a strict schema would refuse; None when there is none."""
     if not isinstance(value, dict):
         return "is no object"

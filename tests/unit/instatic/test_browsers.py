@@ -5,21 +5,30 @@ from typing import Any
 
 import pytest
 
-from fermata.conversations import threads
-from fermata.turns import turn as turns
-from fermata.wire.ndjson import CONTENT_TYPE
-from fermata.wire.tenant import Limits
-from fermata.wire.tenants import change_tenant
-from fermata.words.model import ReasoningDelta
-from tests.callers import Signer
-from tests.local.lab import until
-from tests.pictures import base64_of, jpeg, opened, photo
-from tests.unit.instatic.browser import Browser, Run
+from fermata.conversations import conversation_store
+from fermata.domain.model_io import ReasoningDelta
+from fermata.turns.turn import find_turn
+from fermata.wire.auth.tenant import TenantLimits
+from fermata.wire.auth.tenant_store import update_tenant
+from fermata.wire.renderers.ndjson import NDJSON_CONTENT_TYPE
+from tests.images import make_image, make_jpeg_header, open_image, to_base64
+from tests.local.emulator_lab import wait_until
+from tests.tenant_tokens import TokenSigner
+from tests.unit.instatic.browser import Browser, PanelRun
 from tests.unit.instatic.conftest import Open
+from tests.unit.instatic.live_service import AdjustableClock
 from tests.unit.instatic.schemas import NEWEST
-from tests.unit.instatic.service import LeapClock
-from tests.unit.turns.stage import ADA, OK, PATIENCE, Stage, call, calls, failure, says
-from tests.unit.turns.truth import check
+from tests.unit.turns.invariants import check_invariants
+from tests.unit.turns.stage import (
+    ADA,
+    MAX_THREAD_WAIT_SECONDS,
+    OK,
+    Stage,
+    make_provider_error,
+    reply_with_calls,
+    reply_with_text,
+    tool_call_block,
+)
 
 NAMES = {"0.0.6": ("insertHtml", "list_documents"), "0.0.8": ("site_insert_html", "site_list_documents")}
 NAMES[NEWEST] = NAMES["0.0.8"]
@@ -27,8 +36,8 @@ NAMES[NEWEST] = NAMES["0.0.8"]
 
 @pytest.fixture
 def conversation(stage: Stage, browser: Browser) -> str:
-    made = browser.begin(stage.credential.id, "model-1")
-    stage.conversation = threads.find(stage.desk, ADA, made)
+    made = browser.create_conversation(stage.credential.id, "model-1")
+    stage.conversation = conversation_store.get_conversation(stage.resources, ADA, made)
     return made
 
 
@@ -38,11 +47,11 @@ def insert(generation: str) -> str:
     return NAMES[generation][0]
 
 
-def settle(stage: Stage, run: Run) -> None:
+def settle(stage: Stage, run: PanelRun) -> None:
     """The turn is over, and everything is as it must be then."""
-    stage._turn = turns.find(stage.desk, ADA.tenant, run.bridge)
-    until(lambda: stage.types()[-1] in ("done", "error", "cancelled"), "the turn ends")
-    check(stage, next_prompt=False)
+    stage._turn = find_turn(stage.resources, ADA.tenant, run.bridge)
+    wait_until(lambda: stage.event_types()[-1] in ("done", "error", "cancelled"), "the turn ends")
+    check_invariants(stage, next_prompt=False)
 
 
 class Gate:
@@ -53,21 +62,21 @@ class Gate:
 
     def __call__(self) -> None:
         self.reached.set()
-        assert self.opened.wait(PATIENCE), "nobody opened the gate"
+        assert self.opened.wait(MAX_THREAD_WAIT_SECONDS), "nobody opened the gate"
 
 
 def test_a_text_turn_is_shown_and_opens_again(stage: Stage, browser: Browser, conversation: str) -> None:
-    stage.says("Good morning.")
-    run = browser.send(conversation, "  Hello  ")
+    stage.script_replies("Good morning.")
+    run = browser.send_prompt(conversation, "  Hello  ")
     assert (run.text, run.is_done, run.error, run.dropped) == ("Good morning.", True, None, [])
     assert run.kinds == ["bridgeReady", "text", "context", "usage", "done"]
     assert run.usage is not None
     assert (run.usage["promptTokens"], run.usage["costUsd"]) == (10, 0)
     assert run.context == [10]
-    opened = browser.open(conversation)
+    opened = browser.load_messages(conversation)
     said = [(message["role"], message["content"][0]["text"]) for message in opened]
     assert said == [("user", "Hello"), ("assistant", "Good morning.")]
-    newest = browser.conversations()[0]
+    newest = browser.list_conversations()[0]
     assert (newest["id"], newest["title"], newest["contextTokens"]) == (conversation, "Hello", 10)
     settle(stage, run)
 
@@ -75,21 +84,24 @@ def test_a_text_turn_is_shown_and_opens_again(stage: Stage, browser: Browser, co
 def test_how_much_a_model_thinks_is_the_tenants_to_say_and_its_thoughts_are_not_shown(
     stage: Stage, browser: Browser, conversation: str
 ) -> None:
-    change_tenant(stage.desk, ADA.tenant, limits=Limits(thinking_tokens=2048))
-    said, reply = says("Good morning.")
-    stage.says([ReasoningDelta(text="A greeting."), said, reply])
-    run = browser.send(conversation, "Hello")
-    assert stage.driver.asks[0].thinking_tokens == 2048
+    update_tenant(stage.resources, ADA.tenant, limits=TenantLimits(thinking_tokens=2048))
+    said, reply = reply_with_text("Good morning.")
+    stage.script_replies([ReasoningDelta(text="A greeting."), said, reply])
+    run = browser.send_prompt(conversation, "Hello")
+    assert stage.driver.requests[0].thinking_tokens == 2048
     assert (run.text, run.dropped) == ("Good morning.", [])
     assert run.kinds == ["bridgeReady", "text", "context", "usage", "done"]
 
 
 def test_a_prompt_that_was_cut_is_told_of_and_not_kept(stage: Stage, browser: Browser, conversation: str) -> None:
-    said, reply = says("Good morning.")
-    stage.says([said, reply.model_copy(update={"warning": "The server cut the prompt."})])
-    run = browser.send(conversation, "Hello")
+    said, reply = reply_with_text("Good morning.")
+    stage.script_replies([said, reply.model_copy(update={"warning": "The server cut the prompt."})])
+    run = browser.send_prompt(conversation, "Hello")
     assert (run.text.strip(), run.dropped) == ("Good morning.\n\nThe server cut the prompt.", [])
-    assert [message["content"][0]["text"] for message in browser.open(conversation)] == ["Hello", "Good morning."]
+    assert [message["content"][0]["text"] for message in browser.load_messages(conversation)] == [
+        "Hello",
+        "Good morning.",
+    ]
     settle(stage, run)
 
 
@@ -99,9 +111,9 @@ def test_a_tool_turn_is_carried_out_in_the_browser_call_by_call(
     insert, documents = NAMES[generation]
     given: list[Any] = []
     browser.tools[insert] = lambda value: given.append(value) or OK
-    first, second = call(insert, parentId="a", html="1"), call(insert, parentId="b", html="2")
-    stage.says(calls(first, call(documents), second, text="I add two."), "Done.")
-    run = browser.send(conversation, "Add two")
+    first, second = tool_call_block(insert, parentId="a", html="1"), tool_call_block(insert, parentId="b", html="2")
+    stage.script_replies(reply_with_calls(first, tool_call_block(documents), second, text="I add two."), "Done.")
+    run = browser.send_prompt(conversation, "Add two")
     assert (run.is_done, run.error, run.dropped) == (True, None, [])
     assert [value["parentId"] for value in given] == ["a", "b"]
     assert [(badge.name, badge.state) for badge in run.badges.values()] == [
@@ -112,7 +124,7 @@ def test_a_tool_turn_is_carried_out_in_the_browser_call_by_call(
     assert run.text == "I add two.Done."
     assert run.usage is not None
     assert run.usage["promptTokens"] == 20
-    opened = browser.open(conversation)
+    opened = browser.load_messages(conversation)
     assert [message["role"] for message in opened] == ["user", *["assistant"] * 4, *["tool"] * 3, "assistant"]
     assert {message["toolName"] for message in opened} == {None, insert, documents}
     settle(stage, run)
@@ -122,17 +134,17 @@ def test_a_tool_that_fails_is_told_to_the_model_and_shown(
     stage: Stage, browser: Browser, conversation: str, insert: str
 ) -> None:
     browser.tools[insert] = lambda _: {"ok": False, "error": "There is no such node."}
-    stage.says(calls(call(insert, parentId="x", html="1")), "Then not.")
-    run = browser.send(conversation, "Add one")
+    stage.script_replies(reply_with_calls(tool_call_block(insert, parentId="x", html="1")), "Then not.")
+    run = browser.send_prompt(conversation, "Add one")
     assert [(badge.state, badge.error) for badge in run.badges.values()] == [("failed", "There is no such node.")]
     assert run.is_done
     settle(stage, run)
 
 
 def test_an_error_of_the_provider_is_shown_word_for_word(stage: Stage, browser: Browser, conversation: str) -> None:
-    said, _ = says("Half an ans")
-    stage.says([said, failure("provider_error", retryable=False)])
-    run = browser.send(conversation, "Hello")
+    said, _ = reply_with_text("Half an ans")
+    stage.script_replies([said, make_provider_error("provider_error", retryable=False)])
+    run = browser.send_prompt(conversation, "Hello")
     assert run.text == "Half an ans"
     assert run.error == "The provider failed: provider_error."
     assert (run.kinds[-1], run.is_done, run.dropped) == ("error", False, [])
@@ -146,61 +158,63 @@ class TestStopping:
         self, stage: Stage, browser: Browser, conversation: str
     ) -> None:
         gate = Gate()
-        said, reply = says("A long answ")
-        stage.says([said, gate, reply])
+        said, reply = reply_with_text("A long answ")
+        stage.script_replies([said, gate, reply])
         browser.aborts_at = "text"
-        run = browser.send(conversation, "Hello")
-        assert gate.reached.wait(PATIENCE)
-        until(lambda: stage.thread().claim is None, "the turn is given up")
+        run = browser.send_prompt(conversation, "Hello")
+        assert gate.reached.wait(MAX_THREAD_WAIT_SECONDS)
+        wait_until(lambda: stage.load_conversation().claim is None, "the turn is given up")
         gate.opened.set()
         settle(stage, run)
-        assert stage.types()[-1] == "cancelled"
-        opened = browser.open(conversation)
+        assert stage.event_types()[-1] == "cancelled"
+        opened = browser.load_messages(conversation)
         assert [message["content"][0]["text"] for message in opened] == ["Hello", "A long answ"]
 
     def test_a_prompt_after_that_goes_on_with_the_conversation(
         self, stage: Stage, browser: Browser, conversation: str, insert: str
     ) -> None:
-        stage.says(calls(call(insert, parentId="x", html="1")), "And now?")
+        stage.script_replies(reply_with_calls(tool_call_block(insert, parentId="x", html="1")), "And now?")
         browser.aborts_at = "toolCall"
-        run = browser.send(conversation, "Add one")
-        until(lambda: stage.thread().claim is None, "the turn is given up")
+        run = browser.send_prompt(conversation, "Add one")
+        wait_until(lambda: stage.load_conversation().claim is None, "the turn is given up")
         settle(stage, run)
         browser.aborts_at = None
-        again = browser.send(conversation, "Go on")
+        again = browser.send_prompt(conversation, "Go on")
         assert (again.text, again.is_done) == ("And now?", True)
-        assert [message.role for message in stage.driver.asks[-1].messages] == ["user", "assistant", "tool", "user"]
+        assert [message.role for message in stage.driver.requests[-1].messages] == ["user", "assistant", "tool", "user"]
         settle(stage, again)
 
     def test_a_second_reader_keeps_the_turn_alive(
         self, stage: Stage, browser: Browser, conversation: str, insert: str
     ) -> None:
         browser.tools[insert] = lambda _: OK
-        stage.says(calls(call(insert, parentId="x", html="1")), "Done.")
+        stage.script_replies(reply_with_calls(tool_call_block(insert, parentId="x", html="1")), "Done.")
         browser.aborts_at = "toolCall"
-        run = browser.send(conversation, "Add one")
+        run = browser.send_prompt(conversation, "Add one")
         with browser.http.stream("GET", f"/bridges/{run.bridge}/events") as second:
             lines = second.iter_lines()
             next(lines)
             wait_out(stage)
-            assert stage.thread().claim == run.bridge
-        until(lambda: stage.thread().claim is None, "the turn is given up when the second one has gone too")
+            assert stage.load_conversation().claim == run.bridge
+        wait_until(
+            lambda: stage.load_conversation().claim is None, "the turn is given up when the second one has gone too"
+        )
         settle(stage, run)
 
     def test_a_reader_that_came_back_in_time_keeps_it_alive_too(
         self, stage: Stage, browser: Browser, conversation: str
     ) -> None:
         gate = Gate()
-        said, reply = says("Long.")
-        stage.says([said, gate, reply])
+        said, reply = reply_with_text("Long.")
+        stage.script_replies([said, gate, reply])
         browser.aborts_at = "text"
-        run = browser.send(conversation, "Hello")
+        run = browser.send_prompt(conversation, "Hello")
         with browser.http.stream("GET", f"/bridges/{run.bridge}/events") as again:
             wait_out(stage)
             gate.opened.set()
             assert b'"done"' in again.read()
         settle(stage, run)
-        assert stage.types()[-1] == "done"
+        assert stage.event_types()[-1] == "done"
 
 
 class TestWhereADisconnectCannotBeSeen:
@@ -210,50 +224,50 @@ class TestWhereADisconnectCannotBeSeen:
         return quick | {"fermata_stage": "prod"}
 
     def test_the_next_prompt_interrupts_what_still_runs(
-        self, stage: Stage, browser: Browser, conversation: str, clock: LeapClock
+        self, stage: Stage, browser: Browser, conversation: str, clock: AdjustableClock
     ) -> None:
         gate = Gate()
-        said, reply = says("A long answ")
-        stage.says([said, gate, reply], "Second.")
+        said, reply = reply_with_text("A long answ")
+        stage.script_replies([said, gate, reply], "Second.")
         browser.aborts_at = "text"
-        first = browser.send(conversation, "Hello")
-        assert gate.reached.wait(PATIENCE)
+        first = browser.send_prompt(conversation, "Hello")
+        assert gate.reached.wait(MAX_THREAD_WAIT_SECONDS)
         wait_out(stage)
-        assert stage.thread().claim == first.bridge
+        assert stage.load_conversation().claim == first.bridge
         browser.aborts_at = None
-        clock.go_on(3)
-        second = browser.send(conversation, "Something else")
+        clock.advance(3)
+        second = browser.send_prompt(conversation, "Something else")
         gate.opened.set()
         assert (second.text, second.is_done, second.dropped) == ("Second.", True, [])
         settle(stage, first)
-        assert stage.types()[-1] == "cancelled"
+        assert stage.event_types()[-1] == "cancelled"
         settle(stage, second)
 
     def test_within_two_seconds_it_is_a_double_click(
         self, stage: Stage, browser: Browser, conversation: str, generation: str, insert: str
     ) -> None:
-        stage.says(calls(call(insert, parentId="x", html="1")))
+        stage.script_replies(reply_with_calls(tool_call_block(insert, parentId="x", html="1")))
         browser.aborts_at = "toolCall"
-        run = browser.send(conversation, "Add one")
-        twice = browser.send(conversation, "Add one")
+        run = browser.send_prompt(conversation, "Add one")
+        twice = browser.send_prompt(conversation, "Add one")
         assert twice.error is not None
         if generation == NEWEST:
             assert twice.error.startswith("This conversation is already generating a response")
         else:
             assert twice.error == "409 Conflict"
-        assert stage.thread().claim == run.bridge
+        assert stage.load_conversation().claim == run.bridge
 
     def test_another_user_never_interrupts_and_never_sees_it(
         self, stage: Stage, browser: Browser, conversation: str, another_browser: Open, generation: str
     ) -> None:
         bob = another_browser(user="bob")
-        run = bob.send(conversation, "Mine?")
+        run = bob.send_prompt(conversation, "Mine?")
         assert run.error == ("Conversation not found" if generation == NEWEST else "404 Not Found")
 
 
 def wait_out(stage: Stage) -> None:
     """Longer than an abandoned turn is left alone."""
-    threading.Event().wait(2 * stage.desk.settings.abandoned_seconds)
+    threading.Event().wait(2 * stage.resources.settings.abandoned_seconds)
 
 
 class TestATurnThatEndsUnderTheBrowsersHands:
@@ -270,8 +284,12 @@ class TestATurnThatEndsUnderTheBrowsersHands:
             return OK
 
         browser.tools[insert] = slow
-        stage.says(calls(call(insert, parentId="x", html="1"), call(insert, parentId="y", html="2")))
-        run = browser.send(conversation, "Add two")
+        stage.script_replies(
+            reply_with_calls(
+                tool_call_block(insert, parentId="x", html="1"), tool_call_block(insert, parentId="y", html="2")
+            )
+        )
+        run = browser.send_prompt(conversation, "Add two")
         assert cancelled == ["cancelled"]
         if generation == NEWEST:
             assert run.error is not None
@@ -280,7 +298,7 @@ class TestATurnThatEndsUnderTheBrowsersHands:
             assert run.error is None
             assert run.kinds[-4:] == ["toolResult", "toolResult", "usage", "done"]
             assert [badge.state for badge in run.badges.values()] == ["failed", "failed"]
-        opened = browser.open(conversation)
+        opened = browser.load_messages(conversation)
         assert [message["role"] for message in opened] == ["user", "assistant", "tool", "assistant", "tool"]
         closed = [message for message in opened if message["role"] == "tool"]
         assert [message["toolCallId"] for message in closed] == list(run.badges)
@@ -294,7 +312,7 @@ class TestWhatIsAskedUnasked:
         scope = {"scope": "site"} if generation == NEWEST else {}
         with browser.http.stream("GET", "/editor-bridge", params=scope) as bridge:
             assert bridge.status_code == 200
-            assert bridge.headers["content-type"] == CONTENT_TYPE
+            assert bridge.headers["content-type"] == NDJSON_CONTENT_TYPE
             chunks = bridge.iter_raw()
             beats = b"".join(next(chunks) for _ in range(3))
         assert set(beats) == {ord("\n")}
@@ -304,7 +322,7 @@ class TestWhatIsAskedUnasked:
         assert (answer.status_code, answer.json()) == (200, {"connectors": []})
 
     def test_a_session_of_somebody_else_under_the_same_cookie_is_not_ours(
-        self, service: str, bakery: Signer, generation: str
+        self, service: str, bakery: TokenSigner, generation: str
     ) -> None:
         with Browser(service, generation, "not-a-token-of-ours", bakery.origin) as stranger:
             assert stranger.http.get("/mcp/connectors").status_code == 401
@@ -313,14 +331,14 @@ class TestWhatIsAskedUnasked:
 @pytest.mark.parametrize("generation", [NEWEST], indirect=True)
 class TestTheNewest:
     def test_it_sends_pictures_and_sees_them_again(self, stage: Stage, browser: Browser, conversation: str) -> None:
-        stage.says("Nice.")
-        run = browser.send(conversation, "Look", base64_of(photo(70, 80)), base64_of(photo()))
+        stage.script_replies("Nice.")
+        run = browser.send_prompt(conversation, "Look", to_base64(make_image(70, 80)), to_base64(make_image()))
         assert (run.text, run.error) == ("Nice.", None)
-        content = browser.open(conversation)[0]["content"]
+        content = browser.load_messages(conversation)[0]["content"]
         assert [block["kind"] for block in content] == ["text", "image", "image"]
         answer = browser.http.get(f"http://{browser.http.base_url.netloc.decode()}{content[1]['url']}")
         assert answer.status_code == 200
-        assert opened(answer.content).size == (70, 80)
+        assert open_image(answer.content).size == (70, 80)
         assert answer.headers["content-type"] == "image/jpeg"
         assert answer.headers["cache-control"] == "private, no-store"
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -331,15 +349,16 @@ class TestTheNewest:
         assert (answer.status_code, answer.json()) == (404, {"error": "Conversation image not found"})
 
     @pytest.mark.parametrize(
-        ("picture", "status"), [(b"<svg/>", 400), (photo(2000, 10), 413), (jpeg(filler=1_600_000), 413)]
+        ("picture", "status"),
+        [(b"<svg/>", 400), (make_image(2000, 10), 413), (make_jpeg_header(filler=1_600_000), 413)],
     )
     def test_a_picture_that_cannot_be_meant_is_refused_before_anything_is_kept(
         self, stage: Stage, browser: Browser, conversation: str, picture: bytes, status: int
     ) -> None:
-        image = {"kind": "image", "mimeType": "image/jpeg", "data": base64_of(picture)}
+        image = {"kind": "image", "mimeType": "image/jpeg", "data": to_base64(picture)}
         answer = browser.http.post("/chat/site", json={"conversationId": conversation, "content": [image]})
         assert answer.status_code == status
-        assert stage.messages() == []
+        assert stage.load_messages() == []
 
     def test_a_kind_of_picture_it_could_not_show_is_refused(self, browser: Browser, conversation: str) -> None:
         image = {"kind": "image", "mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}

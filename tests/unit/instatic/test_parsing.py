@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.instatic.browser import LineParser
-from tests.unit.instatic.schemas import EVENTS, GENERATIONS, NEWEST, event_shape, mistake
+from tests.unit.instatic.schemas import EVENTS, GENERATIONS, NEWEST, event_shape, find_schema_error
 
 CASES = {case["id"]: case for case in json.loads((Path(__file__).parents[1] / "wire" / "cases.json").read_text())}
 OF_SCHEMAS = [case for case in CASES.values() if case["area"] == "clientEventSchema"]
@@ -15,7 +15,7 @@ OF_SCHEMAS = [case for case in CASES.values() if case["area"] == "clientEventSch
 
 def accepts(event: dict[str, Any], generation: str) -> bool:
     shape = event_shape(event["type"], generation)
-    return shape is not None and mistake(event, shape) is None
+    return shape is not None and find_schema_error(event, shape) is None
 
 
 @pytest.mark.parametrize("case", OF_SCHEMAS, ids=lambda case: case["id"])

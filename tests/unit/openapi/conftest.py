@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from tests.desk import REGION, make_desk
-from tests.serving import serving
-from tests.unit.openapi.stand import GATEWAY, MODELS, Stand, furnish
+from tests.fixed_response_server import run_fixed_response_server
+from tests.resources import REGION, make_resources
+from tests.unit.openapi.service import GATEWAY, MODELS, Service, make_service
 from tests.unit.turns.conftest import lean_transactions, plain_responses
 
 PROVIDERS = ("anthropic_url", "openai_url", "openrouter_url")
@@ -24,9 +24,9 @@ def look_up_here(host: Any, *more: Any, **others: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def stand() -> Iterator[Stand]:
+def stand() -> Iterator[Service]:
     """Streams last moments, providers list the same models to everybody, and no other host is there."""
-    with pytest.MonkeyPatch.context() as patch, mock_aws(), serving() as provider:
+    with pytest.MonkeyPatch.context() as patch, mock_aws(), run_fixed_response_server() as provider:
         provider.body = MODELS
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         patch.setattr(socket, "getaddrinfo", look_up_here)
@@ -38,7 +38,7 @@ def stand() -> Iterator[Stand]:
             "poll_ms": 1,
             "idle_poll_ms": 5,
         }
-        desk = make_desk(**settings | dict.fromkeys(PROVIDERS, provider.url))
-        stand, GATEWAY.desk = furnish(desk, patch), desk
+        resources = make_resources(**settings | dict.fromkeys(PROVIDERS, provider.url))
+        stand, GATEWAY.resources = make_service(resources, patch), resources
         yield stand
         stand.stage.close()

@@ -8,27 +8,29 @@ from typing import Any
 import pytest
 from schemathesis.core.result import Ok
 
-from fermata.wire import ndjson, openapi, surface
-from fermata.wire.edge import serve
-from fermata.wire.errors import RETRY_AFTER
-from fermata.wire.http import Request
-from fermata.words import events
-from fermata.words.dialect import Dialect
+from fermata.domain import events
+from fermata.domain.dialect import Dialect
+from fermata.wire.http.dispatch import handle_request
+from fermata.wire.http.error_responses import DEFAULT_RETRY_AFTER_SECONDS
+from fermata.wire.http.messages import HttpRequest
+from fermata.wire.openapi import document
+from fermata.wire.operations import surface
+from fermata.wire.renderers import ndjson
 from functions.api import app as api
-from tests.template import stack
-from tests.unit.openapi.stand import ROUTES, Stand
-from tests.unit.openapi.strict import LINE, schema
+from tests.template import templates
+from tests.unit.openapi.schemathesis_schema import STREAM_LINE_VALIDATOR, schema
+from tests.unit.openapi.service import ROUTES, Service
 
-DOCUMENT = openapi.document()
+DOCUMENT = document.build_openapi_document()
 SOON = "2026-01-01T00:00:00Z"
-REPORT = events.UndoReport(undone=("b/1/0",), skipped=(events.Skipped(effect_key="b/1/1", reason="Conflict."),))
+REPORT = events.UndoReport(undone=("b/1/0",), skipped=(events.SkippedEdit(effect_key="b/1/1", reason="Conflict."),))
 EVENTS: tuple[events.Event, ...] = (
-    events.BridgeReady(bridge_id="b"),
-    events.BridgeReady(bridge_id="u", undoes="b"),
-    events.Text(text="Hello"),
-    events.Reasoning(text="Hm"),
-    events.ToolCall(tool_call_id="c", tool_name="insertHtml"),
-    events.ToolRequest(
+    events.BridgeReadyEvent(bridge_id="b"),
+    events.BridgeReadyEvent(bridge_id="u", undoes="b"),
+    events.TextEvent(text="Hello"),
+    events.ReasoningEvent(text="Hm"),
+    events.ToolCallEvent(tool_call_id="c", tool_name="insertHtml"),
+    events.ToolRequestEvent(
         request_id="r",
         tool_call_id="c",
         tool_name="insertHtml",
@@ -38,22 +40,22 @@ EVENTS: tuple[events.Event, ...] = (
         revision="r1",
         undoes="b/1/0",
     ),
-    events.ToolResult(tool_call_id="c", tool_name="insertHtml", ok=True),
-    events.ToolResult(tool_call_id="c", tool_name="insertHtml", ok=False, error="There is no such node."),
-    events.Context(prompt_tokens=1, context_tokens=2),
-    events.Context(prompt_tokens=1, context_tokens=2, cache_read_tokens=1, cache_creation_tokens=0),
-    events.UsageReport(prompt_tokens=1, completion_tokens=1, cost_usd=0.5),
-    events.RoundRetracted(round=1),
-    events.Held(until=SOON, retry_after=30),
-    events.Warned(message="The server cut the prompt."),
-    events.TurnError(message="The provider failed."),
-    events.TurnError(message="The provider failed.", code="provider_error", retryable=True),
-    events.Done(),
-    events.Done(report=REPORT),
-    events.Cancelled(),
-    events.Cancelled(report=REPORT),
-    events.TurnError(message="Nobody answered.", report=REPORT),
-    events.ToolResult(tool_call_id="c", tool_name="restore", ok=False, error="Somebody was here.", conflict=True),
+    events.ToolResultEvent(tool_call_id="c", tool_name="insertHtml", ok=True),
+    events.ToolResultEvent(tool_call_id="c", tool_name="insertHtml", ok=False, error="There is no such node."),
+    events.ContextEvent(prompt_tokens=1, context_tokens=2),
+    events.ContextEvent(prompt_tokens=1, context_tokens=2, cache_read_tokens=1, cache_creation_tokens=0),
+    events.UsageEvent(prompt_tokens=1, completion_tokens=1, cost_usd=0.5),
+    events.RoundRetractedEvent(round=1),
+    events.HeldEvent(until=SOON, retry_after=30),
+    events.WarningEvent(message="The server cut the prompt."),
+    events.ErrorEvent(message="The provider failed."),
+    events.ErrorEvent(message="The provider failed.", code="provider_error", retryable=True),
+    events.DoneEvent(),
+    events.DoneEvent(report=REPORT),
+    events.CancelledEvent(),
+    events.CancelledEvent(report=REPORT),
+    events.ErrorEvent(message="Nobody answered.", report=REPORT),
+    events.ToolResultEvent(tool_call_id="c", tool_name="restore", ok=False, error="Somebody was here.", conflict=True),
 )
 
 
@@ -81,14 +83,14 @@ def test_every_operation_has_a_name_of_its_own() -> None:
     assert len(set(names)) == len(names) == len(surface.OPERATIONS)
 
 
-def test_anybody_may_fetch_it_and_keep_it_for_an_hour(stand: Stand) -> None:
-    answer = serve(stand.desk, api.ROUTES, Request("r", "GET", surface.SHOW_OPENAPI.path))
+def test_anybody_may_fetch_it_and_keep_it_for_an_hour(stand: Service) -> None:
+    answer = handle_request(stand.resources, api.ROUTES, HttpRequest("r", "GET", surface.SHOW_OPENAPI.path))
     assert (answer.status, answer.headers["Cache-Control"]) == (200, "public, max-age=3600")
-    assert json.loads(answer.content()) == DOCUMENT
+    assert json.loads(answer.to_bytes()) == DOCUMENT
 
 
 def test_nobody_loads_it_who_does_not_ask_for_it() -> None:
-    heavy = ("fermata.wire.openapi", "fermata.wire.shapes", "fermata.wire.answers")
+    heavy = ("fermata.wire.openapi.document", "fermata.wire.openapi.schemas", "fermata.wire.bodies.responses")
     program = f"import sys, functions.api.app; print([name for name in {heavy} if name in sys.modules])"
     environment = {"PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
@@ -98,8 +100,8 @@ def test_nobody_loads_it_who_does_not_ask_for_it() -> None:
 @pytest.mark.parametrize("dialect", ["fermata", "instatic"])
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.type)
 def test_a_line_of_the_stream_is_as_it_says(event: events.Event, dialect: Dialect) -> None:
-    for text in ndjson.lines(7, event, dialect).splitlines():
-        LINE.validate(json.loads(text))
+    for text in ndjson.render_event(7, event, dialect).splitlines():
+        STREAM_LINE_VALIDATOR.validate(json.loads(text))
 
 
 def test_every_event_that_leaves_the_log_is_in_it() -> None:
@@ -126,16 +128,16 @@ def refusals(operation: dict[str, Any]) -> dict[int, dict[str, Any]]:
 @pytest.mark.parametrize("label", OPERATIONS)
 def test_who_has_to_wait_is_told_how_long(label: str) -> None:
     for status, answer in refusals(OPERATIONS[label]).items():
-        assert ("Retry-After" in answer["headers"]) == (status in RETRY_AFTER), status
+        assert ("Retry-After" in answer["headers"]) == (status in DEFAULT_RETRY_AFTER_SECONDS), status
 
 
 @pytest.fixture(scope="module")
-def template() -> stack.Template:
-    return stack.read(stack.TEMPLATE.read_text())
+def template() -> templates.Template:
+    return templates.read_template(templates.TEMPLATE.read_text())
 
 
 @pytest.mark.parametrize("label", OPERATIONS)
-def test_what_the_gateway_answers_by_itself_is_in_it(label: str, template: stack.Template) -> None:
+def test_what_the_gateway_answers_by_itself_is_in_it(label: str, template: templates.Template) -> None:
     responses = template["Resources"]["Api"]["Properties"]["GatewayResponses"].values()
     made = {int(response["StatusCode"]) for response in responses if "StatusCode" in response}
     of_no_operation = {404}

@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, settings
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
-from fermata.wire import surface
-from fermata.wire.http import BAD_BODY
-from fermata.wire.operation import Described
-from tests import pictures
-from tests.unit.openapi.stand import Stand
-from tests.unit.openapi.strict import AnyCase, check_lines, schema
+from fermata.wire.http.messages import INVALID_BODY_PREFIX
+from fermata.wire.operations import surface
+from fermata.wire.operations.operation import BaseOperation
+from tests import images
+from tests.unit.openapi.schemathesis_schema import AnyCase, check_stream_lines, schema
+from tests.unit.openapi.service import Service
 
 SETTINGS = settings(
     max_examples=8,
@@ -27,13 +27,13 @@ SETTINGS = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
-PICTURES = {f"image/{kind}": getattr(pictures, kind)() for kind in ("jpeg", "png", "gif", "webp")}
+PICTURES = {f"image/{kind}": getattr(images, kind)() for kind in ("jpeg", "png", "gif", "webp")}
 OPERATIONS = {operation.name: operation for operation in surface.OPERATIONS}
 UNSAYABLE = ("may name each user once.",)
 """What JSON Schema has no words for."""
 
 
-def operation_of(case: AnyCase) -> Described:
+def operation_of(case: AnyCase) -> BaseOperation:
     return OPERATIONS[case.operation.definition.raw["operationId"]]
 
 
@@ -61,7 +61,7 @@ def drawn(case: AnyCase) -> AnyCase:
     if isinstance(body, dict) and not is_wrong_on_purpose(case, ParameterLocation.BODY):
         for part in body.get("content") or []:
             if part.get("kind") == "image":
-                part["data"] = pictures.base64_of(PICTURES[part["mimeType"]])
+                part["data"] = images.to_base64(PICTURES[part["mimeType"]])
     return case
 
 
@@ -73,15 +73,15 @@ def toss(case: AnyCase) -> int:
 
 @schema.parametrize()
 @SETTINGS
-def test_whatever_is_asked_the_answer_is_documented(case: AnyCase, stand: Stand) -> None:
+def test_whatever_is_asked_the_answer_is_documented(case: AnyCase, stand: Service) -> None:
     operation, chance = operation_of(case), toss(case)
     if chance % 2:
-        led_somewhere(case, stand.real(operation))
+        led_somewhere(case, stand.real_ids(operation))
     accepts = {"Accept": "application/json"} if chance % 3 == 0 else {}
     response = drawn(case).call_and_validate(
         headers=stand.headers(operation) | accepts, excluded_checks=[positive_data_acceptance, ignored_auth]
     )
-    check_lines(response)
+    check_stream_lines(response)
     if response.status_code == 400 and not is_wrong_on_purpose(case):
         said = response.json()["error"]
-        assert not said.startswith(BAD_BODY) or said.endswith(UNSAYABLE), "the document allows this body"
+        assert not said.startswith(INVALID_BODY_PREFIX) or said.endswith(UNSAYABLE), "the document allows this body"

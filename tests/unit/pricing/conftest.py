@@ -1,3 +1,3 @@
-from tests.unit.laid_out import clock, desk, parts
+from tests.unit.resource_fixtures import clock, parts, resources
 
-__all__ = ["clock", "desk", "parts"]
+__all__ = ["clock", "parts", "resources"]

@@ -6,50 +6,50 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.desk import Desk
-from fermata.aws.dynamo import Put
+from fermata.aws.dynamodb import Put
+from fermata.aws.resources import Resources
 from fermata.pricing import catalogue
-from fermata.pricing.catalogue import NotACatalogue, Offer, parse, per_mtok
+from fermata.pricing.catalogue import InvalidCatalogue, PricedModel, parse_catalogue, price_per_million_tokens
 from fermata.pricing.prices import Price
-from tests.desk import TestClock, another_process
-from tests.unit.pricing.recorded import cases, listing, model, name
+from tests.resources import TestClock, resources_of_new_process
+from tests.unit.pricing.recorded_cases import case_name, catalogue_body, catalogue_entry, read_cases
 
-SONNET = model("anthropic/claude-sonnet-4.5")
+SONNET = catalogue_entry("anthropic/claude-sonnet-4.5")
 
 
-def calls(desk: Desk) -> list[str]:
+def calls(resources: Resources) -> list[str]:
     made: list[str] = []
-    desk.tables._client.meta.events.register("before-call", lambda model, **_: made.append(model.name))
+    resources.tables._client.meta.events.register("before-call", lambda model, **_: made.append(model.name))
     return made
 
 
-def prompt_price(desk: Desk, model: str) -> Decimal | None:
-    known = catalogue.known(desk)
-    offer = known.offer(model) if known else None
+def prompt_price(resources: Resources, model: str) -> Decimal | None:
+    known = catalogue.get_catalogue(resources)
+    offer = known.find_priced_model(model) if known else None
     return offer.price.input_per_mtok if offer else None
 
 
 class TestReading:
-    @pytest.mark.parametrize("case", cases("cataloguePerMTok"), ids=name)
+    @pytest.mark.parametrize("case", read_cases("cataloguePerMTok"), ids=case_name)
     def test_a_price_per_token_becomes_one_per_million_as_in_the_original(self, case: Any) -> None:
         expected = case["expected"]
-        assert per_mtok(case["input"]) == (None if expected is None else Decimal(expected))
+        assert price_per_million_tokens(case["input"]) == (None if expected is None else Decimal(expected))
 
     @pytest.mark.parametrize("wrong", ["-1", -1, "NaN", "Infinity", "free", None, True, [], {}, "1e30", "2", "0.1" * 9])
     def test_what_is_no_price_is_none(self, wrong: Any) -> None:
-        assert per_mtok(wrong) is None
+        assert price_per_million_tokens(wrong) is None
 
     @pytest.mark.parametrize("wrong", ["9e999999", "1e-999999", "1e-19"])
     def test_what_nobody_could_reckon_with_is_no_price(self, wrong: str) -> None:
-        assert per_mtok(wrong) is None
+        assert price_per_million_tokens(wrong) is None
 
     def test_prices_are_exact_to_the_last_digit(self) -> None:
-        assert str(per_mtok("0.00000333333333")) == "3.33333333"
-        assert str(per_mtok("0.00001")) == "10"
-        assert str(per_mtok(0.0000008)) == "0.8"
+        assert str(price_per_million_tokens("0.00000333333333")) == "3.33333333"
+        assert str(price_per_million_tokens("0.00001")) == "10"
+        assert str(price_per_million_tokens(0.0000008)) == "0.8"
 
     def test_an_offer_has_its_four_rates_its_window_and_what_it_can_do(self) -> None:
-        told = model(
+        told = catalogue_entry(
             "anthropic/claude-sonnet-4.5",
             pricing={"input_cache_read": "0.0000003", "input_cache_write": "0.00000375"},
             architecture={"input_modalities": ["text", "image"]},
@@ -61,29 +61,29 @@ class TestReading:
             "cache_read_per_mtok": "0.3",
             "cache_write_per_mtok": "3.75",
         }
-        offer = Offer(price=Price.model_validate(rates), context_window=200_000, sees=True, calls=True)
-        assert parse(listing(told), 7).offers == {"claude-sonnet-4-5": offer}
+        offer = PricedModel(price=Price.model_validate(rates), context_window=200_000, sees=True, calls=True)
+        assert parse_catalogue(catalogue_body(told), 7).offers == {"claude-sonnet-4-5": offer}
 
     @pytest.mark.parametrize("window", [0, -1, 1.5, "200000", True, 10**30])
     def test_a_window_that_is_none_is_left_out(self, window: Any) -> None:
-        (offer,) = parse(listing(SONNET | {"context_length": window}), 7).offers.values()
+        (offer,) = parse_catalogue(catalogue_body(SONNET | {"context_length": window}), 7).offers.values()
         assert offer.context_window is None
 
     def test_what_the_list_does_not_say_stays_open(self) -> None:
         bare = {"id": "openai/gpt-5", "pricing": {"prompt": "0", "completion": 0}, "context_length": None}
-        (offer,) = parse(listing(bare), 7).offers.values()
+        (offer,) = parse_catalogue(catalogue_body(bare), 7).offers.values()
         assert (offer.context_window, offer.sees, offer.calls) == (None, None, None)
         assert offer.price.cache_read_per_mtok is None
 
     @pytest.mark.parametrize(
         "left_out",
         [
-            model("google/gemini-3.1-pro"),
-            model("openai/no-price", "-1", "-1"),
-            model("openai/one-price", completion=""),
-            model("openai/absurd", "9e999999"),
-            model("openai/\ud800"),
-            model("openai/a\nb"),
+            catalogue_entry("google/gemini-3.1-pro"),
+            catalogue_entry("openai/no-price", "-1", "-1"),
+            catalogue_entry("openai/one-price", completion=""),
+            catalogue_entry("openai/absurd", "9e999999"),
+            catalogue_entry("openai/\ud800"),
+            catalogue_entry("openai/a\nb"),
             {"id": "openai/nothing"},
             {"id": 7},
             "openai/text",
@@ -91,7 +91,7 @@ class TestReading:
         ],
     )
     def test_other_makers_and_models_without_both_prices_are_left_out(self, left_out: Any) -> None:
-        assert set(parse(listing(left_out, SONNET), 7).offers) == {"claude-sonnet-4-5"}
+        assert set(parse_catalogue(catalogue_body(left_out, SONNET), 7).offers) == {"claude-sonnet-4-5"}
 
     @pytest.mark.parametrize(
         ("body", "says"),
@@ -102,22 +102,24 @@ class TestReading:
             (b'{"data":[]}', "prices no model"),
             (b"[" * 100_000, "not JSON"),
             (b'{"data":[{"id":"openai/x","context_length":1e9999999999999999999}]}', "not JSON"),
-            (listing(model("google/gemini")), "prices no model of anthropic or openai"),
+            (catalogue_body(catalogue_entry("google/gemini")), "prices no model of anthropic or openai"),
         ],
     )
     def test_what_is_no_catalogue_is_refused_whole(self, body: bytes, says: str) -> None:
-        with pytest.raises(NotACatalogue, match=says):
-            parse(body, 7)
+        with pytest.raises(InvalidCatalogue, match=says):
+            parse_catalogue(body, 7)
 
 
 class TestTheRouter:
     """Models by the ids that OpenRouter has them under: their makers price everybody else's, by other names."""
 
-    GEMINI = model("google/gemini-3.1-pro", "0.00000125", "0.00001", architecture={"input_modalities": ["text"]})
+    GEMINI = catalogue_entry(
+        "google/gemini-3.1-pro", "0.00000125", "0.00001", architecture={"input_modalities": ["text"]}
+    )
 
     def test_every_model_is_known_to_it_by_its_exact_id_and_to_nobody_else(self) -> None:
-        known = parse(listing(SONNET, self.GEMINI), 7)
-        found = known.listed("openrouter", "google/gemini-3.1-pro")
+        known = parse_catalogue(catalogue_body(SONNET, self.GEMINI), 7)
+        found = known.find_model("openrouter", "google/gemini-3.1-pro")
         assert found is not None
         assert found.price is not None
         assert (found.price.input_per_mtok, found.sees) == (Decimal("1.25"), False)
@@ -127,24 +129,28 @@ class TestTheRouter:
             ("openai-compatible", "google/gemini-3.1-pro"),
             ("openai", "google/gemini-3.1-pro"),
         ):
-            assert known.listed(provider, other) is None
+            assert known.find_model(provider, other) is None
 
     def test_its_own_id_goes_before_the_key_that_a_maker_is_priced_by(self) -> None:
-        known = parse(listing(SONNET, model("anthropic/claude-sonnet-4.5:beta", "0.000004"), self.GEMINI), 7)
+        known = parse_catalogue(
+            catalogue_body(SONNET, catalogue_entry("anthropic/claude-sonnet-4.5:beta", "0.000004"), self.GEMINI), 7
+        )
         names = ("anthropic/claude-sonnet-4.5:beta", "anthropic/claude-sonnet-4.5", "anthropic/claude-sonnet-4-5")
-        found = [known.listed("openrouter", name) for name in names]
+        found = [known.find_model("openrouter", name) for name in names]
         assert [one.price.input_per_mtok for one in found if one and one.price] == [4, 3, 3]
 
     def test_one_whose_price_depends_has_its_window_and_its_abilities(self) -> None:
-        known = parse(listing(SONNET, model("openrouter/auto", "-1", "-1", supported_parameters=["tools"])), 7)
-        found = known.listed("openrouter", "openrouter/auto")
+        known = parse_catalogue(
+            catalogue_body(SONNET, catalogue_entry("openrouter/auto", "-1", "-1", supported_parameters=["tools"])), 7
+        )
+        found = known.find_model("openrouter", "openrouter/auto")
         assert found is not None
         assert (found.price, found.context_window, found.calls) == (None, 200_000, True)
 
-    def test_a_thousand_models_fit_into_the_item_and_come_back_as_they_were(self, desk: Desk) -> None:
+    def test_a_thousand_models_fit_into_the_item_and_come_back_as_they_were(self, resources: Resources) -> None:
         makers = ("anthropic", "openai", *(f"maker-{number}" for number in range(18)))
         models = [
-            model(
+            catalogue_entry(
                 f"{makers[number % 20]}/model-{number}-preview-2026-0{number % 9 + 1}-11:extended",
                 f"0.000{number:04d}7",
                 f"0.00{number:04d}31",
@@ -155,94 +161,104 @@ class TestTheRouter:
             )
             for number in range(1_000)
         ]
-        made = parse(listing(*models), 7)
-        catalogue.keep(desk, made)
-        item = desk.tables.get(desk.settings.pricing_table, *catalogue.PLACE)
+        made = parse_catalogue(catalogue_body(*models), 7)
+        catalogue.store_catalogue(resources, made)
+        item = resources.tables.get_item(resources.settings.pricing_table, *catalogue.CATALOGUE_KEY)
         assert item is not None
         assert len(item["offers"]) + len(bytes(item["routed"])) < 100_000
-        assert catalogue.stored(another_process(desk)) == made
+        assert catalogue.read_stored_catalogue(resources_of_new_process(resources)) == made
         assert len(made.routed) == 1_000
 
-    def test_an_item_from_before_they_were_kept_is_read_as_it_is(self, desk: Desk) -> None:
-        catalogue.keep(desk, parse(listing(SONNET, self.GEMINI), 7))
-        item = desk.tables.get(desk.settings.pricing_table, *catalogue.PLACE)
+    def test_an_item_from_before_they_were_kept_is_read_as_it_is(self, resources: Resources) -> None:
+        catalogue.store_catalogue(resources, parse_catalogue(catalogue_body(SONNET, self.GEMINI), 7))
+        item = resources.tables.get_item(resources.settings.pricing_table, *catalogue.CATALOGUE_KEY)
         assert item is not None
         del item["routed"]
-        desk.tables.write(Put(desk.settings.pricing_table, item))
-        assert prompt_price(another_process(desk), "claude-sonnet-4-5") == 3
+        resources.tables.write_items(Put(resources.settings.pricing_table, item))
+        assert prompt_price(resources_of_new_process(resources), "claude-sonnet-4-5") == 3
 
 
 class TestNames:
-    def offered(self, *models: dict[str, Any]) -> catalogue.Catalogue:
-        return parse(listing(*models), 7)
+    def offered(self, *models: dict[str, Any]) -> catalogue.PriceCatalogue:
+        return parse_catalogue(catalogue_body(*models), 7)
 
     def test_a_release_of_its_own_price_keeps_it(self) -> None:
         known = self.offered(
-            model("openai/gpt-4o", "0.0000025"),
-            model("openai/gpt-4o-2024-05-13", "0.000005"),
+            catalogue_entry("openai/gpt-4o", "0.0000025"),
+            catalogue_entry("openai/gpt-4o-2024-05-13", "0.000005"),
         )
         asked = ["gpt-4o", "gpt-4o-2024-05-13", "openai/gpt-4o-2024-08-06"]
-        assert [offer.price.input_per_mtok for name in asked if (offer := known.offer(name))] == [
+        assert [offer.price.input_per_mtok for name in asked if (offer := known.find_priced_model(name))] == [
             Decimal("2.5"),
             Decimal(5),
             Decimal("2.5"),
         ]
 
     def test_the_order_of_the_list_does_not_matter_for_that(self) -> None:
-        known = self.offered(model("openai/gpt-4o-2024-05-13", "0.000005"), model("openai/gpt-4o", "0.0000025"))
+        known = self.offered(
+            catalogue_entry("openai/gpt-4o-2024-05-13", "0.000005"), catalogue_entry("openai/gpt-4o", "0.0000025")
+        )
         assert known.offers["gpt-4o"].price.input_per_mtok == Decimal("2.5")
 
     def test_where_only_dated_releases_are_listed_the_first_speaks_for_all(self) -> None:
-        known = self.offered(model("openai/o9-2027-02-01", "0.000002"), model("openai/o9-2027-01-01", "0.000001"))
+        known = self.offered(
+            catalogue_entry("openai/o9-2027-02-01", "0.000002"), catalogue_entry("openai/o9-2027-01-01", "0.000001")
+        )
         assert known.offers["o9"].price.input_per_mtok == 2
 
     def test_a_variant_is_another_model(self) -> None:
-        known = self.offered(model("openai/gpt-5"))
-        assert known.offer("gpt-5:free") is None
+        known = self.offered(catalogue_entry("openai/gpt-5"))
+        assert known.find_priced_model("gpt-5:free") is None
 
 
 class TestKeeping:
-    def test_it_comes_back_as_it_was_stored(self, desk: Desk) -> None:
-        made = parse(listing(SONNET, model("openai/gpt-5", 0.00000125)), 7)
-        catalogue.keep(desk, made)
-        assert catalogue.stored(another_process(desk)) == made
+    def test_it_comes_back_as_it_was_stored(self, resources: Resources) -> None:
+        made = parse_catalogue(catalogue_body(SONNET, catalogue_entry("openai/gpt-5", 0.00000125)), 7)
+        catalogue.store_catalogue(resources, made)
+        assert catalogue.read_stored_catalogue(resources_of_new_process(resources)) == made
 
-    def test_a_new_one_replaces_the_old_one_wholly(self, desk: Desk) -> None:
-        catalogue.keep(desk, parse(listing(SONNET, model("openai/gpt-5")), 7))
-        catalogue.keep(desk, parse(listing(model("openai/gpt-6")), 8))
-        assert prompt_price(desk, "gpt-6") == 3
-        assert prompt_price(desk, "gpt-5") is None
+    def test_a_new_one_replaces_the_old_one_wholly(self, resources: Resources) -> None:
+        catalogue.store_catalogue(
+            resources, parse_catalogue(catalogue_body(SONNET, catalogue_entry("openai/gpt-5")), 7)
+        )
+        catalogue.store_catalogue(resources, parse_catalogue(catalogue_body(catalogue_entry("openai/gpt-6")), 8))
+        assert prompt_price(resources, "gpt-6") == 3
+        assert prompt_price(resources, "gpt-5") is None
 
-    def test_a_process_reads_it_once_in_six_hours(self, desk: Desk, clock: TestClock) -> None:
-        catalogue.keep(desk, parse(listing(SONNET), 7))
-        other = another_process(desk)
+    def test_a_process_reads_it_once_in_six_hours(self, resources: Resources, clock: TestClock) -> None:
+        catalogue.store_catalogue(resources, parse_catalogue(catalogue_body(SONNET), 7))
+        other = resources_of_new_process(resources)
         made = calls(other)
         for _ in range(3):
             assert prompt_price(other, "claude-sonnet-4-5") == 3
             assert prompt_price(other, "unheard-of") is None
         assert made == ["GetItem"]
-        catalogue.keep(desk, parse(listing(model("anthropic/claude-sonnet-4.5", "0.000004")), 8))
-        clock.go_on(6 * 3600 - 1)
+        catalogue.store_catalogue(
+            resources, parse_catalogue(catalogue_body(catalogue_entry("anthropic/claude-sonnet-4.5", "0.000004")), 8)
+        )
+        clock.advance(6 * 3600 - 1)
         assert prompt_price(other, "claude-sonnet-4-5") == 3
-        clock.go_on(2)
+        clock.advance(2)
         assert prompt_price(other, "claude-sonnet-4-5") == 4
 
-    def test_while_there_is_none_it_is_looked_for_once_a_minute(self, desk: Desk, clock: TestClock) -> None:
-        other = another_process(desk)
+    def test_while_there_is_none_it_is_looked_for_once_a_minute(self, resources: Resources, clock: TestClock) -> None:
+        other = resources_of_new_process(resources)
         made = calls(other)
         for _ in range(3):
             assert prompt_price(other, "claude-sonnet-4-5") is None
         assert made == ["GetItem"]
-        catalogue.keep(desk, parse(listing(SONNET), 7))
-        clock.go_on(61)
+        catalogue.store_catalogue(resources, parse_catalogue(catalogue_body(SONNET), 7))
+        clock.advance(61)
         assert prompt_price(other, "claude-sonnet-4-5") == 3
 
-    def test_one_that_is_too_large_for_its_item_is_refused_and_the_old_one_stays(self, desk: Desk) -> None:
-        catalogue.keep(desk, parse(listing(SONNET), 7))
-        crowd = parse(listing(*[model(f"openai/gpt-{number}-with-a-name") for number in range(4_000)]), 8)
-        with pytest.raises(NotACatalogue, match="more than one item holds"):
-            catalogue.keep(desk, crowd)
-        assert catalogue.stored(desk) == parse(listing(SONNET), 7)
+    def test_one_that_is_too_large_for_its_item_is_refused_and_the_old_one_stays(self, resources: Resources) -> None:
+        catalogue.store_catalogue(resources, parse_catalogue(catalogue_body(SONNET), 7))
+        crowd = parse_catalogue(
+            catalogue_body(*[catalogue_entry(f"openai/gpt-{number}-with-a-name") for number in range(4_000)]), 8
+        )
+        with pytest.raises(InvalidCatalogue, match="more than one item holds"):
+            catalogue.store_catalogue(resources, crowd)
+        assert catalogue.read_stored_catalogue(resources) == parse_catalogue(catalogue_body(SONNET), 7)
 
     @pytest.mark.parametrize(
         "broken",
@@ -255,18 +271,22 @@ class TestKeeping:
             {"routed": 7},
         ],
     )
-    def test_one_that_cannot_be_understood_is_as_good_as_none(self, desk: Desk, broken: dict[str, Any]) -> None:
-        catalogue.keep(desk, parse(listing(SONNET), 7))
-        item = desk.tables.get(desk.settings.pricing_table, *catalogue.PLACE)
+    def test_one_that_cannot_be_understood_is_as_good_as_none(
+        self, resources: Resources, broken: dict[str, Any]
+    ) -> None:
+        catalogue.store_catalogue(resources, parse_catalogue(catalogue_body(SONNET), 7))
+        item = resources.tables.get_item(resources.settings.pricing_table, *catalogue.CATALOGUE_KEY)
         assert item is not None
-        desk.tables.write(Put(desk.settings.pricing_table, item | broken))
-        assert prompt_price(another_process(desk), "claude-sonnet-4-5") is None
+        resources.tables.write_items(Put(resources.settings.pricing_table, item | broken))
+        assert prompt_price(resources_of_new_process(resources), "claude-sonnet-4-5") is None
 
-    def test_a_later_version_may_add_members(self, desk: Desk) -> None:
-        catalogue.keep(desk, parse(listing(SONNET), 7))
-        item = desk.tables.get(desk.settings.pricing_table, *catalogue.PLACE)
+    def test_a_later_version_may_add_members(self, resources: Resources) -> None:
+        catalogue.store_catalogue(resources, parse_catalogue(catalogue_body(SONNET), 7))
+        item = resources.tables.get_item(resources.settings.pricing_table, *catalogue.CATALOGUE_KEY)
         assert item is not None
         offers = json.loads(item["offers"])
         offers["claude-sonnet-4-5"]["colour"] = "blue"
-        desk.tables.write(Put(desk.settings.pricing_table, item | {"offers": json.dumps(offers), "new": 1}))
-        assert prompt_price(another_process(desk), "claude-sonnet-4-5") == 3
+        resources.tables.write_items(
+            Put(resources.settings.pricing_table, item | {"offers": json.dumps(offers), "new": 1})
+        )
+        assert prompt_price(resources_of_new_process(resources), "claude-sonnet-4-5") == 3

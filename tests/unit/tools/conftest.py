@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.hosts import ScriptedHost, scripted_host
+from tests.scripted_host import ScriptedHost, scripted_host
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fermata.tools.catalogue import situation, system_prompt, toolset_for
-from tests.unit.tools.bakery import WORKSPACE
-from tests.unit.tools.toys import EVERYTHING, PRIMARY, snapshot
+from fermata.tools.registry import build_situation, build_system_prompt, get_toolset
+from tests.unit.tools.builders import ALL_CAPABILITIES, PRIMARY_COLOR, make_site_snapshot
+from tests.unit.tools.content_samples import WORKSPACE
 
 
 class Untouched(dict[str, Any]):
@@ -22,7 +22,7 @@ class Untouched(dict[str, Any]):
 
 
 def large(pages: int, rules: int = 400) -> dict[str, Any]:
-    posted = snapshot(framework={"colors": {"tokens": [PRIMARY]}})
+    posted = make_site_snapshot(framework={"colors": {"tokens": [PRIMARY_COLOR]}})
     rule = Untouched({f"r{n}": {"selector": f".c{n}", "styles": {"color": "red"}} for n in range(rules)})
     nodes = Untouched({f"n{n}": {"moduleId": "base.text"} for n in range(1000)})
     posted["site"] |= {"styleRules": rule, "files": Untouched(blob="x" * 1000)}
@@ -52,14 +52,14 @@ def calls_of(work: Callable[[], object]) -> int:
 
 
 def test_the_prompt_looks_at_no_style_rule_no_node_and_no_file() -> None:
-    line = situation("site", large(200))
+    line = build_situation("site", large(200))
     assert line.count("=s") == 200
     assert 'Documents: [page:p0="Page 0" (root=r0; Page /s0)' in line
 
 
 def effort(pages: int, rules: int = 400) -> int:
     posted = large(pages, rules)
-    return calls_of(lambda: situation("site", posted))
+    return calls_of(lambda: build_situation("site", posted))
 
 
 def test_the_effort_grows_with_the_pages_and_with_nothing_else() -> None:
@@ -69,11 +69,11 @@ def test_the_effort_grows_with_the_pages_and_with_nothing_else() -> None:
 
 @pytest.mark.parametrize("scope", ["site", "content", "plugin"])
 def test_tools_and_prompt_are_soon_put_together_once_the_schemas_are_made(scope: str) -> None:
-    toolset = toolset_for(scope)
-    rights = EVERYTHING.union(*(tool.permissions for tool in toolset.tools))
+    toolset = get_toolset(scope)
+    rights = ALL_CAPABILITIES.union(*(tool.permissions for tool in toolset.tools))
 
     def build() -> Any:
-        return toolset_for(scope).offered(rights, scope), system_prompt(scope)
+        return get_toolset(scope).build_tool_specs(rights, scope), build_system_prompt(scope)
 
     tools = len(toolset.tools)
     assert calls_of(build) < 30 * tools + 100
@@ -82,6 +82,6 @@ def test_tools_and_prompt_are_soon_put_together_once_the_schemas_are_made(scope:
 
 def test_a_large_workspace_is_told_by_its_first_collections() -> None:
     collections = [{"id": f"c{n}", "label": f"Collection {n}"} for n in range(5000)]
-    told = situation("content", WORKSPACE | {"collections": collections})
+    told = build_situation("content", WORKSPACE | {"collections": collections})
     assert "+4950 more" in told
     assert len(told) < 4000

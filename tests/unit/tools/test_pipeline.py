@@ -8,95 +8,115 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import field_validator
 
-from fermata.tools.pipeline import (
-    Admitted,
-    Wait,
-    admit,
-    capability_to_answer,
-    effect_key,
+from fermata.domain.caller import Capability
+from fermata.domain.tools import ToolImage, ToolOutput
+from fermata.tools.calls.pipeline import (
+    AdmittedCall,
+    Dispatch,
+    admit_call,
+    apply_result_policy,
+    build_effect_key,
+    choose_dispatch,
+    get_answer_capability,
+    get_timeout_seconds,
     needs_started_mark,
-    parse_answer,
-    shape,
-    wait_for,
-    wait_seconds,
+    parse_tool_output,
 )
-from fermata.tools.site.tools import SITE
+from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool import Access, Approval, Execution, ResultPolicy, Tool, ToolInput
-from fermata.words.caller import Capability
-from fermata.words.tools import ToolImage, ToolOutput
-from tests.unit.tools.toys import EVERYTHING, Echo, box, call, cases, context, site_tool, toy
+from tests.unit.tools.builders import (
+    ALL_CAPABILITIES,
+    EchoInput,
+    contract_cases,
+    get_site_tool,
+    make_call,
+    make_context,
+    make_tool,
+    make_toolset,
+)
 
 INSERT = {"parentId": "r1", "html": "<p>Hi</p>"}
 
 
-def refused(outcome: Admitted | ToolOutput) -> str:
+def refused(outcome: AdmittedCall | ToolOutput) -> str:
     assert isinstance(outcome, ToolOutput)
     assert not outcome.ok
     assert outcome.error
     return outcome.error
 
 
-def admitted(outcome: Admitted | ToolOutput) -> Admitted:
-    assert isinstance(outcome, Admitted), outcome
+def admitted(outcome: AdmittedCall | ToolOutput) -> AdmittedCall:
+    assert isinstance(outcome, AdmittedCall), outcome
     return outcome
 
 
 def test_an_admitted_call_carries_its_input_for_us_and_for_the_browser() -> None:
-    outcome = admitted(admit(SITE, call("insertHtml", {**INSERT, "index": "2", "extra": 1}), context()))
-    assert outcome.tool is site_tool("insertHtml")
+    outcome = admitted(
+        admit_call(SITE_TOOLSET, make_call("insertHtml", {**INSERT, "index": "2", "extra": 1}), make_context())
+    )
+    assert outcome.tool is get_site_tool("insertHtml")
     assert outcome.arguments == {**INSERT, "index": 2}
-    assert outcome.given == outcome.tool.input.read(outcome.arguments)
+    assert outcome.tool_input == outcome.tool.input.from_wire(outcome.arguments)
 
 
 def test_a_prefixed_name_is_admitted_as_the_tool_it_means() -> None:
-    assert admitted(admit(SITE, call("site_insert_html", INSERT), context())).tool is site_tool("insertHtml")
+    assert admitted(
+        admit_call(SITE_TOOLSET, make_call("site_insert_html", INSERT), make_context())
+    ).tool is get_site_tool("insertHtml")
 
 
 def test_an_unknown_tool_is_called_unknown() -> None:
-    ((_, given, expected),) = [case for case in cases("toolLoop") if case[0] == "C095"]
+    ((_, given, expected),) = [case for case in contract_cases("toolLoop") if case[0] == "C095"]
     name = given["call"].split("'")[1]
-    assert admit(SITE, call(name), context()) == ToolOutput.read(expected["toolResult"])
+    assert admit_call(SITE_TOOLSET, make_call(name), make_context()) == ToolOutput.from_wire(expected["toolResult"])
 
 
 @pytest.mark.parametrize("changes", [{"enabled": False}, {"scopes": frozenset({"content"})}, {"tenant": "tenant-2"}])
 def test_a_tool_that_is_not_there_for_this_turn_is_unknown(changes: dict[str, Any]) -> None:
-    assert refused(admit(box(toy(**changes)), call(), context())) == "Unknown tool: echo"
+    assert refused(admit_call(make_toolset(make_tool(**changes)), make_call(), make_context())) == "Unknown tool: echo"
 
 
 @pytest.mark.parametrize(
-    "missing", [frozenset({"ai.tools.write"}), frozenset({"site.structure.edit"}), EVERYTHING - {"ai.chat"}]
+    "missing", [frozenset({"ai.tools.write"}), frozenset({"site.structure.edit"}), ALL_CAPABILITIES - {"ai.chat"}]
 )
 def test_a_call_without_the_permissions_is_refused_although_nobody_offered_it(missing: frozenset[str]) -> None:
-    outcome = admit(SITE, call("site_insert_html", INSERT), context(capabilities=EVERYTHING - missing))
+    outcome = admit_call(
+        SITE_TOOLSET, make_call("site_insert_html", INSERT), make_context(capabilities=ALL_CAPABILITIES - missing)
+    )
     assert refused(outcome) == "Tool site_insert_html is not permitted for this user."
 
 
 def test_a_role_the_tool_does_not_know_is_refused() -> None:
-    tools = box(toy(roles=frozenset({"admin"})))
-    assert refused(admit(tools, call(), context(role="viewer"))) == "Tool echo is not permitted for this user."
-    assert refused(admit(tools, call(), context())) == "Tool echo is not permitted for this user."
-    assert admitted(admit(tools, call(), context(role="admin")))
+    tools = make_toolset(make_tool(roles=frozenset({"admin"})))
+    assert (
+        refused(admit_call(tools, make_call(), make_context(role="viewer")))
+        == "Tool echo is not permitted for this user."
+    )
+    assert refused(admit_call(tools, make_call(), make_context())) == "Tool echo is not permitted for this user."
+    assert admitted(admit_call(tools, make_call(), make_context(role="admin")))
 
 
 def test_a_call_in_the_wrong_phase_is_told_the_right_one() -> None:
-    tools = box(toy(phases=frozenset({"uninitialized"})))
-    told = refused(admit(tools, call(), context(phase="active")))
+    tools = make_toolset(make_tool(phases=frozenset({"uninitialized"})))
+    told = refused(admit_call(tools, make_call(), make_context(phase="active")))
     assert told == "Tool echo works only in phase uninitialized; now it is active."
 
 
 def test_permission_is_checked_before_the_arguments_are_read() -> None:
-    outcome = admit(SITE, call("insertHtml", malformed=True), context(capabilities=frozenset({"ai.chat"})))
+    outcome = admit_call(
+        SITE_TOOLSET, make_call("insertHtml", malformed=True), make_context(capabilities=frozenset({"ai.chat"}))
+    )
     assert "not permitted" in refused(outcome)
 
 
 def test_arguments_that_were_cut_off_are_never_run_and_the_model_is_told_to_send_less() -> None:
-    told = refused(admit(SITE, call("insertHtml", INSERT, malformed=True), context()))
+    told = refused(admit_call(SITE_TOOLSET, make_call("insertHtml", INSERT, malformed=True), make_context()))
     assert "not valid JSON or were cut off" in told
     assert "smaller" in told
 
 
 def test_input_that_does_not_fit_is_refused_with_member_and_reason() -> None:
-    told = refused(admit(SITE, call("insertHtml", {"parentId": "r1"}), context()))
+    told = refused(admit_call(SITE_TOOLSET, make_call("insertHtml", {"parentId": "r1"}), make_context()))
     assert told == "Invalid input for insertHtml: html: Expected required property."
 
 
@@ -111,77 +131,84 @@ def test_a_models_own_rule_is_told_like_the_schemas() -> None:
                 raise ValueError("must be even")
             return number
 
-    told = refused(admit(box(toy(input=Even)), call(arguments={"number": 3}), context()))
+    told = refused(admit_call(make_toolset(make_tool(input=Even)), make_call(arguments={"number": 3}), make_context()))
     assert told == "Invalid input for echo: number: must be even."
 
 
 def test_what_needs_a_person_first_is_marked() -> None:
-    assert not admitted(admit(box(toy()), call(), context())).needs_approval
-    assert admitted(admit(box(toy(approval=Approval.ALWAYS)), call(), context())).needs_approval
+    assert not admitted(admit_call(make_toolset(make_tool()), make_call(), make_context())).needs_approval
+    assert admitted(
+        admit_call(make_toolset(make_tool(approval=Approval.ALWAYS)), make_call(), make_context())
+    ).needs_approval
 
 
 def test_a_confirmation_flag_counts_only_when_it_is_true() -> None:
     class Delete(ToolInput):
         confirmed: bool | None = None
 
-    tools = box(toy(input=Delete, confirmation="confirmed"))
-    assert admitted(admit(tools, call(), context())).needs_confirmation
-    assert admitted(admit(tools, call(arguments={"confirmed": False}), context())).needs_confirmation
-    assert not admitted(admit(tools, call(arguments={"confirmed": "true"}), context())).needs_confirmation
+    tools = make_toolset(make_tool(input=Delete, confirmation="confirmed"))
+    assert admitted(admit_call(tools, make_call(), make_context())).needs_confirmation
+    assert admitted(admit_call(tools, make_call(arguments={"confirmed": False}), make_context())).needs_confirmation
+    assert not admitted(
+        admit_call(tools, make_call(arguments={"confirmed": "true"}), make_context())
+    ).needs_confirmation
 
 
 def browser(**changes: Any) -> Tool:
-    return toy(**{"execution": Execution.BROWSER, "run": None, **changes})
+    return make_tool(**{"execution": Execution.BROWSER, "run": None, **changes})
 
 
 @pytest.mark.parametrize(
     ("tool", "wait"),
     [
-        (toy(), Wait.RUN),
-        (toy(execution=Execution.REMOTE, timeout_seconds=600), Wait.RUN),
-        (browser(), Wait.BROWSER),
-        (browser(timeout_seconds=5), Wait.BROWSER),
-        (browser(timeout_seconds=3600), Wait.HOLD),
-        (browser(approval=Approval.ALWAYS), Wait.HOLD),
-        (toy(approval=Approval.ALWAYS), Wait.HOLD),
+        (make_tool(), Dispatch.RUN),
+        (make_tool(execution=Execution.REMOTE, timeout_seconds=600), Dispatch.RUN),
+        (browser(), Dispatch.BROWSER),
+        (browser(timeout_seconds=5), Dispatch.BROWSER),
+        (browser(timeout_seconds=3600), Dispatch.HOLD),
+        (browser(approval=Approval.ALWAYS), Dispatch.HOLD),
+        (make_tool(approval=Approval.ALWAYS), Dispatch.HOLD),
     ],
 )
-def test_the_record_says_who_the_turn_waits_for(tool: Tool, wait: Wait) -> None:
-    assert wait_for(admitted(admit(box(tool), call(), context())), browser_seconds=90) is wait
+def test_the_record_says_who_the_turn_waits_for(tool: Tool, wait: Dispatch) -> None:
+    assert (
+        choose_dispatch(admitted(admit_call(make_toolset(tool), make_call(), make_context())), browser_seconds=90)
+        is wait
+    )
 
 
 def test_a_tools_own_patience_goes_before_the_settings() -> None:
-    assert wait_seconds(browser(), 90) == 90
-    assert wait_seconds(browser(timeout_seconds=5), 90) == 5
+    assert get_timeout_seconds(browser(), 90) == 90
+    assert get_timeout_seconds(browser(timeout_seconds=5), 90) == 5
 
 
 def test_the_effect_key_names_turn_round_and_call() -> None:
-    assert effect_key("t1", 3, "toolu_7") == "t1/3/toolu_7"
+    assert build_effect_key("t1", 3, "toolu_7") == "t1/3/toolu_7"
 
 
 def test_only_a_tool_that_may_run_twice_starts_without_a_mark() -> None:
-    assert needs_started_mark(site_tool("deleteNode"))
-    assert not needs_started_mark(site_tool("read_document"))
+    assert needs_started_mark(get_site_tool("deleteNode"))
+    assert not needs_started_mark(get_site_tool("read_document"))
 
 
 def test_a_write_is_answered_by_somebody_who_may_write() -> None:
-    assert capability_to_answer(site_tool("applyCss")) == Capability.WRITE
-    assert capability_to_answer(site_tool("getNodeHtml")) == Capability.CHAT
-    assert capability_to_answer(toy(capability=Access.WRITE)) == Capability.WRITE
+    assert get_answer_capability(get_site_tool("applyCss")) == Capability.WRITE
+    assert get_answer_capability(get_site_tool("getNodeHtml")) == Capability.CHAT
+    assert get_answer_capability(make_tool(capability=Access.WRITE)) == Capability.WRITE
 
 
 EXPECTED_ANSWERS = {
-    "C105": ToolOutput.failed("boom"),
-    "C106": ToolOutput.failed("Tool call failed."),
-    "C107": ToolOutput.done({"ok": 3}),
-    "C108": ToolOutput.done("hello"),
-    "C110": ToolOutput.done(None),
+    "C105": ToolOutput.failure("boom"),
+    "C106": ToolOutput.failure("Tool call failed."),
+    "C107": ToolOutput.success({"ok": 3}),
+    "C108": ToolOutput.success("hello"),
+    "C110": ToolOutput.success(None),
 }
 
 
-@pytest.mark.parametrize(("case", "given", "expected"), cases("normaliseToolOutput"))
+@pytest.mark.parametrize(("case", "given", "expected"), contract_cases("normaliseToolOutput"))
 def test_whatever_was_answered_becomes_an_output(case: str, given: Any, expected: Any) -> None:
-    answer = parse_answer(given)
+    answer = parse_tool_output(given)
     assert answer == EXPECTED_ANSWERS[case]
     if isinstance(expected, dict):
         assert answer.model_dump(include={"ok", "data"}) == expected
@@ -190,41 +217,41 @@ def test_whatever_was_answered_becomes_an_output(case: str, given: Any, expected
 @pytest.mark.parametrize(
     ("answer", "output"),
     [
-        ({"ok": True}, ToolOutput.done()),
-        ({"ok": True, "data": {"nodeIds": ["n1"]}, "latency": 3}, ToolOutput.done({"nodeIds": ["n1"]})),
-        ({"ok": True, "error": None}, ToolOutput.done()),
-        ({"ok": False, "error": None}, ToolOutput.failed("Tool call failed.")),
-        ({"ok": False, "error": "  "}, ToolOutput.failed("Tool call failed.")),
-        ({"ok": False, "error": {"code": 5}}, ToolOutput.failed("Tool call failed.")),
-        ({"ok": False, "error": "boom", "images": "none"}, ToolOutput.failed("boom")),
-        ({"ok": True, "images": "none"}, ToolOutput.done({"ok": True, "images": "none"})),
-        ({"ok": "true"}, ToolOutput.done({"ok": "true"})),
-        ([1, 2], ToolOutput.done([1, 2])),
-        (False, ToolOutput.done(False)),
-        (ToolOutput(ok=False), ToolOutput.failed("Tool call failed.")),
+        ({"ok": True}, ToolOutput.success()),
+        ({"ok": True, "data": {"nodeIds": ["n1"]}, "latency": 3}, ToolOutput.success({"nodeIds": ["n1"]})),
+        ({"ok": True, "error": None}, ToolOutput.success()),
+        ({"ok": False, "error": None}, ToolOutput.failure("Tool call failed.")),
+        ({"ok": False, "error": "  "}, ToolOutput.failure("Tool call failed.")),
+        ({"ok": False, "error": {"code": 5}}, ToolOutput.failure("Tool call failed.")),
+        ({"ok": False, "error": "boom", "images": "none"}, ToolOutput.failure("boom")),
+        ({"ok": True, "images": "none"}, ToolOutput.success({"ok": True, "images": "none"})),
+        ({"ok": "true"}, ToolOutput.success({"ok": "true"})),
+        ([1, 2], ToolOutput.success([1, 2])),
+        (False, ToolOutput.success(False)),
+        (ToolOutput(ok=False), ToolOutput.failure("Tool call failed.")),
     ],
 )
 def test_an_answer_that_says_it_failed_is_never_taken_for_a_success(answer: Any, output: ToolOutput) -> None:
-    assert parse_answer(answer) == output
+    assert parse_tool_output(answer) == output
 
 
 def test_images_of_an_answer_are_read() -> None:
-    answer = parse_answer({"ok": True, "images": [{"mimeType": "image/png", "data": "QUJD"}]})
+    answer = parse_tool_output({"ok": True, "images": [{"mimeType": "image/png", "data": "QUJD"}]})
     assert answer.images == (ToolImage(mime_type="image/png", data="QUJD"),)
 
 
 def limited(max_chars: int) -> Tool:
-    return toy(result=ResultPolicy(max_chars=max_chars))
+    return make_tool(result=ResultPolicy(max_chars=max_chars))
 
 
 def test_a_small_result_reaches_the_model_as_it_is() -> None:
     output = ToolOutput(ok=True, data={"html": "<p>Hi</p>"}, images=(ToolImage(mime_type="image/png", data="QUJD"),))
-    assert shape(limited(100), output) == output
+    assert apply_result_policy(limited(100), output) == output
 
 
 def test_a_large_result_is_cut_at_the_borders_of_its_values_and_says_how_much_is_missing() -> None:
     rows = [{"id": i, "title": "A title"} for i in range(1000)]
-    data = shape(limited(1000), ToolOutput.done({"total": 1000, "rows": rows})).data
+    data = apply_result_policy(limited(1000), ToolOutput.success({"total": 1000, "rows": rows})).data
     assert data["truncated"] is True
     assert "characters" in data["note"]
     kept = data["data"]["rows"]
@@ -234,7 +261,7 @@ def test_a_large_result_is_cut_at_the_borders_of_its_values_and_says_how_much_is
 
 
 def test_a_long_text_inside_a_result_is_cut_with_its_neighbours_kept() -> None:
-    data = shape(limited(500), ToolOutput.done({"title": "Home", "html": "x" * 10_000})).data["data"]
+    data = apply_result_policy(limited(500), ToolOutput.success({"title": "Home", "html": "x" * 10_000})).data["data"]
     assert data["title"] == "Home"
     assert data["html"].startswith("xxx")
     assert data["html"].endswith(" more characters]")
@@ -244,19 +271,19 @@ def test_a_result_nested_without_end_is_cut_without_going_down_all_the_way() -> 
     nested: Any = "x" * 60_000
     for _ in range(400):
         nested = [nested]
-    shaped = json.dumps(shape(limited(50_000), ToolOutput.done(nested)).data)
+    shaped = json.dumps(apply_result_policy(limited(50_000), ToolOutput.success(nested)).data)
     assert shaped.count("[") < 100
     assert "characters left out" in shaped
 
 
 def test_a_long_error_is_cut_too() -> None:
-    error = shape(limited(100), ToolOutput.failed("e" * 300)).error
+    error = apply_result_policy(limited(100), ToolOutput.failure("e" * 300)).error
     assert error == "e" * 100 + "… [200 more characters]"
 
 
 def test_images_are_dropped_where_the_record_says_so() -> None:
     output = ToolOutput(ok=True, images=(ToolImage(mime_type="image/png", data="QUJD"),))
-    assert shape(toy(result=ResultPolicy(images=False)), output) == ToolOutput(ok=True)
+    assert apply_result_policy(make_tool(result=ResultPolicy(images=False)), output) == ToolOutput(ok=True)
 
 
 json_data = st.recursive(
@@ -268,7 +295,7 @@ json_data = st.recursive(
 
 @given(data=json_data, limit=st.integers(min_value=60, max_value=400))
 def test_what_the_model_reads_stays_within_the_limit_and_its_note(data: Any, limit: int) -> None:
-    shaped = shape(limited(limit), ToolOutput.done(data)).data
+    shaped = apply_result_policy(limited(limit), ToolOutput.success(data)).data
     size = len(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
     if size <= limit:
         assert shaped == data
@@ -278,4 +305,7 @@ def test_what_the_model_reads_stays_within_the_limit_and_its_note(data: Any, lim
 
 
 def test_the_input_model_is_what_the_tool_declares() -> None:
-    assert isinstance(admitted(admit(box(toy()), call(arguments={"text": "a"}), context())).given, Echo)
+    assert isinstance(
+        admitted(admit_call(make_toolset(make_tool()), make_call(arguments={"text": "a"}), make_context())).tool_input,
+        EchoInput,
+    )

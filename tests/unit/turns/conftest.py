@@ -15,8 +15,8 @@ from moto.dynamodb.models import DynamoDBBackend, dynamodb_backends
 from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import Table
 
-from fermata.aws.desk import Desk
-from tests.desk import REGION, TestClock, make_desk
+from fermata.aws.resources import Resources
+from tests.resources import REGION, TestClock, make_resources
 from tests.unit.turns.stage import Stage
 
 MakeStage = Callable[..., Stage]
@@ -24,15 +24,15 @@ DATA = {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem
 
 
 @pytest.fixture(scope="module")
-def parts() -> Iterator[Desk]:
+def parts() -> Iterator[Resources]:
     """Tables, bucket, key and clients are laid out once a file; every test finds the tables empty."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         patch.setenv("AWS_DEFAULT_REGION", REGION)
         lean_transactions(patch)
         plain_responses(patch)
-        desk = make_desk()
-        one_call_at_a_time(desk.tables._client)
-        yield desk
+        resources = make_resources()
+        one_call_at_a_time(resources.tables._client)
+        yield resources
 
 
 def lean_transactions(patch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def clock() -> TestClock:
 
 @pytest.fixture
 def staged(
-    parts: Desk, clock: TestClock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    parts: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Callable[..., Stage]]:
     """A stage with settings of its own, on empty tables."""
     made: list[Stage] = []
@@ -95,9 +95,9 @@ def staged(
     def make(**settings: object) -> Stage:
         for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values():
             table.items.clear()
-        desk = Desk(parts.settings.model_copy(update=settings), clock)
-        desk.__dict__.update(tables=parts.tables, blobs=parts.blobs)
-        made.append(Stage(desk, monkeypatch, tmp_path))
+        resources = Resources(parts.settings.model_copy(update=settings), clock)
+        resources.__dict__.update(tables=parts.tables, blobs=parts.blobs)
+        made.append(Stage(resources, monkeypatch, tmp_path))
         return made[-1]
 
     yield make

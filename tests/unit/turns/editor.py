@@ -10,10 +10,10 @@ import itertools
 import json
 from typing import Any
 
-from fermata.turns import journal
+from fermata.domain.events import DoneEvent, ErrorEvent, UndoReport
+from fermata.turns import edit_journal
 from fermata.turns.turn import Turn
-from fermata.words.events import Done, TurnError, UndoReport
-from tests.unit.turns.stage import Stage, call, calls
+from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 
 PAGE = {"a": "A", "b": "B", "c": "C", "d": "D"}
 Result = dict[str, Any]
@@ -34,43 +34,43 @@ class Editor:
         return hashlib.sha256(json.dumps(self.page, sort_keys=True).encode()).hexdigest()[:8]
 
     @property
-    def acted(self) -> set[str]:
+    def acted_effect_keys(self) -> set[str]:
         """Effect keys of what it did, or refused."""
         return set(self._acted)
 
-    def edits(self, *replies: list[str], **prompt: Any) -> Turn:
+    def run_editing_turn(self, *replies: list[str], **prompt: Any) -> Turn:
         """A turn whose model makes these calls, reply by reply, and then is done."""
-        turn = self.stage.start(revision=self.revision, **prompt)
+        turn = self.stage.start_turn(revision=self.revision, **prompt)
         doomed = iter(sorted(PAGE))
         for names in replies:
-            self.stage.says(calls(*(self._call(name, doomed) for name in names)))
-        self.stage.says("Done.")
+            self.stage.script_replies(reply_with_calls(*(self._call(name, doomed) for name in names)))
+        self.stage.script_replies("Done.")
         self.finish()
         return turn
 
     def _call(self, name: str, doomed: Any) -> Any:
         match name:
             case "deleteNode":
-                return call(name, nodeId=next(doomed))
+                return tool_call_block(name, nodeId=next(doomed))
             case "insertHtml":
-                return call(name, parentId="root", html="<p>x</p>")
+                return tool_call_block(name, parentId="root", html="<p>x</p>")
             case _:
-                return call(name, nodeId="d")
+                return tool_call_block(name, nodeId="d")
 
     def finish(self) -> None:
         """Answer whatever is asked, until the turn is over."""
-        while self.stage.run() == "waiting":
-            self.attend()
+        while self.stage.run_workflow() == "waiting":
+            self.answer_pending()
 
-    def attend(self) -> None:
-        for request in self.stage.look()["pending"]:
-            self.send(request, self.act(request))
+    def answer_pending(self) -> None:
+        for request in self.stage.show_turn()["pending"]:
+            self.send_result(request, self.apply_request(request))
 
-    def send(self, request: Result, result: Result) -> None:
+    def send_result(self, request: Result, result: Result) -> None:
         self.answers.append((request["requestId"], result))
-        self.stage.answer(result, request["requestId"])
+        self.stage.answer_request(result, request["requestId"])
 
-    def act(self, request: Result) -> Result:
+    def apply_request(self, request: Result) -> Result:
         key = request["effectKey"]
         if key not in self._acted:
             self._acted[key] = self._act(request)
@@ -81,10 +81,10 @@ class Editor:
         if name == "getNodeHtml":
             return {"ok": True, "data": self.page.get(given["nodeId"]), "revision": self.revision}
         if self.is_strict and request.get("revision", self.revision) != self.revision:
-            return self.conflict()
+            return self.make_conflict()
         return self._apply(self._patch(name, given))
 
-    def conflict(self) -> Result:
+    def make_conflict(self) -> Result:
         return {"ok": False, "conflict": True, "error": "Somebody was here.", "revision": self.revision}
 
     def _patch(self, name: str, given: Result) -> Result:
@@ -111,18 +111,18 @@ class Editor:
         }
 
 
-def entries(stage: Stage, turn: Turn) -> list[journal.Entry]:
+def journal_entries(stage: Stage, turn: Turn) -> list[edit_journal.JournalEntry]:
     """The journal, the oldest edit first."""
-    return journal.everything(stage.desk, turn.tenant, turn.id)[::-1]
+    return edit_journal.list_journal_entries(stage.resources, turn.tenant, turn.id)[::-1]
 
 
-def states(stage: Stage, turn: Turn) -> list[str]:
-    return [entry.state for entry in entries(stage, turn)]
+def journal_states(stage: Stage, turn: Turn) -> list[str]:
+    return [entry.state for entry in journal_entries(stage, turn)]
 
 
-def report(stage: Stage) -> UndoReport:
+def undo_report(stage: Stage) -> UndoReport:
     """What the stage's turn, an undo, says of itself at its end."""
     end = stage.events()[-1]
-    assert isinstance(end, Done | TurnError) or end.type == "cancelled"
+    assert isinstance(end, DoneEvent | ErrorEvent) or end.type == "cancelled"
     assert end.report is not None
     return end.report

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 from botocore.client import BaseClient
 
-from tests.unit.laid_out import clock, desk, parts
+from tests.unit.resource_fixtures import clock, parts, resources
 
-__all__ = ["clock", "desk", "parts"]
+__all__ = ["clock", "parts", "resources"]
 
 
 @pytest.fixture

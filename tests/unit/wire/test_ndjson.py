@@ -3,60 +3,62 @@ from typing import Any, get_args
 
 import pytest
 
-from fermata.wire.ndjson import HEARTBEAT, lines
-from fermata.words import events
-from fermata.words.dialect import Dialect
-from fermata.words.events import (
-    BridgeReady,
-    Cancelled,
-    Context,
-    Done,
+from fermata.domain import events
+from fermata.domain.dialect import Dialect
+from fermata.domain.events import (
+    BridgeReadyEvent,
+    CancelledEvent,
+    ContextEvent,
+    DoneEvent,
+    ErrorEvent,
     Event,
-    Held,
-    Reasoning,
-    RoundRetracted,
-    RoundStarted,
-    Text,
-    ToolCall,
-    ToolRequest,
-    ToolResult,
-    ToolStarted,
-    TurnError,
-    UsageReport,
-    Warned,
+    HeldEvent,
+    ReasoningEvent,
+    RoundRetractedEvent,
+    RoundStartedEvent,
+    TextEvent,
+    ToolCallEvent,
+    ToolRequestEvent,
+    ToolResultEvent,
+    ToolStartedEvent,
+    UsageEvent,
+    WarningEvent,
 )
+from fermata.wire.renderers.ndjson import HEARTBEAT_LINE, render_event
 
 SAMPLES: tuple[Event, ...] = (
-    BridgeReady(bridge_id="b"),
-    Text(text="line\nbreak \u2028 caf\u00e9 \ud800"),
-    Reasoning(text="hm"),
-    ToolCall(tool_call_id="c", tool_name="t", input={"a": None}),
-    ToolRequest(request_id="r", tool_call_id="c", tool_name="t", input=None, effect_key="e", deadline="2030-01-01"),
-    ToolResult(tool_call_id="c", tool_name="t", ok=True),
-    Context(prompt_tokens=1, context_tokens=2),
-    UsageReport(prompt_tokens=1, completion_tokens=2, cost_usd=0),
-    RoundRetracted(round=1),
-    Held(until="2030-01-01", retry_after=5),
-    Warned(message="cut"),
-    TurnError(message="no"),
-    Done(),
-    Cancelled(),
+    BridgeReadyEvent(bridge_id="b"),
+    TextEvent(text="line\nbreak \u2028 caf\u00e9 \ud800"),
+    ReasoningEvent(text="hm"),
+    ToolCallEvent(tool_call_id="c", tool_name="t", input={"a": None}),
+    ToolRequestEvent(
+        request_id="r", tool_call_id="c", tool_name="t", input=None, effect_key="e", deadline="2030-01-01"
+    ),
+    ToolResultEvent(tool_call_id="c", tool_name="t", ok=True),
+    ContextEvent(prompt_tokens=1, context_tokens=2),
+    UsageEvent(prompt_tokens=1, completion_tokens=2, cost_usd=0),
+    RoundRetractedEvent(round=1),
+    HeldEvent(until="2030-01-01", retry_after=5),
+    WarningEvent(message="cut"),
+    ErrorEvent(message="no"),
+    DoneEvent(),
+    CancelledEvent(),
 )
 
 
 def line(event: Event, dialect: Dialect = "fermata") -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(lines(7, event, dialect))
+    value: dict[str, Any] = json.loads(render_event(7, event, dialect))
     return value
 
 
 def test_there_is_a_sample_of_every_event_that_goes_out() -> None:
     every = set(get_args(get_args(events.Event)[0]))
-    assert {type(event) for event in SAMPLES} == every - set(events.INTERNAL)
+    assert {type(event) for event in SAMPLES} == every - set(events.INTERNAL_EVENTS)
 
 
 @pytest.mark.parametrize("event", SAMPLES, ids=lambda event: event.type)
 def test_an_event_is_one_line_with_its_number_and_without_nulls(event: Event) -> None:
-    written = lines(7, event, "fermata")
+    written = render_event(7, event, "fermata")
     assert written.endswith(b"\n")
     assert written.count(b"\n") == 1
     members = json.loads(written)
@@ -67,10 +69,12 @@ def test_an_event_is_one_line_with_its_number_and_without_nulls(event: Event) ->
 
 @pytest.mark.parametrize("dialect", get_args(Dialect))
 @pytest.mark.parametrize(
-    "event", [RoundStarted(round=1, epoch="1", owner="me"), ToolStarted(effect_key="e")], ids=lambda event: event.type
+    "event",
+    [RoundStartedEvent(round=1, epoch="1", owner="me"), ToolStartedEvent(effect_key="e")],
+    ids=lambda event: event.type,
 )
 def test_internal_events_never_go_out(event: Event, dialect: Dialect) -> None:
-    assert lines(1, event, dialect) == b""
+    assert render_event(1, event, dialect) == b""
 
 
 def test_a_tools_input_is_there_even_when_it_is_null_and_its_own_nulls_stay() -> None:
@@ -87,20 +91,24 @@ def test_a_usage_line_always_has_its_cost() -> None:
 
 
 def test_instatic_clients_see_a_cancelled_turn_as_done() -> None:
-    assert line(Cancelled(), "instatic") == {"type": "done", "seq": 7}
-    assert line(Cancelled()) == {"type": "cancelled", "seq": 7}
+    assert line(CancelledEvent(), "instatic") == {"type": "done", "seq": 7}
+    assert line(CancelledEvent()) == {"type": "cancelled", "seq": 7}
 
 
 @pytest.mark.parametrize("event", [SAMPLES[2], SAMPLES[8], SAMPLES[9]], ids=lambda event: event.type)
 def test_instatic_clients_are_not_sent_what_they_do_not_know(event: Event) -> None:
-    assert lines(1, event, "instatic") == b""
-    assert lines(1, event, "fermata") != b""
+    assert render_event(1, event, "instatic") == b""
+    assert render_event(1, event, "fermata") != b""
 
 
 def test_instatic_clients_read_a_warning_in_a_paragraph_of_its_own() -> None:
-    assert line(Warned(message="It was cut."), "instatic") == {"type": "text", "text": "\n\nIt was cut.\n\n", "seq": 7}
-    assert line(Warned(message="It was cut.")) == {"type": "warning", "message": "It was cut.", "seq": 7}
+    assert line(WarningEvent(message="It was cut."), "instatic") == {
+        "type": "text",
+        "text": "\n\nIt was cut.\n\n",
+        "seq": 7,
+    }
+    assert line(WarningEvent(message="It was cut.")) == {"type": "warning", "message": "It was cut.", "seq": 7}
 
 
 def test_a_heartbeat_is_a_blank_line() -> None:
-    assert HEARTBEAT == b"\n"
+    assert HEARTBEAT_LINE == b"\n"

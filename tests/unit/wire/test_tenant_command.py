@@ -10,14 +10,14 @@ import yaml
 from click.testing import CliRunner, Result
 
 from fermata.aws.clock import Clock
-from fermata.aws.desk import Desk
+from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
-from fermata.wire.callers import identify
-from fermata_client.deployment import OUTPUTS
-from fermata_client.tenants import tenant
-from tests.callers import Signer
-from tests.desk import REGION, another_process, environment
-from tests.serving import OneAnswer, serving
+from fermata.wire.auth.authentication import authenticate
+from fermata_client.commands.tenants import tenant
+from fermata_client.stack.resources import STACK_OUTPUT_BY_SETTING
+from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
+from tests.resources import REGION, environment_from_resources, resources_of_new_process
+from tests.tenant_tokens import TokenSigner
 
 TEMPLATE = Path(__file__).parents[3] / "template.yaml"
 ADD = ("add", "bakery", "--issuer", "https://bakery.example", "--origin", "https://bakery.example")
@@ -33,16 +33,18 @@ NO_STACK = """<ErrorResponse xmlns="http://cloudformation.amazonaws.com/doc/2010
 
 
 @pytest.fixture
-def cloudformation(monkeypatch: pytest.MonkeyPatch) -> Iterator[OneAnswer]:
+def cloudformation(monkeypatch: pytest.MonkeyPatch) -> Iterator[FixedResponseServer]:
     """What CloudFormation answers, in its own XML, over HTTP."""
-    with serving() as server:
+    with run_fixed_response_server() as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDFORMATION", server.url)
         yield server
 
 
 @pytest.fixture
-def stack(desk: Desk, cloudformation: OneAnswer) -> str:
-    outputs = "".join(OUTPUT.format(name, getattr(desk.settings, field)) for field, name in OUTPUTS.items())
+def stack(resources: Resources, cloudformation: FixedResponseServer) -> str:
+    outputs = "".join(
+        OUTPUT.format(name, getattr(resources.settings, field)) for field, name in STACK_OUTPUT_BY_SETTING.items()
+    )
     cloudformation.body = STACKS.format(outputs).encode()
     return "fermata"
 
@@ -51,33 +53,33 @@ def run(*words: str, **settings: Any) -> Result:
     return CliRunner().invoke(tenant, list(words), **settings)
 
 
-def test_the_secret_alone_goes_to_standard_output_and_signs_tokens(desk: Desk, stack: str) -> None:
+def test_the_secret_alone_goes_to_standard_output_and_signs_tokens(resources: Resources, stack: str) -> None:
     added = run(*ADD, "--stack", stack, "--region", REGION)
     assert added.exit_code == 0, added.output
     secret = added.stdout.strip()
     assert secret not in added.stderr
-    signer = Signer("bakery", "https://bakery.example", "fermata", secret)
-    assert identify(desk, signer.bearer(), "GET").tenant == "bakery"
+    signer = TokenSigner("bakery", "https://bakery.example", "fermata", secret)
+    assert authenticate(resources, signer.bearer_headers(), "GET").tenant == "bakery"
 
 
-def test_nobody_is_shown_the_secret_again(desk: Desk, stack: str) -> None:
+def test_nobody_is_shown_the_secret_again(resources: Resources, stack: str) -> None:
     secret = run(*ADD, "--stack", stack).stdout.strip()
     shown = run("show", "bakery", "--stack", stack)
     assert json.loads(shown.stdout)["origins"] == ["https://bakery.example"]
     assert secret not in shown.output
 
 
-def test_rotating_prints_a_new_secret_and_both_count(desk: Desk, stack: str) -> None:
+def test_rotating_prints_a_new_secret_and_both_count(resources: Resources, stack: str) -> None:
     first = run(*ADD, "--stack", stack).stdout.strip()
     second = run("rotate", "bakery", "--stack", stack).stdout.strip()
     assert first != second
-    service = Desk(desk.settings, Clock())
+    service = Resources(resources.settings, Clock())
     for secret in (first, second):
-        signer = Signer("bakery", "https://bakery.example", "fermata", secret)
-        assert identify(service, signer.bearer(), "GET").user == "ada"
+        signer = TokenSigner("bakery", "https://bakery.example", "fermata", secret)
+        assert authenticate(service, signer.bearer_headers(), "GET").user == "ada"
 
 
-def test_changing_leaves_what_is_not_named(desk: Desk, stack: str) -> None:
+def test_changing_leaves_what_is_not_named(resources: Resources, stack: str) -> None:
     run(*ADD, "--stack", stack, "--token-seconds", "600", "--tool-names", "prefixed")
     changed = run("change", "bakery", "--stack", stack, "--dialect", "instatic", "--max-rounds", "9")
     told = json.loads(changed.stdout)
@@ -86,26 +88,26 @@ def test_changing_leaves_what_is_not_named(desk: Desk, stack: str) -> None:
     assert told["origins"] == ["https://bakery.example"]
 
 
-def test_how_much_its_models_think_is_the_tenants_to_say(desk: Desk, stack: str) -> None:
+def test_how_much_its_models_think_is_the_tenants_to_say(resources: Resources, stack: str) -> None:
     run(*ADD, "--stack", stack, "--thinking-tokens", "4096")
     assert json.loads(run("show", "bakery", "--stack", stack).stdout)["limits"]["thinkingTokens"] == 4096
     changed = run("change", "bakery", "--stack", stack, "--thinking-tokens", "0")
     assert json.loads(changed.stdout)["limits"]["thinkingTokens"] == 0
 
 
-def test_the_functions_environment_names_the_deployment_too(desk: Desk) -> None:
-    added = run(*ADD, env=environment(desk))
+def test_the_functions_environment_names_the_deployment_too(resources: Resources) -> None:
+    added = run(*ADD, env=environment_from_resources(resources))
     assert added.exit_code == 0, added.output
-    assert json.loads(run("show", "bakery", env=environment(desk)).stdout)["name"] == "bakery"
+    assert json.loads(run("show", "bakery", env=environment_from_resources(resources)).stdout)["name"] == "bakery"
 
 
-def test_a_secret_of_ones_own_comes_from_a_file_and_is_not_printed(desk: Desk, stack: str) -> None:
+def test_a_secret_of_ones_own_comes_from_a_file_and_is_not_printed(resources: Resources, stack: str) -> None:
     mine = "correct horse battery staple, and then some"
     added = run(*ADD, "--stack", stack, "--secret-file", "-", input=f"{mine}\n")
     assert added.exit_code == 0, added.output
     assert mine not in added.output
-    signer = Signer("bakery", "https://bakery.example", "fermata", mine)
-    assert identify(another_process(desk), signer.bearer(), "GET").user == "ada"
+    signer = TokenSigner("bakery", "https://bakery.example", "fermata", mine)
+    assert authenticate(resources_of_new_process(resources), signer.bearer_headers(), "GET").user == "ada"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,9 @@ def test_a_secret_of_ones_own_comes_from_a_file_and_is_not_printed(desk: Desk, s
         (("change", "nobody", "--thinking-tokens", "-1"), "--thinking-tokens"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(desk: Desk, stack: str, words: tuple[str, ...], says: str) -> None:
+def test_what_cannot_be_done_is_one_sentence(
+    resources: Resources, stack: str, words: tuple[str, ...], says: str
+) -> None:
     refused = run(*words, "--stack", stack)
     assert refused.exit_code != 0
     assert says in refused.stderr
@@ -126,22 +130,22 @@ def test_what_cannot_be_done_is_one_sentence(desk: Desk, stack: str, words: tupl
     assert refused.stdout == ""
 
 
-def test_a_stack_that_is_not_there_is_named(desk: Desk, cloudformation: OneAnswer) -> None:
+def test_a_stack_that_is_not_there_is_named(resources: Resources, cloudformation: FixedResponseServer) -> None:
     cloudformation.status, cloudformation.body = 400, NO_STACK.encode()
     refused = run("show", "bakery", "--stack", "elsewhere")
     assert refused.exit_code == 1
     assert "elsewhere" in refused.stderr
 
 
-def test_a_stack_of_something_else_is_refused(desk: Desk, cloudformation: OneAnswer) -> None:
+def test_a_stack_of_something_else_is_refused(resources: Resources, cloudformation: FixedResponseServer) -> None:
     cloudformation.body = STACKS.format(OUTPUT.format("ApiUrl", "https://api.example")).encode()
     refused = run("show", "bakery", "--stack", "fermata")
     assert refused.exit_code == 1
     assert "is no Fermata" in refused.stderr
 
 
-def test_without_a_stack_or_an_environment_the_command_asks_for_one(desk: Desk) -> None:
-    refused = run("show", "bakery", env=dict.fromkeys(environment(desk)))
+def test_without_a_stack_or_an_environment_the_command_asks_for_one(resources: Resources) -> None:
+    refused = run("show", "bakery", env=dict.fromkeys(environment_from_resources(resources)))
     assert refused.exit_code == 1
     assert "--stack" in refused.stderr
 
@@ -152,6 +156,6 @@ def test_the_template_has_every_output_the_command_reads() -> None:
 
     Loader.add_multi_constructor("!", lambda *_: None)
     outputs = yaml.load(TEMPLATE.read_text(), Loader)["Outputs"]
-    assert set(OUTPUTS.values()) <= set(outputs)
+    assert set(STACK_OUTPUT_BY_SETTING.values()) <= set(outputs)
     needed = {name for name, field in Settings.model_fields.items() if field.is_required()}
-    assert needed <= set(OUTPUTS)
+    assert needed <= set(STACK_OUTPUT_BY_SETTING)

@@ -2,16 +2,16 @@
 
 import gc
 
-from fermata.words.blocks import TextBlock
-from fermata.words.once import Once
+from fermata.domain.blocks import TextBlock
+from fermata.domain.weak_cache import WeakCache
 
 
-def noting(looked: list[str]) -> Once[int]:
+def noting(looked: list[str]) -> WeakCache[int]:
     def length(block: TextBlock) -> int:
         looked.append(block.text)
         return len(block.text)
 
-    return Once(length)
+    return WeakCache(length)
 
 
 def test_the_same_object_is_looked_at_once() -> None:
@@ -31,7 +31,7 @@ def test_an_equal_object_is_looked_at_for_itself() -> None:
 
 
 def test_what_is_gone_is_forgotten() -> None:
-    length = Once(lambda block: len(block.text))
+    length = WeakCache(lambda block: len(block.text))
     for text in ("a", "ab", "abc"):
         block = TextBlock(text=text)
         assert length(block) == len(text)

@@ -6,12 +6,12 @@ import string
 import time
 from datetime import UTC, datetime
 
-PLAIN = string.ascii_letters + string.digits
-ALPHABET = PLAIN + "_-"
+ALPHANUMERICS = string.ascii_letters + string.digits
+ID_CHARACTERS = ALPHANUMERICS + "_-"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def instant(seconds: float) -> str:
+def iso_from_epoch(seconds: float) -> str:
     """Epoch seconds as the ISO instant the wire speaks: UTC, milliseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -21,10 +21,10 @@ def new_id(size: int = 21) -> str:
 
     It begins with a letter or a digit: no command line takes it for an option.
     """
-    return secrets.choice(PLAIN) + "".join(secrets.choice(ALPHABET) for _ in range(size - 1))
+    return secrets.choice(ALPHANUMERICS) + "".join(secrets.choice(ID_CHARACTERS) for _ in range(size - 1))
 
 
-def may_be_id(text: str) -> bool:
+def is_valid_id(text: str) -> bool:
     """Whether it is worth looking for: anything else is nobody's, and DynamoDB refuses a key of any length."""
     return _ID.fullmatch(text) is not None
 
@@ -41,6 +41,6 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    def instant(self, ahead: float = 0) -> str:
+    def now_iso(self, offset_seconds: float = 0) -> str:
         """Now, or `ahead` seconds from now, as an ISO instant."""
-        return instant(self.time() + ahead)
+        return iso_from_epoch(self.time() + offset_seconds)

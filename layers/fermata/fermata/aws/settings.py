@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-AFTERLIFE_SECONDS = 7 * 86400
+TURN_RETENTION_SECONDS = 7 * 86400
 """How long a turn is remembered after the latest moment at which it may still wait for somebody."""
 
 
-class SettingsMissing(RuntimeError):
+class SettingsError(RuntimeError):
     """The environment does not hold what this deployment needs; the operator can mend it."""
 
 
@@ -32,7 +32,7 @@ class Settings(BaseModel):
     openai_url: str = "https://api.openai.com"
     openrouter_url: str = "https://openrouter.ai/api"
     catalogue_url: str = "https://openrouter.ai/api/v1/models"
-    """Where list prices and window sizes come from (pricing/refreshing.py)."""
+    """Where list prices and window sizes come from (pricing/catalogue_refresh.py)."""
 
     heartbeat_seconds: int = 90
     """HeartbeatSeconds of the workflow's RunRound: a pause that outlasts it is held without one."""
@@ -44,7 +44,7 @@ class Settings(BaseModel):
     reader_seconds: float = 840
     reader_heartbeat_seconds: float = 12
     abandoned_seconds: float = 5
-    """How long a turn of Instatic's browsers goes on without a reader, where that can be seen (turns/watch.py)."""
+    """How long a turn of Instatic's browsers goes on without a reader, where that can be seen (turns/read/abandonment.py)."""
     provider_stall_seconds: float = 120
     provider_seconds: float = 480
     """The longest one provider request may take."""
@@ -69,30 +69,30 @@ class Settings(BaseModel):
     over_age_seconds: float = 900
     hold_days: int = 30
     fermata_faults: str = Field(default="")
-    """A folder of fault rules; obeyed on the local stage only (aws/faults.py)."""
+    """A folder of fault rules; obeyed on the local stage only (aws/fault_injection.py)."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
         values = os.environ if environment is None else environment
         if _is_local_on_aws(values):
-            raise SettingsMissing("Stage `local` is for one machine only. Deploy with Stage=dev or Stage=prod.")
+            raise SettingsError("Stage `local` is for one machine only. Deploy with Stage=dev or Stage=prod.")
         names = {name.upper(): name for name in cls.model_fields}
         found = {field: values[name] for name, field in names.items() if values.get(name)}
         try:
             return cls.model_validate(found)
         except ValidationError as problem:
             wrong = ", ".join(str(error["loc"][0]).upper() for error in problem.errors())
-            raise SettingsMissing(f"Set these environment variables of the function: {wrong}.") from problem
+            raise SettingsError(f"Set these environment variables of the function: {wrong}.") from problem
 
     @property
-    def loopback_allowed(self) -> bool:
+    def is_loopback_allowed(self) -> bool:
         """Whether a credential may name an address on this machine, in plain http: on the local stage only."""
         return self.fermata_stage == "local"
 
     @property
     def turn_lifetime_seconds(self) -> int:
         """Start + longest hold + 7 days: when everything of a turn expires (design §4, Lifetime)."""
-        return self.hold_days * 86400 + AFTERLIFE_SECONDS
+        return self.hold_days * 86400 + TURN_RETENTION_SECONDS
 
 
 def _is_local_on_aws(environment: Mapping[str, str]) -> bool:

@@ -13,76 +13,80 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from fermata.aws.desk import Desk
-from fermata.words.caller import Caller
-from fermata.words.errors import Conflict, Gone, Invalid, NotFound, TooLarge
+from fermata.aws.resources import Resources
+from fermata.domain.caller import Caller
+from fermata.domain.errors import Conflict, Gone, InvalidRequest, NotFound, PayloadTooLarge
 
-Kind = Literal["snapshot", "image"]
-MOST_BYTES: dict[Kind, int] = {"snapshot": 16 * 1024 * 1024, "image": 10_000_000}
+UploadKind = Literal["snapshot", "image"]
+MAX_UPLOAD_BYTES: dict[UploadKind, int] = {"snapshot": 16 * 1024 * 1024, "image": 10_000_000}
 """A snapshot of this size still fits into the memory of every function that reads it (docs/decisions/0110)."""
-SIGNED_SECONDS = 300
-KEPT_SECONDS = 86_400
+UPLOAD_URL_SECONDS = 300
+UPLOAD_TTL_SECONDS = 86_400
 """How long a reference is good for. The bucket's lifecycle clears away what is older."""
-LONGEST_REF = 120
-MEDIA: dict[Kind, str] = {"snapshot": "application/json", "image": "application/octet-stream"}
+MAX_UPLOAD_REF_CHARS = 120
+UPLOAD_CONTENT_TYPES: dict[UploadKind, str] = {"snapshot": "application/json", "image": "application/octet-stream"}
 
-_REF = re.compile(rf"({'|'.join(get_args(Kind))})-([1-9][0-9]{{0,8}})-([0-9a-f]{{64}})-([0-9]{{10,11}})")
+_REF = re.compile(rf"({'|'.join(get_args(UploadKind))})-([1-9][0-9]{{0,8}})-([0-9a-f]{{64}})-([0-9]{{10,11}})")
 
 
 @dataclass(frozen=True)
 class Upload:
     """What was announced: so many bytes with this SHA-256 (hex), good until (epoch seconds)."""
 
-    kind: Kind
+    kind: UploadKind
     size: int
     sha256: str
-    until: int
+    expires_at: int
 
     @property
     def ref(self) -> str:
-        return f"{self.kind}-{self.size}-{self.sha256}-{self.until}"
+        return f"{self.kind}-{self.size}-{self.sha256}-{self.expires_at}"
 
     @property
-    def headers(self) -> dict[str, str]:
+    def signed_headers(self) -> dict[str, str]:
         """All of them are signed: S3 takes nothing but what was announced."""
         checksum = base64.b64encode(bytes.fromhex(self.sha256)).decode()
         return {
             "content-length": str(self.size),
-            "content-type": MEDIA[self.kind],
+            "content-type": UPLOAD_CONTENT_TYPES[self.kind],
             "x-amz-checksum-sha256": checksum,
         }
 
     @property
-    def headers_to_send(self) -> dict[str, str]:
+    def client_headers(self) -> dict[str, str]:
         """A browser says the length by itself, and lets nobody else say it."""
-        return {name: value for name, value in self.headers.items() if name != "content-length"}
+        return {name: value for name, value in self.signed_headers.items() if name != "content-length"}
 
 
-def announce(desk: Desk, kind: Kind, size: int, sha256: str) -> Upload:
-    if size > MOST_BYTES[kind]:
-        raise TooLarge(f"An upload of kind {kind} may have {MOST_BYTES[kind]:,} bytes at most.")
-    return Upload(kind, size, sha256, int(desk.clock.time()) + KEPT_SECONDS)
+def announce_upload(resources: Resources, kind: UploadKind, size: int, sha256: str) -> Upload:
+    if size > MAX_UPLOAD_BYTES[kind]:
+        raise PayloadTooLarge(f"An upload of kind {kind} may have {MAX_UPLOAD_BYTES[kind]:,} bytes at most.")
+    return Upload(kind, size, sha256, int(resources.clock.time()) + UPLOAD_TTL_SECONDS)
 
 
-def address(desk: Desk, caller: Caller, upload: Upload) -> str:
+def presign_upload(resources: Resources, caller: Caller, upload: Upload) -> str:
     """Where to PUT it, for SIGNED_SECONDS, with its headers."""
-    return desk.blobs.address_for_put(_key(caller, upload), upload.headers, SIGNED_SECONDS)
+    return resources.blobs.presign_put(_key(caller, upload), upload.signed_headers, UPLOAD_URL_SECONDS)
 
 
-def read_ref(ref: str, kind: Kind) -> Upload:
+def parse_upload_ref(ref: str, kind: UploadKind) -> Upload:
     found = _REF.fullmatch(ref)
     if found is None or found[1] != kind:
-        raise Invalid(f"This is no reference to an upload of kind {kind}. Use the 'ref' that POST uploads answered.")
+        raise InvalidRequest(
+            f"This is no reference to an upload of kind {kind}. Use the 'ref' that POST uploads answered."
+        )
     return Upload(kind, int(found[2]), found[3], int(found[4]))
 
 
-def fetch(desk: Desk, caller: Caller, upload: Upload) -> bytes:
+def fetch_upload(resources: Resources, caller: Caller, upload: Upload) -> bytes:
     """Exactly what was announced. NotFound: not put, or not by this caller; Gone: too old; Conflict: something else."""
-    if upload.size > MOST_BYTES[upload.kind]:
-        raise TooLarge(f"An upload of kind {upload.kind} may have {MOST_BYTES[upload.kind]:,} bytes at most.")
-    if upload.until <= desk.clock.time():
+    if upload.size > MAX_UPLOAD_BYTES[upload.kind]:
+        raise PayloadTooLarge(
+            f"An upload of kind {upload.kind} may have {MAX_UPLOAD_BYTES[upload.kind]:,} bytes at most."
+        )
+    if upload.expires_at <= resources.clock.time():
         raise Gone("This upload is more than a day old and no longer kept. Upload it again.")
-    found = desk.blobs.find(_key(caller, upload))
+    found = resources.blobs.open_stream(_key(caller, upload))
     if found is None:
         raise NotFound("Nothing was uploaded under this reference. PUT it to its 'url' first.")
     size, stream = found

@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from fermata.aws import signals
-from fermata.words.errors import Unavailable
+from fermata.aws import observability
+from fermata.domain.errors import ServiceUnavailable
 
 if TYPE_CHECKING:
     from types_boto3_stepfunctions import SFNClient
 
-Next = Literal["round", "hold", "finish"]
-GONE = {"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"}
+NextState = Literal["round", "hold", "finish"]
+EXPIRED_TOKEN_CODES = {"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"}
 
 
-class Workflow:
+class TurnWorkflow:
     def __init__(self, client: "SFNClient", machine_arn: str) -> None:
         self._client = client
         self._machine_arn = machine_arn
 
-    def start(self, tenant: str, turn: str, n: int) -> None:
+    def start_execution(self, tenant: str, turn: str, n: int) -> None:
         """Run the turn's n-th execution; a second start of the same one changes nothing."""
         given = json.dumps({"v": 1, "tenant": tenant, "turn": turn, "n": n})
         try:
@@ -29,23 +29,29 @@ class Workflow:
             if _code(error) != "ExecutionAlreadyExists":
                 raise
 
-    def go_on(self, token: str, goal: Next, *, seconds: int = 0, hint: dict[str, Any] | None = None) -> bool:
+    def resume_execution(
+        self, token: str, next_state: NextState, *, seconds: int = 0, hint: dict[str, Any] | None = None
+    ) -> bool:
         """SendTaskSuccess. False when somebody else already went on with this token.
 
         Any other failure is Unavailable: whoever asked repeats the request, and the send with it.
         """
-        output = {"next": goal, "seconds": seconds, "hint": hint}
+        output = {"next": next_state, "seconds": seconds, "hint": hint}
         try:
             self._client.send_task_success(taskToken=token, output=json.dumps(output))
         except ClientError as error:
-            if _code(error) in GONE:
+            if _code(error) in EXPIRED_TOKEN_CODES:
                 return False
-            raise Unavailable("The workflow could not be woken. Send the same request again.", retry_after=1) from error
+            raise ServiceUnavailable(
+                "The workflow could not be woken. Send the same request again.", retry_after=1
+            ) from error
         except BotoCoreError as error:
-            raise Unavailable("The workflow could not be woken. Send the same request again.", retry_after=1) from error
+            raise ServiceUnavailable(
+                "The workflow could not be woken. Send the same request again.", retry_after=1
+            ) from error
         return True
 
-    def beat(self, token: str) -> bool:
+    def send_heartbeat(self, token: str) -> bool:
         """SendTaskHeartbeat. False when the token is no longer waited for.
 
         It only keeps an alarm clock from ringing, so one that fails is told to us and to nobody else.
@@ -53,12 +59,12 @@ class Workflow:
         try:
             self._client.send_task_heartbeat(taskToken=token)
         except (BotoCoreError, ClientError) as error:
-            if isinstance(error, ClientError) and _code(error) in GONE:
+            if isinstance(error, ClientError) and _code(error) in EXPIRED_TOKEN_CODES:
                 return False
-            signals.warn("workflow.beat_failed", reason=str(error))
+            observability.log_warning("workflow.beat_failed", reason=str(error))
         return True
 
-    def state(self, turn: str, n: int) -> tuple[str, str]:
+    def describe_execution(self, turn: str, n: int) -> tuple[str, str]:
         """(status, error) of the n-th execution as Step Functions tells it; status MISSING when unknown there."""
         arn = f"{self._machine_arn.replace(':stateMachine:', ':execution:')}:{turn}-{n}"
         try:

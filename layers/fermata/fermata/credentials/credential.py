@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from fermata.aws.dynamo import Item
-from fermata.words.base import Word
+from fermata.aws.dynamodb import Item
+from fermata.domain.base import DomainModel
 
 AuthMode = Literal["apiKey", "baseUrl"]
 
@@ -16,7 +16,7 @@ def _bytes(value: Any) -> bytes | None:
     return None if value is None else bytes(value)
 
 
-class Credential(Word):
+class Credential(DomainModel):
     """`version` counts the keys and addresses it has had; `key_id` is the KMS key that sealed the present one.
 
     One with an address of its own may do without a key; `sealed` and `key_id` are then None.
@@ -34,15 +34,15 @@ class Credential(Word):
     version: int = 1
     created_at: str
 
-    def item(self) -> Item:
+    def to_row(self) -> Item:
         row: Item = self.model_dump(exclude_none=True)
-        return {"pk": f"t#{self.tenant}", "sk": sort_key(self.id), "v": 1, **row}
+        return {"pk": f"t#{self.tenant}", "sk": credential_sort_key(self.id), "v": 1, **row}
 
     def is_current(self, key_id: str) -> bool:
         """Whether its key, if it has one, was sealed with the deployment's KMS key and so can be opened."""
         return self.key_id in (None, key_id)
 
-    def view(self, key_id: str, last_used_at: str | None) -> dict[str, Any]:
+    def to_view(self, key_id: str, last_used_at: str | None) -> dict[str, Any]:
         """The contract's CredentialView. Nothing of the key leaves, not even its length."""
         return {
             "id": self.id,
@@ -56,16 +56,16 @@ class Credential(Word):
         }
 
 
-def listed_key(credential_id: str) -> str:
+def model_list_sort_key(credential_id: str) -> str:
     """Of what its server last listed (abilities.py)."""
     return f"listed#{credential_id}"
 
 
-def sort_key(credential_id: str) -> str:
+def credential_sort_key(credential_id: str) -> str:
     return f"credential#{credential_id}"
 
 
-def label_key(user: str, provider_id: str, label: str) -> str:
+def label_sort_key(user: str, provider_id: str, label: str) -> str:
     """The row that keeps (user, provider, label) from being there twice."""
     name = json.dumps([user, provider_id, label]).encode()
     return f"label#{hashlib.sha256(name).hexdigest()}"

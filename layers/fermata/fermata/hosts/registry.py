@@ -8,116 +8,122 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fermata.aws.clock import new_id
-from fermata.aws.desk import Desk
-from fermata.aws.dynamo import Check, ConditionFailed, Delete, Put, TransactionRefused
+from fermata.aws.dynamodb import ConditionCheck, ConditionFailed, Delete, Put, TransactionCanceled
+from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
-from fermata.drivers.guard import Guard
-from fermata.hosts.record import SORT_KEY, HostRecord, HostSecret, partition
-from fermata.words.errors import Conflict, Invalid, NotFound
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.drivers.transport.url_guard import UrlGuard
+from fermata.hosts.host_record import HOST_SORT_KEY, HostRecord, HostSecret, host_partition
 
-REMEMBERED = 60
-OVERLAP = 600
+HOST_CACHE_SECONDS = 60
+HOST_SECRET_OVERLAP_SECONDS = 600
 """Seconds the old secret goes on signing after a rotation: time to give the host the new one."""
-SECRET_BYTES = 48
+HOST_SECRET_BYTES = 48
 
 
-def guard(settings: Settings) -> Guard:
+def make_host_guard(settings: Settings) -> UrlGuard:
     """For every line to a host: the open internet, and on the local stage this machine."""
-    return Guard(loopback=settings.loopback_allowed)
+    return UrlGuard(loopback=settings.is_loopback_allowed)
 
 
-def register(desk: Desk, tenant: str, url: str, *, secret: str | None = None) -> tuple[HostRecord, str | None]:
+def register_host(
+    resources: Resources, tenant: str, url: str, *, secret: str | None = None
+) -> tuple[HostRecord, str | None]:
     """The tenant's host is at `url`, which may end with a path. The secret is told once, for a new host only: one that
     moves keeps its own. `secret` is for who has one already.
     """
-    url = _checked(desk, url)
-    old = read(desk, tenant)
-    now = desk.clock.instant()
+    url = _checked(resources, url)
+    old = read_host(resources, tenant)
+    now = resources.clock.now_iso()
     if old is not None:
         moved = old.model_copy(update={"url": url, "version": old.version + 1, "updated_at": now})
-        return _replace(desk, old, moved), None
-    text = secret or secrets.token_urlsafe(SECRET_BYTES)
-    sealed = _sealed(desk, tenant, text, since=int(desk.clock.time()))
+        return _replace(resources, old, moved), None
+    text = secret or secrets.token_urlsafe(HOST_SECRET_BYTES)
+    sealed = _sealed(resources, tenant, text, since=int(resources.clock.time()))
     record = HostRecord(tenant=tenant, url=url, secrets=(sealed,), created_at=now, updated_at=now)
-    _store_new(desk, record)
+    _store_new(resources, record)
     return record, text
 
 
-def rotate(desk: Desk, tenant: str, *, overlap: int = OVERLAP) -> str:
+def rotate_host_secret(resources: Resources, tenant: str, *, overlap_seconds: int = HOST_SECRET_OVERLAP_SECONDS) -> str:
     """A new secret, told once. It signs in `overlap` seconds; until then the present one does."""
-    old = _known(desk, tenant)
-    now, text = desk.clock.time(), secrets.token_urlsafe(SECRET_BYTES)
-    new = _sealed(desk, tenant, text, since=int(now) + overlap)
-    kept = (old.signing(now),) if overlap > 0 else ()
-    stamp = {"version": old.version + 1, "updated_at": desk.clock.instant()}
-    _replace(desk, old, old.model_copy(update={"secrets": (*kept, new), **stamp}))
+    old = _known(resources, tenant)
+    now, text = resources.clock.time(), secrets.token_urlsafe(HOST_SECRET_BYTES)
+    new = _sealed(resources, tenant, text, since=int(now) + overlap_seconds)
+    kept = (old.get_signing_secret(now),) if overlap_seconds > 0 else ()
+    stamp = {"version": old.version + 1, "updated_at": resources.clock.now_iso()}
+    _replace(resources, old, old.model_copy(update={"secrets": (*kept, new), **stamp}))
     return text
 
 
-def remove(desk: Desk, tenant: str) -> None:
-    old = _known(desk, tenant)
+def remove_host(resources: Resources, tenant: str) -> None:
+    old = _known(resources, tenant)
     try:
-        desk.tables.write(Delete(desk.settings.settings_table, partition(tenant), SORT_KEY, *_unchanged(old)))
+        resources.tables.write_items(
+            Delete(resources.settings.settings_table, host_partition(tenant), HOST_SORT_KEY, *_unchanged(old))
+        )
     except ConditionFailed as refused:
         raise _changed_meanwhile(tenant) from refused
-    desk.memory.forget(("host", tenant))
+    resources.cache.invalidate(("host", tenant))
 
 
-def show(desk: Desk, tenant: str) -> dict[str, Any] | None:
+def describe_host(resources: Resources, tenant: str) -> dict[str, Any] | None:
     """Everything but the secrets; None when the tenant has no host."""
-    found = read(desk, tenant)
-    return found.shown() if found else None
+    found = read_host(resources, tenant)
+    return found.to_operator_view() if found else None
 
 
-def known(desk: Desk, tenant: str) -> HostRecord | None:
+def get_cached_host(resources: Resources, tenant: str) -> HostRecord | None:
     """The host as this process last read it, at most a minute ago."""
-    return desk.memory.recall(("host", tenant), REMEMBERED, lambda: read(desk, tenant))
+    return resources.cache.get_or_load(("host", tenant), HOST_CACHE_SECONDS, lambda: read_host(resources, tenant))
 
 
-def read(desk: Desk, tenant: str) -> HostRecord | None:
-    item = desk.tables.get(desk.settings.settings_table, partition(tenant), SORT_KEY)
+def read_host(resources: Resources, tenant: str) -> HostRecord | None:
+    item = resources.tables.get_item(resources.settings.settings_table, host_partition(tenant), HOST_SORT_KEY)
     return HostRecord.model_validate(item) if item else None
 
 
-def _known(desk: Desk, tenant: str) -> HostRecord:
-    found = read(desk, tenant)
+def _known(resources: Resources, tenant: str) -> HostRecord:
+    found = read_host(resources, tenant)
     if found is None:
         raise NotFound(f"Tenant {tenant!r} has no host. Name it with --url.")
     return found
 
 
-def _checked(desk: Desk, url: str) -> str:
+def _checked(resources: Resources, url: str) -> str:
     if "@" in urlsplit(url).netloc:
-        raise Invalid("The host's address must not hold a user name or password: requests to it are signed.")
-    guard(desk.settings).check(url)
+        raise InvalidRequest("The host's address must not hold a user name or password: requests to it are signed.")
+    make_host_guard(resources.settings).check_url_and_host(url)
     return url.rstrip("/")
 
 
-def _sealed(desk: Desk, tenant: str, secret: str, *, since: int) -> HostSecret:
+def _sealed(resources: Resources, tenant: str, secret: str, *, since: int) -> HostSecret:
     name = new_id(8)
-    sealed = desk.vault.seal(secret, purpose="host-secret", tenant=tenant, name=name)
-    return HostSecret(id=name, sealed=sealed, since=since, created_at=desk.clock.instant())
+    sealed = resources.vault.seal_secret(secret, purpose="host-secret", tenant=tenant, name=name)
+    return HostSecret(id=name, sealed=sealed, since=since, created_at=resources.clock.now_iso())
 
 
-def _store_new(desk: Desk, record: HostRecord) -> None:
-    table = desk.settings.settings_table
-    is_there = Check(table, partition(record.tenant), "tenant", "attribute_exists(pk)")
+def _store_new(resources: Resources, record: HostRecord) -> None:
+    table = resources.settings.settings_table
+    is_there = ConditionCheck(table, host_partition(record.tenant), "tenant", "attribute_exists(pk)")
     try:
-        desk.tables.write(is_there, Put(table, record.item(), absent=True))
-    except TransactionRefused as refused:
-        if refused.reasons[0].failed:
+        resources.tables.write_items(is_there, Put(table, record.to_item(), if_absent=True))
+    except TransactionCanceled as refused:
+        if refused.reasons[0].condition_failed:
             raise NotFound(f"There is no tenant {record.tenant!r}.") from refused
         raise _changed_meanwhile(record.tenant) from refused
 
 
-def _replace(desk: Desk, old: HostRecord, new: HostRecord) -> HostRecord:
+def _replace(resources: Resources, old: HostRecord, new: HostRecord) -> HostRecord:
     """Unless somebody else has changed it since it was read."""
     condition, values = _unchanged(old)
     try:
-        desk.tables.write(Put(desk.settings.settings_table, new.item(), condition=condition, values=values))
+        resources.tables.write_items(
+            Put(resources.settings.settings_table, new.to_item(), condition=condition, values=values)
+        )
     except ConditionFailed as refused:
         raise _changed_meanwhile(new.tenant) from refused
-    desk.memory.forget(("host", new.tenant))
+    resources.cache.invalidate(("host", new.tenant))
     return new
 
 

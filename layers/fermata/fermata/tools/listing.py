@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from fermata.tools.catalogue import toolset_for
-from fermata.tools.names import Names, wire_name
+from fermata.tools.registry import get_toolset
 from fermata.tools.tool import Tool
+from fermata.tools.tool_names import ToolNaming, get_wire_name
 
 
-def list_tools(scope: str, capabilities: frozenset[str], names: Names, tenant: str) -> list[dict[str, Any]]:
+def list_tools(scope: str, capabilities: frozenset[str], naming: ToolNaming, tenant: str) -> list[dict[str, Any]]:
     """What this caller's model would be offered, in the same order. `permissions`: one of them is enough."""
-    offered = toolset_for(scope).open_to(capabilities, scope, tenant=tenant)
-    return [_listed(tool, names) for tool in offered]
+    offered = get_toolset(scope).list_permitted_tools(capabilities, scope, tenant=tenant)
+    return [_listed(tool, naming) for tool in offered]
 
 
-def _listed(tool: Tool, names: Names) -> dict[str, Any]:
+def _listed(tool: Tool, names: ToolNaming) -> dict[str, Any]:
     return {
-        "name": wire_name(tool, names),
+        "name": get_wire_name(tool, names),
         "description": tool.description,
         "inputSchema": tool.input_schema,
         "execution": tool.execution.value,

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import ConfigDict
 
-from fermata.tools.schemas import wire_schema
-from fermata.words.base import Word
-from fermata.words.caller import Capability
+from fermata.domain.base import DomainModel
+from fermata.domain.caller import Capability
+from fermata.tools.schema.json_schema import build_json_schema
 
 if TYPE_CHECKING:
-    from fermata.hosts.host import Host
+    from fermata.hosts.client import HostClient
 
 
-class ToolInput(Word):
+class ToolInput(DomainModel):
     """What a tool takes. Optional members default to None, which the model may leave out but never send."""
 
     model_config = ConfigDict(defer_build=True)
@@ -59,7 +59,7 @@ class Approval(StrEnum):
     POLICY = "policy"
 
 
-class Workflow(StrEnum):
+class ContentWorkflow(StrEnum):
     """What a content workflow does after a write (a governed editor's review or merge)."""
 
     NONE = "none"
@@ -71,12 +71,12 @@ class ToolFailure(Exception):
     """A handler's way to fail with a sentence the model can act on."""
 
 
-class TransientFailure(ToolFailure):
+class TransientToolFailure(ToolFailure):
     """A failure that may be gone at the next attempt (network, overload); an idempotent tool is tried again."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retry:
+class ToolRetryPolicy:
     """Attempts in total. The wait before attempt n+1 is `backoff_seconds * n`; none begins later than `within_seconds`
     after the first, so that what failed slowly is not asked for again.
     """
@@ -98,7 +98,7 @@ class ResultPolicy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Affects:
+class ToolEffects:
     """What a successful call changes, for clients that refresh (models, locales, snapshot, branches)."""
 
     models: tuple[str, ...] = ()
@@ -128,19 +128,19 @@ class ToolContext:
     turn: str
     effect_key: str = ""
     snapshot: Any = None
-    host: "Callable[[], Host | None]" = _no_host
+    host: "Callable[[], HostClient | None]" = _no_host
     role: str | None = None
     phase: str | None = None
     now: Callable[[], datetime] = _utc_now
 
 
-In = TypeVar("In", bound=ToolInput, contravariant=True)
+ToolInputT = TypeVar("ToolInputT", bound=ToolInput, contravariant=True)
 
 
-class Handler(Protocol[In]):
+class ToolHandler(Protocol[ToolInputT]):
     """What carries a tool out on our side: a ToolOutput, or plain data, which counts as success."""
 
-    def __call__(self, given: In, context: ToolContext, /) -> object: ...
+    def __call__(self, given: ToolInputT, context: ToolContext, /) -> object: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,7 @@ class Tool:
     capability: Access
     input: type[ToolInput] = NoInput
     output_schema: dict[str, Any] | None = None
-    run: Handler[Any] | None = None
+    run: ToolHandler[Any] | None = None
     aliases: tuple[str, ...] = ()
     permissions: frozenset[str] = frozenset()
     """Any one of these is enough; empty means everyone."""
@@ -170,19 +170,19 @@ class Tool:
     """The input flag by which the model reports that the user confirmed (`confirmed`)."""
     timeout_seconds: float | None = None
     """None leaves it to the turn's settings."""
-    retry: Retry = field(default_factory=Retry)
+    retry: ToolRetryPolicy = field(default_factory=ToolRetryPolicy)
     idempotent: bool = False
     instant: bool = False
     """Answered within milliseconds from what the turn has at hand, and harmless: its result is told in the same
     breath as its call."""
-    workflow: Workflow = Workflow.NONE
-    affects: Affects = field(default_factory=Affects)
+    workflow: ContentWorkflow = ContentWorkflow.NONE
+    affects: ToolEffects = field(default_factory=ToolEffects)
     needs_model: frozenset[str] = frozenset()
     """Model abilities without which the tool is pointless (`vision`)."""
     vision_flag: str | None = None
     """The member of the browser's input that says whether the turn's model will see the result's images. It is set
     behind validation, because the model must neither know nor set it (`captureScreenshot`)."""
-    sent_along: Mapping[str, Any] = field(default_factory=dict)
+    extra_browser_input: Mapping[str, Any] = field(default_factory=dict)
     """What the browser's input has besides, always the same and nothing to the model: editors of one generation
     insist on it, the others pass over it."""
     result: ResultPolicy = field(default_factory=ResultPolicy)
@@ -200,9 +200,9 @@ class Tool:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        return wire_schema(self.input)
+        return build_json_schema(self.input)
 
-    def exists_for(self, scope: str, tenant: str) -> bool:
+    def is_available_in(self, scope: str, tenant: str) -> bool:
         return self.enabled and self.tenant in (None, tenant) and (not self.scopes or scope in self.scopes)
 
     def permits(self, capabilities: frozenset[str], role: str | None = None) -> bool:
@@ -210,7 +210,7 @@ class Tool:
         has_permission = not self.permissions or not self.permissions.isdisjoint(capabilities)
         return may_write and has_permission and (not self.roles or role in self.roles)
 
-    def in_phase(self, phase: str | None) -> bool:
+    def is_in_phase(self, phase: str | None) -> bool:
         return not self.phases or phase in self.phases
 
     @property

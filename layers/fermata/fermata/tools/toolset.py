@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from fermata.tools.names import Names, prefixed_name, wire_name
+from fermata.domain.dialect import ToolNameMapper
+from fermata.domain.tools import ToolSpec
 from fermata.tools.tool import Execution, Tool
-from fermata.words.dialect import Called
-from fermata.words.tools import ToolSpec
+from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_name
 
 
 @dataclass(frozen=True)
@@ -15,23 +15,23 @@ class Toolset:
     name: str
     tools: tuple[Tool, ...] = ()
 
-    def find(self, name: str) -> Tool | None:
+    def find_tool(self, name: str) -> Tool | None:
         """By canonical name, alias or prefixed name."""
         return self._by_name.get(name)
 
-    def naming(self, names: Names) -> Called:
+    def get_tool_namer(self, naming: ToolNaming) -> ToolNameMapper:
         @cache
         def called(name: str) -> str:
-            tool = self.find(name)
-            return wire_name(tool, names) if tool else name
+            tool = self.find_tool(name)
+            return get_wire_name(tool, naming) if tool else name
 
         return called
 
-    def offered(
+    def build_tool_specs(
         self,
         capabilities: frozenset[str],
         scope: str,
-        names: Names = Names.SEED,
+        naming: ToolNaming = ToolNaming.CANONICAL,
         *,
         tenant: str = "",
         role: str | None = None,
@@ -39,11 +39,11 @@ class Toolset:
     ) -> tuple[ToolSpec, ...]:
         """What the model is told it may call."""
         return tuple(
-            ToolSpec(name=wire_name(tool, names), description=tool.description, input_schema=tool.input_schema)
-            for tool in self.open_to(capabilities, scope, tenant=tenant, role=role, phase=phase)
+            ToolSpec(name=get_wire_name(tool, naming), description=tool.description, input_schema=tool.input_schema)
+            for tool in self.list_permitted_tools(capabilities, scope, tenant=tenant, role=role, phase=phase)
         )
 
-    def open_to(
+    def list_permitted_tools(
         self,
         capabilities: frozenset[str],
         scope: str,
@@ -54,7 +54,7 @@ class Toolset:
     ) -> Iterator[Tool]:
         """The tools of one caller: the server's first, then the others, each in their own order."""
         for tool in sorted(self.tools, key=lambda tool: tool.execution is not Execution.SERVER):
-            if tool.exists_for(scope, tenant) and tool.permits(capabilities, role) and tool.in_phase(phase):
+            if tool.is_available_in(scope, tenant) and tool.permits(capabilities, role) and tool.is_in_phase(phase):
                 yield tool
 
     def __post_init__(self) -> None:
@@ -71,4 +71,4 @@ class Toolset:
 
 
 def _names_of(tool: Tool) -> set[str]:
-    return {tool.name, prefixed_name(tool), *tool.aliases}
+    return {tool.name, get_prefixed_name(tool), *tool.aliases}

@@ -4,35 +4,41 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from fermata.aws.desk import Desk
-from fermata.drivers.thinking import room
-from fermata.pricing.charging import price_of, price_usage
-from fermata.pricing.prices import most
-from fermata.turns.standing import Standing
+from fermata.aws.resources import Resources
+from fermata.domain.events import ErrorEvent, TerminalEvent
+from fermata.domain.model_io import TokenUsage
+from fermata.drivers.thinking_budget import get_thinking_allowance
+from fermata.pricing.prices import compute_max_cost
+from fermata.pricing.request_cost import find_price, get_request_cost
+from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn
-from fermata.usage import holds
-from fermata.usage.ledger import Closed, Spent
-from fermata.words.events import End, TurnError
-from fermata.words.model import Tokens
+from fermata.usage.budgets import holds
+from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
 
-CHARS_PER_TOKEN = 4
-LEAST_HELD = Decimal("0.0001")
-NOT_OUR_FAULT = ("refused", "no_answer", "budget_exhausted")
+ESTIMATED_CHARS_PER_TOKEN = 4
+MIN_HOLD_USD = Decimal("0.0001")
+BILLABLE_ERROR_CODES = ("refused", "no_answer", "budget_exhausted")
 """Errors that are neither ours nor the provider's: what was used until then is to be paid."""
 
 
-def hold(desk: Desk, turn: Turn, round_: int, attempt: int, prompt: int) -> None:
+def hold_request_budget(resources: Resources, turn: Turn, round_: int, attempt: int, prompt_tokens: int) -> None:
     """Reserve what a request may cost at most; raises PaymentRequired. Without a known price, nothing is reserved."""
     if turn.budgeted:
-        price = price_of(desk, turn.provider, turn.model)
-        completion = desk.settings.longest_answer + room(turn.provider, turn.model, turn.thinking_tokens)
-        request = holds.Request(turn.tenant, turn.user, turn.id, round_, attempt)
-        holds.reserve(desk, request, max(most(price, prompt, completion), LEAST_HELD) if price else Decimal(0))
+        price = find_price(resources, turn.provider, turn.model)
+        completion = resources.settings.longest_answer + get_thinking_allowance(
+            turn.provider, turn.model, turn.thinking_tokens
+        )
+        request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)
+        holds.reserve_budget(
+            resources,
+            request,
+            max(compute_max_cost(price, prompt_tokens, completion), MIN_HOLD_USD) if price else Decimal(0),
+        )
 
 
-def closed(desk: Desk, turn: Turn, terminal: End, standing: Standing) -> Closed:
-    code = (terminal.code or "") if isinstance(terminal, TurnError) else ""
-    return Closed(
+def build_turn_end_entry(resources: Resources, turn: Turn, terminal: TerminalEvent, state: TurnState) -> TurnOutcome:
+    code = (terminal.code or "") if isinstance(terminal, ErrorEvent) else ""
+    return TurnOutcome(
         tenant=turn.tenant,
         user=turn.user,
         scope=turn.scope,
@@ -42,17 +48,17 @@ def closed(desk: Desk, turn: Turn, terminal: End, standing: Standing) -> Closed:
         model=turn.model,
         how=terminal.type,
         code=code,
-        billable=not isinstance(terminal, TurnError) or code in NOT_OUR_FAULT,
-        rounds=standing.round,
+        billable=not isinstance(terminal, ErrorEvent) or code in BILLABLE_ERROR_CODES,
+        rounds=state.round,
         budgeted=turn.budgeted,
-        at=desk.clock.instant(),
+        at=resources.clock.now_iso(),
     )
 
 
-def spent(
-    desk: Desk,
+def build_request_entry(
+    resources: Resources,
     turn: Turn,
-    tokens: Tokens,
+    tokens: TokenUsage,
     *,
     round_: int,
     attempt: int,
@@ -60,9 +66,9 @@ def spent(
     outcome: str,
     billable: bool = True,
     estimated: bool = False,
-) -> Spent:
-    charged = price_usage(desk, turn.provider, turn.model, tokens)
-    return Spent(
+) -> RequestUsage:
+    charged = get_request_cost(resources, turn.provider, turn.model, tokens)
+    return RequestUsage(
         tenant=turn.tenant,
         user=turn.user,
         scope=turn.scope,
@@ -77,24 +83,26 @@ def spent(
         tokens=tokens,
         cost=charged.cost,
         price=charged.price,
-        priced=charged.known or not (tokens.context or tokens.completion or estimated),
+        priced=charged.known or not (tokens.context_tokens or tokens.completion or estimated),
         outcome=outcome,
         billable=billable,
         estimated=estimated,
         budgeted=turn.budgeted,
-        at=desk.clock.instant(),
+        at=resources.clock.now_iso(),
     )
 
 
-def dead_request(desk: Desk, turn: Turn, standing: Standing, *, outcome: str) -> Spent:
+def estimate_dead_request(resources: Resources, turn: Turn, state: TurnState, *, outcome: str) -> RequestUsage:
     """A request whose function died or was stopped: estimated from what went out and what was shown."""
-    tokens = Tokens(prompt=standing.expected_prompt, completion=-(-standing.shown // CHARS_PER_TOKEN))
-    return spent(
-        desk,
+    tokens = TokenUsage(
+        prompt=state.expected_prompt_tokens, completion=-(-state.shown_chars // ESTIMATED_CHARS_PER_TOKEN)
+    )
+    return build_request_entry(
+        resources,
         turn,
         tokens,
-        round_=standing.round,
-        attempt=standing.tries,
+        round_=state.round,
+        attempt=state.tries,
         tried=0,
         outcome=outcome,
         billable=outcome == "cancelled",
@@ -102,14 +110,14 @@ def dead_request(desk: Desk, turn: Turn, standing: Standing, *, outcome: str) ->
     )
 
 
-def charge(standing: Standing, requests: Sequence[Spent]) -> dict[str, Any]:
+def add_usage(state: TurnState, requests: Sequence[RequestUsage]) -> dict[str, Any]:
     """The standing's changes that add what these requests used."""
     tokens = [told.tokens for told in requests]
     return {
-        "prompt": standing.prompt + sum(used.prompt for used in tokens),
-        "completion": standing.completion + sum(used.completion for used in tokens),
-        "cache_read": standing.cache_read + sum(used.cache_read for used in tokens),
-        "cache_creation": standing.cache_creation + sum(used.cache_creation for used in tokens),
-        "cost": str(standing.cost_usd + sum(told.cost for told in requests)),
-        "context": next((used.context for used in reversed(tokens) if used.context), standing.context),
+        "prompt": state.prompt + sum(used.prompt for used in tokens),
+        "completion": state.completion + sum(used.completion for used in tokens),
+        "cache_read": state.cache_read + sum(used.cache_read for used in tokens),
+        "cache_creation": state.cache_creation + sum(used.cache_creation for used in tokens),
+        "cost": str(state.cost_usd + sum(told.cost for told in requests)),
+        "context": next((used.context_tokens for used in reversed(tokens) if used.context_tokens), state.context),
     }

@@ -4,135 +4,144 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fermata.aws.desk import Desk
-from fermata.aws.dynamo import TransactionRefused, Write
-from fermata.conversations import rows
-from fermata.turns import pause as pauses
-from fermata.turns.accounting import charge
-from fermata.turns.log import Entry, Log, Moved, telling
-from fermata.turns.pause import Call, Pause, TakenBack
-from fermata.turns.progress import Progress
-from fermata.turns.standing import Standing
-from fermata.usage.booking import book
-from fermata.usage.ledger import Spent
-from fermata.words.blocks import Block, ImageBlock, ToolResultBlock
-from fermata.words.events import Event
-from fermata.words.messages import Message, Role
-from fermata.words.tools import ToolOutput
+from fermata.aws.dynamodb import TransactionCanceled, Write
+from fermata.aws.resources import Resources
+from fermata.conversations import message_store
+from fermata.domain.blocks import Block, ImageBlock, ToolResultBlock
+from fermata.domain.events import Event
+from fermata.domain.messages import Message, Role
+from fermata.domain.tools import ToolOutput
+from fermata.turns.accounting import add_usage
+from fermata.turns.pause import Pause, RoundCall, UndoTarget, build_pause_put
+from fermata.turns.state import TurnState
+from fermata.turns.transitions import Transition
+from fermata.turns.turn_log import LogEntry, StaleState, TurnLog, fixed_events
+from fermata.usage.ledger.ledger_store import RequestUsage
+from fermata.usage.settlement import build_request_writes
 
 
-class PauseChanged(Moved):
+class PauseChanged(StaleState):
     """The pause is no longer the version that was read."""
 
 
-def nothing_else(_made: Entry) -> Sequence[Write]:
+def no_extra_writes(_made: LogEntry) -> Sequence[Write]:
     return ()
 
 
 @dataclass(frozen=True)
-class Commit:
+class RoundCommit:
     """One transaction. Order on the stream: `events`, then what `progress` tells, then `then`."""
 
     tenant: str
     conversation: str
     turn: str
     round: int
-    progress: Progress | None = None
+    progress: Transition | None = None
     events: tuple[Event, ...] = ()
     then: tuple[Event, ...] = ()
     reply: tuple[Block, ...] = ()
-    spent: tuple[Spent, ...] = ()
+    spent: tuple[RequestUsage, ...] = ()
     snapshot: str = ""
     revision: str = ""
     """What the document is at now; empty when nobody said."""
-    kept: Callable[[Entry], Sequence[Write]] = nothing_else
+    kept: Callable[[LogEntry], Sequence[Write]] = no_extra_writes
     """What else becomes true with it, given the log entry."""
     ready: bool = False
     """The next round may begin although no call was made (the provider paused itself)."""
 
     @classmethod
-    def of(cls, pause: Pause, **parts: Any) -> "Commit":
+    def for_pause(cls, pause: Pause, **parts: Any) -> "RoundCommit":
         return cls(pause.tenant, pause.conversation, pause.turn, pause.round, **parts)
 
     @property
-    def taken_back(self) -> TakenBack | None:
+    def undo_target(self) -> UndoTarget | None:
         return self.progress.pause.takes_back if self.progress else None
 
     @property
-    def outputs(self) -> tuple[tuple[Call, ToolOutput], ...]:
+    def outputs(self) -> tuple[tuple[RoundCall, ToolOutput], ...]:
         return self.progress.outputs if self.progress else ()
 
     @property
-    def told(self) -> tuple[Event, ...]:
+    def all_events(self) -> tuple[Event, ...]:
         return (*self.events, *(self.progress.events if self.progress else ()), *self.then)
 
 
 @dataclass(frozen=True)
-class Committed:
-    entry: Entry
+class CommitResult:
+    entry: LogEntry
     pause: Pause | None
     messages: tuple[Message, ...]
 
 
-def write(desk: Desk, log: Log, commit: Commit) -> Committed:
+def write_round_commit(resources: Resources, log: TurnLog, commit: RoundCommit) -> CommitResult:
     """Raises PauseChanged when somebody else changed the pause first, and what Log.append raises."""
-    messages = _messages(desk, commit)
-    taken = sum(map(rows.width, messages))
+    messages = _messages(resources, commit)
+    taken = sum(map(message_store.count_positions, messages))
 
-    def along(made: Entry, before: Standing) -> Sequence[Write]:
+    def along(made: LogEntry, before: TurnState) -> Sequence[Write]:
         placed = _from(before.position, messages)
-        kept = [rows.put(desk, commit.tenant, commit.conversation, message) for message in placed]
-        return (*_pause_write(desk, commit, made), *kept, *book(desk, commit.spent), *commit.kept(made))
+        kept = [
+            message_store.build_message_put(resources, commit.tenant, commit.conversation, message)
+            for message in placed
+        ]
+        return (
+            *_pause_write(resources, commit, made),
+            *kept,
+            *build_request_writes(resources, commit.spent),
+            *commit.kept(made),
+        )
 
-    def changes(before: Standing) -> Mapping[str, Any]:
-        return _changes(desk, commit, before) | {"position": before.position + taken}
+    def changes(before: TurnState) -> Mapping[str, Any]:
+        return _changes(resources, commit, before) | {"position": before.position + taken}
 
     try:
-        entry = log.append(telling(*commit.told), along, changes=changes)
-    except TransactionRefused as refused:
+        entry = log.append(fixed_events(*commit.all_events), along, build_state_changes=changes)
+    except TransactionCanceled as refused:
         raise PauseChanged from refused
     stored = _placed(commit.progress.pause, entry) if commit.progress else None
-    return Committed(entry, stored, _from(entry.standing.position - taken, messages))
+    return CommitResult(entry, stored, _from(entry.state.position - taken, messages))
 
 
-def _changes(desk: Desk, commit: Commit, before: Standing) -> dict[str, Any]:
-    until = commit.progress.until if commit.progress else 0
-    is_long = until - desk.clock.time() > desk.settings.heartbeat_seconds
+def _changes(resources: Resources, commit: RoundCommit, before: TurnState) -> dict[str, Any]:
+    until = commit.progress.deadline if commit.progress else 0
+    is_long = until - resources.clock.time() > resources.settings.heartbeat_seconds
     changes: dict[str, Any] = {
         "snapshot": commit.snapshot or before.snapshot,
         "revision": commit.revision or before.revision,
         "until": int(until) if is_long else 0,
     }
     if commit.spent:
-        changes |= charge(before, commit.spent)
-    if taken := commit.taken_back:
+        changes |= add_usage(before, commit.spent)
+    if taken := commit.undo_target:
         changes["edit"] = taken.edit
     return changes | ({"phase": "ready"} if commit.ready else {})
 
 
-def _pause_write(desk: Desk, commit: Commit, made: Entry) -> tuple[Write, ...]:
+def _pause_write(resources: Resources, commit: RoundCommit, made: LogEntry) -> tuple[Write, ...]:
     """A pause whose calls were all answered before it was ever stored is nobody's to read."""
     if commit.progress is None:
         return ()
     pause, was = _placed(commit.progress.pause, made), commit.progress.pause.version - 1
-    return () if pause.is_answered and not was else (pauses.put(desk, pause, was=was),)
+    return () if pause.is_answered and not was else (build_pause_put(resources, pause, expected_version=was),)
 
 
-def _placed(pause: Pause, made: Entry) -> Pause:
+def _placed(pause: Pause, made: LogEntry) -> Pause:
     """The pause as it is stored together with a log entry."""
-    return pause.model_copy(update={"entry": made.first, "next": made.next, "standing": made.standing.to_item()})
+    return pause.model_copy(
+        update={"entry": made.first_number, "next": made.next_number, "standing": made.state.to_item()}
+    )
 
 
-def _messages(desk: Desk, commit: Commit) -> list[Message]:
+def _messages(resources: Resources, commit: RoundCommit) -> list[Message]:
     """The reply, then every result, each at its own position from 0 on. What an undo does is told at its end."""
     messages: list[Message] = []
-    if commit.taken_back:
+    if commit.undo_target:
         return messages
     if commit.reply:
-        messages.append(_message(desk, commit, 0, "assistant", commit.reply))
+        messages.append(_message(resources, commit, 0, "assistant", commit.reply))
     for call, output in commit.outputs:
-        after = sum(map(rows.width, messages))
-        messages.append(_message(desk, commit, after, "tool", (_result(output),), call))
+        after = sum(map(message_store.count_positions, messages))
+        messages.append(_message(resources, commit, after, "tool", (_result(output),), call))
     return messages
 
 
@@ -142,7 +151,12 @@ def _from(position: int, messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _message(
-    desk: Desk, commit: Commit, position: int, role: Role, content: tuple[Block, ...], call: Call | None = None
+    resources: Resources,
+    commit: RoundCommit,
+    position: int,
+    role: Role,
+    content: tuple[Block, ...],
+    call: RoundCall | None = None,
 ) -> Message:
     return Message(
         position=position,
@@ -152,7 +166,7 @@ def _message(
         round=commit.round,
         tool_call_id=call.tool_call_id if call else None,
         tool_name=call.tool_name if call else None,
-        created_at=desk.clock.instant(),
+        created_at=resources.clock.now_iso(),
     )
 
 

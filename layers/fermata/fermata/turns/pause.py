@@ -7,32 +7,32 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from fermata.aws import blobs
-from fermata.aws.desk import Desk
-from fermata.aws.dynamo import ConditionFailed, Item, Put
-from fermata.turns.log import Moved
-from fermata.turns.turn import Place, Turn
-from fermata.words.base import Word
-from fermata.words.tools import ToolOutput
+from fermata.aws import blob_store
+from fermata.aws.dynamodb import ConditionFailed, Item, Put
+from fermata.aws.resources import Resources
+from fermata.domain.base import DomainModel
+from fermata.domain.tools import ToolOutput
+from fermata.turns.turn import Turn, TurnPartition
+from fermata.turns.turn_log import StaleState
 
-State = Literal["waiting", "requested", "started", "answered", "expired"]
-Runner = Literal["browser", "server", "settled"]
+CallState = Literal["waiting", "requested", "started", "answered", "expired"]
+CallRunner = Literal["browser", "server", "settled"]
 """Who answers a call: the browser, our own function, or nobody any more (its output was known at once)."""
 
 
-class Call(Word):
+class RoundCall(DomainModel):
     """One call of a round, its validated input ready to be sent out."""
 
     tool_call_id: str
     tool_name: str
-    runner: Runner
+    runner: CallRunner
     mutates: bool
     effect_key: str
     wait_seconds: float
     input: Any = None
     output: ToolOutput | None = None
     """Known beforehand (refused, malformed, truncated): given when its turn comes."""
-    state: State = "waiting"
+    state: CallState = "waiting"
     request_id: str = ""
     deadline: float = 0
     answer_hash: str = ""
@@ -46,7 +46,7 @@ class Call(Word):
         return self.state in ("answered", "expired")
 
 
-class TakenBack(Word):
+class UndoTarget(DomainModel):
     """The edit whose inverse a round asks for. `first`: how many of its calls earlier undos have seen done; `of`: how
     many there are.
     """
@@ -58,7 +58,7 @@ class TakenBack(Word):
     of: int
 
 
-class Pause(Word):
+class Pause(DomainModel):
     """`entry` and `standing` belong to the log entry that was written together with the last change of a call:
     whoever answers appends behind it without reading the log first.
     """
@@ -70,10 +70,10 @@ class Pause(Word):
     conversation: str
     round: int
     version: int
-    calls: tuple[Call, ...]
+    calls: tuple[RoundCall, ...]
     planned: str = ""
     """The document's revision these calls were planned on, moved on by what they themselves have changed."""
-    takes_back: TakenBack | None = None
+    takes_back: UndoTarget | None = None
     token: str = ""
     epoch: str = ""
     """The attempt that waits with `token`: an older one never puts its own in that place."""
@@ -85,8 +85,8 @@ class Pause(Word):
     expires: int = 0
 
     @property
-    def place(self) -> Place:
-        return Place(self.tenant, self.turn, self.expires)
+    def partition(self) -> TurnPartition:
+        return TurnPartition(self.tenant, self.turn, self.expires)
 
     @property
     def hint(self) -> dict[str, int]:
@@ -94,12 +94,12 @@ class Pause(Word):
         return {"round": self.round, "entry": self.entry, "next": self.next}
 
     @property
-    def open_request(self) -> Call | None:
+    def requested_call(self) -> RoundCall | None:
         """The call the browser is asked for now."""
         return next((call for call in self.calls if call.state == "requested"), None)
 
     @property
-    def next_call(self) -> Call | None:
+    def next_call(self) -> RoundCall | None:
         """The first call that is not done, in the model's order."""
         return next((call for call in self.calls if not call.is_done), None)
 
@@ -107,67 +107,69 @@ class Pause(Word):
     def is_answered(self) -> bool:
         return all(call.is_done for call in self.calls)
 
-    def call(self, request_id: str) -> Call | None:
+    def find_call(self, request_id: str) -> RoundCall | None:
         return next((call for call in self.calls if call.request_id == request_id), None)
 
-    def edited(self, call: Call, output: ToolOutput, revision: str) -> "Pause":
+    def with_edit_applied(self, call: RoundCall, output: ToolOutput, revision: str) -> "Pause":
         """What was just done moves on what its next calls are planned on; what somebody else did does not."""
         if not (revision and call.mutates) or output.conflict:
             return self
         return self.model_copy(update={"planned": revision})
 
-    def waited_for(self, token: str, epoch: str, *, held: bool = False) -> "Pause":
+    def with_token(self, token: str, epoch: str, *, held: bool = False) -> "Pause":
         """The pause in the hands of whoever waits with this token."""
         return self.model_copy(update={"token": token, "epoch": epoch, "held": held})
 
-    def with_call(self, changed: Call) -> "Pause":
+    def with_call(self, changed: RoundCall) -> "Pause":
         """The pause with the call of the same effect key replaced."""
         calls = tuple(changed if call.effect_key == changed.effect_key else call for call in self.calls)
         return self.model_copy(update={"calls": calls})
 
 
-def sk(round_: int) -> str:
+def build_pause_key(round_: int) -> str:
     return f"p#{round_:06d}"
 
 
-def request_id(round_: int, index: int, nonce: str) -> str:
+def build_request_id(round_: int, call_index: int, nonce: str) -> str:
     """Carries its round, so that an answer finds its pause with one read."""
-    return f"{round_}.{index}.{nonce}"
+    return f"{round_}.{call_index}.{nonce}"
 
 
-def round_of(request: str) -> int | None:
-    head, _, _ = request.partition(".")
+def round_from_request_id(request_id: str) -> int | None:
+    head, _, _ = request_id.partition(".")
     return int(head) if head.isdecimal() and len(head) <= 6 else None
 
 
-def answer_hash(result: Any) -> str:
+def hash_result(result: Any) -> str:
     canonical = json.dumps(result, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def put(desk: Desk, pause: Pause, *, was: int) -> Put:
+def build_pause_put(resources: Resources, pause: Pause, *, expected_version: int) -> Put:
     """The write that stores `pause` where version `was` stands (0: nothing yet)."""
-    item = _item(desk, pause)
-    table = desk.settings.bridges_table
-    if not was:
-        return Put(table, item, absent=True)
-    return Put(table, item, condition="#version = :was", values={":was": was}, names={"#version": "version"})
+    item = _item(resources, pause)
+    table = resources.settings.bridges_table
+    if not expected_version:
+        return Put(table, item, if_absent=True)
+    return Put(
+        table, item, condition="#version = :was", values={":was": expected_version}, names={"#version": "version"}
+    )
 
 
-def replace(desk: Desk, pause: Pause) -> None:
+def replace_pause(resources: Resources, pause: Pause) -> None:
     """Store the next version alone; raises Moved when the one before it is gone."""
     try:
-        desk.tables.write(put(desk, pause, was=pause.version - 1))
+        resources.tables.write_items(build_pause_put(resources, pause, expected_version=pause.version - 1))
     except ConditionFailed as refused:
-        raise Moved from refused
+        raise StaleState from refused
 
 
-def _item(desk: Desk, pause: Pause) -> Item:
+def _item(resources: Resources, pause: Pause) -> Item:
     data = pause.model_dump(mode="json", exclude={"version", "calls", "tenant", "turn"}, exclude_defaults=True)
     calls = [call.model_dump(mode="json", exclude_defaults=True) for call in pause.calls]
     item: Item = {
-        "pk": pause.place.pk,
-        "sk": sk(pause.round),
+        "pk": pause.partition.pk,
+        "sk": build_pause_key(pause.round),
         "v": 1,
         "turn": pause.turn,
         "tenant": pause.tenant,
@@ -176,26 +178,30 @@ def _item(desk: Desk, pause: Pause) -> Item:
         "ttl": pause.expires,
     }
     text = json.dumps(calls, separators=(",", ":"))
-    if len(text) <= blobs.LARGE:
+    if len(text) <= blob_store.BLOB_THRESHOLD_BYTES:
         return item | {"calls": text}
-    return item | {"blob": desk.blobs.put(blobs.turn_folder(pause.tenant, pause.turn), calls)}
+    return item | {"blob": resources.blobs.put_json(blob_store.turn_folder(pause.tenant, pause.turn), calls)}
 
 
-def read(desk: Desk, item: Item) -> Pause:
-    calls = desk.blobs.get(item["blob"]) if "blob" in item else json.loads(item["calls"])
+def pause_from_item(resources: Resources, item: Item) -> Pause:
+    calls = resources.blobs.get_json(item["blob"]) if "blob" in item else json.loads(item["calls"])
     data = json.loads(item["data"])
     return Pause.model_validate(
         {**data, "turn": item["turn"], "tenant": item["tenant"], "version": item["version"], "calls": calls}
     )
 
 
-def load(desk: Desk, turn: Turn, round_: int) -> Pause | None:
-    item = desk.tables.get(desk.settings.bridges_table, turn.pk, sk(round_))
-    return read(desk, item) if item else None
+def load_pause(resources: Resources, turn: Turn, round_: int) -> Pause | None:
+    item = resources.tables.get_item(resources.settings.bridges_table, turn.pk, build_pause_key(round_))
+    return pause_from_item(resources, item) if item else None
 
 
-def fresh(
-    turn: Turn, round_: int, calls: Sequence[Call], planned: str = "", takes_back: TakenBack | None = None
+def build_pause(
+    turn: Turn,
+    round_: int,
+    calls: Sequence[RoundCall],
+    planned_revision: str = "",
+    undo_target: UndoTarget | None = None,
 ) -> Pause:
     """A pause that is not stored yet."""
     return Pause(
@@ -207,7 +213,7 @@ def fresh(
         round=round_,
         version=0,
         calls=tuple(calls),
-        planned=planned,
-        takes_back=takes_back,
+        planned=planned_revision,
+        takes_back=undo_target,
         expires=turn.expires,
     )

@@ -4,18 +4,18 @@ import json
 import zlib
 from dataclasses import dataclass
 
-from fermata.aws.clock import instant, may_be_id
-from fermata.aws.desk import Desk
-from fermata.aws.dynamo import Item
-from fermata.words.base import Word
-from fermata.words.dialect import Dialect, ToolNames
-from fermata.words.errors import NotFound
+from fermata.aws.clock import is_valid_id, iso_from_epoch
+from fermata.aws.dynamodb import Item
+from fermata.aws.resources import Resources
+from fermata.domain.base import DomainModel
+from fermata.domain.dialect import Dialect, ToolNameVariant
+from fermata.domain.errors import NotFound
 
 OPEN_SHARDS = 4
 
 
 @dataclass(frozen=True)
-class Place:
+class TurnPartition:
     """Where everything of a turn lies, and until when."""
 
     tenant: str
@@ -24,10 +24,10 @@ class Place:
 
     @property
     def pk(self) -> str:
-        return partition(self.tenant, self.turn)
+        return build_turn_pk(self.tenant, self.turn)
 
 
-class Turn(Word):
+class Turn(DomainModel):
     """`id` is also the bridge id. `n` is the execution that runs it now; times are epoch milliseconds."""
 
     id: str
@@ -41,7 +41,7 @@ class Turn(Word):
     credential_version: int
     capabilities: tuple[str, ...]
     dialect: Dialect
-    tool_names: ToolNames = "seed"
+    tool_names: ToolNameVariant = "seed"
     prompt_version: str
     situation: str
     max_rounds: int
@@ -59,29 +59,29 @@ class Turn(Word):
     state: str = "open"
 
     @property
-    def place(self) -> "Place":
-        return Place(self.tenant, self.id, self.expires)
+    def partition(self) -> "TurnPartition":
+        return TurnPartition(self.tenant, self.id, self.expires)
 
     @property
     def pk(self) -> str:
-        return self.place.pk
+        return self.partition.pk
 
     @property
-    def retractable(self) -> bool:
+    def can_retract_text(self) -> bool:
         """Whether this turn's clients can take back text they have shown."""
         return self.dialect != "instatic"
 
 
-def partition(tenant: str, turn: str) -> str:
+def build_turn_pk(tenant: str, turn: str) -> str:
     return f"t#{tenant}#turn#{turn}"
 
 
-def shard(turn: str) -> str:
+def open_turns_shard(turn: str) -> str:
     """The partition of the `open` index a turn sits in until it ends."""
     return f"open#{zlib.crc32(turn.encode()) % OPEN_SHARDS}"
 
 
-def item(turn: Turn) -> Item:
+def turn_to_item(turn: Turn) -> Item:
     pinned = turn.model_dump(mode="json", exclude={"n", "state"})
     return {
         "pk": turn.pk,
@@ -90,24 +90,28 @@ def item(turn: Turn) -> Item:
         "n": turn.n,
         "state": turn.state,
         "data": json.dumps(pinned, separators=(",", ":")),
-        "open": shard(turn.id),
-        "openSince": instant(turn.started_ms / 1000),
+        "open": open_turns_shard(turn.id),
+        "openSince": iso_from_epoch(turn.started_ms / 1000),
         "ttl": turn.expires,
     }
 
 
-def read(row: Item | None, now: float) -> Turn | None:
+def turn_from_item(row: Item | None, now: float) -> Turn | None:
     """The turn of a stored row; None when there is none or its lifetime is over."""
     if row is None or row["ttl"] <= now:
         return None
     return Turn.model_validate({**json.loads(row["data"]), "n": row["n"], "state": row["state"]})
 
 
-def find(desk: Desk, tenant: str, turn: str) -> Turn:
+def find_turn(resources: Resources, tenant: str, turn: str) -> Turn:
     """Raises NotFound for a turn that never was or whose lifetime is over."""
-    known = may_be_id(turn)
-    row = desk.tables.get(desk.settings.bridges_table, partition(tenant, turn), "turn") if known else None
-    found = read(row, desk.clock.time())
+    known = is_valid_id(turn)
+    row = (
+        resources.tables.get_item(resources.settings.bridges_table, build_turn_pk(tenant, turn), "turn")
+        if known
+        else None
+    )
+    found = turn_from_item(row, resources.clock.time())
     if found is None:
         raise NotFound("There is no such turn, or it is too old to be remembered.")
     return found

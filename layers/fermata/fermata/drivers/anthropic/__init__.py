@@ -2,47 +2,47 @@
 
 from typing import Any
 
-from fermata.drivers.anthropic.fold import Draft
-from fermata.drivers.anthropic.request import (
-    BINDING_BETA,
-    WITHOUT_THINKING,
-    WITHOUT_THOUGHTS,
-    body_of,
-    without_thoughts,
+from fermata.domain.model_io import ModelRequest
+from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
+from fermata.drivers.protocols.anthropic_messages.request import (
+    DISABLE_THINKING,
+    OMIT_THINKING_BLOCKS,
+    THINKING_BINDING_BETA,
+    build_request_body,
+    drop_thinking_blocks,
 )
-from fermata.drivers.speaker import Adjusted, Speaker, adjustment
-from fermata.drivers.thinking import binds_thinking
-from fermata.words.model import Ask
+from fermata.drivers.provider import AppliedAdjustments, Provider, make_adjustment
+from fermata.drivers.thinking_budget import has_bound_thinking
 
-LABEL = "Anthropic"
-VERSION = "2023-06-01"
-
-
-def _body(ask: Ask, adjusted: Adjusted) -> dict[str, Any]:
-    said = without_thoughts(ask) if WITHOUT_THOUGHTS in adjusted else ask
-    return body_of(said, thinks=WITHOUT_THINKING not in adjusted)
+ANTHROPIC_LABEL = "Anthropic"
+ANTHROPIC_VERSION = "2023-06-01"
 
 
-def _headers(ask: Ask, secret: str) -> dict[str, str]:
+def _body(ask: ModelRequest, adjusted: AppliedAdjustments) -> dict[str, Any]:
+    said = drop_thinking_blocks(ask) if OMIT_THINKING_BLOCKS in adjusted else ask
+    return build_request_body(said, with_thinking=DISABLE_THINKING not in adjusted)
+
+
+def _headers(ask: ModelRequest, secret: str) -> dict[str, str]:
     key = {"x-api-key": secret} if secret else {}  # a gateway of somebody's own may have none
-    binding = {"anthropic-beta": BINDING_BETA} if binds_thinking(ask.model) else {}
-    return {"anthropic-version": VERSION} | key | binding
+    binding = {"anthropic-beta": THINKING_BINDING_BETA} if has_bound_thinking(ask.model) else {}
+    return {"anthropic-version": ANTHROPIC_VERSION} | key | binding
 
 
-ANTHROPIC = Speaker(
-    provider="anthropic",
-    label=LABEL,
+ANTHROPIC = Provider(
+    name="anthropic",
+    label=ANTHROPIC_LABEL,
     path="/v1/messages",
-    body_of=_body,
-    draft_of=lambda ask, sent: Draft(ask.model, sent),
-    headers_of=_headers,
-    needs_key=False,
+    build_body=_body,
+    make_accumulator=lambda ask, sent: MessagesAccumulator(ask.model, sent),
+    build_headers=_headers,
+    requires_key=False,
     adjustments=(
-        adjustment(
-            WITHOUT_THOUGHTS,
+        make_adjustment(
+            OMIT_THINKING_BLOCKS,
             r"invalid.{0,20}signature|thinking.{0,90}(?:cannot be modified|signature)|input tag .{0,300}does not match",
-            lasting=False,
+            is_lasting=False,
         ),
-        adjustment(WITHOUT_THINKING, r"thinking.{0,60}(?:not supported|unsupported)|not support.{0,60}thinking"),
+        make_adjustment(DISABLE_THINKING, r"thinking.{0,60}(?:not supported|unsupported)|not support.{0,60}thinking"),
     ),
 )

@@ -2,25 +2,25 @@
 
 from typing import Any
 
-from fermata.drivers.counting import expected_tokens
-from fermata.drivers.ollama.fold import LABEL, PROVIDER, Draft
-from fermata.drivers.ollama.request import body_of
-from fermata.drivers.speaker import Adjusted, Speaker, adjustment
-from fermata.drivers.sse import Lines
-from fermata.words.model import Ask
+from fermata.domain.model_io import ModelRequest
+from fermata.drivers.protocols.ollama_chat.accumulator import OLLAMA_LABEL, OLLAMA_NAME, OllamaAccumulator
+from fermata.drivers.protocols.ollama_chat.request import build_request_body
+from fermata.drivers.protocols.token_usage import estimate_request_tokens
+from fermata.drivers.provider import AppliedAdjustments, Provider, make_adjustment
+from fermata.drivers.transport.stream_decoders import NdjsonDecoder
 
 
-def _body(ask: Ask, _: Adjusted) -> dict[str, Any]:
-    return body_of(ask, PROVIDER)
+def _body(ask: ModelRequest, _: AppliedAdjustments) -> dict[str, Any]:
+    return build_request_body(ask, OLLAMA_NAME)
 
 
-OLLAMA = Speaker(
-    provider=PROVIDER,
-    label=LABEL,
+OLLAMA = Provider(
+    name=OLLAMA_NAME,
+    label=OLLAMA_LABEL,
     path="/api/chat",
-    body_of=_body,
-    draft_of=lambda ask, sent: Draft(ask.model, sent, expected_tokens(ask, sent)),
-    stream_of=Lines,
-    needs_key=False,
-    adjustments=(adjustment("think", r"does not support thinking|think value"),),
+    build_body=_body,
+    make_accumulator=lambda ask, sent: OllamaAccumulator(ask.model, sent, estimate_request_tokens(ask, sent)),
+    make_decoder=NdjsonDecoder,
+    requires_key=False,
+    adjustments=(make_adjustment("think", r"does not support thinking|think value"),),
 )

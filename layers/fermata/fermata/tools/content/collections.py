@@ -2,58 +2,58 @@
 
 from typing import Any
 
-from fermata.tools.content.inputs import GetCollectionSchema
-from fermata.tools.content.snapshot import Collection, SchemaField, collections_in, open_document
-from fermata.tools.hosted import carried_tables, no_host, tables
-from fermata.tools.site.tables import RELATION, DataField, DataTable
+from fermata.tools.content.inputs import GetCollectionSchemaInput
+from fermata.tools.content.snapshot import Collection, CollectionField, read_active_document, read_collections
+from fermata.tools.host_queries import load_data_tables, missing_host_failure, read_snapshot_tables
+from fermata.tools.site.data_tables import RELATION_FIELD_TYPE, DataField, DataTable
 from fermata.tools.tool import NoInput, ToolContext, ToolFailure
 
-VISIBLE = ("postType", "page")
+CONTENT_TABLE_KINDS = ("postType", "page")
 """Kinds of tables whose rows are content; the others belong to other workspaces."""
 _CHOICES = ("select", "multiSelect")
 
 
 def list_collections(given: NoInput, context: ToolContext) -> dict[str, Any]:
     if _only_the_snapshot_knows(context):
-        found = collections_in(context.snapshot)
+        found = read_collections(context.snapshot)
         if not found:
-            raise no_host(context, "The collections")
+            raise missing_host_failure(context, "The collections")
         return {"collections": [_seen(collection) for collection in found]}
-    return {"collections": [_told(table) for table in visible(tables(context))]}
+    return {"collections": [_told(table) for table in filter_content_tables(load_data_tables(context))]}
 
 
-def get_collection_schema(given: GetCollectionSchema, context: ToolContext) -> dict[str, Any]:
+def get_collection_schema(given: GetCollectionSchemaInput, context: ToolContext) -> dict[str, Any]:
     if _only_the_snapshot_knows(context):
         return {"collection": _open_schema(given.table_id, context)}
-    table = next((table for table in tables(context) if table.id == given.table_id), None)
+    table = next((table for table in load_data_tables(context) if table.id == given.table_id), None)
     if table is None:
-        raise not_found(given.table_id)
+        raise collection_not_found(given.table_id)
     return {"collection": {**_told(table), "fields": [_field(field) for field in table.fields]}}
 
 
-def visible(found: tuple[DataTable, ...]) -> list[DataTable]:
-    return [table for table in found if table.kind in VISIBLE]
+def filter_content_tables(tables: tuple[DataTable, ...]) -> list[DataTable]:
+    return [table for table in tables if table.kind in CONTENT_TABLE_KINDS]
 
 
-def not_found(table_id: str) -> ToolFailure:
+def collection_not_found(table_id: str) -> ToolFailure:
     return ToolFailure(f"Collection {table_id} not found.")
 
 
 def _only_the_snapshot_knows(context: ToolContext) -> bool:
-    return context.host() is None and not carried_tables(context.snapshot)
+    return context.host() is None and not read_snapshot_tables(context.snapshot)
 
 
 def _open_schema(table_id: str, context: ToolContext) -> dict[str, Any]:
     """The editor shows the fields of the open document's collection only."""
-    found = {collection.id: collection for collection in collections_in(context.snapshot)}
-    document = open_document(context.snapshot)
+    found = {collection.id: collection for collection in read_collections(context.snapshot)}
+    document = read_active_document(context.snapshot)
     if document is not None and document.table_id == table_id:
         collection = found.get(table_id) or Collection(id=table_id)
         ids = {other.slug: other.id for other in found.values()}
         return {**_seen(collection), "fields": [_field(_stored(field, ids)) for field in document.schema_]}
     if found and table_id not in found:
-        raise not_found(table_id)
-    raise no_host(context, "The fields of a collection that is not open")
+        raise collection_not_found(table_id)
+    raise missing_host_failure(context, "The fields of a collection that is not open")
 
 
 def _told(table: DataTable) -> dict[str, Any]:
@@ -91,9 +91,9 @@ def _field(field: DataField) -> dict[str, Any]:
         told["options"] = [_choice(option) for option in field.options]
     if field.type == "media" and field.media_kind is not None:
         told["mediaKind"] = field.media_kind
-    if field.type == RELATION:
+    if field.type == RELATION_FIELD_TYPE:
         told["targetTableId"] = field.target_table_id
-    if field.type in ("media", RELATION):
+    if field.type in ("media", RELATION_FIELD_TYPE):
         told["allowMultiple"] = bool(field.allow_multiple)
     return told
 
@@ -104,7 +104,7 @@ def _choice(option: dict[str, Any]) -> dict[str, Any]:
     return {"value": value, "label": option.get("label", value)}
 
 
-def _stored(field: SchemaField, ids: dict[str, str]) -> DataField:
+def _stored(field: CollectionField, ids: dict[str, str]) -> DataField:
     """A field of the snapshot, which names a relation's target by its slug."""
     return DataField(
         id=field.id,

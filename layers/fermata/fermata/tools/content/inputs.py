@@ -4,71 +4,71 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from fermata.tools.site.inputs import Text
+from fermata.tools.site.definitions.shared_inputs import NonEmptyText
 from fermata.tools.tool import ToolInput
 
-Status = Literal["draft", "unpublished", "published", "scheduled"]
-Limit = Annotated[int, Field(ge=1, le=100)]
+DocumentStatus = Literal["draft", "unpublished", "published", "scheduled"]
+ResultLimit = Annotated[int, Field(ge=1, le=100)]
 
 
-class GetCollectionSchema(ToolInput):
-    table_id: Text
+class GetCollectionSchemaInput(ToolInput):
+    table_id: NonEmptyText
 
 
-class ListDocuments(ToolInput):
-    table_id: Text
-    status: Status | None = None
-    author_user_id: Text | None = None
+class ListDocumentsInput(ToolInput):
+    table_id: NonEmptyText
+    status: DocumentStatus | None = None
+    author_user_id: NonEmptyText | None = None
     limit: Annotated[int, Field(ge=1, le=200)] | None = None
     offset: Annotated[int, Field(ge=0)] | None = None
 
 
-class GetDocument(ToolInput):
-    document_id: Text
+class GetDocumentInput(ToolInput):
+    document_id: NonEmptyText
 
 
-class SearchDocuments(ToolInput):
-    query: Text
-    limit: Limit | None = None
+class SearchDocumentsInput(ToolInput):
+    query: NonEmptyText
+    limit: ResultLimit | None = None
 
 
-class ListMedia(ToolInput):
+class ListMediaInput(ToolInput):
     query: str | None = None
     mime_type: str | None = None
-    limit: Limit | None = None
+    limit: ResultLimit | None = None
 
 
-class CreateDocument(ToolInput):
-    table_id: Text
+class CreateDocumentInput(ToolInput):
+    table_id: NonEmptyText
     fields: dict[str, Any] | None = None
-    status: Status | None = None
+    status: DocumentStatus | None = None
 
 
-class DocumentOnly(ToolInput):
-    document_id: Text
+class DocumentIdInput(ToolInput):
+    document_id: NonEmptyText
 
 
-class SetDocumentStatus(ToolInput):
-    document_id: Text
-    status: Status
-    scheduled_at: Text | None = None
+class SetDocumentStatusInput(ToolInput):
+    document_id: NonEmptyText
+    status: DocumentStatus
+    scheduled_at: NonEmptyText | None = None
 
 
-class SetDocumentField(ToolInput):
-    document_id: Text
-    field_id: Text
+class SetDocumentFieldInput(ToolInput):
+    document_id: NonEmptyText
+    field_id: NonEmptyText
     value: Any
 
 
-class SetDocumentFields(ToolInput):
-    document_id: Text
+class SetDocumentFieldsInput(ToolInput):
+    document_id: NonEmptyText
     fields: dict[str, Any]
 
 
-class SetDocumentAuthor(ToolInput):
-    document_id: Text
-    user_id: Text
+class SetDocumentAuthorInput(ToolInput):
+    document_id: NonEmptyText
+    user_id: NonEmptyText
 
 
-class SetActiveCollection(ToolInput):
-    table_id: Text
+class SetActiveCollectionInput(ToolInput):
+    table_id: NonEmptyText

@@ -1,7 +1,7 @@
 """What the model is told about the content workspace: the stable part. What the user sees now is in situation.py."""
 
-from fermata.tools.content.tools import CONTENT
-from fermata.tools.names import Names, with_names
+from fermata.tools.content.toolset import CONTENT_TOOLSET
+from fermata.tools.tool_names import ToolNaming, insert_tool_names
 
 _PREFIX = """\
 You work inside the content workspace of a website: collections, and the documents they hold. You read and change \
@@ -44,5 +44,5 @@ When you are done, say in one or two sentences what you changed; when you were a
 give just that. No HTML or JSON in the answer."""
 
 
-def system_prompt(names: Names) -> str:
-    return with_names(_PREFIX, CONTENT.tools, names)
+def system_prompt(naming: ToolNaming) -> str:
+    return insert_tool_names(_PREFIX, CONTENT_TOOLSET.tools, naming)

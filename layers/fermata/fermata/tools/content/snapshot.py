@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from fermata.tools.site.snapshot import Lenient
+from fermata.tools.site.snapshot import LenientModel
 
 
-class Collection(Lenient):
+class Collection(LenientModel):
     id: str
     slug: str = ""
     label: str = ""
@@ -15,7 +15,7 @@ class Collection(Lenient):
     doc_count: int = 0
 
 
-class SchemaField(Lenient):
+class CollectionField(LenientModel):
     id: str
     label: str = ""
     type: str = "text"
@@ -27,7 +27,7 @@ class SchemaField(Lenient):
     allow_multiple: bool | None = None
 
 
-class ActiveDocument(Lenient):
+class ActiveDocument(LenientModel):
     """What the user has open, with changes that are not saved yet."""
 
     id: str
@@ -36,18 +36,18 @@ class ActiveDocument(Lenient):
     slug: str = ""
     status: str | None = None
     fields: dict[str, Any] = Field(default_factory=dict)
-    schema_: tuple[SchemaField, ...] = Field(default=(), alias="schema")
+    schema_: tuple[CollectionField, ...] = Field(default=(), alias="schema")
     author_user_id: str | None = None
     updated_at: str | None = None
 
 
-class CurrentUser(Lenient):
+class CurrentUser(LenientModel):
     id: str = ""
     display_name: str = "Anonymous"
     email: str = ""
 
 
-class Workspace(Lenient):
+class ContentWorkspace(LenientModel):
     """What the content workspace shows right now."""
 
     collections: tuple[Collection, ...] = ()
@@ -56,25 +56,25 @@ class Workspace(Lenient):
     current_user: CurrentUser = Field(default_factory=CurrentUser)
 
 
-class CollectionsOnly(Lenient):
+class CollectionsPart(LenientModel):
     collections: tuple[Collection, ...] = ()
 
 
-class DocumentOnly(Lenient):
+class ActiveDocumentPart(LenientModel):
     active_document: ActiveDocument | None = None
 
 
-def open_document(snapshot: Any, document: str = "") -> ActiveDocument | None:
+def read_active_document(snapshot: Any, document_id: str = "") -> ActiveDocument | None:
     """The document the user has open, if it is the one asked for; None also where the snapshot cannot be read."""
     try:
-        found = DocumentOnly.read(snapshot).active_document
+        found = ActiveDocumentPart.from_wire(snapshot).active_document
     except ValidationError:
         return None
-    return found if found and document in ("", found.id) else None
+    return found if found and document_id in ("", found.id) else None
 
 
-def collections_in(snapshot: Any) -> tuple[Collection, ...]:
+def read_collections(snapshot: Any) -> tuple[Collection, ...]:
     try:
-        return CollectionsOnly.read(snapshot).collections
+        return CollectionsPart.from_wire(snapshot).collections
     except ValidationError:
         return ()

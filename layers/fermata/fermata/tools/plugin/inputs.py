@@ -7,39 +7,39 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fermata.tools.site.inputs import Text
+from fermata.tools.site.definitions.shared_inputs import NonEmptyText
 from fermata.tools.tool import ToolInput
 
 
-class File(ToolInput):
-    file_id: Text | None = None
-    path: Text | None = None
+class FileInput(ToolInput):
+    file_id: NonEmptyText | None = None
+    path: NonEmptyText | None = None
 
 
-class ReadFile(File):
+class ReadFileInput(FileInput):
     part: Annotated[int, Field(ge=1)] | None = None
     max_chars: Annotated[int, Field(ge=1, le=100_000)] | None = None
 
 
-class WriteFile(ToolInput):
-    path: Text
+class WriteFileInput(ToolInput):
+    path: NonEmptyText
     content: str
 
 
-class Replacement(ToolInput):
-    old_text: Text
+class FileReplacementInput(ToolInput):
+    old_text: NonEmptyText
     new_text: str
     replace_all: bool | None = None
 
 
-class PatchFile(File):
-    expected_hash: Text
-    replacements: Annotated[tuple[Replacement, ...], Field(min_length=1)]
+class PatchFileInput(FileInput):
+    expected_hash: NonEmptyText
+    replacements: Annotated[tuple[FileReplacementInput, ...], Field(min_length=1)]
 
 
-class RenameFile(File):
-    new_path: Text
+class RenameFileInput(FileInput):
+    new_path: NonEmptyText
 
 
-class Plugin(ToolInput):
-    local_id: Text | None = None
+class PluginInput(ToolInput):
+    local_id: NonEmptyText | None = None

@@ -1,7 +1,7 @@
 """What the model is told about the plugin editor: the stable part. What the user sees now is in situation.py."""
 
-from fermata.tools.names import Names, with_names
-from fermata.tools.plugin.tools import PLUGIN
+from fermata.tools.plugin.toolset import PLUGIN_TOOLSET
+from fermata.tools.tool_names import ToolNaming, insert_tool_names
 
 _PREFIX = """\
 You work inside the plugin editor of a website. You read and write the files of the open plugin by calling tools; \
@@ -21,5 +21,5 @@ look before you repeat it.
 When you are done, say in one or two sentences what you changed. No code in the answer unless you are asked for it."""
 
 
-def system_prompt(names: Names) -> str:
-    return with_names(_PREFIX, PLUGIN.tools, names)
+def system_prompt(naming: ToolNaming) -> str:
+    return insert_tool_names(_PREFIX, PLUGIN_TOOLSET.tools, naming)

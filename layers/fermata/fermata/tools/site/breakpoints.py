@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from fermata.tools.site.snapshot import Lenient, part_of
+from fermata.tools.site.snapshot import LenientModel, read_snapshot_part
 
 
-class AsPosted(Lenient):
+class RawBreakpoints(LenientModel):
     breakpoints: tuple[dict[str, Any], ...] = ()
 
 
-class Widths(Lenient):
+class BreakpointsPart(LenientModel):
     """What `list_breakpoints` needs."""
 
-    site: AsPosted
+    site: RawBreakpoints
     active_breakpoint_id: str = ""
 
 
 def list_breakpoints(snapshot: Any) -> dict[str, Any]:
-    widths = part_of(snapshot, Widths)
+    widths = read_snapshot_part(snapshot, BreakpointsPart)
     return {"activeBreakpointId": widths.active_breakpoint_id, "breakpoints": list(widths.site.breakpoints)}

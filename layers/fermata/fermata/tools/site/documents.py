@@ -2,44 +2,51 @@
 
 from typing import Any
 
-from fermata.tools.site.snapshot import Catalogue, DocumentRef, Documents, Page, VisualComponent, part_of
+from fermata.tools.site.snapshot import (
+    DocumentRef,
+    DocumentsPart,
+    SiteDocuments,
+    SnapshotPage,
+    VisualComponent,
+    read_snapshot_part,
+)
 
-HOMEPAGE = "index"
+HOMEPAGE_SLUG = "index"
 
 
-def list_documents(snapshot: Any) -> dict[str, Any]:
-    catalogue = part_of(snapshot, Catalogue)
+def list_site_documents(snapshot: Any) -> dict[str, Any]:
+    catalogue = read_snapshot_part(snapshot, DocumentsPart)
     current = catalogue.current_document
-    documents = documents_of(catalogue.site, catalogue.page.id, current)
-    return {**({"currentDocument": current.wire()} if current else {}), "documents": documents}
+    documents = describe_documents(catalogue.site, catalogue.page.id, current)
+    return {**({"currentDocument": current.to_wire()} if current else {}), "documents": documents}
 
 
-def documents_of(site: Documents, active_page: str, current: DocumentRef | None) -> list[dict[str, Any]]:
+def describe_documents(site: SiteDocuments, active_page: str, current: DocumentRef | None) -> list[dict[str, Any]]:
     pages = [_page(page, active_page, current) for page in site.pages]
     return pages + [_component(component, current) for component in site.visual_components]
 
 
-def _page(page: Page, active_page: str, current: DocumentRef | None) -> dict[str, Any]:
+def _page(page: SnapshotPage, active_page: str, current: DocumentRef | None) -> dict[str, Any]:
     ref = DocumentRef(type="template" if page.template else "page", id=page.id)
     shown = {
-        "document": ref.wire(),
+        "document": ref.to_wire(),
         "title": page.title,
         "slug": page.slug,
         "rootNodeId": page.root_node_id,
         "active": page.id == active_page,
         "current": ref == current,
-        "isHomepage": page.slug == HOMEPAGE,
+        "isHomepage": page.slug == HOMEPAGE_SLUG,
         "summary": _summary(page),
     }
     if page.template:
-        shown["template"] = {"target": target_of(page), "priority": _number(page.template.priority)}
+        shown["template"] = {"target": describe_template_target(page), "priority": _number(page.template.priority)}
     return shown
 
 
 def _component(component: VisualComponent, current: DocumentRef | None) -> dict[str, Any]:
     ref = DocumentRef(type="visualComponent", id=component.id)
     return {
-        "document": ref.wire(),
+        "document": ref.to_wire(),
         "title": component.name,
         "rootNodeId": component.tree.root_node_id,
         "active": False,
@@ -48,9 +55,9 @@ def _component(component: VisualComponent, current: DocumentRef | None) -> dict[
     }
 
 
-def _summary(page: Page) -> str:
+def _summary(page: SnapshotPage) -> str:
     if page.template is None:
-        return "Homepage" if page.slug == HOMEPAGE else f"Page /{page.slug}"
+        return "Homepage" if page.slug == HOMEPAGE_SLUG else f"Page /{page.slug}"
     match page.template.target.kind:
         case "everywhere":
             return "Everywhere template wrapping all pages"
@@ -60,7 +67,7 @@ def _summary(page: Page) -> str:
             return f"Post type template for {', '.join(page.template.target.table_slugs)}"
 
 
-def target_of(page: Page) -> dict[str, Any]:
+def describe_template_target(page: SnapshotPage) -> dict[str, Any]:
     """A template's target as the editor posted it: only post types carry table slugs."""
     if page.template is None:
         return {}

@@ -3,8 +3,8 @@
 It names every tool, whoever calls: the same bytes for all is what makes it cheap (docs/decisions/0100).
 """
 
-from fermata.tools.names import Names, with_names
-from fermata.tools.site.tools import SITE
+from fermata.tools.site.toolset import SITE_TOOLSET
+from fermata.tools.tool_names import ToolNaming, insert_tool_names
 
 _PREFIX = """\
 You work inside a visual website editor. You change the user's site by calling tools; there is no shell and no file \
@@ -79,5 +79,5 @@ that the outcome is unknown, look before you repeat it.
 When you are done, say in one or two sentences what you changed. No HTML, CSS or JSON in the answer."""
 
 
-def system_prompt(names: Names) -> str:
-    return with_names(_PREFIX, SITE.tools, names)
+def system_prompt(naming: ToolNaming) -> str:
+    return insert_tool_names(_PREFIX, SITE_TOOLSET.tools, naming)

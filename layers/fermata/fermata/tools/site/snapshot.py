@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from fermata.tools.misread import misread
+from fermata.domain.base import DomainModel
+from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
 from fermata.tools.tool import ToolFailure
-from fermata.words.base import Word
 
-Part = TypeVar("Part", bound=Word)
-Number = Annotated[float, Field(allow_inf_nan=False)]
+ModelT = TypeVar("ModelT", bound=DomainModel)
+FiniteNumber = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class Lenient(Word):
+class LenientModel(DomainModel):
     """A null where a member has a default means the default: editors write both.
 
     Validators are built at first use: most functions import these models and read no snapshot.
@@ -33,91 +33,93 @@ class Lenient(Word):
         return {name: member for name, member in value.items() if member is not None or name in kept}
 
 
-class DocumentRef(Lenient):
+class DocumentRef(LenientModel):
     type: Literal["page", "template", "visualComponent"]
     id: str
 
 
-class Target(Lenient):
+class TemplateTarget(LenientModel):
     kind: Literal["everywhere", "postTypes", "notFound"]
     table_slugs: tuple[str, ...] = ()
 
 
-class Template(Lenient):
-    target: Target
-    priority: Number = 100.0
+class PageTemplate(LenientModel):
+    target: TemplateTarget
+    priority: FiniteNumber = 100.0
 
 
-class Page(Lenient):
+class SnapshotPage(LenientModel):
     id: str
     title: str = ""
     slug: str = ""
     root_node_id: str = ""
-    template: Template | None = None
+    template: PageTemplate | None = None
 
 
-class Tree(Lenient):
+class NodeTree(LenientModel):
     root_node_id: str = ""
 
 
-class VisualComponent(Lenient):
+class VisualComponent(LenientModel):
     id: str
     name: str = ""
-    tree: Tree = Field(default_factory=Tree)
+    tree: NodeTree = Field(default_factory=NodeTree)
 
 
-class Breakpoint(Lenient):
+class Breakpoint(LenientModel):
     id: str
-    width: Number
+    width: FiniteNumber
     media_query: str = ""
 
 
-class Documents(Lenient):
-    pages: tuple[Page, ...] = ()
+class SiteDocuments(LenientModel):
+    pages: tuple[SnapshotPage, ...] = ()
     visual_components: tuple[VisualComponent, ...] = ()
 
 
-class Site(Documents):
+class SnapshotSite(SiteDocuments):
     breakpoints: tuple[Breakpoint, ...] = ()
 
 
-class Catalogue(Lenient):
+class DocumentsPart(LenientModel):
     """What `list_documents` needs."""
 
-    page: Page
+    page: SnapshotPage
     current_document: DocumentRef | None = None
-    site: Documents
+    site: SiteDocuments
 
 
-class View(Lenient):
+class SiteEditorView(LenientModel):
     """What the editor shows right now, for the prompt."""
 
-    page: Page
+    page: SnapshotPage
     current_document: DocumentRef | None = None
-    site: Site
+    site: SnapshotSite
     selected_node_id: str | None = None
     active_breakpoint_id: str = ""
 
 
-class SettingsOnly(Lenient):
+class SiteSettings(LenientModel):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-class Design(Lenient):
+class DesignPart(LenientModel):
     """What `list_tokens` needs; the families are read one by one from `site.settings`."""
 
-    site: SettingsOnly
+    site: SiteSettings
 
 
-def part_of(snapshot: Any, part: type[Part]) -> Part:
+def read_snapshot_part(snapshot: Any, model: type[ModelT]) -> ModelT:
     """That part of the snapshot, or a ToolFailure that says what is missing."""
     if snapshot is None:
         raise ToolFailure("The editor sent no snapshot with this prompt, so there is nothing to list.")
-    return read_part(snapshot, part, "snapshot")
+    return read_lenient_model(snapshot, model, "snapshot")
 
 
-def read_part(value: Any, part: type[Part], where: str) -> Part:
+def read_lenient_model(value: Any, model: type[ModelT], path: str) -> ModelT:
     try:
-        return part.read(value)
+        return model.from_wire(value)
     except ValidationError as refused:
-        raise ToolFailure(f"The editor's snapshot cannot be read: {misread(refused, (where,))[0]}.") from None
+        raise ToolFailure(
+            f"The editor's snapshot cannot be read: {describe_pydantic_errors(refused, (path,))[0]}."
+        ) from None

@@ -1,0 +1,206 @@
+"""`fermata tenant`: who may call a deployment. It writes to the deployment's own tables and key, as its operator."""
+
+import json
+from typing import Any, TextIO
+
+import click
+
+from fermata_client.stack.resources import open_stack_resources, stack_options
+
+DIALECTS = click.Choice(["fermata", "instatic"])
+TOOL_NAMES = click.Choice(["seed", "prefixed"])
+ORIGIN_HELP = "A page's origin that may call with its cookie (https://editor.example.com). Repeat for more."
+NAMES_HELP = "What its editor calls the tools: insertHtml, or site_insert_html (Instatic from 0.0.7 on)."
+ROUNDS_HELP = "Model calls one turn may make."
+THINKING_HELP = "Tokens a model is told to think before it answers; 0 leaves it to the model."
+TOKEN_SECONDS_HELP = "The longest a token may be good for, in seconds."
+ISSUER_SECRET_NOTE = "Keep it where the tenant's server signs its tokens:"
+HOST_SECRET_NOTE = "Keep it where the tenant's content system checks the tokens of its requests:"
+
+
+@click.group()
+def tenant() -> None:
+    """Add, show, change a deployment's tenants, and rotate their secrets.
+
+    A tenant is one customer's site or workspace: its server signs tokens, its pages call with them.
+    Functions that are running learn of a change within a minute.
+    """
+
+
+@tenant.command()
+@click.argument("name")
+@click.option("--issuer", required=True, help="The `iss` of its tokens, an https URL. One issuer, one tenant.")
+@click.option("--audience", default="fermata", show_default=True, help="The `aud` of its tokens.")
+@click.option("--jwks-url", help="Where its public keys are (RS256, ES256). Without it, a shared secret (HS256).")
+@click.option("--secret-file", type=click.File(), help="Its shared secret, if you have one already; - is stdin.")
+@click.option("--origin", "origins", multiple=True, help=ORIGIN_HELP)
+@click.option("--dialect", type=DIALECTS, default="fermata", show_default=True, help="What its pages understand.")
+@click.option("--tool-names", type=TOOL_NAMES, default="seed", show_default=True, help=NAMES_HELP)
+@click.option("--max-rounds", type=int, help=ROUNDS_HELP)
+@click.option("--thinking-tokens", type=int, help=THINKING_HELP)
+@click.option("--token-seconds", type=int, help=TOKEN_SECONDS_HELP)
+@stack_options
+def add(
+    name: str,
+    issuer: str,
+    audience: str,
+    jwks_url: str | None,
+    secret_file: TextIO | None,
+    origins: tuple[str, ...],
+    dialect: Any,
+    tool_names: Any,
+    max_rounds: int | None,
+    thinking_tokens: int | None,
+    token_seconds: int | None,
+    stack: str | None,
+    region: str | None,
+) -> None:
+    """Let the tenant NAME call. Its secret goes to standard output, this once and never again."""
+    from fermata.wire.auth.tenant_store import add_tenant
+
+    added, secret = add_tenant(
+        open_stack_resources(stack, region),
+        name,
+        issuer=issuer,
+        audience=audience,
+        secret=secret_file.read().strip() if secret_file else None,
+        jwks_url=jwks_url,
+        origins=origins,
+        dialect=dialect,
+        tool_names=tool_names,
+        limits=_limits(max_rounds=max_rounds, thinking_tokens=thinking_tokens, token_seconds=token_seconds),
+    )
+    click.echo(_json(added.to_operator_view()), err=True)
+    if secret and not secret_file:
+        _tell(secret)
+
+
+@tenant.command()
+@click.argument("name")
+@stack_options
+def show(name: str, stack: str | None, region: str | None) -> None:
+    """Print what is known of the tenant NAME, except its secrets."""
+    from fermata.hosts import registry
+    from fermata.wire.auth.tenant_store import describe_tenant
+
+    resources = open_stack_resources(stack, region)
+    known = registry.describe_host(resources, name)
+    click.echo(_json(describe_tenant(resources, name) | ({"host": known} if known else {})))
+
+
+@tenant.command()
+@click.argument("name")
+@click.option("--origin", "origins", multiple=True, help=f"{ORIGIN_HELP} These replace all it has.")
+@click.option("--dialect", type=DIALECTS, help="What its pages understand.")
+@click.option("--tool-names", type=TOOL_NAMES, help=NAMES_HELP)
+@click.option("--max-rounds", type=int, help=ROUNDS_HELP)
+@click.option("--thinking-tokens", type=int, help=THINKING_HELP)
+@click.option("--token-seconds", type=int, help=TOKEN_SECONDS_HELP)
+@stack_options
+def change(
+    name: str,
+    origins: tuple[str, ...],
+    dialect: Any,
+    tool_names: Any,
+    max_rounds: int | None,
+    thinking_tokens: int | None,
+    token_seconds: int | None,
+    stack: str | None,
+    region: str | None,
+) -> None:
+    """Change the tenant NAME. What is not given stays as it is."""
+    from fermata.wire.auth.tenant_store import update_tenant
+
+    changed = update_tenant(
+        open_stack_resources(stack, region),
+        name,
+        origins=origins or None,
+        dialect=dialect,
+        tool_names=tool_names,
+        limits=_limits(max_rounds=max_rounds, thinking_tokens=thinking_tokens, token_seconds=token_seconds),
+    )
+    click.echo(_json(changed.to_operator_view()))
+
+
+@tenant.command()
+@click.argument("name")
+@click.option("--overlap", type=click.IntRange(min=0), help="Seconds the old secret goes on counting. [default: 86400]")
+@stack_options
+def rotate(name: str, overlap: int | None, stack: str | None, region: str | None) -> None:
+    """Give the tenant NAME a new secret, printed this once; --overlap 0 ends the old one now."""
+    from fermata.wire.auth.tenant_store import DEFAULT_SECRET_OVERLAP_SECONDS, rotate_tenant_secret
+
+    _tell(
+        rotate_tenant_secret(
+            open_stack_resources(stack, region),
+            name,
+            overlap_seconds=DEFAULT_SECRET_OVERLAP_SECONDS if overlap is None else overlap,
+        )
+    )
+
+
+@tenant.command()
+@click.argument("name")
+@click.option("--url", help="Where it is, an https URL. One that moves keeps its secret.")
+@click.option("--rotate", is_flag=True, help="Give it a new secret.")
+@click.option("--overlap", type=click.IntRange(min=0), help="Seconds the old secret goes on signing. [default: 600]")
+@click.option("--remove", is_flag=True, help="Ask it no more.")
+@stack_options
+def host(
+    name: str,
+    url: str | None,
+    rotate: bool,
+    overlap: int | None,
+    remove: bool,
+    stack: str | None,
+    region: str | None,
+) -> None:
+    """Say where the content system of the tenant NAME answers questions (docs/host.md), or take that back.
+
+    The secret that its requests are signed with is printed once.
+    """
+    from fermata.hosts import registry
+
+    if (url is not None) + rotate + remove != 1:
+        raise click.UsageError("Say one of --url URL, --rotate and --remove.")
+    if overlap is not None and not rotate:
+        raise click.UsageError("--overlap goes with --rotate.")
+    resources = open_stack_resources(stack, region)
+    if remove:
+        registry.remove_host(resources, name)
+    elif url is not None:
+        record, secret = registry.register_host(resources, name, url)
+        click.echo(_json(record.to_operator_view()), err=True)
+        if secret:
+            _tell(secret, HOST_SECRET_NOTE)
+    else:
+        _tell(
+            registry.rotate_host_secret(
+                resources, name, overlap_seconds=registry.HOST_SECRET_OVERLAP_SECONDS if overlap is None else overlap
+            ),
+            HOST_SECRET_NOTE,
+        )
+
+
+def _limits(**given: int | None) -> Any:
+    """None when nothing is said about limits."""
+    from pydantic import ValidationError
+
+    from fermata.wire.auth.tenant import TenantLimits
+
+    said = {name: value for name, value in given.items() if value is not None}
+    try:
+        return TenantLimits.model_validate(said) if said else None
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        option = f"--{wrong['loc'][0]}".replace("_", "-")
+        raise click.BadParameter(wrong["msg"].lower(), param_hint=option) from error
+
+
+def _tell(secret: str, where: str = ISSUER_SECRET_NOTE) -> None:
+    click.echo(f"The secret, shown only now. {where}", err=True)
+    click.echo(secret)
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=2)

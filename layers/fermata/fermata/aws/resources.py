@@ -1,0 +1,75 @@
+"""Everything a verb needs of the outside, laid out once per process."""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+
+from fermata.aws.blob_store import BlobStore
+from fermata.aws.cache import TTLCache
+from fermata.aws.clock import Clock
+from fermata.aws.dynamodb import DynamoTables
+from fermata.aws.fault_injection import FaultInjector
+from fermata.aws.settings import Settings
+from fermata.aws.vault import Vault
+from fermata.aws.workflow import TurnWorkflow
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+CLIENT_CONFIG = Config(
+    retries={"mode": "standard", "total_max_attempts": 4},
+    connect_timeout=3,
+    read_timeout=10,
+    max_pool_connections=64,
+    tcp_keepalive=True,
+    parameter_validation=False,  # a quarter of a call's processor time, for what the service checks anyway
+)
+S3_CONFIG = CLIENT_CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "virtual"}))
+"""So that the addresses it signs are those of the bucket's own region; any other would answer with a redirection."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Clients are opened on first use: a door pays only for what it touches."""
+
+    settings: Settings
+    clock: Clock
+
+    @classmethod
+    def from_environment(cls) -> "Resources":
+        return cls(Settings.from_environment(), Clock())
+
+    def _client(self, service: Any) -> Any:
+        client = boto3.client(service, config=S3_CONFIG if service == "s3" else CLIENT_CONFIG)
+        if self.settings.fermata_faults and self.settings.fermata_stage == "local":
+            FaultInjector(Path(self.settings.fermata_faults)).attach(client)
+        return client
+
+    @cached_property
+    def tables(self) -> DynamoTables:
+        client: DynamoDBClient = self._client("dynamodb")
+        return DynamoTables(client)
+
+    @cached_property
+    def blobs(self) -> BlobStore:
+        return BlobStore(self._client("s3"), self.settings.bucket)
+
+    @cached_property
+    def vault(self) -> Vault:
+        return Vault(self._client("kms"), self.settings.key_id, self.clock.monotonic)
+
+    @cached_property
+    def cache(self) -> TTLCache:
+        return TTLCache(self.clock.monotonic)
+
+    @cached_property
+    def workflow(self) -> TurnWorkflow:
+        return TurnWorkflow(self._client("stepfunctions"), self.settings.state_machine_arn)
+
+
+get_resources = cache(Resources.from_environment)
+"""The one resources of this process."""

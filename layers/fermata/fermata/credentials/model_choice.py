@@ -1,0 +1,49 @@
+"""Which key and model a turn runs on, decided once when it starts."""
+
+from fermata.aws.resources import Resources
+from fermata.credentials import scope_defaults
+from fermata.credentials.credential_store import CREDENTIAL_NOT_FOUND, read_credential, unreadable_key_error
+from fermata.domain.base import DomainModel
+from fermata.domain.errors import InvalidRequest, NotFound
+
+
+class ModelChoice(DomainModel):
+    """What the turn row pins; `credential_version` for credentials.keyring.open_key."""
+
+    credential_id: str
+    version: int
+    provider: str
+    model: str
+
+
+def resolve_model_choice(
+    resources: Resources, tenant: str, scope: str, credential_id: str | None, model_id: str | None
+) -> ModelChoice:
+    """What the conversation names, and the scope's default for what it does not.
+
+    Invalid when neither says; NotFound when the credential is gone; Conflict when its key can no longer be opened.
+    """
+    if not credential_id or not model_id:
+        credential_id, model_id = _completed(resources, tenant, scope, credential_id, model_id)
+    credential = read_credential(resources, tenant, credential_id)
+    if credential is None:
+        raise NotFound(CREDENTIAL_NOT_FOUND)
+    if not credential.is_current(resources.settings.key_id):
+        raise unreadable_key_error(credential)
+    return ModelChoice(
+        credential_id=credential_id, version=credential.version, provider=credential.provider_id, model=model_id
+    )
+
+
+def _completed(
+    resources: Resources, tenant: str, scope: str, credential_id: str | None, model_id: str | None
+) -> tuple[str, str]:
+    default = scope_defaults.read_default(resources, tenant, scope)
+    if credential_id and (default is None or default.credential_id != credential_id):
+        raise InvalidRequest("The conversation names a credential but no model. Name the model too.")
+    if default is None:
+        raise InvalidRequest(
+            f"No credential is set for {scope!r}. Set one with PUT /admin/api/ai/defaults/{scope}, "
+            "or name one in the conversation."
+        )
+    return default.credential_id, model_id or default.model_id

@@ -1,0 +1,30 @@
+"""A thread, as its row remembers it."""
+
+from decimal import Decimal
+
+from fermata.domain.base import DomainModel
+
+
+class Conversation(DomainModel):
+    """`claim` is the turn that may write now; `next_position` is where its next message goes.
+
+    Totals are those of finished turns; the cost is exact.
+    """
+
+    id: str
+    tenant: str
+    user: str
+    scope: str
+    title: str
+    credential_id: str | None = None
+    model_id: str
+    prompt_tokens_total: int = 0
+    completion_tokens_total: int = 0
+    cache_read_tokens_total: int = 0
+    cache_creation_tokens_total: int = 0
+    cost_usd_total: Decimal = Decimal(0)
+    context_tokens: int = 0
+    next_position: int = 0
+    claim: str | None = None
+    created_at: str
+    updated_at: str

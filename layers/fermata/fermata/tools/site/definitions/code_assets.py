@@ -1,0 +1,80 @@
+"""Scripts and stylesheets of the site, which run beside the documents."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from fermata.tools.site.definitions.shared_inputs import DocumentRefInput, NonEmptyText, PartNumber
+from fermata.tools.site.factories import browser_read, browser_write
+from fermata.tools.tool import ToolInput
+
+CodeAssetType = Literal["script", "style"]
+
+
+class ListCodeAssetsInput(ToolInput):
+    type: CodeAssetType | None = None
+
+
+class ReadCodeAssetInput(ToolInput):
+    file_id: NonEmptyText | None = None
+    path: NonEmptyText | None = None
+    part: PartNumber | None = None
+    max_chars: Annotated[int, Field(ge=1, le=100_000)] | None = None
+
+
+class WriteCodeAssetInput(ToolInput):
+    path: NonEmptyText
+    type: CodeAssetType
+    content: str
+    runtime: dict[str, Any] | None = None
+
+
+class CodeReplacementInput(ToolInput):
+    old_text: NonEmptyText
+    new_text: str
+    replace_all: bool | None = None
+
+
+class PatchCodeAssetInput(ToolInput):
+    file_id: NonEmptyText | None = None
+    path: NonEmptyText | None = None
+    expected_hash: NonEmptyText
+    replacements: Annotated[tuple[CodeReplacementInput, ...], Field(min_length=1)]
+
+
+class InspectCodeRuntimeInput(ToolInput):
+    document: DocumentRefInput | None = None
+
+
+CODE_ASSET_TOOLS = (
+    browser_read(
+        "list_code_assets",
+        "Lists the site's scripts and stylesheets, or those of one `type`, with their ids, paths, sizes, hashes and "
+        "where they are loaded.",
+        ListCodeAssetsInput,
+    ),
+    browser_read(
+        "read_code_asset",
+        "Reads a script or stylesheet, named by `fileId` or `path`, in parts of `maxChars` characters (12,000 by "
+        "default): follow pageInfo.nextPart until it is null. The hash it returns is that of the whole file.",
+        ReadCodeAssetInput,
+    ),
+    browser_write(
+        "write_code_asset",
+        "Creates the script or stylesheet at `path`, or replaces all of its content; `runtime` says where and how it "
+        "is loaded. This is the way to give a page behaviour, since scripts inside HTML are dropped.",
+        WriteCodeAssetInput,
+    ),
+    browser_write(
+        "patch_code_asset",
+        "Replaces exact pieces of text in a script or stylesheet, named by `fileId` or `path`, if its content still "
+        "has the `expectedHash` you read. Each `oldText` must occur exactly once, unless `replaceAll` is true.",
+        PatchCodeAssetInput,
+    ),
+    browser_read(
+        "inspect_code_runtime",
+        "Tells which scripts and stylesheets take effect on a page or template, by default on the one the user has "
+        "open; check with it after writing one.",
+        InspectCodeRuntimeInput,
+    ),
+)

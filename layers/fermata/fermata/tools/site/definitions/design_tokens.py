@@ -1,0 +1,99 @@
+"""The design system: colours, fonts, and the fluid scales of type and space."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from fermata.tools.site.definitions.shared_inputs import NonEmptyText, ZeroBasedIndex
+from fermata.tools.site.factories import CAN_EDIT_STYLE, browser_write
+from fermata.tools.tool import ToolInput
+
+
+class ColorTokenInput(ToolInput):
+    slug: NonEmptyText
+    light_value: NonEmptyText
+    category: str | None = None
+    dark_value: str | None = None
+    dark_mode_enabled: bool | None = None
+
+
+class SetColorTokensInput(ToolInput):
+    tokens: Annotated[tuple[ColorTokenInput, ...], Field(min_length=1)]
+
+
+class FontTokenInput(ToolInput):
+    name: NonEmptyText
+    variable: str | None = None
+    fallback: str | None = None
+    google_family: str | None = None
+    variants: tuple[NonEmptyText, ...] | None = None
+    subsets: tuple[NonEmptyText, ...] | None = None
+    family_id: NonEmptyText | None = None
+
+
+class SetFontTokensInput(ToolInput):
+    tokens: Annotated[tuple[FontTokenInput, ...], Field(min_length=1)]
+
+
+class ScaleInput(ToolInput):
+    """`steps` are their names, smallest first, with commas between; `base_scale_index` is the one `min`/`max` size."""
+
+    group_id: NonEmptyText | None = None
+    naming_convention: NonEmptyText | None = None
+    steps: NonEmptyText | None = None
+    base_scale_index: ZeroBasedIndex | None = None
+
+
+class TypeScaleEndInput(ToolInput):
+    font_size: float | None = None
+    scale_ratio: float | str | None = None
+
+
+class SetTypeScaleInput(ScaleInput):
+    min: TypeScaleEndInput | None = None
+    max: TypeScaleEndInput | None = None
+
+
+class SpacingScaleEndInput(ToolInput):
+    size: float | None = None
+    scale_ratio: float | str | None = None
+
+
+class SetSpacingScaleInput(ScaleInput):
+    min: SpacingScaleEndInput | None = None
+    max: SpacingScaleEndInput | None = None
+
+
+DESIGN_TOKEN_TOOLS = (
+    browser_write(
+        "set_color_tokens",
+        "Creates colour tokens, or changes those whose slug exists; each one is then there as var(--slug), with "
+        "shades, tints and utility classes. `darkValue` counts where `darkModeEnabled` is true.",
+        SetColorTokensInput,
+        CAN_EDIT_STYLE,
+    ),
+    browser_write(
+        "set_font_tokens",
+        "Creates font tokens, or changes those whose variable exists. Give each at most one of `googleFamily`, which "
+        "installs that web font with its `variants` and `subsets`, and `familyId`, which takes an installed family; "
+        "with neither it is its `fallback` only.",
+        SetFontTokensInput,
+        CAN_EDIT_STYLE,
+    ),
+    browser_write(
+        "set_type_scale",
+        "Creates or changes the scale of font sizes, var(--text-…): `min` and `max` are the base size in px and the "
+        "ratio between steps on narrow and on wide screens, `steps` the names from small to large with commas "
+        "between, `baseScaleIndex` which of them has the base size. What is left out stays as it is.",
+        SetTypeScaleInput,
+        CAN_EDIT_STYLE,
+    ),
+    browser_write(
+        "set_spacing_scale",
+        "Creates or changes the scale of distances, var(--space-…): `min` and `max` are the base size in px and the "
+        "ratio between steps on narrow and on wide screens, `steps` the names from small to large with commas "
+        "between, `baseScaleIndex` which of them has the base size. What is left out stays as it is.",
+        SetSpacingScaleInput,
+        CAN_EDIT_STYLE,
+    ),
+)

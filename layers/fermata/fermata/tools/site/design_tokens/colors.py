@@ -1,0 +1,181 @@
+"""Colour tokens and the variants the editor generates for them: transparencies, shades, tints."""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from fermata.tools.site.design_tokens.css_numbers import format_css_number
+from fermata.tools.site.snapshot import FiniteNumber, LenientModel
+
+TRANSPARENCY_PERCENTAGES = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90)
+MAX_VARIANT_SHARE = 0.8
+"""How far the last shade would go towards black, the last tint towards white."""
+MAX_COLOR_VARIANTS = 12
+
+_N = r"([-+]?\d*\.?\d+)"
+_HSL = re.compile(rf"hsla?\(\s*{_N}(?:deg)?\s*,\s*{_N}%\s*,\s*{_N}%(?:\s*,\s*{_N})?\s*\)", re.IGNORECASE | re.ASCII)
+_CHANNEL = r"(\d*\.?\d+)"
+_RGB = re.compile(
+    rf"rgba?\(\s*{_CHANNEL}\s*[, ]\s*{_CHANNEL}\s*[, ]\s*{_CHANNEL}\s*(?:[,/]\s*({_CHANNEL}%?))?\s*\)",
+    re.IGNORECASE | re.ASCII,
+)
+_HEX = re.compile(r"#([0-9a-f]{3}|[0-9a-f]{6})", re.IGNORECASE)
+
+
+class VariantSettings(LenientModel):
+    enabled: bool = True
+    count: FiniteNumber = 4
+
+
+class UtilitySettings(LenientModel):
+    text: bool = True
+    background: bool = True
+    border: bool = True
+    fill: bool = False
+
+
+class ColorToken(LenientModel):
+    slug: str
+    light_value: str
+    dark_value: str = ""
+    dark_mode_enabled: bool = False
+    category: str = ""
+    generate_utilities: UtilitySettings = Field(default_factory=UtilitySettings)
+    generate_transparent: bool = True
+    generate_shades: VariantSettings = Field(default_factory=VariantSettings)
+    generate_tints: VariantSettings = Field(default_factory=VariantSettings)
+    order: FiniteNumber = 0
+
+
+class ColorSettings(LenientModel):
+    tokens: tuple[ColorToken, ...] = ()
+
+
+class Hsla(NamedTuple):
+    """Hue in degrees, saturation and lightness in percent, alpha from 0 to 1."""
+
+    h: float
+    s: float
+    l: float  # noqa: E741 - the channel's own name
+    a: float = 1.0
+
+    def __str__(self) -> str:
+        return f"hsla({format_css_number(self.h)}, {format_css_number(self.s)}%, {format_css_number(self.l)}%, {format_css_number(self.a)})"
+
+
+def describe_colors(settings: ColorSettings) -> list[dict[str, Any]]:
+    return [_describe(slug, token) for slug, token in assign_slugs(settings)]
+
+
+def assign_slugs(settings: ColorSettings) -> Iterator[tuple[str, ColorToken]]:
+    """Each token in order under the slug its variable has; a slug that is taken gets `-2`, `-3`, …"""
+    used: set[str] = set()
+    for token in sorted(settings.tokens, key=lambda token: (token.order, token.slug)):
+        slug = _free_slug(token.slug, used)
+        used.add(slug)
+        yield slug, token
+
+
+def _describe(slug: str, token: ColorToken) -> dict[str, Any]:
+    light = parse_color(token.light_value)
+    dark = to_hsla_text(token.dark_value) if token.dark_mode_enabled else ""
+    variants = [_ref(token, slug, name, str(color)) for name, color in _variants(token, light)] if light else []
+    return {
+        "slug": slug,
+        "category": token.category,
+        **_ref(token, slug, "", to_hsla_text(token.light_value)),
+        **({"darkValue": dark} if dark else {}),
+        "variants": variants,
+    }
+
+
+def _ref(token: ColorToken, slug: str, variant: str, value: str) -> dict[str, Any]:
+    name = f"{slug}-{variant}" if variant else slug
+    utilities = token.generate_utilities
+    wanted = {"text": utilities.text, "bg": utilities.background, "border": utilities.border, "fill": utilities.fill}
+    return {
+        **({"variant": variant} if variant else {}),
+        "cssVar": f"--{name}",
+        "ref": f"var(--{name})",
+        "value": value,
+        "utilityClasses": [f"{prefix}-{name}" for prefix, is_wanted in wanted.items() if is_wanted],
+    }
+
+
+def _variants(token: ColorToken, base: Hsla) -> Iterator[tuple[str, Hsla]]:
+    if token.generate_transparent:
+        yield from ((str(step), base._replace(a=step / 100)) for step in TRANSPARENCY_PERCENTAGES)
+    for i, share in _steps(token.generate_shades):
+        yield f"d-{i}", base._replace(l=base.l * (1 - share))
+    for i, share in _steps(token.generate_tints):
+        yield f"l-{i}", base._replace(l=base.l + (100 - base.l) * share)
+
+
+def _steps(variants: VariantSettings) -> Iterator[tuple[int, float]]:
+    count = int(_clamped(variants.count, 0, MAX_COLOR_VARIANTS)) if variants.enabled else 0
+    return ((i, MAX_VARIANT_SHARE * i / (count + 1)) for i in range(1, count + 1))
+
+
+def slugify_color_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.strip().lower()).strip("-") or "color"
+
+
+def _free_slug(name: str, used: set[str]) -> str:
+    base = slug = slugify_color_name(name)
+    number = 2
+    while slug in used:
+        slug = f"{base}-{number}"
+        number += 1
+    return slug
+
+
+def to_hsla_text(value: str) -> str:
+    """The colour as hsla text; what we cannot parse (`oklch(…)`, names) stays as it was written."""
+    color = parse_color(value)
+    return str(color) if color else value.strip()
+
+
+def parse_color(value: str) -> Hsla | None:
+    text = value.strip()
+    if match := _HSL.fullmatch(text):
+        hue, saturation, lightness, alpha = (float(channel) for channel in match.groups(default="1"))
+        return _hsla(hue, saturation, lightness, alpha) if math.isfinite(hue) else None
+    if match := _HEX.fullmatch(text):
+        digits = match[1] if len(match[1]) == 6 else "".join(digit * 2 for digit in match[1])
+        return _from_rgb(*bytes.fromhex(digits))
+    if match := _RGB.fullmatch(text):
+        r, g, b = (_clamped(float(channel), 0, 255) for channel in match.group(1, 2, 3))
+        return _from_rgb(r, g, b, _alpha(match[4] or "1"))
+    return None
+
+
+def _hsla(hue: float, saturation: float, lightness: float, alpha: float) -> Hsla:
+    return Hsla(hue % 360, _clamped(saturation, 0, 100), _clamped(lightness, 0, 100), _clamped(alpha, 0, 1))
+
+
+def _alpha(text: str) -> float:
+    value = float(text.removesuffix("%"))
+    return _clamped(value / 100 if text.endswith("%") else value, 0, 1)
+
+
+def _from_rgb(red: float, green: float, blue: float, alpha: float = 1.0) -> Hsla:
+    r, g, b = red / 255, green / 255, blue / 255
+    high, low = max(r, g, b), min(r, g, b)
+    lightness, spread = (high + low) / 2, high - low
+    if spread == 0:
+        return Hsla(0, 0, lightness * 100, alpha)
+    saturation = spread / (2 - high - low if lightness > 0.5 else high + low)
+    if high == r:
+        sextant = (g - b) / spread + (6 if g < b else 0)
+    elif high == g:
+        sextant = (b - r) / spread + 2
+    else:
+        sextant = (r - g) / spread + 4
+    return Hsla(sextant * 60, saturation * 100, lightness * 100, alpha)
+
+
+def _clamped(value: float, low: float, high: float) -> float:
+    return max(low, min(high, value))

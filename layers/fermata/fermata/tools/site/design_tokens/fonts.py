@@ -1,0 +1,55 @@
+"""Font tokens: a CSS variable, the installed family bound to it, and the whole stack."""
+
+import re
+from typing import Any
+
+from fermata.tools.site.snapshot import FiniteNumber, LenientModel
+
+
+class InstalledFont(LenientModel):
+    id: str
+    family: str
+
+
+class FontToken(LenientModel):
+    name: str = ""
+    variable: str
+    fallback: str = ""
+    family_id: str = ""
+    order: FiniteNumber = 0
+
+
+class FontSettings(LenientModel):
+    items: tuple[InstalledFont, ...] = ()
+    tokens: tuple[FontToken, ...] = ()
+
+
+def describe_fonts(settings: FontSettings) -> list[dict[str, Any]]:
+    families = {font.id: font.family for font in settings.items}
+    ordered = sorted(settings.tokens, key=lambda token: (token.order, token.name))
+    return [_describe(token, families.get(token.family_id, "")) for token in ordered]
+
+
+def _describe(token: FontToken, family: str) -> dict[str, Any]:
+    variable = to_font_variable(token.variable)
+    css_var = f"--{variable}" if variable else ""
+    return {
+        "name": token.name,
+        "cssVar": css_var,
+        "ref": f"var({css_var})" if css_var else "",
+        "family": family,
+        "stack": _stack(family, token.fallback),
+    }
+
+
+def to_font_variable(name: str) -> str:
+    """`--Body Copy` is `font-body-copy`."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.strip().lower()).strip("-")
+    return plain if not plain or plain.startswith("font-") else f"font-{plain}"
+
+
+def _stack(family: str, fallback: str) -> str:
+    parts = (re.sub(r'["\\\n\r<>;{}]', "", part.strip()) for part in fallback.split(","))
+    rest = ", ".join(part for part in parts if part) or "sans-serif"
+    quoted = re.sub(r'["\\\n\r<>]', "", family)
+    return f'"{quoted}", {rest}' if family else rest

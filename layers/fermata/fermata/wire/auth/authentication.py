@@ -1,0 +1,159 @@
+"""Who is asking: a bearer token, or the same token in an HttpOnly cookie.
+
+A token is a JWT whose issuer names the tenant. The tenant's record pins how it is signed: HS256 with a shared
+secret, or RS256/ES256 with a key from its JWKS. The library checks signature, issuer, audience and times (against
+the wall clock, thirty seconds of leeway); here is added that it must not be good for longer than the tenant allows.
+
+Origins. Whoever sends a cookie may have been made to: then the Origin of every unsafe request must be one of the
+tenant's, and a missing one is refused. Nobody can be made to send a bearer token: its Origin decides only whether
+the browser may read the answer (wire/http/dispatch.py).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jwt
+
+from fermata.aws import observability
+from fermata.aws.resources import Resources
+from fermata.domain.caller import Caller
+from fermata.domain.errors import Forbidden, Unauthorized
+from fermata.wire.auth.jwks import get_signing_keys
+from fermata.wire.auth.tenant import Tenant, normalize_origin
+from fermata.wire.auth.tenant_store import find_tenant_by_issuer, is_registered_origin
+
+_SESSION_COOKIES = ("fermata_session", "instatic_admin_session")
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_LEEWAY_SECONDS = 30
+_MAX_TOKEN_CHARACTERS = 8192
+_MAX_CLAIM_CHARACTERS = 200
+_REQUIRED_CLAIMS = ["iss", "aud", "sub", "exp", "iat"]
+_INVALID_ORIGIN = "Forbidden: invalid origin"
+
+
+def authenticate(resources: Resources, headers: Mapping[str, str], method: str) -> Caller:
+    """Who sends these headers (names in lower case). Raises Unauthorized, or Forbidden for a wrong Origin."""
+    token, from_cookie = _token(headers)
+    guarded = from_cookie and method not in _SAFE_METHODS
+    origin = headers.get("origin", "")
+    if guarded and not is_registered_origin(resources, origin):
+        raise Forbidden(_INVALID_ORIGIN)
+    tenant, claims = _verified(resources, token)
+    if guarded and normalize_origin(origin) not in tenant.origins:
+        raise Forbidden(_INVALID_ORIGIN)
+    return _caller(tenant, claims)
+
+
+def require_capability(caller: Caller, *capabilities: str) -> None:
+    """At least one of them."""
+    if not any(caller.has_capability(capability) for capability in capabilities):
+        raise Forbidden("Forbidden")
+
+
+def _token(headers: Mapping[str, str]) -> tuple[str, bool]:
+    """The token and whether it came in a cookie. An Authorization header counts before any cookie."""
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip(), False
+    cookies = dict(_cookies(headers.get("cookie", "")))
+    for name in _SESSION_COOKIES:
+        # An editor may keep a session of its own under the same name: what has no three parts is not for us.
+        if cookies.get(name, "").count(".") == 2:
+            return cookies[name], True
+    raise Unauthorized("Unauthorized")
+
+
+def _cookies(header: str) -> Iterator[tuple[str, str]]:
+    for part in header.split(";"):
+        name, _, value = part.partition("=")
+        yield name.strip(), value.strip().strip('"')
+
+
+def _verified(resources: Resources, token: str) -> tuple[Tenant, dict[str, Any]]:
+    if len(token) > _MAX_TOKEN_CHARACTERS or not token.isascii():
+        raise Unauthorized("Unauthorized")
+    try:
+        return _checked(resources, token)
+    except jwt.ExpiredSignatureError as error:
+        raise Unauthorized("Unauthorized: the token has expired.") from error
+    except jwt.ImmatureSignatureError as error:
+        raise Unauthorized("Unauthorized: the token is not valid yet. Check the clock of its issuer.") from error
+    except jwt.InvalidAudienceError as error:
+        raise Unauthorized("Unauthorized: the token is for another audience.") from error
+    except jwt.MissingRequiredClaimError as error:
+        raise Unauthorized(f"Unauthorized: the token has no {error.claim!r}.") from error
+    except jwt.PyJWTError as error:
+        observability.log_warning("token_refused", reason=type(error).__name__)
+        raise Unauthorized("Unauthorized") from error
+
+
+def _checked(resources: Resources, token: str) -> tuple[Tenant, dict[str, Any]]:
+    issuer = jwt.decode(token, options={"verify_signature": False}).get("iss")
+    tenant = find_tenant_by_issuer(resources, issuer) if isinstance(issuer, str) else None
+    if tenant is None:
+        raise jwt.InvalidIssuerError("no tenant has this issuer")
+    for key, algorithm in _keys(resources, tenant, jwt.get_unverified_header(token)):
+        try:
+            claims = _decoded(token, key, algorithm, tenant)
+        except jwt.InvalidSignatureError:
+            continue
+        return tenant, claims
+    raise jwt.InvalidSignatureError("none of the tenant's keys signed this")
+
+
+def _keys(resources: Resources, tenant: Tenant, header: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """Each key with the one algorithm it may be used for; the token's header never widens that."""
+    if tenant.jwks_url:
+        kid = header.get("kid")
+        for key in get_signing_keys(resources, tenant.jwks_url, str(header.get("alg")), kid):
+            yield key, str(key.algorithm_name)
+        return
+    for secret in tenant.list_valid_secrets(resources.clock.time()):
+        text = resources.vault.open_secret(secret.sealed, purpose="caller-secret", tenant=tenant.name, name=secret.id)
+        yield text, "HS256"
+
+
+def _decoded(token: str, key: Any, algorithm: str, tenant: Tenant) -> dict[str, Any]:
+    claims: dict[str, Any] = jwt.decode(
+        token,
+        key,
+        algorithms=[algorithm],
+        audience=tenant.audience,
+        issuer=tenant.issuer,
+        leeway=_LEEWAY_SECONDS,
+        options={"require": _REQUIRED_CLAIMS, "enforce_minimum_key_length": True},
+    )
+    return claims
+
+
+def _instant(claim: Any) -> float:
+    try:
+        return float(claim)
+    except OverflowError:
+        raise Unauthorized("Unauthorized: the token's times are not of this world.") from None
+
+
+def _caller(tenant: Tenant, claims: Mapping[str, Any]) -> Caller:
+    if _instant(claims["exp"]) - _instant(claims["iat"]) > tenant.limits.token_seconds:
+        longest = tenant.limits.token_seconds
+        raise Unauthorized(f"Unauthorized: the token is good for longer than the {longest} seconds allowed.")
+    if claims.get("tenant", tenant.name) != tenant.name:
+        raise Unauthorized("Unauthorized: the token is for another tenant.")
+    user = claims["sub"]
+    if not 1 <= len(user) <= _MAX_CLAIM_CHARACTERS or not user.isprintable():
+        raise Unauthorized(
+            f"Unauthorized: the token's 'sub' must be 1 to {_MAX_CLAIM_CHARACTERS} printable characters."
+        )
+    capabilities = claims.get("capabilities", [])
+    if not isinstance(capabilities, list) or not all(isinstance(name, str) for name in capabilities):
+        raise Unauthorized("Unauthorized: the token's 'capabilities' must be a list of strings.")
+    return Caller(tenant=tenant.name, user=user, capabilities=frozenset(capabilities), label=_label(claims))
+
+
+def _label(claims: Mapping[str, Any]) -> str:
+    """The name a person goes by, else the e-mail address; whatever is no such thing is nobody's name."""
+    for name in ("name", "email"):
+        text = claims.get(name)
+        if isinstance(text, str) and 1 <= len(text) <= _MAX_CLAIM_CHARACTERS and text.isprintable():
+            return text
+    return ""

@@ -1,0 +1,48 @@
+"""Which models the demo model lists, in each provider's way."""
+
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+CATALOGUE_PATH = Path(__file__).with_name("catalogue.json")
+MODEL, LABEL = "fermata-demo", "Demo model (fixed rules, not an AI)"
+OPENAI_MODEL_ID = "gpt-fermata-demo"
+"""OpenAI's list is of many things; what is no `gpt-` is passed over."""
+CREATED = "2026-01-01T00:00:00Z"
+
+
+async def list_models(request: Request) -> Response:
+    """In Anthropic's form for its kind of key, in OpenAI's for a bearer's."""
+    if request.headers.get("authorization", "").startswith("Bearer "):
+        names = (MODEL, OPENAI_MODEL_ID)
+        data = [{"id": name, "object": "model", "created": 1_767_225_600, "owned_by": "fermata"} for name in names]
+        return JSONResponse({"object": "list", "data": data})
+    if not request.headers.get("x-api-key"):
+        error = {"type": "authentication_error", "message": "x-api-key header is required"}
+        return JSONResponse({"type": "error", "error": error}, status_code=401)
+    data = [{"type": "model", "id": MODEL, "display_name": LABEL, "created_at": CREATED}]
+    return JSONResponse({"data": data, "has_more": False, "first_id": MODEL, "last_id": MODEL})
+
+
+async def list_openrouter_models(request: Request) -> Response:
+    """As OpenRouter lists models for everybody: recorded list prices, and one for the demo model itself."""
+    return Response(CATALOGUE_PATH.read_bytes(), media_type="application/json")
+
+
+async def show_openrouter_key(request: Request) -> Response:
+    """What OpenRouter tells the holder of a key about it."""
+    if not request.headers.get("authorization", "").startswith("Bearer "):
+        return JSONResponse({"error": {"message": "No auth credentials found", "code": 401}}, status_code=401)
+    return JSONResponse({"data": {"label": "demo", "usage": 0, "limit": None}})
+
+
+async def list_ollama_models(request: Request) -> Response:
+    model: dict[str, Any] = {"name": MODEL, "model": MODEL, "modified_at": CREATED, "size": 0, "details": {}}
+    return JSONResponse({"models": [model]})
+
+
+async def show_ollama_model(request: Request) -> Response:
+    told = {"capabilities": ["completion", "tools", "vision"], "model_info": {"demo.context_length": 131_072}}
+    return JSONResponse(told | {"details": {"family": "demo"}})

@@ -1,0 +1,59 @@
+"""Counts a request's tokens as the prompt cache would: read, written, or neither."""
+
+import hashlib
+import json
+from typing import Any
+
+from local.demo_model.merged_messages import merge_messages, without_cache_control
+
+LOOKBACK_BLOCKS = 20
+"""Blocks before a breakpoint in which an earlier entry is found."""
+
+
+class PromptCache:
+    """Remembers every prefix that stood before a breakpoint, per key and model."""
+
+    def __init__(self) -> None:
+        self._entries: set[tuple[str, str, str]] = set()
+
+    def count_input_tokens(self, key: str, body: dict[str, Any]) -> dict[str, int]:
+        """The input buckets of this request; its own prefixes are cached from here on."""
+        prints, sizes, marks = _prefixes(body)
+        known = [
+            at
+            for mark in marks
+            for at in range(mark, max(-1, mark - LOOKBACK_BLOCKS), -1)
+            if self._has(key, body, prints[at])
+        ]
+        self._entries.update((key, body["model"], prints[mark]) for mark in marks)
+        read = sizes[max(known)] if known else 0
+        cached = sizes[marks[-1]] if marks else 0
+        whole = sizes[-1] if sizes else 0
+        return {
+            "input_tokens": max(1, whole - max(cached, read)),
+            "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": max(0, cached - read),
+        }
+
+    def _has(self, key: str, body: dict[str, Any], fingerprint: str) -> bool:
+        return (key, body["model"], fingerprint) in self._entries
+
+
+def _prefixes(body: dict[str, Any]) -> tuple[list[str], list[int], list[int]]:
+    """For every block in order: the fingerprint and the tokens of all up to it, and which ones carry a mark."""
+    system = body.get("system") or []
+    blocks = list(body.get("tools") or [])
+    blocks += [{"type": "text", "text": system}] if isinstance(system, str) else system
+    for turn in merge_messages(body["messages"]):
+        blocks += [block | {"role": turn.role} for block in turn.blocks]
+    digest, size = hashlib.sha256(), 0
+    prints, sizes, marks = [], [], []
+    for index, block in enumerate(blocks):
+        text = json.dumps(without_cache_control(block), ensure_ascii=False).encode("utf-8", "replace")
+        digest.update(text)
+        size += len(text)
+        prints.append(digest.hexdigest())
+        sizes.append(size // 4)
+        if "cache_control" in block:
+            marks.append(index)
+    return prints, sizes, marks

@@ -1,0 +1,51 @@
+"""What the server has seen: every request with the moments that a test or a measurement asks for."""
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+MAX_RECORDS = 5000
+MAX_RECORDED_BODIES = 500
+"""Long conversations are sent again with every request; only the newest bodies are worth their memory."""
+
+
+@dataclass
+class RequestRecord:
+    """Moments are `time.monotonic_ns()`, which all processes of a machine share."""
+
+    key: str
+    script: str | None
+    body: Any
+    beta: str | None = None
+    status: int = 0
+    arrived_ns: int = field(default_factory=time.monotonic_ns)
+    first_byte_ns: int | None = None
+    last_byte_ns: int | None = None
+    closed_by_peer_ns: int | None = None
+
+    def to_json(self, *, bodies: bool) -> dict[str, Any]:
+        seen = {
+            "script": self.script, "status": self.status, "beta": self.beta, "arrivedNs": self.arrived_ns,
+            "firstByteNs": self.first_byte_ns, "lastByteNs": self.last_byte_ns,
+            "closedByPeerNs": self.closed_by_peer_ns,
+        }  # fmt: skip
+        return seen | {"body": self.body} if bodies else seen
+
+
+class RequestRecords:
+    def __init__(self) -> None:
+        self._records: deque[RequestRecord] = deque(maxlen=MAX_RECORDS)
+
+    def add_record(self, record: RequestRecord) -> RequestRecord:
+        self._records.append(record)
+        if len(self._records) > MAX_RECORDED_BODIES:
+            self._records[-MAX_RECORDED_BODIES - 1].body = None
+        return record
+
+    def find_records(self, key: str | None) -> list[RequestRecord]:
+        return [record for record in self._records if key is None or key in (record.key, record.script)]
+
+    def delete_records(self, key: str | None) -> None:
+        kept = [] if key is None else [record for record in self._records if key not in (record.key, record.script)]
+        self._records = deque(kept, maxlen=MAX_RECORDS)

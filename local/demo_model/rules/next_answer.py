@@ -1,0 +1,233 @@
+"""Decides what the demo model says next. It keeps nothing: everything is read from the request.
+
+A turn on a page goes: look at the catalogue (server tools) → read the document (browser) → make the edits, all in one
+round (browser) → say what came of it. Ids come from results the model was given, content from the prompt and the page.
+"""
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from local.demo_model.merged_messages import MergedMessage, merge_messages
+from local.demo_model.model_answer import ModelAnswer, ToolCall
+from local.demo_model.rules import content_workspace, edit_planning
+from local.demo_model.rules.html_page import HtmlPage, parse_page
+from local.demo_model.rules.intents import Intent, parse_intent
+from local.demo_model.rules.page_edits import ToolEdit
+
+MODEL_LABEL = "Demo model (fixed rules, not an AI)"
+IMAGE_NOTICE = "A picture came with that; I follow rules about words and cannot see what is on it."
+SITE_ABILITIES = (
+    'I can add a section ("Add a pricing section after the hero"), change a heading ("Change the heading to “Hello”"), '
+    'replace a text ("Replace “Hello” with “Welcome”"), remove a section ("Remove the testimonials section"), '
+    'move or repeat one ("Move the hours section above the breads", "Duplicate the breads section"), rename the page '
+    '("Rename the page to “Hello”") and change a colour ("Change the colour of the buttons to teal", "Make the primary '
+    'colour darker").'
+)
+_NAMES = {
+    "list_documents": "site_list_documents",
+    "list_tokens": "site_list_tokens",
+    "read_document": "site_read_document",
+    "insertHtml": "site_insert_html",
+    "replaceNodeHtml": "site_replace_node_html",
+    "deleteNode": "site_delete_node",
+    "applyCss": "site_apply_css",
+    "moveNode": "site_move_node",
+    "duplicateNode": "site_duplicate_node",
+    "renamePage": "site_rename_page",
+    "set_color_tokens": "site_set_color_tokens",
+}
+_CONTENT = {f"content_{name}": name for name in (*content_workspace.READ_TOOLS, *content_workspace.WRITE_TOOLS)}
+_SEED_NAMES = {newer: seed for seed, newer in _NAMES.items()} | _CONTENT
+_KNOWN = set(_SEED_NAMES.values())
+_READS = ("list_documents", "list_tokens", "read_document", *content_workspace.READ_TOOLS)
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a call of this turn came to."""
+
+    tool: str
+    input: dict[str, Any]
+    data: Any = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class TurnSoFar:
+    prompt: str
+    tools: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The offered tools we know, under their first names."""
+    results: tuple[ToolResult, ...] = ()
+    """Of this turn only, in order."""
+    has_pictures: bool = False
+    """With the prompt."""
+
+    def results_of(self, tool: str) -> list[ToolResult]:
+        return [result for result in self.results if result.tool == tool]
+
+    def last_data_of(self, tool: str) -> dict[str, Any]:
+        found = [result.data for result in self.results_of(tool) if isinstance(result.data, dict)]
+        return found[-1] if found else {}
+
+
+def decide_answer(body: dict[str, Any]) -> ModelAnswer:
+    now = read_turn_so_far(body)
+    answer = _answer(now)
+    return replace(answer, text=f"{answer.text} {IMAGE_NOTICE}") if now.has_pictures and not now.results else answer
+
+
+def _answer(now: TurnSoFar) -> ModelAnswer:
+    intent = parse_intent(now.prompt)
+    done = [result for result in now.results if result.tool not in _READS]
+    if done:
+        return _go_on(now, intent, done) or ModelAnswer(text=_report(intent, done))
+    if "list_collections" in now.tools:
+        found = content_workspace.answer_content_prompt(now, intent)
+        return found if now.results and found.tool_calls else replace(found, text=f"{MODEL_LABEL}. {found.text}")
+    if intent is None:
+        return ModelAnswer(text=f"{MODEL_LABEL}. You said: “{_short(now.prompt)}”. {SITE_ABILITIES}")
+    if "read_document" not in now.tools:
+        return ModelAnswer(
+            text=f"{MODEL_LABEL}. I have no page in front of me here, so I can only talk. {SITE_ABILITIES}"
+        )
+    return _look(now, intent) or _read_on(now) or _edit(now, intent)
+
+
+def read_turn_so_far(body: dict[str, Any]) -> TurnSoFar:
+    turns = merge_messages(body["messages"])
+    start = max((index for index, turn in enumerate(turns) if _prompt_in(turn)), default=0)
+    tools = {_SEED_NAMES.get(tool["name"], tool["name"]): tool for tool in body.get("tools") or []}
+    if (body.get("tool_choice") or {}).get("type") == "none":
+        tools = {}
+    known = {name: tool for name, tool in tools.items() if name in _KNOWN}
+    pictures = bool(turns) and any(block["type"] == "image" for block in turns[start].blocks)
+    return TurnSoFar(_prompt_in(turns[start]), known, tuple(_results(turns[start:])), pictures)
+
+
+def count_rounds(body: dict[str, Any]) -> int:
+    """How many answers this turn already has."""
+    turns = merge_messages(body["messages"])
+    start = max((index for index, turn in enumerate(turns) if _prompt_in(turn)), default=0)
+    return sum(turn.role == "assistant" for turn in turns[start:])
+
+
+def _prompt_in(turn: MergedMessage) -> str:
+    """What a person said in it: not the results of tools, not the context put beside it, not a nudge to go on."""
+    if turn.role != "user":
+        return ""
+    texts = [block["text"] for block in turn.blocks if block["type"] == "text"]
+    said = "\n".join(text for text in texts if not text.startswith("<context>")).strip()
+    return "" if said == "Continue." else said
+
+
+def _results(turns: list[MergedMessage]) -> list[ToolResult]:
+    calls = {block["id"]: block for turn in turns for block in turn.blocks if block["type"] == "tool_use"}
+    found = []
+    for block in (block for turn in turns for block in turn.blocks if block["type"] == "tool_result"):
+        call = calls.get(block["tool_use_id"])
+        if call:
+            text = _text_of(block.get("content", ""))
+            tool = str(_SEED_NAMES.get(call["name"], call["name"]))
+            failed = bool(block.get("is_error"))
+            found.append(ToolResult(tool, call["input"], None if failed else _json(text), text if failed else None))
+    return found
+
+
+def _text_of(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _look(now: TurnSoFar, intent: Intent) -> ModelAnswer | None:
+    """First of all: which documents and design tokens are there?"""
+    catalogue = [name for name in ("list_documents", "list_tokens") if name in now.tools]
+    if now.results or not catalogue:
+        return None
+    text = (
+        f"{MODEL_LABEL}. You would like me to {edit_planning.describe_intent(intent)}. Let me look at the page first."
+    )
+    return ModelAnswer(text=text, tool_calls=tuple(ToolCall(now.tools[name]["name"]) for name in catalogue))
+
+
+def _read_on(now: TurnSoFar) -> ModelAnswer | None:
+    """Read the current document, part by part."""
+    reads = now.results_of("read_document")
+    if reads and reads[-1].error:
+        return ModelAnswer(text=f"{MODEL_LABEL}. I could not read the page: {reads[-1].error}")
+    info = now.last_data_of("read_document").get("pageInfo") or {}
+    if reads and not info.get("nextPart"):
+        return None
+    current = now.last_data_of("list_documents").get("currentDocument")
+    wanted = {"document": current} if isinstance(current, dict) else {}
+    wanted |= {"part": info["nextPart"]} if info.get("nextPart") else {}
+    text = "" if now.results else f"{MODEL_LABEL}. "
+    return ModelAnswer(
+        text=text + "I read the page.", tool_calls=(ToolCall(now.tools["read_document"]["name"], wanted),)
+    )
+
+
+def _edit(now: TurnSoFar, intent: Intent) -> ModelAnswer:
+    page = _page(now)
+    steps = edit_planning.plan_edits(intent, page)
+    if isinstance(steps, str):
+        return ModelAnswer(text=f"{MODEL_LABEL}. {steps}")
+    missing = sorted({step.tool for step in steps.calls} - now.tools.keys())
+    if missing:
+        return ModelAnswer(text=f"{MODEL_LABEL}. I would need {', '.join(missing)} for that, which I was not given.")
+    calls = _calls(now, steps.calls)
+    return ModelAnswer(text=steps.text, tool_calls=calls if page.is_tidy else _first_half(calls, steps.calls))
+
+
+def _go_on(now: TurnSoFar, intent: Intent | None, done: list[ToolResult]) -> ModelAnswer | None:
+    """The style of what was just put into a page whose tags are not all closed: there, markup may be refused."""
+    page = _page(now)
+    if intent is None or page.is_tidy or any(result.error for result in done) or "read_document" not in now.tools:
+        return None
+    steps = edit_planning.plan_edits(intent, page)
+    if isinstance(steps, str) or len(steps.calls) <= len(done):
+        return None
+    return ModelAnswer(text="Now its style.", tool_calls=_calls(now, steps.calls)[len(done) :])
+
+
+def _first_half(calls: tuple[ToolCall, ...], steps: tuple[ToolEdit, ...]) -> tuple[ToolCall, ...]:
+    """Without the style, when there is markup as well."""
+    markup = [step.tool != "applyCss" for step in steps]
+    return calls[: markup.index(False)] if markup[0] and False in markup else calls
+
+
+def _calls(now: TurnSoFar, steps: tuple[ToolEdit, ...]) -> tuple[ToolCall, ...]:
+    return tuple(ToolCall(now.tools[step.tool]["name"], _fitted(now.tools[step.tool], step.input)) for step in steps)
+
+
+def _page(now: TurnSoFar) -> HtmlPage:
+    parts = [result.data for result in now.results_of("read_document") if isinstance(result.data, dict)]
+    joined = {name: "".join(str(part.get(name) or "") for part in parts) for name in ("html", "css")}
+    last = parts[-1] if parts else {}
+    page_id = str((last.get("document") or {}).get("id") or "")
+    return parse_page(joined["html"], joined["css"], str(last.get("title") or ""), page_id)
+
+
+def _fitted(tool: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Newer editors want to be told how CSS is applied."""
+    needs_operation = "operation" in tool["input_schema"].get("required", ())
+    return {"operation": "merge", **wanted} if needs_operation else wanted
+
+
+def _report(intent: Intent | None, done: list[ToolResult]) -> str:
+    failed = [f"{result.tool}: {result.error}" for result in done if result.error]
+    if failed:
+        return f"{MODEL_LABEL}. Not everything worked. {' · '.join(failed)}"
+    return (
+        f"Done: I {edit_planning.describe_done_intent(intent) if intent else 'made the edit_planning'}. {MODEL_LABEL}."
+    )
+
+
+def _short(prompt: str) -> str:
+    return prompt if len(prompt) <= 120 else prompt[:119] + "…"

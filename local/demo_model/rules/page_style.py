@@ -1,0 +1,124 @@
+"""What a page already has to build with: its classes, custom properties and heading levels."""
+
+import colorsys
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from local.demo_model.rules.html_page import HEADING_TAGS, HtmlNode, HtmlPage
+
+_HEX = re.compile(r"#([0-9a-f]{6}|[0-9a-f]{3})$", re.I)
+_SIZES = r"(?:space|gap|spacing|size)[\w-]*-"
+
+
+@dataclass(frozen=True)
+class PageStyle:
+    """Classes are empty where the page has nothing of the kind; values are then plain ones."""
+
+    section_class: str = ""
+    wrapper_class: str = ""
+    grid_class: str = ""
+    card_class: str = ""
+    button_class: str = ""
+    lead_class: str = ""
+    price_class: str = ""
+    heading_tag: str = "h2"
+    accent_color: str = "currentColor"
+    border_color: str = "color-mix(in srgb, currentColor 18%, transparent)"
+    surface_color: str = "color-mix(in srgb, currentColor 4%, transparent)"
+    radius: str = "0.75rem"
+    gap: str = "1.5rem"
+    section_padding: str = "4rem"
+
+
+def detect_page_style(page: HtmlPage) -> PageStyle:
+    sections = [node for node in page.sections if node.tag == "section"]
+    inner = [child for section in sections for child in section.children if child.tag == "div"]
+    headings = [found.tag for section in sections if (found := section.find_first(*HEADING_TAGS)) and found.tag != "h1"]
+    card, grid = find_card_classes(page)
+    values = page.variables
+    return PageStyle(
+        section_class=_shared(sections),
+        wrapper_class=_shared(inner),
+        grid_class=grid,
+        card_class=card,
+        button_class=_button(page),
+        lead_class=_shared([follower for section in sections if (follower := _after_heading(section))]),
+        price_class=find_price_class(page),
+        heading_tag=Counter(headings).most_common(1)[0][0] if headings else PageStyle.heading_tag,
+        accent_color=find_accent_color(page) or PageStyle.accent_color,
+        border_color=_variable(values, r"line|border|rule|divider") or PageStyle.border_color,
+        surface_color=_variable(values, r"surface|paper|card|panel") or PageStyle.surface_color,
+        radius=_variable(values, r"radius|round") or PageStyle.radius,
+        gap=_variable(values, _SIZES + r"(?:m|md|medium)$") or PageStyle.gap,
+        section_padding=_variable(values, _SIZES + r"(?:l|lg|large|xl)$") or PageStyle.section_padding,
+    )
+
+
+def find_card_classes(page: HtmlPage) -> tuple[str, str]:
+    """The class of like siblings that each have a heading, and the class of what holds them."""
+    for node in page.content_root.iter_descendants():
+        alike = Counter(
+            child.classes[0] for child in node.children if child.classes and child.find_first(*HEADING_TAGS)
+        )
+        name, count = alike.most_common(1)[0] if alike else ("", 0)
+        if count > 1 and node.classes:
+            return name, node.classes[0]
+    return "", ""
+
+
+def find_price_class(page: HtmlPage) -> str:
+    """The class of the prices on the page's cards."""
+    card, _ = find_card_classes(page)
+    inside = [
+        node
+        for found in page.content_root.iter_descendants()
+        if card and card in found.classes
+        for node in found.iter_descendants()
+    ]
+    return next((name for node in inside for name in node.classes if re.search(r"price|cost", name)), "")
+
+
+def find_accent_color(page: HtmlPage) -> str:
+    """The page's main colour: the property that says so, else the most vivid one."""
+    named = _variable(page.variables, r"accent|primary|brand")
+    vivid = {name: score for name, value in page.variables.items() if (score := _vividness(value)) > 0.2}
+    return named or (f"var({max(vivid, key=lambda name: vivid[name])})" if vivid else "")
+
+
+def _button(page: HtmlPage) -> str:
+    for node in page.content_root.find_all("a", "button"):
+        if any(re.search(r"button|btn|cta", name) for name in node.classes):
+            return " ".join(node.classes)
+    return ""
+
+
+def _after_heading(section: HtmlNode) -> HtmlNode | None:
+    """The paragraph that follows a section's heading at once."""
+    heading = section.find_first(*HEADING_TAGS)
+    if heading is None or heading.parent is None:
+        return None
+    following = heading.parent.children[heading.sibling_index() + 1 :][:1]
+    return following[0] if following and following[0].tag == "p" else None
+
+
+def _shared(nodes: list[HtmlNode]) -> str:
+    """The class that at least two of the nodes have."""
+    counts = Counter(name for node in nodes for name in node.classes)
+    name, count = counts.most_common(1)[0] if counts else ("", 0)
+    return name if count > 1 else ""
+
+
+def _variable(values: dict[str, str], pattern: str) -> str:
+    name = next((name for name in values if re.search(pattern, name)), "")
+    return f"var({name})" if name else ""
+
+
+def _vividness(value: str) -> float:
+    found = _HEX.match(value)
+    if not found:
+        return 0.0
+    digits = found[1] if len(found[1]) == 6 else "".join(digit * 2 for digit in found[1])
+    red, green, blue = (int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4))
+    _, light, saturation = colorsys.rgb_to_hls(red, green, blue)
+    return saturation * (1 - abs(2 * light - 1))

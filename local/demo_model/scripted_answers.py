@@ -1,0 +1,106 @@
+"""Answers told beforehand: a script is a list of steps, one for each provider request."""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from local.demo_model.model_answer import ModelAnswer, ToolCall
+
+MARKER_FORMAT = "[[script:{}]]"
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class ScriptedToolCall(_Told):
+    name: str
+    input: dict[str, Any] = Field(default_factory=dict)
+    raw: str | None = None
+    """Argument text as it is streamed, instead of `input`."""
+
+
+class ScriptedError(_Told):
+    type: str = "overloaded_error"
+    message: str = "Overloaded"
+
+
+class ScriptStep(_Told):
+    """One answer, and what goes wrong with it. `after` counts characters of text; faults happen there.
+
+    `status` answers with an HTTP error at once. `stall` waits that many seconds and goes on. `error` is an error event
+    in the stream. `cut` closes the connection in mid-stream. `single_bytes` sends every byte on its own.
+    """
+
+    text: str = ""
+    thinking: str = ""
+    tool_calls: tuple[ScriptedToolCall, ...] = ()
+    stop: str | None = None
+    refusal: str = ""
+    usage: dict[str, Any] | None = None
+    first_ms: float | None = None
+    chunk_ms: float | None = None
+    chunks: int | None = None
+
+    status: int | None = None
+    retry_after: str | float | None = None
+    after: int = 10**9
+    stall: float = 0
+    error: ScriptedError | None = None
+    cut: bool = False
+    single_bytes: bool = False
+
+    def to_answer(self) -> ModelAnswer:
+        calls = tuple(ToolCall(call.name, call.input, call.raw) for call in self.tool_calls)
+        return ModelAnswer(
+            text=self.text, tool_calls=calls, thinking=self.thinking, forced_stop_reason=self.stop, refusal=self.refusal
+        )
+
+
+class Script(_Told):
+    """Serves requests whose API key is `key`, whose prompt holds `[[script:key]]`, or whose prompt holds `match`.
+
+    `by`: the n-th request takes the n-th step (`request`), or the request of a turn's n-th round does (`round`: then
+    many turns may follow one script at once). After the last step the rules answer, or the last step again.
+    """
+
+    key: str
+    match: str | None = None
+    steps: tuple[ScriptStep, ...]
+    by: Literal["request", "round"] = "request"
+    repeat_last: bool = False
+
+    def matches(self, api_key: str, prompt: str) -> bool:
+        named = api_key == self.key or MARKER_FORMAT.format(self.key) in prompt
+        return named or (self.match is not None and self.match in prompt)
+
+    def step_at(self, position: int) -> ScriptStep | None:
+        if position < len(self.steps):
+            return self.steps[position]
+        return self.steps[-1] if self.repeat_last and self.steps else None
+
+
+class ScriptStore:
+    """All scripts told, the newest first."""
+
+    def __init__(self) -> None:
+        self._scripts: dict[str, Script] = {}
+        self._taken: dict[str, int] = {}
+
+    def add_script(self, script: Script) -> None:
+        self._scripts[script.key] = script
+        self._taken[script.key] = 0
+
+    def delete_script(self, key: str) -> None:
+        self._scripts.pop(key, None)
+
+    def find_script(self, api_key: str, prompt: str) -> Script | None:
+        scripts: Iterable[Script] = reversed(list(self._scripts.values()))
+        return next((script for script in scripts if script.matches(api_key, prompt)), None)
+
+    def take_step(self, script: Script, round_: int) -> ScriptStep | None:
+        taken = self._taken[script.key]
+        self._taken[script.key] = taken + 1
+        return script.step_at(round_ if script.by == "round" else taken)

@@ -1,0 +1,37 @@
+"""`python -m local.parent_watch MODULE [ARGUMENTS]`: run a module that ends when its standard input does.
+
+Whoever starts it keeps the other end of the pipe, so that it can never be left behind.
+"""
+
+import os
+import runpy
+import signal
+import sys
+import threading
+
+GRACE_SECONDS = 5.0
+
+
+def main() -> None:
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    module = sys.argv[1]
+    del sys.argv[1]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def announce_ready(line: str) -> None:
+    """The one line that says it is ready; what is printed later goes to the log with everything else."""
+    print(line, flush=True)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+
+def _end_with_input() -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait(GRACE_SECONDS)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

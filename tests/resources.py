@@ -1,0 +1,131 @@
+"""A resources on moto: the real parts of fermata.aws over five tables, a bucket, a key and a state machine.
+
+    resources = make_resources()                          # inside moto's mock_aws
+    resources = make_resources(clock=TestClock(), browser_wait_seconds=1)
+
+or import the fixtures: `from tests.resources import clock, resources  # noqa: F401 (fixtures)`.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import boto3
+import botocore.session
+import pytest
+from botocore.loaders import create_loader
+from moto import mock_aws
+
+from fermata.aws.clock import Clock
+from fermata.aws.resources import Resources
+from fermata.aws.settings import Settings
+
+REGION: Final = "eu-central-1"
+UNREACHABLE_URL: Final = "http://127.0.0.1:9"
+"""Where providers are until a test says where: a port that nobody listens on."""
+BOTOCORE_LOADER = create_loader()
+STATE_MACHINE_DEFINITION = '{"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}'
+INDEX_KEYS = {
+    "conversations": ("byUser", "gpk", "gsk"),
+    "bridges": ("open", "open", "openSince"),
+    "usage": ("byTime", "gpk", "gsk"),
+}
+INDEX_PROJECTIONS = {"byUser": "ALL", "open": "KEYS_ONLY", "byTime": "ALL"}
+TABLE_NAMES = ("conversations", "bridges", "pricing", "usage", "settings")
+
+
+class TestClock(Clock):
+    """Stands still until it is told to go on; waiting moves it."""
+
+    __test__ = False
+
+    def __init__(self, now: float = 1_800_000_000.0) -> None:
+        self.now = now
+
+    def time(self) -> float:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def make_resources(*, clock: Clock | None = None, **settings: Any) -> Resources:
+    """Create the parts in the current mock and lay them out; `settings` override fields of Settings."""
+    _share_service_models()
+    _create_tables()
+    boto3.client("s3", region_name=REGION).create_bucket(
+        Bucket="fermata", CreateBucketConfiguration={"LocationConstraint": REGION}
+    )
+    values: dict[str, Any] = {f"{table}_table": table for table in TABLE_NAMES}
+    values |= dict.fromkeys(("anthropic_url", "openai_url", "openrouter_url", "catalogue_url"), UNREACHABLE_URL)
+    values |= {"bucket": "fermata", "key_id": create_kms_key(), "state_machine_arn": _create_machine()}
+    return Resources(Settings(**(values | settings)), clock or Clock())
+
+
+def resources_of_new_process(resources: Resources, **settings: Any) -> Resources:
+    """The same tables, bucket and clock, seen by a process that remembers nothing yet."""
+    return Resources(resources.settings.model_copy(update=settings), resources.clock)
+
+
+def environment_from_resources(resources: Resources) -> dict[str, str]:
+    """The environment variables a function of this resources would have."""
+    return {name.upper(): str(value) for name, value in resources.settings.model_dump().items() if value != ""}
+
+
+def create_kms_key() -> str:
+    return boto3.client("kms", region_name=REGION).create_key()["KeyMetadata"]["Arn"]
+
+
+def _share_service_models() -> None:
+    """Reading botocore's service descriptions is most of what a resources costs; once for all tests is enough."""
+    session = botocore.session.get_session()
+    session.register_component("data_loader", BOTOCORE_LOADER)
+    boto3.setup_default_session(botocore_session=session)
+
+
+def _create_machine() -> str:
+    client = boto3.client("stepfunctions", region_name=REGION)
+    role = "arn:aws:iam::123456789012:role/turn"
+    return client.create_state_machine(name="fermata-turn", definition=STATE_MACHINE_DEFINITION, roleArn=role)[
+        "stateMachineArn"
+    ]
+
+
+def _create_tables() -> None:
+    client = boto3.client("dynamodb", region_name=REGION)
+    for table in TABLE_NAMES:
+        client.create_table(**_shape(table))
+
+
+def _shape(table: str) -> Any:
+    names = ["pk", "sk"]
+    shape: dict[str, Any] = {"TableName": table, "BillingMode": "PAY_PER_REQUEST", "KeySchema": _keys("pk", "sk")}
+    if table in INDEX_KEYS:
+        index, hash_key, range_key = INDEX_KEYS[table]
+        names += [hash_key, range_key]
+        keys = _keys(hash_key, range_key)
+        shape["GlobalSecondaryIndexes"] = [
+            {"IndexName": index, "KeySchema": keys, "Projection": {"ProjectionType": INDEX_PROJECTIONS[index]}}
+        ]
+    return shape | {"AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in names]}
+
+
+def _keys(hash_key: str, range_key: str) -> list[dict[str, str]]:
+    return [{"AttributeName": hash_key, "KeyType": "HASH"}, {"AttributeName": range_key, "KeyType": "RANGE"}]
+
+
+@pytest.fixture
+def clock() -> TestClock:
+    return TestClock()
+
+
+@pytest.fixture
+def resources(monkeypatch: pytest.MonkeyPatch, clock: TestClock) -> Iterator[Resources]:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    with mock_aws():
+        yield make_resources(clock=clock)

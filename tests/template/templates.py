@@ -1,0 +1,67 @@
+"""The template as it is written and as CloudFormation gets it, and the workflow inside it."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+from cfnlint.api import lint
+from cfnlint.decode import cfn_yaml
+
+ROOT = Path(__file__).parents[2]
+TEMPLATE = ROOT / "template.yaml"
+STATE_MACHINE = ROOT / "statemachines" / "turn.asl.yaml"
+TRANSLATOR = ROOT / ".venv-emulator" / "bin" / "python"
+SUBSTITUTES = {
+    "RoundFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-round",
+    "HoldFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-hold",
+    "RecoverFunctionArn": "arn:aws:lambda:eu-west-1:123456789012:function:fermata-recover",
+    "HeartbeatSeconds": "90",
+}
+
+Template = dict[str, Any]
+
+
+def read_template(text: str) -> Template:
+    """A template with its short tags spelled out (`!Ref X` is {"Ref": "X"})."""
+    template: Template = json.loads(json.dumps(cfn_yaml.loads(text)))
+    return template
+
+
+def transform_template(text: str) -> Template:
+    """What SAM makes of a template; a template that SAM refuses fails here with SAM's own words."""
+    assert TRANSLATOR.exists(), "The emulator's environment is missing: install requirements/emulator.txt into it."
+    done = subprocess.run(
+        [TRANSLATOR, Path(__file__).with_name("transform.py")],
+        input=text,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"AWS_DEFAULT_REGION": "eu-west-1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    template: Template = json.loads(done.stdout)
+    return template
+
+
+def lint_template(template: Template | str) -> list[str]:
+    """What cfn-lint says against a template, warnings included."""
+    text = template if isinstance(template, str) else json.dumps(template)
+    return [f"{match.rule.id} {match.message}" for match in lint(text)]
+
+
+def resources_of_type(template: Template, kind: str) -> dict[str, Template]:
+    """Resources of one type, by logical name: only their properties."""
+    resources = template["Resources"].items()
+    return {name: found.get("Properties", {}) for name, found in resources if found["Type"] == kind}
+
+
+def read_state_machine() -> Template:
+    """The workflow with the template's substitutions made, as Step Functions gets it."""
+    text = STATE_MACHINE.read_text()
+    for name, value in SUBSTITUTES.items():
+        text = text.replace(f"${{{name}}}", value)
+    definition: Template = yaml.safe_load(text)
+    return definition

@@ -1,0 +1,220 @@
+"""What operators see and what wakes them: the ledger's stream, alarms, the dashboard, saved queries."""
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fermata.aws.observability import METRIC_UNITS
+from fermata.aws.resources import Resources
+from fermata.credentials import last_used
+from fermata.domain.caller import Caller
+from fermata.usage.audit import user_labels
+from fermata.usage.ledger import ledger_store
+from fermata.usage.rollups.rebuild import rebuild_rollups
+from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
+from tests.template.templates import ROOT, Template, resources_of_type
+from tests.unit.turns.conftest import parts, stage, staged
+from tests.unit.turns.stage import Stage, make_provider_error
+from tests.unit.usage.ledger_factories import (
+    TENANT,
+    count_ledger_rows,
+    make_turn_outcome,
+    make_usage,
+    write_ledger_rows,
+)
+
+__all__ = ["parts", "stage", "staged"]
+OUR_OWN = {"Fermata"}
+
+
+@pytest.fixture(scope="session")
+def alarms(deployed: Template) -> dict[str, Template]:
+    return resources_of_type(deployed, "AWS::CloudWatch::Alarm")
+
+
+@pytest.fixture(scope="session")
+def mapping(deployed: Template) -> Template:
+    (found,) = resources_of_type(deployed, "AWS::Lambda::EventSourceMapping").values()
+    return found
+
+
+def ours(deployed: Template) -> set[str]:
+    """Metrics that somebody emits: our code, or a filter over its lines."""
+    filters = resources_of_type(deployed, "AWS::Logs::MetricFilter").values()
+    return set(METRIC_UNITS) | {it["MetricName"] for found in filters for it in found["MetricTransformations"]}
+
+
+def test_the_rollup_hears_of_every_row_again_until_it_is_counted_or_in_the_queue(mapping: Template) -> None:
+    assert mapping["EventSourceArn"] == {"Fn::GetAtt": ["UsageTable", "StreamArn"]}
+    assert mapping["StartingPosition"] == "TRIM_HORIZON"
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["BisectBatchOnFunctionError"] is True
+    assert mapping["DestinationConfig"]["OnFailure"]["Destination"] == {"Fn::GetAtt": ["RollupDeadLetters", "Arn"]}
+    assert mapping["MaximumRecordAgeInSeconds"] < 86_400, "a stream forgets after a day"
+
+
+def test_the_filter_lets_rows_of_the_ledger_through_and_nothing_else(resources: Resources, mapping: Template) -> None:
+    (one,) = mapping["FilterCriteria"]["Filters"]
+    pattern = json.loads(one["Pattern"])
+    assert pattern["eventName"] == ["INSERT"]
+    ((attribute, types),) = pattern["dynamodb"]["NewImage"].items()
+    assert types == {"S": [{"exists": True}]}
+    first = make_usage(resources.clock.time())
+    rows = write_ledger_rows(resources, first, make_turn_outcome(first, billable=False))
+    before = set(stored(resources))
+    count_ledger_rows(resources, rows)
+    last_used.record_use(resources, TENANT, "key-1")
+    user_labels.store_user_label(
+        resources, Caller(tenant=TENANT, user="ada", capabilities=frozenset(), label="Ada Lovelace")
+    )
+    rebuild_rollups(resources, TENANT)
+    written = stored(resources)
+    assert len(before) == 2
+    assert {"credentials", "labels", "rollup", "chat", "counted"} <= {
+        part for pk, _ in written for part in pk.split("#")
+    }
+    assert all(attribute in written[key] for key in before)
+    assert [key for key in set(written) - before if attribute in written[key]] == []
+
+
+def stored(resources: Resources) -> dict[tuple[str, str], Any]:
+    items = resources.tables._client.scan(TableName=resources.settings.usage_table)["Items"]
+    return {(item["pk"]["S"], item["sk"]["S"]): item for item in items}
+
+
+def test_an_alarm_watches_what_is_really_measured(deployed: Template, alarms: dict[str, Template]) -> None:
+    for name, alarm in alarms.items():
+        assert alarm["Namespace"] not in OUR_OWN or alarm["MetricName"] in ours(deployed), name
+        assert alarm["TreatMissingData"] == "notBreaching", name
+        assert alarm["AlarmDescription"].endswith("."), name
+
+
+@pytest.fixture
+def output(stage: Stage, capfd: pytest.CaptureFixture[str]) -> str:
+    """What functions print about turns that end in each of three ways, and about their rows of the ledger."""
+    for ends in ("done", "cancelled", "error"):
+        stage.start_turn()
+        if ends == "cancelled":
+            stage.cancel_turn()
+            continue
+        stage.script_replies("Hello." if ends == "done" else [make_provider_error(retryable=False)])
+        stage.run_workflow()
+    rows = list(ledger_store.read_ledger_rows(stage.resources, stage.caller.tenant, "2026-01", "2030-01"))
+    count_stream_records(stage.resources, [LedgerStreamRecord(str(number), row) for number, row in enumerate(rows)])
+    return capfd.readouterr().out
+
+
+def test_an_alarm_and_the_dashboard_look_where_the_functions_put_their_numbers(
+    output: str, deployed: Template, alarms: dict[str, Template]
+) -> None:
+    """A metric under other dimensions is another metric, which nobody ever writes."""
+    written = set(emitted(output))
+    looked_at = [(alarm["MetricName"], dimensions(alarm)) for alarm in alarms.values() if alarm["Namespace"] in OUR_OWN]
+    looked_at += shown(deployed)
+    assert {metric for metric, _ in written} == set(METRIC_UNITS)
+    assert {pair for pair in looked_at if pair[0] in METRIC_UNITS} <= written
+    assert {pair for pair in looked_at if pair[0] not in METRIC_UNITS} == {
+        ("StuckTurns", frozenset()),
+        ("UnreadableRows", frozenset()),
+    }
+
+
+def emitted(output: str) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
+    """Each metric of the EMF lines, with the dimensions it is found by."""
+    for line in output.splitlines():
+        told = json.loads(line) if '"_aws"' in line else {"_aws": {"CloudWatchMetrics": []}}
+        for group in told["_aws"]["CloudWatchMetrics"]:
+            for names, metric in itertools.product(group["Dimensions"], group["Metrics"]):
+                yield metric["Name"], frozenset((name, told[name]) for name in names)
+
+
+def dimensions(alarm: Template) -> frozenset[tuple[str, str]]:
+    return frozenset((one["Name"], one["Value"]) for one in alarm.get("Dimensions", []))
+
+
+def shown(deployed: Template) -> list[tuple[str, frozenset[tuple[str, str]]]]:
+    """Our own metrics on the dashboard, where `...` stands for what the line before has in its place."""
+    found, (board,) = [], resources_of_type(deployed, "AWS::CloudWatch::Dashboard").values()
+    for widget in json.loads(board["DashboardBody"]["Fn::Sub"])["widgets"]:
+        before: list[str] = []
+        for metric in widget["properties"]["metrics"]:
+            words = [word for word in metric if isinstance(word, str)]
+            if words[0] == "...":
+                words = [*before[: len(before) - len(words) + 1], *words[1:]]
+            before = words
+            if words[0] in OUR_OWN:
+                found.append((words[1], frozenset(zip(words[2::2], words[3::2], strict=True))))
+    return found
+
+
+def test_failed_stuck_and_throttled_turns_a_late_audit_and_the_money_wake_somebody(alarms: dict[str, Template]) -> None:
+    metrics = {alarm["MetricName"] for alarm in alarms.values()}
+    assert metrics >= {"TurnsEnded", "StuckTurns", "ExecutionThrottled", "ThrottledEvents", "Throttles"}
+    assert "UnreadableRows" in metrics
+    assert metrics >= {"WriteThrottleEvents", "IteratorAge", "ApproximateNumberOfMessagesVisible", "CostUsd"}
+    assert alarms["CostPerHourAlarm"]["Period"] == 3600
+
+
+def test_every_queue_of_dead_letters_is_watched(deployed: Template, alarms: dict[str, Template]) -> None:
+    watched = {
+        dimension["Value"]["Fn::GetAtt"][0]
+        for alarm in alarms.values()
+        for dimension in alarm.get("Dimensions", [])
+        if dimension["Name"] == "QueueName"
+    }
+    assert watched == set(resources_of_type(deployed, "AWS::SQS::Queue"))
+
+
+def test_alarms_are_sent_where_the_deployment_says_or_nowhere(source: Template, alarms: dict[str, Template]) -> None:
+    assert source["Parameters"]["AlarmTopicArn"]["Default"] == ""
+    for alarm in alarms.values():
+        assert alarm["AlarmActions"] == {
+            "Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]
+        }
+
+
+def test_the_dashboard_shows_what_is_really_measured(deployed: Template) -> None:
+    (board,) = resources_of_type(deployed, "AWS::CloudWatch::Dashboard").values()
+    text = board["DashboardBody"]["Fn::Sub"]
+    named = {name.partition(".")[0] for name in re.findall(r"\$\{([^}]+)\}", text)} - {"AWS::Region"}
+    assert named <= set(deployed["Resources"])
+    for widget in json.loads(text)["widgets"]:
+        for metric in widget["properties"]["metrics"]:
+            assert metric[0] not in OUR_OWN or metric[1] in ours(deployed), widget["properties"]["title"]
+
+
+def test_a_saved_query_asks_for_lines_that_somebody_writes_and_for_what_they_say(
+    output: str, deployed: Template, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = [vars(record) for record in caplog.get_records("setup") if hasattr(record, "event")]
+    queries = resources_of_type(deployed, "AWS::Logs::QueryDefinition")
+    assert len(queries) >= 5
+    for name, query in queries.items():
+        for event in re.findall(r'event = "([^"]+)"', query["QueryString"]):
+            facts: set[str] = set().union(*(line for line in lines if line["event"] == event))
+            asked = re.findall(r"\b(?:sum|latest|count_distinct)\((\w+)\)", query["QueryString"])
+            assert facts >= {"event", *asked}, (name, event)
+
+
+@pytest.mark.parametrize(
+    ("name", "logs", "file"),
+    [
+        ("StuckTurnsFilter", "RecoverLogs", "turns/recover/recover_turn.py"),
+        ("UnreadableRowsFilter", "RollupLogs", "usage/rollups/stream_consumer.py"),
+    ],
+)
+def test_a_filter_over_lines_looks_for_lines_that_somebody_writes(
+    deployed: Template, name: str, logs: str, file: str
+) -> None:
+    code = (Path(ROOT) / "layers/fermata/fermata" / file).read_text()
+    filters = resources_of_type(deployed, "AWS::Logs::MetricFilter")
+    assert len(filters) == 2
+    assert filters[name]["LogGroupName"] == {"Ref": logs}
+    events = re.findall(r'event = "([^"]+)"', filters[name]["FilterPattern"])
+    assert events
+    assert all(f'"{event}"' in code for event in events)

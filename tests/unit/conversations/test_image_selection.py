@@ -1,0 +1,153 @@
+"""Which pictures are sent."""
+
+from dataclasses import replace
+
+import pytest
+
+from fermata.conversations.history.image_selection import (
+    EARLIER_IMAGE_NOTE,
+    IMAGES_UNSUPPORTED_NOTE,
+    OMITTED_IMAGE_NOTE,
+    RESULT_IMAGES_UNSUPPORTED_NOTE,
+    select_images,
+)
+from fermata.conversations.history.stale_results import make_elided_result
+from fermata.conversations.message_store import block_images
+from fermata.domain.blocks import ImageBlock, TextBlock, ToolResultBlock
+from fermata.domain.messages import Message
+from tests.unit.conversations.message_builders import ANTHROPIC_PROFILE, ThreadBuilder, make_call, make_image
+
+TEXT_ONLY_PROFILE = replace(ANTHROPIC_PROFILE, reads_images=False)
+TEXT_RESULTS_PROFILE = replace(ANTHROPIC_PROFILE, reads_result_images=False)
+MAX_IMAGES = ANTHROPIC_PROFILE.max_images
+
+
+def count_all_images(messages: list[Message]) -> int:
+    return sum(len(block_images(block)) for message in messages for block in message.content)
+
+
+def make_stored_image(**known: int) -> ImageBlock:
+    return ImageBlock(mime_type="image/jpeg", blob="key", **({"width": 100, "height": 100, "size": 1000} | known))
+
+
+def test_a_few_pictures_stay_as_they_are() -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Look", make_image(), make_image())
+    assert count_all_images(select_images(thread.messages, ANTHROPIC_PROFILE)) == 2
+
+
+def test_of_too_many_the_oldest_go_several_at_once_so_that_the_rest_stays_put_for_a_while() -> None:
+    thread = ThreadBuilder()
+    sent = []
+    for number in range(45):
+        thread.add_prompt(f"Look {number}", make_image())
+        thread.add_reply("Ok")
+        sent.append(count_all_images(select_images(thread.messages, ANTHROPIC_PROFILE)))
+    assert max(sent) == MAX_IMAGES
+    assert min(sent[MAX_IMAGES:]) > MAX_IMAGES // 2
+    kept = select_images(thread.messages, ANTHROPIC_PROFILE)
+    assert kept[0].content == (TextBlock(text="Look 0"), TextBlock(text=OMITTED_IMAGE_NOTE))
+    assert kept[-2].content == thread.messages[-2].content or count_all_images([kept[-2]]) == 1
+
+
+def test_twenty_one_screenshots_of_2001_pixels_are_sent_as_fewer() -> None:
+    """Above twenty, Anthropic refuses any of more than 2,000 pixels."""
+    thread = ThreadBuilder()
+    thread.add_prompt("Compare", *[make_image(2001, 1500) for _ in range(21)])
+    assert count_all_images(select_images(thread.messages, ANTHROPIC_PROFILE)) == 11
+
+
+@pytest.mark.parametrize("known", [{"width": 8001}, {"height": 9000}, {"size": 4_000_000}])
+def test_one_that_no_provider_takes_is_left_out(known: dict[str, int]) -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Look", make_stored_image(**known), make_stored_image())
+    (message,) = select_images(thread.messages, ANTHROPIC_PROFILE)
+    assert message.content == (TextBlock(text="Look"), TextBlock(text=OMITTED_IMAGE_NOTE), make_stored_image())
+
+
+def test_together_they_stay_below_what_a_request_may_weigh() -> None:
+    thread = ThreadBuilder()
+    for _ in range(18):
+        thread.add_prompt("Look", make_stored_image(size=1_400_000))
+    assert count_all_images(select_images(thread.messages, ANTHROPIC_PROFILE)) == 8
+
+
+@pytest.mark.parametrize("data", ["%%%", "QUJD", "", None])
+def test_what_is_no_picture_is_never_sent(data: str | None) -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Look", ImageBlock(mime_type="image/png", data=data))
+    (message,) = select_images(thread.messages, ANTHROPIC_PROFILE)
+    assert message.content == (TextBlock(text="Look"), TextBlock(text=OMITTED_IMAGE_NOTE))
+
+
+def test_a_picture_is_sent_as_what_it_is_not_as_what_it_was_called() -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Look", make_image().model_copy(update={"mime_type": "image/png"}))
+    (message,) = select_images(thread.messages, ANTHROPIC_PROFILE)
+    assert isinstance(message.content[1], ImageBlock)
+    assert message.content[1].mime_type == "image/jpeg"
+
+
+def test_a_result_that_loses_a_picture_is_left_out_whole_so_that_it_can_be_asked_for_again() -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Go")
+    thread.add_reply(make_call("a", "look"))
+    thread.add_result("a", "look", data={"seen": True}, images=(make_image(9000, 20),))
+    assert select_images(thread.messages, ANTHROPIC_PROFILE)[-1].content == (make_elided_result("look"),)
+
+
+def test_fewer_are_sent_where_a_request_may_carry_fewer() -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Compare", *[make_image() for _ in range(9)])
+    few = replace(ANTHROPIC_PROFILE, max_images=8)
+    assert count_all_images(select_images(thread.messages, few)) == 5
+    assert count_all_images(select_images(thread.messages, replace(few, most_pictures=1))) == 1
+    assert count_all_images(select_images(thread.messages, replace(few, most_pictures=9))) == 9
+
+
+def test_of_earlier_turns_only_a_note_is_left_where_that_was_too_much() -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Look", make_image(), make_image())
+    thread.add_reply("Ok")
+    thread.add_prompt("And this?", make_image())
+    kept = select_images(thread.messages, replace(ANTHROPIC_PROFILE, reads_earlier_images=False))
+    assert kept[0].content == (TextBlock(text="Look"), TextBlock(text=EARLIER_IMAGE_NOTE))
+    assert count_all_images(kept) == count_all_images(kept[-1:]) == 1
+
+
+class TestWhereResultsAreReadAsText:
+    def test_their_pictures_are_counted_and_fetched_by_nobody(self) -> None:
+        thread = ThreadBuilder()
+        thread.add_prompt("Go")
+        thread.add_reply(make_call("a", "look"))
+        thread.add_result("a", "look", data={"seen": True}, images=(make_stored_image(), make_stored_image(width=9000)))
+        (block,) = select_images(thread.messages, TEXT_RESULTS_PROFILE)[-1].content
+        assert isinstance(block, ToolResultBlock)
+        assert [(one.blob, one.data) for one in block.images or ()] == [(None, None)] * 2
+        assert block.data == {"seen": True}
+
+    def test_they_take_no_room_from_those_of_prompts(self) -> None:
+        thread = ThreadBuilder()
+        thread.add_prompt("Look", *[make_image() for _ in range(MAX_IMAGES)])
+        thread.add_reply(make_call("a", "look"))
+        thread.add_result("a", "look", images=(make_stored_image(),) * 5)
+        assert count_all_images(select_images(thread.messages, TEXT_RESULTS_PROFILE)[:1]) == MAX_IMAGES
+
+
+class TestAModelWithoutEyes:
+    def test_a_prompt_says_once_what_is_missing_where_the_first_picture_was(self) -> None:
+        thread = ThreadBuilder()
+        thread.add_prompt("Look", make_image(), make_image())
+        (message,) = select_images(thread.messages, TEXT_ONLY_PROFILE)
+        assert message.content == (TextBlock(text="Look"), TextBlock(text=IMAGES_UNSUPPORTED_NOTE))
+
+    @pytest.mark.parametrize(
+        ("data", "kept"), [({"html": "x"}, {"html": "x"}), (None, {"data": None}), (7, {"data": 7})]
+    )
+    def test_a_result_keeps_its_data(self, data: object, kept: dict[str, object]) -> None:
+        thread = ThreadBuilder()
+        thread.add_prompt("Go")
+        thread.add_reply(make_call("a", "look"))
+        thread.add_result("a", "look", data=data, images=(make_image(),))
+        (block,) = select_images(thread.messages, TEXT_ONLY_PROFILE)[-1].content
+        assert block == ToolResultBlock(ok=True, data=kept | {"note": RESULT_IMAGES_UNSUPPORTED_NOTE})

@@ -1,0 +1,63 @@
+"""Streams cut in every way: whole, byte by byte, and wherever a test wants it."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import pytest
+from hypothesis import strategies as st
+
+from fermata.domain.errors import ProviderError
+from fermata.domain.model_io import ModelResponse, StreamPart, TextDelta
+from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_pieces
+from fermata.drivers.transport.connection import ProviderResponse
+from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
+
+ChunkSplitter = Callable[[bytes], list[bytes]]
+
+
+def in_one_chunk(stream: bytes) -> list[bytes]:
+    return [stream]
+
+
+def in_single_bytes(stream: bytes) -> list[bytes]:
+    return [bytes([byte]) for byte in stream]
+
+
+CHUNK_SPLITTERS = (in_one_chunk, in_single_bytes)
+
+
+def split_inside_character(stream: bytes, character: str, at: int) -> list[bytes]:
+    """Cut inside the first occurrence of a character."""
+    cut = stream.index(character.encode()) + at
+    return [stream[:cut], stream[cut:]]
+
+
+def collect_pieces(
+    draft: ResponseAccumulator, chunks: Iterable[bytes], stream: SseDecoder | NdjsonDecoder | None = None
+) -> list[StreamPart]:
+    return list(iter_pieces("Peer", ProviderResponse(200, {}, iter(chunks)), draft, "secret-key", stream))
+
+
+def collect_pieces_until_error(
+    draft: ResponseAccumulator, chunks: Iterable[bytes], stream: SseDecoder | NdjsonDecoder | None = None
+) -> tuple[list[StreamPart], ProviderError]:
+    """What was heard before the error, and the error."""
+    pieces: list[StreamPart] = []
+    with pytest.raises(ProviderError) as caught:
+        pieces.extend(iter_pieces("Peer", ProviderResponse(200, {}, iter(chunks)), draft, "secret-key", stream))
+    return pieces, caught.value
+
+
+def get_response(pieces: Sequence[StreamPart]) -> ModelResponse:
+    found = pieces[-1]
+    assert isinstance(found, ModelResponse)
+    return found
+
+
+def join_text(pieces: Iterable[StreamPart]) -> str:
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
+
+
+@st.composite
+def chunkings(draw: st.DrawFn, stream: bytes) -> list[bytes]:
+    cuts = sorted(draw(st.lists(st.integers(0, len(stream)), max_size=40)))
+    return [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]

@@ -1,0 +1,382 @@
+"""What comes out of a streamed answer. Named inputs are the replay scenarios R1 to R10."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
+from fermata.domain.errors import ProviderError
+from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
+from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
+from fermata.drivers.protocols.response_stream import iter_pieces
+from fermata.drivers.transport.connection import ProviderResponse
+from tests.strict.anthropic import (
+    content_block,
+    encode_sse,
+    make_event,
+    message_start,
+    message_stop,
+    text_block,
+    text_response,
+    tool_use_block,
+)
+from tests.unit.drivers.conversation_builders import MODEL
+
+R1 = encode_sse(
+    message_start(input_tokens=3, output_tokens=1),
+    text_block(0, "那个", "你好🦀"),
+    tool_use_block(1, "toolu_1", "weather", '{"city":"杭', '州"}'),
+    message_stop("tool_use", output_tokens=20),
+)
+
+
+def collect_pieces(*chunks: bytes) -> list[StreamPart]:
+    return list(
+        iter_pieces(
+            "Anthropic", ProviderResponse(200, {}, iter(chunks)), MessagesAccumulator(MODEL, b"request"), "secret-key"
+        )
+    )
+
+
+def get_response(*chunks: bytes) -> ModelResponse:
+    last = collect_pieces(*chunks)[-1]
+    assert isinstance(last, ModelResponse)
+    return last
+
+
+def join_text(pieces: Sequence[StreamPart]) -> str:
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
+
+
+def in_single_bytes(stream: bytes) -> list[bytes]:
+    return [bytes([byte]) for byte in stream]
+
+
+def split_inside_character(stream: bytes, character: str, at: int) -> list[bytes]:
+    """Cut inside the first occurrence of a character."""
+    cut = stream.index(character.encode()) + at
+    return [stream[:cut], stream[cut:]]
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [R1],
+        in_single_bytes(R1),
+        split_inside_character(R1, "那", 1),
+        split_inside_character(R1, "🦀", 2),
+        split_inside_character(R1, "杭", 1),
+    ],
+    ids=["whole", "single bytes", "E9|82A3", "F09F|A680", "in the arguments"],
+)
+def test_r1_characters_cut_in_two_arrive_whole(chunks: list[bytes]) -> None:
+    pieces = collect_pieces(*chunks)
+    assert join_text(pieces) == "那个你好🦀"
+    assert pieces == collect_pieces(R1)
+    assert pieces[-1].model_dump()["blocks"][1]["input"] == {"city": "杭州"}
+    assert "\ufffd" not in repr(pieces)
+
+
+@given(st.data())
+def test_r1_any_chunking_folds_the_same(data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(R1)), max_size=40)))
+    assert collect_pieces(
+        *(R1[start:end] for start, end in zip([0, *cuts], [*cuts, len(R1)], strict=True))
+    ) == collect_pieces(R1)
+
+
+OVERLOADED = make_event("error", error={"type": "overloaded_error", "message": "Overloaded"})
+
+
+@pytest.mark.parametrize("cut", [lambda stream: [stream], in_single_bytes], ids=["whole", "single bytes"])
+def test_r3_an_error_in_the_stream_is_an_error_and_what_was_said_stays_said(cut: Any) -> None:
+    stream = encode_sse(message_start(input_tokens=9), text_block(0, "Partial")[:-1], OVERLOADED)
+    pieces: list[StreamPart] = []
+    with pytest.raises(ProviderError) as caught:
+        pieces.extend(
+            iter_pieces(
+                "Anthropic", ProviderResponse(200, {}, iter(cut(stream))), MessagesAccumulator(MODEL, b"request"), ""
+            )
+        )
+    assert pieces == [TextDelta(text="Partial")]
+    assert (caught.value.code, caught.value.retryable) == ("provider_overloaded", True)
+    assert caught.value.message == "Anthropic stream error: Overloaded"
+
+
+def test_r3_an_error_may_be_the_first_thing_in_a_stream() -> None:
+    with pytest.raises(ProviderError, match="Anthropic stream error: Overloaded"):
+        collect_pieces(encode_sse(OVERLOADED))
+
+
+def test_a_stream_that_ends_before_its_reason_to_stop_is_an_error() -> None:
+    whole = text_response("Hello")
+    with pytest.raises(ProviderError) as caught:
+        collect_pieces(whole[: whole.index(b"event: message_delta")])
+    assert (caught.value.code, caught.value.retryable) == ("provider_error", True)
+
+
+def test_a_stream_that_ends_after_its_reason_to_stop_has_lost_nothing() -> None:
+    whole = text_response("Hello")
+    reply = collect_pieces(whole[: whole.index(b"event: message_stop")])[-1]
+    assert isinstance(reply, ModelResponse)
+    assert (reply.stop, reply.blocks, reply.tokens.completion) == (FinishReason.END, (TextBlock(text="Hello"),), 7)
+
+
+def test_a_frame_that_is_no_json_is_an_error_not_a_gap() -> None:
+    with pytest.raises(ProviderError, match="not readable"):
+        collect_pieces(encode_sse(message_start()) + b"data: {half\n\n")
+
+
+@pytest.mark.parametrize("parts", [("",), ()], ids=["one empty delta", "no delta"])
+def test_r4_a_call_without_argument_text_has_no_arguments(parts: tuple[str, ...]) -> None:
+    stream = encode_sse(
+        message_start(),
+        make_event("ping"),
+        tool_use_block(0, "toolu_1", "list_tokens", *parts),
+        message_stop("tool_use"),
+    )
+    for chunks in ([stream], in_single_bytes(stream)):
+        only = get_response(*chunks)
+        assert only.blocks == (ToolCallBlock(tool_call_id="toolu_1", tool_name="list_tokens", input={}),)
+        assert only.stop is FinishReason.TOOL_CALLS
+
+
+@pytest.mark.parametrize(
+    "fragment", ['{"file_path":"x"', '{"file_path":"x"}'], ids=["cut off", "reads but may lack more"]
+)
+def test_r5_a_call_the_limit_fell_into_is_marked_and_the_stop_says_why(fragment: str) -> None:
+    calls = [*tool_use_block(0, "toolu_1", "read", '{"a":1}'), *tool_use_block(1, "toolu_2", "write", fragment)]
+    stream = encode_sse(message_start(), calls, message_stop("max_tokens"))
+    for chunks in ([stream], in_single_bytes(stream)):
+        cut = get_response(*chunks)
+        first, second = cut.blocks
+        assert cut.stop is FinishReason.MAX_TOKENS
+        assert isinstance(first, ToolCallBlock)
+        assert first.malformed is None
+        assert isinstance(second, ToolCallBlock)
+        assert second.malformed is True
+
+
+@pytest.mark.parametrize("broken", ['{"a": tru', "{'a': 1}", '{"a": NaN}'])
+def test_arguments_that_are_no_json_are_marked_and_replaced_by_none(broken: str) -> None:
+    only = get_response(
+        encode_sse(message_start(), tool_use_block(0, "toolu_1", "read", broken), message_stop("tool_use"))
+    ).blocks[0]
+    assert only == ToolCallBlock(tool_call_id="toolu_1", tool_name="read", input={}, malformed=True)
+
+
+def test_arguments_that_are_json_but_no_object_are_kept_for_validation_to_refuse() -> None:
+    only = get_response(
+        encode_sse(message_start(), tool_use_block(0, "toolu_1", "read", "[1, 2]"), message_stop("tool_use"))
+    ).blocks[0]
+    assert only == ToolCallBlock(tool_call_id="toolu_1", tool_name="read", input=[1, 2])
+
+
+THOUGHT = content_block(
+    0,
+    {"type": "thinking", "thinking": "", "signature": ""},
+    {"type": "thinking_delta", "thinking": "Look "},
+    {"type": "thinking_delta", "thinking": "first."},
+    {"type": "signature_delta", "signature": "EqQBCgIYAhIk+/=="},
+)
+REDACTED = content_block(1, {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va+/=="})
+
+
+def test_r8_a_refusal_may_be_empty_or_only_thought() -> None:
+    assert get_response(encode_sse(message_start(), message_stop("refusal", output_tokens=2))).blocks == ()
+    refused = get_response(encode_sse(message_start(), THOUGHT, message_stop("refusal")))
+    assert refused.stop is FinishReason.REFUSAL
+    assert [block.kind for block in refused.blocks] == ["reasoning"]
+
+
+@pytest.mark.parametrize(
+    ("details", "reason"),
+    [
+        (
+            {"type": "refusal", "category": "cyber", "explanation": "This asks for an exploit."},
+            "This asks for an exploit.",
+        ),
+        ({"type": "refusal", "category": "frontier_llm", "explanation": None}, "it touches the policy on frontier llm"),
+        ({"type": "refusal", "category": None, "explanation": None}, None),
+        (None, None),
+    ],
+)
+def test_a_refusal_says_why_as_far_as_the_provider_does(details: Any, reason: str | None) -> None:
+    stop = make_event("message_delta", delta={"stop_reason": "refusal", "stop_details": details}, usage={})
+    assert get_response(encode_sse(message_start(), stop, make_event("message_stop"))).refusal == reason
+
+
+def test_only_a_refusal_has_a_reason() -> None:
+    stop = make_event(
+        "message_delta", delta={"stop_reason": "end_turn", "stop_details": {"explanation": "x"}}, usage={}
+    )
+    assert (
+        get_response(encode_sse(message_start(), text_block(0, "Hi"), stop, make_event("message_stop"))).refusal is None
+    )
+
+
+@pytest.mark.parametrize("ids", [("toolu_1", "toolu_1"), ("", ""), (None, None)])
+def test_calls_with_the_same_id_or_none_are_told_apart_and_named_the_same_again(ids: tuple[Any, Any]) -> None:
+    stream = encode_sse(
+        message_start(),
+        tool_use_block(0, ids[0], "read", "{}"),
+        tool_use_block(1, ids[1], "read", "{}"),
+        message_stop("tool_use"),
+    )
+    first, second = (block.model_dump()["tool_call_id"] for block in get_response(stream).blocks)
+    assert first
+    assert first != second
+    assert [block.model_dump()["tool_call_id"] for block in get_response(stream).blocks] == [first, second]
+
+
+def test_r9_thinking_is_shown_as_it_comes_and_kept_to_the_byte_in_its_place() -> None:
+    stream = encode_sse(
+        message_start(),
+        THOUGHT,
+        REDACTED,
+        text_block(2, "I read."),
+        tool_use_block(3, "toolu_1", "read", "{}"),
+        message_stop("tool_use"),
+    )
+    for chunks in ([stream], in_single_bytes(stream)):
+        pieces = collect_pieces(*chunks)
+        assert pieces[:2] == [ReasoningDelta(text="Look "), ReasoningDelta(text="first.")]
+        thinking, redacted, spoken, called = get_response(*chunks).blocks
+        assert isinstance(thinking, ReasoningBlock)
+        assert (thinking.provider, thinking.model) == ("anthropic", MODEL)
+        assert thinking.payload == {"type": "thinking", "thinking": "Look first.", "signature": "EqQBCgIYAhIk+/=="}
+        assert isinstance(redacted, ReasoningBlock)
+        assert redacted.payload == {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va+/=="}
+        assert [spoken.kind, called.kind] == ["text", "toolCall"]
+
+
+def test_thinking_that_is_not_shown_still_has_its_signature() -> None:
+    hidden = content_block(0, {"type": "thinking", "thinking": "", "signature": ""}, THOUGHT[-2]["delta"])
+    pieces = collect_pieces(encode_sse(message_start(), hidden, text_block(1, "Yes."), message_stop("end_turn")))
+    assert [type(piece) for piece in pieces] == [TextDelta, ModelResponse]
+    assert json.loads(pieces[-1].model_dump_json())["blocks"][0]["payload"]["signature"] == "EqQBCgIYAhIk+/=="
+
+
+def test_r10_a_text_block_without_text_is_not_kept() -> None:
+    stream = encode_sse(
+        message_start(), text_block(0, ""), tool_use_block(1, "toolu_1", "read", "{}"), message_stop("tool_use")
+    )
+    for chunks in ([stream], in_single_bytes(stream)):
+        assert [one.kind for one in get_response(*chunks).blocks] == ["toolCall"]
+
+
+def test_blocks_only_the_provider_reads_are_kept_whole() -> None:
+    searching = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    stream = encode_sse(
+        message_start(),
+        content_block(0, searching, {"type": "input_json_delta", "partial_json": '{"query":"rye"}'}),
+        content_block(1, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}),
+        message_stop("pause_turn"),
+    )
+    paused = get_response(stream)
+    assert paused.stop is FinishReason.PAUSE
+    payloads = [one.payload for one in paused.blocks if isinstance(one, ReasoningBlock)]
+    assert payloads[0] == searching | {"input": {"query": "rye"}}
+    assert payloads[1]["tool_use_id"] == "srvtoolu_1"
+
+
+@pytest.mark.parametrize(
+    ("reason", "stop"),
+    [
+        ("end_turn", FinishReason.END),
+        ("stop_sequence", FinishReason.END),
+        ("max_tokens", FinishReason.MAX_TOKENS),
+        ("model_context_window_exceeded", FinishReason.MAX_TOKENS),
+        ("refusal", FinishReason.REFUSAL),
+        ("pause_turn", FinishReason.PAUSE),
+        ("something_new", FinishReason.END),
+        (None, FinishReason.END),
+    ],
+)
+def test_every_reason_to_stop_has_a_meaning(reason: str | None, stop: FinishReason) -> None:
+    assert get_response(encode_sse(message_start(), text_block(0, "Hi"), message_stop(reason))).stop is stop
+
+
+def test_calls_are_calls_whatever_the_reason_says() -> None:
+    assert (
+        get_response(encode_sse(message_start(), tool_use_block(0, "t", "read", "{}"), message_stop("end_turn"))).stop
+        is FinishReason.TOOL_CALLS
+    )
+    assert (
+        get_response(encode_sse(message_start(), text_block(0, "Hi"), message_stop("tool_use"))).stop
+        is FinishReason.END
+    )
+
+
+def test_parallel_calls_come_in_the_order_of_their_index_even_when_interleaved() -> None:
+    first, second = tool_use_block(0, "a", "read", "{}"), tool_use_block(1, "b", "read", "{}")
+    mixed = [second[0], first[0], second[1], first[1], second[2], first[2]]
+    calls = [
+        one
+        for one in get_response(encode_sse(message_start(), mixed, message_stop("tool_use"))).blocks
+        if isinstance(one, ToolCallBlock)
+    ]
+    assert [one.tool_call_id for one in calls] == ["a", "b"]
+
+
+def test_usage_is_what_was_said_last_and_its_breakdown_is_kept_raw() -> None:
+    breakdown = {"ephemeral_5m_input_tokens": 31490, "ephemeral_1h_input_tokens": 152967}
+    opening = message_start(
+        input_tokens=4,
+        output_tokens=1,
+        cache_read_input_tokens=2455,
+        cache_creation_input_tokens=184457,
+        cache_creation=breakdown,
+    )
+    ended = get_response(
+        encode_sse(opening, text_block(0, "Hi"), message_stop("end_turn", input_tokens=5, output_tokens=23))
+    )
+    assert ended.tokens == TokenUsage(
+        prompt=5, completion=23, cache_read=2455, cache_creation=184457, raw=ended.tokens.raw
+    )
+    assert ended.tokens.raw is not None
+    assert ended.tokens.raw["cache_creation"] == breakdown
+    assert ended.tokens_known
+
+
+def test_null_members_never_stop_an_answer() -> None:
+    nothing = {"input_tokens": 7, "cache_read_input_tokens": None, "cache_creation": None, "output_tokens": 1}
+    stream = encode_sse(
+        make_event("message_start", message={"usage": nothing, "content": None, "stop_reason": None}),
+        make_event("content_block_start", index=0, content_block={"type": "text", "text": None, "citations": None}),
+        make_event("content_block_delta", index=0, delta=None),
+        make_event("content_block_delta", index=0, delta={"type": "text_delta", "text": None}),
+        make_event("content_block_delta", index=0, delta={"type": "text_delta", "text": "Hi"}),
+        make_event("content_block_delta", index=0, delta={"type": "citations_delta", "citation": None}),
+        make_event("message_delta", delta=None, usage=None),
+        make_event(
+            "message_delta", delta={"stop_reason": "end_turn", "stop_details": None}, usage={"output_tokens": 3}
+        ),
+        make_event("message_delta", delta={"stop_reason": None}, usage={"output_tokens": None}),
+        make_event("a_kind_of_tomorrow", anything=None),
+        make_event("message_stop"),
+    )
+    ended = get_response(stream)
+    assert ended.blocks == (TextBlock(text="Hi"),)
+    assert (ended.tokens.prompt, ended.tokens.completion, ended.tokens.cache_read) == (7, 3, 0)
+
+
+def test_half_a_surrogate_pair_becomes_a_character_that_can_be_stored() -> None:
+    raw = (
+        encode_sse(message_start())
+        + b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\\ud83d"}}\n\n'
+    )
+    raw += encode_sse(tool_use_block(1, "t", "read", '{"x":"\\ud83d"}'), message_stop("tool_use"))
+    ended = collect_pieces(raw)[-1]
+    assert "a\ufffd" in ended.model_dump_json()
+    assert ended.model_dump()["blocks"][1]["input"] == {"x": "\ufffd"}
+
+
+def test_an_answer_without_usage_says_that_its_tokens_are_unknown() -> None:
+    assert not get_response(
+        encode_sse(make_event("message_start", message={}), text_block(0, "Hi"), message_stop("end_turn"))
+    ).tokens_known

@@ -1,0 +1,480 @@
+"""How a conversation is said to the Messages API. Every body here is checked as the real API checks it."""
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fermata.domain.blocks import BlobBlock, ImageBlock, ReasoningBlock
+from fermata.domain.messages import Message
+from fermata.domain.model_io import ModelRequest
+from fermata.drivers.protocols.anthropic_messages.request import build_request_body
+from local.demo_model.merged_messages import merge_messages, sign_thinking, without_cache_control
+from local.demo_model.request_checks.anthropic_messages import THINKING_BINDING_BETA, RequestRejected, check_request
+from tests.unit.drivers.conversation_builders import (
+    MODEL,
+    SCHEMA,
+    TOOLS,
+    image_block,
+    model_message,
+    model_request,
+    thinking_block,
+    tool_call,
+    tool_result,
+    user_message,
+)
+
+MARK = {"type": "ephemeral"}
+HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01", "anthropic-beta": THINKING_BINDING_BETA}
+
+
+def build_accepted_body(asked: ModelRequest) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(json.dumps(build_request_body(asked)))
+    check_request(HEADERS, body)
+    return body
+
+
+def build_messages(asked: ModelRequest) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Roles and blocks on the wire, without cache marks."""
+    return [
+        (one["role"], [without_cache_control(block) for block in one["content"]])
+        for one in build_accepted_body(asked)["messages"]
+    ]
+
+
+def text_content(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def test_a_whole_request() -> None:
+    history = [
+        user_message("Add prices", image_block()),
+        model_message("Let me look.", tool_call("toolu_1"), tool_call("toolu_2", "insertHtml", input={"html": "<p>"})),
+        tool_result("toolu_1", {"html": "<main>"}),
+        tool_result("toolu_2", ok=False, error="No such node"),
+    ]
+    assert build_accepted_body(model_request(*history, volatile="Page: Home", max_tokens=900)) == {
+        "model": MODEL,
+        "max_tokens": 900,
+        "stream": True,
+        "system": [text_content("You edit pages.") | {"cache_control": MARK}],
+        "tools": [
+            {"name": "read_document", "description": "Reads the page.", "input_schema": SCHEMA},
+            {"name": "insertHtml", "description": "Inserts HTML.", "input_schema": SCHEMA},
+        ],
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    text_content("Add prices"),
+                    {
+                        "type": "image",
+                        "source": {"type": "base64", "media_type": "image/png", "data": "aGk="},
+                        "cache_control": MARK,
+                    },
+                    text_content("<context>\nPage: Home\n</context>"),
+                ],
+            },
+            {
+                "role": "assistant",
+                "content": [
+                    text_content("Let me look."),
+                    {"type": "tool_use", "id": "toolu_1", "name": "read_document", "input": {}},
+                    {"type": "tool_use", "id": "toolu_2", "name": "insertHtml", "input": {"html": "<p>"}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "toolu_1", "content": '{"html":"<main>"}'},
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "toolu_2",
+                        "content": "No such node",
+                        "is_error": True,
+                        "cache_control": MARK,
+                    },
+                ],
+            },
+        ],
+    }
+
+
+def test_neighbouring_rows_of_one_side_become_one_message() -> None:
+    rows = [
+        user_message("a"),
+        user_message("b"),
+        model_message("c"),
+        model_message(tool_call("t1")),
+        tool_result("t1"),
+        user_message("d"),
+    ]
+    assert [role for role, _ in build_messages(model_request(*rows))] == ["user", "assistant", "user"]
+
+
+def test_tool_results_come_first_and_together_whatever_was_said_in_between() -> None:
+    rows = [
+        user_message("a"),
+        model_message(tool_call("t1"), tool_call("t2")),
+        tool_result("t1", 1),
+        user_message("stop!"),
+        tool_result("t2", 2),
+    ]
+    _, blocks = build_messages(model_request(*rows))[-1]
+    assert [block.get("tool_use_id", "text") for block in blocks] == ["t1", "t2", "text"]
+
+
+def test_a_success_without_data_says_so_and_an_empty_error_says_something() -> None:
+    rows = [
+        user_message("a"),
+        model_message(tool_call("t1"), tool_call("t2")),
+        tool_result("t1"),
+        tool_result("t2", ok=False, error=" "),
+    ]
+    _, (fine, failed) = build_messages(model_request(*rows))[-1]
+    assert fine["content"] == '{"ok":true}'
+    assert (failed["content"], failed["is_error"]) == ("The tool failed.", True)
+
+
+def test_pictures_of_a_result_are_native_and_a_failed_result_has_none() -> None:
+    pictures = (image_block(),)
+    rows = [
+        user_message("a"),
+        model_message(tool_call("t1"), tool_call("t2")),
+        tool_result("t1", {"n": 1}, images=pictures),
+    ]
+    rows.append(tool_result("t2", ok=False, error="Too late", images=pictures))
+    _, (seen, failed) = build_messages(model_request(*rows))[-1]
+    assert [part["type"] for part in seen["content"]] == ["text", "image"]
+    assert seen["content"][0]["text"] == '{"n":1}'
+    assert failed["content"] == "Too late"
+
+
+def test_blank_text_and_empty_messages_are_left_out() -> None:
+    rows = [
+        user_message("a"),
+        model_message("", " \n"),
+        user_message("b"),
+        model_message("", tool_call("t1")),
+        tool_result("t1"),
+    ]
+    assert [role for role, _ in build_messages(model_request(*rows))] == ["user", "assistant", "user"]
+
+
+def test_r8_after_a_refusal_the_next_prompt_joins_the_results_before_it() -> None:
+    rows = [
+        user_message("a"),
+        model_message(tool_call("t1")),
+        tool_result("t1"),
+        model_message(),
+        user_message("and now?", turn="t2"),
+    ]
+    last = build_messages(model_request(*rows))[-1]
+    assert last == (
+        "user",
+        [{"type": "tool_result", "tool_use_id": "t1", "content": '{"ok":true}'}, text_content("and now?")],
+    )
+
+
+@pytest.mark.parametrize("value", [[1], "text", None, 7])
+def test_an_input_that_is_no_object_goes_back_as_an_empty_one(value: Any) -> None:
+    rows = [
+        user_message("a"),
+        model_message(tool_call("t1", input=value)),
+        tool_result("t1", ok=False, error="Expected object"),
+    ]
+    assert build_messages(model_request(*rows))[1][1][0]["input"] == {}
+
+
+def test_a_malformed_call_goes_back_with_an_empty_input() -> None:
+    rows = [
+        user_message("a"),
+        model_message(tool_call("t1", input={"x": 1}, malformed=True)),
+        tool_result("t1", ok=False, error="cut off"),
+    ]
+    assert build_messages(model_request(*rows))[1][1][0]["input"] == {}
+
+
+def test_r9_thinking_goes_back_to_its_own_model_to_the_byte() -> None:
+    redacted = ReasoningBlock(
+        provider="anthropic", model=MODEL, payload={"type": "redacted_thinking", "data": "EmwKAhg+/=="}
+    )
+    rows = [
+        user_message("a"),
+        model_message(thinking_block("Look.", "EqQB+/=="), redacted, "Reading.", tool_call("t1")),
+        tool_result("t1"),
+    ]
+    blocks = build_messages(model_request(*rows))[1][1]
+    assert blocks[:2] == [{"type": "thinking", "thinking": "Look.", "signature": "EqQB+/=="}, redacted.payload]
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        thinking_block("x", of="claude-sonnet-5"),
+        thinking_block("x", provider="openai"),
+        thinking_block("x", signature=""),
+    ],
+)
+def test_r9_thinking_of_another_model_or_without_signature_is_dropped_whole(foreign: ReasoningBlock) -> None:
+    rows = [user_message("a"), model_message(foreign, tool_call("t1")), tool_result("t1")]
+    assert [block["type"] for block in build_messages(model_request(*rows))[1][1]] == ["tool_use"]
+
+
+def test_ids_other_providers_gave_are_made_plain_and_unique_with_their_results() -> None:
+    rows = [
+        user_message("a"),
+        model_message(tool_call("call:0|fc")),
+        tool_result("call:0|fc", 1),
+        model_message(tool_call("call:0|fc")),
+        tool_result("call:0|fc", 2),
+    ]
+    wire = build_messages(model_request(*rows))
+    assert [wire[at][1][0]["id"] for at in (1, 3)] == ["call_0_fc", "call_0_fc_2"]
+    assert [wire[at][1][0]["tool_use_id"] for at in (2, 4)] == ["call_0_fc", "call_0_fc_2"]
+
+
+def test_a_request_begins_and_ends_with_a_person() -> None:
+    assert build_messages(model_request(model_message("Hello")))[0] == ("user", [text_content("Continue.")])
+    assert build_messages(model_request(user_message("a"), model_message("half an ans")))[-1] == (
+        "user",
+        [text_content("Continue.")],
+    )
+    assert build_messages(model_request()) == [("user", [text_content("Continue.")])]
+
+
+def test_work_that_the_providers_own_tools_paused_on_stands_last() -> None:
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    paused = ReasoningBlock(provider="anthropic", model=MODEL, payload=found)
+    assert (
+        build_request_body(model_request(user_message("a"), model_message(paused)))["messages"][-1]["role"]
+        == "assistant"
+    )
+
+
+@pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
+def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Any) -> None:
+    with pytest.raises(ValueError, match="must be fetched"):
+        build_request_body(model_request(user_message(block)))
+
+
+def test_without_tools_and_system_there_is_only_the_conversation() -> None:
+    body = build_accepted_body(model_request(user_message("a"), system=" ", tools=()))
+    assert body.keys() == {"model", "max_tokens", "stream", "messages"}
+
+
+def test_without_a_system_text_the_last_tool_carries_the_mark() -> None:
+    assert [
+        tool.get("cache_control") for tool in build_accepted_body(model_request(user_message("a"), system=""))["tools"]
+    ] == [None, MARK]
+
+
+def test_on_the_last_round_the_tools_stay_but_may_not_be_called() -> None:
+    body = build_accepted_body(model_request(user_message("a"), call_tools=False))
+    assert body["tool_choice"] == {"type": "none"}
+    assert body["tools"] == build_accepted_body(model_request(user_message("a")))["tools"]
+
+
+# Thinking
+
+
+ADAPTIVE = {"type": "adaptive", "display": "summarized"}
+
+
+def enabled_thinking(tokens: int) -> dict[str, Any]:
+    return {"type": "enabled", "budget_tokens": tokens}
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "setting", "limit"),
+    [
+        ("claude-3-5-haiku-20241022", 2000, None, 8192),
+        ("claude-sonnet-4-5-20250929", 0, None, 8192),
+        ("claude-sonnet-4-5-20250929", 2000, enabled_thinking(2000), 10_192),
+        ("claude-3-7-sonnet-20250219", 9000, enabled_thinking(9000), 17_192),
+        ("claude-opus-4-20250514", 100, enabled_thinking(1024), 9216),
+        ("claude-opus-4-20250514", 90_000, enabled_thinking(32_000 - 8192), 32_000),
+        ("claude-opus-4-8", 0, None, 8192),
+        ("claude-opus-4-8", 2000, ADAPTIVE, 10_192),
+        ("some-other-model", 2000, ADAPTIVE, 10_192),
+        ("claude-opus-5", 0, ADAPTIVE, 8192 + 16_384),
+    ],
+)
+def test_each_model_is_told_to_think_in_the_way_it_accepts_and_has_room_for_it(
+    name: str, tokens: int, setting: Any, limit: int
+) -> None:
+    body = build_accepted_body(model_request(user_message("a"), model=name, thinking_tokens=tokens))
+    assert (body.get("thinking"), body["max_tokens"]) == (setting, limit)
+
+
+@pytest.mark.parametrize("tokens", [0, 2000, 90_000])
+@pytest.mark.parametrize("version", ["3-5-sonnet-20241022", "3-7-sonnet-20250219", "opus-4-1", "haiku-4-5", "opus-5"])
+def test_no_model_is_asked_for_more_than_it_may_answer(version: str, tokens: int) -> None:
+    build_accepted_body(model_request(user_message("a"), model=f"claude-{version}", thinking_tokens=tokens))
+
+
+def test_an_answer_that_may_be_longer_than_usual_may_be_so() -> None:
+    assert (
+        build_accepted_body(model_request(user_message("a"), model="claude-opus-5", max_tokens=100_000))["max_tokens"]
+        == 100_000
+    )
+
+
+def test_the_newest_models_forget_thinking_on_a_changed_history_instead_of_refusing() -> None:
+    thinking = build_accepted_body(model_request(user_message("a"), model="claude-opus-5-5"))["thinking"]
+    assert thinking["block_binding"] == {"prefix_mismatch_behavior": "drop_block"}
+
+
+def test_a_budget_is_left_out_where_it_does_not_fit() -> None:
+    old = "claude-sonnet-4-5"
+    assert "thinking" not in build_accepted_body(
+        model_request(user_message("a"), model=old, thinking_tokens=2000, max_tokens=64_000)
+    )
+    lost = [user_message("a"), model_message("x", tool_call("t1")), tool_result("t1")]
+    assert "thinking" not in build_accepted_body(model_request(*lost, model=old, thinking_tokens=2000))
+
+
+# Caching
+
+
+def turns(count: int, rounds: int) -> list[tuple[ModelRequest, str]]:
+    """The asks of several turns, each with its own volatile text and a context that changes."""
+    rows: list[Message] = []
+    asks = []
+    for turn in range(count):
+        name = f"turn {turn}"
+        rows.append(user_message(f"Prompt {turn}", turn=name))
+        asks.append((model_request(*rows, volatile=f"It is {turn} o'clock"), name))
+        for round_ in range(rounds):
+            ids = [f"t{turn}_{round_}_{number}" for number in range(3)]
+            rows.append(model_message(f"Round {round_}", *(tool_call(one) for one in ids), turn=name))
+            rows += [tool_result(one, {"n": one}, turn=name) for one in ids]
+            asks.append((model_request(*rows, volatile=f"It is {turn} o'clock"), name))
+        rows.append(model_message("Done", turn=name))
+    return asks
+
+
+def prefix(body: dict[str, Any], upto: int | None = None) -> list[str]:
+    """Everything in the order it is cached, block by block, marks aside."""
+    blocks = [
+        *body["tools"],
+        *body["system"],
+        *(one for turn in merge_messages(body["messages"]) for one in turn.blocks),
+    ]
+    return [json.dumps(without_cache_control(block)) for block in blocks][:upto]
+
+
+def marked(body: dict[str, Any]) -> list[int]:
+    blocks = [
+        *body["tools"],
+        *body["system"],
+        *(one for turn in merge_messages(body["messages"]) for one in turn.blocks),
+    ]
+    return [at for at, block in enumerate(blocks) if "cache_control" in block]
+
+
+def test_there_are_never_more_than_four_marks() -> None:
+    assert {len(marked(build_accepted_body(one))) for one, _ in turns(4, 4)} <= {2, 3, 4}
+
+
+def test_within_a_turn_each_request_begins_with_the_last_one_to_the_byte() -> None:
+    asks = turns(3, 4)
+    for (before, turn), (after, next_turn) in itertools.pairwise(asks):
+        if turn == next_turn:
+            said_before = prefix(build_accepted_body(before))
+            assert prefix(build_accepted_body(after), len(said_before)) == said_before
+
+
+def test_each_request_finds_the_cache_of_an_earlier_one_at_one_of_its_own_marks() -> None:
+    written: set[tuple[str, ...]] = set()
+    for number, (one, _) in enumerate(turns(3, 4)):
+        body = build_accepted_body(one)
+        found = [at for at in marked(body) if tuple(prefix(body, at + 1)) in written]
+        assert number == 0 or found
+        written |= {tuple(prefix(body, at + 1)) for at in marked(body)}
+
+
+def test_a_new_turn_finds_everything_up_to_the_last_turns_prompt() -> None:
+    asks = turns(3, 2)
+    last_prompt_of_first_turn = asks[0][0]
+    second_turn = next(one for one, turn in asks if turn == "turn 1")
+    cached = prefix(
+        build_accepted_body(last_prompt_of_first_turn), marked(build_accepted_body(last_prompt_of_first_turn))[-1] + 1
+    )
+    assert len(cached) - 1 in marked(build_accepted_body(second_turn))
+    assert prefix(build_accepted_body(second_turn), len(cached)) == cached
+
+
+def test_volatile_text_stands_behind_the_mark_of_its_prompt_and_nowhere_else() -> None:
+    for one, turn in turns(2, 2):
+        body = build_accepted_body(one)
+        told = [text for text in prefix(body) if "o'clock" in text]
+        assert len(told) == 1
+        at = prefix(body).index(told[0])
+        assert at - 1 in marked(body)
+        assert f"Prompt {turn[-1]}" in prefix(body)[at - 1]
+
+
+def test_thinking_of_the_newest_models_stays_valid_through_all_rounds_of_a_turn() -> None:
+    name = "claude-opus-5-5"
+    rows = [user_message("Prompt")]
+    for round_ in range(4):
+        body = build_accepted_body(model_request(*rows, model=name, volatile="Now"))
+        check_request(
+            HEADERS, body | {"thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "error"}}}
+        )
+        signature = sign_thinking(body, merge_messages(body["messages"]), "Hm.")
+        rows += [
+            model_message(thinking_block("Hm.", signature, of=name), tool_call(f"t{round_}")),
+            tool_result(f"t{round_}", round_),
+        ]
+
+
+# Any history
+
+
+def _rows(draw: st.DrawFn) -> list[Message]:
+    """Rows as the history compiler hands them over: every call has its result before the model speaks again."""
+    rows: list[Message] = []
+    counter = iter(range(1000))
+    texts = st.text(max_size=8)
+    for _ in range(draw(st.integers(0, 6))):
+        if draw(st.booleans()):
+            rows.append(user_message(*draw(st.lists(texts, max_size=2))))
+            continue
+        ids = [draw(st.sampled_from(["call 0", f"t{next(counter)}"])) for _ in range(draw(st.integers(0, 3)))]
+        ids = list(dict.fromkeys(ids))
+        thinking = [thinking_block("x", of=draw(st.sampled_from([MODEL, "other"])))] * draw(st.integers(0, 1))
+        fresh = not rows or rows[-1].role != "assistant"
+        rows.append(
+            model_message(
+                *(thinking if fresh else []), *draw(st.lists(texts, max_size=2)), *(tool_call(one) for one in ids)
+            )
+        )
+        rows += [tool_result(one, draw(texts), ok=draw(st.booleans()), error=draw(texts)) for one in ids]
+    return rows
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Message]:
+    return _rows(draw)
+
+
+@given(
+    histories(), st.text(max_size=5), st.booleans(), st.sampled_from([MODEL, "claude-sonnet-4-5", "claude-opus-5-5"])
+)
+def test_any_healed_history_is_accepted(rows: list[Message], volatile: str, tools: bool, name: str) -> None:
+    asked = model_request(*rows, volatile=volatile, tools=TOOLS if tools else (), model=name, thinking_tokens=1500)
+    raw = json.dumps(build_request_body(asked), ensure_ascii=False).encode("utf-8", "replace")
+    check_request(HEADERS, json.loads(raw))
+
+
+def test_the_strict_check_itself_refuses_what_it_should() -> None:
+    """The bodies above prove something only if this one can fail."""
+    body = build_accepted_body(model_request(user_message("a"), model_message(tool_call("t1")), tool_result("t1")))
+    body["messages"][1]["content"].append({"type": "tool_use", "id": "t2", "name": "x", "input": {}})
+    with pytest.raises(RequestRejected, match="without `tool_result` blocks immediately after: t2"):
+        check_request(HEADERS, body)

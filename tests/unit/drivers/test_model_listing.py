@@ -1,0 +1,324 @@
+"""The lists of models of all five providers, asked on real sockets."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from fermata.domain.errors import ProviderError
+from fermata.domain.model_info import ModelInfo
+from fermata.drivers import model_listing
+from fermata.drivers.capabilities import get_usual_capabilities
+from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
+from tests.strict.model_lists import ACCEPTED_KEY, ModelListServer, run_model_list_server
+
+
+@pytest.fixture
+def server() -> Iterator[ModelListServer]:
+    with run_model_list_server() as server:
+        yield server
+
+
+def list_models_of(
+    line: ProviderConnection, server: ModelListServer, provider: str, path: str = "", key: str = ACCEPTED_KEY
+) -> tuple[ModelInfo, ...]:
+    return model_listing.list_models(provider, line, Endpoint(server.url + path, SecretStr(key)))
+
+
+def model_ids(found: tuple[ModelInfo, ...]) -> list[str]:
+    return [model.id for model in found]
+
+
+def listing_body(*names: str, **members: Any) -> dict[str, Any]:
+    return {"data": [{"id": name, **members} for name in names]}
+
+
+class TestAnthropic:
+    def test_names_labels_and_tiers_come_in_the_providers_order(
+        self, line: ProviderConnection, server: ModelListServer
+    ) -> None:
+        listed = [
+            {"id": "claude-opus-5", "display_name": "Claude Opus 5"},
+            {"id": "claude-sonnet-5", "display_name": "Claude Sonnet 5", "max_input_tokens": 300_000},
+            {"id": "claude-haiku-5", "display_name": None},
+            {"id": "claude-opus-4-8"},
+            {"id": "claude-muse-1", "display_name": "Claude Muse"},
+        ]
+        server.set_response("/v1/models", {"data": listed, "has_more": False})
+        found = list_models_of(line, server, "anthropic")
+        assert [(model.id, model.label, model.tier) for model in found] == [
+            ("claude-opus-5", "Claude Opus 5", "smartest"),
+            ("claude-sonnet-5", "Claude Sonnet 5", "balanced"),
+            ("claude-haiku-5", "claude-haiku-5", "fast"),
+            ("claude-opus-4-8", "claude-opus-4-8", "smart"),
+            ("claude-muse-1", "Claude Muse", None),
+        ]
+        assert found[1].context_window == 300_000
+        assert server.requests[0].path == "/v1/models?limit=1000"
+
+    def test_its_models_see_call_cache_and_take_images_from_tools(
+        self, line: ProviderConnection, server: ModelListServer
+    ) -> None:
+        server.set_response("/v1/models", listing_body("claude-opus-5"))
+        assert list_models_of(line, server, "anthropic")[0].capabilities.to_wire() == {
+            "toolCalling": True,
+            "visionInput": True,
+            "toolResultImages": True,
+            "promptCache": True,
+            "streaming": True,
+        }
+
+
+class TestOpenAI:
+    def test_only_what_chats_is_shown_by_tier_and_then_newest_name_first(
+        self, line: ProviderConnection, server: ModelListServer
+    ) -> None:
+        chats = ["gpt-5", "gpt-5-mini", "gpt-5.2", "gpt-5-nano", "o4-mini", "chatgpt-4o-latest", "o3"]
+        others = [
+            "text-embedding-3-large",
+            "whisper-1",
+            "tts-1",
+            "gpt-4o-audio-preview",
+            "gpt-realtime",
+            "gpt-image-1",
+            "gpt-4o-transcribe",
+            "omni-moderation-latest",
+            "gpt-4o-search-preview",
+            "dall-e-3",
+            "babbage-002",
+            "o-1",
+        ]
+        server.set_response("/v1/models", listing_body(*chats, *others))
+        found = list_models_of(line, server, "openai")
+        assert [(model.id, model.tier) for model in found] == [
+            ("o3", "smartest"),
+            ("gpt-5.2", "smartest"),
+            ("gpt-5", "smartest"),
+            ("chatgpt-4o-latest", "smartest"),
+            ("o4-mini", "fast"),
+            ("gpt-5-mini", "fast"),
+            ("gpt-5-nano", "cheap"),
+        ]
+        assert all(model.capabilities == get_usual_capabilities("openai", model.id) for model in found)
+
+    def test_the_key_goes_as_a_bearer_and_the_base_may_end_with_its_version(
+        self, line: ProviderConnection, server: ModelListServer
+    ) -> None:
+        server.set_response("/v1/models", listing_body("gpt-5"))
+        assert model_ids(list_models_of(line, server, "openai", "/v1/")) == ["gpt-5"]
+        (asked,) = server.requests
+        assert (asked.path, asked.headers["authorization"]) == ("/v1/models", f"Bearer {ACCEPTED_KEY}")
+
+
+class TestOpenRouter:
+    def test_each_model_says_itself_what_it_costs_holds_sees_and_calls(
+        self, line: ProviderConnection, server: ModelListServer
+    ) -> None:
+        told = {
+            "id": "google/gemini-3.1-pro",
+            "name": "Google: Gemini 3.1 Pro",
+            "context_length": 1_048_576,
+            "architecture": {"input_modalities": ["text", "image"], "output_modalities": ["text"]},
+            "supported_parameters": ["tools"],
+            "pricing": {"prompt": "0.000002", "completion": "0.000012"},
+        }
+        server.set_response("/api/v1/models", {"data": [told]})
+        (found,) = list_models_of(line, server, "openrouter", "/api")
+        assert (found.label, found.context_window) == ("Google: Gemini 3.1 Pro", 1_048_576)
+        assert (found.capabilities.vision_input, found.capabilities.tool_calling) == (True, True)
+        assert found.per_token == ("0.000002", "0.000012")
+        assert "perToken" not in found.to_wire()
+
+    def test_what_a_model_does_not_say_is_no_and_tools_are_yes(
+        self, line: ProviderConnection, server: ModelListServer
+    ) -> None:
+        server.set_response("/v1/models", {"data": [{"id": "a/b"}, {"id": "c/d", "supported_parameters": ["top_p"]}]})
+        first, second = list_models_of(line, server, "openrouter")
+        assert (first.capabilities.vision_input, first.capabilities.tool_calling) == (False, True)
+        assert not second.capabilities.tool_calling
+
+    def test_a_model_that_only_paints_is_left_out(self, line: ProviderConnection, server: ModelListServer) -> None:
+        painter = {"id": "a/painter", "architecture": {"output_modalities": ["image"]}}
+        server.set_response("/v1/models", {"data": [painter, {"id": "a/b"}]})
+        assert model_ids(list_models_of(line, server, "openrouter")) == ["a/b"]
+
+    def test_the_key_is_checked_where_keys_are_because_the_list_is_open_to_all(
+        self, line: ProviderConnection, server: ModelListServer
+    ) -> None:
+        server.accepts_any_key = True
+        server.set_response("/v1/models", listing_body("a/b"))
+        server.set_response("/v1/key", {"data": {"label": "mine"}})
+        wrong, right = (Endpoint(server.url, SecretStr(key)) for key in ("wrong", ACCEPTED_KEY))
+        model_listing.check_api_key("openrouter", line, right)
+        assert model_listing.list_models("openrouter", line, wrong)
+        with pytest.raises(ProviderError, match="OpenRouter authentication failed"):
+            model_listing.check_api_key("openrouter", line, wrong)
+
+    def test_a_gateway_without_that_path_and_other_providers_check_nothing(
+        self, line: ProviderConnection, server: ModelListServer
+    ) -> None:
+        endpoint = Endpoint(server.url, SecretStr(ACCEPTED_KEY))
+        model_listing.check_api_key("openrouter", line, endpoint)
+        model_listing.check_api_key("openai", line, endpoint)
+        assert len(server.requests) == 1
+
+
+class TestOllama:
+    @pytest.fixture(autouse=True)
+    def nobody_needs_a_key(self, server: ModelListServer) -> None:
+        server.accepts_any_key = True
+
+    def test_each_model_is_shown_with_what_it_can_do(self, line: ProviderConnection, server: ModelListServer) -> None:
+        server.set_response("/api/tags", {"models": [{"name": "qwen3-vl:8b", "model": "qwen3-vl:8b"}, {"name": "phi"}]})
+        server.set_model_details("qwen3-vl:8b", {"capabilities": ["completion", "vision", "tools"]})
+        server.set_model_details("phi", {"capabilities": ["completion"]})
+        first, second = list_models_of(line, server, "ollama", key="")
+        assert (first.id, first.capabilities.vision_input, first.capabilities.tool_calling) == (
+            "qwen3-vl:8b",
+            True,
+            True,
+        )
+        assert (second.id, second.capabilities.vision_input, second.capabilities.tool_calling) == ("phi", False, False)
+        assert first.context_window is None
+        assert "authorization" not in server.requests[0].headers
+
+    @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/"])
+    def test_its_own_paths_stand_beside_the_version(
+        self, line: ProviderConnection, server: ModelListServer, path: str
+    ) -> None:
+        server.set_response("/api/tags", {"models": [{"name": "phi"}]})
+        assert model_ids(list_models_of(line, server, "ollama", path)) == ["phi"]
+
+    def test_a_model_that_makes_embeddings_is_left_out(self, line: ProviderConnection, server: ModelListServer) -> None:
+        server.set_response("/api/tags", {"models": [{"name": "nomic-embed-text"}, {"name": "phi"}]})
+        server.set_model_details("nomic-embed-text", {"capabilities": ["embedding"]})
+        assert model_ids(list_models_of(line, server, "ollama")) == ["phi"]
+
+    @pytest.mark.parametrize("told", [None, {}, {"capabilities": None}, [], "no"])
+    def test_where_nothing_is_said_it_sees_nothing_and_may_call(
+        self, line: ProviderConnection, server: ModelListServer, told: Any
+    ) -> None:
+        server.set_response("/api/tags", {"models": [{"name": "phi"}]})
+        if told is not None:
+            server.set_model_details("phi", told)
+        (found,) = list_models_of(line, server, "ollama")
+        assert found.capabilities == get_usual_capabilities("ollama", "phi")
+        assert not found.capabilities.vision_input
+
+    def test_only_so_many_models_are_asked_about(
+        self, line: ProviderConnection, server: ModelListServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(model_listing, "MAX_DESCRIBED_MODELS", 2)
+        server.set_response("/api/tags", {"models": [{"name": f"m{number}"} for number in range(5)]})
+        assert len(list_models_of(line, server, "ollama")) == 5
+        assert [asked.body["model"] for asked in server.requests[1:]] == ["m0", "m1"]
+
+    def test_a_key_goes_along_where_there_is_one(self, line: ProviderConnection, server: ModelListServer) -> None:
+        server.accepts_any_key = False
+        server.set_response("/api/tags", {"models": [{"name": "phi"}]})
+        assert model_ids(list_models_of(line, server, "ollama")) == ["phi"]
+
+
+class TestCompatible:
+    @pytest.mark.parametrize(
+        ("members", "window", "sees"),
+        [
+            ({"max_model_len": 32_768}, 32_768, False),
+            ({"context_window": 131_072, "capabilities": {"vision": True}}, 131_072, True),
+            ({"context_length": 8_192, "architecture": {"input_modalities": ["text", "image"]}}, 8_192, True),
+            ({"capabilities": ["completion", "multimodal"]}, None, True),
+            ({"context_length": "8192", "capabilities": {"vision": "yes"}}, None, False),
+            ({"context_length": True, "capabilities": None}, None, False),
+        ],
+    )
+    def test_servers_say_in_many_ways_what_their_models_hold_and_see(
+        self, line: ProviderConnection, server: ModelListServer, members: dict[str, Any], window: int | None, sees: bool
+    ) -> None:
+        server.set_response("/v1/models", listing_body("local-model", **members))
+        (found,) = list_models_of(line, server, "openai-compatible")
+        assert (found.context_window, found.capabilities.vision_input) == (window, sees)
+        assert (found.tier, found.capabilities.tool_calling) == (None, True)
+
+    @pytest.mark.parametrize(
+        "listing", [[{"id": "m"}], {"models": [{"id": "m"}]}, {"data": None, "models": [{"id": "m"}]}]
+    )
+    def test_lists_come_in_several_wrappings(
+        self, line: ProviderConnection, server: ModelListServer, listing: Any
+    ) -> None:
+        server.set_response("/v1/models", listing)
+        assert model_ids(list_models_of(line, server, "openai-compatible")) == ["m"]
+
+    def test_a_base_with_another_version_keeps_it(self, line: ProviderConnection, server: ModelListServer) -> None:
+        server.set_response("/api/paas/v4/models", listing_body("m"))
+        assert model_ids(list_models_of(line, server, "openai-compatible", "/api/paas/v4")) == ["m"]
+
+
+@pytest.mark.parametrize("provider", [name for name in model_listing.PROVIDER_LABELS if name != "ollama"])
+class TestWhatGoesWrong:
+    def test_a_refused_key_is_told_without_the_key(
+        self, line: ProviderConnection, server: ModelListServer, provider: str
+    ) -> None:
+        with pytest.raises(ProviderError) as failure:
+            list_models_of(line, server, provider, key="sk-wrong-key-12345")
+        assert failure.value.code == "provider_auth"
+        assert "authentication failed" in failure.value.message
+        assert "sk-wrong" not in failure.value.message
+
+    def test_a_provider_in_trouble_is_one_to_ask_again(
+        self, line: ProviderConnection, server: ModelListServer, provider: str
+    ) -> None:
+        server.set_error("/v1/models", 529, {"error": {"type": "overloaded_error", "message": f"busy, {ACCEPTED_KEY}"}})
+        with pytest.raises(ProviderError, match=r"service error \(529\): busy, \[redacted\]") as failure:
+            list_models_of(line, server, provider)
+        assert failure.value.retryable
+
+    @pytest.mark.parametrize("body", [b"<html>welcome</html>", b"", b"[" * 100_000, b'{"data": [{"id": "m"}'])
+    def test_what_is_not_a_list_says_where_to_look(
+        self, line: ProviderConnection, server: ModelListServer, provider: str, body: bytes
+    ) -> None:
+        server.set_response("/v1/models", body)
+        with pytest.raises(ProviderError, match=r"not JSON\. Check its address") as failure:
+            list_models_of(line, server, provider)
+        assert not failure.value.retryable
+
+    @pytest.mark.parametrize(
+        "body", [{}, {"data": {}}, {"data": [None, 7, {}, {"id": ""}, {"id": 7}, {"id": "x" * 999}]}, 7]
+    )
+    def test_entries_without_a_name_are_no_models(
+        self, line: ProviderConnection, server: ModelListServer, provider: str, body: Any
+    ) -> None:
+        server.set_response("/v1/models", body)
+        assert list_models_of(line, server, provider) == ()
+
+    def test_a_list_without_end_is_cut(
+        self, line: ProviderConnection, server: ModelListServer, provider: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(model_listing, "MAX_LISTED_MODELS", 3)
+        server.set_response("/v1/models", listing_body(*[f"gpt-{number}" for number in range(9)]))
+        assert len(list_models_of(line, server, provider)) == 3
+
+    def test_nobody_at_home_is_unreachable(
+        self, line: ProviderConnection, server: ModelListServer, provider: str
+    ) -> None:
+        with pytest.raises(ProviderError, match="could not be reached") as failure:
+            model_listing.list_models(provider, line, Endpoint("http://127.0.0.1:9", SecretStr(ACCEPTED_KEY)))
+        assert failure.value.code == "provider_unreachable"
+
+
+class TestFallback:
+    def test_ollama_has_usual_models_when_it_lists_none_or_is_not_there(self) -> None:
+        away = ProviderError("provider_unreachable", "away", retryable=True)
+        for problem in (None, away):
+            found = model_listing.get_fallback_models("ollama", problem)
+            assert model_ids(found) == ["llama4", "llama3.3", "qwen3"]
+            assert {model.catalogue_source for model in found} == {"fallback"}
+            assert [model.capabilities.vision_input for model in found] == [True, False, False]
+
+    def test_it_has_none_when_it_refuses(self) -> None:
+        assert model_listing.get_fallback_models("ollama", ProviderError("provider_auth", "no", retryable=False)) == ()
+
+    @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "openai-compatible"])
+    def test_nobody_else_has_any(self, provider: str) -> None:
+        assert model_listing.get_fallback_models(provider, None) == ()

@@ -1,0 +1,191 @@
+"""What comes out of Ollama's lines. R1 to R6 are the replay scenarios; PP13 is a prompt cut without a word."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
+from fermata.domain.errors import ProviderError
+from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
+from fermata.drivers.protocols.ollama_chat.accumulator import OllamaAccumulator
+from fermata.drivers.transport.stream_decoders import NdjsonDecoder
+from tests.strict.ollama import done_line, encode_ndjson, make_line, text_response, tool_call_line
+from tests.unit.drivers import stream_helpers
+from tests.unit.drivers.stream_helpers import (
+    CHUNK_SPLITTERS,
+    ChunkSplitter,
+    get_response,
+    in_one_chunk,
+    in_single_bytes,
+    join_text,
+    split_inside_character,
+)
+
+R1 = encode_ndjson(make_line("那个"), make_line("你好🦀"), tool_call_line("weather", {"city": "杭州"}), done_line())
+
+
+def make_accumulator(request: bytes = b"request", expected: int = 0) -> OllamaAccumulator:
+    return OllamaAccumulator("qwen3", request, expected)
+
+
+def collect_pieces(*chunks: bytes) -> list[StreamPart]:
+    return stream_helpers.collect_pieces(make_accumulator(), chunks, NdjsonDecoder())
+
+
+def parse_response(*chunks: bytes) -> ModelResponse:
+    return get_response(collect_pieces(*chunks))
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        in_one_chunk(R1),
+        in_single_bytes(R1),
+        split_inside_character(R1, "那", 1),
+        split_inside_character(R1, "🦀", 2),
+        split_inside_character(R1, "杭", 1),
+    ],
+    ids=["whole", "single bytes", "E9|82A3", "F09F|A680", "in the arguments"],
+)
+def test_r1_characters_cut_in_two_arrive_whole(chunks: list[bytes]) -> None:
+    pieces = collect_pieces(*chunks)
+    assert join_text(pieces) == "那个你好🦀"
+    assert pieces == collect_pieces(R1)
+    assert get_response(pieces).blocks[1].model_dump()["input"] == {"city": "杭州"}
+    assert "\ufffd" not in repr(pieces)
+
+
+@given(stream_helpers.chunkings(R1))
+def test_r1_any_chunking_folds_the_same(chunks: list[bytes]) -> None:
+    assert collect_pieces(*chunks) == collect_pieces(R1)
+
+
+@pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
+def test_r2_lines_may_end_with_a_carriage_return_or_not_at_all(cut: ChunkSplitter) -> None:
+    for stream in (
+        text_response("Hi").replace(b"\n", b"\r\n"),
+        text_response("Hi").replace(b"\n", b"\n\n"),
+        text_response("Hi")[:-1],
+    ):
+        assert join_text(collect_pieces(*cut(stream))) == "Hi"
+
+
+@pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
+def test_r3_an_error_line_is_an_error_and_what_was_said_stays_said(cut: ChunkSplitter) -> None:
+    stream = encode_ndjson(make_line("Partial"), {"error": "an error was encountered while running the model"})
+    pieces, error = stream_helpers.collect_pieces_until_error(make_accumulator(), cut(stream), NdjsonDecoder())
+    assert pieces == [TextDelta(text="Partial")]
+    assert (error.code, error.retryable) == ("provider_error", True)
+    assert error.message == "Peer stream error: an error was encountered while running the model"
+
+
+def test_lines_that_end_before_the_last_one_are_an_error() -> None:
+    for stream in (encode_ndjson(make_line("Hello")), text_response("Hello")[:-30]):
+        with pytest.raises(ProviderError, match="it ended before the answer did"):
+            collect_pieces(stream)
+
+
+def test_a_line_that_is_no_json_is_an_error_not_a_gap() -> None:
+    with pytest.raises(ProviderError, match="not readable"):
+        collect_pieces(encode_ndjson(make_line("Hel")) + b"{half\n" + encode_ndjson(done_line()))
+
+
+@pytest.mark.parametrize("arguments", [{}, None, ""], ids=["object", "null", "no text"])
+def test_r4_a_call_without_arguments_has_none(arguments: Any) -> None:
+    asked = make_line(tool_calls=[{"id": "call_1", "function": {"name": "list_tokens", "arguments": arguments}}])
+    only = parse_response(encode_ndjson(asked, done_line()))
+    assert only.blocks == (ToolCallBlock(tool_call_id="call_1", tool_name="list_tokens", input={}),)
+    assert only.stop is FinishReason.TOOL_CALLS
+
+
+def test_arguments_written_as_text_are_read_and_marked_when_they_cannot_be() -> None:
+    asked = [tool_call_line("read", '{"n":1}'), tool_call_line("read", '{"n":')]
+    first, second = parse_response(encode_ndjson(*asked, done_line())).blocks
+    assert first.model_dump()["input"] == {"n": 1}
+    assert second.model_dump()["malformed"] is True
+
+
+def test_r6_the_limit_is_told() -> None:
+    assert parse_response(encode_ndjson(make_line("Hi"), done_line("length"))).stop is FinishReason.MAX_TOKENS
+    assert parse_response(encode_ndjson(tool_call_line("read"), done_line("length"))).stop is FinishReason.MAX_TOKENS
+
+
+def test_thoughts_are_shown_and_kept_only_with_the_calls_they_led_to() -> None:
+    pieces = collect_pieces(
+        encode_ndjson(make_line(thinking="Look "), make_line(thinking="first."), tool_call_line("read"), done_line())
+    )
+    assert pieces[:2] == [ReasoningDelta(text="Look "), ReasoningDelta(text="first.")]
+    thought = get_response(pieces).blocks[0]
+    assert isinstance(thought, ReasoningBlock)
+    assert thought.payload == {"thinking": "Look first."}
+    assert parse_response(encode_ndjson(make_line(thinking="Hm."), make_line("Yes."), done_line())).blocks == (
+        TextBlock(text="Yes."),
+    )
+
+
+def test_several_calls_come_in_order_with_ids_that_are_their_own_and_stay_the_same() -> None:
+    stream = encode_ndjson(
+        tool_call_line("read", {"n": 1}),
+        tool_call_line("read", {"n": 2}),
+        tool_call_line("read", {"n": 3}, id="call_9"),
+        done_line(),
+    )
+
+    def calls(request: bytes) -> list[ToolCallBlock]:
+        blocks = get_response(
+            stream_helpers.collect_pieces(make_accumulator(request), [stream], NdjsonDecoder())
+        ).blocks
+        return [block for block in blocks if isinstance(block, ToolCallBlock)]
+
+    assert [one.input["n"] for one in calls(b"one")] == [1, 2, 3]
+    ids = [one.tool_call_id for one in calls(b"one")]
+    assert len(set(ids)) == 3
+    assert ids[2] == "call_9"
+    assert ids == [one.tool_call_id for one in calls(b"one")]
+    assert ids[0] not in [one.tool_call_id for one in calls(b"two")]
+
+
+def test_usage_counts_what_the_cache_has_read_apart() -> None:
+    counted = parse_response(
+        encode_ndjson(make_line("Hi"), done_line(prompt=900, completion=5, prompt_eval_cached_count=850))
+    ).tokens
+    assert counted.model_copy(update={"raw": None}) == TokenUsage(
+        prompt=900, completion=5, cache_read=850, cached_within=True
+    )
+    assert counted.context_tokens == 900
+    unknown = parse_response(encode_ndjson(make_line("Hi"), done_line(prompt=None, completion=None)))
+    assert (unknown.tokens_known, unknown.tokens.prompt) == (False, 0)
+
+
+@pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
+def test_pp13_a_prompt_that_was_cut_without_a_word_is_warned_of(cut: ChunkSplitter) -> None:
+    stream = encode_ndjson(make_line("What rules?"), done_line(prompt=2051))
+    warned = get_response(
+        stream_helpers.collect_pieces(make_accumulator(expected=15_000), cut(stream), NdjsonDecoder())
+    ).warning
+    assert warned is not None
+    assert warned.startswith("Ollama read only 2051 of about 15000 tokens")
+
+
+@pytest.mark.parametrize(("prompt", "expected"), [(14_000, 15_000), (9_000, 15_000), (0, 15_000), (300, 1_400)])
+def test_pp13_nothing_is_said_of_a_prompt_that_was_read_or_is_too_short_to_judge(prompt: int, expected: int) -> None:
+    stream = encode_ndjson(make_line("Hi"), done_line(prompt=prompt))
+    assert (
+        get_response(
+            stream_helpers.collect_pieces(make_accumulator(expected=expected), [stream], NdjsonDecoder())
+        ).warning
+        is None
+    )
+
+
+@given(st.data())
+def test_any_line_with_members_missing_or_null_is_survived(data: st.DataObject) -> None:
+    lines = [make_line("Hi", thinking="Hm"), tool_call_line("read", {"n": 1})]
+    for one in lines:
+        message = one["message"]
+        for value in (one, message, *message.get("tool_calls", [])):
+            for name in data.draw(st.lists(st.sampled_from(sorted(value)), unique=True)):
+                value[name] = None
+    assert isinstance(parse_response(encode_ndjson(*lines, done_line())), ModelResponse)

@@ -1,0 +1,140 @@
+"""A conversation may go on with another provider or model at any point, in every direction.
+
+Turns that one provider made, thoughts, parallel calls, failed results and all, are said to each other one, whose strict
+server must take them; and then back.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import product
+
+import pytest
+from pydantic import SecretStr
+
+from fermata.domain.messages import Message
+from fermata.domain.model_io import FinishReason, ModelResponse
+from fermata.drivers.registry import PROVIDER_NAMES, Endpoint, get_provider
+from fermata.drivers.transport.connection import ProviderConnection
+from tests.strict import anthropic, chat, ollama, openai
+from tests.strict.server import StrictServer
+from tests.unit.drivers.conversation_builders import image_block, model_request, user_message
+from tests.unit.drivers.history_strategies import MODELS, turn_with_rounds
+
+
+class Anthropic(anthropic.StrictAnthropic):
+    """These histories hold thoughts of a server that is gone; what matters is that only its own come back."""
+
+    def remember(self, stream: bytes) -> None:
+        self._thoughts = [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}]
+
+
+class Responses(openai.StrictOpenAI):
+    def check(self, headers: dict[str, str], body: dict[str, object]) -> None:
+        self._sealed |= {f"sealed:{body['model']}:{number}" for number in self._numbers(body)}
+        super().check_request(headers, body)
+
+    def _numbers(self, body: dict[str, object]) -> Iterator[str]:
+        items = body["input"] if isinstance(body["input"], list) else []
+        for item in items:
+            yield str(item.get("encrypted_content")).rpartition(":")[2]
+
+
+class OpenRouter(Responses):
+    named = True
+
+
+KINDS: dict[str, tuple[type[StrictServer], bytes]] = {
+    "anthropic": (Anthropic, anthropic.text_response("Yes.")),
+    "openai": (Responses, openai.text_response("Yes.")),
+    "openrouter": (OpenRouter, openai.text_response("Yes.")),
+    "ollama": (ollama.StrictOllama, ollama.text_response("Yes.")),
+    "openai-compatible": (chat.StrictChat, chat.text_response("Yes.")),
+}
+OTHER_MODELS = {
+    "anthropic": "claude-sonnet-4-5",
+    "openai": "gpt-4.1",
+    "openrouter": "mistralai/mistral-large",
+    "ollama": "llama3.3",
+    "openai-compatible": "other",
+}
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, StrictServer]]:
+    with ExitStack() as stack:
+        yield {provider: stack.enter_context(kind.run()) for provider, (kind, _) in KINDS.items()}
+
+
+def answered(
+    provider: str, model: str, rows: list[Message], servers: dict[str, StrictServer], line: ProviderConnection
+) -> ModelResponse:
+    server = servers[provider]
+    server.refusals.clear()
+    if isinstance(server, Anthropic):
+        server.remember(b"")
+    server.script_chunks(KINDS[provider][1])
+    asked = model_request(
+        *rows, model=model, volatile="Page: Home", thinking_tokens=2000 if model in MODELS.values() else 0
+    )
+    pieces = list(get_provider(provider).stream(asked, line, Endpoint(server.url, SecretStr("sk-key"))))
+    assert server.refusals == []
+    last = pieces[-1]
+    assert isinstance(last, ModelResponse)
+    return last
+
+
+def test_every_provider_has_a_strict_server() -> None:
+    assert set(KINDS) == set(PROVIDER_NAMES) == set(MODELS)
+
+
+@pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_NAMES, PROVIDER_NAMES)))
+def test_what_one_provider_has_made_another_takes(
+    maker: str, reader: str, servers: dict[str, StrictServer], line: ProviderConnection
+) -> None:
+    rows = [*turn_with_rounds(maker, "t1"), user_message("And now?", turn="t2")]
+    assert answered(reader, MODELS[reader], rows, servers, line).stop is FinishReason.END
+
+
+@pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_NAMES, PROVIDER_NAMES)))
+def test_in_the_middle_of_a_turn_too(
+    maker: str, reader: str, servers: dict[str, StrictServer], line: ProviderConnection
+) -> None:
+    rows = list(turn_with_rounds(maker, "t1"))[:-1]
+    assert answered(reader, MODELS[reader], rows, servers, line).stop is FinishReason.END
+
+
+@pytest.mark.parametrize("provider", PROVIDER_NAMES)
+def test_another_model_of_the_same_provider_takes_it(
+    provider: str, servers: dict[str, StrictServer], line: ProviderConnection
+) -> None:
+    rows = [*turn_with_rounds(provider, "t1"), user_message("And now?", turn="t2")]
+    assert answered(provider, OTHER_MODELS[provider], rows, servers, line).stop is FinishReason.END
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(PROVIDER_NAMES, PROVIDER_NAMES)))
+def test_there_and_back_again(one: str, other: str, servers: dict[str, StrictServer], line: ProviderConnection) -> None:
+    rows = [
+        *turn_with_rounds(one, "t1"),
+        *turn_with_rounds(other, "t2"),
+        *turn_with_rounds(one, "t3"),
+        user_message("And now?", turn="t4"),
+    ]
+    assert answered(one, MODELS[one], rows, servers, line).stop is FinishReason.END
+
+
+@pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_NAMES, PROVIDER_NAMES)))
+def test_pictures_go_along_with_and_without_words(
+    maker: str, reader: str, servers: dict[str, StrictServer], line: ProviderConnection
+) -> None:
+    rows = [
+        user_message("Look", image_block(), image_block(), turn="t1"),
+        *list(turn_with_rounds(maker, "t1"))[1:],
+        user_message(image_block(), turn="t2"),
+        *list(turn_with_rounds(maker, "t2"))[1:],
+        user_message(image_block(), turn="t3"),
+    ]
+    assert answered(reader, MODELS[reader], rows, servers, line).stop is FinishReason.END
+    assert json.dumps(servers[reader].bodies[-1]).count(image_block().data or "") >= 4, (
+        "a picture of the user's is missing"
+    )

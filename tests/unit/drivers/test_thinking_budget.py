@@ -1,0 +1,78 @@
+"""The room a request leaves for thinking, and what it says about it, provider by provider."""
+
+from typing import Any
+
+import pytest
+
+from fermata.drivers.provider import Provider
+from fermata.drivers.registry import PROVIDER_NAMES, get_provider
+from fermata.drivers.thinking_budget import get_thinking_allowance
+from tests.unit.drivers.conversation_builders import model_request, user_message
+from tests.unit.drivers.history_strategies import MODELS
+
+LIMITS = {
+    "anthropic": ("max_tokens",),
+    "openai": ("max_output_tokens",),
+    "openrouter": ("max_output_tokens",),
+    "ollama": ("options", "num_predict"),
+    "openai-compatible": ("max_tokens",),
+}
+THINKS_BY_ITSELF = MODELS | {"anthropic": "claude-opus-5"}
+
+
+def build_sent_body(provider: str, model: str, tokens: int) -> dict[str, Any]:
+    driver = get_provider(provider)
+    assert isinstance(driver, Provider)
+    return driver.build_body(model_request(user_message("a"), model=model, thinking_tokens=tokens), frozenset())
+
+
+@pytest.mark.parametrize("tokens", [0, 4096])
+@pytest.mark.parametrize("provider", PROVIDER_NAMES)
+def test_the_limit_of_an_answer_is_raised_by_the_room_to_think(provider: str, tokens: int) -> None:
+    model = THINKS_BY_ITSELF[provider]
+    limit: Any = build_sent_body(provider, model, tokens)
+    for name in LIMITS[provider]:
+        limit = limit[name]
+    assert limit == 8192 + get_thinking_allowance(provider, model, tokens)
+
+
+@pytest.mark.parametrize("provider", PROVIDER_NAMES)
+def test_told_how_much_to_think_there_is_room_for_it(provider: str) -> None:
+    assert get_thinking_allowance(provider, MODELS[provider], 4096) == 4096
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "expected"),
+    [
+        ("anthropic", "claude-haiku-4-5", 0),
+        ("anthropic", "claude-opus-5", 16_384),
+        ("openai", "gpt-4.1", 0),
+        ("openai", "gpt-5.2", 25_000),
+        ("openrouter", "any", 8192),
+        ("ollama", "any", 8192),
+        ("openai-compatible", "deepseek-v4", 0),
+        ("openai-compatible", "gpt-5.2", 25_000),
+    ],
+)
+def test_told_nothing_there_is_as_much_as_the_model_likely_thinks(provider: str, model: str, expected: int) -> None:
+    assert get_thinking_allowance(provider, model, 0) == expected
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "said"),
+    [
+        ("anthropic", "claude-opus-4-5", {"thinking": {"type": "enabled", "budget_tokens": 5000}}),
+        ("openai", "gpt-5.2", {"reasoning": {"effort": "medium", "summary": "auto"}}),
+        ("openrouter", "anthropic/claude-opus-5", {"reasoning": {"effort": "medium", "summary": "auto"}}),
+        ("ollama", "qwen3", {"think": True}),
+        ("openai-compatible", "gpt-5.2", {"reasoning_effort": "medium"}),
+        ("openai-compatible", "deepseek-v4", {}),
+    ],
+)
+def test_each_provider_is_told_in_its_words_and_only_when_there_is_something_to_tell(
+    provider: str, model: str, said: dict[str, Any]
+) -> None:
+    names = ("thinking", "reasoning", "think", "reasoning_effort")
+    told = build_sent_body(provider, model, 5000)
+    assert {name: told[name] for name in names if name in told} == said
+    assert not build_sent_body(provider, model, 0).keys() & set(names)

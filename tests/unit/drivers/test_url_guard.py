@@ -1,0 +1,392 @@
+"""Which addresses may be reached, by their text and by what they resolve to; on real sockets where one connects."""
+
+import contextlib
+import datetime
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from fermata.domain.errors import InvalidRequest, ProviderError
+from fermata.drivers.transport import url_guard
+from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.url_guard import UrlGuard, is_public_address
+from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
+
+PUBLIC = ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "100.128.0.1"]
+PRIVATE = [
+    "127.0.0.1",
+    "127.255.255.254",
+    "0.0.0.0",
+    "10.0.0.5",
+    "172.16.0.1",
+    "192.168.1.1",
+    "100.64.0.1",
+    "169.254.169.254",
+    "169.254.79.129",
+    "169.254.170.23",
+    "192.0.0.8",
+    "192.0.2.1",
+    "192.88.99.1",
+    "198.18.0.1",
+    "203.0.113.9",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::127.0.0.1",
+    "::ffff:127.0.0.1",
+    "::ffff:169.254.169.254",
+    "64:ff9b::7f00:1",
+    "64:ff9b::a9fe:a9fe",
+    "64:ff9b:1::808:808",
+    "100::1",
+    "2001::1",
+    "2001:0:808:808::1",
+    "2001:db8::1",
+    "2002:7f00:1::",
+    "2002:808:808::1",
+    "3fff::1",
+    "5f00::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fe80::1%eth0",
+    "fec0::1",
+    "ff02::1",
+]
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_an_address_of_the_internet_is_public(address: str) -> None:
+    assert is_public_address(address)
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_an_address_of_ours_or_of_nobodys_is_not_in_whatever_form_it_comes(address: str) -> None:
+    assert not is_public_address(address)
+
+
+class FakeResolver:
+    """A resolver that says what a test tells it, and counts."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[list[str]]] = {}
+        self.asked: list[str] = []
+
+    def add_host(self, host: str, *answers: list[str]) -> None:
+        self.answers[host] = list(answers)
+
+    def __call__(self, host: str, port: int, **_: Any) -> list[Any]:
+        self.asked.append(host)
+        answers = self.answers.get(host)
+        if answers is None:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        addresses = answers.pop(0) if len(answers) > 1 else answers[0]
+        return [(0, 0, 0, "", (address, port)) for address in addresses]
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> FakeResolver:
+    found = FakeResolver()
+    monkeypatch.setattr(url_guard, "_resolved", lambda host, port: tuple(entry[4][0] for entry in found(host, port)))
+    return found
+
+
+class TestText:
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://models.example",
+            "https://models.example/",
+            "HTTPS://Models.Example:443/v1",
+            "https://models.example/a/b",
+        ],
+    )
+    def test_an_https_address_is_admitted(self, url: str) -> None:
+        UrlGuard().check_url(url)
+
+    @pytest.mark.parametrize(
+        ("url", "says"),
+        [
+            ("http://models.example", "must begin with https://, not http://"),
+            ("ftp://models.example", "is not a URL"),
+            ("file:///etc/passwd", "is not a URL"),
+            ("models.example", "is not a URL"),
+            ("https://", "is not a URL"),
+            ("https:models.example", "is not a URL"),
+            ("https://[::1", "is not a URL"),
+            ("https://models.example:port", "is not a URL"),
+            ("https://models.example:99999", "is not a URL"),
+            ("https://models.example:9001", "must use port 443, not 9001"),
+            ("https://models.example:0", "must use port 443, not 0"),
+            ("https://models.example:80", "must use port 443, not 80"),
+            ("https://user:pass@models.example", "must not hold a user name or password"),
+            ("https://@models.example", "must not hold a user name or password"),
+            ("https://models.example\\@10.0.0.1", "printable ASCII"),
+            ("https://models.example /v1", "printable ASCII"),
+            ("https://models.example/\n", "printable ASCII"),
+            ("https://mödels.example", "printable ASCII"),
+            ("https://127。0。0。1", "printable ASCII"),
+            ("https://" + "a" * 2_000, "printable ASCII"),
+        ],
+    )
+    def test_anything_else_is_told_what_is_wrong_with_it(self, url: str, says: str) -> None:
+        with pytest.raises(InvalidRequest) as refusal:
+            UrlGuard().check_url(url)
+        assert says in refusal.value.message
+        assert "pass" not in refusal.value.message.replace("password", "")
+
+    @pytest.mark.parametrize(
+        "url", ["http://localhost:11434", "http://127.0.0.1:1/v1", "http://[::1]:8080", "https://localhost"]
+    )
+    def test_this_machine_may_be_named_where_that_is_allowed_and_only_there(self, url: str) -> None:
+        UrlGuard(loopback=True).check_url(url)
+        if url.startswith("http:"):
+            with pytest.raises(InvalidRequest, match="must begin with https"):
+                UrlGuard().check_url(url)
+
+    @pytest.mark.parametrize(
+        "url", ["http://10.0.0.1", "http://localhost.example", "http://127.0.0.1.example", "http://0.0.0.0"]
+    )
+    def test_this_machine_is_not_the_whole_world(self, url: str) -> None:
+        with pytest.raises(InvalidRequest, match="must begin with https"):
+            UrlGuard(loopback=True).check_url(url)
+
+    def test_the_operators_own_addresses_are_trusted_to_the_letter(self) -> None:
+        guard = UrlGuard(["http://gateway.internal:8080/v1"])
+        guard.check_url("http://gateway.internal:8080/other")
+        for other in ("http://gateway.internal:8081", "http://gateway.internal", "http://x.gateway.internal:8080"):
+            with pytest.raises(InvalidRequest):
+                guard.check_url(other)
+
+
+class TestNames:
+    def test_a_public_name_is_pinned_to_all_its_addresses(self, names: FakeResolver) -> None:
+        names.add_host("models.example", ["8.8.8.8", "2606:4700::1111"])
+        assert UrlGuard().resolve_allowed_addresses("Models.Example", 443) == ("8.8.8.8", "2606:4700::1111")
+
+    @pytest.mark.parametrize("inside", ["169.254.169.254", "127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1"])
+    def test_one_private_address_among_them_refuses_the_name(self, names: FakeResolver, inside: str) -> None:
+        names.add_host("models.example", ["8.8.8.8", inside])
+        with pytest.raises(InvalidRequest, match=r"^models\.example is at an address that is not public"):
+            UrlGuard().resolve_allowed_addresses("models.example", 443)
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "2130706433", "0x7f.1", "localhost", "::1", "0"])
+    @pytest.mark.parametrize("port", [443, 9001])
+    def test_no_spelling_of_this_machine_gets_through(self, host: str, port: int) -> None:
+        with pytest.raises((InvalidRequest, OSError)):
+            UrlGuard().resolve_allowed_addresses(host, port)
+
+    def test_the_port_is_looked_at_again_when_connecting(self, names: FakeResolver) -> None:
+        names.add_host("models.example", ["8.8.8.8"])
+        with pytest.raises(InvalidRequest, match="port 443"):
+            UrlGuard().resolve_allowed_addresses("models.example", 22)
+
+    def test_where_this_machine_may_be_named_a_foreign_name_still_may_not_mean_it(self, names: FakeResolver) -> None:
+        names.add_host("evil.example", ["127.0.0.1"])
+        names.add_host("localhost", ["127.0.0.1", "::1"])
+        guard = UrlGuard(loopback=True)
+        assert guard.resolve_allowed_addresses("localhost", 11434) == ("127.0.0.1", "::1")
+        with pytest.raises(InvalidRequest, match="not public"):
+            guard.resolve_allowed_addresses("evil.example", 443)
+
+    def test_localhost_that_leads_elsewhere_is_not_this_machine(self, names: FakeResolver) -> None:
+        names.add_host("localhost", ["10.0.0.1"])
+        with pytest.raises(InvalidRequest, match="not public"):
+            UrlGuard(loopback=True).resolve_allowed_addresses("localhost", 80)
+
+    def test_the_operators_own_addresses_are_not_resolved_here(self, names: FakeResolver) -> None:
+        assert UrlGuard(["http://gateway.internal:8080"]).resolve_allowed_addresses("gateway.internal", 8080) == (
+            "gateway.internal",
+        )
+        assert names.asked == []
+
+    def test_an_address_to_be_stored_must_lead_somewhere(self, names: FakeResolver) -> None:
+        names.add_host("models.example", ["8.8.8.8"])
+        UrlGuard().check_url_and_host("https://models.example/v1/")
+        with pytest.raises(InvalidRequest, match=r"There is no host missing\.example\. Check how it is spelled\."):
+            UrlGuard().check_url_and_host("https://missing.example")
+
+    @pytest.mark.parametrize(
+        "url", ["https://models.example/v1?key=1", "https://models.example/v1#a", "https://models.example?"]
+    )
+    def test_an_address_to_be_stored_ends_with_its_path(self, names: FakeResolver, url: str) -> None:
+        names.add_host("models.example", ["8.8.8.8"])
+        with pytest.raises(InvalidRequest, match="must end with its path"):
+            UrlGuard().check_url_and_host(url)
+
+    def test_a_label_that_no_name_can_have_is_an_unknown_host(self) -> None:
+        with pytest.raises(InvalidRequest, match="There is no host"):
+            UrlGuard().check_url_and_host(f"https://{'a' * 70}.example")
+
+
+def fetch_body(line: ProviderConnection, url: str) -> bytes:
+    with line.get("Models", url, {"accept": "application/json"}) as answer:
+        return answer.read_body()
+
+
+@contextlib.contextmanager
+def open_connection(guard: UrlGuard) -> Iterator[ProviderConnection]:
+    line = ProviderConnection(stall_seconds=5, total_seconds=10, guard=guard)
+    try:
+        yield line
+    finally:
+        line.close()
+
+
+class TestConnecting:
+    """`127.0.0.1` takes the part of a public address here, or the part of what must never be reached."""
+
+    @pytest.fixture
+    def server(self) -> Iterator[FixedResponseServer]:
+        with run_fixed_response_server() as server:
+            yield server
+
+    def test_a_line_without_a_way_in_makes_no_connection(self, server: FixedResponseServer) -> None:
+        with open_connection(UrlGuard()) as line, pytest.raises(ProviderError) as failure:
+            fetch_body(line, server.url)
+        assert failure.value.message == "Models request failed: The address must begin with https://, not http://."
+        assert (failure.value.code, failure.value.retryable) == ("provider_request", False)
+        assert server.request_count == 0
+
+    def test_this_machine_is_reached_where_that_is_allowed(self, server: FixedResponseServer) -> None:
+        with open_connection(UrlGuard(loopback=True)) as line:
+            assert fetch_body(line, server.url) == b"{}"
+
+    def test_the_operators_address_is_reached(self, server: FixedResponseServer) -> None:
+        with open_connection(UrlGuard([server.url])) as line:
+            assert fetch_body(line, server.url) == b"{}"
+
+    def test_a_redirect_is_an_answer_and_leads_nowhere(self, server: FixedResponseServer) -> None:
+        server.status, server.location = 302, "http://169.254.169.254/latest/meta-data"
+        with open_connection(UrlGuard([server.url])) as line, line.get("Models", server.url, {}) as answer:
+            assert answer.status == 302
+        assert server.request_count == 1
+
+    def test_a_private_name_is_refused_before_anything_is_connected(self, names: FakeResolver) -> None:
+        names.add_host("models.example", ["10.0.0.1"])
+        with open_connection(UrlGuard()) as line, pytest.raises(ProviderError, match="not public") as failure:
+            fetch_body(line, "https://models.example/v1/models")
+        assert not failure.value.retryable
+
+    def test_an_unknown_name_is_a_provider_that_cannot_be_reached(self, names: FakeResolver) -> None:
+        with open_connection(UrlGuard()) as line, pytest.raises(ProviderError, match="could not be reached") as failure:
+            fetch_body(line, "https://missing.example")
+        assert (failure.value.code, failure.value.retryable) == ("provider_unreachable", True)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate and key for models.example, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "models.example")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("models.example")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    file = tmp_path_factory.mktemp("tls") / "models.pem"
+    file.write_bytes(made.public_bytes(serialization.Encoding.PEM) + pem)
+    return file
+
+
+class SecureServer:
+    """Speaks TLS on a loopback address, notes the name it was asked for by, and says `{}` to one request each."""
+
+    def __init__(self, certificate: Path, host: str, port: int = 0) -> None:
+        self.names: list[str | None] = []
+        self.heads: list[bytes] = []
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(certificate)
+        self._context.sni_callback = lambda _socket, name, _context: self.names.append(name)
+        self._listener = socket.create_server((host, port))
+        self.port = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                plain, _ = self._listener.accept()
+            except OSError:
+                return
+            with contextlib.suppress(OSError), self._context.wrap_socket(plain, server_side=True) as connection:
+                self.heads.append(connection.recv(65536))
+                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}")
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # closing alone wakes nobody who waits in accept()
+        self._listener.close()
+        self._thread.join(5)
+
+
+class TestPinning:
+    """A name is resolved once per connection, and TLS and HTTP still go by the name."""
+
+    @pytest.fixture
+    def public(self, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecureServer]:
+        """Stands at 127.0.0.2, which counts as public here, on a port that counts as 443."""
+        server = SecureServer(certificate, "127.0.0.2")
+        monkeypatch.setattr(url_guard, "HTTPS_PORT", server.port)
+        monkeypatch.setattr(url_guard, "is_public_address", lambda address: address == "127.0.0.2")
+        monkeypatch.setattr("httpcore._ssl.certifi.where", lambda: str(certificate))
+        yield server
+        server.close()
+
+    @pytest.fixture
+    def inside(self, certificate: Path, public: SecureServer) -> Iterator[SecureServer]:
+        """What must not be reached: the same port of 127.0.0.1."""
+        server = SecureServer(certificate, "127.0.0.1", public.port)
+        yield server
+        server.close()
+
+    def test_the_pinned_address_is_asked_by_its_name(self, names: FakeResolver, public: SecureServer) -> None:
+        names.add_host("models.example", ["127.0.0.2"])
+        with open_connection(UrlGuard()) as line:
+            assert fetch_body(line, f"https://models.example:{public.port}/v1/models") == b"{}"
+        assert public.names == ["models.example"]
+        assert b"Host: models.example" in public.heads[0]
+
+    def test_a_certificate_of_another_name_is_not_taken(self, names: FakeResolver, public: SecureServer) -> None:
+        names.add_host("other.example", ["127.0.0.2"])
+        with open_connection(UrlGuard()) as line, pytest.raises(ProviderError, match="could not be reached"):
+            fetch_body(line, f"https://other.example:{public.port}/v1/models")
+        assert public.heads == []
+
+    def test_a_name_that_means_something_else_a_moment_later_gains_nothing(
+        self, names: FakeResolver, public: SecureServer, inside: SecureServer
+    ) -> None:
+        names.add_host("models.example", ["127.0.0.2"], ["127.0.0.1"])
+        url = f"https://models.example:{public.port}/v1/models"
+        with open_connection(UrlGuard()) as line:
+            assert fetch_body(line, url) == b"{}"
+            assert names.asked == ["models.example"]
+            with pytest.raises(ProviderError, match="not public"):
+                fetch_body(line, url)
+        assert len(public.heads) == 1
+        assert inside.heads == []
+
+    def test_an_address_that_does_not_answer_gives_way_to_the_next(
+        self, names: FakeResolver, public: SecureServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(url_guard, "is_public_address", lambda address: ipaddress.ip_address(address).is_loopback)
+        names.add_host("models.example", ["127.0.0.9", "127.0.0.2"])
+        with open_connection(UrlGuard()) as line:
+            assert fetch_body(line, f"https://models.example:{public.port}") == b"{}"

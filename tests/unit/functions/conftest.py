@@ -1,0 +1,35 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fermata.aws.resources import Resources, get_resources
+from fermata.wire.http import dispatch
+from fermata.wire.http.messages import HttpRequest, Response
+from tests.resources import environment_from_resources
+from tests.unit.openapi import documented_responses
+from tests.unit.resource_fixtures import clock, parts, resources
+
+__all__ = ["clock", "deployed", "parts", "resources"]
+
+
+@pytest.fixture
+def deployed(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The doors open the resources their environment names, as they do when deployed: this one."""
+    for name, value in environment_from_resources(resources).items():
+        monkeypatch.setenv(name, value)
+    get_resources.cache_clear()
+    yield
+    get_resources.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def documented_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is asked of a door in these tests, its answer is one that the OpenAPI document has."""
+    dress = dispatch.add_response_headers
+
+    def checked(request: HttpRequest, answer: Response, **how: Any) -> Response:
+        documented_responses.check_documented(request, answer)
+        return dress(request, answer, **how)
+
+    monkeypatch.setattr(dispatch, "add_response_headers", checked)

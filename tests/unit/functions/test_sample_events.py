@@ -1,0 +1,54 @@
+"""The requests of `events/` reach the doors they are for, and the doors know every path the template gives them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fermata.aws.resources import Resources
+from fermata.wire.http.dispatch import Routes
+from functions.api import app as api
+from functions.credentials import app as credentials
+from functions.stream import app as stream
+from functions.tool_result import app as tool_result
+from tests.tenant_tokens import TokenSigner, make_tenant
+
+ROOT = Path(__file__).parents[3]
+DOORS: dict[str, Routes] = {
+    "ApiFunction": api.ROUTES,
+    "CredentialsFunction": credentials.ROUTES,
+    "StreamFunction": stream.ROUTES,
+    "ToolResultFunction": tool_result.ROUTES,
+}
+
+
+@pytest.fixture
+def bakery(resources: Resources, deployed: None) -> TokenSigner:
+    return make_tenant(resources)
+
+
+@pytest.mark.parametrize(
+    ("name", "door", "status"),
+    [("api", api, 201), ("credentials", credentials, 201), ("tool_result", tool_result, 404), ("api_cancel", api, 404)],
+)
+def test_a_sample_request_is_understood_by_its_door(bakery: TokenSigner, name: str, door: Any, status: int) -> None:
+    event = json.loads((ROOT / "events" / f"{name}.json").read_text())
+    token = bakery.bearer_headers()["authorization"]
+    event["headers"]["Authorization"] = token
+    event["multiValueHeaders"]["Authorization"] = [token]
+    answer = door.handler(event, None)
+    assert answer["statusCode"] == status, answer["body"]
+
+
+@pytest.mark.parametrize("function", DOORS)
+def test_a_door_knows_exactly_the_paths_the_template_gives_it(function: str) -> None:
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_multi_constructor("!", lambda *_: None)
+    template = yaml.load((ROOT / "template.yaml").read_text(), Loader)
+    events = template["Resources"][function]["Properties"]["Events"].values()
+    given = {event["Properties"]["Path"] for event in events if event["Type"] == "Api"}
+    assert {route.path for route in DOORS[function]} == given - {"/{proxy+}"}

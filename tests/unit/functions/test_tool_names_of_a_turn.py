@@ -1,0 +1,103 @@
+"""What tools are called in whatever is shown of a turn: as whoever asks knows them, not as the turn's prompt did."""
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from fermata.aws.resources import Resources
+from functions.api import app
+from functions.stream import app as stream
+from tests.proxy_events import make_proxy_event
+from tests.tenant_tokens import TokenSigner, make_tenant
+from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
+
+AI = "/admin/api/ai"
+SEED, PREFIXED = ("insertHtml", "deleteNode"), ("site_insert_html", "site_delete_node")
+KNOWN = pytest.mark.parametrize(("header", "known"), [("seed", SEED), ("prefixed", PREFIXED), ("", SEED)])
+ASKED_IN = pytest.mark.parametrize("said", ["seed", "prefixed"])
+
+
+@pytest.fixture
+def bakery(resources: Resources, deployed: None) -> TokenSigner:
+    return make_tenant(resources)
+
+
+@pytest.fixture
+def stage(resources: Resources, deployed: None, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """A turn that waits for its first call, an insertion."""
+    made = Stage(resources, monkeypatch)
+    for door in ("fermata.wire.http.dispatch", "functions.stream.app"):
+        monkeypatch.setattr(f"{door}.get_resources", lambda: resources)
+    return made
+
+
+def waiting(stage: Stage, names: str) -> None:
+    stage.start_turn(tool_names=names)
+    called = (SEED if names == "seed" else PREFIXED)[0]
+    stage.script_replies(reply_with_calls(tool_call_block(called, parentId="r", html="x")), "Done.")
+    assert stage.run_workflow() == "waiting"
+
+
+def edited(stage: Stage, names: str) -> None:
+    waiting(stage, names)
+    stage.answer_request(OK | {"inverse": {"tool": "deleteNode", "input": {"nodeId": "n1"}}})
+    assert stage.run_workflow() == "finished"
+
+
+def show(path: str, signer: TokenSigner, names: str) -> Any:
+    headers = signer.bearer_headers() | ({"Fermata-Tool-Names": names} if names else {})
+    answer = app.handler(make_proxy_event("GET", f"{AI}/{path}", headers), None)
+    assert answer["statusCode"] == 200, answer["body"]
+    return json.loads(answer["body"])
+
+
+def follow(path: str, signer: TokenSigner, names: str) -> list[Any]:
+    async def send() -> httpx.Response:
+        headers = signer.bearer_headers() | ({"Fermata-Tool-Names": names} if names else {})
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(stream.app), base_url="http://service") as http:
+            return await http.get(f"{AI}/{path}", headers=headers)
+
+    answer = asyncio.run(send())
+    assert answer.status_code == 200, answer.text
+    return [json.loads(line) for line in answer.text.splitlines() if line]
+
+
+@KNOWN
+@ASKED_IN
+def test_a_reloaded_tab_is_asked_in_its_own_words(
+    stage: Stage, bakery: TokenSigner, said: str, header: str, known: tuple[str, str]
+) -> None:
+    waiting(stage, said)
+    [asked] = show(f"bridges/{stage.turn.id}", bakery, header)["pending"]
+    assert asked["toolName"] == known[0]
+
+
+@KNOWN
+@ASKED_IN
+def test_the_events_are_in_their_readers_words(
+    stage: Stage, bakery: TokenSigner, said: str, header: str, known: tuple[str, str]
+) -> None:
+    edited(stage, said)
+    told = follow(f"bridges/{stage.turn.id}/events", bakery, header)
+    named = {event["type"]: event["toolName"] for event in told if "toolName" in event}
+    assert named == dict.fromkeys(("toolCall", "toolRequest", "toolResult"), known[0])
+
+
+@KNOWN
+@ASKED_IN
+def test_the_journal_is_in_its_readers_words(
+    stage: Stage, bakery: TokenSigner, said: str, header: str, known: tuple[str, str]
+) -> None:
+    edited(stage, said)
+    [entry] = show(f"bridges/{stage.turn.id}/journal", bakery, header)["entries"]
+    assert (entry["toolName"], entry["inverse"]) == (known[0], [known[1]])
+
+
+def test_an_editors_own_way_back_has_one_name(stage: Stage, bakery: TokenSigner) -> None:
+    waiting(stage, "seed")
+    stage.answer_request(OK | {"inverse": {"tool": "restore", "input": {"patch": {}}}})
+    [entry] = show(f"bridges/{stage.turn.id}/journal", bakery, "prefixed")["entries"]
+    assert entry["inverse"] == ["restore"]

@@ -1,0 +1,134 @@
+"""The one source of what a model may call: over HTTP, for one caller, in one client's names."""
+
+import json
+from typing import Any
+
+import pytest
+
+from fermata.aws.resources import Resources
+from fermata.conversations import conversation_store
+from fermata.domain.caller import Caller
+from fermata.tools.registry import SCOPE_REGISTRY, get_toolset
+from fermata.tools.tool_names import ToolNaming
+from fermata.tools.toolset import Toolset
+from functions.api import app
+from tests.proxy_events import make_proxy_event
+from tests.tenant_tokens import ALL_CAPABILITIES, TokenSigner, make_tenant
+from tests.unit.conversations.message_builders import ThreadBuilder, store_messages
+from tests.unit.conversations.message_builders import make_call as called
+from tests.unit.tools.builders import SITE_TOOL_CONTRACT, make_tool
+
+AI = "/admin/api/ai"
+SITE = ("site.read", "site.structure.edit", "site.style.edit", "site.content.edit")
+
+
+@pytest.fixture
+def bakery(resources: Resources, deployed: None) -> TokenSigner:
+    return make_tenant(resources)
+
+
+@pytest.fixture
+def studio(resources: Resources, deployed: None) -> TokenSigner:
+    return make_tenant(resources, "studio", dialect="instatic", tool_names="prefixed")
+
+
+def get(path: str, signer: TokenSigner, *capabilities: str, **headers: str) -> tuple[int, Any]:
+    claims = {"capabilities": capabilities} if capabilities else {}
+    event = make_proxy_event(
+        "GET",
+        f"{AI}/{path}",
+        signer.bearer_headers(**claims) | {name.replace("_", "-"): v for name, v in headers.items()},
+    )
+    answer = app.handler(event, None)
+    return answer["statusCode"], json.loads(answer["body"])
+
+
+def names_of(body: Any) -> list[str]:
+    return [tool["name"] for tool in body["tools"]]
+
+
+def test_the_whole_toolset_is_told_to_whoever_may_use_all_of_it(bakery: TokenSigner) -> None:
+    status, body = get("tools/site", bakery, *ALL_CAPABILITIES, *SITE)
+    assert status == 200
+    for told, known in zip(body["tools"], SITE_TOOL_CONTRACT, strict=True):
+        assert told["name"] == known["name"]
+        assert told["inputSchema"] == known["inputSchema"]
+        assert told["execution"] == known["execution"]
+        assert told["capability"] == ("write" if known["mutates"] else "read")
+        assert told["permissions"] == sorted(known["permissions"])
+        assert len(told["description"]) > 40
+
+
+@pytest.mark.parametrize("scope", SCOPE_REGISTRY)
+def test_the_list_is_what_a_model_is_offered(scope: str, bakery: TokenSigner) -> None:
+    toolset = get_toolset(scope)
+    rights = {"ai.chat", "ai.tools.write", *(right for tool in toolset.tools for right in tool.permissions)}
+    _, body = get(f"tools/{scope}", bakery, *rights)
+    offered = toolset.build_tool_specs(frozenset(rights), scope, tenant="bakery")
+    told = [(tool["name"], tool["description"], tool["inputSchema"]) for tool in body["tools"]]
+    assert told == [(spec.name, spec.description, spec.input_schema) for spec in offered]
+
+
+def test_a_caller_sees_only_what_its_capabilities_allow(bakery: TokenSigner) -> None:
+    assert names_of(get("tools/site", bakery, "ai.chat")[1]) == ["getNodeHtml", "render_snapshot"]
+    reader = get("tools/site", bakery, "ai.chat", "site.read")[1]
+    assert {tool["capability"] for tool in reader["tools"]} == {"read"}
+
+
+@pytest.mark.parametrize(
+    ("tenant", "header", "name"),
+    [
+        ("bakery", "", "getNodeHtml"),
+        ("bakery", "prefixed", "site_get_node_html"),
+        ("studio", "", "site_get_node_html"),
+        ("studio", "seed", "getNodeHtml"),
+        ("studio", " Seed ", "getNodeHtml"),
+    ],
+)
+def test_the_header_goes_before_the_tenants_setting(
+    tenant: str, header: str, name: str, request: pytest.FixtureRequest
+) -> None:
+    signer: TokenSigner = request.getfixturevalue(tenant)
+    headers = {"fermata_tool_names": header} if header else {}
+    assert name in names_of(get("tools/site", signer, "ai.chat", **headers)[1])
+
+
+def test_names_that_are_none_are_refused_in_words(bakery: TokenSigner) -> None:
+    status, body = get("tools/site", bakery, "ai.chat", fermata_tool_names="both")
+    assert (status, body) == (
+        400,
+        {"error": "The header Fermata-Tool-Names says what tools are called: seed or prefixed."},
+    )
+
+
+def test_a_scope_without_tools_has_none_and_an_unknown_one_does_not_exist(bakery: TokenSigner) -> None:
+    assert get("tools/data", bakery) == (200, {"tools": []})
+    assert get("tools/kitchen", bakery) == (404, {"error": "Not found"})
+
+
+def test_who_may_not_chat_learns_nothing(bakery: TokenSigner) -> None:
+    assert get("tools/site", bakery, "ai.audit.read")[0] == 403
+
+
+def test_a_toolset_that_is_registered_shows_up_by_itself(bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = make_tool("mend", tenant="bakery", toolset="plugin")
+    others = make_tool("break", tenant="studio", toolset="plugin")
+    monkeypatch.setattr("fermata.tools.plugin.toolset.PLUGIN", Toolset("plugin", (own, others)))
+    assert names_of(get("tools/plugin", bakery)[1]) == ["mend"]
+
+
+@pytest.mark.parametrize("names", list(ToolNaming))
+def test_a_conversation_is_shown_in_the_clients_names(
+    names: ToolNaming, resources: Resources, bakery: TokenSigner
+) -> None:
+    ada = Caller(tenant="bakery", user="ada", capabilities=frozenset({"ai.chat"}))
+    made = conversation_store.create_conversation(resources, ada, "site", None, None, "m").id
+    thread = ThreadBuilder()
+    thread.add_prompt("Go")
+    thread.add_reply(called("a").model_copy(update={"tool_name": "site_list_modules"}))
+    thread.add_result("a")
+    store_messages(resources, "bakery", made, thread.messages)
+    _, body = get(f"conversations/{made}", bakery, fermata_tool_names=names.value)
+    expected = "list_modules" if names is ToolNaming.CANONICAL else "site_list_modules"
+    shown = [line for line in body["conversation"]["messages"] if line["role"] == "assistant"]
+    assert [(line["toolName"], line["content"][0]["toolName"]) for line in shown] == [(expected, expected)]

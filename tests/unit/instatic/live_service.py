@@ -1,0 +1,116 @@
+"""The service in this process: every door behind one address, on moto, with a workflow that goes on by itself."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from moto.core.botocore_stubber import BotocoreStubber
+
+from fermata.aws.clock import Clock
+from fermata.aws.resources import Resources
+from fermata.turns.round import advance_turn
+from fermata.turns.round.turn_context import Invocation, build_epoch
+from functions.api import app as api
+from functions.stream import app as stream
+from functions.tool_result import app as tool_result
+from tests.unit.turns.stage import FakeWorkflow, RecordingConnection, Stage
+
+ROUTES = (*stream.ROUTES, *api.ROUTES, *tool_result.ROUTES)
+
+
+class AdjustableClock(Clock):
+    """Goes on as clocks do, and can be put forward."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead
+
+    def advance(self, seconds: float) -> None:
+        self.ahead += seconds
+
+
+@dataclass
+class BackgroundWorkflow(FakeWorkflow):
+    """Step Functions without a wait: each state runs in the background as soon as somebody goes on to it."""
+
+    resources: Resources | None = None
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(8, thread_name_prefix="state"))
+    failures: list[BaseException] = field(default_factory=list)
+    _places: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    _number: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start_execution(self, tenant: str, turn: str, n: int) -> None:
+        super().start_execution(tenant, turn, n)
+        self._enter((tenant, turn, n), None, holds=False)
+
+    def resume_execution(
+        self, token: str, next_state: str, *, seconds: int = 0, hint: dict[str, Any] | None = None
+    ) -> bool:
+        with self._lock:
+            was_open = super().resume_execution(token, next_state, seconds=seconds, hint=hint)
+        if was_open and next_state != "finish":
+            self._enter(self._places[token], hint, holds=next_state == "hold")
+        return was_open
+
+    def _enter(self, place: tuple[str, str, int], hint: dict[str, Any] | None, *, holds: bool) -> None:
+        tenant, turn, n = place
+        with self._lock:
+            self._number += 1
+            token = f"token-{self._number}"
+            self.open_tokens.add(token)
+            self._places[token] = place
+            entered = f"2026-01-01T00:00:00.{self._number:06d}Z"
+        wake = Invocation(
+            tenant, turn, n, token, build_epoch(n, entered, 0), f"owner of {token}", lambda: 900.0, hint, holds
+        )
+        self.pool.submit(self._run, wake)
+
+    def _run(self, wake: Invocation) -> None:
+        assert self.resources is not None
+        line = None if wake.is_hold else RecordingConnection()
+        try:
+            advance_turn.advance_turn(self.resources, wake, line)
+        except BaseException as failure:  # noqa: BLE001 - kept for the test to see: nobody else would
+            self.failures.append(failure)
+
+
+def serialize_moto_requests(monkeypatch: Any) -> None:
+    """Moto is not made for threads: its requests wait for each other."""
+    lock, process = threading.RLock(), BotocoreStubber.process_request
+
+    def locked(self: BotocoreStubber, request: Any) -> Any:
+        with lock:
+            return process(self, request)
+
+    monkeypatch.setattr(BotocoreStubber, "process_request", locked)
+
+
+@contextmanager
+def run_service(stage: Stage, monkeypatch: Any) -> Iterator[str]:
+    """The address of all doors; the stage's turns run by themselves from here on."""
+    serialize_moto_requests(monkeypatch)
+    workflow = BackgroundWorkflow(resources=stage.resources)
+    stage.workflow = stage.resources.__dict__["workflow"] = workflow
+    monkeypatch.setattr(stream, "ROUTES", ROUTES)
+    monkeypatch.setattr(stream, "get_resources", lambda: stage.resources)
+    config = uvicorn.Config(stream.app, port=0, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, name="service", daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the service did not start"
+        thread.join(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        workflow.pool.shutdown()
+    assert workflow.failures == []

@@ -1,0 +1,235 @@
+"""Arguments a model sends are made to fit where their meaning is plain, and refused in words it can act on."""
+
+import copy
+import json
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+
+from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments
+from fermata.tools.schema.json_schema import build_json_schema
+from fermata.tools.schema.validation import iter_schema_errors, matches_schema
+from fermata.tools.tool import ToolInput
+from tests.unit.tools.builders import SITE_INPUT_MODELS, SITE_TOOL_CONTRACT, contract_cases, get_site_tool
+
+
+def schema_of(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+@pytest.mark.parametrize(("case", "given", "expected"), contract_cases("toolInputValidation"))
+def test_tool_input_is_validated_as_the_editor_does_it(case: str, given: Any, expected: Any) -> None:
+    schema = SITE_INPUT_MODELS[given["tool"]]
+    if isinstance(expected, dict):
+        arguments = coerce_arguments(site_schema(given["tool"]), given["input"])
+        assert {key: arguments[key] for key in expected} == expected, case
+        assert schema.from_wire(arguments).to_wire().keys() == arguments.keys()
+    else:
+        told = expected.split("'")[1]
+        with pytest.raises(InvalidToolInput, match=told):
+            coerce_arguments(site_schema(given["tool"]), given["input"])
+
+
+def site_schema(prefixed: str) -> dict[str, Any]:
+    return build_json_schema(SITE_INPUT_MODELS[prefixed])
+
+
+def test_the_error_names_every_member_and_what_is_wrong_with_it() -> None:
+    with pytest.raises(InvalidToolInput) as refused:
+        coerce_arguments(get_site_tool("insertHtml").input_schema, {"parentId": "", "index": -1})
+    assert str(refused.value) == (
+        "html: Expected required property; parentId: Expected string length greater or equal to 1; "
+        "index: Expected integer to be greater or equal to 0, got -1"
+    )
+
+
+def test_the_error_names_a_member_deep_inside_the_variant_that_was_meant() -> None:
+    with pytest.raises(InvalidToolInput, match=r"^document\.id: Expected required property$"):
+        coerce_arguments(get_site_tool("read_document").input_schema, {"document": {"type": "page"}})
+
+
+def test_the_error_lists_what_a_union_takes() -> None:
+    with pytest.raises(InvalidToolInput, match=r'Expected union value \(one of "colors", "typography", .*got "Colors"'):
+        coerce_arguments(get_site_tool("list_tokens").input_schema, {"family": "Colors"})
+
+
+def test_every_fault_of_a_deep_input_is_named_at_once() -> None:
+    sent = {"tokens": [{"slug": "", "lightValue": 7}, {"darkModeEnabled": "maybe"}, 3]}
+    with pytest.raises(InvalidToolInput) as refused:
+        coerce_arguments(get_site_tool("set_color_tokens").input_schema, sent)
+    assert str(refused.value).split("; ") == [
+        "tokens[0].slug: Expected string length greater or equal to 1",
+        "tokens[1].slug: Expected required property",
+        "tokens[1].lightValue: Expected required property",
+        'tokens[1].darkModeEnabled: Expected boolean, got "maybe"',
+        "tokens[2]: Expected object, got 3",
+    ]
+
+
+def test_one_mistake_made_very_often_is_counted_rather_than_listed() -> None:
+    schema = schema_of(items={"type": "array", "items": {"type": "integer"}})
+    with pytest.raises(InvalidToolInput, match=r"items\[99\]: .*; and 3 more$"):
+        coerce_arguments(schema, {"items": ["a"] * 103})
+
+
+def test_a_long_value_is_cut_in_the_error() -> None:
+    with pytest.raises(InvalidToolInput) as refused:
+        coerce_arguments(schema_of(n={"type": "integer"}), {"n": "x" * 10_000})
+    assert len(str(refused.value)) < 120
+
+
+def test_a_list_of_arguments_is_no_object() -> None:
+    ((_, _, arguments),) = [case for case in contract_cases("parseToolArguments") if case[0] == "C042"]
+    with pytest.raises(InvalidToolInput, match="Expected object"):
+        coerce_arguments(get_site_tool("getNodeHtml").input_schema, arguments)
+
+
+@pytest.mark.parametrize("member", ["index", "part", "family", "document"])
+def test_null_is_not_the_same_as_absent(member: str) -> None:
+    for known in SITE_TOOL_CONTRACT:
+        if member in known["inputSchema"]["properties"]:
+            assert any(
+                fault.startswith(f"{member}: Expected")
+                for fault in iter_schema_errors(known["inputSchema"], {member: None})
+            )
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "meant"),
+    [
+        ("integer", "2", 2),
+        ("integer", " -7 ", -7),
+        ("integer", 2.7, 2),
+        ("integer", "2.7", 2),
+        ("integer", "1e2", 100),
+        ("integer", True, 1),
+        ("number", "2.50", 2.5),
+        ("number", 3, 3),
+        ("string", 7, "7"),
+        ("string", 7.0, "7"),
+        ("string", 2.5, "2.5"),
+        ("string", False, "false"),
+        ("boolean", "TRUE", True),
+        ("boolean", "0", False),
+        ("boolean", 1, True),
+        ("boolean", 0.0, False),
+    ],
+)
+def test_scalars_become_what_the_schema_asks_for(kind: str, sent: Any, meant: Any) -> None:
+    coerced = coerce_arguments(schema_of(x={"type": kind}), {"x": sent})["x"]
+    assert (coerced, type(coerced)) == (meant, type(meant))
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent"),
+    [
+        ("integer", "2px"),
+        ("integer", ""),
+        ("integer", "0x10"),
+        ("integer", "9e999"),
+        ("integer", "1" * 5000),
+        ("integer", float("nan")),
+        ("integer", []),
+        ("number", "Infinity"),
+        ("number", float("inf")),
+        ("string", None),
+        ("string", {"a": 1}),
+        ("boolean", "yes"),
+        ("boolean", 2),
+        ("array", None),
+        ("object", "{}"),
+    ],
+)
+def test_a_value_without_a_plain_meaning_is_refused(kind: str, sent: Any) -> None:
+    with pytest.raises(InvalidToolInput, match=f"x: Expected {kind}"):
+        coerce_arguments(schema_of(x={"type": kind}), {"x": sent})
+
+
+def test_a_lone_value_becomes_a_list_of_one() -> None:
+    schema = schema_of(ids={"type": "array", "items": {"type": "string"}})
+    assert coerce_arguments(schema, {"ids": 5}) == {"ids": ["5"]}
+
+
+def test_a_constant_is_recognised_across_types() -> None:
+    schema = schema_of(level={"anyOf": [{"const": 1, "type": "integer"}, {"const": 2, "type": "integer"}]})
+    assert coerce_arguments(schema, {"level": "2"}) == {"level": 2}
+
+
+def test_in_a_union_a_value_that_fits_is_left_as_it_is() -> None:
+    schema = schema_of(ratio={"anyOf": [{"type": "number"}, {"type": "string"}]})
+    assert coerce_arguments(schema, {"ratio": "1.25"}) == {"ratio": "1.25"}
+
+
+def test_defaults_are_filled_in_where_nothing_was_sent() -> None:
+    class Page(ToolInput):
+        limit: Annotated[int, Field(ge=1)] = 25
+
+    assert coerce_arguments(build_json_schema(Page), {}) == {"limit": 25}
+    assert coerce_arguments(build_json_schema(Page), {"limit": "3"}) == {"limit": 3}
+
+
+def test_members_of_a_map_are_kept_whatever_their_names() -> None:
+    schema = schema_of(patch={"type": "object", "patternProperties": {"^(.*)$": {}}})
+    assert coerce_arguments(schema, {"patch": {"a": None, "b": [1]}, "c": 1}) == {"patch": {"a": None, "b": [1]}}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6) | st.sampled_from(["2", "page", "x"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+member_names = st.sampled_from(
+    ["parentId", "html", "index", "document", "part", "family", "type", "id", "kind", "other"]
+)
+arguments = json_values | st.dictionaries(
+    member_names, json_values | st.dictionaries(member_names, json_values, max_size=3), max_size=4
+)
+
+
+def outcome_of(schema: dict[str, Any], sent: Any) -> dict[str, Any] | str:
+    try:
+        return coerce_arguments(schema, sent)
+    except InvalidToolInput as refused:
+        return str(refused)
+
+
+@given(prefixed=st.sampled_from(sorted(SITE_INPUT_MODELS)), sent=arguments)
+def test_whatever_is_sent_either_fits_afterwards_or_is_refused_in_words(prefixed: str, sent: Any) -> None:
+    schema, before = site_schema(prefixed), copy.deepcopy(sent)
+    outcome = outcome_of(schema, sent)
+    if isinstance(outcome, str):
+        assert "Expected" in outcome
+    else:
+        assert matches_schema(schema, outcome)
+        assert outcome.keys() <= schema["properties"].keys()
+        assert coerce_arguments(schema, outcome) == outcome
+        assert SITE_INPUT_MODELS[prefixed].from_wire(outcome)
+    assert repr(sent) == repr(before)
+
+
+@given(node=st.text(min_size=1), html=st.text(min_size=1), index=st.none() | st.integers(min_value=0))
+def test_arguments_that_fit_are_left_as_they_are(node: str, html: str, index: int | None) -> None:
+    sent = {"parentId": node, "html": html} | ({} if index is None else {"index": index})
+    coerced = coerce_arguments(get_site_tool("insertHtml").input_schema, sent)
+    assert json.dumps(coerced) == json.dumps(sent)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "fault"),
+    [
+        ({"type": "string", "maxLength": 2}, "abc", "Expected string length less or equal to 2"),
+        ({"type": "string", "pattern": "^a"}, "b", 'Expected string to match ^a, got "b"'),
+        ({"type": "array", "minItems": 1}, [], "Expected array length to be greater or equal to 1"),
+        ({"type": "array", "maxItems": 1}, [1, 2], "Expected array length to be less or equal to 1"),
+        ({"type": "array", "uniqueItems": True}, [{"a": 1}, {"a": 1}], "Expected array elements to be unique"),
+        ({"type": "number", "exclusiveMinimum": 0}, 0, "Expected number to be greater than 0, got 0"),
+        ({"type": "number", "exclusiveMaximum": 1}, 1, "Expected number to be less than 1, got 1"),
+        ({"const": 1, "type": "integer"}, True, "Expected 1, got true"),
+        ({"type": "boolean"}, 1, "Expected boolean, got 1"),
+    ],
+)
+def test_every_keyword_has_its_own_words(schema: dict[str, Any], value: Any, fault: str) -> None:
+    assert list(iter_schema_errors(schema, value)) == [fault]

@@ -1,0 +1,144 @@
+"""What the editor shows, posted with every answer, stored when it has changed, and read only where it is needed."""
+
+from typing import Any
+
+import pytest
+
+from fermata.aws.blob_store import CompressedJson, compress_json
+from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
+
+BEFORE: dict[str, Any] = {"site": {"pages": []}, "page": {"id": "before"}}
+AFTER: dict[str, Any] = {"site": {"pages": []}, "page": {"id": "after"}}
+
+
+def stored(stage: Stage) -> list[str]:
+    listed = stage.resources.blobs._client.list_objects_v2(Bucket=stage.resources.settings.bucket)
+    return [str(entry["Key"]) for entry in listed.get("Contents", [])]
+
+
+def paused(stage: Stage) -> str:
+    """A turn that waits for its editor; the key of the snapshot it was started with."""
+    stage.start_turn("Look at the page", snapshot=BEFORE)
+    stage.script_replies(reply_with_calls(tool_call_block("getNodeHtml", nodeId="a")), "I see.")
+    assert stage.run_workflow() == "waiting"
+    return stage.entries()[-1].state.snapshot
+
+
+def test_a_snapshot_that_did_not_change_is_not_stored_again(stage: Stage) -> None:
+    key = paused(stage)
+    stage.resources.blobs._client.delete_object(Bucket=stage.resources.settings.bucket, Key=key)
+    stage.answer_request(OK, snapshot=BEFORE)
+    assert stage.entries()[-1].state.snapshot == key
+    assert key not in stored(stage)
+
+
+def test_a_changed_snapshot_is_the_one_the_next_tool_sees(stage: Stage) -> None:
+    key = paused(stage)
+    stage.answer_request(OK, snapshot=AFTER)
+    newest = stage.entries()[-1].state.snapshot
+    assert newest != key
+    assert stage.resources.blobs.get_json(newest) == AFTER
+
+
+def titles(stage: Stage, ask: int = -1) -> list[str]:
+    """What the newest `list_documents` told the model."""
+    (*_, newest) = stage.results_sent_to_model(ask)
+    return [document["title"] for document in newest.data["documents"]] if newest.ok else [str(newest.error)]
+
+
+def site(*names: str, **more: Any) -> dict[str, Any]:
+    pages = [{"id": name, "title": name, "slug": name, "rootNodeId": "root"} for name in names]
+    return {"page": pages[0], "site": {"pages": pages, "breakpoints": [], "settings": {}} | more}
+
+
+def test_a_tool_sees_what_was_posted_with_the_prompt_and_then_what_came_with_an_answer(stage: Stage) -> None:
+    stage.start_turn("List", snapshot=site("Home"))
+    stage.script_replies(
+        reply_with_calls(
+            tool_call_block("list_documents"),
+            tool_call_block("getNodeHtml", nodeId="a"),
+            tool_call_block("list_documents"),
+        ),
+        reply_with_calls(tool_call_block("list_documents")),
+        "Done.",
+    )
+    stage.run_workflow()
+    stage.answer_request(OK, snapshot=site("Home", "Shop"))
+    assert stage.run_workflow() == "finished"
+    before, _, after = stage.results_sent_to_model(1)
+    assert [document["title"] for document in before.data["documents"]] == ["Home"]
+    assert [document["title"] for document in after.data["documents"]] == ["Home", "Shop"]
+    assert titles(stage) == ["Home", "Shop"]
+
+
+@pytest.mark.parametrize("snapshot", [None, {"page": "not-a-page", "site": 42}, {}, [], "x", 7])
+def test_without_a_snapshot_that_can_be_read_the_prompt_has_a_placeholder_and_a_tool_says_why(
+    stage: Stage, snapshot: Any
+) -> None:
+    stage.start_turn("List", snapshot=snapshot)
+    stage.script_replies(reply_with_calls(tool_call_block("list_documents")), "I cannot see it.")
+    assert stage.run_workflow() == "finished"
+    assert "Untitled" in stage.driver.requests[0].volatile
+    assert "snapshot" in titles(stage)[0]
+    assert stage.terminal_events()[0].type == "done"
+
+
+def test_what_is_wrong_with_one_part_keeps_no_tool_from_another(stage: Stage) -> None:
+    """Tools read what was posted; only the prompt has a placeholder for what it cannot read."""
+    stage.start_turn("List", snapshot=site("Home") | {"activeBreakpointId": {"not": "a string"}})
+    stage.script_replies(reply_with_calls(tool_call_block("list_documents")), "One page.")
+    stage.run_workflow()
+    assert "Untitled" in stage.driver.requests[0].volatile
+    assert titles(stage) == ["Home"]
+
+
+def test_it_is_stored_once_compressed_and_never_in_the_workflow(stage: Stage) -> None:
+    snapshot = site("Home", files=[{"blob": "data:image/png;base64," + "A" * 500_000}] * 4)
+    stage.start_turn("List", snapshot=snapshot)
+    key = stage.entries()[-1].state.snapshot
+    head = stage.resources.blobs._client.head_object(Bucket=stage.resources.settings.bucket, Key=key)
+    assert (head["ContentEncoding"], head["ContentLength"] < 50_000) == ("gzip", True)
+    assert stage.resources.blobs.get_json(key) == snapshot
+    stage.script_replies("Hello.")
+    wake = stage.make_invocation()
+    stage.advance_turn(wake)
+    assert len(str(stage.workflow.outputs[wake.token])) < 500
+
+
+def test_one_that_was_packed_before_is_stored_as_it_is_and_read_like_any_other(stage: Stage) -> None:
+    raw = b'{"page": {"id": "p", "title": "Home"}, "site": {"pages": [{"id": "p", "title": "Home"}]}}'
+    stage.start_turn(
+        "List", snapshot={"page": {"id": "p", "title": "Home"}, "site": {"pages": []}}, packed=compress_json(raw)
+    )
+    stage.script_replies(
+        reply_with_calls(
+            tool_call_block("list_documents"),
+            tool_call_block("getNodeHtml", nodeId="a"),
+            tool_call_block("list_documents"),
+        ),
+        "Done.",
+    )
+    stage.run_workflow()
+    stage.answer_request(OK, snapshot=compress_json(raw.replace(b"Home", b"Shop")))
+    stage.run_workflow()
+    first, _, last = stage.results_sent_to_model()
+    assert [document["title"] for document in first.data["documents"]] == ["Home"]
+    assert [document["title"] for document in last.data["documents"]] == ["Shop"]
+
+
+def test_a_turn_that_asks_no_tool_of_ours_never_reads_it(stage: Stage) -> None:
+    stage.start_turn("Hi", snapshot=BEFORE)
+    stage.resources.blobs._client.delete_object(
+        Bucket=stage.resources.settings.bucket, Key=stage.entries()[-1].state.snapshot
+    )
+    stage.script_replies("Hello.")
+    assert stage.run_workflow() == "finished"
+
+
+def test_the_same_prompt_with_the_same_upload_joins_its_turn(stage: Stage) -> None:
+    def again(packed: CompressedJson) -> str:
+        return stage.start_turn("Hi", snapshot={"a": 1}, packed=packed, idempotency_key="once").id
+
+    assert again(compress_json(b'{"a": 1}')) == again(compress_json(b'{"a": 1}'))
+    with pytest.raises(Exception, match="used for another request"):
+        again(compress_json(b'{"a": 2}'))

@@ -1,0 +1,255 @@
+"""Ends (design §4): done, error or cancelled, exactly one, and all that becomes true with it."""
+
+from typing import Any
+
+import pytest
+
+from fermata.conversations.history.repair import INTERRUPTED_CALL_ERROR
+from fermata.domain.blocks import TextBlock
+from fermata.domain.caller import Caller
+from fermata.domain.errors import NotFound, ServiceUnavailable
+from fermata.domain.events import CancelledEvent, DoneEvent, ToolResultEvent
+from fermata.domain.model_io import TextDelta
+from fermata.turns.end import end_turn
+from tests.faults import ProcessDied
+from tests.unit.turns import invariants
+from tests.unit.turns.scenarios import make_patient_tool, run_until_waiting
+from tests.unit.turns.stage import (
+    OK,
+    RecordingConnection,
+    Stage,
+    make_provider_error,
+    reply_with_calls,
+    reply_with_text,
+    tool_call_block,
+)
+from tests.unit.turns.state_machine import StateMachine
+
+TRANSACT = "dynamodb.TransactWriteItems"
+
+
+def cancel_before_it_ran(stage: Stage) -> None:
+    stage.start_turn()
+    stage.cancel_turn()
+    stage.run_workflow()
+
+
+def cancel_before_the_first_text(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies([stage.cancel_turn, *reply_with_text("Hello.")])
+    stage.run_workflow()
+
+
+def cancel_in_the_middle_of_text(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies([TextDelta(text="Hel"), stage.cancel_turn, *reply_with_text("lo.")])
+    stage.run_workflow()
+
+
+def cancel_while_paused(stage: Stage) -> None:
+    machine = run_until_waiting(stage, "deleteNode", "deleteNode")
+    stage.cancel_turn()
+    assert machine.run() == "Finished"
+
+
+def cancel_while_held(stage: Stage) -> None:
+    stage.add_tools(make_patient_tool())
+    machine = run_until_waiting(stage, "ask_the_baker", "deleteNode")
+    assert machine.state == "Hold"
+    stage.cancel_turn()
+    assert machine.run() == "Finished"
+
+
+def cancel_between_two_calls(stage: Stage) -> None:
+    machine = run_until_waiting(stage, "deleteNode", "deleteNode")
+    stage.answer_request(OK)
+    stage.cancel_turn()
+    assert machine.run() == "Finished"
+
+
+def cancel_between_two_rounds(stage: Stage) -> None:
+    machine = run_until_waiting(stage, "deleteNode")
+    stage.answer_request(OK)
+    stage.cancel_turn()
+    assert machine.run() == "Finished"
+
+
+def cancel_while_nobody_works(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies([TextDelta(text="Hel"), ProcessDied()])
+    machine = StateMachine(stage)
+    with pytest.raises(ProcessDied):
+        stage.advance_turn(machine.wake)
+    stage.cancel_turn()
+    machine.time_out()
+    assert machine.run() == "Finished"
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        cancel_before_it_ran,
+        cancel_before_the_first_text,
+        cancel_in_the_middle_of_text,
+        cancel_while_paused,
+        cancel_while_held,
+        cancel_between_two_calls,
+        cancel_between_two_rounds,
+        cancel_while_nobody_works,
+    ],
+)
+def test_a_cancel_ends_the_turn_whenever_it_comes(stage: Stage, moment: Any) -> None:
+    moment(stage)
+    assert stage.events()[-1] == CancelledEvent()
+    assert stage.turn_row()["state"] == "cancelled"
+    assert not stage.driver.scripts or moment is cancel_before_it_ran
+    invariants.check_invariants(stage)
+
+
+def test_what_was_said_until_a_cancel_is_kept(stage: Stage) -> None:
+    cancel_in_the_middle_of_text(stage)
+    assert stage.load_messages()[-1].content == (TextBlock(text="Hel"),)
+
+
+def test_calls_that_are_open_at_the_end_are_closed_on_the_stream(stage: Stage) -> None:
+    cancel_between_two_calls(stage)
+    told = [(event.ok, event.error) for event in stage.events() if isinstance(event, ToolResultEvent)]
+    assert told[0] == (True, None)
+    assert told[1] == (False, INTERRUPTED_CALL_ERROR)
+
+
+def test_a_cancel_again_says_how_the_turn_ended(stage: Stage) -> None:
+    stage.start_turn()
+    assert stage.cancel_turn() == "cancelled"
+    before = stage.entries()
+    assert stage.cancel_turn() == "cancelled"
+    assert stage.entries() == before
+
+
+def test_a_cancel_after_the_end_says_how_it_ended(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies("Hello.")
+    stage.run_workflow()
+    assert stage.cancel_turn() == "done"
+    stage.start_turn()
+    stage.script_replies([make_provider_error(retryable=False)])
+    stage.run_workflow()
+    assert stage.cancel_turn() == "error"
+    invariants.check_invariants(stage)
+
+
+def test_a_cancel_that_loses_to_the_end_says_so(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies("Hello.")
+    stage.faults.interrupt(TRANSACT, stage.run_workflow, contains="cancelled")
+    assert stage.cancel_turn() == "done"
+    assert stage.events()[-1] == DoneEvent()
+    invariants.check_invariants(stage)
+
+
+def test_an_end_that_loses_to_a_cancel_is_none(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies("Hello.")
+    stage.faults.interrupt(TRANSACT, stage.cancel_turn, contains="done")
+    assert stage.run_workflow() == "finished"
+    assert stage.events()[-1] == CancelledEvent()
+    assert stage.load_messages()[-1].content == (TextBlock(text="Hello."),), "what the client has seen is kept"
+    invariants.check_invariants(stage)
+
+
+def test_two_cancels_at_once_are_one(stage: Stage) -> None:
+    run_until_waiting(stage, "deleteNode")
+    stage.faults.interrupt(TRANSACT, stage.cancel_turn, contains="cancelled")
+    assert stage.cancel_turn() == "cancelled"
+    invariants.check_invariants(stage)
+
+
+def test_a_cancel_and_an_answer_at_once_agree(stage: Stage) -> None:
+    machine = run_until_waiting(stage, "deleteNode")
+    stage.faults.interrupt(TRANSACT, lambda: stage.answer_request(OK), contains="cancelled")
+    assert stage.cancel_turn() == "cancelled"
+    assert [event.ok for event in stage.events() if isinstance(event, ToolResultEvent)] == [True]
+    assert machine.run() == "Finished"
+    invariants.check_invariants(stage)
+
+
+def test_a_success_that_comes_late_changes_nothing(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies(
+        [
+            TextDelta(text="Hel"),
+            stage.cancel_turn,
+            *reply_with_calls(tool_call_block("deleteNode", nodeId="n"), text="lo."),
+        ]
+    )
+    stage.run_workflow()
+    assert "toolCall" not in stage.event_types()
+    invariants.check_invariants(stage)
+
+
+def test_a_repeated_cancel_repeats_the_wake_up(stage: Stage) -> None:
+    machine = run_until_waiting(stage, "deleteNode")
+    stage.workflow.next_errors.append(ServiceUnavailable("The workflow could not be woken."))
+    with pytest.raises(ServiceUnavailable):
+        stage.cancel_turn()
+    assert stage.events()[-1] == CancelledEvent()
+    assert machine.is_waiting
+    assert stage.cancel_turn() == "cancelled"
+    assert machine.run() == "Finished"
+    invariants.check_invariants(stage)
+
+
+def test_only_the_turns_user_or_who_manages_turns_may_cancel(stage: Stage) -> None:
+    turn = stage.start_turn()
+
+    def of(user: str, tenant: str, *capabilities: str) -> Caller:
+        return Caller(tenant=tenant, user=user, capabilities=frozenset(capabilities))
+
+    for stranger in (of("ben", "bakery", "ai.chat"), of("ada", "butcher", "ai.turns.manage")):
+        with pytest.raises(NotFound):
+            end_turn.cancel_turn(stage.resources, stranger, turn.id)
+    assert (
+        end_turn.cancel_turn(stage.resources, of("ben", "bakery", "ai.turns.manage"), turn.id)["status"] == "cancelled"
+    )
+
+
+def test_a_cancel_of_no_turn_is_not_found(stage: Stage) -> None:
+    for name in ("no-such-turn", "", "x" * 5000):
+        with pytest.raises(NotFound):
+            end_turn.cancel_turn(stage.resources, stage.caller, name)
+
+
+def test_an_end_whose_answer_was_lost_is_one_end(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies("Hello.")
+    stage.faults.lose_response(TRANSACT, contains="done")
+    assert stage.run_workflow() == "finished"
+    invariants.check_invariants(stage)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_function_that_dies_around_the_end_leaves_one(stage: Stage, when: str) -> None:
+    stage.start_turn()
+    stage.script_replies("Hello.", "Hello.")
+    stage.faults.kill_process(TRANSACT, when=when, contains="done")
+    assert StateMachine(stage).run() == "Finished"
+    assert stage.events()[-1] == DoneEvent()
+    invariants.check_invariants(stage)
+
+
+def test_a_cancel_is_noticed_by_whoever_works_within_a_breath(stage: Stage) -> None:
+    """Here by its next append; test_time.py has the provider that is silent."""
+    stage.start_turn()
+    said: list[str] = []
+    stage.script_replies(
+        [
+            TextDelta(text="1"),
+            stage.cancel_turn,
+            TextDelta(text="x" * 1000),
+            lambda: said.append("went on"),
+            *reply_with_text("2"),
+        ]
+    )
+    stage.advance_turn(line=RecordingConnection())
+    assert said == []
+    invariants.check_invariants(stage)

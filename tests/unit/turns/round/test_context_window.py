@@ -1,0 +1,295 @@
+"""How much of its conversation a turn's model is sent, what it is called there, and what is refused beforehand."""
+
+import base64
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from fermata.conversations.history.model_profile import estimate_tokens
+from fermata.conversations.history.truncation import BEGINNING_OMITTED_NOTE
+from fermata.conversations.message_store import block_images
+from fermata.credentials.model_choice import ModelChoice
+from fermata.domain.blocks import ImageBlock, TextBlock, ToolResultBlock
+from fermata.domain.errors import Unprocessable
+from fermata.domain.model_io import ModelRequest
+from fermata.pricing import catalogue
+from fermata.pricing.catalogue import PriceCatalogue, PricedModel
+from fermata.pricing.prices import Price
+from fermata.turns import turn as turns
+from fermata.turns.start.model_checks import check_model_abilities
+from tests.images import make_image, open_image, to_base64
+from tests.unit.turns.conftest import MakeStage
+from tests.unit.turns.invariants import check_invariants
+from tests.unit.turns.stage import ADA, OK, Stage, make_provider_error, reply_with_calls, tool_call_block
+
+PHOTO = ImageBlock(mime_type="image/jpeg", data=to_base64(make_image()))
+
+
+def talk(stage: Stage, turns: int, size: int = 3_000) -> None:
+    for _ in range(turns):
+        stage.start_turn("x" * size)
+        stage.script_replies("Ok.")
+        stage.run_workflow()
+
+
+def said(ask: ModelRequest) -> list[str]:
+    return [block.text for message in ask.messages for block in message.content if isinstance(block, TextBlock)]
+
+
+def offer(stage: Stage, **known: Any) -> None:
+    """What the catalogue says of the stage's model."""
+    price = Price(input_per_mtok=1, output_per_mtok=1)
+    catalogue.store_catalogue(
+        stage.resources, PriceCatalogue(refreshed=1, offers={"model-1": PricedModel(price=price, **known)})
+    )
+
+
+class TestTheWindow:
+    def test_a_long_conversation_is_sent_as_far_as_the_models_window_reaches(self, stage: Stage) -> None:
+        offer(stage, context_window=20_000)
+        talk(stage, 12)
+        sent = stage.driver.requests[-1].messages
+        assert estimate_tokens(sent) < 20_000 * 0.9 - stage.resources.settings.longest_answer
+        assert sent[0].role == "user"
+        assert said(stage.driver.requests[-1])[0] == BEGINNING_OMITTED_NOTE
+        assert len(sent) < 20
+
+    def test_of_a_model_nobody_knows_the_settings_window_counts(self, staged: MakeStage) -> None:
+        stage = staged(unknown_window=20_000)
+        talk(stage, 12)
+        assert said(stage.driver.requests[-1])[0] == BEGINNING_OMITTED_NOTE
+
+    def test_a_short_one_is_sent_whole(self, stage: Stage) -> None:
+        offer(stage, context_window=200_000)
+        talk(stage, 12)
+        assert len(stage.driver.requests[-1].messages) == 23
+
+    def test_a_provider_that_says_it_is_too_much_is_sent_half_and_half_again(self, stage: Stage) -> None:
+        talk(stage, 8)
+        stage.start_turn("And now?")
+        overflow = make_provider_error("provider_overflow", retryable=False)
+        stage.script_replies([overflow], [overflow], "Better.")
+        assert stage.run_workflow() == "finished"
+        sizes = [estimate_tokens(ask.messages) for ask in stage.driver.requests[-3:]]
+        assert sizes[0] / 2 >= sizes[1] >= 2 * sizes[2]
+        assert said(stage.driver.requests[-1])[-1] == "And now?"
+        assert stage.streamed_text() == "Better."
+        assert "roundRetracted" not in stage.event_types()
+        check_invariants(stage)
+
+    def test_when_there_is_nothing_left_to_leave_out_the_user_hears_of_it(self, stage: Stage) -> None:
+        stage.start_turn("x" * 5_000)
+        stage.script_replies([make_provider_error("provider_overflow", retryable=False)])
+        stage.run_workflow()
+        assert stage.terminal_events()[0].to_wire()["code"] == "provider_overflow"
+        check_invariants(stage)
+
+
+class TestPictures:
+    def test_a_known_blind_model_is_refused_them_before_anything_is_written(self, stage: Stage) -> None:
+        offer(stage, sees=False)
+        with pytest.raises(Unprocessable, match="cannot see images"):
+            stage.start_turn("Look", pictures=(PHOTO,))
+        assert stage.load_messages() == []
+        assert stage.claim() is None
+        stage.start_turn("No picture")
+
+    @pytest.mark.parametrize("known", [{"sees": True}, {"sees": None}])
+    def test_one_that_sees_or_whose_eyes_nobody_knows_is_sent_them(self, stage: Stage, known: dict[str, Any]) -> None:
+        offer(stage, **known)
+        stage.start_turn("Look", pictures=(PHOTO,))
+        stage.script_replies("Nice.")
+        stage.run_workflow()
+        (message,) = stage.driver.requests[0].messages
+        assert isinstance(message.content[1], ImageBlock)
+        assert open_image(base64.b64decode(message.content[1].data or "")).size == (40, 30)
+
+    def test_a_conversation_with_pictures_goes_on_with_a_blind_model(self, stage: Stage) -> None:
+        stage.start_turn("Look", pictures=(PHOTO,))
+        stage.script_replies("Nice.")
+        stage.run_workflow()
+        offer(stage, sees=False)
+        stage.start_turn("And now?")
+        stage.script_replies("I was told so.")
+        stage.run_workflow()
+        assert not any(
+            block.kind == "image" for message in stage.driver.requests[-1].messages for block in message.content
+        )
+        assert any("does not support image input" in text for text in said(stage.driver.requests[-1]))
+
+    def test_a_provider_that_refuses_so_many_is_asked_once_more_without_those_of_earlier_turns(
+        self, stage: Stage
+    ) -> None:
+        stage.start_turn("Look", pictures=(PHOTO, PHOTO))
+        stage.script_replies("Nice.")
+        stage.run_workflow()
+        stage.start_turn("And this?", pictures=(PHOTO,))
+        stage.script_replies([make_provider_error("provider_overflow", retryable=False)], "Better.")
+        assert stage.run_workflow() == "finished"
+        before, after = (
+            [[block.kind for block in message.content] for message in ask.messages if message.role == "user"]
+            for ask in stage.driver.requests[-2:]
+        )
+        assert before == [["text", "image", "image"], ["text", "image"]]
+        assert after == [["text", "text"], ["text", "image"]]
+        assert "omitted to make room" in said(stage.driver.requests[-1])[1]
+        assert stage.terminal_events()[0].type == "done"
+        check_invariants(stage)
+
+    def test_a_server_that_takes_few_is_sent_fewer_and_fewer_of_the_newest(self, stage: Stage) -> None:
+        stage.start_turn("Compare", pictures=(PHOTO,) * 8)
+        overflow = make_provider_error("provider_overflow", retryable=False)
+        stage.script_replies([overflow], [overflow], "I see two.")
+        assert stage.run_workflow() == "finished"
+        shown = [sum(block.kind == "image" for block in ask.messages[-1].content) for ask in stage.driver.requests]
+        assert shown == [8, 4, 2]
+        check_invariants(stage)
+
+    def test_a_picture_that_a_provider_cannot_read_does_not_stop_the_conversation_for_good(self, stage: Stage) -> None:
+        stage.start_turn("Look", pictures=(PHOTO,))
+        stage.script_replies("Nice.")
+        stage.run_workflow()
+        stage.start_turn("And this?", pictures=(PHOTO,))
+        refusal = make_provider_error("provider_images", retryable=False)
+        stage.script_replies([refusal], [refusal], "I can see neither.")
+        assert stage.run_workflow() == "finished"
+        shown = [
+            sum(block.kind == "image" for message in ask.messages for block in message.content)
+            for ask in stage.driver.requests[-3:]
+        ]
+        assert shown == [2, 1, 0]
+        assert stage.terminal_events()[0].type == "done"
+        check_invariants(stage)
+
+    def test_a_refusal_of_images_where_there_are_none_is_the_users_to_hear(self, stage: Stage) -> None:
+        stage.start_turn("No picture")
+        stage.script_replies([make_provider_error("provider_images", retryable=False)])
+        stage.run_workflow()
+        assert stage.terminal_events()[0].to_wire()["code"] == "provider_images"
+        check_invariants(stage)
+
+
+class TestStaleEvidence:
+    def test_a_turn_sees_what_it_read_last_and_the_next_turn_nothing_of_it(self, stage: Stage) -> None:
+        stage.start_turn("Read twice")
+        stage.script_replies(
+            reply_with_calls(tool_call_block("read_document")),
+            reply_with_calls(tool_call_block("read_document")),
+            "Read.",
+        )
+        for number in range(2):
+            stage.run_workflow()
+            stage.answer_request({"ok": True, "data": {"html": f"<p>{number}</p>"}})
+        stage.run_workflow()
+        stage.start_turn("And now?")
+        stage.script_replies("Hm.")
+        stage.run_workflow()
+        results = [
+            [block.data for message in ask.messages for block in message.content if isinstance(block, ToolResultBlock)]
+            for ask in stage.driver.requests
+        ]
+        assert results[1] == [{"html": "<p>0</p>"}]
+        assert [data.get("elided", False) for data in results[2]] == [True, False]
+        assert [data.get("elided", False) for data in results[3]] == [True, True]
+
+
+class TestNames:
+    def test_the_model_is_offered_and_the_editor_asked_by_the_names_that_the_tenant_uses(self, stage: Stage) -> None:
+        stage.start_turn("Go", tool_names="prefixed")
+        stage.script_replies(
+            reply_with_calls(tool_call_block("site_insert_html", parentId="p", html="<p></p>")), "Done."
+        )
+        stage.run_workflow()
+        assert {spec.name for spec in stage.driver.requests[0].tools} >= {"site_insert_html", "site_read_document"}
+        assert "insertHtml" not in stage.driver.requests[0].system
+        assert stage.tool_requests()[0].tool_name == "site_insert_html"
+        stage.answer_request(OK)
+        stage.run_workflow()
+        assert stage.terminal_events()[0].type == "done"
+
+    @pytest.mark.parametrize(("names", "wire"), [("prefixed", "site_insert_html"), ("seed", "insertHtml")])
+    @pytest.mark.parametrize("called", ["insertHtml", "site_insert_html"])
+    def test_however_the_model_calls_a_tool_the_editor_hears_the_name_it_knows(
+        self, stage: Stage, names: Any, wire: str, called: str
+    ) -> None:
+        stage.start_turn("Go", tool_names=names)
+        stage.script_replies(reply_with_calls(tool_call_block(called, parentId="p", html="<p></p>")), "Done.")
+        stage.run_workflow()
+        stage.answer_request(OK)
+        stage.run_workflow()
+        named = {event.to_wire().get("toolName") for event in stage.events()} - {None}
+        assert named == {wire}
+
+    def test_a_name_nobody_has_reaches_the_stream_as_it_is(self, stage: Stage) -> None:
+        stage.start_turn("Go", tool_names="prefixed")
+        stage.script_replies(reply_with_calls(tool_call_block("site_fly")), "Done.")
+        stage.run_workflow()
+        results = [event.to_wire() for event in stage.events() if event.type == "toolResult"]
+        assert [(result["toolName"], result["error"]) for result in results] == [("site_fly", "Unknown tool: site_fly")]
+
+
+def test_a_turns_names_are_pinned_when_it_starts(stage: Stage) -> None:
+    turn = stage.start_turn("Go", tool_names="prefixed")
+    assert turns.find_turn(stage.resources, turn.tenant, turn.id).tool_names == "prefixed"
+
+
+def test_a_screenshot_is_seen_by_the_model_until_a_newer_one_or_the_turns_end(stage: Stage) -> None:
+    def shot(width: int) -> dict[str, Any]:
+        image = {"mimeType": "image/png", "data": to_base64(make_image(width, 50, "PNG"))}
+        return {"ok": True, "data": {"taken": width}, "images": [image]}
+
+    stage.start_turn("Look twice")
+    stage.script_replies(
+        reply_with_calls(tool_call_block("read_document")), reply_with_calls(tool_call_block("read_document")), "Nice."
+    )
+    for width in (60, 70):
+        stage.run_workflow()
+        stage.answer_request(shot(width))
+    stage.run_workflow()
+    stage.start_turn("And now?")
+    stage.script_replies("Hm.")
+    stage.run_workflow()
+    sent = [
+        [image.data for message in ask.messages for block in message.content for image in block_images(block)]
+        for ask in stage.driver.requests
+    ]
+    assert sent == [[], [to_base64(make_image(60, 50, "PNG"))], [to_base64(make_image(70, 50, "PNG"))], []]
+
+
+def test_each_request_only_adds_to_the_end_of_the_one_before(stage: Stage) -> None:
+    """What a provider has cached stays good from round to round and from turn to turn."""
+    for turn in range(3):
+        stage.start_turn(f"Prompt {turn}")
+        stage.script_replies(
+            reply_with_calls(tool_call_block("deleteNode", nodeId="a")),
+            reply_with_calls(tool_call_block("deleteNode", nodeId="b"), text="And"),
+            "Done.",
+        )
+        for _ in range(2):
+            stage.run_workflow()
+            stage.answer_request(OK)
+        stage.run_workflow()
+    histories = [[message.model_dump_json() for message in ask.messages] for ask in stage.driver.requests]
+    for before, after in pairwise(histories):
+        assert after[: len(before)] == before
+    first = stage.driver.requests[0]
+    assert all((ask.system, ask.tools) == (first.system, first.tools) for ask in stage.driver.requests)
+
+
+class TestAModelWithoutHands:
+    @pytest.fixture
+    def chosen(self, stage: Stage) -> ModelChoice:
+        offer(stage, calls=False)
+        return ModelChoice(credential_id="c", version=1, provider="openrouter", model="openai/model-1")
+
+    def test_it_is_refused_where_there_are_tools(self, stage: Stage, chosen: ModelChoice) -> None:
+        with pytest.raises(Unprocessable, match="cannot call tools"):
+            check_model_abilities(stage.resources, ADA, chosen, "site", (TextBlock(text="Go"),))
+
+    def test_it_may_talk_where_there_are_none_for_this_caller(self, stage: Stage, chosen: ModelChoice) -> None:
+        check_model_abilities(stage.resources, ADA, chosen, "data", (TextBlock(text="Go"),))
+
+    def test_one_that_nobody_knows_is_let_through(self, stage: Stage, chosen: ModelChoice) -> None:
+        unknown = chosen.model_copy(update={"model": "meta/unheard-of"})
+        check_model_abilities(stage.resources, ADA, unknown, "site", (TextBlock(text="Go"), PHOTO))

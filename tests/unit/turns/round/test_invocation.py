@@ -1,0 +1,42 @@
+"""The workflow's payload understood."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fermata.turns.round.invocation import invocation_from_event
+
+PAYLOAD: dict[str, Any] = {
+    "v": 1,
+    "tenant": "bakery",
+    "turn": "turn-1",
+    "n": 2,
+    "token": "token-1",
+    "entered": "2026-01-01T00:00:00.5Z",
+    "retry": 1,
+    "hint": {"round": 1, "entry": 3, "next": 5},
+}
+CONTEXT = SimpleNamespace(aws_request_id="request-1", get_remaining_time_in_millis=lambda: 1500)
+
+
+def test_a_wake_up_knows_its_turn_its_token_and_its_time() -> None:
+    wake = invocation_from_event(PAYLOAD, CONTEXT)
+    assert (wake.tenant, wake.turn, wake.execution_number, wake.token) == ("bakery", "turn-1", 2, "token-1")
+    assert wake.epoch == "0002|2026-01-01T00:00:00.500000+00:00|001"
+    assert wake.remaining() == 1.5
+    assert wake.hint == PAYLOAD["hint"]
+    assert not wake.is_hold
+    assert invocation_from_event(PAYLOAD, CONTEXT, is_hold=True).is_hold
+
+
+def test_a_request_that_comes_twice_makes_two_owners() -> None:
+    first, again = invocation_from_event(PAYLOAD, CONTEXT), invocation_from_event(PAYLOAD, CONTEXT)
+    assert first.epoch == again.epoch
+    assert first.owner != again.owner
+    assert "request-1" in first.owner
+
+
+@pytest.mark.parametrize("hint", [None, {}, {"round": 1}])
+def test_an_older_workflow_may_send_less(hint: Any) -> None:
+    assert invocation_from_event(PAYLOAD | {"hint": hint, "more": "from a newer one"}, CONTEXT).hint == hint

@@ -1,0 +1,169 @@
+"""Owner (design §4): a round has one writer; whoever is no longer it stops, and that is no error."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from fermata.domain.events import RoundStartedEvent
+from fermata.domain.model_io import TextDelta
+from fermata.turns.round.turn_context import build_epoch
+from tests.unit.turns.stage import OK, RecordingConnection, Stage, reply_with_calls, reply_with_text, tool_call_block
+
+MORNING = "2026-01-01T08:00:"
+
+
+def owners(stage: Stage) -> list[str]:
+    return [event.owner for event in stage.events() if isinstance(event, RoundStartedEvent)]
+
+
+def test_the_first_append_of_a_round_says_who_works_on_it(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies("Hello.")
+    wake = stage.advance_turn()
+    assert stage.entries()[1].events == (RoundStartedEvent(round=1, epoch=wake.epoch, owner=wake.owner),)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    list(
+        pairwise(
+            [
+                (1, f"{MORNING}00Z", 0),
+                (1, f"{MORNING}00.001Z", 0),
+                (1, f"{MORNING}00.02Z", 0),
+                (1, f"{MORNING}00.02Z", 1),
+                (1, f"{MORNING}00.021999Z", 0),
+                (1, f"{MORNING}00.1Z", 2),
+                (1, f"{MORNING}01Z", 0),
+                (1, "2026-01-01T09:00:02+01:00", 0),
+                (2, f"{MORNING}00Z", 0),
+                (10, f"{MORNING}00Z", 0),
+            ]
+        )
+    ),
+)
+def test_epochs_sort_as_the_attempts_came_however_their_instants_are_written(earlier: Any, later: Any) -> None:
+    assert build_epoch(*earlier) < build_epoch(*later)
+
+
+def test_one_instant_written_in_two_ways_is_one_epoch() -> None:
+    assert (
+        build_epoch(1, f"{MORNING}00Z", 0)
+        == build_epoch(1, f"{MORNING}00.000Z", 0)
+        == build_epoch(1, "2026-01-01T09:00:00+01:00", 0)
+    )
+
+
+def test_an_attempt_with_a_lower_epoch_returns_at_once(stage: Stage) -> None:
+    stage.start_turn()
+    late = stage.make_invocation()
+    stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a")))
+    stage.advance_turn()
+    before = stage.entries()
+    stage.advance_turn(late)
+    assert stage.entries() == before
+    assert len(stage.driver.requests) == 1
+    assert late.token in stage.workflow.open_tokens
+
+
+def test_an_older_attempt_that_comes_while_a_newer_one_asks_takes_nothing_over(stage: Stage) -> None:
+    stage.start_turn()
+    late = stage.make_invocation()
+    stage.script_replies(
+        [TextDelta(text="Hel"), lambda: stage.advance_turn(late, RecordingConnection()), *reply_with_text("lo.")]
+    )
+    newer = stage.advance_turn()
+    assert owners(stage) == [newer.owner]
+    assert stage.streamed_text() == "Hello."
+    assert late.token in stage.workflow.open_tokens
+
+
+def test_a_retry_of_a_state_comes_after_its_first_attempt(stage: Stage) -> None:
+    stage.start_turn()
+    moment = stage.next_entered_at()
+    first, retry = stage.make_invocation(entered=moment), stage.make_invocation(entered=moment, retry=1)
+    stage.script_replies("Hello.")
+    stage.advance_turn(retry)
+    stage.advance_turn(first)
+    assert owners(stage) == [retry.owner]
+
+
+def test_a_writer_whose_round_was_taken_over_stops_without_an_error(stage: Stage) -> None:
+    stage.start_turn()
+
+    def takes_over() -> None:
+        stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a"), text="Hello."))
+        stage.advance_turn(newer, RecordingConnection())
+
+    older, newer = stage.make_invocation(), stage.make_invocation()
+    stage.script_replies(
+        [TextDelta(text="Hel"), takes_over, *reply_with_calls(tool_call_block("deleteNode", nodeId="b"), text="lo.")]
+    )
+    stage.advance_turn(older)
+    assert owners(stage) == [older.owner, newer.owner]
+    assert [request.input["nodeId"] for request in stage.tool_requests()] == ["a"]
+    assert older.token in stage.workflow.open_tokens, "the token is the successor's business"
+    assert stage.load_pause().token == newer.token
+
+
+def test_the_same_attempt_delivered_twice_leaves_one_writer(stage: Stage) -> None:
+    stage.start_turn()
+    moment = stage.next_entered_at()
+    first = stage.make_invocation(entered=moment, owner="one")
+    again = stage.make_invocation(entered=moment, owner="two")
+
+    def once_more() -> None:
+        stage.script_replies("Hello.")
+        stage.advance_turn(again, RecordingConnection())
+
+    stage.script_replies(
+        [TextDelta(text="Hel"), once_more, *reply_with_calls(tool_call_block("deleteNode", nodeId="b"), text="lo.")]
+    )
+    stage.advance_turn(first)
+    assert owners(stage) == ["one", "two"]
+    assert stage.event_types()[-3:] == ["context", "usage", "done"]
+    assert not stage.tool_requests()
+
+
+def test_a_writer_that_finds_the_turn_ended_lets_its_execution_finish(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies(
+        [
+            TextDelta(text="Hel"),
+            stage.cancel_turn,
+            *reply_with_calls(tool_call_block("deleteNode", nodeId="b"), text="lo."),
+        ]
+    )
+    wake = stage.advance_turn()
+    assert stage.event_types()[-2:] == ["usage", "cancelled"]
+    assert stage.workflow.outputs[wake.token]["next"] == "finish"
+
+
+def test_an_old_execution_of_a_turn_that_goes_on_in_a_new_one_just_finishes(stage: Stage) -> None:
+    stage.start_turn()
+    late = stage.make_invocation(n=1)
+    stage.workflow.states[stage.turn.id, 1] = ("FAILED", "States.ServiceRestart")
+    stage.recover_turn()
+    before = stage.entries()
+    stage.advance_turn(late)
+    assert stage.workflow.outputs[late.token]["next"] == "finish"
+    assert stage.entries() == before
+
+
+def test_nothing_is_written_after_a_token_was_sent(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+    go_on = stage.workflow.resume_execution
+
+    def watched(*given: Any, **how: Any) -> bool:
+        lengths.append(len(stage.entries()))
+        return go_on(*given, **how)
+
+    monkeypatch.setattr(stage.workflow, "resume_execution", watched)
+    stage.start_turn()
+    stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a")), "Done.")
+    stage.run_workflow()
+    stage.answer_request(OK)
+    assert lengths == [len(stage.entries())]
+    stage.run_workflow()
+    assert lengths[-1] == len(stage.entries())

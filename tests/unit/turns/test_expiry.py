@@ -1,0 +1,96 @@
+"""Lifetime (design §4): everything of a turn expires together, and what has expired counts no more, deleted or not."""
+
+from typing import Any
+
+import pytest
+
+from fermata.aws.dynamodb import Item
+from fermata.domain.errors import NotFound
+from fermata.turns.recover.recover_turn import recover_silent_turns
+from tests.unit.turns.scenarios import LARGE_TEXT, make_patient_tool, run_until_waiting
+from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
+
+DAY = 86400
+
+
+def partition(stage: Stage) -> list[Item]:
+    return stage.resources.tables.query_items(stage.resources.settings.bridges_table, stage.turn.pk)
+
+
+def test_everything_of_a_turn_expires_at_one_moment(stage: Stage) -> None:
+    stage.add_tools(make_patient_tool())
+    stage.start_turn()
+    stage.script_replies(
+        reply_with_calls(
+            tool_call_block("ask_the_baker"),
+            tool_call_block("insertHtml", parentId="r", html=LARGE_TEXT),
+            text="I ask.",
+        ),
+        "Done.",
+    )
+    stage.run_workflow()
+    stage.pass_time(DAY / 2)
+    stage.answer_request(OK)
+    stage.run_workflow()
+    stage.answer_request(OK)
+    stage.run_workflow()
+    kinds = {item["sk"][0] for item in partition(stage)}
+    assert kinds == {"t", "e", "p"}, "turn row, log and pauses"
+    assert {item["ttl"] for item in partition(stage)} == {stage.turn.expires}
+
+
+def test_a_turn_is_remembered_for_the_longest_hold_and_a_week(stage: Stage) -> None:
+    began = int(stage.resources.clock.time())
+    assert stage.start_turn().expires == began + (30 + 7) * DAY
+
+
+def test_the_conversation_and_its_ledger_outlive_the_turn(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies("Hello.")
+    stage.run_workflow()
+    assert all("ttl" not in row for row in stage.ledger_rows())
+    stage.pass_time(38 * DAY)
+    assert len(stage.load_messages()) == 2
+    stage.start_turn("And now?")
+
+
+@pytest.mark.parametrize("deed", ["look", "answer", "cancel", "advance", "recover", "sweep"])
+def test_an_expired_turn_is_gone_though_nobody_has_deleted_it(stage: Stage, deed: str) -> None:
+    run_until_waiting(stage, "deleteNode")
+    before = partition(stage)
+    stage.pass_time(37 * DAY + 1)
+    if deed in ("look", "answer", "cancel"):
+        deeds: dict[str, Any] = {
+            "look": stage.show_turn,
+            "answer": lambda: stage.answer_request(OK),
+            "cancel": stage.cancel_turn,
+        }
+        with pytest.raises(NotFound):
+            deeds[deed]()
+    elif deed == "advance":
+        wake = stage.advance_turn()
+        assert stage.workflow.outputs[wake.token]["next"] == "finish"
+    elif deed == "recover":
+        stage.recover_turn(has_failed=True)
+    else:
+        recover_silent_turns(stage.resources)
+    assert partition(stage) == before
+    assert len(stage.workflow.started) == 1
+
+
+def test_an_expired_turns_conversation_is_free(stage: Stage) -> None:
+    run_until_waiting(stage, "deleteNode")
+    stage.pass_time(37 * DAY + 1)
+    second = stage.start_turn("And now?")
+    assert stage.claim() == second.id
+    stage.script_replies("Hello.")
+    assert stage.run_workflow() == "finished"
+    positions = [message.position for message in stage.load_messages()]
+    assert positions == sorted(set(positions))
+    assert [message.role for message in stage.load_messages()] == ["user", "assistant", "user", "assistant"]
+
+
+def test_every_item_and_payload_carries_its_version(stage: Stage) -> None:
+    run_until_waiting(stage, "deleteNode")
+    assert {item["v"] for item in partition(stage)} == {1}
+    assert {row["v"] for row in stage.ledger_rows()} == {1}

@@ -1,0 +1,463 @@
+"""Taking edits back: a turn of its own that asks no model (docs/editing.md)."""
+
+from typing import Any
+
+import pytest
+
+from fermata.domain.caller import Caller
+from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.turns.read.abandonment import AbandonmentWatcher
+from fermata.usage.ledger import ledger_store
+from tests.unit.turns.conftest import MakeStage
+from tests.unit.turns.editor import PAGE, Editor, journal_states, undo_report
+from tests.unit.turns.stage import ADA, OK, Stage, reply_with_calls, tool_call_block
+
+
+@pytest.fixture
+def editor(stage: Stage) -> Editor:
+    return Editor(stage)
+
+
+def user(name: str, *capabilities: str, tenant: str = "bakery") -> Caller:
+    return Caller(tenant=tenant, user=name, capabilities=frozenset(capabilities) or ADA.capabilities)
+
+
+def test_an_undo_gives_the_page_back(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml", "deleteNode"], ["insertHtml"])
+    assert editor.page != PAGE
+    stage.start_undo(turn)
+    editor.finish()
+    assert editor.page == PAGE
+    assert journal_states(stage, turn) == ["undone"] * 3
+
+
+def test_the_newest_edit_is_taken_back_first_and_one_is_asked_for_at_a_time(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml", "deleteNode"], ["insertHtml"])
+    undo = stage.start_undo(turn)
+    editor.finish()
+    keys = [f"{turn.id}/2/0", f"{turn.id}/1/1", f"{turn.id}/1/0"]
+    assert [request.undoes for request in stage.tool_requests()] == keys
+    assert [request.effect_key for request in stage.tool_requests()] == [
+        f"{undo.id}/{number}/0" for number in (1, 2, 3)
+    ]
+    round_of_one = ["roundStarted", "toolCall", "toolRequest", "toolResult"]
+    assert stage.event_types() == ["bridgeReady", *round_of_one * 3, "usage", "done"]
+    assert list(undo_report(stage).undone) == keys
+    assert undo_report(stage).skipped == ()
+
+
+def test_an_undo_asks_no_model_costs_nothing_and_leaves_the_window_as_full_as_it_was(
+    stage: Stage, editor: Editor
+) -> None:
+    turn = editor.run_editing_turn(["insertHtml"])
+    asks, before = len(stage.driver.requests), stage.load_conversation()
+    undo = stage.start_undo(turn)
+    editor.finish()
+    assert len(stage.driver.requests) == asks
+    assert stage.ledger_rows() == []
+    assert list(ledger_store.read_turn_billability(stage.resources, turn.tenant, [turn.id, undo.id])) == [turn.id]
+    after = stage.load_conversation()
+    assert (after.context_tokens, after.prompt_tokens_total) == (before.context_tokens, before.prompt_tokens_total)
+    assert after.claim is None
+
+
+def test_the_model_learns_of_it_in_the_next_turn(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml", "deleteNode"])
+    stage.start_undo(turn)
+    editor.finish()
+    stage.start_turn("And now?")
+    stage.script_replies("I see.")
+    stage.run_workflow()
+    said = [message for message in stage.driver.requests[-1].messages if message.role == "user"]
+    note, question = said[-2:]
+    assert note.content[0].kind == "text"
+    assert "deleteNode" in note.content[0].text
+    assert "insertHtml" in note.content[0].text
+    assert question.content[0].kind == "text"
+    assert question.content[0].text == "And now?"
+
+
+def test_an_undo_goes_back_to_an_edit_and_no_further(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"], ["insertHtml"])
+    stage.start_undo(turn, through=f"{turn.id}/2/0")
+    editor.finish()
+    assert journal_states(stage, turn) == ["applied", "undone", "undone"]
+    assert len(undo_report(stage).undone) == 2
+    assert undo_report(stage).skipped == ()
+    stage.start_undo(turn)
+    editor.finish()
+    assert editor.page == PAGE
+    assert len(undo_report(stage).undone) == 1
+
+
+@pytest.mark.parametrize("through", ["elsewhere/1/0", "nonsense", "{}/x/0", "{}/1/7", "{}/9/0"])
+def test_an_undo_knows_the_edits_of_its_own_turn_only(stage: Stage, editor: Editor, through: str) -> None:
+    turn = editor.run_editing_turn(["insertHtml"])
+    with pytest.raises(InvalidRequest):
+        stage.start_undo(turn, through=through.format(turn.id))
+
+
+def test_a_second_undo_finds_nothing_and_says_so(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"])
+    undo = stage.start_undo(turn)
+    editor.finish()
+    with pytest.raises(Conflict) as refused:
+        stage.start_undo(turn)
+    assert undo.id in refused.value.message
+    assert stage.claim() is None
+
+
+def test_a_turn_without_edits_has_nothing_to_undo(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies("Hello.")
+    stage.run_workflow()
+    with pytest.raises(Conflict, match="nothing to undo"):
+        stage.start_undo()
+
+
+def test_an_undo_can_be_undone_and_that_too(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml", "deleteNode"], ["deleteNode"])
+    after = dict(editor.page)
+    undo = stage.start_undo(turn)
+    editor.finish()
+    redo = stage.start_undo(undo)
+    editor.finish()
+    assert editor.page == after
+    assert journal_states(stage, undo) == ["undone"] * 3
+    stage.start_undo(redo)
+    editor.finish()
+    assert editor.page == PAGE
+
+
+def test_an_edit_that_meets_somebody_elses_is_skipped_and_the_next_is_asked_for(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
+    editor.is_strict = False
+    stage.start_undo(turn)
+    assert stage.run_workflow() == "waiting"
+    [request] = stage.show_turn()["pending"]
+    conflict = editor.make_conflict() | {"error": "The heading was changed."}
+    editor.send_result(request, conflict)
+    editor.finish()
+    told = [event for event in stage.events() if event.type == "toolResult"]
+    assert [(event.ok, event.conflict) for event in told] == [(False, True), (True, None)]
+    assert [skipped.reason for skipped in undo_report(stage).skipped] == ["The heading was changed."]
+    assert journal_states(stage, turn) == ["undone", "applied"]
+    assert "Still there: insertHtml" in str(stage.load_messages()[-1].content)
+
+
+def test_a_skipped_edit_is_asked_for_again_by_the_next_undo(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
+    editor.is_strict = False
+    stage.start_undo(turn)
+    stage.run_workflow()
+    stage.answer_request({"ok": False, "error": "Not now."})
+    editor.finish()
+    stage.start_undo(turn)
+    editor.finish()
+    assert [request.undoes for request in stage.tool_requests()] == [f"{turn.id}/2/0"]
+    assert journal_states(stage, turn) == ["undone", "undone"]
+
+
+def test_a_strict_editor_stops_an_undo_at_what_somebody_else_changed(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
+    editor.page["c"] = "by hand"
+    after = dict(editor.page)
+    stage.start_undo(turn)
+    editor.finish()
+    assert editor.page == after
+    assert undo_report(stage).undone == ()
+    assert [skipped.reason for skipped in undo_report(stage).skipped] == ["Somebody was here."] * 2
+    assert stage.load_messages()[-1].role == "assistant", "nothing happened that a model needs to know"
+
+
+WITH_INVERSE = OK | {"inverse": {"tool": "restore", "input": {"patch": {}}}}
+
+
+def asked_on(stage: Stage, *revisions: str) -> list[str | None]:
+    """An undo by an editor that counts, and so never comes back to an old revision: what it was asked on each time."""
+    asked = []
+    for revision in revisions:
+        assert stage.run_workflow() == "waiting"
+        asked.append(stage.tool_requests()[-1].revision)
+        stage.answer_request({"ok": True, "revision": revision})
+    assert stage.run_workflow() == "finished"
+    return asked
+
+
+def test_each_inverse_is_asked_on_what_the_editor_said_the_document_is_at(stage: Stage) -> None:
+    turn = stage.start_turn(revision="1")
+    stage.script_replies(
+        reply_with_calls(tool_call_block("insertHtml", parentId="r", html="x")),
+        reply_with_calls(tool_call_block("insertHtml", parentId="r", html="y")),
+    )
+    stage.script_replies("Done.")
+    for revision in ("2", "3"):
+        stage.run_workflow()
+        stage.answer_request(WITH_INVERSE | {"revision": revision})
+    stage.run_workflow()
+    stage.start_undo(turn)
+    assert asked_on(stage, "4", "5") == ["3", "4"]
+
+
+def test_an_edit_behind_somebody_elses_is_asked_on_what_it_left_behind(stage: Stage) -> None:
+    turn = stage.start_turn(revision="1")
+    stage.script_replies(
+        reply_with_calls(tool_call_block("insertHtml", parentId="r", html="x")),
+        reply_with_calls(tool_call_block("getNodeHtml", nodeId="a")),
+    )
+    stage.script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="r", html="y")), "Done.")
+    stage.run_workflow()
+    stage.answer_request(WITH_INVERSE | {"revision": "2"})
+    stage.run_workflow()
+    stage.answer_request({"ok": True, "data": "…", "revision": "3, by hand"})
+    stage.run_workflow()
+    stage.answer_request(WITH_INVERSE | {"revision": "4"})
+    stage.run_workflow()
+    stage.start_undo(turn)
+    assert asked_on(stage, "5", "6") == ["4", "2"]
+
+
+def test_the_editor_is_asked_in_its_own_words(stage: Stage) -> None:
+    turn = stage.start_turn(tool_names="prefixed")
+    stage.script_replies(reply_with_calls(tool_call_block("site_insert_html", parentId="r", html="x")), "Done.")
+    stage.run_workflow()
+    stage.answer_request(OK | {"inverse": {"tool": "deleteNode", "input": {"nodeId": "n1"}}})
+    stage.run_workflow()
+    for names, name in ((None, "site_delete_node"), ("seed", "deleteNode")):
+        stage.start_undo(turn, tool_names=names)
+        stage.run_workflow()
+        assert stage.tool_requests()[-1].tool_name == name
+        stage.cancel_turn()
+
+
+def two_steps(stage: Stage) -> Any:
+    turn = stage.start_turn()
+    stage.script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="r", html="x")), "Done.")
+    stage.run_workflow()
+    steps = [{"tool": "restore", "input": {"patch": {"step": number}}} for number in (1, 2)]
+    stage.answer_request(OK | {"inverse": steps})
+    stage.run_workflow()
+    return turn
+
+
+def test_an_inverse_of_several_calls_is_asked_call_by_call(stage: Stage) -> None:
+    turn = two_steps(stage)
+    stage.start_undo(turn)
+    for _ in range(2):
+        assert stage.run_workflow() == "waiting"
+        stage.answer_request({"ok": True})
+    assert stage.run_workflow() == "finished"
+    assert [request.input for request in stage.tool_requests()] == [{"patch": {"step": 1}}, {"patch": {"step": 2}}]
+    assert journal_states(stage, turn) == ["undone"]
+
+
+def test_an_inverse_that_fails_half_way_goes_on_from_there_the_next_time(stage: Stage) -> None:
+    turn = two_steps(stage)
+    stage.start_undo(turn)
+    stage.run_workflow()
+    stage.answer_request({"ok": True})
+    stage.run_workflow()
+    stage.answer_request({"ok": False, "error": "No."})
+    assert stage.run_workflow() == "finished"
+    assert journal_states(stage, turn) == ["partly"]
+    [skipped] = undo_report(stage).skipped
+    assert skipped.reason == "Only some of its calls were taken back. No."
+    assert "in part" in str(stage.load_messages()[-1].content)
+    stage.start_undo(turn)
+    stage.run_workflow()
+    stage.answer_request({"ok": True})
+    assert stage.run_workflow() == "finished"
+    assert [request.input for request in stage.tool_requests()] == [{"patch": {"step": 2}}]
+    assert journal_states(stage, turn) == ["undone"]
+
+
+def test_what_follows_a_failed_call_of_an_inverse_is_not_asked_for(stage: Stage) -> None:
+    turn = two_steps(stage)
+    stage.start_undo(turn)
+    stage.run_workflow()
+    stage.answer_request({"ok": False, "error": "No."})
+    assert stage.run_workflow() == "finished"
+    assert len(stage.tool_requests()) == 1
+    assert stage.event_types().count("toolResult") == 2
+    assert journal_states(stage, turn) == ["applied"]
+
+
+def test_an_edit_the_editor_gave_no_way_back_for_is_reported(stage: Stage, editor: Editor) -> None:
+    turn = stage.start_turn(revision=editor.revision)
+    stage.script_replies(
+        reply_with_calls(
+            tool_call_block("insertHtml", parentId="r", html="x"), tool_call_block("deleteNode", nodeId="a")
+        ),
+        "Done.",
+    )
+    stage.run_workflow()
+    [request] = stage.show_turn()["pending"]
+    editor.send_result(
+        request, {name: told for name, told in editor.apply_request(request).items() if name != "inverse"}
+    )
+    editor.finish()
+    stage.start_undo(turn)
+    editor.finish()
+    assert journal_states(stage, turn) == ["stuck", "undone"]
+    assert [(one.effect_key, one.reason) for one in undo_report(stage).skipped] == [
+        (f"{turn.id}/1/0", "The editor gave no way back for it.")
+    ]
+
+
+def test_nobody_elses_turn_can_be_undone(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"])
+    for stranger in (user("eve"), user("ada", tenant="studio")):
+        with pytest.raises(NotFound):
+            stage.start_undo(turn, caller=stranger)
+
+
+def test_who_manages_turns_may_undo_anybodys(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"])
+    stage.caller = user("eve", "ai.turns.manage", "ai.chat", "ai.tools.write", "site.structure.edit")
+    stage.start_undo(turn)
+    editor.finish()
+    assert editor.page == PAGE
+    stage.caller = ADA
+    assert stage.load_messages()[-1].turn == stage.turn.id
+
+
+def test_an_edit_is_taken_back_by_who_may_make_it(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"])
+    stage.start_undo(turn, caller=user("ada", "ai.chat", "ai.tools.write", "site.style.edit"))
+    editor.finish()
+    assert stage.tool_requests() == []
+    assert [one.reason for one in undo_report(stage).skipped] == ["Whoever took the edits back may not use insertHtml."]
+
+
+def test_an_undo_that_nobody_answers_ends_whatever_is_set_for_prompts(staged: MakeStage) -> None:
+    stage = staged(unanswered="tell_model")
+    editor = Editor(stage)
+    turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
+    stage.start_undo(turn)
+    stage.run_workflow()
+    stage.pass_time(91)
+    stage.run_workflow()
+    assert stage.event_types()[-1] == "error"
+    newest, oldest = undo_report(stage).skipped
+    assert "did not answer" in newest.reason
+    assert "before it came to this" in oldest.reason
+    assert stage.claim() is None
+
+
+def test_a_cancelled_undo_says_what_it_came_to_and_the_rest_can_still_be_undone(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"], ["insertHtml"])
+    stage.start_undo(turn)
+    stage.run_workflow()
+    editor.answer_pending()
+    stage.run_workflow()
+    assert stage.cancel_turn() == "cancelled"
+    assert len(undo_report(stage).undone) == 1
+    assert len(undo_report(stage).skipped) == 2
+    assert "Undone, the newest first: insertHtml" in str(stage.load_messages()[-1].content)
+    stage.start_undo(turn)
+    editor.finish()
+    assert editor.page == PAGE
+
+
+def test_an_undo_has_its_conversation_to_itself(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"])
+    undo = stage.start_undo(turn)
+    stage.run_workflow()
+    for start in (lambda: stage.start_undo(turn), lambda: stage.start_turn("Now!")):
+        with pytest.raises(Conflict):
+            start()
+    stage._turn = undo
+    editor.finish()
+    stage.start_turn("Now!")
+
+
+def test_a_turn_that_runs_cannot_be_undone_and_goes_on(stage: Stage, editor: Editor) -> None:
+    turn = stage.start_turn(revision=editor.revision)
+    stage.script_replies(
+        reply_with_calls(
+            tool_call_block("insertHtml", parentId="r", html="x"), tool_call_block("deleteNode", nodeId="a")
+        ),
+        "Done.",
+    )
+    stage.run_workflow()
+    editor.answer_pending()
+    with pytest.raises(Conflict, match="still running"):
+        stage.start_undo(turn)
+    stage._turn = turn
+    editor.finish()
+    assert stage.event_types()[-1] == "done"
+
+
+def test_an_instatic_prompt_takes_over_from_an_undo_but_an_undo_from_nothing(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"], dialect="instatic")
+    stage.pass_time(10)
+    running = stage.start_turn("More", dialect="instatic")
+    stage.pass_time(10)
+    with pytest.raises(Conflict):
+        stage.start_undo(turn)
+    stage._turn = running
+    stage.cancel_turn()
+    undo = stage.start_undo(turn)
+    stage.run_workflow()
+    stage.pass_time(10)
+    stage.start_turn("Even more", dialect="instatic")
+    stage._turn = undo
+    assert stage.event_types()[-1] == "cancelled"
+
+
+def test_the_same_key_joins_the_undo_it_started_also_when_that_is_over(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"])
+    first = stage.start_undo(turn, idempotency_key="once")
+    assert stage.start_undo(turn, idempotency_key="once").id == first.id
+    editor.finish()
+    assert stage.start_undo(turn, idempotency_key="once").id == first.id
+    with pytest.raises(Conflict, match="another request"):
+        stage.start_undo(turn, idempotency_key="once", through=f"{turn.id}/1/0")
+
+
+def test_an_undo_goes_on_when_an_instatic_browser_hangs_up(staged: MakeStage) -> None:
+    """Closing the stream of a prompt means stop; nobody means that by reloading in the middle of an undo."""
+    stage = staged(fermata_stage="local", abandoned_seconds=3600)
+    turn = Editor(stage).run_editing_turn(["insertHtml"], dialect="instatic")
+    undo, watch = stage.start_undo(turn, dialect="instatic"), AbandonmentWatcher(stage.resources)
+    for one in (undo, turn):
+        watch.add_reader(one)
+        watch.remove_reader(one, is_broken_off=True)
+    assert list(watch._timers) == [turn.pk]
+    watch.add_reader(turn)
+
+
+def test_an_undo_whose_execution_failed_says_how_to_go_on(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
+    stage.start_undo(turn)
+    stage.run_workflow()
+    editor.answer_pending()
+    stage.recover_turn(has_failed=True)
+    end = stage.events()[-1]
+    assert end.type == "error"
+    assert "Undo again" in end.message
+    assert len(undo_report(stage).undone) == 1
+    stage.start_undo(turn)
+    editor.finish()
+    assert editor.page == PAGE
+
+
+def test_whoever_looks_is_told_what_is_undone(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"])
+    stage.start_undo(turn)
+    stage.run_workflow()
+    seen = stage.show_turn()
+    assert (seen["undoes"], seen["status"]) == (turn.id, "paused")
+    assert seen["pending"][0]["undoes"] == f"{turn.id}/1/0"
+
+
+def test_a_large_inverse_lies_in_the_bucket_and_comes_back_whole(stage: Stage) -> None:
+    patch = {"html": "x" * 200_000}
+    turn = stage.start_turn()
+    stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a")), "Done.")
+    stage.run_workflow()
+    stage.answer_request(OK | {"inverse": {"tool": "restore", "input": {"patch": patch}}})
+    stage.run_workflow()
+    stage.start_undo(turn)
+    stage.run_workflow()
+    assert stage.tool_requests()[-1].input == {"patch": patch}

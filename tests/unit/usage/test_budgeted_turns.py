@@ -1,0 +1,303 @@
+"""Turns and their money: refused before they begin, ended in the middle, settled however they end."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from fermata.aws import observability
+from fermata.aws.dynamodb import Update
+from fermata.conversations import conversation_store
+from fermata.credentials import credential_store
+from fermata.domain.errors import Conflict, PaymentRequired, ProviderError
+from fermata.domain.model_io import TextDelta
+from fermata.pricing import catalogue
+from fermata.pricing.catalogue import CatalogueModel, PriceCatalogue
+from fermata.pricing.prices import Price
+from fermata.turns.end import end_turn
+from fermata.usage.audit.audit_from_rollups import audit_usage
+from fermata.usage.audit.user_labels import load_user_labels
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from fermata.usage.budgets.budget_status import load_budget_status
+from fermata.usage.ledger import ledger_store
+from tests.resources import TestClock
+from tests.unit.turns.conftest import MakeStage, clock, parts, stage, staged
+from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, tool_call_block
+from tests.unit.usage.ledger_factories import count_ledger_rows
+
+__all__ = ["clock", "parts", "stage", "staged"]
+
+INSERT = tool_call_block("insertHtml", parentId="p", html="<p></p>")
+REQUEST_COST_USD = Decimal("0.13")
+"""A little more than a request may cost here: 8,192 tokens of answer, at 15 USD per million."""
+
+
+def set_price_and_budget(stage: Stage, daily: Any) -> Stage:
+    stage.set_price(input_per_mtok=3, output_per_mtok=15)
+    set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal(str(daily)))))
+    return stage
+
+
+def read_today(stage: Stage) -> dict[str, Any]:
+    found: dict[str, Any] = load_budget_status(stage.resources, stage.caller.tenant)["tenant"]["today"]
+    return found
+
+
+def read_turn_end_row(stage: Stage) -> dict[str, Any]:
+    (row,) = [row for row in read_ledger(stage) if row["sk"] == ledger_store.TURN_END_SORT_KEY]
+    return row
+
+
+def read_ledger(stage: Stage) -> list[dict[str, Any]]:
+    return list(ledger_store.read_ledger_rows(stage.resources, stage.caller.tenant, "2026-01", "2030-01"))
+
+
+def test_a_turn_that_the_budget_does_not_cover_is_refused_and_leaves_no_trace(stage: Stage) -> None:
+    set_price_and_budget(stage, "0.05")
+    with pytest.raises(PaymentRequired, match=r"has \$0\.05 left, and this request may take \$0\.12"):
+        stage.start_turn()
+    assert stage.load_messages() == []
+    assert stage.claim() is None
+    assert read_today(stage)["heldUsd"] == 0
+
+
+def test_a_turn_within_the_budget_is_held_for_when_it_starts_and_costs_what_it_costs(stage: Stage) -> None:
+    set_price_and_budget(stage, 1)
+    stage.start_turn()
+    assert read_today(stage)["heldUsd"] > 0.12
+    stage.script_replies("Hello.")
+    assert stage.run_workflow() == "finished"
+    assert read_today(stage)["heldUsd"] == 0
+    assert Decimal(str(read_today(stage)["spentUsd"])) == stage.ledger_rows()[0]["cost"] == Decimal("0.000105")
+
+
+def test_what_is_held_suffices_when_the_whole_prompt_is_written_into_a_cache(stage: Stage) -> None:
+    def held(**rates: Any) -> Decimal:
+        stage.set_price(input_per_mtok=100, output_per_mtok=0, **rates)
+        stage.resources.cache.invalidate("catalogue")
+        stage.new_conversation()
+        before = Decimal(str(read_today(stage)["heldUsd"]))
+        stage.start_turn()
+        return Decimal(str(read_today(stage)["heldUsd"])) - before
+
+    set_price_and_budget(stage, 1_000)
+    assert held(cache_write_per_mtok=125, cache_read_per_mtok=10) == held() * Decimal("1.25")
+
+
+def test_a_budget_holds_for_every_model_of_openrouter(stage: Stage) -> None:
+    use_openrouter(stage, "google/gemini-3")
+    set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal("0.05"))))
+    with pytest.raises(PaymentRequired, match=r"has \$0\.05 left, and this request may take \$0\.25"):
+        stage.start_turn()
+
+
+def use_openrouter(stage: Stage, model: str) -> None:
+    """The next conversation is with a model of OpenRouter, which costs there as much as the stage's model usually."""
+    router = credential_store.create_credential(
+        stage.resources, stage.caller, "openrouter", "apiKey", "Router", "sk-or-1"
+    )
+    listed = CatalogueModel(price=Price(input_per_mtok=Decimal(3), output_per_mtok=Decimal(15)))
+    catalogue.store_catalogue(stage.resources, PriceCatalogue(refreshed=1, offers={}, routed={model: listed}))
+    stage.driver.provider = "openrouter"
+    stage.conversation = conversation_store.create_conversation(
+        stage.resources, stage.caller, "site", None, router.id, model
+    )
+
+
+def test_while_one_turn_is_held_for_another_has_to_wait(staged: MakeStage) -> None:
+    stage = set_price_and_budget(staged(), REQUEST_COST_USD + Decimal("0.01"))
+    stage.start_turn()
+    stage.new_conversation()
+    with pytest.raises(PaymentRequired, match="is held for requests under way"):
+        stage.start_turn()
+
+
+def test_a_turn_whose_next_round_is_not_covered_ends_and_what_it_did_stays(stage: Stage) -> None:
+    set_price_and_budget(stage, REQUEST_COST_USD)
+    stage.start_turn()
+    stage.script_replies([*reply_with_calls(INSERT)[:-1], spend_meanwhile(stage, "0.1"), reply_with_calls(INSERT)[-1]])
+    stage.run_workflow()
+    stage.answer_request(OK)
+    assert stage.run_workflow() == "finished"
+    (terminal,) = stage.terminal_events()
+    assert (terminal.type, getattr(terminal, "code", None)) == ("error", "budget_exhausted")
+    assert "It renews at" in getattr(terminal, "message", "")
+    assert len(stage.driver.requests) == 1
+    assert read_today(stage)["heldUsd"] == 0
+    assert read_turn_end_row(stage)["billable"] is True
+
+
+def spend_meanwhile(stage: Stage, amount: str) -> Any:
+    """Somebody else's request costs that much meanwhile."""
+
+    def spend() -> None:
+        account = f"t#{stage.caller.tenant}#budget#tenant"
+        month = stage.resources.clock.now_iso()[:7]
+        day = f"spent_{stage.resources.clock.now_iso()[8:10]}"
+        update = Update(
+            stage.resources.settings.bridges_table,
+            account,
+            month,
+            "ADD spent :usd, #day :usd",
+            {":usd": Decimal(amount)},
+            names={"#day": day},
+        )
+        stage.resources.tables.write_items(update)
+
+    return spend
+
+
+def test_a_turn_that_never_asked_gives_back_what_was_held_for_it(stage: Stage) -> None:
+    set_price_and_budget(stage, 1)
+    stage.start_turn()
+    stage.cancel_turn()
+    assert read_today(stage) == {"spentUsd": 0, "heldUsd": 0, "leftUsd": 1}
+
+
+def test_a_start_that_loses_to_another_gives_back_what_was_held_for_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_price_and_budget(stage, 1)
+
+    def refuse(*_: Any) -> None:
+        raise Conflict("Somebody else was faster.")
+
+    monkeypatch.setattr("fermata.turns.start.start_turn._commit", refuse)
+    with pytest.raises(Conflict):
+        stage.start_turn()
+    assert read_today(stage)["heldUsd"] == 0
+
+
+def test_a_request_whose_function_died_is_settled_by_its_estimate(stage: Stage) -> None:
+    set_price_and_budget(stage, 1)
+    stage.start_turn()
+    stage.script_replies([KeyboardInterrupt()])
+    with pytest.raises(KeyboardInterrupt):
+        stage.advance_turn()
+    stage.script_replies("At last.")
+    assert stage.run_workflow() == "finished"
+    assert read_today(stage)["heldUsd"] == 0
+    assert Decimal(str(read_today(stage)["spentUsd"])) == sum(row["cost"] for row in stage.ledger_rows())
+
+
+def test_a_request_that_was_cut_off_by_a_cancel_is_settled_by_its_estimate(stage: Stage) -> None:
+    """Scenario CO8."""
+    set_price_and_budget(stage, 1)
+    turn = stage.start_turn()
+    stage.script_replies(
+        [TextDelta(text="x" * 400), lambda: end_turn.cancel_turn(stage.resources, stage.caller, turn.id)]
+    )
+    stage.advance_turn()
+    (row,) = stage.ledger_rows()
+    assert (row["estimated"], row["billable"]) == (True, True)
+    assert Decimal(str(read_today(stage)["spentUsd"])) == row["cost"] > 0
+    assert read_today(stage)["heldUsd"] == 0
+
+
+def test_without_a_budget_a_turn_reads_nothing_of_budgets_after_its_start(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.start_turn()
+
+    def nobody(*_: Any) -> None:
+        raise AssertionError("nobody asks")
+
+    monkeypatch.setattr("fermata.usage.budgets.holds.reserve", nobody)
+    monkeypatch.setattr("fermata.usage.settlement.settle", nobody)
+    stage.script_replies(reply_with_calls(INSERT), "Done.")
+    stage.run_workflow()
+    stage.answer_request(OK)
+    assert stage.run_workflow() == "finished"
+
+
+def test_a_turn_says_in_the_ledger_how_it_ended(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies("Hello.")
+    stage.run_workflow()
+    row = read_turn_end_row(stage)
+    assert (row["how"], row["billable"], row["rounds"], row["turn"]) == ("done", True, 1, stage.turn.id)
+
+
+def test_a_turn_that_ended_in_a_providers_error_is_nobodys_to_pay(stage: Stage) -> None:
+    """Scenario CO10: what was used before stays in the books, and is not billable."""
+    stage.set_price(input_per_mtok=3, output_per_mtok=15)
+    stage.start_turn()
+    stage.script_replies(reply_with_calls(INSERT), [make_provider_error("provider_request", retryable=False)])
+    stage.run_workflow()
+    stage.answer_request(OK)
+    stage.run_workflow()
+    assert (read_turn_end_row(stage)["code"], read_turn_end_row(stage)["billable"]) == ("provider_request", False)
+    count_ledger_rows(stage.resources, read_ledger(stage), stage.caller.tenant)
+    totals = audit_usage(stage.resources, stage.caller.tenant, with_billable=True)["totals"]
+    assert (totals["costUsd"], totals["billableCostUsd"]) == (0.000105, 0)
+
+
+def test_a_turn_that_its_browser_left_alone_is_to_be_paid(stage: Stage, clock: TestClock) -> None:
+    stage.start_turn()
+    stage.script_replies(reply_with_calls(INSERT))
+    stage.run_workflow()
+    clock.advance(120)
+    stage.run_workflow()
+    assert (read_turn_end_row(stage)["code"], read_turn_end_row(stage)["billable"]) == ("no_answer", True)
+
+
+@pytest.mark.parametrize(
+    ("ends", "event", "how"),
+    [
+        ("done", "ai.chat.completed", "done"),
+        ("cancel", "ai.chat.completed", "cancelled"),
+        ("fail", "ai.chat.failed", "error"),
+    ],
+)
+def test_the_audit_hears_when_a_turn_starts_and_how_it_ends(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, ends: str, event: str, how: str
+) -> None:
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(observability, "log_audit_event", lambda event, **facts: told.append({"event": event, **facts}))
+    turn = stage.start_turn("A secret plan")
+    if ends == "cancel":
+        stage.cancel_turn()
+    else:
+        stage.script_replies("Hello." if ends == "done" else [make_provider_error(retryable=False)])
+        stage.run_workflow()
+    started, ended = told
+    assert (started["event"], ended["event"], ended["how"]) == ("ai.chat.started", event, how)
+    assert {started["turn"], ended["turn"]} == {turn.id}
+    assert {started["tenant"], ended["tenant"]} == {"bakery"}
+    assert "secret plan" not in str(told)
+
+
+def test_the_last_line_of_a_turn_says_what_it_used_and_why_it_failed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(observability, "log_audit_event", lambda event, **facts: told.append({"event": event, **facts}))
+    stage.set_price(input_per_mtok=3, output_per_mtok=15)
+    stage.start_turn()
+    broken = ProviderError("provider_request", "No. " * 200, retryable=False)
+    stage.script_replies(reply_with_calls(INSERT), [broken])
+    stage.run_workflow()
+    stage.answer_request(OK)
+    stage.run_workflow()
+    facts = {name: told[-1][name] for name in ("scope", "provider", "model", "prompt", "completion", "cost", "code")}
+    assert facts == {
+        "scope": "site",
+        "provider": "anthropic",
+        "model": stage.turn.model,
+        "prompt": 10,
+        "completion": 5,
+        "cost": "0.000105",
+        "code": "provider_request",
+    }
+    assert told[-1]["error"] == broken.message[:200]
+
+
+def test_a_user_is_known_in_the_audit_by_the_name_in_the_token(staged: MakeStage) -> None:
+    stage = staged()
+    stage.caller = stage.caller.model_copy(update={"label": "Ada Lovelace"})
+    stage.start_turn()
+    stage.script_replies("Hello.")
+    stage.run_workflow()
+    count_ledger_rows(stage.resources, read_ledger(stage), stage.caller.tenant)
+    assert load_user_labels(stage.resources, stage.caller.tenant) == {"ada": "Ada Lovelace"}
+    assert audit_usage(stage.resources, stage.caller.tenant)["byUser"][0]["userLabel"] == "Ada Lovelace"

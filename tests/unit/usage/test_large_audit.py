@@ -1,0 +1,49 @@
+"""An audit over 100,000 rows: exact, and read from a few sheets. `make bench` takes its time."""
+
+import pytest
+
+from bench.synthetic_ledger import generate_ledger_rows
+from fermata.aws.clock import iso_from_epoch
+from fermata.aws.dynamodb import Item, Put
+from fermata.aws.resources import Resources
+from fermata.usage.audit.audit_from_ledger import audit_ledger_rows
+from fermata.usage.audit.audit_from_rollups import audit_usage
+from fermata.usage.audit.query_parameters import LocalDays, parse_time_zone
+from fermata.usage.ledger.ledger_parsing import parse_request_row
+from fermata.usage.rollups.rebuild import split_into_segments
+from fermata.usage.rollups.rollup_delta import RollupDelta
+from fermata.usage.rollups.rollup_store import RollupEdition, to_rollup_item
+from tests.resources import TestClock
+from tests.unit.usage.ledger_factories import TENANT
+
+MAX_READ_BYTES = 2_000_000
+
+
+def estimate_item_bytes(item: Item) -> int:
+    """About what DynamoDB counts: names, and values as they are stored."""
+    return sum(len(name) + (len(value) if isinstance(value, str | bytes) else 8) for name, value in item.items())
+
+
+@pytest.mark.parametrize(
+    ("users", "chats", "rounds"),
+    [(60, 6_000, 4), (1_000, 20_000, 1)],
+    ids=["a busy workspace", "a thousand users, every row a turn of its own"],
+)
+def test_an_audit_over_a_hundred_thousand_rows_is_exact_and_reads_less_than_two_megabytes(
+    resources: Resources, clock: TestClock, users: int, chats: int, rounds: int
+) -> None:
+    clock.now = 1_800_000_000 - 1_800_000_000 % 900
+    told, books, read = list(generate_ledger_rows(clock.now, users=users, chats=chats, rounds=rounds)), RollupDelta(), 0
+    for row in told:
+        books.add_record(parse_request_row(row))
+    start = clock.now - 30 * 86400
+    for (level, period), sheet in books.rollups.items():
+        if level == "day" or period.startswith(iso_from_epoch(start)[:10]):  # what this audit will look at
+            for segment, page in enumerate(split_into_segments(sheet)):
+                item = to_rollup_item(RollupEdition(TENANT, 1), level, period, segment, page)
+                resources.tables.write_items(Put(resources.settings.usage_table, item))
+                read += estimate_item_bytes(item)
+    assert audit_usage(resources, TENANT, time_zone="Asia/Kathmandu") == audit_ledger_rows(
+        told, iso_from_epoch(start), LocalDays(parse_time_zone("Asia/Kathmandu"))
+    )
+    assert read < MAX_READ_BYTES

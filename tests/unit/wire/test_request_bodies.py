@@ -1,0 +1,198 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from fermata.domain.blocks import ImageBlock, TextBlock
+from fermata.domain.errors import PayloadTooLarge
+from fermata.domain.image_header import IMAGE_MIME_TYPES
+from fermata.wire.bodies.requests import (
+    ChatBody,
+    ConversationChange,
+    CredentialChange,
+    NewBudgets,
+    NewConversation,
+    NewCredential,
+    ToolResultBody,
+)
+from fermata.wire.bodies.validation_errors import format_validation_errors
+from tests.images import make_gif_header, make_jpeg_header, make_png_header, make_webp_header, to_base64
+
+JPEG = to_base64(make_jpeg_header())
+CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "cases.json").read_text())}
+UNCANONICAL = to_base64(make_jpeg_header(filler=1))[:-2] + "l="
+"""The same bytes, with bits set that stand for nothing."""
+TEXT = {"kind": "text", "text": "  make it blue "}
+IMAGE = {"kind": "image", "mimeType": "image/jpeg", "data": JPEG}
+
+
+def refusal(model: Any, value: Any) -> str:
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate(value)
+    return format_validation_errors(refused.value)
+
+
+class TestChat:
+    def test_the_old_form_and_the_new_form_say_the_same(self) -> None:
+        old = ChatBody.model_validate({"conversationId": "c", "prompt": "  make it blue "})
+        new = ChatBody.model_validate({"conversationId": "c", "content": [TEXT]})
+        assert old.to_blocks() == new.to_blocks() == (TextBlock(text="make it blue"),)
+
+    def test_text_comes_first_whatever_order_was_sent(self) -> None:
+        body = ChatBody.model_validate({"conversationId": "c", "content": [IMAGE, TEXT]})
+        assert body.to_blocks() == (TextBlock(text="make it blue"), ImageBlock(mime_type="image/jpeg", data=JPEG))
+
+    def test_an_image_alone_is_a_prompt(self) -> None:
+        assert len(ChatBody.model_validate({"conversationId": "c", "content": [IMAGE]}).to_blocks()) == 1
+
+    def test_members_of_other_client_generations_are_ignored(self) -> None:
+        body = ChatBody.model_validate({"conversationId": "c", "prompt": "x", "snapshot": {"a": 1}, "draft": True})
+        assert body.snapshot == {"a": 1}
+
+    @pytest.mark.parametrize(
+        ("members", "says"),
+        [
+            ({}, "Send either 'prompt' or 'content'."),
+            ({"prompt": "x", "content": [TEXT]}, "Send either 'prompt' or 'content'."),
+            ({"prompt": " \n"}, "Message must contain text or an image."),
+            ({"content": []}, "Message must contain text or an image."),
+            ({"content": [TEXT, TEXT]}, "'content' may have one text at most."),
+            ({"content": [IMAGE] * 9}, "'content' may have 8 images at most."),
+            ({"content": [TEXT, *[IMAGE] * 9]}, "'content' may have 8 images at most."),
+            ({"content": [IMAGE] * 10}, "'content' may have 8 images at most."),
+            ({"content": [TEXT, {"kind": "image", "data": JPEG}]}, "'content.1.mimeType' is missing."),
+            ({"content": [{"kind": "text", "text": 5}]}, "'content.0.text' must be a string."),
+            ({"content": [{"kind": "text"}]}, "'content.0.text' is missing."),
+            ({"content": "x"}, "'content' must be a list."),
+            ({"content": [{"kind": "video"}]}, "'content.0' must have a 'kind' of 'text', 'image'."),
+            ({"content": [{}]}, "'content.0' must have a 'kind'."),
+            ({"content": [IMAGE | {"mimeType": "image/svg+xml"}]}, "must be 'image/jpeg', 'image/png'"),
+            ({"content": [IMAGE | {"data": "%%%"}]}, "'content.0' must hold its image as base64."),
+            ({"content": [IMAGE | {"mimeType": "image/png"}]}, "does not hold the image/png it says it does."),
+            ({"content": [IMAGE | {"data": JPEG[:-3]}]}, "must hold its image as base64."),
+            ({"content": [IMAGE | {"data": UNCANONICAL}]}, "does not hold the image/jpeg it says it does."),
+            ({"content": [IMAGE | {"data": to_base64(b"<svg/>")}]}, "does not hold the image/jpeg it says it does."),
+            ({"prompt": 5}, "'prompt' must be a string."),
+            ({"prompt": "x" * 400_001}, "'prompt' may have at most 400000 characters."),
+            ({"prompt": "x", "conversationId": ""}, "'conversationId' must not be empty."),
+            ({"prompt": "x", "conversationId": None}, "'conversationId' must be a string."),
+        ],
+    )
+    def test_a_prompt_that_cannot_be_meant_is_refused(self, members: dict[str, Any], says: str) -> None:
+        assert says in refusal(ChatBody, {"conversationId": "c"} | members)
+
+    def test_the_contracts_form_of_content_is_understood_as_it_is_there(self) -> None:
+        """`C182`: one text at most, eight images, and something in it."""
+        given = CASES["C182"]["input"]
+        given[3] = {"content": [IMAGE] * 9}
+        given[4] = {"content": [TEXT, *[IMAGE] * 8]}
+        for body, expected in zip(given, CASES["C182"]["expected"], strict=True):
+            whole = {"conversationId": "c"} | body
+            if expected == "ok":
+                assert ChatBody.model_validate(whole).to_blocks()
+            else:
+                assert refusal(ChatBody, whole)
+        assert CASES["C182"]["expected"][5].endswith("'Message must contain text or an image.'")
+
+    @pytest.mark.parametrize("mime_type", IMAGE_MIME_TYPES)
+    def test_each_kind_of_picture_is_taken(self, mime_type: str) -> None:
+        raw = dict(
+            zip(
+                IMAGE_MIME_TYPES,
+                (make_jpeg_header(), make_png_header(), make_gif_header(), make_webp_header()),
+                strict=True,
+            )
+        )[mime_type]
+        part = {"kind": "image", "mimeType": mime_type, "data": to_base64(raw)}
+        assert len(ChatBody.model_validate({"conversationId": "c", "content": [part]}).to_blocks()) == 1
+
+    @pytest.mark.parametrize(
+        ("picture", "says"),
+        [
+            (make_jpeg_header(4001, 3000), "12,000,000 pixels in all; this one is 4,001 by 3,000"),
+            (make_jpeg_header(65_000, 65_000), "this one is 65,000 by 65,000"),
+        ],
+    )
+    def test_a_picture_that_is_too_large_is_a_413(self, picture: bytes, says: str) -> None:
+        with pytest.raises(PayloadTooLarge, match=says):
+            ChatBody.model_validate({"conversationId": "c", "content": [IMAGE | {"data": to_base64(picture)}]})
+
+    def test_the_largest_picture_is_taken(self) -> None:
+        for size in ((4000, 3000), (12_000, 1000)):
+            image = IMAGE | {"data": to_base64(make_jpeg_header(*size, filler=3_000_000))}
+            assert ChatBody.model_validate({"conversationId": "c", "content": [image]})
+
+    @pytest.mark.parametrize(
+        ("part", "says"),
+        [
+            ({}, "'content.0' must hold its image: either 'data' or 'uploadRef'."),
+            ({"data": JPEG, "uploadRef": "r"}, "must hold its image: either 'data' or 'uploadRef'."),
+            ({"uploadRef": ""}, "'content.0.uploadRef' must not be empty."),
+        ],
+    )
+    def test_an_image_is_given_in_one_way(self, part: dict[str, Any], says: str) -> None:
+        image = {"kind": "image", "mimeType": "image/jpeg"} | part
+        assert says in refusal(ChatBody, {"conversationId": "c", "content": [image]})
+
+    def test_where_each_image_stands_is_known(self) -> None:
+        uploaded = {"kind": "image", "mimeType": "image/png", "uploadRef": "r"}
+        body = ChatBody.model_validate({"conversationId": "c", "content": [IMAGE, TEXT, uploaded]})
+        assert [block.kind for block in body.to_blocks()] == ["text", "image", "image"]
+        assert body.image_places() == ("content.0.data", "content.2.uploadRef")
+
+
+def test_a_snapshot_is_given_in_one_way() -> None:
+    both = {"snapshot": {}, "snapshotRef": "r"}
+    for model, rest in (
+        (ChatBody, {"conversationId": "c", "prompt": "x"}),
+        (ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {"ok": True}}),
+    ):
+        assert refusal(model, rest | both) == "Send either 'snapshot' or 'snapshotRef'."
+        assert model.model_validate(rest | both | {"snapshot": None}).snapshot_ref == "r"
+
+
+class TestToolResult:
+    @pytest.mark.parametrize("more", [{}, {"data": [1]}, {"error": None}, {"images": [], "inverse": [], "took": 7}])
+    def test_a_result_stays_as_it_was_posted_and_unknown_members_are_ignored(self, more: dict[str, Any]) -> None:
+        result = {"ok": True} | more
+        body = ToolResultBody.model_validate({"bridgeId": "b", "requestId": "r", "result": result, "generation": 7})
+        assert body.result.posted == result
+
+    @pytest.mark.parametrize("wrong", [{"bridgeId": ""}, {"requestId": ""}, {"result": None}, {"result": [1]}])
+    def test_empty_ids_and_results_that_are_no_object_are_refused(self, wrong: dict[str, Any]) -> None:
+        refusal(ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {"ok": True}} | wrong)
+
+
+class TestTheOthers:
+    def test_an_unknown_scope_is_told_the_four(self) -> None:
+        assert refusal(NewConversation, {"scope": "shop"}) == "'scope' must be 'site', 'content', 'data' or 'plugin'."
+
+    def test_a_title_is_trimmed_and_not_blank(self) -> None:
+        assert NewConversation.model_validate({"scope": "site", "title": "  Home "}).title == "Home"
+        assert NewConversation.model_validate({"scope": "site", "title": "  "}).title == ""
+        assert "must not be empty" in refusal(ConversationChange, {"title": "  "})
+
+    def test_a_pasted_key_loses_its_newline(self) -> None:
+        key = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": "sk-1\n"}
+        assert NewCredential.model_validate(key).api_key == "sk-1"
+
+    @pytest.mark.parametrize("key", ["sk 1", "sk-\u00e9", "sk-1\r\nx-evil: 1"])
+    def test_a_key_that_cannot_travel_in_a_header_is_refused(self, key: str) -> None:
+        value = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": key}
+        assert refusal(NewCredential, value) == "'apiKey' must be a key: printable ASCII without spaces."
+
+    def test_a_change_that_changes_nothing_is_refused(self) -> None:
+        assert refusal(CredentialChange, {}) == "Send what is to change: 'displayLabel', 'apiKey' or 'baseUrl'."
+
+
+class TestBudgets:
+    @pytest.mark.parametrize("usd", [0, 0.000001, 0.5, 1_000_000_000])
+    def test_a_limit_is_nothing_or_what_can_be_counted(self, usd: float) -> None:
+        assert NewBudgets.model_validate({"tenant": {"dailyUsd": usd}}).tenant.daily_usd == usd
+
+    @pytest.mark.parametrize("usd", [1e-289, 0.0000009])
+    def test_a_limit_that_no_table_could_hold_is_refused(self, usd: float) -> None:
+        said = refusal(NewBudgets, {"tenant": {"dailyUsd": usd}})
+        assert said == "'tenant.dailyUsd' must be 0, or 0.000001 at least."

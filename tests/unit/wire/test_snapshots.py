@@ -1,0 +1,118 @@
+"""Snapshots that a body only refers to."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fermata.aws.resources import Resources
+from fermata.aws.uploads import Upload
+from fermata.domain.caller import Caller
+from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
+from fermata.wire.bodies.requests import ChatBody, ToolResultBody
+from fermata.wire.bodies.snapshots import MAX_SNAPSHOT_MEMORY_BYTES, resolve_snapshot
+from tests.peak_memory import measure_peak_megabytes
+from tests.uploads import put_json_upload, put_upload
+
+ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset({"ai.chat"}))
+FOLDER = "turns/bakery/t"
+
+
+def chat(**members: Any) -> ChatBody:
+    return ChatBody.model_validate({"conversationId": "c", "prompt": "x"} | members)
+
+
+def used(resources: Resources, raw: bytes) -> Any:
+    return resolve_snapshot(resources, ADA, chat(snapshotRef=put_upload(resources, ADA, "snapshot", raw))).value
+
+
+def test_one_in_the_body_is_what_it_is(resources: Resources) -> None:
+    assert resolve_snapshot(resources, ADA, chat(snapshot={"a": 1})) == ({"a": 1}, None)
+    assert resolve_snapshot(resources, ADA, chat()) == (None, None)
+
+
+@pytest.mark.parametrize("value", [{}, {"page": {"id": "p"}}, {"title": "🦀 ß"}, {"n": [1, 2.5, None, True]}])
+def test_one_that_was_uploaded_is_what_was_put_there_and_stored_as_it_came(resources: Resources, value: Any) -> None:
+    ref = put_json_upload(resources, ADA, value)
+    result = {"ok": True}
+    answer = ToolResultBody.model_validate({"bridgeId": "b", "requestId": "r", "result": result, "snapshotRef": ref})
+    for body in (chat(snapshotRef=ref), answer):
+        found, packed = resolve_snapshot(resources, ADA, body)
+        assert found == value
+        assert resources.blobs.get_json(resources.blobs.put_compressed_json(FOLDER, packed or found)) == value
+
+
+def test_half_a_character_is_mended_and_stored_mended(resources: Resources) -> None:
+    found, packed = resolve_snapshot(
+        resources, ADA, chat(snapshotRef=put_upload(resources, ADA, "snapshot", b'{"a": "\\ud83e"}'))
+    )
+    assert (found, packed) == ({"a": "�"}, None)
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (b"{", "It is not JSON"),
+        (b"\xff\xfe", "It is not UTF-8."),
+        (b"[1]", "It must be a JSON object."),
+        (b"null", "It must be a JSON object."),
+        (b'{"a": NaN}', "NaN is not a number JSON can hold."),
+        (b'{"a": 1, "a": 2}', "'a' is there twice."),
+        (b'{"a":' * 300 + b"1" + b"}" * 300, "nested deeper than 200 levels"),
+        (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested deeper than 200 levels"),
+    ],
+)
+def test_broken_json_is_refused_in_a_sentence_of_its_own(resources: Resources, raw: bytes, says: str) -> None:
+    with pytest.raises(InvalidRequest, match="The uploaded snapshot cannot be used") as refused:
+        used(resources, raw)
+    assert says in refused.value.message
+    assert "request body" not in refused.value.message
+
+
+def test_what_would_not_fit_into_memory_once_it_is_read_is_refused_before_that(resources: Resources) -> None:
+    parts = b'{"a": [' + b",".join([b"{}"] * 1_000_000) + b"]}"
+    assert len(parts) < 4_000_000 < MAX_SNAPSHOT_MEMORY_BYTES
+    with pytest.raises(PayloadTooLarge, match="too many parts"):
+        used(resources, parts)
+
+
+def test_one_of_sixteen_megabytes_of_assets_is_taken_even_with_characters_of_four_bytes(resources: Resources) -> None:
+    site = {"files": [{"blob": "x" * 1_600_000} for _ in range(10)], "title": "🦀"}
+    assert used(resources, json.dumps(site, ensure_ascii=False).encode()) == site
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells how much memory was used")
+@pytest.mark.parametrize(
+    ("name", "value", "most"),
+    [
+        ("10 MB of assets", {"files": [{"blob": "A" * 1_000_000}] * 10}, 40),
+        ("16 MB and one character of four bytes", {"files": [{"blob": "A" * 1_000_000}] * 16, "title": "🦀"}, 115),
+        ("many rules", {"rules": {f"r{n}": {"id": f"r{n}", "color": f"var(--c-{n})"} for n in range(120_000)}}, 115),
+    ],
+)
+def test_reading_one_fits_into_a_doors_memory(tmp_path: Path, name: str, value: Any, most: int) -> None:
+    """The smallest door that does it has 208 MB, of which 80 are in use before."""
+    raw = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    (tmp_path / "it").write_bytes(raw)
+    upload = Upload("snapshot", len(raw), hashlib.sha256(raw).hexdigest(), 10**10)
+    before = f"""
+from types import SimpleNamespace
+from fermata.wire.bodies.requests import ChatBody
+from fermata.wire.bodies.snapshots import snapshot_of
+from fermata.domain.caller import Caller
+blobs = SimpleNamespace(find=lambda key: ({len(raw)}, open("it", "rb")))
+resources = SimpleNamespace(blobs=blobs, clock=SimpleNamespace(time=lambda: 0))
+caller = Caller(tenant="t", user="u", capabilities=frozenset())
+body = ChatBody.model_validate({{"conversationId": "c", "prompt": "x", "snapshotRef": "{upload.ref}"}})
+"""
+    assert measure_peak_megabytes(before, "kept = snapshot_of(resources, caller, body)", tmp_path) < most, name
+
+
+def test_another_kind_of_upload_is_no_snapshot(resources: Resources) -> None:
+    with pytest.raises(InvalidRequest, match="of kind snapshot"):
+        resolve_snapshot(resources, ADA, chat(snapshotRef=put_upload(resources, ADA, "image", b"{}")))
+    foreign = chat(snapshotRef=put_upload(resources, ADA.model_copy(update={"user": "bob"}), "snapshot", b"{}"))
+    with pytest.raises(NotFound):
+        resolve_snapshot(resources, ADA, foreign)
