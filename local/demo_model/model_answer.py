@@ -61,8 +61,8 @@ def make_id(kind: str) -> str:
 def message_body(answer: ModelAnswer, model: str, usage: dict[str, Any]) -> StreamEvent:
     """The answer in one piece, as a request without `stream` gets it."""
     return {
-        "id": make_id("msg"), "type": "message", "role": "assistant", "model": model, "content": answer.content_blocks(),
-        "stop_reason": answer.stop_reason, "stop_sequence": None, "usage": usage,
+        "id": make_id("msg"), "type": "message", "role": "assistant", "model": model,
+        "content": answer.content_blocks(), "stop_reason": answer.stop_reason, "stop_sequence": None, "usage": usage,
     }  # fmt: skip
 
 

@@ -32,10 +32,9 @@ class TurnPrinter:
             case "toolResult" if event.get("ok"):
                 self.print_line(f"  ✓ {strip_control_chars(str(event.get('toolName')))}", fg="green")
             case "toolResult":
-                self.print_line(
-                    f"  ✗ {strip_control_chars(str(event.get('toolName')))}: {strip_control_chars(str(event.get('error', 'failed')))}",
-                    fg="red",
-                )
+                name = strip_control_chars(str(event.get("toolName")))
+                error = strip_control_chars(str(event.get("error", "failed")))
+                self.print_line(f"  ✗ {name}: {error}", fg="red")
             case "roundRetracted":
                 self.print_line("  ↺ the connection to the model broke; it starts this answer again", fg="yellow")
             case "warning":

@@ -34,28 +34,28 @@ def failure(host: ScriptedHost, question: Question = lambda opened: opened.list_
 @pytest.mark.parametrize(
     ("question", "wish", "query"),
     [
-        (lambda host: host.tables(), "GET tables", {}),
+        (lambda host: host.list_tables(), "GET tables", {}),
         (
-            lambda host: host.documents("t 1&", status="draft", author="u1", limit=25, offset=0),
+            lambda host: host.list_documents("t 1&", status="draft", author="u1", limit=25, offset=0),
             "GET documents",
             {"tableId": "t 1&", "status": "draft", "authorUserId": "u1", "limit": "25", "offset": "0"},
         ),
         (
-            lambda host: host.documents("t1", status=None, author=None, limit=5, offset=10),
+            lambda host: host.list_documents("t1", status=None, author=None, limit=5, offset=10),
             "GET documents",
             {"tableId": "t1", "limit": "5", "offset": "10"},
         ),
-        (lambda host: host.document("d/1 ü"), "GET documents/d%2F1%20%C3%BC", {}),
-        (lambda host: host.search("rye", limit=3), "GET documents", {"query": "rye", "limit": "3"}),
-        (lambda host: host.users(), "GET users", {}),
+        (lambda host: host.get_document("d/1 ü"), "GET documents/d%2F1%20%C3%BC", {}),
+        (lambda host: host.search_documents("rye", limit=3), "GET documents", {"query": "rye", "limit": "3"}),
+        (lambda host: host.list_users(), "GET users", {}),
         (
-            lambda host: host.media(query="oven", mime_type="image", limit=9),
+            lambda host: host.list_media(query="oven", mime_type="image", limit=9),
             "GET media",
             {"query": "oven", "mimeType": "image", "limit": "9"},
         ),
-        (lambda host: host.plugins(), "GET plugins", {}),
-        (lambda host: host.validate("seo"), "POST plugins/seo/validate", {}),
-        (lambda host: host.activate("seo", effect_key="turn/1/0"), "POST plugins/seo/activate", {}),
+        (lambda host: host.list_plugins(), "GET plugins", {}),
+        (lambda host: host.validate_plugin("seo"), "POST plugins/seo/validate", {}),
+        (lambda host: host.activate_plugin("seo", effect_key="turn/1/0"), "POST plugins/seo/activate", {}),
     ],
 )
 def test_each_verb_is_one_request(host: ScriptedHost, question: Question, wish: str, query: dict[str, str]) -> None:

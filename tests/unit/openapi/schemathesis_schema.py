@@ -27,7 +27,7 @@ def forbid_additional_properties(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_vast_limits(part: Any) -> Any:
-    """Texts that are longer than these limits take longer to make up than to refuse (unit/wire/test_request_bodies.py)."""
+    """Drop limits of long texts: generating them takes longer than refusing them (unit/wire/test_request_bodies.py)."""
     if isinstance(part, list):
         return [without_vast_limits(one) for one in part]
     if not isinstance(part, dict):

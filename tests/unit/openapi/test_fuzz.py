@@ -27,7 +27,7 @@ SETTINGS = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
-PICTURES = {f"image/{kind}": getattr(images, kind)() for kind in ("jpeg", "png", "gif", "webp")}
+PICTURES = {f"image/{kind}": getattr(images, f"make_{kind}_header")() for kind in ("jpeg", "png", "gif", "webp")}
 OPERATIONS = {operation.name: operation for operation in surface.OPERATIONS}
 UNSAYABLE = ("may name each user once.",)
 """What JSON Schema has no words for."""

@@ -44,7 +44,7 @@ class Settings(BaseModel):
     reader_seconds: float = 840
     reader_heartbeat_seconds: float = 12
     abandoned_seconds: float = 5
-    """How long a turn of Instatic's browsers goes on without a reader, where that can be seen (turns/read/abandonment.py)."""
+    """How long a turn of Instatic's browsers runs without a reader, if it can be seen (turns/read/abandonment.py)."""
     provider_stall_seconds: float = 120
     provider_seconds: float = 480
     """The longest one provider request may take."""

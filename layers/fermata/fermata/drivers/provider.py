@@ -19,7 +19,7 @@ from fermata.drivers.transport.endpoint import Endpoint
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 
 ADJUSTABLE_STATUSES = (400, 404, 422)
-TOKEN_LIMIT_REFUSAL = r"max_(?:output_|completion_)?tokens|output tokens|in the (?:completion|output)"
+OUTPUT_LIMIT_REFUSAL = r"max_(?:output_|completion_)?tokens|output tokens|in the (?:completion|output)"
 """How servers say that fewer tokens are left than an answer was allowed; without a limit, they give what there is."""
 MAX_LEARNED_PLACES = 256
 """Accounts and models whose adjustments this process keeps in mind."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-HOST_TOKEN_AUDIENCE = "host"
+HOST_AUDIENCE = "host"
 HOST_TOKEN_SECONDS = 60
 
 
@@ -20,7 +20,7 @@ class HostCaller:
     def to_claims(self, now: float) -> dict[str, Any]:
         return {
             "iss": "fermata",
-            "aud": HOST_TOKEN_AUDIENCE,
+            "aud": HOST_AUDIENCE,
             "sub": self.user,
             "tenant": self.tenant,
             "capabilities": sorted(self.capabilities),

@@ -87,6 +87,7 @@ def _download(resources: Resources, url: str) -> bytes:
             body += chunk
             if len(body) > MAX_FETCHED_CATALOGUE_BYTES or resources.clock.monotonic() > deadline:
                 raise InvalidCatalogue(
-                    f"it has more than {MAX_FETCHED_CATALOGUE_BYTES:,} bytes, or takes more than {MAX_FETCH_SECONDS:g} s"
+                    f"it has more than {MAX_FETCHED_CATALOGUE_BYTES:,} bytes, "
+                    f"or takes more than {MAX_FETCH_SECONDS:g} s"
                 )
     return bytes(body)

@@ -6,7 +6,7 @@ from typing import Any
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.openai_responses.request import OMIT_REASONING_ITEMS, build_request_body
-from fermata.drivers.provider import TOKEN_LIMIT_REFUSAL, AppliedAdjustments, Provider, make_adjustment
+from fermata.drivers.provider import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, Provider, make_adjustment
 from fermata.drivers.thinking_budget import effort_from_tokens, is_openai_reasoning_model
 
 _NAME = "openai"
@@ -54,7 +54,7 @@ OPENAI = Provider(
     adjustments=(
         make_adjustment("include", r"encrypted content is not supported|['\"]include"),
         make_adjustment(OMIT_REASONING_ITEMS, r"encrypted.content|reasoning.*required following", is_lasting=False),
-        make_adjustment("max_output_tokens", TOKEN_LIMIT_REFUSAL),
+        make_adjustment("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
         make_adjustment("reasoning", r"reasoning[._ ](?:summar|effort)"),
     ),
 )

@@ -12,7 +12,7 @@ from fermata.drivers.protocols.chat_completions.request import (
     build_request_body,
 )
 from fermata.drivers.protocols.token_usage import estimate_request_tokens
-from fermata.drivers.provider import TOKEN_LIMIT_REFUSAL, AppliedAdjustments, Provider, make_adjustment
+from fermata.drivers.provider import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, Provider, make_adjustment
 from fermata.drivers.thinking_budget import effort_from_tokens, get_thinking_allowance, is_openai_reasoning_model
 
 _NAME = "openai-compatible"
@@ -48,7 +48,7 @@ OPENAI_COMPATIBLE = Provider(
         make_adjustment("reasoning_effort", r"reasoning_effort"),
         make_adjustment("stream_options", r"stream_options"),
         make_adjustment("tool_choice", r"tool_choice"),
-        make_adjustment("max_tokens", TOKEN_LIMIT_REFUSAL),
-        make_adjustment("max_completion_tokens", TOKEN_LIMIT_REFUSAL),
+        make_adjustment("max_tokens", OUTPUT_LIMIT_REFUSAL),
+        make_adjustment("max_completion_tokens", OUTPUT_LIMIT_REFUSAL),
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from fermata.domain.model_io import ModelRequest, TokenUsage
 from fermata.drivers.protocols.openai_responses import accumulator
 from fermata.drivers.protocols.openai_responses.request import OMIT_REASONING_ITEMS, build_request_body
-from fermata.drivers.provider import TOKEN_LIMIT_REFUSAL, AppliedAdjustments, Provider, make_adjustment
+from fermata.drivers.provider import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, Provider, make_adjustment
 from fermata.drivers.thinking_budget import effort_from_tokens
 
 _NAME = "openrouter"
@@ -65,7 +65,7 @@ OPENROUTER = Provider(
         make_adjustment(
             OMIT_REASONING_ITEMS, r"encrypted.content|invalid.{0,20}signature|thinking.{0,40}modified", is_lasting=False
         ),
-        make_adjustment("max_output_tokens", TOKEN_LIMIT_REFUSAL),
+        make_adjustment("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
         make_adjustment("reasoning", r"reasoning[._ ](?:summar|effort)"),
     ),
 )

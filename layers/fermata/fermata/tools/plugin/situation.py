@@ -48,7 +48,8 @@ def _lines(bench: PluginEditorView) -> Iterable[str]:
     for name, permissions in (("Asks for", bench.declared_permissions), ("May", bench.granted_permissions)):
         yield f"{name}: [{join_first_items([to_single_line(one) for one in permissions], _MAX_PERMISSIONS)}]"
     if bench.latest_diagnostics:
-        yield f"Last build: {to_single_line(json.dumps(bench.latest_diagnostics, ensure_ascii=False), _MAX_DIAGNOSTICS_CHARS)}"
+        diagnostics = json.dumps(bench.latest_diagnostics, ensure_ascii=False)
+        yield f"Last build: {to_single_line(diagnostics, _MAX_DIAGNOSTICS_CHARS)}"
 
 
 def _plugin(bench: PluginEditorView) -> str:

@@ -99,7 +99,8 @@ def _scale(kind: str, group: dict[str, Any]) -> str:
     naming, steps = group["namingConvention"], group["steps"]
     if any(step["cssVar"] != format_step_variable(naming, step["step"]) for step in steps):
         return f"{kind}: [{join_first_items([to_single_line(step['cssVar']) for step in steps], _MOST_STEPS)}]"
-    return f"{kind} {to_single_line(format_step_variable(naming, '*'))}: [{join_first_items([to_single_line(step['step']) for step in steps], _MOST_STEPS)}]"
+    names = join_first_items([to_single_line(step["step"]) for step in steps], _MOST_STEPS)
+    return f"{kind} {to_single_line(format_step_variable(naming, '*'))}: [{names}]"
 
 
 def _no_tokens(names: ToolNaming) -> str:

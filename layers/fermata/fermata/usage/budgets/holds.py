@@ -145,7 +145,8 @@ def _refusal_message(account: BudgetAccount, period: BudgetPeriod, amount: Decim
         f"this request may take {_format_usd(amount)}" if amount else "what this request costs is not known beforehand"
     )
     return (
-        f"{account.possessive} {period.name} budget of {_format_usd(limit)} has {_format_usd(left)} left{held}, and {price}. "
+        f"{account.possessive} {period.name} budget of {_format_usd(limit)} has {_format_usd(left)} left{held}, "
+        f"and {price}. "
         f"It renews at {period.renews_at:%Y-%m-%dT%H:%MZ}."
     )
 

@@ -112,7 +112,8 @@ def _count_in_transaction(
         else:
             return records
     raise RollupContention(
-        f"The rollups of {edition.tenant} changed {MAX_COUNT_ATTEMPTS} times before {len(records)} records were counted."
+        f"The rollups of {edition.tenant} changed {MAX_COUNT_ATTEMPTS} times "
+        f"before {len(records)} records were counted."
     )
 
 

@@ -26,6 +26,7 @@ def _check(part: ImagePart) -> None:
         raise PayloadTooLarge(f"An image may have {MAX_INSTATIC_IMAGE_BYTES:,} bytes at most. Send a smaller one.")
     if picture and (picture.longest_edge > MAX_IMAGE_EDGE_PIXELS or picture.pixel_count > MAX_STORED_IMAGE_PIXELS):
         raise PayloadTooLarge(
-            f"An image may have {MAX_IMAGE_EDGE_PIXELS:,} pixels along its longer edge and {MAX_STORED_IMAGE_PIXELS:,} in all; this one is "
-            f"{picture.width:,} by {picture.height:,}. Send a smaller one."
+            f"An image may have {MAX_IMAGE_EDGE_PIXELS:,} pixels along its longer edge and "
+            f"{MAX_STORED_IMAGE_PIXELS:,} in all; this one "
+            f"is {picture.width:,} by {picture.height:,}. Send a smaller one."
         )

@@ -1,4 +1,4 @@
-"""What answers look like, for the OpenAPI document (wire/openapi/document.py). The doors phrase them without these classes.
+"""Response bodies of the API, for the OpenAPI document (wire/openapi/document.py); handlers do without them.
 
 A member whose default is None is left out when there is nothing to say; one without a default is always there.
 """

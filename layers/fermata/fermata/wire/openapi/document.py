@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the operations (wire/operations/surface.py) and of the models their bodies and answers have.
+"""Build the OpenAPI document from the operations (wire/operations/surface.py) and the models of their bodies.
 
 Only whoever asks for it pays for it: no door imports this before.
 """

@@ -15,7 +15,7 @@ JSON_MEDIA_TYPE = "application/json"
 
 @dataclass(frozen=True)
 class SuccessResponse:
-    """An answer when all goes well. `shape` is a class of wire/bodies/responses.py by name, so that no door has to load it."""
+    """A successful response. `shape` names a class of wire/bodies/responses.py, so that no handler has to load it."""
 
     description: str
     model: str = ""

@@ -75,8 +75,8 @@ START_TURN = Operation(
     path=f"{API_PREFIX}/chat/{{scope}}",
     of=CHAT,
     summary="Ask the agent something",
-    description="Starts a turn and streams it. With `Accept: application/json` the turn is only started. The connection may "
-    "break: the turn goes on, and `bridges/{bridgeId}/events` streams it again from any event on.",
+    description="Starts a turn and streams it. With `Accept: application/json` the turn is only started. The "
+    "connection may break: the turn goes on, and `bridges/{bridgeId}/events` streams it again from any event on.",
     parameters=(IDEMPOTENCY_KEY, TOOL_NAMES),
     body=ChatBody,
     responses=(STREAM, SuccessResponse("The turn has begun; follow it by its bridge.", "StartedTurnResponse", 202)),
@@ -126,7 +126,8 @@ SHOW_JOURNAL = Operation(
     path=f"{BRIDGE}/journal",
     of=TURNS,
     summary="List a turn's edits",
-    description="Edits whose answers told of a way back, or of a new revision, in their order; also while the turn runs.",
+    description="Edits whose answers told of a way back, or of a new revision, in their order; also while the turn "
+    "runs.",
     parameters=(
         RequestParameter("cursor", "The `nextCursor` of the page before.", {"type": "string", "pattern": CURSOR}),
         TOOL_NAMES,
@@ -140,8 +141,8 @@ UNDO_TURN = Operation(
     path=f"{BRIDGE}/undo",
     of=(Capability.WRITE,),
     summary="Take a turn's edits back",
-    description="Starts a turn that asks no model but the editor, for the inverse of each edit, the newest first, and streams "
-    "it. With `Accept: application/json` it is only started. What meets a conflict is skipped; the last event has a "
+    description="Starts a turn that asks no model but the editor, for the inverse of each edit, the newest first, "
+    "and streams it. With `Accept: application/json` it is only started. What meets a conflict is skipped; the last event has a "
     "`report`.",
     parameters=(IDEMPOTENCY_KEY, TOOL_NAMES),
     body=UndoBody,
@@ -160,8 +161,8 @@ LIST_TOOLS = Operation(
     path=f"{API_PREFIX}/tools/{{scope}}",
     of=CHAT,
     summary="List the tools of a scope",
-    description="What a model is offered when this caller asks it something: the same names, descriptions and schemas in the "
-    "same order, and who carries each one out.",
+    description="What a model is offered when this caller asks it something: the same names, descriptions and schemas "
+    "in the same order, and who carries each one out.",
     parameters=(TOOL_NAMES,),
     responses=(SuccessResponse("Those the caller's capabilities allow.", "ToolListResponse"),),
     errors=NO_NAMES | {404: "There is no such scope."},
@@ -190,8 +191,8 @@ TAKE_UPLOAD = Operation(
     path=f"{API_PREFIX}/uploads",
     of=CHAT,
     summary="Upload what is too large for a request",
-    description="Announce a snapshot of up to 16 MiB or an image of up to 10 MB; then PUT it to `url` with these headers "
-    "within five minutes, without a token. For a day, a body may name it: `snapshotRef` instead of `snapshot`, "
+    description="Announce a snapshot of up to 16 MiB or an image of up to 10 MB; then PUT it to `url` with these "
+    "headers within five minutes, without a token. For a day, a body may name it: `snapshotRef` instead of `snapshot`, "
     "`uploadRef` instead of an image's `data`. Only who announced it can.",
     body=NewUpload,
     responses=(SuccessResponse("Where to put it, and what to call it.", "UploadResponse", 201),),
@@ -305,7 +306,8 @@ CREATE_CREDENTIAL = Operation(
     path=f"{API_PREFIX}/credentials",
     of=PROVIDERS,
     summary="Enter a provider's key or address",
-    description="Scopes without a default get one from it, if the provider can be reached. The key is never shown again.",
+    description="Scopes without a default get one from it, if the provider can be reached. The key is never shown "
+    "again.",
     body=NewCredential,
     responses=(SuccessResponse("The new credential.", "CredentialResponse", 201),),
     errors={400: "The body is not as described, or the provider or address is none that can be used.",
@@ -390,7 +392,8 @@ SHOW_AUDIT = Operation(
     path=f"{API_PREFIX}/audit",
     of=(Capability.AUDIT,),
     summary="See what was used",
-    description="Sums of what providers were asked for, by user, scope, model and day. They follow a few seconds behind.",
+    description="Sums of what providers were asked for, by user, scope, model and day. They follow a few seconds "
+    "behind.",
     parameters=(
         RequestParameter("since", "From when on, an ISO instant; 30 days ago when it is none.", {"type": "string"}),
         RequestParameter("tz", "Whose days, an IANA time zone; UTC when it is none.", {"type": "string"}),
@@ -414,8 +417,8 @@ SET_BUDGETS = Operation(
     path=f"{API_PREFIX}/budgets",
     of=PROVIDERS,
     summary="Set the budgets",
-    description="All limits at once: what is left out has none. They count for turns that start from now on, and for the "
-    "next rounds of those that were started under a budget.",
+    description="All limits at once: what is left out has none. They count for turns that start from now on, and for "
+    "the next rounds of those that were started under a budget.",
     body=NewBudgets,
     responses=(SuccessResponse("The budgets as they are now.", "BudgetsResponse"),),
 )

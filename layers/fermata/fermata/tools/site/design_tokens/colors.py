@@ -63,7 +63,8 @@ class Hsla(NamedTuple):
     a: float = 1.0
 
     def __str__(self) -> str:
-        return f"hsla({format_css_number(self.h)}, {format_css_number(self.s)}%, {format_css_number(self.l)}%, {format_css_number(self.a)})"
+        h, s, l, a = (format_css_number(number) for number in (self.h, self.s, self.l, self.a))  # noqa: E741
+        return f"hsla({h}, {s}%, {l}%, {a})"
 
 
 def describe_colors(settings: ColorSettings) -> list[dict[str, Any]]:
