@@ -101,8 +101,8 @@ def test_fewer_are_sent_where_a_request_may_carry_fewer() -> None:
     thread.add_prompt("Compare", *[make_image() for _ in range(9)])
     few = replace(ANTHROPIC_PROFILE, max_images=8)
     assert count_all_images(select_images(thread.messages, few)) == 5
-    assert count_all_images(select_images(thread.messages, replace(few, most_pictures=1))) == 1
-    assert count_all_images(select_images(thread.messages, replace(few, most_pictures=9))) == 9
+    assert count_all_images(select_images(thread.messages, replace(few, max_images=1))) == 1
+    assert count_all_images(select_images(thread.messages, replace(few, max_images=9))) == 9
 
 
 def test_of_earlier_turns_only_a_note_is_left_where_that_was_too_much() -> None:

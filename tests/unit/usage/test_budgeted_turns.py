@@ -202,8 +202,8 @@ def test_without_a_budget_a_turn_reads_nothing_of_budgets_after_its_start(
     def nobody(*_: Any) -> None:
         raise AssertionError("nobody asks")
 
-    monkeypatch.setattr("fermata.usage.budgets.holds.reserve", nobody)
-    monkeypatch.setattr("fermata.usage.settlement.settle", nobody)
+    monkeypatch.setattr("fermata.usage.budgets.holds.reserve_budget", nobody)
+    monkeypatch.setattr("fermata.usage.settlement.build_settlement_writes", nobody)
     stage.script_replies(reply_with_calls(INSERT), "Done.")
     stage.run_workflow()
     stage.answer_request(OK)

@@ -220,7 +220,7 @@ def test_a_row_that_cannot_be_read_is_named_and_all_others_are_compared(
     break_row(resources, row, change)
     deliver_usages(resources, make_usage(clock.now))
     name = f"junk#{row['sk']}"
-    expected = [f"{name}: in the ledger_store, and cannot be read: {why}."]
+    expected = [f"{name}: in the ledger, and cannot be read: {why}."]
     for since in (None, resources.clock.now_iso(-1)):
         assert reconcile_usage(resources, TENANT, since, None, lines) == expected
 
@@ -257,7 +257,7 @@ def test_a_row_that_was_counted_twice_is_named(resources: Resources, clock: Test
     count_ledger_rows(resources, ledger_store.read_ledger_rows(resources, TENANT, "2027-01", "2027-02"))
     found = reconcile_usage(resources, TENANT, None, None, lines)
     for row in ("totals", "byUser ada", "byScope site", "byModel anthropic/model-1", "byDay 2027-01-15"):
-        assert f"{row}: promptTokens is 7 by the ledger_store and 14 in the rollups." in found
+        assert f"{row}: promptTokens is 7 by the ledger and 14 in the rollups." in found
     assert not [difference for difference in found if "chatCount" in difference], "a conversation is one however often"
 
 
@@ -273,7 +273,7 @@ def test_an_end_at_our_expense_that_was_not_counted_is_named(
     write_ledger_rows(resources, make_turn_outcome(first, billable=False))
     found = reconcile_usage(resources, TENANT, None, None, lines)
     assert "totals: billableCostUsd is 0.0 by the ledger and 0.5 in the rollups." in found
-    assert found.pop() == f"{first.turn}, its end: in the ledger_store, and no line in the logs."
+    assert found.pop() == f"{first.turn}, its end: in the ledger, and no line in the logs."
     assert all("billableCostUsd" in difference for difference in found)
 
 
@@ -369,7 +369,7 @@ def test_the_command_names_a_row_that_it_cannot_read(
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         f"Passed over, because it cannot be read: junk#{row['sk']}: cost is 'abc'.",
-        f"The rollups of {TENANT} are made anew, from 0 rows of the ledger_store.",
+        f"The rollups of {TENANT} are made anew, from 0 rows of the ledger.",
     ]
 
 
@@ -411,7 +411,7 @@ def test_the_command_makes_the_rollups_anew(resources: Resources, logs: Any, mon
     done = run_audit_command("--rebuild")
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
-        f"The rollups of {TENANT} are made anew, from 2 rows of the ledger_store.",
+        f"The rollups of {TENANT} are made anew, from 2 rows of the ledger.",
         "Nobody had told of 1 of them: their lines are in the logs now.",
     ]
     assert audited(resources, TENANT, "2026-01-01")["totals"]["promptTokens"] == 200

@@ -44,7 +44,7 @@ def reconcile_usage(
     expected = audit_ledger_rows(
         items, start, LocalDays(query_parameters.parse_time_zone(time_zone)), with_billable=True
     )
-    named = [f"{row}: in the ledger_store, and cannot be read: {why}." for row, why in broken.items()]
+    named = [f"{row}: in the ledger, and cannot be read: {why}." for row, why in broken.items()]
     rows = list(select_logged_rows(resources, items))
     return [*named, *_compare_audits(expected, told), *_compare_lines(rows, _group_lines(lines, tenant, start))]
 
@@ -65,7 +65,7 @@ def _compare_audit_rows(name: str, ledger_row: Mapping[str, Any], rollup_row: Ma
     for number in sorted(ledger_row.keys() | rollup_row.keys()):
         ours, theirs = ledger_row.get(number, 0), rollup_row.get(number, 0)
         if ours != theirs and not isinstance(ours or theirs, str):
-            yield f"{name}: {number} is {ours} by the ledger_store and {theirs} in the rollups."
+            yield f"{name}: {number} is {ours} by the ledger and {theirs} in the rollups."
 
 
 def _group_lines(lines: Iterable[UsageLogLine], tenant: str, start: str) -> dict[str, list[UsageLogLine]]:
@@ -82,20 +82,20 @@ def _compare_lines(rows: Iterable[Item], lines: dict[str, list[UsageLogLine]]) -
         name = describe_usage_row(row)
         told = left.pop(name, [])
         if not told:
-            yield f"{name}: in the ledger_store, and no line in the logs."
+            yield f"{name}: in the ledger, and no line in the logs."
         for line in told[:1]:
             yield from _compare_line(name, log_line_from_row(row), line)
         if len(told) > 1:
-            yield f"{name}: {len(told)} lines in the logs, and one row in the ledger_store."
+            yield f"{name}: {len(told)} lines in the logs, and one row in the ledger."
     for name, told in sorted(left.items()):
         if told[0].get("event") == TAKEN_BACK_EVENT:
-            yield f"{name}: at nobody's expense in the logs, and not in the ledger_store."
+            yield f"{name}: at nobody's expense in the logs, and not in the ledger."
         else:
-            yield f"{name}: a line in the logs, and not in the ledger_store."
+            yield f"{name}: a line in the logs, and not in the ledger."
 
 
 def _compare_line(name: str, ours: UsageLogLine, theirs: UsageLogLine) -> Iterator[str]:
     """Everything that a line says of its row."""
     for fact in COMPARED_LINE_FIELDS:
         if ours.get(fact) != theirs.get(fact) and not (fact in OPTIONAL_LINE_FIELDS and fact not in theirs):
-            yield f"{name}: {fact} is {ours.get(fact)} in the ledger_store and {theirs.get(fact)} in the logs."
+            yield f"{name}: {fact} is {ours.get(fact)} in the ledger and {theirs.get(fact)} in the logs."
