@@ -28,13 +28,13 @@ from tests.local.emulator_lab import wait_until
 @pytest.fixture(scope="class")
 def patient(cloud: LocalCloud) -> None:
     """A browser may take longer than the alarm clock, so the workflow holds the turn."""
-    cloud.redeploy(HeartbeatSeconds=2, BrowserWaitSeconds=4, Unanswered="tell_model", ReaderSeconds=1)
+    cloud.redeploy(HeartbeatSeconds=2, BrowserWaitSeconds=4, UnansweredCalls="tell_model", ReaderSeconds=1)
     warm_up(cloud)
 
 
 @pytest.fixture(scope="class")
 def impatient(cloud: LocalCloud) -> None:
-    cloud.redeploy(HeartbeatSeconds=3, BrowserWaitSeconds=2.5, Unanswered="fail", ReaderSeconds=840)
+    cloud.redeploy(HeartbeatSeconds=3, BrowserWaitSeconds=2.5, UnansweredCalls="fail", ReaderSeconds=840)
     warm_up(cloud)
 
 

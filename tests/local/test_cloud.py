@@ -53,8 +53,8 @@ def test_other_settings_reach_functions_and_the_front_door_without_a_new_address
     with start_own_cloud(tmp_path, MaxRounds=3) as cloud:
         before = cloud.url
         assert cloud.resources().settings.max_rounds == 3
-        cloud.redeploy(MaxRounds=4, UNANSWERED="tell_model")
-        assert (cloud.resources().settings.max_rounds, cloud.resources().settings.unanswered) == (4, "tell_model")
+        cloud.redeploy(MaxRounds=4, UNANSWERED_CALLS="tell_model")
+        assert (cloud.resources().settings.max_rounds, cloud.resources().settings.unanswered_calls) == (4, "tell_model")
         assert cloud.url == before
         with FermataClient(cloud.url, cloud.token) as client:
             assert run_turn(client, "data", "Hello").status == "done"

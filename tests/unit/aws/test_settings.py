@@ -15,17 +15,17 @@ def test_numbers_come_as_text(resources: Resources) -> None:
     given = environment_from_resources(resources) | {
         "HEARTBEAT_SECONDS": "3",
         "BROWSER_WAIT_SECONDS": "0.5",
-        "UNANSWERED": "tell_model",
+        "UNANSWERED_CALLS": "tell_model",
     }
     settings = Settings.from_environment(given)
-    assert (settings.heartbeat_seconds, settings.browser_wait_seconds, settings.unanswered) == (3, 0.5, "tell_model")
+    assert (settings.heartbeat_seconds, settings.browser_wait_seconds, settings.unanswered_calls) == (3, 0.5, "tell_model")
 
 
 def test_an_empty_variable_counts_as_none(resources: Resources) -> None:
     assert Settings.from_environment(environment_from_resources(resources) | {"FLUSH_MS": ""}).flush_ms == 250
 
 
-@pytest.mark.parametrize("wrong", [{"BRIDGES_TABLE": ""}, {"MAX_ROUNDS": "many"}, {"UNANSWERED": "shrug"}])
+@pytest.mark.parametrize("wrong", [{"BRIDGES_TABLE": ""}, {"MAX_ROUNDS": "many"}, {"UNANSWERED_CALLS": "shrug"}])
 def test_what_is_missing_or_wrong_is_named(resources: Resources, wrong: dict[str, str]) -> None:
     [name] = wrong
     with pytest.raises(SettingsError, match=name):

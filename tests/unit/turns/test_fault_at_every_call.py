@@ -57,7 +57,7 @@ DEEDS = (
 
 
 def ordinary_day(make: MakeStage, unanswered: str) -> DisturbedTurn:
-    day = DisturbedTurn(make(unanswered=unanswered))
+    day = DisturbedTurn(make(unanswered_calls=unanswered))
     day.script("calls", ["bake", "deleteNode", "count"])
     day.script("breaks off", "")
     day.script("calls", ["ask_the_baker", "no_such_tool", "bake", "deleteNode"])

@@ -64,7 +64,7 @@ deeds = st.one_of(
 def test_any_bad_day_ends_with_nothing_lost_and_nothing_twice(
     staged: MakeStage, script: Any, bad_day: Any, unanswered: str
 ) -> None:
-    stage = staged(unanswered=unanswered)
+    stage = staged(unanswered_calls=unanswered)
     try:
         day = DisturbedTurn(stage)
         for kind, names in script:

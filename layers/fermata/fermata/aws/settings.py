@@ -48,25 +48,25 @@ class Settings(BaseModel):
     provider_stall_seconds: float = 120
     provider_seconds: float = 480
     """The longest one provider request may take."""
-    provider_tries: int = 3
+    provider_attempts: int = 3
     """How often a provider is asked that fails before it has said anything."""
-    longest_answer: int = 8192
+    max_answer_tokens: int = 8192
     """Tokens of one answer. Where thinking counts against the same limit, drivers add room for it."""
     thinking_tokens: int = 0
     """Tokens a model is told to think before it answers; 0: each does as it does by itself."""
-    unanswered: Literal["fail", "tell_model"] = "fail"
+    unanswered_calls: Literal["fail", "tell_model"] = "fail"
     """What an unanswered browser call does: end the turn with an error, or tell the model and go on."""
     max_rounds: int = 50
-    unknown_window: int = 128_000
+    default_window_tokens: int = 128_000
     """The context window, in tokens, of a model whose real one nobody knows."""
-    ollama_window: int = 32_768
+    ollama_window_tokens: int = 32_768
     """The context window that Ollama is asked for; it loads a model anew for another one."""
-    round_attempts: int = 2
+    max_round_attempts: int = 2
     """How often one round's model request may be begun anew after its function died."""
-    continuations: int = 5
+    max_executions: int = 5
     """How many executions one turn may use before it ends with an error."""
     start_grace_seconds: float = 10
-    over_age_seconds: float = 900
+    stalled_turn_seconds: float = 900
     hold_days: int = 30
     fermata_faults: str = Field(default="")
     """A folder of fault rules; obeyed on the local stage only (aws/fault_injection.py)."""

@@ -25,7 +25,7 @@ def hold_request_budget(resources: Resources, turn: Turn, round_: int, attempt: 
     """Reserve what a request may cost at most; raises PaymentRequired. Without a known price, nothing is reserved."""
     if turn.budgeted:
         price = find_price(resources, turn.provider, turn.model)
-        completion = resources.settings.longest_answer + get_thinking_allowance(
+        completion = resources.settings.max_answer_tokens + get_thinking_allowance(
             turn.provider, turn.model, turn.thinking_tokens
         )
         request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)

@@ -114,10 +114,10 @@ def test_an_execution_that_was_decided_on_but_not_started_is_started_by_the_next
 
 def test_a_turn_is_not_continued_without_end(stage: Stage) -> None:
     stage.start_turn()
-    for n in range(1, stage.resources.settings.continuations + 1):
+    for n in range(1, stage.resources.settings.max_executions + 1):
         set_state(stage, *RESTARTED, n=n)
         stage.recover_turn()
-    assert stage.turn_row()["n"] == stage.resources.settings.continuations
+    assert stage.turn_row()["n"] == stage.resources.settings.max_executions
     assert [event.type for event in stage.terminal_events()] == ["error"]
     invariants.check_invariants(stage)
 

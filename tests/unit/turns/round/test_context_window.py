@@ -50,13 +50,13 @@ class TestTheWindow:
         offer(stage, context_window=20_000)
         talk(stage, 12)
         sent = stage.driver.requests[-1].messages
-        assert estimate_tokens(sent) < 20_000 * 0.9 - stage.resources.settings.longest_answer
+        assert estimate_tokens(sent) < 20_000 * 0.9 - stage.resources.settings.max_answer_tokens
         assert sent[0].role == "user"
         assert said(stage.driver.requests[-1])[0] == BEGINNING_OMITTED_NOTE
         assert len(sent) < 20
 
     def test_of_a_model_nobody_knows_the_settings_window_counts(self, staged: MakeStage) -> None:
-        stage = staged(unknown_window=20_000)
+        stage = staged(default_window_tokens=20_000)
         talk(stage, 12)
         assert said(stage.driver.requests[-1])[0] == BEGINNING_OMITTED_NOTE
 

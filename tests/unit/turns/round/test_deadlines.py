@@ -82,7 +82,7 @@ def test_nobody_answers_and_the_turn_ends_with_an_error(stage: Stage) -> None:
 
 
 def test_nobody_answers_and_the_model_is_told_where_that_is_the_setting(staged: MakeStage) -> None:
-    stage = staged(unanswered="tell_model")
+    stage = staged(unanswered_calls="tell_model")
     stage.add_tools(make_server_tool("count", dict, idempotent=True))
     machine = run_until_waiting(stage, "deleteNode", "count", "deleteNode")
     stage.pass_time(90)
@@ -98,7 +98,7 @@ def test_nobody_answers_and_the_model_is_told_where_that_is_the_setting(staged: 
 
 
 def test_a_model_that_is_told_may_try_again(staged: MakeStage) -> None:
-    stage = staged(unanswered="tell_model")
+    stage = staged(unanswered_calls="tell_model")
     machine = run_until_waiting(stage, "deleteNode")
     stage.pass_time(90)
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="m")), "Done.")
@@ -110,7 +110,7 @@ def test_a_model_that_is_told_may_try_again(staged: MakeStage) -> None:
 
 
 def test_an_answer_after_its_time_was_declared_over_is_refused(staged: MakeStage) -> None:
-    stage = staged(unanswered="tell_model")
+    stage = staged(unanswered_calls="tell_model")
     machine = run_until_waiting(stage, "deleteNode")
     request = stage.tool_requests()[0].request_id
     stage.pass_time(90)
@@ -137,7 +137,7 @@ def test_an_answer_that_is_late_but_faster_than_the_alarm_counts(stage: Stage) -
 @pytest.mark.parametrize("unanswered", ["fail", "tell_model"])
 def test_an_answer_that_beats_the_verdict_by_a_hair_is_not_lost(staged: MakeStage, unanswered: str) -> None:
     """The alarm has read the pause; the answer is committed before it can declare the time over."""
-    stage = staged(unanswered=unanswered)
+    stage = staged(unanswered_calls=unanswered)
     machine = run_until_waiting(stage, "deleteNode", "deleteNode")
     stage.pass_time(90)
     machine.time_out()
@@ -156,7 +156,7 @@ def test_an_answer_that_beats_the_verdict_by_a_hair_is_not_lost(staged: MakeStag
 @pytest.mark.parametrize("unanswered", ["fail", "tell_model"])
 def test_an_answer_between_the_two_looks_of_an_alarm_is_not_lost(staged: MakeStage, unanswered: str) -> None:
     """Pause and log are read one after the other; a pause older than the log must not be judged by it."""
-    stage = staged(unanswered=unanswered)
+    stage = staged(unanswered_calls=unanswered)
     machine = run_until_waiting(stage, "deleteNode", "deleteNode")
     hint = stage.load_pause().hint
     stage.pass_time(90)
@@ -184,7 +184,7 @@ def test_an_answer_between_the_two_looks_of_an_alarm_is_not_lost(staged: MakeSta
 
 def test_what_somebody_else_wrote_meanwhile_is_read_before_the_next_request(staged: MakeStage) -> None:
     """The function that asked finds the time over at once, and the answer faster than its verdict."""
-    stage = staged(unanswered="tell_model")
+    stage = staged(unanswered_calls="tell_model")
     stage.add_tools(make_patient_tool("ask_quickly", seconds=0))
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("ask_quickly")), "Done.")

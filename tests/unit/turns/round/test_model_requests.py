@@ -65,17 +65,17 @@ def test_a_budget_holds_what_thinking_may_cost_too(stage: Stage) -> None:
 
 
 def test_ollama_is_asked_for_the_window_that_the_history_is_cut_to(staged: MakeStage) -> None:
-    stage = staged(ollama_window=16_000)
+    stage = staged(ollama_window_tokens=16_000)
     turn = stage.start_turn().model_copy(update={"provider": "ollama"})
     stage.script_replies("Hello.")
     stage.run_workflow()
     assert stage.driver.requests[0].window_tokens == 16_000
     room = build_model_profile(stage.resources, turn, SITE_TOOLSET, "", ()).max_history_tokens
-    assert room == pytest.approx(16_000 * (1 - WINDOW_RESERVE_RATIO) - stage.resources.settings.longest_answer, abs=200)
+    assert room == pytest.approx(16_000 * (1 - WINDOW_RESERVE_RATIO) - stage.resources.settings.max_answer_tokens, abs=200)
 
 
 def test_thinking_that_takes_more_than_the_slack_leaves_less_room_for_the_history(staged: MakeStage) -> None:
-    stage = staged(unknown_window=200_000)
+    stage = staged(default_window_tokens=200_000)
     turn = stage.start_turn()
 
     def room(tokens: int) -> int:

@@ -330,7 +330,7 @@ def test_an_edit_is_taken_back_by_who_may_make_it(stage: Stage, editor: Editor) 
 
 
 def test_an_undo_that_nobody_answers_ends_whatever_is_set_for_prompts(staged: MakeStage) -> None:
-    stage = staged(unanswered="tell_model")
+    stage = staged(unanswered_calls="tell_model")
     editor = Editor(stage)
     turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
     stage.start_undo(turn)

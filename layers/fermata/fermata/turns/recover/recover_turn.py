@@ -70,7 +70,7 @@ def _broken(turn: Turn) -> ErrorEvent:
 
 def _continue(resources: Resources, turn: Turn) -> None:
     """Hand the turn to its next execution; whoever else recovers at the same time changes nothing."""
-    if turn.n >= resources.settings.continuations:
+    if turn.n >= resources.settings.max_executions:
         stop_turn(resources, turn, _broken(turn))
         return
     following = turn.n + 1

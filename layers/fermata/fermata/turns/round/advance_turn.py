@@ -179,7 +179,7 @@ def _store_token(work: TurnContext, pause: Pause) -> bool:
 def _expire(work: TurnContext, pause: Pause) -> bool:
     error = f"{UNANSWERED_MESSAGE} The call was given up."
     progress = expire_request(pause, error)
-    if work.resources.settings.unanswered == "tell_model" and not work.turn.undoes:
+    if work.resources.settings.unanswered_calls == "tell_model" and not work.turn.undoes:
         work.commit(RoundCommit.for_pause(pause, progress=progress))
         return True
     seen = work.log.state

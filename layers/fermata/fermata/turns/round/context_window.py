@@ -23,12 +23,12 @@ def build_model_profile(
     known = get_known_capabilities(resources, turn.provider, turn.model)
     # Ollama holds as much as the request asks it to, whatever the model could.
     window = (
-        resources.settings.ollama_window
+        resources.settings.ollama_window_tokens
         if turn.provider == "ollama"
-        else known.window or resources.settings.unknown_window
+        else known.window or resources.settings.default_window_tokens
     )
     around = len(system_prompt) + len(turn.situation) + sum(map(_size, tool_specs))
-    free = max(int(window * WINDOW_RESERVE_RATIO), turn.thinking_tokens) + resources.settings.longest_answer
+    free = max(int(window * WINDOW_RESERVE_RATIO), turn.thinking_tokens) + resources.settings.max_answer_tokens
 
     def is_heavy(name: str) -> bool:
         tool = toolset.find_tool(name)

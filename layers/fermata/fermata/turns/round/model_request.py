@@ -75,7 +75,7 @@ def _listen(work: TurnContext, line: ProviderConnection, endpoint: Endpoint, ask
         asked.failed_requests.append(_failed(work, asked, error))
 
     driver, request, begun = get_provider(work.turn.provider), _request(work), work.resources.clock.monotonic()
-    tries = work.resources.settings.provider_tries
+    tries = work.resources.settings.provider_attempts
     with line.call_scope(), StreamWriter(work.resources, work.log, work.heartbeat, line.abort) as vigil:
         try:
             for piece in stream_with_retries(driver, request, line, endpoint, on_failed, max_attempts=tries):
@@ -101,11 +101,11 @@ def _request(work: TurnContext) -> ModelRequest:
         volatile=turn.situation,
         messages=work.load_history(),
         tools=work.tool_specs,
-        max_tokens=work.resources.settings.longest_answer,
+        max_tokens=work.resources.settings.max_answer_tokens,
         thinking_tokens=turn.thinking_tokens,
         call_tools=work.log.state.round < turn.max_rounds,
         scope=turn.scope,
-        window_tokens=work.resources.settings.ollama_window,
+        window_tokens=work.resources.settings.ollama_window_tokens,
     )
 
 

@@ -68,7 +68,7 @@ def begin_round(context: TurnContext) -> None:
 def may_retry_round(context: TurnContext, state: TurnState) -> bool:
     """A round's request may be made anew a few times, and never once text was shown that cannot be taken back."""
     is_silent = state.chars == 0
-    return state.tries < context.resources.settings.round_attempts and (is_silent or context.turn.can_retract_text)
+    return state.tries < context.resources.settings.max_round_attempts and (is_silent or context.turn.can_retract_text)
 
 
 def take_round(context: TurnContext, seen_state: TurnState, replaced_requests: tuple[RequestUsage, ...] = ()) -> None:

@@ -56,7 +56,7 @@ def _is_over_age(resources: Resources, turn: Turn, tail: LogEntry) -> bool:
         pause = load_pause(resources, turn, tail.state.round)
         asked = pause.requested_call if pause else None
         silent_since = max(silent_since, asked.deadline if asked else 0)
-    return resources.clock.time() - silent_since > resources.settings.over_age_seconds
+    return resources.clock.time() - silent_since > resources.settings.stalled_turn_seconds
 
 
 def _has_ended_meanwhile(resources: Resources, turn: Turn, tail: LogEntry) -> bool:

@@ -142,8 +142,8 @@ UNDO_TURN = Operation(
     of=(Capability.WRITE,),
     summary="Take a turn's edits back",
     description="Starts a turn that asks no model but the editor, for the inverse of each edit, the newest first, "
-    "and streams it. With `Accept: application/json` it is only started. What meets a conflict is skipped; the last event has a "
-    "`report`.",
+    "and streams it. With `Accept: application/json` it is only started. What meets a conflict is skipped; the last "
+    "event has a `report`.",
     parameters=(IDEMPOTENCY_KEY, TOOL_NAMES),
     body=UndoBody,
     requires_body=False,
