@@ -1,9 +1,9 @@
 """Bad days on demand: what aws/fault_injection.py injects, ordered by a test instead of by files written by hand.
 
-seam.lose("dynamodb.TransactWriteItems")           # it happens, its answer never arrives
-seam.refuse("dynamodb.PutItem", "ThrottlingException", contains="e#")
-seam.die("dynamodb.TransactWriteItems", when="before")
-seam.meanwhile("dynamodb.PutItem", lambda: stage.answer(OK))    # somebody else acts right before it
+faults.lose("dynamodb.TransactWriteItems")           # it happens, its answer never arrives
+faults.refuse("dynamodb.PutItem", "ThrottlingException", contains="e#")
+faults.die("dynamodb.TransactWriteItems", when="before")
+faults.meanwhile("dynamodb.PutItem", lambda: stage.answer(OK))    # somebody else acts right before it
 """
 
 import itertools
@@ -33,7 +33,7 @@ class Interruption:
 
 @dataclass
 class ScriptedFaultInjector(fault_injection.FaultInjector):
-    """The real seam, which also lets a test act in between, and counts."""
+    """The real faults, which also lets a test act in between, and counts."""
 
     folder: Path
     interruptions: list[Interruption] = field(default_factory=list)

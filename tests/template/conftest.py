@@ -3,9 +3,9 @@
 import pytest
 
 from tests.template import templates
-from tests.unit.resource_fixtures import clock, parts, resources
+from tests.unit.resource_fixtures import clock, resources, shared_resources
 
-__all__ = ["clock", "parts", "resources"]
+__all__ = ["clock", "resources", "shared_resources"]
 
 
 @pytest.fixture(scope="session")

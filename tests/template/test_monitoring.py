@@ -18,7 +18,7 @@ from fermata.usage.ledger import ledger_store
 from fermata.usage.rollups.rebuild import rebuild_rollups
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
 from tests.template.templates import ROOT, Template, resources_of_type
-from tests.unit.turns.conftest import parts, stage, staged
+from tests.unit.turns.conftest import shared_resources, stage, staged
 from tests.unit.turns.stage import Stage, make_provider_error
 from tests.unit.usage.ledger_factories import (
     TENANT,
@@ -28,7 +28,7 @@ from tests.unit.usage.ledger_factories import (
     write_ledger_rows,
 )
 
-__all__ = ["parts", "stage", "staged"]
+__all__ = ["shared_resources", "stage", "staged"]
 OUR_OWN = {"Fermata"}
 
 

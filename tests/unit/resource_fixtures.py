@@ -1,6 +1,6 @@
 """A resources whose tables, bucket and key are laid out once a file; every test finds tables and bucket empty.
 
-    from tests.unit.resource_fixtures import clock, resources, parts
+    from tests.unit.resource_fixtures import clock, resources, shared_resources
 
 Its clients are its own, like any process's. Opening a mock of AWS and its tables takes longer than most tests do.
 """
@@ -12,9 +12,9 @@ from moto.s3.models import s3_backends
 
 from fermata.aws.resources import Resources
 from tests.resources import REGION, TestClock, clock
-from tests.unit.turns.conftest import parts
+from tests.unit.turns.conftest import shared_resources
 
-__all__ = ["clock", "empty_tables", "parts", "resources"]
+__all__ = ["clock", "empty_tables", "resources", "shared_resources"]
 
 
 def empty_tables() -> None:
@@ -22,12 +22,12 @@ def empty_tables() -> None:
         table.items.clear()
 
 
-def empty_bucket(parts: Resources) -> None:
-    s3_backends[DEFAULT_ACCOUNT_ID]["global"].buckets[parts.settings.bucket].keys.clear()
+def empty_bucket(shared_resources: Resources) -> None:
+    s3_backends[DEFAULT_ACCOUNT_ID]["global"].buckets[shared_resources.settings.bucket].keys.clear()
 
 
 @pytest.fixture
-def resources(parts: Resources, clock: TestClock) -> Resources:
+def resources(shared_resources: Resources, clock: TestClock) -> Resources:
     empty_tables()
-    empty_bucket(parts)
-    return Resources(parts.settings, clock)
+    empty_bucket(shared_resources)
+    return Resources(shared_resources.settings, clock)

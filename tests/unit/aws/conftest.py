@@ -4,11 +4,11 @@ import pytest
 
 from fermata.aws.resources import Resources
 from tests.faults import FaultScript
-from tests.unit.resource_fixtures import clock, parts, resources
+from tests.unit.resource_fixtures import clock, resources, shared_resources
 
-__all__ = ["clock", "parts", "resources"]
+__all__ = ["clock", "resources", "shared_resources"]
 
 
 @pytest.fixture
-def seam(resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaultScript:
+def faults(resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaultScript:
     return FaultScript(resources, tmp_path, monkeypatch)

@@ -18,7 +18,11 @@ def test_numbers_come_as_text(resources: Resources) -> None:
         "UNANSWERED_CALLS": "tell_model",
     }
     settings = Settings.from_environment(given)
-    assert (settings.heartbeat_seconds, settings.browser_wait_seconds, settings.unanswered_calls) == (3, 0.5, "tell_model")
+    assert (settings.heartbeat_seconds, settings.browser_wait_seconds, settings.unanswered_calls) == (
+        3,
+        0.5,
+        "tell_model",
+    )
 
 
 def test_an_empty_variable_counts_as_none(resources: Resources) -> None:

@@ -57,22 +57,22 @@ def test_anothers_reference_leads_nowhere(resources: Resources, other: Caller) -
 
 
 def test_what_was_only_announced_is_not_there_whatever_the_bucket_says_about_it(
-    resources: Resources, seam: FaultScript
+    resources: Resources, faults: FaultScript
 ) -> None:
     """Who may not list a bucket is told that access is denied."""
     ref = announce_test_upload(resources, "snapshot", RAW).ref
     with pytest.raises(NotFound):
         used(resources, ref)
-    seam.fail_call("s3.GetObject", "AccessDenied")
+    faults.fail_call("s3.GetObject", "AccessDenied")
     with pytest.raises(NotFound):
         used(resources, ref)
 
 
 def test_a_bucket_in_trouble_is_not_taken_for_an_upload_that_is_missing(
-    resources: Resources, seam: FaultScript
+    resources: Resources, faults: FaultScript
 ) -> None:
     ref = put_upload(resources, ADA, "snapshot", RAW)
-    seam.fail_call("s3.GetObject", "InternalError", times=9)
+    faults.fail_call("s3.GetObject", "InternalError", times=9)
     with pytest.raises(ClientError):
         used(resources, ref)
 

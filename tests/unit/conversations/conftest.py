@@ -4,16 +4,16 @@ from moto.dynamodb.models import dynamodb_backends
 
 from fermata.aws.resources import Resources
 from tests.resources import REGION, TestClock, clock
-from tests.unit.turns.conftest import parts
+from tests.unit.turns.conftest import shared_resources
 
-__all__ = ["clock", "parts"]
+__all__ = ["clock", "shared_resources"]
 
 
 @pytest.fixture
-def resources(parts: Resources, clock: TestClock) -> Resources:
+def resources(shared_resources: Resources, clock: TestClock) -> Resources:
     """Empty tables; the parts themselves are laid out once a file."""
     for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values():
         table.items.clear()
-    fresh = Resources(parts.settings, clock)
-    fresh.__dict__.update(tables=parts.tables, blobs=parts.blobs)
+    fresh = Resources(shared_resources.settings, clock)
+    fresh.__dict__.update(tables=shared_resources.tables, blobs=shared_resources.blobs)
     return fresh

@@ -5,9 +5,9 @@ import pytest
 from fermata.aws.resources import Resources
 from tests.resources import resources_of_new_process
 from tests.strict.model_lists import ModelListServer, run_model_list_server
-from tests.unit.resource_fixtures import clock, parts, resources
+from tests.unit.resource_fixtures import clock, resources, shared_resources
 
-__all__ = ["clock", "parts", "resources"]
+__all__ = ["clock", "resources", "shared_resources"]
 
 
 @pytest.fixture

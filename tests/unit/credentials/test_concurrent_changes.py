@@ -70,18 +70,18 @@ def test_while_one_acts_another_does(
     resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
     """The second acts right before what the first has decided is written."""
-    seam = FaultScript(resources, tmp_path, monkeypatch)
+    faults = FaultScript(resources, tmp_path, monkeypatch)
     for second in ACTS.values():
         empty_tables()
         one, two = enter_credential(resources, "One"), enter_credential(resources, "Two")
         scope_defaults.set_default(resources, ADA, "site", two.id, "m")
 
         def act(second: Act = second, one: Credential = one, two: Credential = two) -> None:
-            seam.clear()
+            faults.clear()
             run_during(second, resources, one, two)
 
         for write in WRITES:
-            seam.interrupt(write, act)
+            faults.interrupt(write, act)
         run_during(ACTS[first], resources, one, two)
-        seam.clear()
+        faults.clear()
         check(resources)

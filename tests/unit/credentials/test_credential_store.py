@@ -320,15 +320,15 @@ def test_a_removed_credential_frees_its_label(resources: Resources) -> None:
 
 class TestRemovingWhileSomebodyElseActs:
     @pytest.fixture
-    def seam(self, resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaultScript:
+    def faults(self, resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaultScript:
         return FaultScript(resources, tmp_path, monkeypatch)
 
     def test_one_that_was_renamed_stays_so_that_no_label_is_taken_by_nobody(
-        self, resources: Resources, seam: FaultScript
+        self, resources: Resources, faults: FaultScript
     ) -> None:
         credential = enter_credential(resources)
         write = "dynamodb.TransactWriteItems"
-        seam.interrupt(
+        faults.interrupt(
             write, lambda: credential_store.update_credential(resources, ADA, credential.id, "Renamed", None)
         )
         with pytest.raises(Conflict, match="changed by somebody else just now"):
@@ -337,18 +337,18 @@ class TestRemovingWhileSomebodyElseActs:
         for label in ("Mine", "Renamed"):
             enter_credential(resources, label=label)
 
-    def test_one_that_was_removed_is_not_found(self, resources: Resources, seam: FaultScript) -> None:
+    def test_one_that_was_removed_is_not_found(self, resources: Resources, faults: FaultScript) -> None:
         credential = enter_credential(resources)
-        seam.interrupt(
+        faults.interrupt(
             "dynamodb.TransactWriteItems", lambda: credential_store.delete_credential(resources, ADA, credential.id)
         )
         with pytest.raises(NotFound):
             credential_store.delete_credential(resources, ADA, credential.id)
 
-    def test_one_that_became_a_default_stays(self, resources: Resources, seam: FaultScript) -> None:
+    def test_one_that_became_a_default_stays(self, resources: Resources, faults: FaultScript) -> None:
         credential = enter_credential(resources)
         write = "dynamodb.TransactWriteItems"
-        seam.interrupt(write, lambda: scope_defaults.set_default(resources, ADA, "site", credential.id, "m"))
+        faults.interrupt(write, lambda: scope_defaults.set_default(resources, ADA, "site", credential.id, "m"))
         with pytest.raises(Conflict, match="the default of site"):
             credential_store.delete_credential(resources, ADA, credential.id)
 

@@ -8,9 +8,9 @@ from fermata.wire.http import dispatch
 from fermata.wire.http.messages import HttpRequest, Response
 from tests.resources import environment_from_resources
 from tests.unit.openapi import documented_responses
-from tests.unit.resource_fixtures import clock, parts, resources
+from tests.unit.resource_fixtures import clock, resources, shared_resources
 
-__all__ = ["clock", "deployed", "parts", "resources"]
+__all__ = ["clock", "deployed", "resources", "shared_resources"]
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.scripted_host import ScriptedHost, scripted_host
-from tests.unit.resource_fixtures import clock, parts, resources
+from tests.unit.resource_fixtures import clock, resources, shared_resources
 
-__all__ = ["clock", "parts", "resources"]
+__all__ = ["clock", "resources", "shared_resources"]
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.instatic.browser import Browser
 from tests.unit.instatic.live_service import AdjustableClock, run_service
 from tests.unit.instatic.schemas import GENERATIONS
-from tests.unit.turns.conftest import MakeStage, parts, staged
+from tests.unit.turns.conftest import MakeStage, shared_resources, staged
 from tests.unit.turns.stage import ADA, Stage
 
-__all__ = ["parts", "staged"]
+__all__ = ["shared_resources", "staged"]
 
 QUICK = {
     "fermata_stage": "local",

@@ -24,7 +24,7 @@ DATA = {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem
 
 
 @pytest.fixture(scope="module")
-def parts() -> Iterator[Resources]:
+def shared_resources() -> Iterator[Resources]:
     """Tables, bucket, key and clients are laid out once a file; every test finds the tables empty."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         patch.setenv("AWS_DEFAULT_REGION", REGION)
@@ -87,7 +87,7 @@ def clock() -> TestClock:
 
 @pytest.fixture
 def staged(
-    parts: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    shared_resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Callable[..., Stage]]:
     """A stage with settings of its own, on empty tables."""
     made: list[Stage] = []
@@ -95,8 +95,8 @@ def staged(
     def make(**settings: object) -> Stage:
         for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values():
             table.items.clear()
-        resources = Resources(parts.settings.model_copy(update=settings), clock)
-        resources.__dict__.update(tables=parts.tables, blobs=parts.blobs)
+        resources = Resources(shared_resources.settings.model_copy(update=settings), clock)
+        resources.__dict__.update(tables=shared_resources.tables, blobs=shared_resources.blobs)
         made.append(Stage(resources, monkeypatch, tmp_path))
         return made[-1]
 

@@ -78,18 +78,18 @@ class DisturbedTurn:
         self.follow_executions()
 
     def order(self, what: str, point: tuple[str, str]) -> None:
-        seam, call_name, where = self.stage.faults, f"dynamodb.{point[0]}", point[1]
+        faults, call_name, where = self.stage.faults, f"dynamodb.{point[0]}", point[1]
         match what:
             case "die before" | "die after":
-                seam.kill_process(call_name, when=what.split()[1], contains=where)
+                faults.kill_process(call_name, when=what.split()[1], contains=where)
             case "lose":
-                seam.lose_response(call_name, contains=where)
+                faults.lose_response(call_name, contains=where)
             case "never arrives":
-                seam.lose_request(call_name, contains=where)
+                faults.lose_request(call_name, contains=where)
             case "conflict":
-                seam.fail_call(call_name, "TransactionConflictException", contains=where)
+                faults.fail_call(call_name, "TransactionConflictException", contains=where)
             case _:
-                seam.interrupt(call_name, lambda: self.do(what), contains=where)
+                faults.interrupt(call_name, lambda: self.do(what), contains=where)
 
     def step(self) -> None:
         if self.machine.wake not in self.wakes:

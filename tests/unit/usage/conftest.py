@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 from botocore.client import BaseClient
 
-from tests.unit.resource_fixtures import clock, parts, resources
+from tests.unit.resource_fixtures import clock, resources, shared_resources
 
-__all__ = ["clock", "parts", "resources"]
+__all__ = ["clock", "resources", "shared_resources"]
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budge
 from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.ledger import ledger_store
 from tests.resources import TestClock
-from tests.unit.turns.conftest import MakeStage, clock, parts, stage, staged
+from tests.unit.turns.conftest import MakeStage, clock, shared_resources, stage, staged
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, tool_call_block
 from tests.unit.usage.ledger_factories import count_ledger_rows
 
-__all__ = ["clock", "parts", "stage", "staged"]
+__all__ = ["clock", "shared_resources", "stage", "staged"]
 
 INSERT = tool_call_block("insertHtml", parentId="p", html="<p></p>")
 REQUEST_COST_USD = Decimal("0.13")

@@ -1,3 +1,3 @@
-from tests.unit.resource_fixtures import clock, parts, resources
+from tests.unit.resource_fixtures import clock, resources, shared_resources
 
-__all__ = ["clock", "parts", "resources"]
+__all__ = ["clock", "resources", "shared_resources"]

@@ -71,7 +71,9 @@ def test_ollama_is_asked_for_the_window_that_the_history_is_cut_to(staged: MakeS
     stage.run_workflow()
     assert stage.driver.requests[0].window_tokens == 16_000
     room = build_model_profile(stage.resources, turn, SITE_TOOLSET, "", ()).max_history_tokens
-    assert room == pytest.approx(16_000 * (1 - WINDOW_RESERVE_RATIO) - stage.resources.settings.max_answer_tokens, abs=200)
+    assert room == pytest.approx(
+        16_000 * (1 - WINDOW_RESERVE_RATIO) - stage.resources.settings.max_answer_tokens, abs=200
+    )
 
 
 def test_thinking_that_takes_more_than_the_slack_leaves_less_room_for_the_history(staged: MakeStage) -> None:

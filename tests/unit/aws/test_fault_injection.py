@@ -1,4 +1,4 @@
-"""The seam of the tests: each rule is carried out once, by whoever takes its file."""
+"""The faults of the tests: each rule is carried out once, by whoever takes its file."""
 
 import json
 import threading

@@ -27,17 +27,17 @@ def test_the_same_content_has_the_same_name_and_another_has_another(resources: R
     assert first == again != other
 
 
-def test_a_blob_that_is_there_is_put_again_because_that_renews_its_age(resources: Resources, seam: FaultScript) -> None:
+def test_a_stored_blob_is_put_again_because_that_renews_its_age(resources: Resources, faults: FaultScript) -> None:
     resources.blobs.put_json(FOLDER, {"a": 1})
     puts: list[str] = []
-    seam.interrupt("s3.PutObject", lambda: puts.append("put"))
+    faults.interrupt("s3.PutObject", lambda: puts.append("put"))
     resources.blobs.put_json(FOLDER, {"a": 1})
     assert puts == ["put"]
 
 
-def test_a_blob_that_is_known_to_be_young_is_not_put_again(resources: Resources, seam: FaultScript) -> None:
+def test_a_blob_that_is_known_to_be_young_is_not_put_again(resources: Resources, faults: FaultScript) -> None:
     key = resources.blobs.put_json(FOLDER, {"a": 1})
-    seam.fail_call("s3.PutObject", "AccessDenied")
+    faults.fail_call("s3.PutObject", "AccessDenied")
     assert resources.blobs.put_json(FOLDER, {"a": 1}, stored_key=key) == key
 
 
@@ -62,10 +62,10 @@ class TestPacked:
 
     @pytest.mark.parametrize("value", [{"a": 1}, blob_store.compress_json(b'{"a":1}')])
     def test_one_that_is_known_to_be_young_is_not_put_again(
-        self, resources: Resources, seam: FaultScript, value: Any
+        self, resources: Resources, faults: FaultScript, value: Any
     ) -> None:
         key = resources.blobs.put_compressed_json(FOLDER, {"a": 1})
-        seam.fail_call("s3.PutObject", "AccessDenied")
+        faults.fail_call("s3.PutObject", "AccessDenied")
         assert resources.blobs.put_compressed_json(FOLDER, value, stored_key=key) == key
 
 

@@ -73,26 +73,26 @@ def test_a_check_alone_is_our_own_mistake(resources: Resources) -> None:
 
 @pytest.mark.parametrize("writes", [1, 2])
 def test_a_conflict_with_another_transaction_is_tried_again(
-    resources: Resources, seam: FaultScript, patience: list[float], writes: int
+    resources: Resources, faults: FaultScript, patience: list[float], writes: int
 ) -> None:
     call = "dynamodb.PutItem" if writes == 1 else "dynamodb.TransactWriteItems"
-    seam.fail_call(call, "TransactionConflictException", times=3)
+    faults.fail_call(call, "TransactionConflictException", times=3)
     resources.tables.write_items(*(Put(T, {"pk": "a", "sk": str(number)}, if_absent=True) for number in range(writes)))
     assert len(patience) == 3
     assert resources.tables.get_item(T, "a", "0")
 
 
 def test_a_conflict_that_does_not_pass_is_told_in_the_end(
-    resources: Resources, seam: FaultScript, patience: list[float]
+    resources: Resources, faults: FaultScript, patience: list[float]
 ) -> None:
-    seam.fail_call("dynamodb.PutItem", "TransactionConflictException", times=dynamodb.MAX_WRITE_ATTEMPTS)
+    faults.fail_call("dynamodb.PutItem", "TransactionConflictException", times=dynamodb.MAX_WRITE_ATTEMPTS)
     with pytest.raises(ClientError, match="TransactionConflictException"):
         resources.tables.write_items(Put(T, {"pk": "a", "sk": "b"}))
     assert len(patience) == dynamodb.MAX_WRITE_ATTEMPTS - 1
 
 
-def test_what_is_no_conflict_is_not_tried_again(resources: Resources, seam: FaultScript, patience: list[float]) -> None:
-    seam.fail_call("dynamodb.PutItem", "AccessDeniedException")
+def test_what_is_no_conflict_is_not_retried(resources: Resources, faults: FaultScript, patience: list[float]) -> None:
+    faults.fail_call("dynamodb.PutItem", "AccessDeniedException")
     with pytest.raises(ClientError, match="AccessDenied"):
         resources.tables.write_items(Put(T, {"pk": "a", "sk": "b"}))
     assert not patience
@@ -117,8 +117,8 @@ def test_throttled_writes_of_a_transaction_are_tried_again() -> None:
     assert dynamodb._only_conflicts(ClientError(response, "TransactWriteItems"))  # type: ignore[arg-type]  # as above
 
 
-def test_a_lost_answer_leaves_the_write_done(resources: Resources, seam: FaultScript) -> None:
-    seam.lose_response("dynamodb.PutItem")
+def test_a_lost_answer_leaves_the_write_done(resources: Resources, faults: FaultScript) -> None:
+    faults.lose_response("dynamodb.PutItem")
     with pytest.raises(ConnectionClosedError):
         resources.tables.write_items(Put(T, {"pk": "a", "sk": "b"}, if_absent=True))
     assert resources.tables.get_item(T, "a", "b")
