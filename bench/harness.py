@@ -12,7 +12,8 @@ import httpx
 
 from bench.stats import NS_PER_MS
 from fermata_client import HtmlFile, HtmlFileExecutor
-from fermata_client.service.client import Event, FermataClient
+from fermata_client.service.client import FermataClient
+from fermata_client.service.json_types import Event
 from local import seed
 from local.cloud import LocalCloud
 from local.processes import ROOT

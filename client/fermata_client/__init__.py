@@ -1,4 +1,4 @@
-"""Fermata from the outside: stream a turn, carry out its browser tools, follow it to its end."""
+"""Python client of Fermata: start a turn, stream its events, carry out its browser tools, follow it to its end."""
 
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.document.html_file import HtmlFile

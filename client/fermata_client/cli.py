@@ -1,4 +1,4 @@
-"""The command line. Each command is a file in `commands/`; this one lists them."""
+"""Entry point of the command line `fermata`. Each command is a file in `commands/`."""
 
 import click
 

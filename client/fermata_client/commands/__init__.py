@@ -1,1 +1,1 @@
-"""The commands of `fermata`, one file each."""
+"""The subcommands of `fermata`, one file each."""

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""CSS as bytes with positions: parse style sheets, merge rules into them, remove rules from them."""

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Design tokens as CSS custom properties: derive them, and read them back from a page."""

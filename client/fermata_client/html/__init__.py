@@ -1,1 +1,1 @@
-"""An HTML page as bytes with positions: read it, find its elements, say where an edit goes."""
+"""HTML as bytes with positions: parse it, sanitize it, and compute the splices of an edit."""

@@ -1,10 +1,10 @@
-"""What can go wrong between an editor and the service.
+"""Errors of a request to the service.
 
-ClientError
-  Unreachable   nobody answered: connection refused, reset or timed out
-  Broken        a stream carried something that is not an event
-  Refused       the service answered, and the answer is no: `status`, `error`, `retry_after`
-  TurnLost      a turn could not be followed to its end, however often it was tried
+FermataClientError
+  ServiceUnreachableError   no answer: connection refused, reset or timed out
+  InvalidResponseError      an answer or a stream that is not the JSON it should be
+  RequestRefusedError       an answer with an error status: `status`, `error`, `retry_after`
+  TurnLostError             a turn that could not be followed to its end within the retry policy
 """
 
 
@@ -21,6 +21,8 @@ class InvalidResponseError(FermataClientError):
 
 
 class RequestRefusedError(FermataClientError):
+    """An answer with an error status. `retry_after` is in seconds, None where the service sent no such header."""
+
     def __init__(self, status: int, error: str, retry_after: float | None = None) -> None:
         super().__init__(f"{error} (HTTP {status})")
         self.status = status

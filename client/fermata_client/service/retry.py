@@ -1,4 +1,4 @@
-"""How long to try again before giving up."""
+"""Retry requests that failed for a reason that may pass, with exponential backoff."""
 
 import random
 import time
@@ -8,34 +8,42 @@ from typing import TypeVar
 
 from fermata_client.service.errors import FermataClientError, RequestRefusedError, TurnLostError, is_retryable
 
-T = TypeVar("T")
+Result = TypeVar("Result")
+
+MAX_RETRY_AFTER_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """`failures` in a row without any progress are too many; the waits between them grow from `first` to `longest`."""
+    """How often to retry without progress, and how long to wait before each retry (seconds, doubled each time)."""
 
     max_failures: int = 8
     first_delay: float = 0.2
     max_delay: float = 5.0
     sleep: Callable[[float], None] = time.sleep
 
-    def wait_before_retry(self, failure: int, error: FermataClientError | None = None) -> None:
-        """Wait before attempt number `failure` + 1, at least as long as the service asked for."""
-        backoff = min(self.max_delay, self.first_delay * 2 ** (failure - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, no secret
-        asked = error.retry_after if isinstance(error, RequestRefusedError) else None
-        self.sleep(max(backoff, min(asked or 0.0, 60.0)))
+    def wait_before_retry(self, failure_count: int, error: FermataClientError | None = None) -> None:
+        """Sleep for the backoff after this many failures in a row, or for the service's Retry-After if longer."""
+        delay = min(self.max_delay, self.first_delay * 2 ** (failure_count - 1))
+        jittered = delay * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, no secret
+        retry_after = (error.retry_after or 0.0) if isinstance(error, RequestRefusedError) else 0.0
+        self.sleep(max(jittered, min(retry_after, MAX_RETRY_AFTER_SECONDS)))
 
-    def call_with_retries(self, operation: Callable[[], T]) -> T:
-        """Do it again while it fails for passing reasons, a bounded number of times."""
-        failure = 0
+    def call_with_retries(self, operation: Callable[[], Result]) -> Result:
+        """Call an operation until it succeeds.
+
+        Raises:
+            TurnLostError: it failed `max_failures` times for reasons that may pass.
+            FermataClientError: it failed for a reason that will not pass.
+        """
+        failure_count = 0
         while True:
             try:
                 return operation()
             except FermataClientError as error:
-                failure += 1
+                failure_count += 1
                 if not is_retryable(error):
                     raise
-                if failure >= self.max_failures:
-                    raise TurnLostError(f"Gave up after {failure} attempts. The last one: {error}") from error
-                self.wait_before_retry(failure, error)
+                if failure_count >= self.max_failures:
+                    raise TurnLostError(f"Gave up after {failure_count} attempts. The last one: {error}") from error
+                self.wait_before_retry(failure_count, error)

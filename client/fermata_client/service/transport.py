@@ -1,7 +1,7 @@
-"""The way to the service: requests, streams, and what went wrong with them. Nothing here retries."""
+"""HTTP transport to one service: JSON requests, event streams and uploads. Nothing is retried here."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,19 +9,22 @@ from urllib.parse import urlsplit
 import httpx
 
 from fermata_client.service.errors import InvalidResponseError, RequestRefusedError, ServiceUnreachableError
-
-Event = dict[str, Any]
-"""One line of a turn's stream: `type`, `seq` and what the type carries."""
+from fermata_client.service.json_types import Event, JsonObject
 
 API_BASE_PATH = "/admin/api/ai"
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
+MAX_IDLE_CONNECTIONS = 20
 CONNECT_TIMEOUT_SECONDS = 5.0
 REQUEST_TIMEOUT_SECONDS = 30.0
 STREAM_IDLE_TIMEOUT_SECONDS = 45.0
-"""A stream says something every 10 to 15 seconds, if only a blank line; three times that is a dead connection."""
+"""A stream sends at least a blank line every 10 to 15 seconds. Three times that is a dead connection."""
 
 
 class Transport:
-    """One service, one caller, kept-alive connections. Threads may share it."""
+    """Kept-alive connections to one service, for one caller. It may be shared between threads.
+
+    Every method raises a `FermataClientError`.
+    """
 
     def __init__(
         self,
@@ -33,14 +36,14 @@ class Transport:
         request_timeout: float,
     ) -> None:
         self.url = url.rstrip("/")
-        self._silence = httpx.Timeout(CONNECT_TIMEOUT_SECONDS, read=stream_idle_timeout, write=request_timeout)
+        self._stream_timeout = httpx.Timeout(CONNECT_TIMEOUT_SECONDS, read=stream_idle_timeout, write=request_timeout)
         self._http = httpx.Client(
             base_url=self.url,
             headers={"authorization": f"Bearer {token}"},
             timeout=httpx.Timeout(request_timeout, connect=CONNECT_TIMEOUT_SECONDS),
             transport=transport,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
-            trust_env=urlsplit(self.url).hostname not in ("127.0.0.1", "::1", "localhost"),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=MAX_IDLE_CONNECTIONS),
+            trust_env=urlsplit(self.url).hostname not in LOOPBACK_HOSTS,
         )
 
     def close(self) -> None:
@@ -50,80 +53,81 @@ class Transport:
         self,
         method: str,
         path: str,
-        body: dict[str, Any] | None = None,
+        body: JsonObject | None = None,
         *,
-        headers: dict[str, str] | None = None,
-        params: dict[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """The object that was answered; an empty one where there is nothing to say (204)."""
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> JsonObject:
+        """Send a request and return the JSON object of its answer; an empty one for 204."""
         try:
             response = self._http.request(method, API_BASE_PATH + path, json=body, headers=headers, params=params)
         except httpx.TransportError as error:
-            raise ServiceUnreachableError(_reason(error, self.url)) from error
-        _check(response)
-        return {} if response.status_code == httpx.codes.NO_CONTENT else _object(response.content)
+            raise ServiceUnreachableError(_describe_failure(error, self.url)) from error
+        _raise_for_status(response)
+        return {} if response.status_code == httpx.codes.NO_CONTENT else _parse_object(response.content)
 
-    def upload(self, url: str, content: bytes, headers: dict[str, str]) -> None:
-        """To an address that the service has given us, without our token: the address itself lets us in."""
+    def upload(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
+        """PUT bytes to a presigned address. The caller's token is not sent: the address itself authorizes."""
         try:
             request = self._http.build_request("PUT", url, content=content, headers=headers)
             del request.headers["authorization"]
             response = self._http.send(request)
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise ServiceUnreachableError("What is too large for a request could not be uploaded.") from error
-        _check(response)
+        _raise_for_status(response)
 
     @contextmanager
     def stream_events(
         self,
         method: str,
         path: str,
-        body: dict[str, Any] | None = None,
+        body: JsonObject | None = None,
         *,
-        headers: dict[str, str] | None = None,
-        params: dict[str, int] | None = None,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, int] | None = None,
     ) -> Iterator[Iterator[Event]]:
+        """Send a request and yield an iterator over the events of its answer (one JSON object a line)."""
         request = self._http.build_request(
-            method, API_BASE_PATH + path, json=body, headers=headers, params=params, timeout=self._silence
+            method, API_BASE_PATH + path, json=body, headers=headers, params=params, timeout=self._stream_timeout
         )
         try:
             response = self._http.send(request, stream=True)
         except httpx.TransportError as error:
-            raise ServiceUnreachableError(_reason(error, self.url)) from error
+            raise ServiceUnreachableError(_describe_failure(error, self.url)) from error
         try:
             if not response.is_success:
-                _read_all(response, self.url)
-            _check(response)
-            yield _events(response, self.url)
+                _read_body(response, self.url)
+            _raise_for_status(response)
+            yield _iter_events(response, self.url)
         finally:
             response.close()
 
 
 def parse_events(chunks: Iterable[bytes]) -> Iterator[Event]:
-    """Events out of bytes, however they were cut. Blank lines are heartbeats; a last line without LF never counts."""
+    """Parse events from a byte stream. Blank lines are heartbeats; a last line without LF is incomplete and dropped."""
     tail = b""
     for chunk in chunks:
         *lines, tail = (tail + chunk).split(b"\n")
         for line in lines:
             if line.strip():
-                yield _object(line)
+                yield _parse_object(line)
 
 
-def _events(response: httpx.Response, url: str) -> Iterator[Event]:
+def _iter_events(response: httpx.Response, url: str) -> Iterator[Event]:
     try:
         yield from parse_events(response.iter_bytes())
     except httpx.TransportError as error:
-        raise ServiceUnreachableError(_reason(error, url)) from error
+        raise ServiceUnreachableError(_describe_failure(error, url)) from error
 
 
-def _read_all(response: httpx.Response, url: str) -> None:
+def _read_body(response: httpx.Response, url: str) -> None:
     try:
         response.read()
     except httpx.TransportError as error:
-        raise ServiceUnreachableError(_reason(error, url)) from error
+        raise ServiceUnreachableError(_describe_failure(error, url)) from error
 
 
-def _object(raw: bytes) -> dict[str, Any]:
+def _parse_object(raw: bytes) -> JsonObject:
     try:
         value = json.loads(raw)
     except ValueError as error:
@@ -133,10 +137,10 @@ def _object(raw: bytes) -> dict[str, Any]:
     return value
 
 
-def _check(response: httpx.Response) -> None:
+def _raise_for_status(response: httpx.Response) -> None:
     if response.is_success:
         return
-    raise RequestRefusedError(response.status_code, _error_text(response), _retry_after(response))
+    raise RequestRefusedError(response.status_code, _error_text(response), _retry_after_seconds(response))
 
 
 def _error_text(response: httpx.Response) -> str:
@@ -151,12 +155,12 @@ def _error_text(response: httpx.Response) -> str:
     return response.reason_phrase or "The service refused the request."
 
 
-def _retry_after(response: httpx.Response) -> float | None:
+def _retry_after_seconds(response: httpx.Response) -> float | None:
     value = response.headers.get("retry-after", "")
     return float(value) if value.isdigit() else None
 
 
-def _reason(error: httpx.TransportError, url: str) -> str:
+def _describe_failure(error: httpx.TransportError, url: str) -> str:
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         return f"Nobody answers at {url}."
     if isinstance(error, httpx.TimeoutException):

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""A deployment as its operator reaches it: AWS resources of its CloudFormation stack, and its usage logs."""

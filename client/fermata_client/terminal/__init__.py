@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Output on a terminal: a running turn, diffs and tables."""

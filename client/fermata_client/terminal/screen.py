@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fermata_client.service.client import Event
+from fermata_client.service.json_types import Event
 from fermata_client.terminal.diff import colorize_line, should_use_color, unified_diff_lines
 from fermata_client.turns.view import TurnView
 

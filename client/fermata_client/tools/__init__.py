@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""The browser tools of a site, carried out on an HTML document."""

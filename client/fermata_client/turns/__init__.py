@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""One turn as a client follows it: run it, fold its events into a view, report its outcome."""

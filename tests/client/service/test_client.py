@@ -16,8 +16,8 @@ from fermata_client import (
     ServiceUnreachableError,
     TurnLostError,
 )
-from fermata_client.service.client import parse_events
 from fermata_client.service.errors import FermataClientError, is_retryable
+from fermata_client.service.transport import parse_events
 
 
 def client(answer: Callable[[httpx.Request], httpx.Response]) -> FermataClient:

@@ -1,0 +1,36 @@
+"""The editor on this side of a turn: it executes browser tools and knows the document's snapshot and revision."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fermata_client.service.json_types import Event, JsonObject
+
+ToolOutput = JsonObject
+"""`{ok: true, data?, images?, revision?, inverse?}` or `{ok: false, error, conflict?, revision?, changes?}`."""
+
+ToolExecutor = Callable[[Event], ToolOutput]
+"""Carries out one `toolRequest`. An exception becomes a failed result that the model reads."""
+
+SnapshotReader = Callable[[], Any]
+
+RevisionReader = Callable[[], str | None]
+"""Returns the document's current revision; None where the editor has no revisions."""
+
+
+def refuse_browser_tool(request: Event) -> ToolOutput:
+    """Tool executor of a client that shows no page."""
+    return {"ok": False, "error": f"{request.get('toolName')} needs an open page, and this client has none."}
+
+
+@dataclass(frozen=True)
+class Editor:
+    executor: ToolExecutor
+    snapshot: SnapshotReader | None
+    revision: RevisionReader | None
+
+    def read_snapshot(self) -> Any:
+        return self.snapshot() if self.snapshot else None
+
+    def read_revision(self) -> str | None:
+        return self.revision() if self.revision else None
