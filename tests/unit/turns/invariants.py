@@ -8,10 +8,10 @@ from itertools import pairwise
 from fermata.conversations import message_store, message_views
 from fermata.domain.blocks import TextBlock, ToolCallBlock
 from fermata.domain.events import (
-    TERMINAL_EVENTS,
     Event,
     RoundRetractedEvent,
     RoundStartedEvent,
+    TerminalEvent,
     TextEvent,
     ToolCallEvent,
     ToolRequestEvent,
@@ -41,7 +41,7 @@ def check_log(entries: list[LogEntry], events: list[Event]) -> None:
     assert all(second.first_number == first.next_number for first, second in pairwise(entries)), (
         "a number was skipped or doubled"
     )
-    ends = [event for event in events if isinstance(event, TERMINAL_EVENTS)]
+    ends = [event for event in events if isinstance(event, TerminalEvent)]
     assert len(ends) == 1, f"terminal events: {ends}"
     assert events[-1] == ends[0], "something follows the terminal event"
     assert isinstance(events[-2], Usage)

@@ -32,7 +32,7 @@ from fermata.domain.blocks import TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import ProviderError
-from fermata.domain.events import TERMINAL_EVENTS, Event, TextEvent, ToolRequestEvent
+from fermata.domain.events import Event, TerminalEvent, TextEvent, ToolRequestEvent
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, StreamPart, TextDelta, TokenUsage
 from fermata.drivers.registry import Endpoint
@@ -360,7 +360,7 @@ class Stage:
         return [event.type for event in self.events()]
 
     def terminal_events(self) -> list[Event]:
-        return [event for event in self.events() if isinstance(event, TERMINAL_EVENTS)]
+        return [event for event in self.events() if isinstance(event, TerminalEvent)]
 
     def streamed_text(self) -> str:
         return "".join(event.text for event in self.events() if isinstance(event, TextEvent))

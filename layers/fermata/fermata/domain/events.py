@@ -1,33 +1,88 @@
-"""The lines of a turn's stream (contract instatic.md §2), and the two that never leave the log."""
+"""Events of a turn: the entries of its log, and the lines of its stream.
 
-from typing import Annotated, Any, Literal
+An event is one class. A subclass of `Event` with a default for `type` is registered: the log reads it, the OpenAPI
+document describes it, and each renderer writes it for the dialects in `visible_to`.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache, reduce
+from operator import or_
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
 from fermata.domain.base import DomainModel
+from fermata.domain.dialect import Dialect
+
+EVENT_CLASSES: dict[str, type["Event"]] = {}
+"""Every registered event class by its `type`, in the order of definition."""
 
 
-class BridgeReadyEvent(DomainModel):
-    """`undoes`: the bridge whose edits this turn takes back."""
+class Event(DomainModel):
+    """Base class of all events."""
+
+    visible_to: ClassVar[Sequence[Dialect]] = get_args(Dialect)
+    """Dialects whose clients receive the event. An event that is visible to none never leaves the log."""
+    always_written: ClassVar[Sequence[str]] = ()
+    """Members that a stream line has even when they are null. All other members are left out when they are null."""
+
+    type: str
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        event_type = cls.model_fields["type"].default
+        if not isinstance(event_type, str):
+            return  # a base class: its subclasses have a type
+        if event_type in EVENT_CLASSES:
+            raise TypeError(f"There are two events of type {event_type!r}.")
+        EVENT_CLASSES[event_type] = cls
+
+
+def parse_events(value: Any) -> tuple[Event, ...]:
+    """Parse a list of events as the log stores them.
+
+    Raises:
+        ValidationError: An event has no registered type, or a member of it is wrong.
+    """
+    return tuple(_list_adapter(tuple(EVENT_CLASSES.values())).validate_python(value))
+
+
+@lru_cache(maxsize=1)
+def _list_adapter(classes: tuple[type[Event], ...]) -> TypeAdapter[list[Event]]:
+    union: Any = reduce(or_, classes)
+    return TypeAdapter(list[Annotated[union, Field(discriminator="type")]])
+
+
+class BridgeReadyEvent(Event):
+    """The turn has started. `undoes` is the bridge whose edits the turn takes back."""
 
     type: Literal["bridgeReady"] = "bridgeReady"
     bridge_id: str
     undoes: str | None = None
 
 
-class TextEvent(DomainModel):
+class TextEvent(Event):
+    """A piece of the answer's text."""
+
     type: Literal["text"] = "text"
     text: str
 
 
-class ReasoningEvent(DomainModel):
-    """The model thinking aloud; clients that do not know it skip it."""
+class ReasoningEvent(Event):
+    """A piece of the model's reasoning. Clients that do not know it skip it."""
+
+    visible_to = ("fermata",)
 
     type: Literal["reasoning"] = "reasoning"
     text: str
 
 
-class ToolCallEvent(DomainModel):
+class ToolCallEvent(Event):
+    """A tool call of the model."""
+
+    always_written = ("input",)
+
     type: Literal["toolCall"] = "toolCall"
     tool_call_id: str
     tool_name: str
@@ -35,11 +90,14 @@ class ToolCallEvent(DomainModel):
     status: Literal["pending"] = "pending"
 
 
-class ToolRequestEvent(DomainModel):
-    """We ask the browser. `deadline` is an ISO instant; `effect_key` lets whoever acts act once.
+class ToolRequestEvent(Event):
+    """A request to the editor to run a tool.
 
-    `revision`: what the document was at when the call was planned. `undoes`: the effect key of the edit it takes back.
+    `deadline` is an ISO instant. `effect_key` lets the editor run the call once. `revision` is the document's revision
+    when the call was planned. `undoes` is the effect key of the edit that the call takes back.
     """
+
+    always_written = ("input",)
 
     type: Literal["toolRequest"] = "toolRequest"
     request_id: str
@@ -52,8 +110,8 @@ class ToolRequestEvent(DomainModel):
     undoes: str | None = None
 
 
-class ToolResultEvent(DomainModel):
-    """`conflict`: nothing was done, because somebody else has changed the document."""
+class ToolResultEvent(Event):
+    """The outcome of a tool call. `conflict`: nothing was done, because the document has changed meanwhile."""
 
     type: Literal["toolResult"] = "toolResult"
     tool_call_id: str
@@ -63,8 +121,8 @@ class ToolResultEvent(DomainModel):
     conflict: bool | None = None
 
 
-class ContextEvent(DomainModel):
-    """How full the model's window is after this round; never summed."""
+class ContextEvent(Event):
+    """How full the model's context window is after a round. It is never summed."""
 
     type: Literal["context"] = "context"
     prompt_tokens: int
@@ -73,8 +131,8 @@ class ContextEvent(DomainModel):
     cache_creation_tokens: int | None = None
 
 
-class UsageEvent(DomainModel):
-    """What the whole turn used; `cost_usd` is always there, a number."""
+class UsageEvent(Event):
+    """What the whole turn used. `cost_usd` is always there and a number."""
 
     type: Literal["usage"] = "usage"
     prompt_tokens: int
@@ -84,62 +142,78 @@ class UsageEvent(DomainModel):
     cache_creation_tokens: int | None = None
 
 
-class RoundRetractedEvent(DomainModel):
-    """Forget the text and reasoning of this round: its provider call died and starts again."""
+class RoundRetractedEvent(Event):
+    """The text and reasoning of this round are void: its provider request failed and starts again."""
+
+    visible_to = ("fermata",)
 
     type: Literal["roundRetracted"] = "roundRetracted"
     round: int
 
 
-class HeldEvent(DomainModel):
-    """Nothing will come before somebody acts: stop reading, ask again after `retry_after` seconds."""
+class HeldEvent(Event):
+    """No event comes until a person acts: stop reading, and ask again after `retry_after` seconds."""
+
+    visible_to = ("fermata",)
 
     type: Literal["held"] = "held"
     until: str
     retry_after: int
 
 
-class WarningEvent(DomainModel):
-    """Something the user should know although the turn goes on (a server that silently cut the prompt, say)."""
+class WarningEvent(Event):
+    """A problem the user should know although the turn continues, for example a prompt that a server cut."""
 
     type: Literal["warning"] = "warning"
     message: str
 
 
 class SkippedEdit(DomainModel):
-    """An edit that was not taken back, and why."""
+    """An edit that an undo did not take back, and why."""
 
     effect_key: str
     reason: str
 
 
 class UndoReport(DomainModel):
-    """What an undo came to, by the effect keys of the edits, the newest first."""
+    """The result of an undo, by the effect keys of the edits, the newest first."""
 
     undone: tuple[str, ...]
     skipped: tuple[SkippedEdit, ...]
 
 
-class ErrorEvent(DomainModel):
+class TerminalEvent(Event):
+    """Base class of the events that end a turn. `report` is there when the turn was an undo."""
+
+    type: Literal["error", "done", "cancelled"]
+    report: UndoReport | None = None
+
+
+class ErrorEvent(TerminalEvent):
+    """The turn has failed."""
+
     type: Literal["error"] = "error"
     message: str
     code: str | None = None
     retryable: bool | None = None
-    report: UndoReport | None = None
 
 
-class DoneEvent(DomainModel):
+class DoneEvent(TerminalEvent):
+    """The turn has finished."""
+
     type: Literal["done"] = "done"
-    report: UndoReport | None = None
 
 
-class CancelledEvent(DomainModel):
+class CancelledEvent(TerminalEvent):
+    """The turn was cancelled."""
+
     type: Literal["cancelled"] = "cancelled"
-    report: UndoReport | None = None
 
 
-class RoundStartedEvent(DomainModel):
-    """Internal: who works on the round now. A later one supersedes its writer."""
+class RoundStartedEvent(Event):
+    """A worker has taken the round. It supersedes the worker before."""
+
+    visible_to = ()
 
     type: Literal["roundStarted"] = "roundStarted"
     round: int
@@ -147,34 +221,10 @@ class RoundStartedEvent(DomainModel):
     owner: str
 
 
-class ToolStartedEvent(DomainModel):
-    """Internal: a call with side effects is about to run; without a result it is never run again."""
+class ToolStartedEvent(Event):
+    """A call with side effects is about to run. Without a result it is never run again."""
+
+    visible_to = ()
 
     type: Literal["toolStarted"] = "toolStarted"
     effect_key: str
-
-
-Event = Annotated[
-    BridgeReadyEvent
-    | TextEvent
-    | ReasoningEvent
-    | ToolCallEvent
-    | ToolRequestEvent
-    | ToolResultEvent
-    | ContextEvent
-    | UsageEvent
-    | RoundRetractedEvent
-    | HeldEvent
-    | WarningEvent
-    | ErrorEvent
-    | DoneEvent
-    | CancelledEvent
-    | RoundStartedEvent
-    | ToolStartedEvent,
-    Field(discriminator="type"),
-]
-
-events_adapter: TypeAdapter[list[Event]] = TypeAdapter(list[Event])
-INTERNAL_EVENTS = (RoundStartedEvent, ToolStartedEvent)
-TERMINAL_EVENTS = (ErrorEvent, DoneEvent, CancelledEvent)
-TerminalEvent = ErrorEvent | DoneEvent | CancelledEvent

@@ -7,11 +7,11 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from fermata.domain.events import (
-    TERMINAL_EVENTS,
     Event,
     ReasoningEvent,
     RoundRetractedEvent,
     RoundStartedEvent,
+    TerminalEvent,
     TextEvent,
     ToolCallEvent,
     ToolResultEvent,
@@ -103,7 +103,7 @@ class TurnState:
                 return self.replace(
                     open_calls=left, phase="calls" if left else "ready", until=0 if not left else self.until
                 )
-            case _ if isinstance(event, TERMINAL_EVENTS):
+            case TerminalEvent():
                 return self.replace(phase="ended", until=0)
             case _:
                 return self

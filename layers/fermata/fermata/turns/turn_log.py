@@ -21,7 +21,7 @@ from fermata.aws.clock import new_id
 from fermata.aws.dynamodb import ConditionFailed, Item, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
-from fermata.domain.events import Event, RoundStartedEvent, events_adapter
+from fermata.domain.events import Event, RoundStartedEvent, parse_events
 from fermata.turns.state import TurnState
 from fermata.turns.turn import TurnPartition
 
@@ -69,7 +69,7 @@ def log_entry_from_item(resources: Resources, item: Item) -> LogEntry:
     return LogEntry(
         first_number=int(item["sk"][2:]),
         event_count=item["count"],
-        events=tuple(events_adapter.validate_python(data)),
+        events=parse_events(data),
         state=TurnState.from_item(json.loads(item["s"])),
         append_id=item["id"],
         at_ms=item["at"],

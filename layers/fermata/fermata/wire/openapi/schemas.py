@@ -2,20 +2,18 @@
 
 from collections.abc import Iterable
 from functools import reduce
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from fermata.domain import events
+from fermata.domain.events import EVENT_CLASSES
 from fermata.wire.bodies import responses
 
 JsonObject = dict[str, Any]
 REF = "#/components/schemas/"
 SEQ: JsonObject = {"type": "integer", "minimum": 0, "description": "The number of this event; numbers rise, with gaps."}
 OPENAPI_DOCUMENT_SCHEMA: JsonObject = {"type": "object", "required": ["openapi", "info", "paths"]}
-ALWAYS_INPUT = ("ToolCallEvent", "ToolRequestEvent")
-"""A client drops such a line when `input` is not there; null is fine (wire/renderers/ndjson.py)."""
 
 
 def schema_reference(name: str) -> JsonObject:
@@ -34,13 +32,13 @@ def response_schemas(names: Iterable[str]) -> dict[str, JsonObject]:
 
 def stream_event_schemas() -> dict[str, JsonObject]:
     """`StreamLine` is one line of a turn's stream; each event has a schema of its own, and so has what it carries."""
-    models = [model for model in _members(events.Event) if model not in events.INTERNAL_EVENTS]
+    models = [model for model in EVENT_CLASSES.values() if model.visible_to]
     found = _defined(models, REF + "{model}", "serialization")
     numbered = {model.__name__ for model in models}
     parts = {name: _as_written(schema) for name, schema in found.items() if name not in numbered}
     shown = {name: _numbered(_as_written(found[name])) for name in found if name in numbered}
-    for name in ALWAYS_INPUT:
-        shown[name]["required"].append("input")
+    for model in models:
+        shown[model.__name__]["required"] += model.always_written
     kinds = {schema["properties"]["type"]["const"]: f"{REF}{name}" for name, schema in shown.items()}
     line = {
         "description": "One line. Empty lines only keep the connection alive. Skip types you do not know.",
@@ -48,11 +46,6 @@ def stream_event_schemas() -> dict[str, JsonObject]:
         "discriminator": {"propertyName": "type", "mapping": kinds},
     }
     return {"StreamLine": line, **shown, **parts}
-
-
-def _members(union: Any) -> tuple[type[BaseModel], ...]:
-    """The classes of an annotated union."""
-    return get_args(get_args(union)[0])
 
 
 def _defined(models: Iterable[type[BaseModel]], template: str, mode: Any) -> dict[str, JsonObject]:

@@ -1,45 +1,42 @@
-"""The turn log as NDJSON, one event a line (contract instatic.md §2)."""
+"""Render events as NDJSON: one JSON object a line, for the dialects `fermata` and `instatic`."""
 
 import json
 
 from fermata.domain.dialect import Dialect, ToolNameMapper
-from fermata.domain.events import (
-    INTERNAL_EVENTS,
-    CancelledEvent,
-    DoneEvent,
-    Event,
-    HeldEvent,
-    ReasoningEvent,
-    RoundRetractedEvent,
-    TextEvent,
-    ToolCallEvent,
-    ToolRequestEvent,
-    WarningEvent,
-)
+from fermata.domain.events import CancelledEvent, DoneEvent, Event, TextEvent, WarningEvent
 
 NDJSON_CONTENT_TYPE = "application/x-ndjson"
 HEARTBEAT_LINE = b"\n"
-_UNKNOWN_TO_INSTATIC = (ReasoningEvent, RoundRetractedEvent, HeldEvent)
 
 
 def render_event(seq: int, event: Event, dialect: Dialect, to_client_name: ToolNameMapper = str) -> bytes:
-    """The event's line, ending with LF; nothing when it is not for this client's eyes. `called`: towards this client.
+    """Render an event as one line that ends with LF.
 
-    A member without a value is left out, because a null there makes an Instatic client drop the line. Only a
-    tool's `input` is always there, null or not.
+    A member that is null is left out, because Instatic's clients drop a line with an unexpected null.
+
+    Args:
+        seq: The event's number in the log.
+        to_client_name: Maps a tool's name to the name that this client knows.
+
+    Returns:
+        The line, or nothing when the dialect's clients do not receive the event.
     """
-    if isinstance(event, INTERNAL_EVENTS):
+    if dialect not in event.visible_to:
         return b""
     if dialect == "instatic":
-        if isinstance(event, _UNKNOWN_TO_INSTATIC):
-            return b""
-        if isinstance(event, CancelledEvent):
-            event = DoneEvent(report=event.report)
-        if isinstance(event, WarningEvent):  # they know no warnings, but show all text
-            event = TextEvent(text=f"\n\n{event.message}\n\n")
-    members = event.to_wire()
-    if isinstance(event, ToolCallEvent | ToolRequestEvent):
-        members["input"] = event.input
+        event = _translate_for_instatic(event)
+    members = event.to_wire() | {name: getattr(event, name) for name in event.always_written}
     if "toolName" in members:
         members["toolName"] = to_client_name(members["toolName"])
     return json.dumps(members | {"seq": seq}, separators=(",", ":")).encode() + b"\n"
+
+
+def _translate_for_instatic(event: Event) -> Event:
+    """Replace an event that Instatic's clients do not know by the nearest one that they show."""
+    match event:
+        case CancelledEvent():
+            return DoneEvent(report=event.report)
+        case WarningEvent():
+            return TextEvent(text=f"\n\n{event.message}\n\n")
+        case _:
+            return event

@@ -1,0 +1,63 @@
+"""A new event needs its class alone: the log reads it, the document describes it, renderers write it."""
+
+import json
+from typing import Literal
+
+import pytest
+from pydantic import ValidationError
+
+from fermata.domain import events
+from fermata.domain.events import Event, parse_events
+from fermata.wire.openapi.schemas import stream_event_schemas
+from fermata.wire.renderers.ndjson import render_event
+
+
+@pytest.fixture
+def toy_event(monkeypatch: pytest.MonkeyPatch) -> type[Event]:
+    """An event class that is registered during one test only."""
+    monkeypatch.setattr(events, "EVENT_CLASSES", registered := dict(events.EVENT_CLASSES))
+    monkeypatch.setattr("fermata.wire.openapi.schemas.EVENT_CLASSES", registered)
+
+    class DiceRolledEvent(Event):
+        """Someone rolled the dice."""
+
+        visible_to = ("fermata",)
+        always_written = ("note",)
+
+        type: Literal["diceRolled"] = "diceRolled"
+        dice_count: int
+        note: str | None = None
+
+    return DiceRolledEvent
+
+
+def test_the_log_reads_a_new_event(toy_event: type[Event]) -> None:
+    (event,) = parse_events([{"type": "diceRolled", "diceCount": 2}])
+    assert event == toy_event.from_wire({"type": "diceRolled", "diceCount": 2})
+    assert type(event) is toy_event
+
+
+def test_a_renderer_writes_a_new_event_for_the_dialects_that_may_see_it(toy_event: type[Event]) -> None:
+    (event,) = parse_events([{"type": "diceRolled", "diceCount": 2}])
+    line = json.loads(render_event(7, event, "fermata"))
+    assert line == {"type": "diceRolled", "diceCount": 2, "note": None, "seq": 7}
+    assert render_event(7, event, "instatic") == b""
+
+
+def test_the_document_describes_a_new_event(toy_event: type[Event]) -> None:
+    schemas = stream_event_schemas()
+    assert schemas["StreamLine"]["discriminator"]["mapping"]["diceRolled"].endswith("/DiceRolledEvent")
+    assert schemas["DiceRolledEvent"]["description"] == "Someone rolled the dice."
+    assert schemas["DiceRolledEvent"]["required"] == ["type", "diceCount", "note", "seq"]
+
+
+def test_an_event_that_no_class_describes_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        parse_events([{"type": "diceRolled", "diceCount": 2}])
+
+
+def test_two_events_cannot_have_one_type(toy_event: type[Event]) -> None:
+    with pytest.raises(TypeError, match="two events of type 'diceRolled'"):
+
+        class AnotherEvent(Event):
+            type: Literal["diceRolled"] = "diceRolled"
