@@ -113,7 +113,7 @@ def test_who_may_not_chat_learns_nothing(bakery: TokenSigner) -> None:
 def test_a_toolset_that_is_registered_shows_up_by_itself(bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch) -> None:
     own = make_tool("mend", tenant="bakery", toolset="plugin")
     others = make_tool("break", tenant="studio", toolset="plugin")
-    monkeypatch.setattr("fermata.tools.plugin.toolset.PLUGIN", Toolset("plugin", (own, others)))
+    monkeypatch.setattr("fermata.tools.plugin.toolset.PLUGIN_TOOLSET", Toolset("plugin", (own, others)))
     assert names_of(get("tools/plugin", bakery)[1]) == ["mend"]
 
 

@@ -73,7 +73,7 @@ def test_it_is_valid_and_nothing_it_refers_to_is_missing() -> None:
 
 
 def test_the_doors_do_what_it_says_and_nothing_else() -> None:
-    done = {(route.method, route.path, getattr(route, "needs", ())) for route in ROUTES}
+    done = {(route.method, route.path, getattr(route, "capabilities", ())) for route in ROUTES}
     assert done == {(operation.method, operation.path, operation.needs) for operation in surface.OPERATIONS}
     assert len(ROUTES) == len(surface.OPERATIONS)
 
@@ -146,6 +146,6 @@ def test_what_the_gateway_answers_by_itself_is_in_it(label: str, template: templ
 
 def test_what_a_tool_comes_to_is_described_for_whoever_builds_an_editor() -> None:
     schemas = DOCUMENT["components"]["schemas"]
-    assert schemas["ToolResultBody"]["properties"]["result"] == {"$ref": "#/components/schemas/ToolOutput"}
-    assert schemas["ToolOutput"]["required"] == ["ok"]
-    assert set(schemas["ToolOutput"]["properties"]) == {"ok", "data", "error", "images", "revision"}
+    assert schemas["ToolResultBody"]["properties"]["result"] == {"$ref": "#/components/schemas/ToolOutputBody"}
+    assert schemas["ToolOutputBody"]["required"] == ["ok"]
+    assert set(schemas["ToolOutputBody"]["properties"]) == {"ok", "data", "error", "images", "revision"}

@@ -100,14 +100,14 @@ def test_reading_one_fits_into_a_doors_memory(tmp_path: Path, name: str, value: 
     before = f"""
 from types import SimpleNamespace
 from fermata.wire.bodies.requests import ChatBody
-from fermata.wire.bodies.snapshots import snapshot_of
+from fermata.wire.bodies.snapshots import resolve_snapshot
 from fermata.domain.caller import Caller
-blobs = SimpleNamespace(find=lambda key: ({len(raw)}, open("it", "rb")))
+blobs = SimpleNamespace(open_stream=lambda key: ({len(raw)}, open("it", "rb")))
 resources = SimpleNamespace(blobs=blobs, clock=SimpleNamespace(time=lambda: 0))
 caller = Caller(tenant="t", user="u", capabilities=frozenset())
 body = ChatBody.model_validate({{"conversationId": "c", "prompt": "x", "snapshotRef": "{upload.ref}"}})
 """
-    assert measure_peak_megabytes(before, "kept = snapshot_of(resources, caller, body)", tmp_path) < most, name
+    assert measure_peak_megabytes(before, "kept = resolve_snapshot(resources, caller, body)", tmp_path) < most, name
 
 
 def test_another_kind_of_upload_is_no_snapshot(resources: Resources) -> None:

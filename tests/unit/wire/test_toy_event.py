@@ -48,7 +48,7 @@ def test_the_document_describes_a_new_event(toy_event: type[Event]) -> None:
     schemas = stream_event_schemas()
     assert schemas["StreamLine"]["discriminator"]["mapping"]["diceRolled"].endswith("/DiceRolledEvent")
     assert schemas["DiceRolledEvent"]["description"] == "Someone rolled the dice."
-    assert schemas["DiceRolledEvent"]["required"] == ["type", "diceCount", "note", "seq"]
+    assert schemas["DiceRolledEvent"]["required"] == ["type", "diceCount", "seq", "note"]
 
 
 def test_an_event_that_no_class_describes_is_refused() -> None:
