@@ -22,7 +22,7 @@ from local.aws_clients import get_client
 BUCKET_PATH_PREFIX = "/_bucket"
 MAX_UPLOAD_BYTES = 32 * 1024 * 1024
 """Far more than is ever signed for; S3 itself takes 5 GB."""
-FUNCTION_SECRET_KEY = "test"
+FUNCTION_SECRET_KEY = "test"  # noqa: S105  the emulator gives it to everybody
 """The key that the emulator gives to functions."""
 SIGNATURE_PARAMETER = "X-Amz-Signature"
 CHECKSUM_HEADER = "x-amz-checksum-sha256"

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 Step = dict[str, Any]
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 
 class FaultRules:

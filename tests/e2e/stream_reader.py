@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 Event = dict[str, Any]
 Found = TypeVar("Found")

@@ -12,7 +12,7 @@ from tests.e2e import turn_checks
 from tests.e2e.conversation_driver import INSERT_CALL, OK_RESULT, ConversationDriver
 from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
 from tests.e2e.fault_rules import FaultRules
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 FIRST_LOOK = "p#000000"
 """What a round function asks for when it knows nothing of the turn yet."""

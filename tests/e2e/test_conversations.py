@@ -11,7 +11,7 @@ from tests.e2e import turn_checks
 from tests.e2e.conversation_driver import DELETE_CALL, INSERT_CALL, ConversationDriver, open_http
 from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
 from tests.e2e.stream_reader import API_PREFIX, StreamReader
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 ASK = {"accept": "application/json"}
 

@@ -12,7 +12,7 @@ from tests.e2e.conversation_driver import ConversationDriver, open_http
 from tests.e2e.demo_model_client import text_step
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import API_PREFIX
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 Headers = dict[str, str]
 FRONT, GATEWAY = "front door", "gateway"

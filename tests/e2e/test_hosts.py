@@ -19,9 +19,9 @@ from tests.e2e.conversation_driver import ConversationDriver, result_text
 from tests.e2e.demo_model_client import DemoModelClient, text_step, tool_call_step
 from tests.e2e.stream_reader import Event
 from tests.e2e.test_attempts import invocation_payload
-from tests.local.emulator_lab import wait_until
 from tests.scripted_host import ScriptedHost, scripted_host
 from tests.tenant_tokens import make_tenant
+from tests.waiting import wait_until
 
 EVERYTHING = (*CAPABILITIES, *EDITOR_CAPABILITIES)
 ACTIVATE = ("plugin_activate", {"localId": "seo"})

@@ -14,10 +14,10 @@ from local.cloud import LocalCloud
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
 from tests.e2e.demo_model_client import DemoModelClient, script_marker, slow_text_step, text_step, tool_call_step
 from tests.images import make_image, open_image, to_base64
-from tests.local.emulator_lab import wait_until
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.instatic.browser import Browser
 from tests.unit.instatic.schemas import GENERATIONS, NEWEST
+from tests.waiting import wait_until
 
 EVERYTHING = (*CAPABILITIES, *EDITOR_CAPABILITIES)
 OK = {"ok": True, "data": {"nodeIds": ["n1"]}}

@@ -18,7 +18,7 @@ from tests.e2e.conversation_driver import (
 from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import Event
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 LONG = " ".join(f"word{number}" for number in range(100))
 ROUND, ANSWER, END = "toolRequest", "toolResult", "REMOVE claim"

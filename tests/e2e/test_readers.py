@@ -15,7 +15,7 @@ from tests.e2e.conversation_driver import (
 )
 from tests.e2e.demo_model_client import Step, slow_text_step, text_step, tool_call_step
 from tests.e2e.stream_reader import API_PREFIX, StreamReader
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 QUARTERS = (1, 2, 3)
 

@@ -13,7 +13,7 @@ from tests.e2e import turn_checks
 from tests.e2e.conversation_driver import INSERT_CALL, ConversationDriver, open_http
 from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
 from tests.e2e.fault_rules import FaultRules
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 LONG = " ".join(f"word{number}" for number in range(100))
 BROKEN = {

@@ -11,7 +11,7 @@ from local.cloud import LocalCloud
 from tests.e2e import turn_checks
 from tests.e2e.conversation_driver import INSERT_CALL, OK_RESULT, ConversationDriver
 from tests.e2e.demo_model_client import DemoModelClient, slow_text_step, text_step, tool_call_step
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cloud
 LONG = " ".join(f"word{number}" for number in range(100))

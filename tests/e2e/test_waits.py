@@ -22,7 +22,7 @@ from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_ste
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import Event
 from tests.e2e.test_attempts import invocation_payload
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="class")

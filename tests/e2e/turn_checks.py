@@ -14,7 +14,7 @@ from fermata_client import TurnView, fold_events, run_turn
 from local.cloud import LocalCloud
 from tests.e2e.conversation_driver import ConversationDriver
 from tests.e2e.stream_reader import TERMINAL_EVENTS, Event, StreamReader
-from tests.local.emulator_lab import wait_until
+from tests.waiting import wait_until
 
 Json = dict[str, Any]
 

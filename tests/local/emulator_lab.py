@@ -2,30 +2,19 @@
 
 import io
 import json
-import time
 import uuid
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from local.aws_clients import get_client
+from tests.waiting import wait_until
 
 HANDLER_SOURCE = Path(__file__).with_name("scripted_handler.py").read_text()
 ROLE_ARN = "arn:aws:iam::000000000000:role/lab"
 Script = dict[str, list[list[Any]]]
-Found = TypeVar("Found")
-
-
-def wait_until(condition: Callable[[], Found], description: str, timeout_seconds: float = 10.0) -> Found:
-    """The first true value of `look`; fails with `what` when there is none in time."""
-    deadline = time.monotonic() + timeout_seconds
-    while time.monotonic() < deadline:
-        if value := condition():
-            return value
-        time.sleep(0.02)
-    raise AssertionError(f"not within {timeout_seconds} s: {description}")
 
 
 @dataclass(frozen=True)
@@ -57,7 +46,7 @@ class EmulatorLab:
             Handler="app.handler",
             Role=ROLE_ARN,
             Code={"ZipFile": zip_source(source)},
-            **({"Timeout": 30} | config),
+            **({"Timeout": 300} | config),
         )
         return str(made["FunctionArn"])
 
@@ -105,18 +94,34 @@ class EmulatorLab:
         given = json.dumps({"lab": name, "script": script or {}} | more)
         return str(self.states.start_execution(stateMachineArn=machine, name=name, input=given)["executionArn"])
 
-    def wait_for_end(self, execution: str, seconds: float = 20.0) -> dict[str, Any]:
+    def wait_for_end(self, execution: str) -> dict[str, Any]:
         def look() -> dict[str, Any] | None:
             described: dict[str, Any] = self.states.describe_execution(executionArn=execution)
             return described if described["status"] != "RUNNING" else None
 
-        return wait_until(look, f"{execution} ends", seconds) or {}
+        return wait_until(look, f"{execution} ends") or {}
 
     def run_execution(self, machine: str, script: Script) -> dict[str, Any]:
         return self.wait_for_end(self.start_execution(machine, script))
 
     def get_history(self, execution: str) -> list[dict[str, Any]]:
         return list(self.states.get_execution_history(executionArn=execution, maxResults=1000)["events"])
+
+    def shortest_gap(self, executions: Iterable[str], first: str, second: str) -> float:
+        """The least number of seconds between an event of one type and the next of another.
+
+        A busy machine adds to most gaps, but not to all of them.
+        """
+        gaps = []
+        for execution in executions:
+            began: float | None = None
+            for event in self.get_history(execution):
+                if event["type"] == second and began is not None:
+                    gaps.append(event["timestamp"].timestamp() - began)
+                    began = None
+                elif event["type"] == first:
+                    began = event["timestamp"].timestamp()
+        return min(gaps)
 
     def read_notes(self, name: str) -> list[LabNote]:
         """Of an execution, by its ARN or name, in the order in which they were written."""

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -42,6 +43,9 @@ def run_step(event: Event, verb: str, *words: Any) -> None:
             get_client("stepfunctions").send_task_heartbeat(taskToken=event["token"])
         case "sleep":
             time.sleep(words[0])
+        case "until":
+            while not Path(words[0]).exists():
+                time.sleep(0.01)
         case "print":
             print(words[0])
         case "raise":

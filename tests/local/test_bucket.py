@@ -49,7 +49,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
         def put_object(self, *, Bucket: str, Key: str, Body: bytes, ContentType: str) -> None:
             found[f"{Bucket}/{Key} {ContentType}"] = Body
 
-    monkeypatch.setattr("local.front_door.s3_uploads.client", lambda *_: Client())
+    monkeypatch.setattr("local.front_door.s3_uploads.get_client", lambda *_: Client())
     return found
 
 

@@ -12,8 +12,8 @@ from fermata_client import FermataClient, run_turn
 from local.cloud import LocalCloud
 from local.processes import ROOT
 from tests.cloud import start_own_cloud
-from tests.local.emulator_lab import wait_until
 from tests.local.test_emulator import running
+from tests.waiting import wait_until
 
 
 def test_a_turn_runs_from_prompt_to_done(cloud: LocalCloud, service: FermataClient) -> None:
@@ -80,7 +80,7 @@ def test_nothing_is_left_when_the_one_who_started_it_is_killed(tmp_path: Path) -
     source = (
         "import signal; from pathlib import Path; from local.cloud import LocalCloud\n"
         f"with LocalCloud(Path({str(tmp_path)!r})) as cloud:\n"
-        "    print(*cloud.pids(), flush=True); signal.pause()"
+        "    print(*cloud.child_pids(), flush=True); signal.pause()"
     )
     parent = subprocess.Popen(
         [sys.executable, "-c", source], stdout=subprocess.PIPE, cwd=ROOT, stderr=subprocess.DEVNULL

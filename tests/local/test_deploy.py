@@ -1,7 +1,6 @@
 """The stack comes up from the template as it is, and an update changes what it says."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -29,10 +28,8 @@ def variables(emulator: EmulatorProcess, function: str) -> dict[str, str]:
     return dict(config["Environment"]["Variables"])
 
 
-def test_a_template_becomes_a_stack_in_a_moment(emulator: EmulatorProcess, lab: EmulatorLab) -> None:
-    began = time.monotonic()
-    outputs = up(emulator, stack="moment", Stage="local")
-    assert time.monotonic() - began < 3
+def test_a_template_becomes_a_stack(emulator: EmulatorProcess, lab: EmulatorLab) -> None:
+    outputs = up(emulator, stack="new", Stage="local")
     assert outputs["StageName"] == "local"
     assert colour(lab, outputs) == "red"
     assert variables(emulator, outputs["EchoName"])["TABLE"] == outputs["TableName"]

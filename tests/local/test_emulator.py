@@ -1,10 +1,11 @@
 """The emulator as a process: where it listens, what it leaves behind, what it keeps."""
 
+import contextlib
+import itertools
 import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,8 @@ import pytest
 
 from local.aws_clients import get_client
 from local.processes import EMULATOR_PYTHON, ROOT, DidNotStartError, EmulatorProcess
-from tests.local.emulator_lab import EmulatorLab, wait_until
+from tests.local.emulator_lab import EmulatorLab
+from tests.waiting import wait_until
 
 LISTEN = "0A"
 LOOPBACK = ("0100007F", "00000000000000000000000001000000")
@@ -103,15 +105,27 @@ def test_an_execution_that_ran_when_it_was_killed_has_failed(keeping: list[Emula
 
 
 def test_writing_goes_on_while_a_snapshot_is_taken(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
+    """An item is put from beginning to end while one and the same process writes the state down."""
     make_table_with_an_item(keeping[0].endpoint)
-    dynamodb, slowest = get_client("dynamodb", keeping[0].endpoint), 0.0
-    for number in range(1500):
-        began = time.monotonic()
-        item = {"pk": {"S": "many"}, "sk": {"S": f"{number:05}"}, "text": {"S": "x" * 2000}}
+    dynamodb, numbers = get_client("dynamodb", keeping[0].endpoint), itertools.count()
+
+    def is_put_during_a_snapshot() -> bool:
+        writers = children(keeping[0].pid)
+        item = {"pk": {"S": "many"}, "sk": {"S": f"{next(numbers):05}"}, "text": {"S": "x" * 20_000}}
         dynamodb.put_item(TableName="lab-notes", Item=item)
-        slowest = max(slowest, time.monotonic() - began)
-    assert (tmp_path / "state" / "dynamodb.json").exists()
-    assert slowest < 0.5
+        return bool(writers & children(keeping[0].pid))
+
+    wait_until(is_put_during_a_snapshot, "an item is put during a snapshot")
+    wait_until((tmp_path / "state" / "dynamodb.json").exists, "the snapshot is there")
+
+
+def children(pid: int) -> set[int]:
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.add(int(stat.parent.name))
+    return found
 
 
 def test_nothing_is_left_after_a_kill(tmp_path: Path) -> None:
@@ -129,8 +143,8 @@ def test_nothing_is_left_after_a_kill(tmp_path: Path) -> None:
 
 def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
     source = (
-        "import sys, time; from pathlib import Path; from local.processes import Emulator\n"
-        f"print(Emulator(Path({str(tmp_path)!r})).pid, flush=True); time.sleep(60)"
+        "import sys, time; from pathlib import Path; from local.processes import EmulatorProcess\n"
+        f"print(EmulatorProcess(Path({str(tmp_path)!r})).pid, flush=True); time.sleep(3600)"
     )
     parent = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, cwd=ROOT, text=True)
     assert parent.stdout is not None
@@ -160,25 +174,25 @@ os.environ.update(GATEWAY_PORT="1", LOG_LEVEL="ERROR")
 from ministack.services import {module}
 def {name}(): "another release"
 {module}.{name} = {name}
-from local.emulator import {correction}, upstream
-upstream.apply()
+from local.emulator.patches import {patch}, registry
+registry.apply_patches()
 """
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "correction"),
+    ("module", "name", "patch"),
     [
-        ("stepfunctions", "_execute_task", "tasks"),
-        ("stepfunctions", "_call_lambda", "tasks"),
+        ("stepfunctions", "_execute_task", "callback_tasks"),
+        ("stepfunctions", "_call_lambda", "callback_tasks"),
         ("stepfunctions", "_run_execution", "executions"),
-        ("stepfunctions", "_send_task_heartbeat", "tokens"),
-        ("lambda_svc", "_execute_function_warm", "functions"),
-        ("dynamodb", "_query", "expressions"),
+        ("stepfunctions", "_send_task_heartbeat", "task_tokens"),
+        ("lambda_svc", "_execute_function_warm", "lambda_functions"),
+        ("dynamodb", "_query", "dynamodb_expressions"),
     ],
 )
-def test_a_correction_refuses_code_it_does_not_know(module: str, name: str, correction: str, tmp_path: Path) -> None:
+def test_a_patch_refuses_code_it_does_not_know(module: str, name: str, patch: str, tmp_path: Path) -> None:
     program = tmp_path / "sabotage.py"
-    program.write_text(SABOTAGE.format(module=module, name=name, correction=correction))
+    program.write_text(SABOTAGE.format(module=module, name=name, patch=patch))
     ended = subprocess.run(
         [EMULATOR_PYTHON, program], capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)}, check=False
     )

@@ -7,7 +7,8 @@ import threading
 from pathlib import Path
 
 from local.processes import PROJECT_PYTHON, EmulatorProcess
-from tests.local.emulator_lab import EmulatorLab, wait_until, zip_source
+from tests.local.emulator_lab import EmulatorLab, zip_source
+from tests.waiting import wait_until
 
 
 def test_a_function_runs_under_the_projects_interpreter_with_its_packages(lab: EmulatorLab) -> None:
@@ -28,7 +29,7 @@ def test_the_context_tells_what_aws_tells(lab: EmulatorLab) -> None:
     context = lab.invoke_function("lab", {})[0]["context"]
     assert context["name"] == "lab"
     assert context["arn"] == lab.function
-    assert 0 < context["left"] <= 30_000
+    assert 0 < context["left"] <= 300_000
     assert len(context["id"]) == 36
 
 
@@ -49,19 +50,19 @@ def test_a_process_that_ends_is_a_failure_and_the_next_call_gets_another(lab: Em
     assert lab.invoke_function("lab", {})[0]["pid"] != before
 
 
-def test_a_template_that_was_killed_is_started_again(lab: EmulatorLab) -> None:
+def test_a_template_that_was_killed_is_started_again(lab: EmulatorLab, tmp_path: Path) -> None:
     lab.make_function("killed")
     parent = lab.invoke_function("killed", {})[0]["parent"]
     os.kill(parent, signal.SIGKILL)
-    hold = threading.Thread(
-        target=lab.invoke_function,
-        args=("killed", {"lab": "killed", "script": {"0.0": [["note", "here"], ["sleep", 1]]}}),
-    )
+    gate = tmp_path / "gate"
+    script = {"0.0": [["note", "here"], ["until", str(gate)]]}
+    hold = threading.Thread(target=lab.invoke_function, args=("killed", {"lab": "killed", "script": script}))
     hold.start()
     lab.wait_for_notes("killed", "here")
     answers = [lab.invoke_function("killed", {}) for _ in range(2)]
     assert answers[0][0]["errorType"] == "Runtime.ExitError"
     assert answers[1][1] is None
+    gate.touch()
     hold.join()
 
 
@@ -98,10 +99,11 @@ def test_everything_a_function_prints_is_in_its_log(lab: EmulatorLab) -> None:
     assert "OSError: asked for" in logs
 
 
-def test_new_code_serves_the_next_call_and_lets_the_running_one_finish(lab: EmulatorLab) -> None:
+def test_new_code_serves_the_next_call_and_lets_the_running_one_finish(lab: EmulatorLab, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
     lab.make_function("updated")
     answers: list[object] = []
-    script = {"lab": "updated", "script": {"0.0": [["note", "here"], ["sleep", 1]]}}
+    script = {"lab": "updated", "script": {"0.0": [["note", "here"], ["until", str(gate)]]}}
     running = threading.Thread(target=lambda: answers.append(lab.invoke_function("updated", script)))
     running.start()
     lab.wait_for_notes("updated", "here")
@@ -109,6 +111,8 @@ def test_new_code_serves_the_next_call_and_lets_the_running_one_finish(lab: Emul
         FunctionName="updated", ZipFile=zip_source("def handler(event, context): return 2")
     )
     assert lab.invoke_function("updated", {}) == (2, None)
+    assert answers == []
+    gate.touch()
     running.join()
     assert answers == [(None, None)]
 
@@ -122,13 +126,17 @@ def test_a_new_environment_variable_reaches_the_next_call(lab: EmulatorLab) -> N
     assert lab.invoke_function("configured", {})[0]["environment"]["COLOUR"] == "blue"
 
 
-def test_calls_at_the_same_time_have_processes_of_their_own(lab: EmulatorLab, emulator: EmulatorProcess) -> None:
-    script = {"lab": "parallel", "script": {"0.0": [["note", "here"], ["sleep", 1]]}}
+def test_calls_at_the_same_time_have_processes_of_their_own(
+    lab: EmulatorLab, emulator: EmulatorProcess, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    script = {"lab": "parallel", "script": {"0.0": [["note", "here"], ["until", str(gate)]]}}
     calls = [threading.Thread(target=lab.invoke_function, args=("lab", script)) for _ in range(8)]
     for call in calls:
         call.start()
     assert len({note.pid for note in lab.wait_for_notes("parallel", "here", times=8)}) == 8
     assert sum(process["busy"] for process in emulator.list_function_processes()["lab"]) == 8
+    gate.touch()
     for call in calls:
         call.join()
     wait_until(
@@ -144,4 +152,4 @@ def lab_logs(lab: EmulatorLab, group: str) -> list[str]:
 
 
 def test_the_tests_run_where_the_functions_run() -> None:
-    assert Path(sys.executable) == PROJECT_PYTHON
+    assert Path(sys.prefix).samefile(PROJECT_PYTHON.parents[1])

@@ -10,12 +10,13 @@ import pytest
 from fermata_client import FermataClient, run_turn
 from local.cloud import LocalCloud
 from local.seed import TENANT
+from tests.waiting import BACKSTOP_SECONDS
 
 
 @pytest.fixture
 def http(cloud: LocalCloud) -> Iterator[httpx.Client]:
     headers = {"authorization": f"Bearer {cloud.token}"}
-    with httpx.Client(base_url=f"{cloud.url}/admin/api/ai", headers=headers, timeout=30) as client:
+    with httpx.Client(base_url=f"{cloud.url}/admin/api/ai", headers=headers, timeout=BACKSTOP_SECONDS) as client:
         yield client
 
 

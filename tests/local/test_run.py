@@ -16,7 +16,7 @@ from local import demo, logs, run
 from local.cloud import LocalCloud
 from local.processes import ROOT, inherited_environment
 from local.state import delete_state, lock_state
-from tests.local.emulator_lab import wait_until
+from tests.waiting import BACKSTOP_SECONDS, wait_until
 
 
 @contextlib.contextmanager
@@ -30,7 +30,7 @@ def running(state: Path) -> Iterator[tuple["subprocess.Popen[str]", FermataClien
     command = [sys.executable, "-c", source]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     try:
-        wait_until(lambda: (state / "local.json").exists() and (state / "local.json").read_text(), "it runs", 30)
+        wait_until(lambda: (state / "local.json").exists() and (state / "local.json").read_text(), "it runs")
         connection = json.loads((state / "local.json").read_text())
         with FermataClient(connection["url"], connection["token"]) as client:
             yield process, client
@@ -54,7 +54,7 @@ def test_it_says_where_it_is_keeps_its_state_and_stops_cleanly(tmp_path: Path) -
     with running(tmp_path) as (process, client):
         conversation = str(run_turn(client, "data", "Hello").conversation_id)
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=20)
+        said, _ = process.communicate(timeout=BACKSTOP_SECONDS)
         assert process.returncode == 0
     assert said.startswith(f"Starting …\n\n  Fermata is at {client.url}")
     assert "curl -sS" in said
@@ -85,7 +85,7 @@ def test_the_functions_logs_are_read_by_one_command(tmp_path: Path, capsys: pyte
         assert {"ai.chat.started", "ai.chat.completed"} <= {line.get("event") for line in told}
         assert [line["timestamp"] for line in told] == sorted(line["timestamp"] for line in told)
         process.send_signal(signal.SIGINT)
-        process.wait(20)
+        process.wait(BACKSTOP_SECONDS)
         with pytest.raises(SystemExit, match="make run"):
             logs.main(tmp_path)
     with pytest.raises(SystemExit, match="make run"):

@@ -3,7 +3,8 @@
 import uuid
 from typing import Any
 
-from tests.local.emulator_lab import EmulatorLab, wait_until
+from tests.local.emulator_lab import EmulatorLab
+from tests.waiting import wait_until
 
 COUNTER = """
 import json, os

@@ -21,8 +21,8 @@ from fermata.tools.calls.pipeline import AdmittedCall, admit_call
 from fermata.tools.calls.runner import run_tool
 from fermata.tools.registry import get_toolset
 from fermata.tools.tool import ToolContext
-from tests.local.emulator_lab import wait_until
 from tests.scripted_host import HOST_CALLER, HOST_SECRET
+from tests.waiting import wait_until
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "host.md"
 

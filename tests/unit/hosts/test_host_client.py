@@ -18,8 +18,8 @@ from fermata.hosts.client import (
     get_connection_pool,
 )
 from fermata.hosts.errors import HostError
-from tests.local.emulator_lab import wait_until
 from tests.scripted_host import HOST_SECRET, ScriptedHost
+from tests.waiting import wait_until
 
 NO_TIMES = {"verify_exp": False, "verify_iat": False}
 Question = Callable[[HostClient], Any]

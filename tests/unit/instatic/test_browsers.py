@@ -12,7 +12,6 @@ from fermata.wire.auth.tenant import TenantLimits
 from fermata.wire.auth.tenant_store import update_tenant
 from fermata.wire.renderers.ndjson import NDJSON_CONTENT_TYPE
 from tests.images import make_image, make_jpeg_header, open_image, to_base64
-from tests.local.emulator_lab import wait_until
 from tests.tenant_tokens import TokenSigner
 from tests.unit.instatic.browser import Browser, PanelRun
 from tests.unit.instatic.conftest import Open
@@ -29,6 +28,7 @@ from tests.unit.turns.stage import (
     reply_with_text,
     tool_call_block,
 )
+from tests.waiting import wait_until
 
 NAMES = {"0.0.6": ("insertHtml", "list_documents"), "0.0.8": ("site_insert_html", "site_list_documents")}
 NAMES[NEWEST] = NAMES["0.0.8"]
