@@ -217,7 +217,7 @@ class LocalCloud:
         return SeededModel(DEMO_LABEL, "demo", "fermata-demo", url)
 
     def _start_host(self) -> ChildProcess:
-        secret = seed.ensure_secret_file(self.directory, seed.HOST_SECRET_FILE)
+        secret = seed.ensure_secret_file(self.directory, seed.HOST_CREDENTIAL_FILE)
         arguments = ("--tenant", seed.TENANT, "--secret-file", str(secret))
         return self._start("local.demo_host", "demo_host.log", {}, *arguments)
 

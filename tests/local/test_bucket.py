@@ -13,7 +13,7 @@ import pytest
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.resources import S3_CONFIG
 from local.aws_clients import CREDENTIALS_ENVIRONMENT
-from local.front_door.s3_uploads import BUCKET_PATH_PREFIX, FUNCTION_SECRET_KEY, BucketResponse, S3Uploads
+from local.front_door.s3_uploads import BUCKET_PATH_PREFIX, EMULATOR_SIGNING_KEY, BucketResponse, S3Uploads
 
 ENDPOINT = "http://127.0.0.1:4566"
 RAW = b'{"page": 1}'
@@ -26,7 +26,7 @@ Put = Callable[..., BucketResponse]
 @pytest.fixture
 def put(monkeypatch: pytest.MonkeyPatch) -> Put:
     """Ask the bucket for what a signed address was made for, with whatever is different."""
-    for name, value in (CREDENTIALS_ENVIRONMENT | {"AWS_SECRET_ACCESS_KEY": FUNCTION_SECRET_KEY}).items():
+    for name, value in (CREDENTIALS_ENVIRONMENT | {"AWS_SECRET_ACCESS_KEY": EMULATOR_SIGNING_KEY}).items():
         monkeypatch.setenv(name, value)
     blobs = BlobStore(boto3.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata")
 
