@@ -1,4 +1,4 @@
-"""What is large lies in the bucket under the name of its own content."""
+"""Store blobs in the bucket under content-addressed keys."""
 
 from typing import Any
 
@@ -41,27 +41,27 @@ def test_a_blob_that_is_known_to_be_young_is_not_put_again(resources: Resources,
     assert resources.blobs.put_json(FOLDER, {"a": 1}, stored_key=key) == key
 
 
-class TestPacked:
+class TestCompressedJson:
     @pytest.mark.parametrize("value", [{"html": "🦀 ß"}, ["half \ud83e"], "x" * 1_000_000, None, {}])
-    def test_what_was_packed_comes_out_as_it_went_in(self, resources: Resources, value: Any) -> None:
+    def test_a_compressed_value_comes_out_as_it_went_in(self, resources: Resources, value: Any) -> None:
         assert resources.blobs.get_json(resources.blobs.put_compressed_json(FOLDER, value)) == value
 
-    def test_it_takes_less_room_and_has_the_name_of_what_it_was(self, resources: Resources) -> None:
+    def test_it_is_smaller_and_has_the_key_of_the_uncompressed_value(self, resources: Resources) -> None:
         value = {"rules": [{"color": "red", "margin": "0 auto"}] * 5_000}
         key = resources.blobs.put_compressed_json(FOLDER, value)
         assert key == resources.blobs.put_json(blob_store.turn_folder("bakery", "turn-1"), value)
         resources.blobs.put_compressed_json(FOLDER, value)
         assert len(resources.blobs.get_bytes(key)) < 5_000
 
-    def test_packed_before_or_now_it_lies_in_the_same_place(self, resources: Resources) -> None:
-        packed = blob_store.compress_json(b'{"a":1}')
-        assert resources.blobs.put_compressed_json(FOLDER, packed) == resources.blobs.put_compressed_json(
+    def test_compressed_before_or_on_storing_it_has_the_same_key(self, resources: Resources) -> None:
+        compressed = blob_store.compress_json(b'{"a":1}')
+        assert resources.blobs.put_compressed_json(FOLDER, compressed) == resources.blobs.put_compressed_json(
             FOLDER, {"a": 1}
         )
-        assert blob_store.compress_json(b'{"a":1}') == packed
+        assert blob_store.compress_json(b'{"a":1}') == compressed
 
     @pytest.mark.parametrize("value", [{"a": 1}, blob_store.compress_json(b'{"a":1}')])
-    def test_one_that_is_known_to_be_young_is_not_put_again(
+    def test_a_value_that_is_known_to_be_young_is_not_put_again(
         self, resources: Resources, faults: FaultScript, value: Any
     ) -> None:
         key = resources.blobs.put_compressed_json(FOLDER, {"a": 1})
@@ -69,7 +69,7 @@ class TestPacked:
         assert resources.blobs.put_compressed_json(FOLDER, value, stored_key=key) == key
 
 
-def test_a_turns_and_a_conversations_blobs_lie_apart_and_by_tenant() -> None:
+def test_folders_of_turns_conversations_and_tenants_are_distinct() -> None:
     folders = {
         blob_store.turn_folder("bakery", "1"),
         blob_store.turn_folder("butcher", "1"),
@@ -79,7 +79,7 @@ def test_a_turns_and_a_conversations_blobs_lie_apart_and_by_tenant() -> None:
     assert all(folder.split("/")[1] in ("bakery", "butcher") for folder in folders)
 
 
-def test_many_are_fetched_at_once_each_one_time(resources: Resources) -> None:
+def test_several_blobs_are_read_at_once_each_one_time(resources: Resources) -> None:
     keys = [resources.blobs.put_json(FOLDER, number) for number in range(20)]
     assert resources.blobs.get_bytes_by_key([*keys, *keys]) == {
         key: str(number).encode() for number, key in enumerate(keys)
@@ -87,12 +87,12 @@ def test_many_are_fetched_at_once_each_one_time(resources: Resources) -> None:
     assert resources.blobs.get_bytes_by_key([]) == {}
 
 
-def test_what_is_not_there_is_an_error(resources: Resources) -> None:
+def test_reading_a_missing_blob_is_an_error(resources: Resources) -> None:
     with pytest.raises(ClientError, match="NoSuchKey"):
         resources.blobs.get_json(f"{FOLDER}/missing")
 
 
-def test_a_folder_is_removed_whole_and_alone(resources: Resources) -> None:
+def test_deleting_a_folder_deletes_all_of_it_and_nothing_else(resources: Resources) -> None:
     kept = resources.blobs.put_json(blob_store.turn_folder("bakery", "turn-10"), "kept")
     for number in range(3):
         resources.blobs.put_json(FOLDER, number)

@@ -1,4 +1,4 @@
-"""Instants and ids in the contract's forms."""
+"""Format instants and ids as the API shows them."""
 
 import re
 
@@ -21,11 +21,11 @@ def test_an_instant_is_utc_with_milliseconds(seconds: float, text: str) -> None:
     assert iso_from_epoch(seconds) == text
 
 
-def test_an_instant_may_lie_ahead() -> None:
+def test_an_instant_may_have_an_offset() -> None:
     assert TestClock().now_iso(90) == "2027-01-15T08:01:30.000Z"
 
 
-def test_ids_have_the_contracts_form_and_do_not_repeat() -> None:
+def test_ids_have_the_form_of_the_api_and_do_not_repeat() -> None:
     ids = {new_id() for _ in range(1000)}
     assert len(ids) == 1000
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{21}", one) for one in ids)
@@ -33,12 +33,12 @@ def test_ids_have_the_contracts_form_and_do_not_repeat() -> None:
     assert not any(one.startswith(("-", "_")) for one in ids), "a command line takes no id for an option"
 
 
-def test_what_could_be_an_id_is_told_from_what_could_not() -> None:
+def test_the_form_of_an_id_is_recognised() -> None:
     assert all(map(is_valid_id, (new_id(), "x", "_-", "a" * 64)))
     assert not any(map(is_valid_id, ("", "a" * 65, "a b", "a/b", "c#m", "é", "a\n", "\0")))
 
 
-def test_a_clock_goes_on() -> None:
+def test_a_clock_advances() -> None:
     clock = Clock()
     before = clock.monotonic()
     clock.sleep(0.001)

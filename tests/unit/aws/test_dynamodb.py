@@ -1,4 +1,4 @@
-"""Conditional writes say what stood in their way; passing trouble is waited out."""
+"""Write conditionally, report what is stored, and retry transient failures."""
 
 from decimal import Decimal
 from typing import Any
@@ -15,11 +15,11 @@ T = "bridges"
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Waits are counted, not waited."""
-    waits: list[float] = []
-    monkeypatch.setattr("fermata.aws.dynamodb.time.sleep", waits.append)
-    return waits
+def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Record seconds_slept instead of waiting."""
+    seconds_slept: list[float] = []
+    monkeypatch.setattr("fermata.aws.dynamodb.time.sleep", seconds_slept.append)
+    return seconds_slept
 
 
 def test_what_goes_in_comes_out_with_whole_numbers_whole(resources: Resources) -> None:
@@ -73,37 +73,37 @@ def test_a_check_alone_is_our_own_mistake(resources: Resources) -> None:
 
 @pytest.mark.parametrize("writes", [1, 2])
 def test_a_conflict_with_another_transaction_is_tried_again(
-    resources: Resources, faults: FaultScript, patience: list[float], writes: int
+    resources: Resources, faults: FaultScript, sleeps: list[float], writes: int
 ) -> None:
     call = "dynamodb.PutItem" if writes == 1 else "dynamodb.TransactWriteItems"
     faults.fail_call(call, "TransactionConflictException", times=3)
     resources.tables.write_items(*(Put(T, {"pk": "a", "sk": str(number)}, if_absent=True) for number in range(writes)))
-    assert len(patience) == 3
+    assert len(sleeps) == 3
     assert resources.tables.get_item(T, "a", "0")
 
 
 def test_a_conflict_that_does_not_pass_is_told_in_the_end(
-    resources: Resources, faults: FaultScript, patience: list[float]
+    resources: Resources, faults: FaultScript, sleeps: list[float]
 ) -> None:
     faults.fail_call("dynamodb.PutItem", "TransactionConflictException", times=dynamodb.MAX_WRITE_ATTEMPTS)
     with pytest.raises(ClientError, match="TransactionConflictException"):
         resources.tables.write_items(Put(T, {"pk": "a", "sk": "b"}))
-    assert len(patience) == dynamodb.MAX_WRITE_ATTEMPTS - 1
+    assert len(sleeps) == dynamodb.MAX_WRITE_ATTEMPTS - 1
 
 
-def test_what_is_no_conflict_is_not_retried(resources: Resources, faults: FaultScript, patience: list[float]) -> None:
+def test_what_is_no_conflict_is_not_retried(resources: Resources, faults: FaultScript, sleeps: list[float]) -> None:
     faults.fail_call("dynamodb.PutItem", "AccessDeniedException")
     with pytest.raises(ClientError, match="AccessDenied"):
         resources.tables.write_items(Put(T, {"pk": "a", "sk": "b"}))
-    assert not patience
+    assert not sleeps
 
 
 def test_a_conflict_beside_a_failed_condition_is_a_refusal() -> None:
     reasons = [{"Code": "TransactionConflict"}, {"Code": "ConditionalCheckFailed", "Item": {"pk": {"S": "a"}}}]
     response = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
     error = ClientError(response, "TransactWriteItems")  # type: ignore[arg-type]  # reasons are absent from the stubs
-    assert not dynamodb._only_conflicts(error)
-    explained = dynamodb._explained(error)
+    assert not dynamodb._is_conflict(error)
+    explained = dynamodb._translate_error(error)
     assert isinstance(explained, TransactionCanceled)
     assert [(reason.condition_failed, reason.item) for reason in explained.reasons] == [
         (False, None),
@@ -114,7 +114,7 @@ def test_a_conflict_beside_a_failed_condition_is_a_refusal() -> None:
 def test_throttled_writes_of_a_transaction_are_tried_again() -> None:
     reasons = [{"Code": "ThrottlingError"}, {"Code": "None"}]
     response = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
-    assert dynamodb._only_conflicts(ClientError(response, "TransactWriteItems"))  # type: ignore[arg-type]  # as above
+    assert dynamodb._is_conflict(ClientError(response, "TransactWriteItems"))  # type: ignore[arg-type]  # as above
 
 
 def test_a_lost_answer_leaves_the_write_done(resources: Resources, faults: FaultScript) -> None:
@@ -155,29 +155,31 @@ def test_an_index_is_read_in_its_own_order(resources: Resources) -> None:
     ]
 
 
-def test_a_batch_finds_what_is_there_under_its_keys(resources: Resources) -> None:
+def test_a_batch_returns_the_items_that_exist(resources: Resources) -> None:
     _fill(resources, 3)
     found = resources.tables.batch_get_items(T, [("a", "m#000"), ("a", "m#002"), ("a", "missing")])
     assert sorted(found) == [("a", "m#000"), ("a", "m#002")]
 
 
-def test_what_a_batch_leaves_unprocessed_is_asked_for_again(
-    resources: Resources, monkeypatch: pytest.MonkeyPatch, patience: list[float]
+def test_unprocessed_keys_of_a_batch_are_requested_again(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch, sleeps: list[float]
 ) -> None:
     _fill(resources, 2)
     client: Any = resources.tables._client
-    whole, keys = client.batch_get_item, [("a", "m#000"), ("a", "m#001")]
-    asked: list[int] = []
+    batch_get_item = client.batch_get_item
+    keys = [("a", "m#000"), ("a", "m#001")]
+    batch_sizes: list[int] = []
 
-    def half(**request: Any) -> Any:
-        wanted = request["RequestItems"][T]["Keys"]
-        asked.append(len(wanted))
-        if len(wanted) == 1:
-            return whole(**request)
-        left = {T: request["RequestItems"][T] | {"Keys": wanted[1:]}}
-        return whole(RequestItems={T: request["RequestItems"][T] | {"Keys": wanted[:1]}}) | {"UnprocessedKeys": left}
+    def process_one_key(**request: Any) -> Any:
+        requested = request["RequestItems"][T]["Keys"]
+        batch_sizes.append(len(requested))
+        if len(requested) == 1:
+            return batch_get_item(**request)
+        unprocessed = {T: request["RequestItems"][T] | {"Keys": requested[1:]}}
+        first = {T: request["RequestItems"][T] | {"Keys": requested[:1]}}
+        return batch_get_item(RequestItems=first) | {"UnprocessedKeys": unprocessed}
 
-    monkeypatch.setattr(client, "batch_get_item", half)
+    monkeypatch.setattr(client, "batch_get_item", process_one_key)
     assert sorted(resources.tables.batch_get_items(T, keys)) == keys
-    assert asked == [2, 1]
-    assert len(patience) == 1
+    assert batch_sizes == [2, 1]
+    assert len(sleeps) == 1

@@ -1,4 +1,4 @@
-"""One structured line per fact, metrics as EMF, and keys that belong to one invocation and one thread."""
+"""Log structured lines, emit metrics as EMF, and keep log keys per invocation and thread."""
 
 import json
 import threading
@@ -9,13 +9,13 @@ import pytest
 from fermata.aws import observability
 
 
-def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+def read_lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 def test_metrics_are_one_emf_line_without_the_tenant_as_a_dimension(capsys: pytest.CaptureFixture[str]) -> None:
     observability.emit_metrics({"TurnsEnded": 1, "Errors": 0}, {"how": "done"}, tenant="bakery")
-    [line] = lines(capsys)
+    [line] = read_lines(capsys)
     [directive] = line["_aws"]["CloudWatchMetrics"]
     assert directive["Namespace"] == "Fermata"
     assert [sorted(dimensions) for dimensions in directive["Dimensions"]] == [["how", "service"]]
@@ -23,18 +23,18 @@ def test_metrics_are_one_emf_line_without_the_tenant_as_a_dimension(capsys: pyte
     assert line["TurnsEnded"] == [1.0]
 
 
-def test_a_metric_nobody_declared_is_a_mistake() -> None:
+def test_an_undeclared_metric_is_an_error() -> None:
     with pytest.raises(KeyError):
         observability.emit_metrics({"Surprises": 1})
 
 
-def test_a_line_is_a_fact_with_keys(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_line_is_an_event_with_keys(caplog: pytest.LogCaptureFixture) -> None:
     observability.log_event("turn.ended", turn="1", how="done")
     [record] = caplog.records
     assert (record.msg, record.__dict__["turn"], record.__dict__["how"]) == ("turn.ended", "1", "done")
 
 
-def test_keys_are_forgotten_when_the_next_invocation_begins() -> None:
+def test_keys_are_dropped_when_the_next_invocation_begins() -> None:
     observability.reset_log_keys(request_id="one", turn="1")
     observability.add_log_keys(round=2)
     assert observability.logger.thread_safe_get_current_keys() == {"request_id": "one", "turn": "1", "round": 2}
@@ -53,7 +53,7 @@ def test_each_thread_has_its_own_keys() -> None:
     observability.reset_log_keys()
 
 
-def test_a_failure_is_logged_whole(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_is_logged_with_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
     try:
         raise ValueError("a bug")
     except ValueError:
@@ -62,7 +62,7 @@ def test_a_failure_is_logged_whole(caplog: pytest.LogCaptureFixture) -> None:
     assert "Traceback" in caplog.text
 
 
-def test_where_no_daemon_listens_a_handler_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_xray_daemon_a_handler_is_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
     def handler(event: dict[str, Any], _context: Any) -> Any:
         return event
 

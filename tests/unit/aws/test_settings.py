@@ -1,4 +1,4 @@
-"""Settings are read once, by name, and say which are missing or wrong."""
+"""Read settings from environment variables and name the missing or invalid ones."""
 
 import pytest
 
@@ -7,22 +7,19 @@ from fermata.aws.settings import TURN_RETENTION_SECONDS, Settings, SettingsError
 from tests.resources import environment_from_resources
 
 
-def test_what_the_template_sets_is_what_the_functions_read(resources: Resources) -> None:
+def test_every_setting_can_be_read_from_the_environment(resources: Resources) -> None:
     assert Settings.from_environment(environment_from_resources(resources)) == resources.settings
 
 
 def test_numbers_come_as_text(resources: Resources) -> None:
-    given = environment_from_resources(resources) | {
+    environment = environment_from_resources(resources) | {
         "HEARTBEAT_SECONDS": "3",
         "BROWSER_WAIT_SECONDS": "0.5",
         "UNANSWERED_CALLS": "tell_model",
     }
-    settings = Settings.from_environment(given)
-    assert (settings.heartbeat_seconds, settings.browser_wait_seconds, settings.unanswered_calls) == (
-        3,
-        0.5,
-        "tell_model",
-    )
+    settings = Settings.from_environment(environment)
+    assert (settings.heartbeat_seconds, settings.browser_wait_seconds) == (3, 0.5)
+    assert settings.unanswered_calls == "tell_model"
 
 
 def test_an_empty_variable_counts_as_none(resources: Resources) -> None:
@@ -30,7 +27,7 @@ def test_an_empty_variable_counts_as_none(resources: Resources) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"BRIDGES_TABLE": ""}, {"MAX_ROUNDS": "many"}, {"UNANSWERED_CALLS": "shrug"}])
-def test_what_is_missing_or_wrong_is_named(resources: Resources, wrong: dict[str, str]) -> None:
+def test_a_missing_or_invalid_variable_is_named(resources: Resources, wrong: dict[str, str]) -> None:
     [name] = wrong
     with pytest.raises(SettingsError, match=name):
         Settings.from_environment(environment_from_resources(resources) | wrong)

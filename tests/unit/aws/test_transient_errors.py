@@ -1,4 +1,4 @@
-"""Which failures pass by themselves, and which are ours to look at."""
+"""Tell errors that a retry can solve from those it cannot."""
 
 import pytest
 from botocore.exceptions import (
@@ -29,7 +29,7 @@ def client_error(code: str) -> ClientError:
         ReadTimeoutError(endpoint_url="x"),
     ],
 )
-def test_what_passes_is_right_to_try_again(error: Exception) -> None:
+def test_a_transient_error_can_be_retried(error: Exception) -> None:
     assert is_transient_error(error)
 
 
@@ -44,5 +44,5 @@ def test_what_passes_is_right_to_try_again(error: Exception) -> None:
         ValueError("a bug"),
     ],
 )
-def test_what_does_not_pass_is_not(error: Exception) -> None:
+def test_any_other_error_cannot(error: Exception) -> None:
     assert not is_transient_error(error)

@@ -1,4 +1,4 @@
-"""What one request cannot take goes to an address that is good for one thing, and is looked at when it is used."""
+"""Accept large content through presigned URLs and check it whenever it is used."""
 
 import base64
 import hashlib
@@ -21,13 +21,13 @@ BOB, EVE = ADA.model_copy(update={"user": "bob"}), ADA.model_copy(update={"tenan
 RAW = b'{"page": {"id": "p1"}}'
 
 
-def used(resources: Resources, ref: str, caller: Caller = ADA, kind: uploads.UploadKind = "snapshot") -> bytes:
+def fetch(resources: Resources, ref: str, caller: Caller = ADA, kind: uploads.UploadKind = "snapshot") -> bytes:
     return uploads.fetch_upload(resources, caller, uploads.parse_upload_ref(ref, kind))
 
 
 def test_what_was_put_is_what_is_used_again_and_again(resources: Resources) -> None:
     ref = put_upload(resources, ADA, "snapshot", RAW)
-    assert used(resources, ref) == used(resources, ref) == RAW
+    assert fetch(resources, ref) == fetch(resources, ref) == RAW
 
 
 def test_the_address_is_good_for_minutes_and_for_exactly_what_was_announced(resources: Resources) -> None:
@@ -53,7 +53,7 @@ def test_the_place_tells_the_tenant_and_hides_the_user(resources: Resources) -> 
 def test_anothers_reference_leads_nowhere(resources: Resources, other: Caller) -> None:
     ref = put_upload(resources, ADA, "snapshot", RAW)
     with pytest.raises(NotFound, match="PUT it"):
-        used(resources, ref, other)
+        fetch(resources, ref, other)
 
 
 def test_what_was_only_announced_is_not_there_whatever_the_bucket_says_about_it(
@@ -62,10 +62,10 @@ def test_what_was_only_announced_is_not_there_whatever_the_bucket_says_about_it(
     """Who may not list a bucket is told that access is denied."""
     ref = announce_test_upload(resources, "snapshot", RAW).ref
     with pytest.raises(NotFound):
-        used(resources, ref)
+        fetch(resources, ref)
     faults.fail_call("s3.GetObject", "AccessDenied")
     with pytest.raises(NotFound):
-        used(resources, ref)
+        fetch(resources, ref)
 
 
 def test_a_bucket_in_trouble_is_not_taken_for_an_upload_that_is_missing(
@@ -74,30 +74,30 @@ def test_a_bucket_in_trouble_is_not_taken_for_an_upload_that_is_missing(
     ref = put_upload(resources, ADA, "snapshot", RAW)
     faults.fail_call("s3.GetObject", "InternalError", times=9)
     with pytest.raises(ClientError):
-        used(resources, ref)
+        fetch(resources, ref)
 
 
 @pytest.mark.parametrize("instead", [b"", RAW + b" ", RAW.replace(b"p1", b"p2"), b"x" * 1000])
 def test_anything_but_what_was_announced_is_refused_whoever_let_it_in(resources: Resources, instead: bytes) -> None:
     ref = put_upload(resources, ADA, "snapshot", RAW, instead=instead)
     with pytest.raises(Conflict, match="not what was announced"):
-        used(resources, ref)
+        fetch(resources, ref)
 
 
 def test_after_a_day_it_is_gone_and_says_so(resources: Resources, clock: TestClock) -> None:
     ref = put_upload(resources, ADA, "snapshot", RAW)
     clock.advance(86_399)
-    assert used(resources, ref) == RAW
+    assert fetch(resources, ref) == RAW
     clock.advance(1)
     with pytest.raises(Gone, match="Upload it again"):
-        used(resources, ref)
+        fetch(resources, ref)
 
 
 def test_a_reference_that_was_made_to_last_longer_leads_nowhere(resources: Resources, clock: TestClock) -> None:
     ref = put_upload(resources, ADA, "snapshot", RAW)
     until = str(int(clock.time()) + uploads.UPLOAD_TTL_SECONDS)
     with pytest.raises(NotFound):
-        used(resources, ref.replace(until, str(int(until) + 1)))
+        fetch(resources, ref.replace(until, str(int(until) + 1)))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_each_kind_has_a_size_above_which_it_is_neither_announced_nor_used(
         uploads.announce_upload(resources, kind, most + 1, "a" * 64)
     forged = uploads.Upload(kind, most + 1, "a" * 64, int(resources.clock.time()) + 60)
     with pytest.raises(PayloadTooLarge):
-        used(resources, forged.ref, kind=kind)
+        fetch(resources, forged.ref, kind=kind)
 
 
 def test_the_longest_reference_fits_where_bodies_take_one() -> None:

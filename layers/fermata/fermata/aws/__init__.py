@@ -1,1 +1,1 @@
-"""The only room that knows we live on AWS."""
+"""Access to AWS: settings, tables, blobs, secrets, the workflow, logs and the clock. No other package calls AWS."""

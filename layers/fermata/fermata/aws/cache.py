@@ -1,4 +1,4 @@
-"""What a process remembers for a little while, so that a warm request asks AWS nothing about it again."""
+"""Cache values in the process for a limited time, so that a warm Lambda function does not read them from AWS again."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
@@ -8,32 +8,34 @@ MAX_CACHE_ENTRIES = 10_000
 
 
 class TTLCache:
-    """Answers by key, each with its own time to forget. What was not found (None) is never remembered.
+    """Values by key, each with its own lifetime. None is never cached.
 
-    Two threads may load the same answer at once; both answers are right, the later one stays.
+    Two threads may load the same key at the same time. Both values are valid; the later one is kept.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._known: dict[Hashable, tuple[float, Any]] = {}
+        self._entries: dict[Hashable, tuple[float, Any]] = {}
+        """By key: the monotonic time at which the entry expires, and the value."""
 
     def get_or_load(self, key: Hashable, seconds: float, load: Callable[[], Value]) -> Value:
-        known = self._known.get(key)
-        if known is not None and known[0] > self._monotonic():
-            value: Value = known[1]
-            return value
+        """Return the cached value, or call `load` and cache its result for `seconds`."""
+        entry = self._entries.get(key)
+        if entry is not None and entry[0] > self._monotonic():
+            cached: Value = entry[1]
+            return cached
         value = load()
         if value is not None:
-            self._keep(key, seconds, value)
+            self._store(key, seconds, value)
         return value
 
     def invalidate(self, key: Hashable) -> None:
-        self._known.pop(key, None)
+        self._entries.pop(key, None)
 
-    def _keep(self, key: Hashable, seconds: float, value: Any) -> None:
+    def _store(self, key: Hashable, seconds: float, value: Any) -> None:
         now = self._monotonic()
-        if len(self._known) >= MAX_CACHE_ENTRIES:
-            self._known = {held: entry for held, entry in list(self._known.items()) if entry[0] > now}
-        if len(self._known) >= MAX_CACHE_ENTRIES:
-            self._known = {}
-        self._known[key] = (now + seconds, value)
+        if len(self._entries) >= MAX_CACHE_ENTRIES:
+            self._entries = {other: entry for other, entry in list(self._entries.items()) if entry[0] > now}
+        if len(self._entries) >= MAX_CACHE_ENTRIES:
+            self._entries = {}
+        self._entries[key] = (now + seconds, value)

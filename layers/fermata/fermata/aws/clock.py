@@ -1,4 +1,4 @@
-"""Time and ids come from here, so that a test can hold them still."""
+"""Provide time and ids. Nothing else reads the system clock or generates ids, so that tests can control both."""
 
 import re
 import secrets
@@ -6,31 +6,31 @@ import string
 import time
 from datetime import UTC, datetime
 
-ALPHANUMERICS = string.ascii_letters + string.digits
-ID_CHARACTERS = ALPHANUMERICS + "_-"
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ALPHANUMERICS = string.ascii_letters + string.digits
+_ID_CHARACTERS = _ALPHANUMERICS + "_-"
+_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def iso_from_epoch(seconds: float) -> str:
-    """Epoch seconds as the ISO instant the wire speaks: UTC, milliseconds."""
+    """Convert epoch seconds to an ISO 8601 instant in UTC with milliseconds, the form the API uses."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def new_id(size: int = 21) -> str:
-    """An id in the contract's form (instatic.md §1.1): 21 characters of `A-Za-z0-9_-`, nearly 126 random bits.
+    """Return a random id of `size` characters from `A-Za-z0-9_-`; 21 of them hold nearly 126 random bits.
 
-    It begins with a letter or a digit: no command line takes it for an option.
+    The first character is a letter or a digit, so that no command line mistakes an id for an option.
     """
-    return secrets.choice(ALPHANUMERICS) + "".join(secrets.choice(ID_CHARACTERS) for _ in range(size - 1))
+    return secrets.choice(_ALPHANUMERICS) + "".join(secrets.choice(_ID_CHARACTERS) for _ in range(size - 1))
 
 
 def is_valid_id(text: str) -> bool:
-    """Whether it is worth looking for: anything else is nobody's, and DynamoDB refuses a key of any length."""
-    return _ID.fullmatch(text) is not None
+    """Return whether `text` has the form of an id. Anything else needs no lookup, and could exceed DynamoDB's keys."""
+    return _ID_PATTERN.fullmatch(text) is not None
 
 
 class Clock:
-    """The wall clock, the stopwatch and the waiting of one process."""
+    """The clock and the sleep of one process. Tests replace it."""
 
     def time(self) -> float:
         return time.time()
@@ -42,5 +42,5 @@ class Clock:
         time.sleep(seconds)
 
     def now_iso(self, offset_seconds: float = 0) -> str:
-        """Now, or `ahead` seconds from now, as an ISO instant."""
+        """Return the current time, shifted by `offset_seconds`, as an ISO instant."""
         return iso_from_epoch(self.time() + offset_seconds)

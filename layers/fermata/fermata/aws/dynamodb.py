@@ -1,9 +1,7 @@
-"""DynamoDB in plain values: conditional writes that say what stood in their way, and transactions.
+"""Read and write DynamoDB items as plain Python values, with conditional writes and transactions.
 
-Errors
-  ConditionFailed      the condition did not hold; `item` is what is stored (None when nothing is)
-  TransactionRefused   at least one condition of a transaction did not hold; `reasons` in the order of the writes
-Throttling, timeouts and conflicts between transactions are retried here; what outlasts that is botocore's error.
+A failed condition raises ConditionFailed (single write) or TransactionCanceled (transaction); both carry the stored
+items. Throttling and conflicts between transactions are retried; if they persist, botocore's error is raised.
 """
 
 import random
@@ -22,31 +20,35 @@ if TYPE_CHECKING:
 Item = dict[str, Any]
 MAX_WRITE_ATTEMPTS = 8
 DELETE_BATCH_SIZE = 25
-"""The most writes BatchWriteItem takes."""
+"""The limit of BatchWriteItem."""
+_LOWEST_SORT_KEY = " "
+_HIGHEST_SORT_KEY = "\U0010ffff"
 
 
-class _Reader(TypeDeserializer):
-    """Whole numbers come back as int, as they went in."""
+class _IntegerDeserializer(TypeDeserializer):
+    """Returns integers as int; the base class returns every number as Decimal."""
 
     def _deserialize_n(self, value: str) -> int | Decimal:
         return int(value) if value.lstrip("-").isdigit() else Decimal(value)
 
 
-_to_wire = TypeSerializer().serialize
-_from_wire = _Reader().deserialize
+_serialize = TypeSerializer().serialize
+_deserialize = _IntegerDeserializer().deserialize
 
 
 def serialize_item(item: Item) -> dict[str, Any]:
-    return {name: _to_wire(value) for name, value in item.items()}
+    """Convert plain values to DynamoDB's typed form, {"S": "text"}."""
+    return {name: _serialize(value) for name, value in item.items()}
 
 
 def deserialize_item(raw: dict[str, Any]) -> Item:
-    return {name: _from_wire(value) for name, value in raw.items()}
+    """Convert DynamoDB's typed form to plain values. Integers become int, other numbers Decimal."""
+    return {name: _deserialize(value) for name, value in raw.items()}
 
 
 @dataclass(frozen=True)
 class Put:
-    """Stores a whole item; `absent` demands that nothing is stored under its key yet."""
+    """Store a whole item. `if_absent` requires that no item has its key yet."""
 
     table: str
     item: Item
@@ -58,6 +60,8 @@ class Put:
 
 @dataclass(frozen=True)
 class Update:
+    """Change attributes of an item, which must exist unless `condition` says otherwise."""
+
     table: str
     pk: str
     sk: str
@@ -91,6 +95,8 @@ Write = Put | Update | Delete | ConditionCheck
 
 
 class ConditionFailed(Exception):
+    """The condition of a single write did not hold. `item` is the stored item, or None if there is none."""
+
     def __init__(self, item: Item | None) -> None:
         super().__init__("the condition did not hold")
         self.item = item
@@ -98,11 +104,15 @@ class ConditionFailed(Exception):
 
 @dataclass(frozen=True)
 class CancellationReason:
+    """The outcome of one write of a canceled transaction. `item` is the stored item if its condition failed."""
+
     condition_failed: bool
     item: Item | None
 
 
 class TransactionCanceled(Exception):
+    """At least one condition of a transaction did not hold. `reasons` are in the order of the writes."""
+
     def __init__(self, reasons: Sequence[CancellationReason]) -> None:
         super().__init__(
             f"refused by writes {[index for index, reason in enumerate(reasons) if reason.condition_failed]}"
@@ -111,30 +121,32 @@ class TransactionCanceled(Exception):
 
 
 class DynamoTables:
+    """Items of any table whose key attributes are `pk` and `sk`."""
+
     def __init__(self, client: "DynamoDBClient") -> None:
         self._client = client
 
     def get_item(self, table: str, pk: str, sk: str, *, consistent: bool = True) -> Item | None:
-        found = self._client.get_item(
-            TableName=table, Key=serialize_item({"pk": pk, "sk": sk}), ConsistentRead=consistent
-        )
-        return deserialize_item(found["Item"]) if "Item" in found else None
+        response = self._client.get_item(TableName=table, Key=_serialize_key(pk, sk), ConsistentRead=consistent)
+        return deserialize_item(response["Item"]) if "Item" in response else None
 
     def batch_get_items(self, table: str, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Item]:
-        """Up to 100 items, consistently; what DynamoDB leaves unprocessed is asked for again."""
-        found: dict[tuple[str, str], Item] = {}
-        wanted: Any = {
-            table: {"Keys": [serialize_item({"pk": pk, "sk": sk}) for pk, sk in keys], "ConsistentRead": True}
-        }
-        while wanted:
-            answer = self._client.batch_get_item(RequestItems=wanted)
-            for raw in answer["Responses"].get(table, []):
+        """Read up to 100 items consistently. Keys that DynamoDB leaves unprocessed are requested again.
+
+        Returns:
+            The items that exist, by (pk, sk).
+        """
+        items: dict[tuple[str, str], Item] = {}
+        pending: Any = {table: {"Keys": [_serialize_key(pk, sk) for pk, sk in keys], "ConsistentRead": True}}
+        while pending:
+            response = self._client.batch_get_item(RequestItems=pending)
+            for raw in response["Responses"].get(table, []):
                 item = deserialize_item(raw)
-                found[item["pk"], item["sk"]] = item
-            wanted = answer.get("UnprocessedKeys")
-            if wanted:
+                items[item["pk"], item["sk"]] = item
+            pending = response.get("UnprocessedKeys")
+            if pending:
                 time.sleep(random.uniform(0.01, 0.05))  # noqa: S311 (jitter, not a secret)
-        return found
+        return items
 
     def query_items(
         self,
@@ -147,16 +159,9 @@ class DynamoTables:
         limit: int | None = None,
         consistent: bool = True,
     ) -> list[Item]:
-        """Items of one partition with low <= sk <= high, all pages up to `limit`."""
-        request: dict[str, Any] = {
-            "TableName": table,
-            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :low AND :high",
-            "ExpressionAttributeValues": serialize_item(
-                {":pk": pk, ":low": min_sk or " ", ":high": max_sk or "\U0010ffff"}
-            ),
-            "ScanIndexForward": not descending,
-            "ConsistentRead": consistent,
-        }
+        """Return the items of one partition with min_sk <= sk <= max_sk, from all pages, at most `limit`."""
+        request = _partition_query(table, pk, min_sk, max_sk)
+        request |= {"ScanIndexForward": not descending, "ConsistentRead": consistent}
         return self._collect(request, limit)
 
     def query_index(
@@ -170,10 +175,12 @@ class DynamoTables:
         start_after: Item | None = None,
         max_sort: tuple[str, str] | None = None,
     ) -> list[Item]:
-        """Items of one partition of an index; `key` is (attribute, value).
+        """Return items of one partition of an index.
 
-        `after`: the keys (the table's and the index's) of the item behind which to begin. `upto`: the index's sort
-        key, and the last value of it that counts.
+        Args:
+            key: The index's hash key: (attribute, value).
+            start_after: The key attributes, of the table and the index, of the item after which to start.
+            max_sort: The index's sort key and its greatest value to return: (attribute, value).
         """
         request: dict[str, Any] = {
             "TableName": table,
@@ -184,9 +191,9 @@ class DynamoTables:
             "ScanIndexForward": not descending,
         }
         if max_sort is not None:
-            request["KeyConditionExpression"] += " AND #upto <= :upto"
-            request["ExpressionAttributeNames"]["#upto"] = max_sort[0]
-            request["ExpressionAttributeValues"] |= serialize_item({":upto": max_sort[1]})
+            request["KeyConditionExpression"] += " AND #sort <= :max"
+            request["ExpressionAttributeNames"]["#sort"] = max_sort[0]
+            request["ExpressionAttributeValues"] |= serialize_item({":max": max_sort[1]})
         if start_after is not None:
             request["ExclusiveStartKey"] = serialize_item(start_after)
         return self._collect(request, limit)
@@ -194,13 +201,13 @@ class DynamoTables:
     def iter_index_range(
         self, table: str, index: str, key: tuple[str, str], sort_attribute: str, start: str, end: str
     ) -> Iterator[Item]:
-        """Items of one partition of an index whose sort key is from `first` up to, not including, `behind`."""
+        """Iterate over the items of one partition of an index with start <= sort key < end."""
         request: dict[str, Any] = {
             "TableName": table,
             "IndexName": index,
-            "KeyConditionExpression": "#key = :key AND #sort BETWEEN :first AND :behind",
+            "KeyConditionExpression": "#key = :key AND #sort BETWEEN :start AND :end",
             "ExpressionAttributeNames": {"#key": key[0], "#sort": sort_attribute},
-            "ExpressionAttributeValues": serialize_item({":key": key[1], ":first": start, ":behind": end}),
+            "ExpressionAttributeValues": serialize_item({":key": key[1], ":start": start, ":end": end}),
         }
         for page in self._pages(request, None):
             yield from (item for raw in page if (item := deserialize_item(raw))[sort_attribute] < end)
@@ -217,47 +224,47 @@ class DynamoTables:
         if limit is not None:
             request["Limit"] = limit
         while True:
-            answer = self._client.query(**request)
-            yield answer["Items"]
-            if not answer.get("LastEvaluatedKey"):
+            response = self._client.query(**request)
+            yield response["Items"]
+            if not response.get("LastEvaluatedKey"):
                 return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
     def query_sort_keys(self, table: str, pk: str, *, min_sk: str = "", max_sk: str = "") -> list[str]:
-        """The sort keys of one partition's items with low <= sk <= high."""
-        request: dict[str, Any] = {
-            "TableName": table,
-            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :low AND :high",
-            "ExpressionAttributeValues": serialize_item(
-                {":pk": pk, ":low": min_sk or " ", ":high": max_sk or "\U0010ffff"}
-            ),
-            "ProjectionExpression": "sk",
-        }
+        """Return the sort keys of one partition's items with min_sk <= sk <= max_sk."""
+        request = _partition_query(table, pk, min_sk, max_sk) | {"ProjectionExpression": "sk"}
         return [deserialize_item(raw)["sk"] for page in self._pages(request, None) for raw in page]
 
     def batch_delete(self, table: str, keys: Sequence[tuple[str, str]]) -> None:
-        """Delete items without asking what they hold, 25 a request; what is left unprocessed is sent again."""
+        """Delete items unconditionally, 25 per request. Deletes that stay unprocessed are sent again."""
         for start in range(0, len(keys), DELETE_BATCH_SIZE):
-            part = keys[start : start + DELETE_BATCH_SIZE]
-            wanted: Any = {table: [{"DeleteRequest": {"Key": serialize_item({"pk": pk, "sk": sk})}} for pk, sk in part]}
-            while wanted:
-                wanted = self._client.batch_write_item(RequestItems=wanted).get("UnprocessedItems")
-                if wanted:
+            batch = keys[start : start + DELETE_BATCH_SIZE]
+            pending: Any = {table: [{"DeleteRequest": {"Key": _serialize_key(pk, sk)}} for pk, sk in batch]}
+            while pending:
+                pending = self._client.batch_write_item(RequestItems=pending).get("UnprocessedItems")
+                if pending:
                     time.sleep(random.uniform(0.05, 0.2))  # noqa: S311 (jitter, not a secret)
 
     def write_items(self, *writes: Write) -> None:
-        """All or nothing. One write goes as an ordinary request (half the price), several as one transaction."""
+        """Apply all writes or none.
+
+        A single write is sent as an ordinary request, at half the price; several are sent as one transaction.
+
+        Raises:
+            ConditionFailed: The condition of the only write did not hold.
+            TransactionCanceled: A condition of one of several writes did not hold.
+        """
         for attempt in range(1, MAX_WRITE_ATTEMPTS + 1):
             try:
                 self._send(writes)
                 return
             except ClientError as error:
-                if attempt == MAX_WRITE_ATTEMPTS or not _only_conflicts(error):
-                    raise _explained(error) from error
+                if attempt == MAX_WRITE_ATTEMPTS or not _is_conflict(error):
+                    raise _translate_error(error) from error
             time.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 (jitter, not a secret)
 
     def _send(self, writes: Sequence[Write]) -> None:
-        requests = [_request(write) for write in writes]
+        requests = [_build_request(write) for write in writes]
         match requests:
             case [("Put", request)]:
                 self._client.put_item(**request)
@@ -272,27 +279,41 @@ class DynamoTables:
                 self._client.transact_write_items(TransactItems=items)
 
 
-def _request(write: Write) -> tuple[str, dict[str, Any]]:
-    condition, values = write.condition, write.values
+def _serialize_key(pk: str, sk: str) -> dict[str, Any]:
+    return serialize_item({"pk": pk, "sk": sk})
+
+
+def _partition_query(table: str, pk: str, min_sk: str, max_sk: str) -> dict[str, Any]:
+    bounds = {":pk": pk, ":min": min_sk or _LOWEST_SORT_KEY, ":max": max_sk or _HIGHEST_SORT_KEY}
+    return {
+        "TableName": table,
+        "KeyConditionExpression": "pk = :pk AND sk BETWEEN :min AND :max",
+        "ExpressionAttributeValues": serialize_item(bounds),
+    }
+
+
+def _build_request(write: Write) -> tuple[str, dict[str, Any]]:
+    """Return the operation's name within a transaction, and its parameters."""
+    condition = write.condition
     request: dict[str, Any] = {"TableName": write.table, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
     if isinstance(write, Put):
         request["Item"] = serialize_item(write.item)
         if write.if_absent:
             condition = "attribute_not_exists(pk)"
     else:
-        request["Key"] = serialize_item({"pk": write.pk, "sk": write.sk})
+        request["Key"] = _serialize_key(write.pk, write.sk)
     if isinstance(write, Update):
         request["UpdateExpression"] = write.expression
     if condition:
         request["ConditionExpression"] = condition
-    if values:
-        request["ExpressionAttributeValues"] = serialize_item(values)
+    if write.values:
+        request["ExpressionAttributeValues"] = serialize_item(write.values)
     if write.names:
         request["ExpressionAttributeNames"] = write.names
-    return "ConditionCheck" if isinstance(write, ConditionCheck) else type(write).__name__, request
+    return type(write).__name__, request
 
 
-def _code(error: ClientError) -> str:
+def _error_code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
@@ -301,25 +322,25 @@ def _raw_reasons(error: ClientError) -> list[dict[str, Any]]:
     return reasons
 
 
-def _only_conflicts(error: ClientError) -> bool:
-    """True when nothing but other transactions stood in the way, so that trying again is right."""
-    if _code(error) in ("TransactionInProgressException", "TransactionConflictException"):
+def _is_conflict(error: ClientError) -> bool:
+    """Return whether only other transactions or throttling prevented the write, so that a retry can succeed."""
+    if _error_code(error) in ("TransactionInProgressException", "TransactionConflictException"):
         return True
     codes = {reason.get("Code", "None") for reason in _raw_reasons(error)}
     retryable = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
     return bool(codes & retryable) and "ConditionalCheckFailed" not in codes
 
 
-def _explained(error: ClientError) -> Exception:
-    if _code(error) == "ConditionalCheckFailedException":
+def _translate_error(error: ClientError) -> Exception:
+    if _error_code(error) == "ConditionalCheckFailedException":
         raw: Any = error.response.get("Item")
         return ConditionFailed(deserialize_item(raw) if raw else None)
     reasons = _raw_reasons(error)
     if any(reason.get("Code") == "ConditionalCheckFailed" for reason in reasons):
-        return TransactionCanceled([_reason(raw) for raw in reasons])
+        return TransactionCanceled([_cancellation_reason(raw) for raw in reasons])
     return error
 
 
-def _reason(raw: dict[str, Any]) -> CancellationReason:
+def _cancellation_reason(raw: dict[str, Any]) -> CancellationReason:
     item = raw.get("Item")
     return CancellationReason(raw.get("Code") == "ConditionalCheckFailed", deserialize_item(item) if item else None)

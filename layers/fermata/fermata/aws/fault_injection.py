@@ -1,14 +1,20 @@
-"""The seam where tests act before and after every AWS call: lost responses, conflicts, deaths, delays.
+"""Inject faults before and after AWS calls: lost responses, errors, crashes and delays, for tests.
 
-A rule is a JSON file in the folder named by FERMATA_FAULTS, obeyed on the local stage only:
+A rule is a JSON file in the folder named by FERMATA_FAULTS. Rules apply on the local stage only:
 
     {"call": "dynamodb.PutItem", "contains": "bridge-1", "when": "after", "do": "exit", "skip": 2}
 
-`contains` is looked for in the request's path and body. `do` is one of `exit` (the process dies), `lost` (the
-call happened, its answer did not arrive), `delay:<seconds>`, `until:<file>` (waits until that file exists),
-`error:<Code>`, or for a transaction `error:TransactionCanceledException:<reason of its first write>`. `skip` lets that
-many matching calls of one process pass. A rule fires once in all processes together: whoever removes its file carries
-it out.
+`contains` is searched for in the request's path and body. `do` is one of
+
+    exit                    the process exits
+    lost                    the call took place, but its response did not arrive
+    delay:<seconds>         the call waits
+    until:<file>            the call waits until the file exists
+    error:<Code>            the call fails with this error code
+    error:TransactionCanceledException:<reason code of the first write>
+
+`skip` is the number of matching calls of one process that pass unharmed. A rule fires once in all processes together:
+the process that deletes the rule's file applies it.
 """
 
 import json
@@ -24,7 +30,7 @@ MAX_FAULT_WAIT_SECONDS = 60.0
 
 
 class FaultInjector:
-    """Watches every call of the clients it is attached to."""
+    """Applies rules to every call of the boto3 clients it is attached to."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -36,17 +42,17 @@ class FaultInjector:
         events.register("after-call", self.after_call)
 
     def before_call(self, model: Any, params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
-        context["fermata_call"] = (f"{model.service_model.service_name}.{model.name}", _text(params))
+        context["fermata_call"] = (f"{model.service_model.service_name}.{model.name}", _request_text(params))
         self.apply_rules("before", *context["fermata_call"])
 
     def after_call(self, context: dict[str, Any], **_: Any) -> None:
         if "fermata_call" in context:
             self.apply_rules("after", *context["fermata_call"])
 
-    def apply_rules(self, when: str, call: str, params: str) -> None:
+    def apply_rules(self, when: str, call: str, request_text: str) -> None:
         for path in sorted(self.folder.glob("*.json")):
-            rule = _read(path)
-            if rule and _applies(rule, when, call, params) and self._is_due(path, rule) and _claim(path):
+            rule = _read_rule(path)
+            if rule and _matches(rule, when, call, request_text) and self._is_due(path, rule) and _claim_rule(path):
                 inject_fault(str(rule["do"]), call)
 
     def _is_due(self, path: Path, rule: dict[str, Any]) -> bool:
@@ -55,28 +61,29 @@ class FaultInjector:
 
 
 def inject_fault(action: str, call: str) -> None:
+    """Carry out the `do` of a rule."""
     kind, _, value = action.partition(":")
     if kind == "exit":
         os._exit(1)
     if kind == "delay":
         time.sleep(float(value))
     elif kind == "until":
-        _wait_for(Path(value))
+        _wait_for_file(Path(value))
     elif kind == "lost":
         raise ConnectionClosedError(endpoint_url=call)
     elif kind == "error":
-        raise _error(value, call)
+        raise _make_client_error(value, call)
     else:
         raise ValueError(f"A fault rule cannot do {action!r}; see aws/fault_injection.py for what it can.")
 
 
-def _wait_for(file: Path) -> None:
+def _wait_for_file(file: Path) -> None:
     deadline = time.monotonic() + MAX_FAULT_WAIT_SECONDS
     while not file.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
-def _error(value: str, call: str) -> ClientError:
+def _make_client_error(value: str, call: str) -> ClientError:
     code, _, reason = value.partition(":")
     response: Any = {"Error": {"Code": code, "Message": "injected"}}
     if reason:
@@ -84,13 +91,14 @@ def _error(value: str, call: str) -> ClientError:
     return ClientError(response, call)
 
 
-def _text(params: dict[str, Any]) -> str:
+def _request_text(params: dict[str, Any]) -> str:
     body = params.get("body", b"")
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body)
     return f"{params.get('url_path', '')} {text}"
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read_rule(path: Path) -> dict[str, Any] | None:
+    """Return None if another process has claimed the rule."""
     try:
         rule: dict[str, Any] = json.loads(path.read_text())
     except FileNotFoundError:
@@ -98,11 +106,11 @@ def _read(path: Path) -> dict[str, Any] | None:
     return rule
 
 
-def _applies(rule: dict[str, Any], when: str, call: str, params: str) -> bool:
-    return rule["when"] == when and rule["call"] == call and str(rule.get("contains", "")) in params
+def _matches(rule: dict[str, Any], when: str, call: str, request_text: str) -> bool:
+    return rule["when"] == when and rule["call"] == call and str(rule.get("contains", "")) in request_text
 
 
-def _claim(path: Path) -> bool:
+def _claim_rule(path: Path) -> bool:
     try:
         path.unlink()
     except FileNotFoundError:

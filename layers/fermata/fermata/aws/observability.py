@@ -1,7 +1,8 @@
-"""Logs, metrics and traces. The only file that names the libraries behind them.
+"""Log events, emit metrics and trace handlers with AWS Powertools. No other module imports it.
 
-A log line is one fact with keys: never a prompt, a tool's data, a secret or a token. Metrics are EMF; the tenant
-is a property of the line, never a dimension (contracts: each dimension set is billed).
+A log line is one event with keys. It never holds a prompt, a tool's data, a secret or a token. Metrics use the embedded
+metric format (EMF): the tenant is a property of the line and never a dimension, because CloudWatch bills each set of
+dimensions.
 """
 
 import os
@@ -28,54 +29,64 @@ METRIC_UNITS = {
 
 
 def log_event(event: str, **facts: Any) -> None:
-    """One structured line."""
+    """Log one structured line at level INFO."""
     logger.info(event, extra={"event": event, **facts})
 
 
 def log_audit_event(event: str, **facts: Any) -> None:
-    """Who did what: one line of the audit, which Logs Insights finds by `audit`. Names of things, never contents."""
+    """Log who did what, as a line that Logs Insights finds by its key `audit`. `facts` name things, never contents."""
     logger.info(event, extra={"event": event, "audit": True, **facts})
 
 
 def log_warning(event: str, **facts: Any) -> None:
+    """Log one structured line at level WARNING."""
     logger.warning(event, extra={"event": event, **facts})
 
 
 def log_exception(event: str, **facts: Any) -> None:
-    """Log the exception being handled, whole."""
+    """Log the exception that is being handled, with its traceback."""
     logger.exception(event, extra={"event": event, **facts})
 
 
 def emit_metrics(values: dict[str, float], dimensions: dict[str, str] | None = None, **properties: Any) -> None:
-    """Emit metrics as one EMF line: names from UNITS, few dimensions, anything else as a property."""
+    """Emit metrics as one EMF line.
+
+    Args:
+        values: By metric name; METRIC_UNITS lists the names.
+        dimensions: Few, because CloudWatch bills every set of them.
+        properties: Anything else that belongs on the line.
+    """
     metrics = Metrics(namespace="Fermata", service="fermata")
     for name, value in values.items():
         metrics.add_metric(name=name, unit=METRIC_UNITS[name], value=value)
     for name, text in (dimensions or {}).items():
         metrics.add_dimension(name=name, value=text)
-    for name, fact in (_current_request() | properties).items():
+    for name, fact in (_request_keys() | properties).items():
         metrics.add_metadata(key=name, value=fact)
     metrics.flush_metrics()
 
 
-def _current_request() -> dict[str, Any]:
+def _request_keys() -> dict[str, Any]:
     keys = {**logger.get_current_keys(), **logger.thread_safe_get_current_keys()}
     return {name: keys[name] for name in ("request_id",) if name in keys}
 
 
 def add_log_keys(**keys: Any) -> None:
-    """Keys that every following line of this invocation carries (request_id, turn …); each thread has its own."""
+    """Add keys (request_id, turn …) to every later line of this thread in this invocation."""
     logger.thread_safe_append_keys(**keys)
 
 
 def reset_log_keys(**keys: Any) -> None:
-    """A new invocation begins: forget the keys of the one before."""
+    """Drop the keys of the previous invocation and start with these."""
     logger.thread_safe_clear_keys()
     add_log_keys(**keys)
 
 
 def trace_handler(handler: LambdaHandler) -> LambdaHandler:
-    """Trace a Lambda handler. Where no X-Ray daemon is, its SDK (a quarter of a second to import) is left alone."""
+    """Wrap a Lambda handler in X-Ray tracing where a daemon runs.
+
+    Elsewhere the X-Ray SDK is not imported: that takes a quarter of a second.
+    """
     if "AWS_XRAY_DAEMON_ADDRESS" not in os.environ:
         return handler
     return Tracer(service="fermata").capture_lambda_handler(handler, capture_response=False)

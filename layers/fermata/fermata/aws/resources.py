@@ -1,4 +1,4 @@
-"""Everything a verb needs of the outside, laid out once per process."""
+"""Hold the per-process dependencies: settings, clock, and the AWS clients, which are created on first use."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -26,15 +26,15 @@ CLIENT_CONFIG = Config(
     read_timeout=10,
     max_pool_connections=64,
     tcp_keepalive=True,
-    parameter_validation=False,  # a quarter of a call's processor time, for what the service checks anyway
+    parameter_validation=False,  # takes a quarter of a call's CPU time, and the service validates anyway
 )
 S3_CONFIG = CLIENT_CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "virtual"}))
-"""So that the addresses it signs are those of the bucket's own region; any other would answer with a redirection."""
+"""Presigned URLs name the bucket's own region; another region would answer with a redirect."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """Clients are opened on first use: a door pays only for what it touches."""
+    """Settings, clock and clients of one process. A Lambda handler pays only for the clients it uses."""
 
     settings: Settings
     clock: Clock
@@ -71,5 +71,7 @@ class Resources:
         return TurnWorkflow(self._client("stepfunctions"), self.settings.state_machine_arn)
 
 
-get_resources = cache(Resources.from_environment)
-"""The one resources of this process."""
+@cache
+def get_resources() -> Resources:
+    """Return the resources of this process, created from its environment variables on the first call."""
+    return Resources.from_environment()

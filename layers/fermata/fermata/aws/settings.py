@@ -1,4 +1,4 @@
-"""What the deployment decides: read once from the environment, by name."""
+"""Read the deployment's settings from environment variables."""
 
 import os
 from collections.abc import Mapping
@@ -7,15 +7,18 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 TURN_RETENTION_SECONDS = 7 * 86400
-"""How long a turn is remembered after the latest moment at which it may still wait for somebody."""
+"""How long a turn's rows are kept after the latest moment at which it can still wait for an answer."""
 
 
 class SettingsError(RuntimeError):
-    """The environment does not hold what this deployment needs; the operator can mend it."""
+    """An environment variable is missing or invalid. Only the operator can correct it."""
 
 
 class Settings(BaseModel):
-    """Every field is an environment variable in capitals. Times are seconds unless the name says otherwise."""
+    """The settings of one deployment. A field is read from the environment variable with its name in capitals.
+
+    Times are in seconds unless the name states another unit.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -32,10 +35,10 @@ class Settings(BaseModel):
     openai_url: str = "https://api.openai.com"
     openrouter_url: str = "https://openrouter.ai/api"
     catalogue_url: str = "https://openrouter.ai/api/v1/models"
-    """Where list prices and window sizes come from (pricing/catalogue_refresh.py)."""
+    """The source of list prices and context window sizes (pricing/catalogue_refresh.py)."""
 
     heartbeat_seconds: int = 90
-    """HeartbeatSeconds of the workflow's RunRound: a pause that outlasts it is held without one."""
+    """HeartbeatSeconds of the workflow's state RunRound. A longer pause moves to the state Hold (decision 0005)."""
     browser_wait_seconds: float = 90
     flush_ms: int = 250
     flush_bytes: int = 900
@@ -44,58 +47,67 @@ class Settings(BaseModel):
     reader_seconds: float = 840
     reader_heartbeat_seconds: float = 12
     abandoned_seconds: float = 5
-    """How long a turn of Instatic's browsers runs without a reader, if it can be seen (turns/read/abandonment.py)."""
+    """How long a turn of an Instatic client runs on without a reader (turns/read/abandonment.py, decision 0068)."""
     provider_stall_seconds: float = 120
     provider_seconds: float = 480
-    """The longest one provider request may take."""
+    """The maximum duration of one provider request."""
     provider_attempts: int = 3
-    """How often a provider is asked that fails before it has said anything."""
+    """The maximum number of requests while the provider fails before its first output."""
     max_answer_tokens: int = 8192
-    """Tokens of one answer. Where thinking counts against the same limit, drivers add room for it."""
+    """The token limit of one response. Drivers raise it where thinking counts against the same limit."""
     thinking_tokens: int = 0
-    """Tokens a model is told to think before it answers; 0: each does as it does by itself."""
+    """The thinking budget of a request (decision 0080). 0 leaves it to the model."""
     unanswered_calls: Literal["fail", "tell_model"] = "fail"
-    """What an unanswered browser call does: end the turn with an error, or tell the model and go on."""
+    """What an unanswered browser call does: end the turn with an error, or report it to the model."""
     max_rounds: int = 50
     default_window_tokens: int = 128_000
-    """The context window, in tokens, of a model whose real one nobody knows."""
+    """The context window assumed for a model whose real one is unknown."""
     ollama_window_tokens: int = 32_768
-    """The context window that Ollama is asked for; it loads a model anew for another one."""
+    """The context window requested from Ollama, which reloads a model when the value changes (decision 0072)."""
     max_round_attempts: int = 2
-    """How often one round's model request may be begun anew after its function died."""
+    """How often the model request of one round may start, counting restarts after its function crashed."""
     max_executions: int = 5
-    """How many executions one turn may use before it ends with an error."""
+    """How many workflow executions one turn may use before it ends with an error."""
     start_grace_seconds: float = 10
     stalled_turn_seconds: float = 900
     hold_days: int = 30
     fermata_faults: str = Field(default="")
-    """A folder of fault rules; obeyed on the local stage only (aws/fault_injection.py)."""
+    """A folder of fault rules, used on the local stage only (aws/fault_injection.py)."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
+        """Read the settings.
+
+        Raises:
+            SettingsError: A variable is missing or invalid, or the stage `local` runs on AWS.
+        """
         values = os.environ if environment is None else environment
         if _is_local_on_aws(values):
             raise SettingsError("Stage `local` is for one machine only. Deploy with Stage=dev or Stage=prod.")
         names = {name.upper(): name for name in cls.model_fields}
-        found = {field: values[name] for name, field in names.items() if values.get(name)}
+        fields = {field: values[name] for name, field in names.items() if values.get(name)}
         try:
-            return cls.model_validate(found)
+            return cls.model_validate(fields)
         except ValidationError as problem:
             wrong = ", ".join(str(error["loc"][0]).upper() for error in problem.errors())
             raise SettingsError(f"Set these environment variables of the function: {wrong}.") from problem
 
     @property
     def is_loopback_allowed(self) -> bool:
-        """Whether a credential may name an address on this machine, in plain http: on the local stage only."""
+        """Whether credentials and hosts may use plain http to addresses on this machine."""
         return self.fermata_stage == "local"
 
     @property
     def turn_lifetime_seconds(self) -> int:
-        """Start + longest hold + 7 days: when everything of a turn expires (design §4, Lifetime)."""
+        """From a turn's start to the expiry of its rows: the longest hold and 7 days."""
         return self.hold_days * 86400 + TURN_RETENTION_SECONDS
 
 
 def _is_local_on_aws(environment: Mapping[str, str]) -> bool:
-    """The local cloud's functions are told where AWS is; AWS's own are not. There the stage would open too much."""
-    in_function, told = environment.get("AWS_LAMBDA_FUNCTION_NAME"), environment.get("AWS_ENDPOINT_URL")
-    return environment.get("FERMATA_STAGE") == "local" and bool(in_function) and not told
+    """Return whether a function on AWS has the stage `local`, which would allow too much there.
+
+    Only the local cloud sets AWS_ENDPOINT_URL for its functions.
+    """
+    is_function = bool(environment.get("AWS_LAMBDA_FUNCTION_NAME"))
+    is_emulated = bool(environment.get("AWS_ENDPOINT_URL"))
+    return environment.get("FERMATA_STAGE") == "local" and is_function and not is_emulated

@@ -1,10 +1,10 @@
-"""Which failures of AWS pass by themselves."""
+"""Tell AWS errors that a retry can solve from those it cannot."""
 
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError
 
 AWS_ERRORS = (BotoCoreError, ClientError)
-"""For `except` in the other rooms: whatever AWS, or the way to it, may come up with instead of an answer."""
-TRANSIENT_ERROR_CODES = {
+"""Everything boto3 raises instead of a response. Other packages catch these, because only this one imports botocore."""
+_TRANSIENT_CODES = {
     "InternalServerError",
     "LimitExceededException",
     "ProvisionedThroughputExceededException",
@@ -21,10 +21,10 @@ TRANSIENT_ERROR_CODES = {
 
 
 def is_transient_error(error: BaseException) -> bool:
-    """True when the same request is right to try again: throttled, overrun by others, or no answer in time.
+    """Return whether the same request may succeed later: it was throttled, met a conflict, or got no response.
 
-    A transaction refused by its conditions never comes here; the tables turn that into an error of their own.
+    A transaction whose condition failed is not seen here: aws/dynamodb.py raises TransactionCanceled for it.
     """
     if isinstance(error, ClientError):
-        return error.response.get("Error", {}).get("Code") in TRANSIENT_ERROR_CODES
+        return error.response.get("Error", {}).get("Code") in _TRANSIENT_CODES
     return isinstance(error, BotoCoreError) and isinstance(error, ConnectionError | HTTPClientError)

@@ -1,10 +1,9 @@
-"""The way in for what one request cannot take: an address in the bucket, good for minutes and for one thing only.
+"""Accept uploads that are too large for one request, through presigned S3 URLs (decision 0110).
 
-Nothing is remembered about an upload. Its reference says what was announced and until when it is good; where it lies
-says whose it is. So another caller's reference leads nowhere, and what lies there is checked against the reference
-when it is used, whoever let it in.
-
-Key: `uploads/<tenant>/<user>/<reference>`; the user's name goes in as a digest, because addresses are logged.
+No state is kept about an upload. Its reference states the announced kind, size and digest and the expiry; its S3 key
+`uploads/<tenant>/<user>/<reference>` names the owner. A reference of another caller therefore leads to another key,
+and the object is checked against the reference whenever it is used. The key holds a digest of the user's name, because
+URLs are logged.
 """
 
 import base64
@@ -19,19 +18,19 @@ from fermata.domain.errors import Conflict, Gone, InvalidRequest, NotFound, Payl
 
 UploadKind = Literal["snapshot", "image"]
 MAX_UPLOAD_BYTES: dict[UploadKind, int] = {"snapshot": 16 * 1024 * 1024, "image": 10_000_000}
-"""A snapshot of this size still fits into the memory of every function that reads it (docs/decisions/0110)."""
+"""A snapshot of this size fits into the memory of every function that reads it (decision 0110)."""
 UPLOAD_URL_SECONDS = 300
 UPLOAD_TTL_SECONDS = 86_400
-"""How long a reference is good for. The bucket's lifecycle clears away what is older."""
+"""How long a reference can be used. The bucket's lifecycle rule deletes older uploads."""
 MAX_UPLOAD_REF_CHARS = 120
 UPLOAD_CONTENT_TYPES: dict[UploadKind, str] = {"snapshot": "application/json", "image": "application/octet-stream"}
 
-_REF = re.compile(rf"({'|'.join(get_args(UploadKind))})-([1-9][0-9]{{0,8}})-([0-9a-f]{{64}})-([0-9]{{10,11}})")
+_REF_PATTERN = re.compile(rf"({'|'.join(get_args(UploadKind))})-([1-9][0-9]{{0,8}})-([0-9a-f]{{64}})-([0-9]{{10,11}})")
 
 
 @dataclass(frozen=True)
 class Upload:
-    """What was announced: so many bytes with this SHA-256 (hex), good until (epoch seconds)."""
+    """An announced upload: `size` bytes with the hex digest `sha256`, usable until `expires_at` (epoch seconds)."""
 
     kind: UploadKind
     size: int
@@ -44,7 +43,7 @@ class Upload:
 
     @property
     def signed_headers(self) -> dict[str, str]:
-        """All of them are signed: S3 takes nothing but what was announced."""
+        """The headers that the presigned URL requires, so that S3 accepts only the announced content."""
         checksum = base64.b64encode(bytes.fromhex(self.sha256)).decode()
         return {
             "content-length": str(self.size),
@@ -54,48 +53,65 @@ class Upload:
 
     @property
     def client_headers(self) -> dict[str, str]:
-        """A browser says the length by itself, and lets nobody else say it."""
+        """The headers a client has to set. Browsers set `content-length` themselves and let no script set it."""
         return {name: value for name, value in self.signed_headers.items() if name != "content-length"}
 
 
 def announce_upload(resources: Resources, kind: UploadKind, size: int, sha256: str) -> Upload:
+    """Describe an upload that expires in a day.
+
+    Raises:
+        PayloadTooLarge: `size` exceeds MAX_UPLOAD_BYTES.
+    """
     if size > MAX_UPLOAD_BYTES[kind]:
         raise PayloadTooLarge(f"An upload of kind {kind} may have {MAX_UPLOAD_BYTES[kind]:,} bytes at most.")
     return Upload(kind, size, sha256, int(resources.clock.time()) + UPLOAD_TTL_SECONDS)
 
 
 def presign_upload(resources: Resources, caller: Caller, upload: Upload) -> str:
-    """Where to PUT it, for SIGNED_SECONDS, with its headers."""
-    return resources.blobs.presign_put(_key(caller, upload), upload.signed_headers, UPLOAD_URL_SECONDS)
+    """Return a URL that accepts a PUT with the upload's headers for UPLOAD_URL_SECONDS."""
+    return resources.blobs.presign_put(_upload_key(caller, upload), upload.signed_headers, UPLOAD_URL_SECONDS)
 
 
 def parse_upload_ref(ref: str, kind: UploadKind) -> Upload:
-    found = _REF.fullmatch(ref)
-    if found is None or found[1] != kind:
+    """Parse a reference that `Upload.ref` produced.
+
+    Raises:
+        InvalidRequest: The text is no reference, or one to an upload of another kind.
+    """
+    match = _REF_PATTERN.fullmatch(ref)
+    if match is None or match[1] != kind:
         raise InvalidRequest(
             f"This is no reference to an upload of kind {kind}. Use the 'ref' that POST uploads answered."
         )
-    return Upload(kind, int(found[2]), found[3], int(found[4]))
+    return Upload(kind, int(match[2]), match[3], int(match[4]))
 
 
 def fetch_upload(resources: Resources, caller: Caller, upload: Upload) -> bytes:
-    """Exactly what was announced. NotFound: not put, or not by this caller; Gone: too old; Conflict: something else."""
+    """Return the uploaded content, which is exactly what was announced.
+
+    Raises:
+        PayloadTooLarge: The reference states more than MAX_UPLOAD_BYTES.
+        Gone: The reference has expired.
+        NotFound: The content was not uploaded, or not by this caller.
+        Conflict: The content differs from what was announced.
+    """
     if upload.size > MAX_UPLOAD_BYTES[upload.kind]:
         raise PayloadTooLarge(
             f"An upload of kind {upload.kind} may have {MAX_UPLOAD_BYTES[upload.kind]:,} bytes at most."
         )
     if upload.expires_at <= resources.clock.time():
         raise Gone("This upload is more than a day old and no longer kept. Upload it again.")
-    found = resources.blobs.open_stream(_key(caller, upload))
-    if found is None:
+    blob = resources.blobs.open_stream(_upload_key(caller, upload))
+    if blob is None:
         raise NotFound("Nothing was uploaded under this reference. PUT it to its 'url' first.")
-    size, stream = found
+    size, stream = blob
     body: bytes = stream.read() if size == upload.size else b""
     if hashlib.sha256(body).hexdigest() != upload.sha256:
         raise Conflict("What was uploaded is not what was announced. Upload it again.")
     return body
 
 
-def _key(caller: Caller, upload: Upload) -> str:
+def _upload_key(caller: Caller, upload: Upload) -> str:
     user = hashlib.sha256(caller.user.encode()).hexdigest()[:32]
     return f"uploads/{caller.tenant}/{user}/{upload.ref}"

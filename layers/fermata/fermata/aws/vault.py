@@ -1,4 +1,4 @@
-"""Secrets sealed with KMS and bound to what they are for, whose they are and which row holds them."""
+"""Encrypt secrets with KMS, bound to their purpose, their tenant and the id of their row."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 SecretPurpose = Literal["provider-key", "caller-secret", "host-secret"]
 SECRET_CACHE_SECONDS = 300
-UNDECRYPTABLE_ERROR_CODES = {
+_UNDECRYPTABLE_CODES = {
     "DisabledException",
     "IncorrectKeyException",
     "InvalidCiphertextException",
@@ -21,11 +21,11 @@ UNDECRYPTABLE_ERROR_CODES = {
 
 
 class SecretUndecryptable(Exception):
-    """Sealed under another key, for something else, or under a key that is switched off: the secret is lost to us."""
+    """KMS cannot decrypt the secret: it was sealed with another key or context, or the key is disabled."""
 
 
 class Vault:
-    """Opening the same sealed bytes again within five minutes asks KMS nothing."""
+    """Seals and opens secrets. An opened secret is cached in the process for five minutes."""
 
     def __init__(self, client: "KMSClient", key_id: str, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = client
@@ -34,19 +34,27 @@ class Vault:
         self._opened: dict[tuple[bytes, str, str, str], tuple[float, str]] = {}
 
     def seal_secret(self, secret: str, *, purpose: SecretPurpose, tenant: str, name: str) -> bytes:
-        """At most 4,096 bytes of secret (KMS's own limit)."""
+        """Encrypt a secret of at most 4,096 bytes, which is the limit of KMS.
+
+        Args:
+            name: The id of the row that will hold the sealed bytes.
+        """
         context = {"purpose": purpose, "tenant": tenant, "id": name}
         sealed = self._client.encrypt(KeyId=self._key_id, Plaintext=secret.encode(), EncryptionContext=context)
         return bytes(sealed["CiphertextBlob"])
 
     def open_secret(self, sealed: bytes, *, purpose: SecretPurpose, tenant: str, name: str) -> str:
-        """Raises CannotOpen when the bytes were sealed for anything else or their key is gone."""
+        """Decrypt a secret that was sealed with the same purpose, tenant and name.
+
+        Raises:
+            SecretUndecryptable: It was sealed with other values, or its KMS key is gone or disabled.
+        """
         key = (sealed, purpose, tenant, name)
         now = self._monotonic()
         if key in self._opened and self._opened[key][0] > now:
             return self._opened[key][1]
         secret = self._decrypt(sealed, {"purpose": purpose, "tenant": tenant, "id": name})
-        self._opened = {held: value for held, value in self._opened.items() if value[0] > now}
+        self._opened = {other: entry for other, entry in self._opened.items() if entry[0] > now}
         self._opened[key] = (now + SECRET_CACHE_SECONDS, secret)
         return secret
 
@@ -54,7 +62,7 @@ class Vault:
         try:
             opened = self._client.decrypt(KeyId=self._key_id, CiphertextBlob=sealed, EncryptionContext=context)
         except ClientError as error:
-            if error.response.get("Error", {}).get("Code") in UNDECRYPTABLE_ERROR_CODES:
+            if error.response.get("Error", {}).get("Code") in _UNDECRYPTABLE_CODES:
                 raise SecretUndecryptable(
                     f"The secret {context['id']!r} cannot be opened with {self._key_id}."
                 ) from error
