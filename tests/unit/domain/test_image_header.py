@@ -12,16 +12,16 @@ MAKERS = dict(
 
 @pytest.mark.parametrize("kind", IMAGE_MIME_TYPES)
 @pytest.mark.parametrize("size", [(1, 1), (1568, 956), (300, 9000)])
-def test_a_pictures_kind_and_size_are_read_from_its_header(kind: str, size: tuple[int, int]) -> None:
+def test_an_images_type_and_size_are_read_from_its_header(kind: str, size: tuple[int, int]) -> None:
     assert read_image_header(MAKERS[kind](*size)) == ImageHeader(kind, *size)
 
 
 @pytest.mark.parametrize("kind", IMAGE_MIME_TYPES)
-def test_a_header_that_breaks_off_says_nothing(kind: str) -> None:
-    whole = MAKERS[kind](70, 80)
-    found = {read_image_header(whole[:length]) for length in range(len(whole))}
-    assert found <= {None, ImageHeader(kind, 70, 80)}
-    assert None in found
+def test_a_truncated_header_gives_nothing_or_the_right_size(kind: str) -> None:
+    data = MAKERS[kind](70, 80)
+    headers = {read_image_header(data[:length]) for length in range(len(data))}
+    assert headers <= {None, ImageHeader(kind, 70, 80)}
+    assert None in headers
 
 
 def test_the_plain_and_the_lossless_form_of_webp_are_read_too() -> None:
@@ -52,7 +52,7 @@ def test_a_jpeg_may_have_padding_and_markers_without_a_length_before_its_frame()
         b"BM",
     ],
 )
-def test_anything_else_is_no_picture(data: bytes) -> None:
+def test_other_data_has_no_image_header(data: bytes) -> None:
     assert read_image_header(data) is None
 
 
@@ -61,5 +61,5 @@ def test_anything_else_is_no_picture(data: bytes) -> None:
     st.binary(max_size=60),
     st.integers(0, 40),
 )
-def test_no_bytes_whatsoever_make_it_stumble(start: bytes, noise: bytes, at: int) -> None:
+def test_no_bytes_raise_an_exception(start: bytes, noise: bytes, at: int) -> None:
     read_image_header(start[:at] + noise + start[at:])

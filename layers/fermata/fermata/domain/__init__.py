@@ -1,1 +1,1 @@
-"""The nouns everybody speaks, and nothing that acts."""
+"""Define the immutable values that all packages share: messages, events, model requests and errors. No I/O here."""

@@ -1,4 +1,4 @@
-"""What a message is made of."""
+"""Define the content blocks of a message: text, images, tool calls, tool results and reasoning."""
 
 from typing import Annotated, Any, Literal
 
@@ -13,10 +13,9 @@ class TextBlock(DomainModel):
 
 
 class ImageBlock(DomainModel):
-    """Base64 image data, or the key of the blob that holds it (its bytes as they are, not base64).
+    """Base64 image data, or the key of the blob that holds the image's bytes (decision 0063).
 
-    `width`, `height` and `size` (bytes of the image itself) are known once it lies in the bucket, as far as its header
-    tells them.
+    `width`, `height` and `size` (bytes of the image) are set once the image is stored, if its header states them.
     """
 
     kind: Literal["image"] = "image"
@@ -29,18 +28,18 @@ class ImageBlock(DomainModel):
 
 
 class ToolCallBlock(DomainModel):
-    """The model asks for a tool. `input` is what it sent, unvalidated, immutable from here on."""
+    """A tool call of the model. `input` is stored as the model sent it, before validation."""
 
     kind: Literal["toolCall"] = "toolCall"
     tool_call_id: str
     tool_name: str
     input: Any = Field(default_factory=dict)
     malformed: bool | None = None
-    """True when the argument text was not JSON or was cut off; such a call is never run."""
+    """True if the argument text was truncated or is not JSON. Such a call is never run."""
 
 
 class ToolResultBlock(DomainModel):
-    """What a call came to: the model reads `data` or `error`."""
+    """The result of a tool call. The model reads `data` or `error`."""
 
     kind: Literal["toolResult"] = "toolResult"
     ok: bool
@@ -50,7 +49,7 @@ class ToolResultBlock(DomainModel):
 
 
 class ReasoningBlock(DomainModel):
-    """A provider's thinking, kept byte-exact. Only the same provider and model may see `payload` again."""
+    """A model's reasoning, stored unchanged. `payload` is sent back to the same provider and model only."""
 
     kind: Literal["reasoning"] = "reasoning"
     provider: str
@@ -59,26 +58,27 @@ class ReasoningBlock(DomainModel):
 
 
 class BlobBlock(DomainModel):
-    """Stands for a block that was too large for its row and lies in the bucket under `blob`.
+    """A reference to a block that was too large for its row and is stored as the blob `blob`.
 
-    It keeps what pairing, listing and weighing need, so that nobody fetches a block to throw it away.
+    It repeats the members that pairing calls with results, listing messages and estimating tokens need, so that the
+    blob is fetched only when its content is used.
     """
 
     kind: Literal["blob"] = "blob"
     blob: str
     of: Literal["text", "toolCall", "toolResult", "reasoning"]
     size: int
-    """Bytes of the block's JSON."""
+    """The size of the block's JSON in bytes."""
     tool_call_id: str | None = None
     tool_name: str | None = None
     ok: bool | None = None
     error: str | None = None
-    """The beginning of a failed result's error."""
+    """The beginning of the error of a failed result."""
     images: tuple[ImageBlock, ...] | None = None
-    """A result's pictures; each lies in the bucket by itself."""
+    """The images of a result, each stored as a blob of its own."""
     provider: str | None = None
     model: str | None = None
-    """Whose reasoning it is."""
+    """Set for reasoning, with `provider`: the model it came from."""
 
 
 Block = Annotated[

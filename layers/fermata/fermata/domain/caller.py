@@ -1,4 +1,4 @@
-"""Who is asking."""
+"""Define the authenticated caller of a request, and the capabilities it may have."""
 
 from enum import StrEnum
 
@@ -14,13 +14,13 @@ class Capability(StrEnum):
 
 
 class Caller(DomainModel):
-    """Capabilities are open strings: an editor adds its own (`site.read`) to ours."""
+    """The user a request acts for. Capabilities are open strings: editors add their own, such as `site.read`."""
 
     tenant: str
     user: str
     capabilities: frozenset[str]
     label: str = ""
-    """What people call this user, where the token says so."""
+    """The user's display name, if the token states one."""
 
     def has_capability(self, capability: str) -> bool:
         return capability in self.capabilities

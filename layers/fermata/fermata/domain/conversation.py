@@ -1,4 +1,4 @@
-"""A thread, as its row remembers it."""
+"""Define a conversation as its DynamoDB row stores it."""
 
 from decimal import Decimal
 
@@ -6,9 +6,10 @@ from fermata.domain.base import DomainModel
 
 
 class Conversation(DomainModel):
-    """`claim` is the turn that may write now; `next_position` is where its next message goes.
+    """The metadata and totals of a conversation.
 
-    Totals are those of finished turns; the cost is exact.
+    `claim` is the turn that may write messages now; `next_position` is the position of its next message. Totals count
+    finished turns. The cost is exact.
     """
 
     id: str

@@ -1,10 +1,10 @@
-"""Which generation of clients a tenant's browsers speak (design §7)."""
+"""Define a tenant's dialect, the variant of the API that its clients use, and the names its tools have."""
 
 from collections.abc import Callable
 from typing import Literal
 
 Dialect = Literal["fermata", "instatic"]
 ToolNameVariant = Literal["seed", "prefixed"]
-"""What a tenant's editor calls the tools: `insertHtml`, or `site_insert_html` (tools/tool_names.py)."""
+"""The variant of tool names: `insertHtml` (seed) or `site_insert_html` (prefixed). See tools/tool_names.py."""
 ToolNameMapper = Callable[[str], str]
-"""What a tool is called towards somebody, by any of its names; a name that is no tool's stays."""
+"""Converts any name of a tool to the name in one variant. Names that no tool has are returned unchanged."""

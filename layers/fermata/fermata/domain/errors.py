@@ -1,27 +1,28 @@
-"""What can be said to somebody, and who can mend it.
+"""Define the errors that are reported to callers, and who can correct each of them.
 
 FermataError
-  Refusal            the caller can mend it; `status` and `error` go out as they are
-    Unauthorized     401        Forbidden        403       NotFound   404
-    Invalid          400        Conflict         409       TooLarge   413
-    Gone             410  it was there, for as long as it was good for
-    PaymentRequired  402  a budget is used up, until it renews
-    Unprocessable    422  understood, but this model cannot do it
-    BadGateway       502  a provider said no, and will say so again
-    Unavailable      503  try again after `retry_after` seconds
-  ProviderError      the provider refused, failed or fell silent; ends a round, sometimes a turn
-Anything else is our own bug: it becomes a 500 without its text and is logged whole.
+  ApiError           the caller can correct it; `status` and `message` become the HTTP response
+    InvalidRequest     400   Unauthorized  401   Forbidden        403   NotFound  404
+    MethodNotAllowed   405   Conflict      409   PayloadTooLarge  413
+    PaymentRequired    402  a budget is used up until it renews
+    Gone               410  the resource existed and has expired
+    Unprocessable      422  the request is valid, but the chosen model cannot fulfil it
+    BadGateway         502  a provider refused the request, and would refuse it again
+    ServiceUnavailable 503  the same request may succeed after `retry_after` seconds
+  ProviderError        the provider refused, failed or stalled; ends a round, and possibly the turn
+
+Any other exception is a bug: the response is a 500 without its text, and it is logged with its traceback.
 """
 
 from fermata.domain.model_io import TokenUsage
 
 
 class FermataError(Exception):
-    pass
+    """Base class of all errors that are no bugs."""
 
 
 class ApiError(FermataError):
-    """A clear answer to a caller: what is wrong and what to do."""
+    """An error for the caller. `message` says what is wrong and what to do about it."""
 
     status = 400
 
@@ -80,13 +81,16 @@ class ServiceUnavailable(ApiError):
 
 
 class ProviderError(FermataError):
-    """A provider request that came to nothing. `message` is fit for the end user and holds no secret.
+    """A failed provider request. `message` may be shown to end users and holds no secret.
 
-    `code`: provider_auth | provider_quota | provider_overloaded | provider_error | provider_request |
-    provider_overflow (more than the model takes, by tokens or images) | provider_images (it cannot read an image, or
-    its model cannot see) | provider_stalled | provider_unreachable | provider_closed (we hung up). `retryable`: the
-    same request may succeed later. `tokens`: what the provider had reported when it broke off. `detail`: its own
-    words at length, for us to look at and never for users.
+    Attributes:
+        code: One of provider_auth, provider_quota, provider_overloaded, provider_error, provider_request,
+            provider_overflow (more tokens or images than the model accepts), provider_images (an image cannot be
+            read, or the model does not accept images), provider_stalled, provider_unreachable, provider_closed (the
+            request was aborted by us).
+        retryable: Whether the same request may succeed later.
+        tokens: The usage that the provider had reported before the failure.
+        detail: The provider's full message, for logs only.
     """
 
     tokens: TokenUsage | None = None

@@ -1,4 +1,4 @@
-"""What a picture is and how large, read from its first bytes: nothing is decoded, so nothing in it can do harm."""
+"""Read an image's type and size from its first bytes, without decoding it, so that a hostile file can do no harm."""
 
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -6,29 +6,30 @@ from typing import Literal, NamedTuple
 IMAGE_MIME_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 MAX_IMAGE_EDGE_PIXELS = 1568
 MAX_STORED_IMAGE_PIXELS = 1_500_000
-"""The largest picture that no provider shrinks before its model sees it; what is kept is no larger."""
+"""The largest image that no provider shrinks before its model sees it. Stored images are no larger (decision 0111)."""
 MAX_INPUT_IMAGE_PIXELS = {
     "image/jpeg": 12_000_000,
     "image/png": 8_300_000,
     "image/gif": 8_300_000,
     "image/webp": 4_100_000,
 }
-"""A larger one is not opened: decoding one of these takes 65 MB, and 80 at the worst, which a door has to spare."""
+"""Larger images are refused. Decoding one of these takes 65 to 80 MB, which a function has to spare (decision 0111)."""
 _PNG = b"\x89PNG\r\n\x1a\n"
-_NOT_FRAMES = (0xC4, 0xC8, 0xCC)
-"""Segments among C0 to CF that describe no frame: Huffman tables, a reserved one, arithmetic coding."""
-_BARE = (0x01, *range(0xD0, 0xD9))
-"""Markers without a length: TEM, RST0 to RST7, SOI."""
+_NON_FRAME_MARKERS = (0xC4, 0xC8, 0xCC)
+"""Markers from C0 to CF that start no frame: Huffman tables, a reserved one, arithmetic coding."""
+_MARKERS_WITHOUT_LENGTH = (0x01, *range(0xD0, 0xD9))
+"""TEM, RST0 to RST7, SOI."""
 
 
 class ImageHeader(NamedTuple):
+    """The type of an image and its size in pixels."""
+
     mime_type: str
     width: int
     height: int
 
     @property
     def longest_edge(self) -> int:
-        """The longer one."""
         return max(self.width, self.height)
 
     @property
@@ -37,55 +38,55 @@ class ImageHeader(NamedTuple):
 
 
 def read_image_header(data: bytes) -> ImageHeader | None:
-    """None for anything that is not one of the four kinds, or whose header says no size."""
+    """Return the header, or None if the data is none of IMAGE_MIME_TYPES or its header states no size."""
     if data.startswith(b"\xff\xd8\xff"):
-        found = _jpeg(data)
-        kind = "image/jpeg"
+        size = _jpeg_size(data)
+        mime_type = "image/jpeg"
     elif data.startswith(_PNG):
-        found = _numbers(data, 16, 20, 4, "big") if data[12:16] == b"IHDR" else None
-        kind = "image/png"
+        size = _read_two_integers(data, 16, 20, 4, "big") if data[12:16] == b"IHDR" else None
+        mime_type = "image/png"
     elif data.startswith((b"GIF87a", b"GIF89a")):
-        found = _numbers(data, 6, 8, 2, "little")
-        kind = "image/gif"
+        size = _read_two_integers(data, 6, 8, 2, "little")
+        mime_type = "image/gif"
     elif data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-        found = _webp(data)
-        kind = "image/webp"
+        size = _webp_size(data)
+        mime_type = "image/webp"
     else:
         return None
-    return ImageHeader(kind, *found) if found and min(found) > 0 else None
+    return ImageHeader(mime_type, *size) if size and min(size) > 0 else None
 
 
-def _jpeg(data: bytes) -> tuple[int, int] | None:
-    for marker, start in _segments(data):
-        if 0xC0 <= marker <= 0xCF and marker not in _NOT_FRAMES:
-            found = _numbers(data, start + 3, start + 5, 2, "big")
-            return (found[1], found[0]) if found else None
-        if marker == 0xDA:  # the picture itself begins, and no frame came before it
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    for marker, start in _iter_jpeg_segments(data):
+        if 0xC0 <= marker <= 0xCF and marker not in _NON_FRAME_MARKERS:
+            size = _read_two_integers(data, start + 3, start + 5, 2, "big")  # height first
+            return (size[1], size[0]) if size else None
+        if marker == 0xDA:  # the image data starts without a frame before it
             return None
     return None
 
 
-def _segments(data: bytes) -> Iterator[tuple[int, int]]:
-    """Each marker and where its length stands."""
-    at = 2
-    while at + 4 <= len(data):
-        if data[at] != 0xFF:
+def _iter_jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
+    """Iterate over the markers and the offsets of their length fields."""
+    offset = 2
+    while offset + 4 <= len(data):
+        if data[offset] != 0xFF:
             return
-        marker = data[at + 1]
+        marker = data[offset + 1]
         if marker == 0xFF:  # padding
-            at += 1
+            offset += 1
             continue
-        if marker in _BARE:
-            at += 2
+        if marker in _MARKERS_WITHOUT_LENGTH:
+            offset += 2
             continue
-        yield marker, at + 2
-        length = int.from_bytes(data[at + 2 : at + 4], "big")
+        yield marker, offset + 2
+        length = int.from_bytes(data[offset + 2 : offset + 4], "big")
         if length < 2:
             return
-        at += 2 + length
+        offset += 2 + length
 
 
-def _webp(data: bytes) -> tuple[int, int] | None:
+def _webp_size(data: bytes) -> tuple[int, int] | None:
     kind = data[12:16]
     if kind == b"VP8X" and len(data) >= 30:
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
@@ -93,15 +94,15 @@ def _webp(data: bytes) -> tuple[int, int] | None:
         bits = int.from_bytes(data[21:25], "little")
         return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
     if kind == b"VP8 " and data[23:26] == b"\x9d\x01\x2a":
-        found = _numbers(data, 26, 28, 2, "little")
-        return (found[0] & 0x3FFF, found[1] & 0x3FFF) if found else None
+        size = _read_two_integers(data, 26, 28, 2, "little")
+        return (size[0] & 0x3FFF, size[1] & 0x3FFF) if size else None
     return None
 
 
-def _numbers(
+def _read_two_integers(
     data: bytes, first: int, second: int, size: int, order: Literal["big", "little"]
 ) -> tuple[int, int] | None:
-    """Two numbers of `size` bytes, at these two places."""
+    """Return the two integers of `size` bytes at the offsets `first` and `second`."""
     if len(data) < second + size:
         return None
     return int.from_bytes(data[first : first + size], order), int.from_bytes(data[second : second + size], order)

@@ -1,4 +1,4 @@
-"""A conversation is a thread of messages."""
+"""Define a message of a conversation."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ Role = Literal["user", "assistant", "tool"]
 
 
 class Message(DomainModel):
-    """One row of a conversation. `position` orders it; numbers rise and may have gaps."""
+    """One message, stored as one row. Positions increase and may have gaps."""
 
     position: int
     role: Role
@@ -20,4 +20,4 @@ class Message(DomainModel):
     tool_name: str | None = None
     created_at: str = ""
     partial: bool | None = None
-    """True of what the model had said when it was cut off: by a failure, a cancel, a newer prompt."""
+    """True if a failure, a cancellation or a newer prompt cut the model's response off."""

@@ -1,4 +1,4 @@
-"""A model as its provider offers it (contract instatic.md §1.2, Model)."""
+"""Describe a model that a provider offers: its label, capabilities, list price and context window."""
 
 from typing import Any, Literal
 
@@ -10,6 +10,8 @@ ModelTier = Literal["smartest", "smart", "balanced", "fast", "cheap"]
 
 
 class ModelCapabilities(DomainModel):
+    """The features of a model that requests depend on."""
+
     tool_calling: bool
     vision_input: bool
     tool_result_images: bool = False
@@ -18,14 +20,14 @@ class ModelCapabilities(DomainModel):
 
 
 class ListPrice(DomainModel):
-    """USD per million tokens, for showing; what is billed is computed with exact decimals (pricing)."""
+    """USD per million tokens, for display. Billed amounts are computed with exact decimals (pricing/)."""
 
     input_per_mtok: float = Field(alias="inputPerMTok")
     output_per_mtok: float = Field(alias="outputPerMTok")
 
 
 class ModelInfo(DomainModel):
-    """`fallback` models are what people usually have; nobody has asked the provider for them."""
+    """A model as the API lists it. `fallback` models are common ones that were not fetched from the provider."""
 
     id: str
     label: str
@@ -35,4 +37,4 @@ class ModelInfo(DomainModel):
     context_window: int | None = None
     catalogue_source: Literal["live", "fallback"] = "live"
     per_token: tuple[Any, Any] | None = Field(default=None, exclude=True)
-    """The prices of a prompt and a completion token as the provider words them."""
+    """The prices of a prompt token and a completion token, as the provider states them."""

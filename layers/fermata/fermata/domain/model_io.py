@@ -1,4 +1,4 @@
-"""What we say to a provider and what comes back, in nobody's dialect."""
+"""Define model requests and responses in a form that is independent of the provider."""
 
 from decimal import Decimal
 from enum import StrEnum
@@ -11,7 +11,11 @@ from fermata.domain.tools import ToolSpec
 
 
 class ModelRequest(DomainModel):
-    """One provider request. `system` is the stable part, `volatile` changes from turn to turn and comes last."""
+    """One provider request.
+
+    `system` is the stable part of the prompt. `volatile` changes with every turn and is sent last, so that the prefix
+    before it can be cached (decision 0060).
+    """
 
     model: str
     system: str
@@ -21,65 +25,71 @@ class ModelRequest(DomainModel):
     max_tokens: int = 8192
     thinking_tokens: int = 0
     call_tools: bool = True
-    """False on a turn's last round: the tools stay, because the cached prefix holds them, but may not be called."""
+    """False in a turn's last round. The tools are still sent, because the cached prefix contains them."""
     scope: str = ""
-    """Where in the editor this is asked; names the prompt cache of providers that have it named."""
+    """The scope of the conversation. Providers with named prompt caches use it as part of the name."""
     window_tokens: int = 32_768
-    """How large a context to ask for where the request decides it (Ollama)."""
+    """The context window to request from providers that let the request choose it (Ollama)."""
 
 
 class FinishReason(StrEnum):
+    """The provider's reason for ending a response."""
+
     END = "end"
     TOOL_CALLS = "toolCalls"
     MAX_TOKENS = "maxTokens"
     REFUSAL = "refusal"
     PAUSE = "pause"
-    """The provider wants the same request again with what it said so far (Anthropic's `pause_turn`)."""
+    """The provider expects the same request again, extended by this response (Anthropic's `pause_turn`)."""
 
 
 class TokenUsage(DomainModel):
-    """What one provider request used, as its provider counts it."""
+    """The tokens one provider request used, as its provider counts them."""
 
     prompt: int = 0
     completion: int = 0
     cache_read: int = 0
     cache_creation: int = 0
     cached_within: bool = False
-    """Whether `prompt` counts what the cache read and wrote too: Anthropic's does not, everybody else's does."""
+    """Whether `prompt` includes cached tokens. It does not for Anthropic, and does for all other providers."""
     raw: dict[str, Any] | None = None
     reported_cost: Decimal | None = None
-    """USD, exact, where the provider itself says what the request cost; it wins over any price list."""
+    """The cost in USD, if the provider reports it. It takes precedence over price lists."""
 
     @property
     def context_tokens(self) -> int:
-        """How much of the window the request filled."""
+        """The part of the context window that the request filled."""
         return self.prompt if self.cached_within else self.prompt + self.cache_read + self.cache_creation
 
     @property
     def uncached_prompt_tokens(self) -> int:
-        """What of the prompt is paid at the input rate; never below zero, whatever a provider claims of its cache."""
+        """The prompt tokens billed at the input rate. Never negative, even if a provider reports more cached tokens."""
         return max(0, self.prompt - self.cache_read - self.cache_creation) if self.cached_within else self.prompt
 
 
 class TextDelta(DomainModel):
+    """A piece of the response's text, as it streams in."""
+
     text: str
 
 
 class ReasoningDelta(DomainModel):
+    """A piece of the model's reasoning, as it streams in."""
+
     text: str
 
 
 class ModelResponse(DomainModel):
-    """The whole answer of one provider request; the last thing a driver yields."""
+    """The complete response to one provider request. A driver yields it last."""
 
     blocks: tuple[Block, ...]
     stop: FinishReason
     tokens: TokenUsage
     tokens_known: bool = True
     warning: str | None = None
-    """Something the user should know although there is an answer, such as a prompt that was cut without a word."""
+    """A message for the user about the response, such as that the server truncated the prompt."""
     refusal: str | None = None
-    """With `Stop.REFUSAL`: why, as far as the provider says."""
+    """The provider's explanation, if the reason is `FinishReason.REFUSAL`."""
 
 
 StreamPart = TextDelta | ReasoningDelta | ModelResponse

@@ -1,4 +1,4 @@
-"""US dollars: exact wherever they are computed and stored, rounded only where a client reads them."""
+"""Round US dollars for clients. Amounts are exact Decimals wherever they are computed and stored."""
 
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -6,5 +6,5 @@ _PLACES = Decimal("0.000001")
 
 
 def round_usd(usd: Decimal) -> float:
-    """As clients read it: six decimals, half up."""
+    """Return the amount with six decimals, rounded half up."""
     return float(usd.quantize(_PLACES, ROUND_HALF_UP))

@@ -1,4 +1,4 @@
-"""Where in the editor a conversation lives."""
+"""Define the scopes: the parts of the editor a conversation can belong to."""
 
 from typing import Literal, get_args
 

@@ -1,4 +1,4 @@
-"""What a tool comes to, whoever carried it out."""
+"""Define tool specifications for models, and the outputs of tool calls."""
 
 from typing import Any
 
@@ -6,14 +6,16 @@ from fermata.domain.base import DomainModel
 
 
 class ToolImage(DomainModel):
+    """A base64 image in a tool's output."""
+
     mime_type: str
     data: str
 
 
 class ToolOutput(DomainModel):
-    """`ok` with `data`, or not ok with `error`: a tool's failure is data the model reads.
+    """The outcome of a tool call: `data`, or an `error` for the model to read. No exception is raised for a failure.
 
-    `conflict`: nothing was done, because the document is no longer what the call was planned on.
+    `conflict` means that nothing was done, because the document has changed since the call was planned (decision 0115).
     """
 
     ok: bool
@@ -32,7 +34,7 @@ class ToolOutput(DomainModel):
 
 
 class ToolSpec(DomainModel):
-    """A tool as the model is told about it."""
+    """The description of a tool that the model receives."""
 
     name: str
     description: str

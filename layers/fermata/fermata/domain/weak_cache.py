@@ -1,26 +1,29 @@
-"""Work that is done once for each object: a history grows at its end, and most of it was looked at a round ago."""
+"""Cache a function's results per object for as long as the object exists.
+
+A history grows at its end, so most of its messages were processed a round ago.
+"""
 
 import weakref
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-class WeakCache(Generic[Answer]):
-    """A function whose answers are kept for as long as the object they are about; objects are told by identity.
+class WeakCache(Generic[Result]):
+    """A function of one object whose results are cached by the object's identity.
 
-    The object must never change, and the answer must not hold it.
+    The object must be immutable, and the result must not refer to it, or it would never be freed.
     """
 
-    def __init__(self, function: Callable[[Any], Answer]) -> None:
+    def __init__(self, function: Callable[[Any], Result]) -> None:
         self._function = function
-        self._known: dict[int, tuple[weakref.ref[Any], Answer]] = {}
+        self._results: dict[int, tuple[weakref.ref[Any], Result]] = {}
 
-    def __call__(self, thing: Any) -> Answer:
-        key = id(thing)
-        known = self._known.get(key)
-        if known is None:
-            known = weakref.ref(thing, lambda _: self._known.pop(key, None)), self._function(thing)
-            self._known[key] = known
-        return known[1]
+    def __call__(self, subject: Any) -> Result:
+        key = id(subject)
+        entry = self._results.get(key)
+        if entry is None:
+            entry = weakref.ref(subject, lambda _: self._results.pop(key, None)), self._function(subject)
+            self._results[key] = entry
+        return entry[1]
