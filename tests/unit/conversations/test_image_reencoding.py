@@ -291,5 +291,8 @@ def test_the_largest_that_are_taken_fit_into_a_doors_memory(
 ) -> None:
     """The door that draws them has 208 MB, of which 80 are in use before the first."""
     Image.effect_noise((size[0] // 8, size[1] // 8), 80).resize(size).convert(mode).save(tmp_path / "it", kind, **how)
-    before = "from fermata.conversations.image_reencoding import reencode_as_jpeg; import PIL.ImageOps; raw = open('it', 'rb').read()"
+    before = (
+        "from fermata.conversations.image_reencoding import reencode_as_jpeg; import PIL.ImageOps; "
+        "raw = open('it', 'rb').read()"
+    )
     assert measure_peak_megabytes(before, "reencode_as_jpeg(raw)", tmp_path) < 95

@@ -10,7 +10,7 @@ from fermata.aws.dynamodb import Item
 from fermata.aws.resources import Resources
 from fermata.domain.model_io import TokenUsage
 from fermata.usage.ledger import ledger_store
-from fermata.usage.ledger.ledger_parsing import load_rollup_records
+from fermata.usage.ledger.ledger_parsing import load_ledger_records
 from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
 from fermata.usage.rollups import rollup_store
 
@@ -66,7 +66,7 @@ def read_usage_row(resources: Resources, item: Item) -> Item:
 
 def count_ledger_rows(resources: Resources, rows: Iterable[Item], tenant: str = TENANT) -> None:
     rollup_store.count_records(
-        resources, tenant, [record for row in rows for record in load_rollup_records(resources, row)]
+        resources, tenant, [record for row in rows for record in load_ledger_records(resources, row)]
     )
 
 

@@ -8,7 +8,8 @@ from fermata.aws.dynamodb import Item, Put
 from fermata.aws.resources import Resources
 from fermata.usage.audit.audit_from_ledger import audit_ledger_rows
 from fermata.usage.audit.audit_from_rollups import audit_usage
-from fermata.usage.audit.query_parameters import LocalDays, parse_time_zone
+from fermata.usage.audit.local_days import LocalDays
+from fermata.usage.audit.query_parameters import parse_time_zone
 from fermata.usage.ledger.ledger_parsing import parse_request_row
 from fermata.usage.rollups.rebuild import split_into_segments
 from fermata.usage.rollups.rollup_delta import RollupDelta

@@ -6,8 +6,9 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 
+from fermata.usage.audit.local_days import LocalDays
 from fermata.usage.audit.query_parameters import DEFAULT_AUDIT_DAYS as USUAL_DAYS
-from fermata.usage.audit.query_parameters import LocalDays, parse_since
+from fermata.usage.audit.query_parameters import parse_since
 from fermata.usage.quarter_hours import quarter_from_instant, quarter_start
 from tests.unit.usage.ledger_strategies import CLOCK_CHANGES, DAYS, ZONES
 

@@ -14,7 +14,7 @@ from fermata.usage.audit import query_parameters
 from fermata.usage.audit.audit_from_ledger import audit_ledger_rows
 from fermata.usage.audit.audit_from_rollups import AuditSums
 from fermata.usage.audit.audit_response import to_audit_response
-from fermata.usage.audit.query_parameters import LocalDays
+from fermata.usage.audit.local_days import LocalDays
 from fermata.usage.ledger import ledger_store
 from fermata.usage.ledger.ledger_parsing import parse_request_row, parse_turn_end_row
 from fermata.usage.quarter_hours import QUARTER_SECONDS, quarter_from_instant

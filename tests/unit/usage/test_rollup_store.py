@@ -15,7 +15,7 @@ from fermata.aws.resources import Resources
 from fermata.usage.audit import query_parameters
 from fermata.usage.audit.audit_from_ledger import audit_ledger_rows
 from fermata.usage.audit.audit_from_rollups import audit_usage
-from fermata.usage.audit.query_parameters import LocalDays
+from fermata.usage.audit.local_days import LocalDays
 from fermata.usage.rollups import rollup_store
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rebuild import rebuild_rollups

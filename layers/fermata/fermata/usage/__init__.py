@@ -1,1 +1,1 @@
-"""Counts what was used. The ledger is the truth; everything else can be rebuilt from it."""
+"""Usage ledger, budgets, rollups and audit. The ledger is the source of truth; all sums can be rebuilt from it."""

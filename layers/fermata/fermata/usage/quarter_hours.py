@@ -1,7 +1,7 @@
-"""Time in quarters of an hour, counted from 1970 in UTC.
+"""Quarters of an hour, numbered from 1970 in UTC.
 
-Every zone's days begin with a quarter (all offsets are multiples of 15 minutes), so what is summed by quarter can be
-summed again by anybody's days.
+The offset of every IANA time zone is a multiple of 15 minutes, so every local day starts with a quarter. Sums by
+quarter can therefore be added up to the days of any zone (decision 0050).
 """
 
 from datetime import UTC, datetime
@@ -12,7 +12,11 @@ QUARTERS_PER_DAY = 96
 
 
 def quarter_from_instant(instant: str) -> int:
-    """Of an ISO instant as it is stored."""
+    """Return the quarter that contains an ISO instant.
+
+    Raises:
+        ValueError, OverflowError: The text is no ISO instant, or its year is out of range.
+    """
     return int(datetime.fromisoformat(instant).timestamp()) // QUARTER_SECONDS
 
 
@@ -22,11 +26,11 @@ def quarter_start(quarter: int) -> datetime:
 
 @lru_cache(4096)
 def quarter_day(quarter: int) -> str:
-    """The UTC day, `2026-11-28`."""
+    """Return the UTC day of a quarter, such as `2026-11-28`."""
     return quarter_start(quarter).date().isoformat()
 
 
 @lru_cache(4096)
 def quarter_label(quarter: int) -> str:
-    """The quarter itself, `2026-11-28T07:15`."""
+    """Return the start of a quarter in UTC, such as `2026-11-28T07:15`."""
     return quarter_start(quarter).replace(tzinfo=None).isoformat(timespec="minutes")

@@ -1,4 +1,7 @@
-"""Into the books: what is written together with the log entry that ends a request, or a turn."""
+"""Build the usage writes of a commit: ledger rows, and the settlement of the hold that their turn has.
+
+A turn writes them in the transaction that ends a request or the turn, so its log and its money cannot disagree.
+"""
 
 from collections.abc import Sequence
 
@@ -9,19 +12,17 @@ from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome, build_r
 
 
 def build_request_writes(resources: Resources, usages: Sequence[RequestUsage]) -> list[Write]:
-    """Rows of requests, and where their turn has a budget, the end of what was held for them."""
-    writes: list[Write] = [build_request_put(resources, told) for told in usages]
+    """Build the ledger rows of one turn's requests; where the turn has a budget, also settle its hold."""
+    writes: list[Write] = [build_request_put(resources, usage) for usage in usages]
     if usages and usages[0].budgeted:
         writes += build_settlement_writes(resources, usages[0].tenant, usages[0].turn, usages)
     return writes
 
 
 def build_turn_end_writes(resources: Resources, outcome: TurnOutcome, usages: Sequence[RequestUsage]) -> list[Write]:
-    """The same, and the row that says how the turn ended. A hold that was never used is given back."""
-    writes: list[Write] = [
-        *(build_request_put(resources, told) for told in usages),
-        build_turn_end_put(resources, outcome),
-    ]
+    """Build the ledger rows of the turn's last requests and of its end. A hold that was never used is released."""
+    writes: list[Write] = [build_request_put(resources, usage) for usage in usages]
+    writes.append(build_turn_end_put(resources, outcome))
     if outcome.budgeted:
         writes += build_settlement_writes(resources, outcome.tenant, outcome.turn, usages)
     return writes

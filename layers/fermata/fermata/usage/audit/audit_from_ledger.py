@@ -1,4 +1,4 @@
-"""The same audit, reckoned row by row from the ledger: slow and plain. The rollups must agree with it."""
+"""Compute an audit from ledger rows, one by one. Slow and simple: the audit from the rollups must agree with it."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -6,11 +6,10 @@ from typing import Any
 
 from fermata.aws.dynamodb import Item
 from fermata.usage.audit.audit_response import to_audit_response
-from fermata.usage.audit.query_parameters import LocalDays
-from fermata.usage.ledger import ledger_store
+from fermata.usage.audit.local_days import LocalDays
 from fermata.usage.ledger.ledger_parsing import parse_request_row
-from fermata.usage.quarter_hours import quarter_from_instant
-from fermata.usage.rollups.period_rollup import TotalsByName, UsageTotals
+from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY
+from fermata.usage.usage_totals import TotalsByName, new_totals_by_name
 
 _ConversationsByName = dict[str, set[str]]
 
@@ -18,24 +17,27 @@ _ConversationsByName = dict[str, set[str]]
 def audit_ledger_rows(
     ledger_rows: Iterable[Item], since: str, days: LocalDays, *, with_billable: bool = False
 ) -> dict[str, Any]:
-    """Of all rows from `since` on; ends of turns among them say what is not billable."""
+    """Return the audit's response body, with user ids as labels.
+
+    Args:
+        ledger_rows: Rows without defects. The end rows among them say which turns are not billable.
+        since: ISO instant; request rows before it are left out.
+    """
     rows = list(ledger_rows)
-    at_our_expense = {
-        row["turn"] for row in rows if row["sk"] == ledger_store.TURN_END_SORT_KEY and not row["billable"]
-    }
-    sums: tuple[TotalsByName, ...] = tuple(defaultdict(UsageTotals) for _ in range(4))
-    seen: tuple[_ConversationsByName, ...] = tuple(defaultdict(set) for _ in range(4))
+    unbillable_turns = {row["turn"] for row in rows if row["sk"] == TURN_END_SORT_KEY and not row["billable"]}
+    totals: tuple[TotalsByName, ...] = tuple(new_totals_by_name() for _ in range(4))
+    conversations: tuple[_ConversationsByName, ...] = tuple(defaultdict(set) for _ in range(4))
     for row in rows:
-        if row["sk"] == ledger_store.TURN_END_SORT_KEY or row["at"] < since:
+        if row["sk"] == TURN_END_SORT_KEY or row["at"] < since:
             continue
-        is_billable = row["billable"] and row["turn"] not in at_our_expense
+        is_billable = row["billable"] and row["turn"] not in unbillable_turns
         (posting,) = parse_request_row(row | {"billable": is_billable}).postings
-        names = (posting.user, posting.scope, posting.model, days.day_of_quarter(quarter_from_instant(row["at"])).label)
-        for by_name, active, name in zip(sums, seen, names, strict=True):
-            by_name[name].add(posting.totals)
-            active[name].add(row["conversation"])
-    for by_name, active in zip(sums, seen, strict=True):
-        for name, conversations in active.items():
-            by_name[name].conversations = len(conversations)
-    users, scopes, models, by_day = sums
+        names = (posting.user, posting.scope, posting.model, days.day_of_quarter(posting.quarter).label)
+        for totals_by_name, conversations_by_name, name in zip(totals, conversations, names, strict=True):
+            totals_by_name[name].add(posting.totals)
+            conversations_by_name[name].add(row["conversation"])
+    for totals_by_name, conversations_by_name in zip(totals, conversations, strict=True):
+        for name, active in conversations_by_name.items():
+            totals_by_name[name].conversations = len(active)
+    users, scopes, models, by_day = totals
     return to_audit_response(since, users, scopes, models, by_day, {}, with_billable=with_billable)

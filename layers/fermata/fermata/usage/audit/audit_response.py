@@ -1,13 +1,16 @@
-"""The rows of an audit, as the contract has them (instatic.md §1.2)."""
+"""Render the response body of an audit. Its members are those of Instatic's server."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from fermata.usage.rollups.period_rollup import TotalsByName, UsageTotals
+from fermata.usage.usage_totals import TotalsByName, UsageTotals
 
 
 def to_usage_row(totals: UsageTotals, *, with_billable: bool = False) -> dict[str, Any]:
-    """Costs are exact until here, where JSON has only floats. `unpricedRequests` is there when there are any."""
+    """Return the numbers of a row. Costs become floats only here, because JSON has no decimals.
+
+    `unpricedRequests` is present only when there are any (decision 0085).
+    """
     row: dict[str, Any] = {
         "promptTokens": totals.prompt,
         "completionTokens": totals.completion,
@@ -22,7 +25,7 @@ def to_usage_row(totals: UsageTotals, *, with_billable: bool = False) -> dict[st
 
 
 def rank_by_cost(totals_by_name: TotalsByName) -> list[tuple[str, UsageTotals]]:
-    """Those that were used, the costliest first; at the same cost the longest prompts, then by name."""
+    """Sort names with requests by descending cost, then by descending prompt tokens, then by name."""
     used = [(name, totals) for name, totals in totals_by_name.items() if totals.requests]
     return sorted(used, key=lambda pair: (-pair[1].cost, -pair[1].prompt, pair[0]))
 
@@ -37,21 +40,30 @@ def to_audit_response(
     *,
     with_billable: bool = False,
 ) -> dict[str, Any]:
-    """The whole answer. Every conversation has one scope, so the scopes together are everything."""
-    everything = UsageTotals()
-    for totals in scopes.values():
-        everything.add(totals)
+    """Return the whole response body.
 
-    def row(totals: UsageTotals) -> dict[str, Any]:
+    Args:
+        since: ISO instant from which the audit counts.
+        labels: Display names of users; a user without one is shown by id.
+        with_billable: Whether rows have `billableCostUsd`.
+    """
+    overall = UsageTotals()  # every conversation has one scope, so the scopes add up to everything
+    for totals in scopes.values():
+        overall.add(totals)
+
+    def to_row(totals: UsageTotals) -> dict[str, Any]:
         return to_usage_row(totals, with_billable=with_billable)
 
     return {
         "since": since,
-        "totals": row(everything),
-        "byUser": [{"userId": user, "userLabel": labels.get(user, user)} | row(it) for user, it in rank_by_cost(users)],
-        "byScope": [{"scope": scope} | row(totals) for scope, totals in rank_by_cost(scopes)],
-        "byModel": [_model_members(name) | row(totals) for name, totals in rank_by_cost(models)],
-        "byDay": [{"day": day} | row(totals) for day, totals in sorted(days.items()) if totals.requests],
+        "totals": to_row(overall),
+        "byUser": [
+            {"userId": user, "userLabel": labels.get(user, user)} | to_row(totals)
+            for user, totals in rank_by_cost(users)
+        ],
+        "byScope": [{"scope": scope} | to_row(totals) for scope, totals in rank_by_cost(scopes)],
+        "byModel": [_model_members(name) | to_row(totals) for name, totals in rank_by_cost(models)],
+        "byDay": [{"day": day} | to_row(totals) for day, totals in sorted(days.items()) if totals.requests],
     }
 
 

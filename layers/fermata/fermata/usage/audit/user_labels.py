@@ -1,4 +1,4 @@
-"""What a tenant's users are called, where their tokens say so: t#<tenant>#labels, one row a user."""
+"""Display names of a tenant's users, taken from their tokens: t#<tenant>#labels, one row per user."""
 
 import hashlib
 
@@ -10,21 +10,22 @@ USER_LABEL_CACHE_SECONDS = 3600
 
 
 def store_user_label(resources: Resources, caller: Caller) -> None:
-    """Written at most once an hour by each process, and only where there is something to write."""
+    """Store the caller's display name, if the token has one; each process writes it at most once an hour."""
     label = caller.label
     if not label or label == caller.user:
         return
 
-    def keep() -> bool:
+    def write_label() -> bool:
         digest = hashlib.sha256(caller.user.encode()).hexdigest()
         item = {"pk": _labels_partition(caller.tenant), "sk": digest, "v": 1, "user": caller.user, "label": label}
         resources.tables.write_items(Put(resources.settings.usage_table, item))
         return True
 
-    resources.cache.get_or_load(("label", caller.tenant, caller.user, label), USER_LABEL_CACHE_SECONDS, keep)
+    resources.cache.get_or_load(("label", caller.tenant, caller.user, label), USER_LABEL_CACHE_SECONDS, write_label)
 
 
 def load_user_labels(resources: Resources, tenant: str) -> dict[str, str]:
+    """Return the display names that are known, by user."""
     rows = resources.tables.query_items(resources.settings.usage_table, _labels_partition(tenant), consistent=False)
     return {row["user"]: row["label"] for row in rows}
 

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Budgets: limits per tenant and user, accounts that count spending, and holds for requests under way."""

@@ -1,11 +1,13 @@
-"""Accounts: how much of a month is spent, and how much is held for requests under way. One item per month:
+"""Budget accounts: how much of a month is spent, and how much is held for requests under way.
+
+One item per account and month, in the table of turns:
 
     t#<tenant>#budget#tenant        2026-11     begun; spent, held; spent_28, held_28 of each day; x#… for each hold
     t#<tenant>#budget#user#<user>   2026-11
 
-A hold is an attribute named `x#<expires>#<day>#<turn>.<round>.<attempt>`, its value the amount. To take one, two
-things must be so at once: not more spent, and not more held, than the reader allowed for. To give it back is
-`held - (the hold, or 0 where it is gone)`, which needs no condition and is right however often it is done.
+A hold is an attribute `x#<expires>#<day>#<turn>.<round>.<attempt>` whose value is the amount. Taking a hold is
+conditional: neither more spent nor more held than the reader allowed for. Releasing one is unconditional and
+idempotent: `held - (the hold, or 0 when it is gone)`. Decision 0055 explains why no lock is needed.
 """
 
 from collections.abc import Iterator
@@ -15,14 +17,15 @@ from decimal import Decimal
 from typing import Any
 
 from fermata.aws.dynamodb import Item, Update
+from fermata.usage.usage_totals import ZERO_USD
 
-ZERO_USD = Decimal(0)
 ACCOUNT_RETENTION_SECONDS = 62 * 86400
+"""How long an account's item outlives its month."""
 
 
 @dataclass(frozen=True)
 class BudgetDate:
-    """The day and the month of a request, UTC."""
+    """Month (`2026-11`) and day of the month (`28`) in UTC."""
 
     month: str
     day: str
@@ -47,8 +50,15 @@ class BudgetDate:
 
 @dataclass(frozen=True)
 class BudgetAccount:
-    """`whose` as it is said to somebody. `user` is empty for the tenant's own. `since`: when its limits were set."""
+    """Account of a tenant, or of one of its users, with its limits in USD.
 
+    Attributes:
+        possessive: How an error message names the owner.
+        user: Empty for the tenant's own account.
+        limits_since: ISO instant at which the limits were set; empty without limits.
+    """
+
+    tenant: str
     pk: str
     possessive: str
     user: str = ""
@@ -58,11 +68,11 @@ class BudgetAccount:
 
     @classmethod
     def for_tenant(cls, tenant: str) -> "BudgetAccount":
-        return cls(f"t#{tenant}#budget#tenant", "The workspace's")
+        return cls(tenant, f"t#{tenant}#budget#tenant", "The workspace's")
 
     @classmethod
     def for_user(cls, tenant: str, user: str) -> "BudgetAccount":
-        return cls(f"t#{tenant}#budget#user#{user}", "Your", user)
+        return cls(tenant, f"t#{tenant}#budget#user#{user}", "Your", user)
 
     def with_limits(self, daily: Decimal | None, monthly: Decimal | None, since: str = "") -> "BudgetAccount":
         return replace(self, daily_limit=daily, monthly_limit=monthly, limits_since=since)
@@ -70,28 +80,28 @@ class BudgetAccount:
 
 @dataclass(frozen=True)
 class BudgetPeriod:
-    """One limit in one period."""
+    """Limit of an account in one day or month, and what is spent and held there, in USD."""
 
     name: str
     limit: Decimal | None
     spent: Decimal
     held: Decimal
     renews_at: datetime
-    attributes: tuple[str, str]
-    """The attributes of `spent` and `held`."""
+    spent_attribute: str
+    held_attribute: str
 
     @property
     def remaining(self) -> Decimal | None:
         return None if self.limit is None else self.limit - self.spent - self.held
 
     def can_cover(self, amount: Decimal) -> bool:
-        """Whether it fits. What has no known price needs something to be left, however little."""
+        """Return whether the amount fits. An amount of 0 means an unknown price: anything has to remain."""
         return self.remaining is None or (self.remaining >= amount if amount else self.remaining > 0)
 
 
 @dataclass(frozen=True)
 class AccountState:
-    """An account as it was read."""
+    """Account as it was read for one month."""
 
     account: BudgetAccount
     date: BudgetDate
@@ -99,25 +109,31 @@ class AccountState:
 
     @property
     def is_opened(self) -> bool:
-        """Whether what was spent before there was a limit is in it (holds.py): while there is none, nobody counts."""
+        """Whether the account contains what was spent before its limits were set; without limits nothing counts."""
         return "begun" in self.item and str(self.item["begun"]) >= self.account.limits_since
 
     @property
-    def periods(self) -> tuple[BudgetPeriod, BudgetPeriod]:
-        day = (f"spent_{self.date.day}", f"held_{self.date.day}")
-        return (
-            self._period("daily", self.account.daily_limit, day, self.date.next_day),
-            self._period("monthly", self.account.monthly_limit, ("spent", "held"), self.date.next_month),
-        )
+    def day_period(self) -> BudgetPeriod:
+        suffix = f"_{self.date.day}"
+        return self._period("daily", self.account.daily_limit, self.date.next_day, suffix)
 
-    def _period(
-        self, name: str, limit: Decimal | None, attributes: tuple[str, str], renews_at: datetime
-    ) -> BudgetPeriod:
-        spent, held = (self.item.get(attribute, 0) + ZERO_USD for attribute in attributes)
-        return BudgetPeriod(name, limit, spent, held, renews_at, attributes)
+    @property
+    def month_period(self) -> BudgetPeriod:
+        return self._period("monthly", self.account.monthly_limit, self.date.next_month)
+
+    @property
+    def periods(self) -> tuple[BudgetPeriod, BudgetPeriod]:
+        return self.day_period, self.month_period
+
+    def _period(self, name: str, limit: Decimal | None, renews_at: datetime, suffix: str = "") -> BudgetPeriod:
+        spent_attribute = f"spent{suffix}"
+        held_attribute = f"held{suffix}"
+        spent = self.item.get(spent_attribute, 0) + ZERO_USD
+        held = self.item.get(held_attribute, 0) + ZERO_USD
+        return BudgetPeriod(name, limit, spent, held, renews_at, spent_attribute, held_attribute)
 
     def list_expired_holds(self, now: float) -> Iterator[str]:
-        """Holds that nobody came back for."""
+        """Return the attributes of holds that neither settled nor were released in time."""
         for name in self.item:
             if name.startswith("x#") and int(name.split("#")[1]) <= now:
                 yield name
@@ -128,10 +144,18 @@ def hold_attribute(expires: int, day: str, request: str) -> str:
 
 
 def build_opening_update(table: str, state: AccountState, now: str, month_spent: Decimal, day_spent: Decimal) -> Update:
-    """Put in what the rollups say was spent so far. They lag: what was counted here already is never made less. Refused
-    when somebody began it meanwhile, or settled something.
+    """Build the write that opens an account with what was spent before it had limits.
+
+    The rollups lag behind the ledger, so the larger of their sum and the account's own count is kept (decision 0088).
+    The write fails when another process opened the account or settled a request meanwhile.
+
+    Args:
+        now: ISO instant.
+        month_spent: USD spent in the month according to the rollups.
+        day_spent: USD spent in the day according to the rollups.
     """
-    today, whole = state.periods
+    day = state.day_period
+    month = state.month_period
     since = state.account.limits_since
     return Update(
         table,
@@ -141,39 +165,38 @@ def build_opening_update(table: str, state: AccountState, now: str, month_spent:
         {
             ":now": max(now, since),
             ":since": since,
-            ":was": whole.spent,
-            ":month": max(month_spent, whole.spent),
-            ":today": max(day_spent, today.spent),
+            ":was": month.spent,
+            ":month": max(month_spent, month.spent),
+            ":today": max(day_spent, day.spent),
             ":ttl": int(state.date.next_month.timestamp()) + ACCOUNT_RETENTION_SECONDS,
         },
-        names={"#day": today.attributes[0], "#ttl": "ttl"},
+        names={"#day": day.spent_attribute, "#ttl": "ttl"},
         condition="(attribute_not_exists(begun) OR begun < :since) AND (attribute_not_exists(spent) OR spent = :was)",
     )
 
 
 def build_hold_update(table: str, state: AccountState, hold: str, amount: Decimal) -> Update:
-    """Hold an amount. Where much is left, others may spend and hold half of that meanwhile; where little is, nobody."""
+    """Build the write that holds an amount of USD under the attribute `hold`.
+
+    Other processes may spend and hold half of what remains between the read and this write. So where much remains
+    they do not get in each other's way, and where little remains the account must not have changed (decision 0055).
+    """
     values: dict[str, Any] = {":amount": amount, ":zero": 0}
-    conditions = []
-    for number, pot in enumerate(state.periods):
-        if pot.remaining is not None:
-            room = max((pot.remaining - amount) / 2, ZERO_USD)
-            values |= {f":s{number}": pot.spent + room, f":h{number}": pot.held + room}
+    conditions = ["attribute_not_exists(#hold)"]
+    for number, period in enumerate(state.periods):
+        if period.remaining is not None:
+            slack = max((period.remaining - amount) / 2, ZERO_USD)
+            values |= {f":s{number}": period.spent + slack, f":h{number}": period.held + slack}
             conditions += [_at_most(f"#s{number}", f":s{number}"), _at_most(f"#h{number}", f":h{number}")]
-    day, month = state.periods
-    names = {
-        "#hold": hold,
-        "#h0": day.attributes[1],
-        "#h1": month.attributes[1],
-        "#s0": day.attributes[0],
-        "#s1": month.attributes[0],
-    }
     expression = (
         "SET #hold = :amount, #h0 = if_not_exists(#h0, :zero) + :amount, #h1 = if_not_exists(#h1, :zero) + :amount"
     )
-    condition = " AND ".join(["attribute_not_exists(#hold)", *conditions])
-    used = {name: it for name, it in names.items() if name in expression or name in condition}
-    return Update(table, state.account.pk, state.date.month, expression, values, used, condition)
+    condition = " AND ".join(conditions)
+    names = {"#hold": hold}
+    for number, period in enumerate(state.periods):
+        names |= {f"#h{number}": period.held_attribute, f"#s{number}": period.spent_attribute}
+    used_names = {name: attribute for name, attribute in names.items() if name in expression or name in condition}
+    return Update(table, state.account.pk, state.date.month, expression, values, used_names, condition)
 
 
 def _at_most(name: str, value: str) -> str:
@@ -181,10 +204,13 @@ def _at_most(name: str, value: str) -> str:
 
 
 def build_release_update(table: str, pk: str, month: str, hold: str, spent: Decimal) -> Update:
-    """The hold is over, and this much was spent; nothing, where nobody came back for it."""
+    """Build the write that releases a hold and records `spent` (0 if the hold expired), in USD.
+
+    The write has no condition and may be repeated: a hold that is gone subtracts 0 (decision 0055).
+    """
     day = hold.split("#")[2]
-    freed = "{0} = if_not_exists({0}, :zero) - if_not_exists(#hold, :zero)"
-    expression = f"SET {freed.format('#held')}, {freed.format('#held_day')} REMOVE #hold"
+    released = "{0} = if_not_exists({0}, :zero) - if_not_exists(#hold, :zero)"
+    expression = f"SET {released.format('#held')}, {released.format('#held_day')} REMOVE #hold"
     names = {"#hold": hold, "#held": "held", "#held_day": f"held_{day}"}
     values: dict[str, Any] = {":zero": 0}
     if spent:

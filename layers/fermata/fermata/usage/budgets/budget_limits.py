@@ -1,6 +1,6 @@
-"""Budgets: what a tenant, and each of its users, may spend in a day and in a month (UTC), in USD.
+"""Budget limits: what a tenant and each of its users may spend in a day and in a month (UTC), in USD.
 
-Limits lie in the settings, t#<tenant> budgets. Where the money went is counted in accounts.py.
+The settings table holds them as t#<tenant> budgets. The accounts (budget_accounts.py) count the spending.
 """
 
 from decimal import Decimal
@@ -15,13 +15,14 @@ from fermata.domain.caller import Caller
 from fermata.usage.budgets.budget_accounts import BudgetAccount
 
 BUDGETS_CACHE_SECONDS = 5
-"""Seconds after which a change counts in turns that run."""
+"""A change takes effect in running turns after this time."""
 MAX_LIFTED_LIMITS = 1_000
-_TENANT_KEY, _EACH_USER_KEY = "tenant", "each"
+_TENANT_KEY = "tenant"
+_EACH_USER_KEY = "each"
 
 
 class BudgetLimits(DomainModel):
-    """None: no limit. `since`: when there came to be one, from which time on what is spent is counted (accounts.py)."""
+    """Limits of one owner. None means no limit. `since` is the ISO instant from which spending counts against them."""
 
     daily_usd: Decimal | None = None
     monthly_usd: Decimal | None = None
@@ -33,10 +34,12 @@ class BudgetLimits(DomainModel):
 
 
 class Budgets(DomainModel):
-    """`each_user` is for every user who has no limits of their own in `users`.
+    """All limits of a tenant.
 
-    `lifted`: whose limits were taken away, and in which month, by `tenant`, `each`, `user <id>`. Until that month is
-    over, what they spend is counted as if they had some, so that nothing is forgotten when they have again.
+    Attributes:
+        each_user: Limits of every user without an entry in `users`.
+        lifted: The month in which limits were removed, by owner (`tenant`, `each` or `user <id>`). Spending of these
+            owners is counted until that month ends, so that limits set again find it (decision 0088).
     """
 
     tenant: BudgetLimits = BudgetLimits()
@@ -48,34 +51,29 @@ class Budgets(DomainModel):
 
     @property
     def has_limits(self) -> bool:
-        return (
-            self.tenant.has_limits
-            or self.each_user.has_limits
-            or any(limits.has_limits for limits in self.users.values())
-        )
+        return any(limits.has_limits for limits in (self.tenant, self.each_user, *self.users.values()))
 
     def list_accounts(self, tenant: str, user: str, month: str) -> list[BudgetAccount]:
-        """Those that a request of this user has to fit into, and those that only count it."""
-        tenants, own = self.tenant.has_limits, self.get_user_limits(user).has_limits or self.each_user.has_limits
-        found = [
-            (BudgetAccount.for_tenant(tenant), self.tenant, tenants or self._is_lifted(month, _TENANT_KEY)),
-            (
-                BudgetAccount.for_user(tenant, user),
-                self.get_user_limits(user),
-                own or self._is_lifted(month, _EACH_USER_KEY, _user_key(user)),
-            ),
-        ]
-        return [
-            account.with_limits(limits.daily_usd, limits.monthly_usd, limits.since)
-            for account, limits, counts in found
-            if counts
-        ]
+        """Return the accounts that count a user's request: those with limits, and those whose limits were lifted."""
+        accounts: list[BudgetAccount] = []
+        if self.tenant.has_limits or self._is_lifted(month, _TENANT_KEY):
+            accounts.append(_with_limits(BudgetAccount.for_tenant(tenant), self.tenant))
+        user_limits = self.get_user_limits(user)
+        # A user whose own entry has no limits is counted like all others (decision 0088).
+        has_limits = user_limits.has_limits or self.each_user.has_limits
+        if has_limits or self._is_lifted(month, _EACH_USER_KEY, _user_key(user)):
+            accounts.append(_with_limits(BudgetAccount.for_user(tenant, user), user_limits))
+        return accounts
 
-    def _is_lifted(self, month: str, *names: str) -> bool:
-        return any(self.lifted.get(name) == month for name in names)
+    def _is_lifted(self, month: str, *owners: str) -> bool:
+        return any(self.lifted.get(owner) == month for owner in owners)
 
     def get_user_limits(self, user: str) -> BudgetLimits:
         return self.users.get(user, self.each_user)
+
+
+def _with_limits(account: BudgetAccount, limits: BudgetLimits) -> BudgetAccount:
+    return account.with_limits(limits.daily_usd, limits.monthly_usd, limits.since)
 
 
 def read_budgets(resources: Resources, tenant: str) -> Budgets:
@@ -84,7 +82,7 @@ def read_budgets(resources: Resources, tenant: str) -> Budgets:
 
 
 def get_budgets(resources: Resources, tenant: str, *, refresh: bool = False) -> Budgets:
-    """As this process last read them, a few seconds ago at most."""
+    """Return a tenant's budgets, cached for BUDGETS_CACHE_SECONDS unless `refresh` demands a read."""
     if refresh:
         resources.cache.invalidate(("budgets", tenant))
     return resources.cache.get_or_load(
@@ -97,37 +95,45 @@ def _user_key(user: str) -> str:
 
 
 def set_budgets(resources: Resources, caller: Caller, budgets: Budgets) -> Budgets:
-    """All limits at once; what is left out has none any more."""
-    now, before = resources.clock.now_iso(), read_budgets(resources, caller.tenant)
+    """Replace all limits of the caller's tenant; an owner that `budgets` leaves out has no limits afterwards.
+
+    Returns:
+        The budgets as stored, with `lifted`, `since`, `updated_at` and `updated_by`.
+    """
+    now = resources.clock.now_iso()
+    before = read_budgets(resources, caller.tenant)
     update = {"lifted": _lifted_limits(now[:7], before, budgets), "updated_at": now, "updated_by": caller.user}
-    stamped = _with_since(now, before, budgets).model_copy(update=update)
-    item = {"pk": f"t#{caller.tenant}", "sk": "budgets", "v": 1, **stamped.model_dump(exclude_none=True)}
+    stored = _with_since(now, before, budgets).model_copy(update=update)
+    item = {"pk": f"t#{caller.tenant}", "sk": "budgets", "v": 1, **stored.model_dump(exclude_none=True)}
     resources.tables.write_items(Put(resources.settings.settings_table, item))
     resources.cache.invalidate(("budgets", caller.tenant))
     observability.log_audit_event("ai.budget.updated", tenant=caller.tenant, user=caller.user, users=len(budgets.users))
-    return stamped
+    return stored
 
 
-def _lifted_limits(month: str, before: Budgets, wanted: Budgets) -> dict[str, str]:
-    """Of this month alone, the latest last."""
-    lifted = {name: when for name, when in before.lifted.items() if when == month}
-    pairs = [(_TENANT_KEY, before.tenant, wanted.tenant), (_EACH_USER_KEY, before.each_user, wanted.each_user)]
-    pairs += [(_user_key(user), limits, wanted.get_user_limits(user)) for user, limits in before.users.items()]
-    lifted |= {name: month for name, old, new in pairs if old.has_limits and not new.has_limits}
+def _lifted_limits(month: str, before: Budgets, after: Budgets) -> dict[str, str]:
+    """Return the owners whose limits were lifted in this month, the latest last."""
+    lifted = {owner: lifted_in for owner, lifted_in in before.lifted.items() if lifted_in == month}
+    changes = [(_TENANT_KEY, before.tenant, after.tenant), (_EACH_USER_KEY, before.each_user, after.each_user)]
+    changes += [(_user_key(user), limits, after.get_user_limits(user)) for user, limits in before.users.items()]
+    lifted |= {owner: month for owner, old, new in changes if old.has_limits and not new.has_limits}
     return dict(list(lifted.items())[-MAX_LIFTED_LIMITS:])
 
 
-def _with_since(now: str, before: Budgets, wanted: Budgets) -> Budgets:
-    """Whose limits are new counts from now. So does everybody when somebody is an exception no more: who that was is
-    not kept.
+def _with_since(now: str, before: Budgets, after: Budgets) -> Budgets:
+    """Set `since` of each limit: now where the owner had no limits before, otherwise unchanged.
+
+    When a user's entry without limits disappears, `each_user` starts now: its accounts do not record which user that
+    was, and the user's spending was not limited meanwhile.
     """
 
-    def stamped(old: BudgetLimits, new: BudgetLimits) -> BudgetLimits:
-        return new.model_copy(update={"since": (old.since if old.has_limits else now) if new.has_limits else ""})
+    def with_since(old: BudgetLimits, new: BudgetLimits) -> BudgetLimits:
+        since = old.since if old.has_limits else now
+        return new.model_copy(update={"since": since if new.has_limits else ""})
 
-    users = {user: stamped(before.get_user_limits(user), limits) for user, limits in wanted.users.items()}
-    each = stamped(before.each_user, wanted.each_user)
+    users = {user: with_since(before.get_user_limits(user), limits) for user, limits in after.users.items()}
+    each_user = with_since(before.each_user, after.each_user)
     if any(user not in users and not limits.has_limits for user, limits in before.users.items()):
-        each = stamped(BudgetLimits(), wanted.each_user)
-    tenant = stamped(before.tenant, wanted.tenant)
-    return wanted.model_copy(update={"tenant": tenant, "each_user": each, "users": users})
+        each_user = with_since(BudgetLimits(), after.each_user)
+    tenant = with_since(before.tenant, after.tenant)
+    return after.model_copy(update={"tenant": tenant, "each_user": each_user, "users": users})

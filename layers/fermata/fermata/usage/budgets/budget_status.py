@@ -1,40 +1,46 @@
-"""Budgets as they are shown: each limit, what is spent and held, and what is left until it renews."""
+"""Budget status for the API: each limit, what is spent and held, and what remains until it renews."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.resources import Resources
-from fermata.usage.budgets.budget_accounts import ZERO_USD, AccountState, BudgetAccount, BudgetDate, BudgetPeriod
+from fermata.usage.budgets.budget_accounts import AccountState, BudgetAccount, BudgetDate, BudgetPeriod
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, read_budgets
 from fermata.usage.budgets.holds import account_cost, load_spending_rollups
 from fermata.usage.rollups.period_rollup import PeriodRollup
+from fermata.usage.usage_totals import ZERO_USD
 
 
 def load_budget_status(resources: Resources, tenant: str) -> dict[str, Any]:
-    """Of the tenant, and of each user with limits of their own."""
-    budgets, period = read_budgets(resources, tenant), BudgetDate.from_timestamp(resources.clock.time())
-    owners = {BudgetAccount.for_tenant(tenant): budgets.tenant}
-    owners |= {BudgetAccount.for_user(tenant, user): limits for user, limits in sorted(budgets.users.items())}
-    sheets = cache(lambda: load_spending_rollups(resources, tenant, period))
-    states = [_load_account_state(resources, account, limits, period, sheets) for account, limits in owners.items()]
-    shown = [
-        _limits_to_response(limits) | _periods_to_response(state)
-        for state, limits in zip(states, owners.values(), strict=True)
-    ]
-    return _to_response(budgets, shown, period)
+    """Return the response body: the tenant's limits and spending, and those of each user with limits of their own."""
+    budgets = read_budgets(resources, tenant)
+    date = BudgetDate.from_timestamp(resources.clock.time())
+    load_rollups = cache(lambda: load_spending_rollups(resources, tenant, date))
 
+    def load_owner(account: BudgetAccount, limits: BudgetLimits) -> dict[str, Any]:
+        state = _load_account_state(resources, account, limits, date, load_rollups)
+        return _limits_to_response(limits) | _periods_to_response(state)
 
-def _to_response(budgets: Budgets, shown: list[dict[str, Any]], period: BudgetDate) -> dict[str, Any]:
-    told = {
-        "tenant": shown[0],
+    response: dict[str, Any] = {
+        "tenant": load_owner(BudgetAccount.for_tenant(tenant), budgets.tenant),
         "eachUser": _limits_to_response(budgets.each_user),
-        "users": [{"userId": user} | it for user, it in zip(sorted(budgets.users), shown[1:], strict=True)],
-        "dayRenewsAt": iso_from_epoch(period.next_day.timestamp()),
-        "monthRenewsAt": iso_from_epoch(period.next_month.timestamp()),
+        "users": [
+            {"userId": user} | load_owner(BudgetAccount.for_user(tenant, user), limits)
+            for user, limits in sorted(budgets.users.items())
+        ],
+        "dayRenewsAt": iso_from_epoch(date.next_day.timestamp()),
+        "monthRenewsAt": iso_from_epoch(date.next_month.timestamp()),
     }
-    return told | ({"updatedAt": budgets.updated_at, "updatedBy": budgets.updated_by} if budgets.updated_at else {})
+    return response | _last_update(budgets)
+
+
+def _last_update(budgets: Budgets) -> dict[str, str]:
+    if not budgets.updated_at:
+        return {}
+    return {"updatedAt": budgets.updated_at, "updatedBy": budgets.updated_by}
 
 
 def _load_account_state(
@@ -44,18 +50,21 @@ def _load_account_state(
     date: BudgetDate,
     load_rollups: Callable[[], tuple[PeriodRollup, PeriodRollup]],
 ) -> AccountState:
-    """As it is counted; until the first request under a limit, and without one, what the rollups say, unless more was
-    counted already.
+    """Read an account.
+
+    Without limits, and until the first request under them, the account is not opened. Then the larger of its own count
+    and the rollups' sum is shown (decision 0088).
     """
     account = account.with_limits(limits.daily_usd, limits.monthly_usd, limits.since)
     item = resources.tables.get_item(resources.settings.bridges_table, account.pk, date.month) or {}
     state = AccountState(account, date, item)
     if state.is_opened and limits.has_limits:
         return state
-    month, today = load_rollups()
-    day, whole = state.periods
-    spent = {"spent": max(account_cost(month, account), whole.spent)}
-    spent[day.attributes[0]] = max(account_cost(today, account), day.spent)
+    month_rollup, day_rollup = load_rollups()
+    spent = {
+        state.month_period.spent_attribute: max(account_cost(month_rollup, account), state.month_period.spent),
+        state.day_period.spent_attribute: max(account_cost(day_rollup, account), state.day_period.spent),
+    }
     return AccountState(account, date, item | spent)
 
 
@@ -64,14 +73,13 @@ def _limits_to_response(limits: BudgetLimits) -> dict[str, Any]:
 
 
 def _periods_to_response(state: AccountState) -> dict[str, Any]:
-    day, month = state.periods
-    return {"today": _period_to_response(day), "thisMonth": _period_to_response(month)}
+    return {"today": _period_to_response(state.day_period), "thisMonth": _period_to_response(state.month_period)}
 
 
 def _period_to_response(period: BudgetPeriod) -> dict[str, Any]:
-    left = None if period.remaining is None else max(period.remaining, ZERO_USD)
-    return {"spentUsd": float(period.spent), "heldUsd": float(period.held), "leftUsd": _float_or_none(left)}
+    remaining = None if period.remaining is None else max(period.remaining, ZERO_USD)
+    return {"spentUsd": float(period.spent), "heldUsd": float(period.held), "leftUsd": _float_or_none(remaining)}
 
 
-def _float_or_none(amount: Any) -> float | None:
+def _float_or_none(amount: Decimal | None) -> float | None:
     return None if amount is None else float(amount)

@@ -1,8 +1,9 @@
-"""Reserve before a provider is asked, settle with the ledger row, and free what a crash left.
+"""Budget holds: reserve an amount before a provider request, and settle it with the request's ledger row.
 
-A turn asks for one thing at a time, so it has one hold: t#<tenant>#turn#<turn> hold, in the table of its log. It says
-which request it is for and which accounts it lies in. Settling needs no condition, so that it can never keep a ledger
-row from being written; a hold that has expired and was freed meanwhile is simply not there to be subtracted.
+A turn makes one request at a time, so it has one hold: t#<tenant>#turn#<turn> hold, in the table of turns. The row
+names the request it covers and the accounts it reduces. Settling has no condition, so that a budget can never keep a
+ledger row from being written. A hold that is not settled expires, and the next reader of the account releases it
+(decision 0055).
 """
 
 import random
@@ -26,6 +27,7 @@ from fermata.usage.budgets.budget_accounts import (
 from fermata.usage.budgets.budget_limits import get_budgets
 from fermata.usage.ledger.ledger_store import RequestUsage, ledger_partition
 from fermata.usage.rollups.period_rollup import PeriodRollup
+from fermata.usage.usage_totals import ZERO_USD
 
 HOLD_LIFETIME_SECONDS = 3600
 """Longer than any request and its recovery take."""
@@ -35,7 +37,7 @@ MAX_RESERVE_ATTEMPTS = 60
 
 @dataclass(frozen=True)
 class BudgetedRequest:
-    """One provider request that is about to be made."""
+    """Provider request that is about to be made."""
 
     tenant: str
     user: str
@@ -49,18 +51,19 @@ class BudgetedRequest:
 
 
 def reserve_budget(resources: Resources, request: BudgetedRequest, amount: Decimal) -> None:
-    """Raises PaymentRequired where a budget does not have that much left. Again for the same request: nothing."""
-    table, pk = resources.settings.bridges_table, ledger_partition(request.tenant, request.turn)
+    """Hold an amount for a request. Idempotent: a second call for the same request changes nothing.
+
+    Args:
+        amount: USD that the request costs at most; 0 when its price is unknown.
+
+    Raises:
+        PaymentRequired: A budget has less than the amount left.
+        ServiceUnavailable: Other requests changed the accounts in each of MAX_RESERVE_ATTEMPTS attempts.
+    """
     for _ in range(MAX_RESERVE_ATTEMPTS):
-        period = BudgetDate.from_timestamp(resources.clock.time())
-        accounts = get_budgets(resources, request.tenant).list_accounts(request.tenant, request.user, period.month)
-        found = resources.tables.batch_get_items(
-            table, [(pk, "hold"), *((account.pk, period.month) for account in accounts)]
-        )
-        row = found.get((pk, "hold"))
+        row, states = _read_hold_and_accounts(resources, request)
         if row and _covers_request(row, request, resources.clock.time()):
             return
-        states = [AccountState(account, period, found.get((account.pk, period.month), {})) for account in accounts]
         if _prepare_accounts(resources, states):
             continue
         _require_budget(states, amount)
@@ -75,93 +78,108 @@ def reserve_budget(resources: Resources, request: BudgetedRequest, amount: Decim
     )
 
 
+def _read_hold_and_accounts(
+    resources: Resources, request: BudgetedRequest
+) -> tuple[Item | None, Sequence[AccountState]]:
+    date = BudgetDate.from_timestamp(resources.clock.time())
+    accounts = get_budgets(resources, request.tenant).list_accounts(request.tenant, request.user, date.month)
+    hold_key = (ledger_partition(request.tenant, request.turn), "hold")
+    keys = [hold_key, *((account.pk, date.month) for account in accounts)]
+    items = resources.tables.batch_get_items(resources.settings.bridges_table, keys)
+    states = [AccountState(account, date, items.get((account.pk, date.month), {})) for account in accounts]
+    return items.get(hold_key), states
+
+
 def _covers_request(row: Item, request: BudgetedRequest, now: float) -> bool:
-    """Whether the turn's hold is good for this request: it is the same one, or a later one that has taken over."""
+    """Return whether the turn's open hold covers this request: the same one, or a later one that has taken over."""
     is_open = not row["settled"] and row["expires"] > now
     return is_open and (row["round"], row["attempt"]) >= (request.round, request.attempt)
 
 
 def _prepare_accounts(resources: Resources, states: Sequence[AccountState]) -> bool:
-    """Free what has expired, begin what is new. True when something was done: the accounts are to be read again."""
-    table, done = resources.settings.bridges_table, False
+    """Release expired holds and open new accounts. Return True when the accounts have to be read again."""
+    table = resources.settings.bridges_table
+    is_changed = False
     for state in states:
-        for name in state.list_expired_holds(resources.clock.time()):
-            resources.tables.write_items(
-                build_release_update(table, state.account.pk, state.date.month, name, Decimal(0))
-            )
-            done = True
+        for hold in state.list_expired_holds(resources.clock.time()):
+            update = build_release_update(table, state.account.pk, state.date.month, hold, ZERO_USD)
+            resources.tables.write_items(update)
+            is_changed = True
         if not state.is_opened:
             _open_account(resources, state)
-            done = True
-    return done
+            is_changed = True
+    return is_changed
 
 
 def _open_account(resources: Resources, state: AccountState) -> None:
-    """A budget that is set today counts from the first of the month."""
-    account, table = state.account, resources.settings.bridges_table
-    month, today = load_spending_rollups(resources, account.pk.split("#")[1], state.date)
+    """Open an account, so that a budget set today counts from the first day of the month (decision 0056)."""
+    month_rollup, day_rollup = load_spending_rollups(resources, state.account.tenant, state.date)
+    month_spent = account_cost(month_rollup, state.account)
+    day_spent = account_cost(day_rollup, state.account)
+    now = resources.clock.now_iso()
+    update = build_opening_update(resources.settings.bridges_table, state, now, month_spent, day_spent)
     try:
-        resources.tables.write_items(
-            build_opening_update(
-                table, state, resources.clock.now_iso(), account_cost(month, account), account_cost(today, account)
-            )
-        )
+        resources.tables.write_items(update)
     except ConditionFailed:
         return
 
 
 def load_spending_rollups(resources: Resources, tenant: str, date: BudgetDate) -> tuple[PeriodRollup, PeriodRollup]:
-    """What the rollups know of this month and this day."""
-    from fermata.usage.rollups.rollup_store import (  # few turns begin a period; no other needs them
-        load_rollups,
-        read_editions,
-    )
+    """Return the tenant's rollups of the month up to this day, and of this day."""
+    # Imported here because few turns open an account; the others need no rollups.
+    from fermata.usage.rollups.rollup_store import load_rollups, read_editions
 
-    month, today, last = PeriodRollup(), PeriodRollup(), f"{date.month}-{date.day}"
-    for day, sheet in load_rollups(resources, read_editions(resources, tenant)[0], "day", date.month, last):
-        month.add(sheet)
-        if day == last:
-            today.add(sheet)
-    return month, today
+    month_rollup = PeriodRollup()
+    day_rollup = PeriodRollup()
+    today = f"{date.month}-{date.day}"
+    edition = read_editions(resources, tenant)[0]
+    for day, rollup in load_rollups(resources, edition, "day", date.month, today):
+        month_rollup.add(rollup)
+        if day == today:
+            day_rollup.add(rollup)
+    return month_rollup, day_rollup
 
 
 def account_cost(rollup: PeriodRollup, account: BudgetAccount) -> Decimal:
+    """Return the USD in a tenant's rollup that count for the account: the user's, or all."""
     if account.user:
         return rollup.users[account.user].cost
-    return sum((totals.cost for totals in rollup.scopes.values()), Decimal(0))
+    return sum((totals.cost for totals in rollup.scopes.values()), ZERO_USD)
 
 
 def _require_budget(states: Sequence[AccountState], amount: Decimal) -> None:
     for state in states:
-        for pot in state.periods:
-            if not pot.can_cover(amount):
-                raise PaymentRequired(_refusal_message(state.account, pot, amount))
+        for period in state.periods:
+            if not period.can_cover(amount):
+                raise PaymentRequired(_refusal_message(state.account, period, amount))
 
 
 def _refusal_message(account: BudgetAccount, period: BudgetPeriod, amount: Decimal) -> str:
-    left, limit = max(period.remaining or Decimal(0), Decimal(0)), period.limit or Decimal(0)
+    remaining = _format_usd(max(period.remaining or ZERO_USD, ZERO_USD))
+    limit = _format_usd(period.limit or ZERO_USD)
     held = f" ({_format_usd(period.held)} is held for requests under way)" if period.held else ""
-    price = (
-        f"this request may take {_format_usd(amount)}" if amount else "what this request costs is not known beforehand"
-    )
+    price = "what this request costs is not known beforehand"
+    if amount:
+        price = f"this request may take {_format_usd(amount)}"
     return (
-        f"{account.possessive} {period.name} budget of {_format_usd(limit)} has {_format_usd(left)} left{held}, "
-        f"and {price}. "
+        f"{account.possessive} {period.name} budget of {limit} has {remaining} left{held}, and {price}. "
         f"It renews at {period.renews_at:%Y-%m-%dT%H:%MZ}."
     )
 
 
 def _format_usd(amount: Decimal) -> str:
-    """Cents, or as much finer as it takes to see anything."""
+    """Format an amount in cents, or with as many decimals as a smaller amount needs."""
     return f"${amount:,.2f}" if not amount or amount >= Decimal("0.01") else f"${amount.normalize():f}"
 
 
 def _build_hold_writes(
     resources: Resources, request: BudgetedRequest, row: Item | None, states: Sequence[AccountState], amount: Decimal
 ) -> list[Write]:
+    """Build the writes of a hold: its row, in place of the turn's last one, and the hold in each account."""
     now = int(resources.clock.time())
-    period, expires = BudgetDate.from_timestamp(now), now + HOLD_LIFETIME_SECONDS
-    name = hold_attribute(expires, period.day, request.name)
+    date = BudgetDate.from_timestamp(now)
+    expires = now + HOLD_LIFETIME_SECONDS
+    hold = hold_attribute(expires, date.day, request.name)
     item: Item = {
         "pk": ledger_partition(request.tenant, request.turn),
         "sk": "hold",
@@ -169,39 +187,45 @@ def _build_hold_writes(
         "version": row["version"] + 1 if row else 1,
         "round": request.round,
         "attempt": request.attempt,
-        "name": name,
-        "month": period.month,
+        "name": hold,
+        "month": date.month,
         "accounts": [state.account.pk for state in states],
         "settled": False,
         "expires": expires,
         "ttl": now + HOLD_ROW_TTL_SECONDS,
     }
     table = resources.settings.bridges_table
-    put = Put(table, item, if_absent=True)
-    if row:
-        was, names = {":was": row["version"]}, {"#version": "version"}
-        put = Put(table, item, condition="#version = :was", values=was, names=names)
-    return [put, *(build_hold_update(table, state, name, amount) for state in states)]
+    put = _build_hold_put(table, item, row["version"] if row else None)
+    return [put, *(build_hold_update(table, state, hold, amount) for state in states)]
+
+
+def _build_hold_put(table: str, item: Item, expected_version: int | None) -> Put:
+    if expected_version is None:
+        return Put(table, item, if_absent=True)
+    values = {":was": expected_version}
+    return Put(table, item, condition="#version = :was", values=values, names={"#version": "version"})
 
 
 def build_settlement_writes(
     resources: Resources, tenant: str, turn: str, usages: Sequence[RequestUsage]
 ) -> list[Write]:
-    """The writes that go along with the ledger rows of a request: its hold is over, this is what it cost."""
+    """Build the writes that settle a turn's hold; they go along with the ledger rows of its request.
+
+    Returns:
+        No writes when the turn has no open hold.
+    """
+    table = resources.settings.bridges_table
     pk = ledger_partition(tenant, turn)
-    row = resources.tables.get_item(resources.settings.bridges_table, pk, "hold")
+    row = resources.tables.get_item(table, pk, "hold")
     if row is None or row["settled"]:
         return []
-    cost = sum((told.cost for told in usages), Decimal(0))
-    over = Update(resources.settings.bridges_table, pk, "hold", "SET settled = :yes", {":yes": True}, condition="")
-    freed = [
-        build_release_update(resources.settings.bridges_table, account, row["month"], row["name"], cost)
-        for account in row["accounts"]
-    ]
-    return [over, *freed]
+    cost = sum((usage.cost for usage in usages), ZERO_USD)
+    settled = Update(table, pk, "hold", "SET settled = :yes", {":yes": True}, condition="")
+    releases = [build_release_update(table, account, row["month"], row["name"], cost) for account in row["accounts"]]
+    return [settled, *releases]
 
 
 def release_hold(resources: Resources, tenant: str, turn: str) -> None:
-    """The request will not be made."""
+    """Release a turn's hold when its request will not be made."""
     if writes := build_settlement_writes(resources, tenant, turn, ()):
         resources.tables.write_items(*writes)

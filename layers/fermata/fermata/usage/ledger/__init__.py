@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Usage ledger: write and read its rows, parse them into postings, and render them as log lines."""

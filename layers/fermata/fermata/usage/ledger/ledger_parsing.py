@@ -1,4 +1,4 @@
-"""From rows of the ledger to what they add to the sheets."""
+"""Check ledger rows and parse them into postings for the rollups."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -6,21 +6,21 @@ from typing import Any
 
 from fermata.aws.dynamodb import Item
 from fermata.aws.resources import Resources
-from fermata.usage.ledger import ledger_store
+from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, ledger_row_key, read_turn_requests
+from fermata.usage.ledger.postings import MAX_POSTINGS_PER_TRANSACTION, LedgerRecord, Posting
 from fermata.usage.quarter_hours import quarter_from_instant
-from fermata.usage.rollups.period_rollup import ZERO_COST, UsageTotals
-from fermata.usage.rollups.rollup_delta import MAX_POSTINGS_PER_TRANSACTION, Posting, RollupRecord
+from fermata.usage.usage_totals import ZERO_USD, UsageTotals
 
 _REQUIRED_TEXTS = ("tenant", "user", "scope", "conversation", "turn", "provider", "model", "at")
 _REQUIRED_COUNTS = ("prompt", "completion", "cacheRead", "cacheCreation")
 
 
 class UnreadableRow(ValueError):
-    """A row that we did not write, or that somebody changed: nobody can count it. Says what is wrong with it."""
+    """A ledger row is malformed, so it cannot be counted; the message names the defect (decision 0089)."""
 
 
 def find_row_defect(item: Item) -> str:
-    """Why a row of the ledger cannot be counted; empty when it can."""
+    """Return why a ledger row cannot be counted; empty when it can."""
     for name in _REQUIRED_TEXTS:
         if not isinstance(item.get(name), str):
             return _describe_defect(item, name)
@@ -30,7 +30,7 @@ def find_row_defect(item: Item) -> str:
         return _describe_defect(item, "at")
     if not isinstance(item.get("billable"), bool):
         return _describe_defect(item, "billable")
-    if item["sk"] == ledger_store.TURN_END_SORT_KEY:
+    if item["sk"] == TURN_END_SORT_KEY:
         return ""
     wrong = [name for name in _REQUIRED_COUNTS if not _is_count(item.get(name))]
     wrong += [] if _is_amount(item.get("cost")) else ["cost"]
@@ -50,49 +50,56 @@ def _describe_defect(item: Item, name: str) -> str:
     return f"{name} is {str(item[name])[:60]!r}" if name in item else f"it has no {name}"
 
 
-def load_rollup_records(resources: Resources, item: Item) -> list[RollupRecord]:
-    """Of a row as it is stored; raises Unreadable. For a turn that ended at our expense, its other rows are read."""
-    if why := find_row_defect(item):
-        raise UnreadableRow(why)
-    if item["sk"] != ledger_store.TURN_END_SORT_KEY:
+def load_ledger_records(resources: Resources, item: Item) -> list[LedgerRecord]:
+    """Parse a stored row. For the end of an unbillable turn, this reads the turn's other rows.
+
+    Raises:
+        UnreadableRow: The row is malformed.
+    """
+    if defect := find_row_defect(item):
+        raise UnreadableRow(defect)
+    if item["sk"] != TURN_END_SORT_KEY:
         return [parse_request_row(item)]
-    rows = [] if item["billable"] else ledger_store.read_turn_requests(resources, item["tenant"], item["turn"])
+    rows = [] if item["billable"] else read_turn_requests(resources, item["tenant"], item["turn"])
     return parse_turn_end_row(item, rows)
 
 
-def parse_request_row(item: Item) -> RollupRecord:
-    """One provider request: tokens, cost, and activity of its conversation."""
+def parse_request_row(item: Item) -> LedgerRecord:
+    """Parse the row of a provider request that has no defect: tokens, cost, and activity of its conversation."""
     totals = UsageTotals(
         requests=1,
         prompt=item["prompt"],
         completion=item["completion"],
-        cost=item["cost"] + ZERO_COST,
+        cost=item["cost"] + ZERO_USD,
         cache_read=item["cacheRead"],
         cache_creation=item["cacheCreation"],
-        unbillable=ZERO_COST if item["billable"] else item["cost"] + ZERO_COST,
-        unpriced=int(not item.get("priced", True)),
+        unbillable=ZERO_USD if item["billable"] else item["cost"] + ZERO_USD,
+        unpriced=int(not item.get("priced", True)),  # older rows count as priced (decision 0085)
     )
-    return RollupRecord(ledger_store.ledger_row_key(item), (_posting(item, totals),), item["conversation"])
+    return LedgerRecord(ledger_row_key(item), (_make_posting(item, totals),), item["conversation"])
 
 
-def parse_turn_end_row(item: Item, rows: Iterable[Item]) -> list[RollupRecord]:
-    """An end at our own or the provider's expense takes back what was billable so far. Rows cannot be changed, so
-    this is posted where each of them was, in records that fit into a transaction.
+def parse_turn_end_row(item: Item, rows: Iterable[Item]) -> list[LedgerRecord]:
+    """Parse the end row of a turn whose billable cost is reversed (decision 0053).
+
+    Ledger rows never change, so the reversal is posted in the quarter of each row, in records that fit into a
+    transaction.
+
+    Args:
+        item: The end row.
+        rows: The turn's request rows; none when the turn is billable.
     """
-    taken_back: dict[int, Posting] = {}
+    reversals: dict[int, Posting] = {}
     for row in rows:
         if not find_row_defect(row) and row["billable"] and row["cost"]:
-            posting = _posting(row, UsageTotals(unbillable=row["cost"] + ZERO_COST))
-            taken_back.setdefault(posting.quarter, _posting(row, UsageTotals())).totals.add(posting.totals)
-    postings = list(taken_back.values())
-    parts = [
-        tuple(postings[start : start + MAX_POSTINGS_PER_TRANSACTION])
-        for start in range(0, len(postings), MAX_POSTINGS_PER_TRANSACTION)
-    ]
-    return [RollupRecord(f"{ledger_store.ledger_row_key(item)}.{number}", part) for number, part in enumerate(parts)]
+            posting = _make_posting(row, UsageTotals(unbillable=row["cost"] + ZERO_USD))
+            reversals.setdefault(posting.quarter, _make_posting(row, UsageTotals())).totals.add(posting.totals)
+    postings = tuple(reversals.values())
+    starts = range(0, len(postings), MAX_POSTINGS_PER_TRANSACTION)
+    parts = [postings[start : start + MAX_POSTINGS_PER_TRANSACTION] for start in starts]
+    return [LedgerRecord(f"{ledger_row_key(item)}.{number}", part) for number, part in enumerate(parts)]
 
 
-def _posting(item: Item, totals: UsageTotals) -> Posting:
-    return Posting(
-        quarter_from_instant(item["at"]), item["user"], item["scope"], f"{item['provider']}/{item['model']}", totals
-    )
+def _make_posting(item: Item, totals: UsageTotals) -> Posting:
+    model = f"{item['provider']}/{item['model']}"
+    return Posting(quarter_from_instant(item["at"]), item["user"], item["scope"], model, totals)

@@ -1,9 +1,9 @@
-"""The ledger: one immutable row per provider request, and one that says how its turn ended (design §4).
+"""Ledger rows in DynamoDB: one immutable row per provider request, and one row for the end of each turn.
 
     t#<tenant>#turn#<turn>    r<round>#a<attempt>#t<try>   written in the transaction that ends the request
     t#<tenant>#ended#<turn>   end                          written in the transaction that ends the turn
 
-Index `byTime`: t#<tenant>#<month>, by the instant of each row.
+The index `byTime` has one partition per tenant and month, t#<tenant>#<month>, sorted by the instant of each row.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,13 +17,25 @@ from fermata.domain.model_io import TokenUsage
 from fermata.pricing.prices import Price
 
 TURN_END_SORT_KEY = "end"
-_READ_BATCH_SIZE = 100
 FIRST_LEDGER_MONTH = "2026-01"
-"""No deployment has rows from before."""
+"""No deployment has older rows."""
+_READ_BATCH_SIZE = 100
+"""Keys that one BatchGetItem accepts."""
 
 
 class RequestUsage(DomainModel):
-    """What one provider request used. `attempt` counts functions, `tried` requests within one of them."""
+    """Usage and cost of one provider request.
+
+    Attributes:
+        attempt: Number of the function invocation that ran the round.
+        tried: Number of the request within that invocation, from 1; 0 when it is estimated after the function died
+            (decision 0006).
+        cost: USD; 0 when `priced` is False.
+        priced: False when the price is unknown, so that only the tokens are known (decision 0085).
+        billable: False when the request produced nothing. The end of the turn may overrule True (`TurnOutcome`).
+        budgeted: Whether a hold may exist for the request.
+        at: ISO instant.
+    """
 
     tenant: str
     user: str
@@ -40,18 +52,15 @@ class RequestUsage(DomainModel):
     cost: Decimal
     price: Price | None = None
     priced: bool = True
-    """False when nobody could say what it cost: `cost` is 0 then, and only its tokens are known."""
     billable: bool = True
-    """False when the request came to nothing. The turn's own end has the last word (`Closed`)."""
     estimated: bool = False
     outcome: str = "ok"
     budgeted: bool = False
-    """Whether something may be held for it (holds.py)."""
     at: str
 
 
 class TurnOutcome(DomainModel):
-    """How a turn ended. Not `billable`: in our own or the provider's error, so that none of it is anybody's to pay."""
+    """How a turn ended. `billable` is False when it ended in an error of ours or of the provider (decision 0053)."""
 
     tenant: str
     user: str
@@ -69,7 +78,7 @@ class TurnOutcome(DomainModel):
 
 
 def build_request_put(resources: Resources, usage: RequestUsage) -> Put:
-    """A second row for the same request is refused: `absent` keeps the first."""
+    """Build the write of a request's row. It fails when the row exists, because ledger rows never change."""
     item: dict[str, Any] = {
         **usage.model_dump(exclude_none=True, exclude={"tokens", "price"}),
         "prompt": usage.tokens.prompt,
@@ -86,12 +95,9 @@ def build_request_put(resources: Resources, usage: RequestUsage) -> Put:
 
 
 def build_turn_end_put(resources: Resources, outcome: TurnOutcome) -> Put:
-    return _build_put(
-        resources,
-        _turn_end_partition(outcome.tenant, outcome.turn),
-        TURN_END_SORT_KEY,
-        outcome.model_dump(exclude_none=True),
-    )
+    """Build the write of a turn's end row. It fails when the row exists."""
+    pk = _turn_end_partition(outcome.tenant, outcome.turn)
+    return _build_put(resources, pk, TURN_END_SORT_KEY, outcome.model_dump(exclude_none=True))
 
 
 def _build_put(resources: Resources, pk: str, sk: str, item: Item) -> Put:
@@ -109,34 +115,35 @@ def _turn_end_partition(tenant: str, turn: str) -> str:
 
 
 def ledger_row_key(item: Item) -> str:
-    """What tells a tenant's rows apart."""
+    """Return a key that is unique among a tenant's ledger rows."""
     return f"{item.get('turn')}#{item['sk']}"
 
 
 def read_turn_requests(resources: Resources, tenant: str, turn: str) -> list[Item]:
-    """Its requests."""
+    """Read the request rows of a turn, without its end row."""
     return resources.tables.query_items(resources.settings.usage_table, ledger_partition(tenant, turn))
 
 
 def read_turn_billability(resources: Resources, tenant: str, turns: Iterable[str]) -> dict[str, bool]:
-    """Of those turns that have ended, whether they are billable."""
+    """Return whether each turn is billable, for those of `turns` that have ended."""
     keys = [(_turn_end_partition(tenant, turn), TURN_END_SORT_KEY) for turn in turns]
-    parts = [keys[start : start + _READ_BATCH_SIZE] for start in range(0, len(keys), _READ_BATCH_SIZE)]
-    found = [
-        item
-        for part in parts
-        for item in resources.tables.batch_get_items(resources.settings.usage_table, part).values()
-    ]
-    return {item["turn"]: bool(item.get("billable", True)) for item in found}
+    billability: dict[str, bool] = {}
+    for start in range(0, len(keys), _READ_BATCH_SIZE):
+        batch = keys[start : start + _READ_BATCH_SIZE]
+        for item in resources.tables.batch_get_items(resources.settings.usage_table, batch).values():
+            billability[item["turn"]] = bool(item.get("billable", True))
+    return billability
 
 
 def read_ledger_rows(resources: Resources, tenant: str, start: str, end: str) -> Iterator[Item]:
-    """Rows with first <= at < behind (ISO instants), in order. The index is a moment behind the table."""
+    """Read rows with start <= at < end (ISO instants) in order.
+
+    The index is eventually consistent: rows of the last moments may be missing.
+    """
     table = resources.settings.usage_table
     for month in _list_months(start, end):
-        yield from resources.tables.iter_index_range(
-            table, "byTime", ("gpk", _month_partition(tenant, month)), "gsk", start, end
-        )
+        partition = ("gpk", _month_partition(tenant, month))
+        yield from resources.tables.iter_index_range(table, "byTime", partition, "gsk", start, end)
 
 
 def _month_partition(tenant: str, month: str) -> str:
@@ -144,8 +151,9 @@ def _month_partition(tenant: str, month: str) -> str:
 
 
 def _list_months(start: str, end: str) -> Iterator[str]:
-    found = max(start[:7], FIRST_LEDGER_MONTH)
-    while found <= end[:7]:
-        yield found
-        year, month = int(found[:4]), int(found[5:])
-        found = f"{year + month // 12:04d}-{month % 12 + 1:02d}"
+    name = max(start[:7], FIRST_LEDGER_MONTH)
+    while name <= end[:7]:
+        yield name
+        year = int(name[:4])
+        month = int(name[5:])
+        name = f"{year + month // 12:04d}-{month % 12 + 1:02d}"

@@ -1,6 +1,7 @@
-"""What the logs say of the ledger: a line for each request, and one for each end that took something back.
+"""Render ledger rows as log lines: one per request, and one per turn end that reversed billable cost.
 
-Lines are told by whoever counts a row (counting.py), or by a rebuild for rows that only it has counted.
+The stream consumer logs a line when it has counted a row (decision 0057). After a rebuild, the operator's command
+writes the lines that are missing (decision 0089).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,13 +10,13 @@ from typing import Any
 
 from fermata.aws.dynamodb import Item
 from fermata.aws.resources import Resources
-from fermata.usage.ledger import ledger_store
-from fermata.usage.ledger.ledger_parsing import find_row_defect, load_rollup_records
+from fermata.usage.ledger.ledger_parsing import find_row_defect, load_ledger_records
+from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, read_ledger_rows
 
 UsageLogLine = Mapping[str, Any]
 USAGE_EVENT = "usage"
 TAKEN_BACK_EVENT = "usage.taken_back"
-"""A turn ended at our own or its provider's expense: what was billable of it is not."""
+"""The turn ended in an error of ours or of its provider, so its billable cost is reversed."""
 REQUEST_LINE_FIELDS = {
     "user": "user",
     "scope": "scope",
@@ -38,8 +39,8 @@ REQUEST_LINE_FIELDS = {
     "outcome": "outcome",
     "at": "at",
 }
-"""What a line says of its request, by the names that lines have. `cost` is exact, `cost_usd` is for sums, `price` is
-what it was reckoned by, exact, if it was.
+"""Attributes of a request row, and their names in a log line. A line also has `cost` and `price` (exact texts) and
+`cost_usd` (a number, for sums in log queries).
 """
 TURN_END_LINE_FIELDS = (
     "user",
@@ -58,23 +59,22 @@ COMPARED_LINE_FIELDS = tuple(
     dict.fromkeys((*REQUEST_LINE_FIELDS.values(), *TURN_END_LINE_FIELDS, "cost", "cost_usd", "price"))
 )
 OPTIONAL_LINE_FIELDS = ("price", "budgeted")
-"""Older lines do not say these."""
+"""Fields that older lines do not have."""
 
 
 def log_line_from_row(row: Item) -> dict[str, Any]:
-    """What is to be told of a row that can be read."""
-    if row["sk"] == ledger_store.TURN_END_SORT_KEY:
-        return {"event": TAKEN_BACK_EVENT, "tenant": row["tenant"]} | {
-            name: row[name] for name in TURN_END_LINE_FIELDS if name in row
-        }
-    facts = {name: row[fact] for fact, name in REQUEST_LINE_FIELDS.items() if fact in row}
-    cost, price = Decimal(row["cost"]), row.get("price", {})
-    exact = {
+    """Return the log line of a row that has no defect."""
+    if row["sk"] == TURN_END_SORT_KEY:
+        fields = {name: row[name] for name in TURN_END_LINE_FIELDS if name in row}
+        return {"event": TAKEN_BACK_EVENT, "tenant": row["tenant"], **fields}
+    fields = {name: row[attribute] for attribute, name in REQUEST_LINE_FIELDS.items() if attribute in row}
+    cost = Decimal(row["cost"])
+    amounts = {
         "cost": f"{cost:f}",
         "cost_usd": float(cost),
-        "price": {name: _format_rate(rate) for name, rate in price.items()},
+        "price": {name: _format_rate(rate) for name, rate in row.get("price", {}).items()},
     }
-    return {"event": USAGE_EVENT, "tenant": row["tenant"], **facts, **exact}
+    return {"event": USAGE_EVENT, "tenant": row["tenant"], **fields, **amounts}
 
 
 def _format_rate(rate: Any) -> str:
@@ -82,17 +82,15 @@ def _format_rate(rate: Any) -> str:
 
 
 def select_logged_rows(resources: Resources, rows: Iterable[Item]) -> Iterator[Item]:
-    """Of rows that can be read those that have a line: requests, and ends that took something back."""
+    """Select the rows that have a log line: requests, and ends that reversed cost. No row may have a defect."""
     for row in rows:
-        if row["sk"] != ledger_store.TURN_END_SORT_KEY or any(
-            record.postings for record in load_rollup_records(resources, row)
-        ):
+        if row["sk"] != TURN_END_SORT_KEY or any(record.postings for record in load_ledger_records(resources, row)):
             yield row
 
 
 def describe_usage_row(row: Mapping[str, Any]) -> str:
-    """Of a row or its line, as somebody reads it."""
-    if row.get("sk") == ledger_store.TURN_END_SORT_KEY or row.get("event") == TAKEN_BACK_EVENT:
+    """Return a readable name of a ledger row or of its log line; both have the same."""
+    if row.get("sk") == TURN_END_SORT_KEY or row.get("event") == TAKEN_BACK_EVENT:
         return f"{row.get('turn')}, its end"
     turn, number, attempt, tried = (row.get(name) for name in ("turn", "round", "attempt", "tried"))
     return f"{turn} round {number}, attempt {attempt}, try {tried}"
@@ -101,9 +99,13 @@ def describe_usage_row(row: Mapping[str, Any]) -> str:
 def find_missing_log_lines(
     resources: Resources, tenant: str, lines: Iterable[UsageLogLine], start: str, end: str
 ) -> Iterator[dict[str, Any]]:
-    """The lines that are missing for rows with first <= at < behind."""
-    told = {describe_usage_row(line) for line in lines if line.get("tenant") == tenant}
-    readable = [row for row in ledger_store.read_ledger_rows(resources, tenant, start, end) if not find_row_defect(row)]
+    """Return the lines of rows with start <= at < end (ISO instants) that `lines` does not have.
+
+    Args:
+        lines: Log lines of any tenant, in any order.
+    """
+    logged_names = {describe_usage_row(line) for line in lines if line.get("tenant") == tenant}
+    readable = [row for row in read_ledger_rows(resources, tenant, start, end) if not find_row_defect(row)]
     for row in select_logged_rows(resources, readable):
-        if describe_usage_row(row) not in told:
+        if describe_usage_row(row) not in logged_names:
             yield log_line_from_row(row)

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Rollups: usage summed by day and quarter of an hour, fed by the stream of the ledger."""

@@ -1,12 +1,13 @@
-"""Rollups: the ledger summed by quarter of an hour and by day, each row exactly once.
+"""Rollup rows in DynamoDB: the ledger summed by day and by quarter of an hour, each ledger row counted exactly once.
 
-    t#<tenant>#rollup                     edition     which edition counts, and which is being built
-    t#<tenant>#rollup#<n>#day             <day>#<segment>       a sheet (sheets.py)
-    t#<tenant>#rollup#<n>#quarter         <quarter>#<segment>   a sheet
-    t#<tenant>#rollup#<n>#chat#<id>       chat        when the conversation was active
-    t#<tenant>#rollup#<n>#counted#<key>   counted     this row is in the sheets; gone after two weeks
+    t#<tenant>#rollup                     edition     number of the current edition, and of one that is being built
+    t#<tenant>#rollup#<n>#day             <day>#<segment>       rollup of a day (period_rollup.py)
+    t#<tenant>#rollup#<n>#quarter         <quarter>#<segment>   rollup of a quarter
+    t#<tenant>#rollup#<n>#chat#<id>       chat        activity of a conversation (conversation_activity.py)
+    t#<tenant>#rollup#<n>#counted#<key>   counted     mark that a ledger record is counted; expires after two weeks
 
-A row, its sheets and its conversation change in one transaction, each on the version that was read.
+One transaction changes a record's mark, its rollups and its conversation's activity, each on condition that its version
+is the one that was read (decision 0050).
 """
 
 import random
@@ -15,26 +16,27 @@ from dataclasses import dataclass
 
 from fermata.aws.dynamodb import Item, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
+from fermata.usage.ledger.postings import MAX_POSTINGS_PER_TRANSACTION, LedgerRecord
 from fermata.usage.rollups.conversation_activity import ConversationActivity
 from fermata.usage.rollups.period_rollup import PeriodRollup
-from fermata.usage.rollups.rollup_delta import MAX_POSTINGS_PER_TRANSACTION, RollupDelta, RollupLevel, RollupRecord
+from fermata.usage.rollups.rollup_delta import RollupDelta, RollupLevel
 
 FULL_SEGMENT_BYTES = 16 * 1024
-"""Bytes from which a sheet goes on in a new segment: every change writes the whole segment."""
+"""A segment of this size takes no more: every change writes the whole segment."""
 COUNTED_MARK_TTL_SECONDS = 14 * 86400
-"""A stream repeats itself for a day at most."""
+"""Longer than the stream can repeat a record, which is a day."""
 MAX_COUNT_ATTEMPTS = 30
 _READ_BATCH_SIZE = 100
-"""Items in one BatchGetItem."""
+"""Keys that one BatchGetItem accepts."""
 
 
 class RollupContention(Exception):
-    """Others changed the same sheets again and again; the records are to be counted later."""
+    """Other functions changed the same rollups in every attempt; the records have to be counted later."""
 
 
 @dataclass(frozen=True)
 class RollupEdition:
-    """One complete set of a tenant's rollups. A rebuild makes the next one."""
+    """Complete set of a tenant's rollups. A rebuild creates the next one (decision 0054)."""
 
     tenant: str
     number: int
@@ -54,7 +56,7 @@ class RollupEdition:
 
 
 def read_editions(resources: Resources, tenant: str) -> list[RollupEdition]:
-    """The current one first, then the one that is being built, if any."""
+    """Return the current edition and, after it, the one that is being built, if any."""
     item = resources.tables.get_item(resources.settings.usage_table, f"t#{tenant}#rollup", "edition") or {"current": 1}
     numbers = [item["current"], *([item["building"]] if "building" in item else [])]
     return [RollupEdition(tenant, number) for number in numbers]
@@ -63,49 +65,58 @@ def read_editions(resources: Resources, tenant: str) -> list[RollupEdition]:
 def count_records(
     resources: Resources,
     tenant: str,
-    records: Iterable[RollupRecord],
-    on_counted: Callable[[Sequence[RollupRecord]], None] = lambda _: None,
+    records: Iterable[LedgerRecord],
+    on_counted: Callable[[Sequence[LedgerRecord]], None] = lambda _: None,
 ) -> None:
-    """Count records into every edition. Of those that the current one did not have yet, `tell` hears as soon as they
-    are counted: what comes after them may fail, and they are not counted again.
+    """Count records into every edition. Idempotent: a record that is counted already is left out.
+
+    Args:
+        on_counted: Receives the records that are new in the current edition, transaction by transaction. It is called
+            before the next transaction, which may fail, because these records are not counted again.
+
+    Raises:
+        ActivityForgotten: A record is too old to be counted.
+        RollupContention: Other functions changed the same rollups in every attempt.
     """
     current, *building = read_editions(resources, tenant)
-    for part in _split_for_transactions({record.key: record for record in records if record.postings}.values()):
-        on_counted(_count_in_transaction(resources, current, part))
+    unique = {record.key: record for record in records if record.postings}
+    for batch in _split_for_transactions(unique.values()):
+        on_counted(_count_in_transaction(resources, current, batch))
         for edition in building:
-            _count_in_transaction(resources, edition, part)
+            _count_in_transaction(resources, edition, batch)
 
 
-def count_records_into(resources: Resources, edition: RollupEdition, records: Iterable[RollupRecord]) -> None:
-    for part in _split_for_transactions(records):
-        _count_in_transaction(resources, edition, part)
+def count_records_into(resources: Resources, edition: RollupEdition, records: Iterable[LedgerRecord]) -> None:
+    """Count records into one edition; otherwise like `count_records`."""
+    for batch in _split_for_transactions(records):
+        _count_in_transaction(resources, edition, batch)
 
 
-def _split_for_transactions(records: Iterable[RollupRecord]) -> Iterator[list[RollupRecord]]:
-    """As many records as one transaction takes."""
-    part: list[RollupRecord] = []
+def _split_for_transactions(records: Iterable[LedgerRecord]) -> Iterator[list[LedgerRecord]]:
+    batch: list[LedgerRecord] = []
     for record in records:
-        if part and sum(len(each.postings) for each in part) + len(record.postings) > MAX_POSTINGS_PER_TRANSACTION:
-            yield part
-            part = []
-        part.append(record)
-    if part:
-        yield part
+        posting_count = sum(len(other.postings) for other in batch) + len(record.postings)
+        if batch and posting_count > MAX_POSTINGS_PER_TRANSACTION:
+            yield batch
+            batch = []
+        batch.append(record)
+    if batch:
+        yield batch
 
 
 def _count_in_transaction(
-    resources: Resources, edition: RollupEdition, records: list[RollupRecord]
-) -> list[RollupRecord]:
-    """What is marked already is left out, what somebody else changed meanwhile is read again. Returns the rest."""
+    resources: Resources, edition: RollupEdition, records: list[LedgerRecord]
+) -> list[LedgerRecord]:
+    """Count the records that have no mark yet, and return them. Rollups that changed meanwhile are read again."""
     for _ in range(MAX_COUNT_ATTEMPTS):
         if not records:
             return []
+        writes = [*_build_counted_marks(resources, edition, records), *_build_changes(resources, edition, records)]
         try:
-            resources.tables.write_items(
-                *_build_counted_marks(resources, edition, records), *_build_changes(resources, edition, records)
-            )
-        except TransactionCanceled as refused:
-            marked = [reason.condition_failed for reason in refused.reasons[: len(records)]]
+            resources.tables.write_items(*writes)
+        except TransactionCanceled as canceled:
+            # The marks come first among the writes, so the first reasons are those of the records.
+            marked = [reason.condition_failed for reason in canceled.reasons[: len(records)]]
             records = [record for record, is_marked in zip(records, marked, strict=True) if not is_marked]
             if not any(marked):
                 resources.clock.sleep(random.uniform(0, 0.05))  # noqa: S311 (jitter, not a secret)
@@ -117,44 +128,47 @@ def _count_in_transaction(
     )
 
 
-def _build_counted_marks(resources: Resources, edition: RollupEdition, records: Iterable[RollupRecord]) -> list[Write]:
-    table, until = resources.settings.usage_table, int(resources.clock.time()) + COUNTED_MARK_TTL_SECONDS
-    rows = [
-        {"pk": edition.counted_mark_partition(record.key), "sk": "counted", "v": 1, "ttl": until} for record in records
-    ]
-    return [Put(table, row, if_absent=True) for row in rows]
+def _build_counted_marks(resources: Resources, edition: RollupEdition, records: Iterable[LedgerRecord]) -> list[Write]:
+    table = resources.settings.usage_table
+    expires = int(resources.clock.time()) + COUNTED_MARK_TTL_SECONDS
+    partitions = [edition.counted_mark_partition(record.key) for record in records]
+    return [Put(table, {"pk": pk, "sk": "counted", "v": 1, "ttl": expires}, if_absent=True) for pk in partitions]
 
 
-def _build_changes(resources: Resources, edition: RollupEdition, records: Iterable[RollupRecord]) -> list[Write]:
-    books = RollupDelta(
-        load_activities(resources, edition, {record.conversation for record in records if record.conversation})
-    )
+def _build_changes(resources: Resources, edition: RollupEdition, records: Iterable[LedgerRecord]) -> list[Write]:
+    conversations = {record.conversation for record in records if record.conversation}
+    delta = RollupDelta(load_activities(resources, edition, conversations))
     for record in records:
-        books.add_record(record)
-    sheets = [_build_rollup_put(resources, edition, *place, sheet) for place, sheet in books.rollups.items()]
-    chats = [
-        build_activity_put(resources, edition, name, chat) for name, chat in books.activities.items() if chat.is_changed
+        delta.add_record(record)
+    rollup_puts = [
+        _build_rollup_put(resources, edition, level, period, rollup)
+        for (level, period), rollup in delta.rollups.items()
     ]
-    return [*sheets, *chats]
+    activity_puts = [
+        build_activity_put(resources, edition, conversation, activity)
+        for conversation, activity in delta.activities.items()
+        if activity.is_changed
+    ]
+    return [*rollup_puts, *activity_puts]
 
 
 def load_activities(
     resources: Resources, edition: RollupEdition, conversations: Iterable[str]
 ) -> dict[str, ConversationActivity]:
-    """Those that are known."""
-    places = {(edition.activity_partition(name), "chat"): name for name in conversations}
-    keys = list(places)
-    found: dict[tuple[str, str], Item] = {}
+    """Return the stored activity of those conversations that have any."""
+    conversation_by_key = {(edition.activity_partition(name), "chat"): name for name in conversations}
+    keys = list(conversation_by_key)
+    items: dict[tuple[str, str], Item] = {}
     for start in range(0, len(keys), _READ_BATCH_SIZE):
-        found |= resources.tables.batch_get_items(
-            resources.settings.usage_table, keys[start : start + _READ_BATCH_SIZE]
-        )
-    return {places[place]: ConversationActivity.unpack(item) for place, item in found.items()}
+        batch = keys[start : start + _READ_BATCH_SIZE]
+        items |= resources.tables.batch_get_items(resources.settings.usage_table, batch)
+    return {conversation_by_key[key]: ConversationActivity.unpack(item) for key, item in items.items()}
 
 
 def build_activity_put(
     resources: Resources, edition: RollupEdition, conversation: str, activity: ConversationActivity
 ) -> Put:
+    """Build the write of an activity, on condition that the stored version is the one that was read."""
     item = {
         "pk": edition.activity_partition(conversation),
         "sk": "chat",
@@ -168,22 +182,25 @@ def build_activity_put(
 def _build_rollup_put(
     resources: Resources, edition: RollupEdition, level: RollupLevel, period: str, changes: PeriodRollup
 ) -> Put:
-    """Added to the newest segment, or begun as the next one when that is full."""
-    pk, table = edition.period_partition(level), resources.settings.usage_table
-    newest = resources.tables.query_items(
-        table, pk, min_sk=f"{period}#", max_sk=f"{period}#~", descending=True, limit=1
+    """Build the write that adds changes to a period's newest segment, or begins the next one when that is full."""
+    newest_items = resources.tables.query_items(
+        resources.settings.usage_table,
+        edition.period_partition(level),
+        min_sk=f"{period}#",
+        max_sk=f"{period}#~",
+        descending=True,
+        limit=1,
     )
-    if not newest:
+    if not newest_items:
         return _build_versioned_put(resources, to_rollup_item(edition, level, period, 0, changes), 0)
-    item = newest[0]
-    segment = int(item["sk"].rpartition("#")[2])
-    if len(bytes(item["data"])) >= FULL_SEGMENT_BYTES:
+    newest = newest_items[0]
+    segment = int(newest["sk"].rpartition("#")[2])
+    if len(bytes(newest["data"])) >= FULL_SEGMENT_BYTES:
         return _build_versioned_put(resources, to_rollup_item(edition, level, period, segment + 1, changes), 0)
-    sheet = PeriodRollup.unpack(bytes(item["data"]))
-    sheet.add(changes)
-    return _build_versioned_put(
-        resources, to_rollup_item(edition, level, period, segment, sheet, item["version"] + 1), item["version"]
-    )
+    rollup = PeriodRollup.unpack(bytes(newest["data"]))
+    rollup.add(changes)
+    item = to_rollup_item(edition, level, period, segment, rollup, newest["version"] + 1)
+    return _build_versioned_put(resources, item, newest["version"])
 
 
 def to_rollup_item(
@@ -194,23 +211,28 @@ def to_rollup_item(
 
 
 def _build_versioned_put(resources: Resources, item: Item, expected_version: int) -> Put:
+    """Build a put on condition of the stored version; 0 means that nothing is stored."""
+    table = resources.settings.usage_table
     if not expected_version:
-        return Put(resources.settings.usage_table, item, if_absent=True)
-    return Put(
-        resources.settings.usage_table,
-        item,
-        condition="#version = :was",
-        values={":was": expected_version},
-        names={"#version": "version"},
-    )
+        return Put(table, item, if_absent=True)
+    values = {":was": expected_version}
+    return Put(table, item, condition="#version = :was", values=values, names={"#version": "version"})
 
 
 def load_rollups(
     resources: Resources, edition: RollupEdition, level: RollupLevel, first: str, last: str
 ) -> Iterator[tuple[str, PeriodRollup]]:
-    """Every segment from period `first` to `last`, both included: a period may come several times."""
-    table = resources.settings.usage_table
-    for item in resources.tables.query_items(
-        table, edition.period_partition(level), min_sk=first, max_sk=f"{last}~", consistent=False
-    ):
+    """Read all segments of the periods from `first` to `last`, both included.
+
+    Returns:
+        Pairs of period and rollup; a period with several segments occurs several times.
+    """
+    items = resources.tables.query_items(
+        resources.settings.usage_table,
+        edition.period_partition(level),
+        min_sk=first,
+        max_sk=f"{last}~",
+        consistent=False,
+    )
+    for item in items:
         yield item["sk"].rpartition("#")[0], PeriodRollup.unpack(bytes(item["data"]))
