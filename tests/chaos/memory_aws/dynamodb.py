@@ -1,0 +1,276 @@
+"""DynamoDB in memory: the calls of a boto3 client that the product makes, with conditions, limits and stream records.
+
+Every call is atomic: nothing switches inside of it. Faults, latencies and switches are around it (`client.py`).
+"""
+
+import copy
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.chaos.memory_aws.errors import aws_error, validation_error
+from tests.chaos.memory_aws.expressions import Expression, InvalidExpression, Item, comparable
+
+MAX_ITEM_BYTES = 400 * 1024
+MAX_PAGE_BYTES = 1024 * 1024
+MAX_TRANSACTION_ITEMS = 100
+MAX_BATCH_KEYS = 100
+MAX_BATCH_WRITES = 25
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class StreamRecord:
+    """One change of one item, as a table's stream delivers it."""
+
+    sequence: int
+    event: str
+    keys: Item
+    old: Item | None
+    new: Item | None
+
+
+@dataclass
+class MemoryTable:
+    name: str
+    indexes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Index name to (partition attribute, sort attribute)."""
+    ttl_attribute: str = "ttl"
+    items: dict[Key, Item] = field(default_factory=dict)
+    stream: list[StreamRecord] = field(default_factory=list)
+
+
+def item_bytes(item: Item) -> int:
+    return sum(len(name.encode()) + _attribute_bytes(value) for name, value in item.items())
+
+
+def _attribute_bytes(attribute: dict[str, Any]) -> int:
+    ((kind, value),) = attribute.items()
+    if kind == "S":
+        return len(value.encode())
+    if kind == "N":
+        return len(value) // 2 + 1
+    if kind == "B":
+        return len(value)
+    if kind == "M":
+        return 3 + sum(len(name.encode()) + 1 + _attribute_bytes(part) for name, part in value.items())
+    if kind == "L":
+        return 3 + sum(1 + _attribute_bytes(part) for part in value)
+    if kind in ("SS", "NS", "BS"):
+        return sum(len(part) for part in value)
+    return 1
+
+
+def key_of(item: Item) -> Key:
+    return item["pk"]["S"], item["sk"]["S"]
+
+
+class MemoryDynamoDB:
+    """The tables of one account. Method names and arguments are boto3's."""
+
+    def __init__(self, tables: list[MemoryTable]) -> None:
+        self.tables = {table.name: table for table in tables}
+        self._sequence = itertools.count(1)
+
+    # reads
+
+    def get_item(self, *, TableName: str, Key: Item, **_: Any) -> dict[str, Any]:
+        item = self._table(TableName, "GetItem").items.get(key_of(Key))
+        return {} if item is None else {"Item": copy.deepcopy(item)}
+
+    def batch_get_item(self, *, RequestItems: dict[str, Any], **_: Any) -> dict[str, Any]:
+        count = sum(len(request["Keys"]) for request in RequestItems.values())
+        if not 0 < count <= MAX_BATCH_KEYS:
+            raise validation_error("BatchGetItem", f"{count} keys, at most {MAX_BATCH_KEYS} are taken")
+        responses = {}
+        for name, request in RequestItems.items():
+            table, keys = self._table(name, "BatchGetItem"), [key_of(key) for key in request["Keys"]]
+            if len(set(keys)) != len(keys):
+                raise validation_error("BatchGetItem", "Provided list of item keys contains duplicates")
+            responses[name] = [copy.deepcopy(table.items[key]) for key in keys if key in table.items]
+        return {"Responses": responses, "UnprocessedKeys": {}}
+
+    def query(self, **request: Any) -> dict[str, Any]:
+        table = self._table(request["TableName"], "Query")
+        matches = list(self._matching(table, request))
+        page, size = [], 0
+        limit = request.get("Limit") or len(matches)
+        for item in matches:
+            if len(page) == limit or (page and size + item_bytes(item) > MAX_PAGE_BYTES):
+                break
+            page.append(copy.deepcopy(item))
+            size += item_bytes(item)
+        answer: dict[str, Any] = {"Items": [_projected(item, request) for item in page], "Count": len(page)}
+        if len(page) < len(matches) or (page and len(page) == limit):
+            answer["LastEvaluatedKey"] = self._position(table, request, page[-1])
+        return answer
+
+    def _matching(self, table: MemoryTable, request: dict[str, Any]) -> Iterator[Item]:
+        partition, sort = table.indexes[request["IndexName"]] if "IndexName" in request else ("pk", "sk")
+        found = [
+            item
+            for item in table.items.values()
+            if partition in item and sort in item and self._evaluate(request["KeyConditionExpression"], request, item)
+        ]
+        forward = request.get("ScanIndexForward", True)
+
+        def order(item: Item) -> tuple[Any, ...]:
+            return (comparable(item[sort]), *key_of(item))
+
+        found.sort(key=order, reverse=not forward)
+        start = request.get("ExclusiveStartKey")
+        for item in found:
+            if start is None or (order(item) > order(start) if forward else order(item) < order(start)):
+                yield item
+
+    @staticmethod
+    def _position(table: MemoryTable, request: dict[str, Any], item: Item) -> Item:
+        names = {"pk", "sk", *(table.indexes[request["IndexName"]] if "IndexName" in request else ())}
+        return {name: item[name] for name in names}
+
+    # writes
+
+    def put_item(self, **request: Any) -> dict[str, Any]:
+        return self._single("PutItem", "Put", request)
+
+    def update_item(self, **request: Any) -> dict[str, Any]:
+        return self._single("UpdateItem", "Update", request)
+
+    def delete_item(self, **request: Any) -> dict[str, Any]:
+        return self._single("DeleteItem", "Delete", request)
+
+    def _single(self, operation: str, kind: str, request: dict[str, Any]) -> dict[str, Any]:
+        table, key, old = self._target(operation, kind, request)
+        if not self._condition_holds(request, old):
+            shown = {"Item": copy.deepcopy(old)} if old is not None and _returns_old(request) else {}
+            raise aws_error("ConditionalCheckFailedException", operation, **shown)
+        self._store(table, key, self._changed(operation, kind, request, old))
+        return {}
+
+    def transact_write_items(self, *, TransactItems: list[dict[str, Any]], **_: Any) -> dict[str, Any]:
+        if not 0 < len(TransactItems) <= MAX_TRANSACTION_ITEMS:
+            raise validation_error("TransactWriteItems", f"{len(TransactItems)} items, 1 to 100 are taken")
+        steps = [next(iter(item.items())) for item in TransactItems]
+        targets = [self._target("TransactWriteItems", kind, request) for kind, request in steps]
+        places = [(table.name, key) for table, key, _ in targets]
+        if len(set(places)) != len(places):
+            raise validation_error(
+                "TransactWriteItems", "Transaction request cannot include multiple operations on one item"
+            )
+        held = [self._condition_holds(request, old) for (_, request), (_, _, old) in zip(steps, targets, strict=True)]
+        if not all(held):
+            raise aws_error(
+                "TransactionCanceledException",
+                "TransactWriteItems",
+                CancellationReasons=[
+                    _reason(is_held, request, old)
+                    for is_held, (_, request), (_, _, old) in zip(held, steps, targets, strict=True)
+                ],
+            )
+        changes = [
+            (table, key, self._changed("TransactWriteItems", kind, request, old))
+            for (kind, request), (table, key, old) in zip(steps, targets, strict=True)
+            if kind != "ConditionCheck"
+        ]
+        for table, key, new in changes:
+            self._store(table, key, new)
+        return {}
+
+    def batch_write_item(self, *, RequestItems: dict[str, Any], **_: Any) -> dict[str, Any]:
+        requests = [(name, request) for name, many in RequestItems.items() for request in many]
+        if not 0 < len(requests) <= MAX_BATCH_WRITES:
+            raise validation_error("BatchWriteItem", f"{len(requests)} writes, 1 to {MAX_BATCH_WRITES} are taken")
+        for name, request in requests:
+            table = self._table(name, "BatchWriteItem")
+            if "DeleteRequest" in request:
+                self._store(table, key_of(request["DeleteRequest"]["Key"]), None)
+            else:
+                item = request["PutRequest"]["Item"]
+                self._store(table, key_of(item), copy.deepcopy(item))
+        return {"UnprocessedItems": {}}
+
+    def _target(self, operation: str, kind: str, request: dict[str, Any]) -> tuple[MemoryTable, Key, Item | None]:
+        table = self._table(request["TableName"], operation)
+        key = key_of(request["Item"] if kind == "Put" else request["Key"])
+        if not all(key):
+            raise validation_error(operation, "An AttributeValue may not contain an empty string for a key")
+        return table, key, table.items.get(key)
+
+    def _changed(self, operation: str, kind: str, request: dict[str, Any], old: Item | None) -> Item | None:
+        if kind == "Delete":
+            return None
+        if kind == "Put":
+            new: Item = copy.deepcopy(request["Item"])
+        else:
+            base = old if old is not None else copy.deepcopy(request["Key"])
+            new = self._expression(request["UpdateExpression"], request, base, operation, Expression.updated)
+        if item_bytes(new) > MAX_ITEM_BYTES:
+            raise validation_error(operation, "Item size has exceeded the maximum allowed size")
+        return new
+
+    def _store(self, table: MemoryTable, key: Key, new: Item | None) -> None:
+        old = table.items.get(key)
+        if new is None:
+            table.items.pop(key, None)
+        else:
+            table.items[key] = new
+        if old == new:
+            return
+        event = "INSERT" if old is None else "REMOVE" if new is None else "MODIFY"
+        keys: Item = {"pk": {"S": key[0]}, "sk": {"S": key[1]}}
+        table.stream.append(StreamRecord(next(self._sequence), event, keys, old, copy.deepcopy(new)))
+
+    def expire(self, table_name: str, now: float) -> list[Key]:
+        """Delete what TTL is over, as DynamoDB does some time after it."""
+        table = self.tables[table_name]
+        name = table.ttl_attribute
+        over = [key for key, item in table.items.items() if name in item and float(item[name].get("N", "inf")) < now]
+        for key in over:
+            self._store(table, key, None)
+        return over
+
+    # expressions
+
+    def _condition_holds(self, request: dict[str, Any], old: Item | None) -> bool:
+        return "ConditionExpression" not in request or self._evaluate(
+            request["ConditionExpression"], request, old or {}
+        )
+
+    def _evaluate(self, text: str, request: dict[str, Any], item: Item) -> bool:
+        return self._expression(text, request, item, "condition", Expression.holds)
+
+    @staticmethod
+    def _expression(
+        text: str, request: dict[str, Any], item: Item, operation: str, use: Callable[[Expression], Any]
+    ) -> Any:
+        names, values = request.get("ExpressionAttributeNames", {}), request.get("ExpressionAttributeValues", {})
+        try:
+            return use(Expression(text, names, values, item))
+        except InvalidExpression as error:
+            raise validation_error(operation, f"{error} in {text!r}") from error
+
+    def _table(self, name: str, operation: str) -> MemoryTable:
+        if name not in self.tables:
+            raise aws_error("ResourceNotFoundException", operation, f"Requested resource not found: {name}")
+        return self.tables[name]
+
+
+def _returns_old(request: dict[str, Any]) -> bool:
+    return request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+
+
+def _reason(is_held: bool, request: dict[str, Any], old: Item | None) -> dict[str, Any]:
+    if is_held:
+        return {"Code": "None"}
+    shown = {"Item": copy.deepcopy(old)} if old is not None and _returns_old(request) else {}
+    return {"Code": "ConditionalCheckFailed", "Message": "The conditional request failed", **shown}
+
+
+def _projected(item: Item, request: dict[str, Any]) -> Item:
+    if "ProjectionExpression" not in request:
+        return item
+    names = [name.strip() for name in request["ProjectionExpression"].split(",")]
+    names = [request.get("ExpressionAttributeNames", {}).get(name, name) for name in names]
+    return {name: item[name] for name in names if name in item}

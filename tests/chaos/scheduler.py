@@ -1,0 +1,189 @@
+"""A seeded scheduler for simulated processes: one thread runs at a time, and every switch is drawn from the seed.
+
+Simulated code runs in real threads that hand a baton to each other at *switch points*: AWS calls, provider chunks,
+locks, events, sleeps. Between two switch points nothing else runs. Time is simulated: it advances when every task
+waits. The same seed gives the same order of switches on every machine.
+
+    scheduler = Scheduler(seed=7)
+    process = scheduler.new_process("round-1")
+    scheduler.start(process, lambda: …, name="round")
+    scheduler.run(until=lambda: …, limit_seconds=3600)
+"""
+
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+MAX_SWITCHES = 2_000_000
+_JOIN_SECONDS = 30.0
+
+
+class ProcessDied(BaseException):
+    """The process was killed at this switch point. Nobody catches it; nothing else of the process runs."""
+
+
+class Stuck(AssertionError):
+    """Every task waits, none of them for a moment in time: a deadlock of the simulated system."""
+
+
+@dataclass(eq=False)
+class Process:
+    """Tasks that live and die together, with a clock of their own."""
+
+    name: str
+    skew_seconds: float = 0.0
+    is_dead: bool = False
+    frozen_until: float = 0.0
+
+
+@dataclass(eq=False)
+class Task:
+    process: Process
+    name: str
+    target: Callable[[], object]
+    wake_at: float = 0.0
+    is_ready: Callable[[], bool] | None = None
+    """What the task waits for besides its time; None when it only waits for time."""
+    is_over: bool = False
+    error: BaseException | None = None
+    baton: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    thread: threading.Thread | None = None
+
+
+class Scheduler:
+    def __init__(self, seed: int, start_time: float = 1_767_225_600.0) -> None:
+        self.random = random.Random(seed)
+        self.now = start_time
+        self.switches = 0
+        self.tasks: list[Task] = []
+        self.on_switch: Callable[[Task, str], None] | None = None
+        """Called with the running task and the label of each switch point, before it waits: where faults strike."""
+        self._baton = threading.Semaphore(0)
+        self._current: Task | None = None
+
+    # tasks
+
+    def new_process(self, name: str, skew_seconds: float = 0.0) -> Process:
+        return Process(name, skew_seconds)
+
+    def start(self, process: Process, target: Callable[[], object], *, name: str, delay: float = 0.0) -> Task:
+        task = Task(process, name, target, wake_at=self.now + delay)
+        task.thread = threading.Thread(target=self._run_task, args=(task,), name=f"sim-{name}", daemon=True)
+        self.tasks.append(task)
+        task.thread.start()
+        return task
+
+    def _run_task(self, task: Task) -> None:
+        task.baton.acquire()
+        try:
+            if not task.process.is_dead:
+                task.target()
+        except ProcessDied:
+            pass
+        except BaseException as error:  # noqa: BLE001 (kept, and raised by `run`)
+            task.error = error
+        finally:
+            task.is_over = True
+            self._baton.release()
+
+    @property
+    def current(self) -> Task:
+        assert self._current is not None, "no simulated task is running"
+        return self._current
+
+    @property
+    def is_in_task(self) -> bool:
+        return self._current is not None and threading.current_thread() is self._current.thread
+
+    # what simulated code calls
+
+    def switch(self, label: str, seconds: float = 0.0) -> None:
+        """Let other tasks run; return after `seconds` of simulated time at the earliest."""
+        self.wait(label, None, seconds)
+
+    def wait(self, label: str, is_ready: Callable[[], bool] | None, seconds: float | None = None) -> bool:
+        """Wait until `is_ready()` is true or `seconds` are over; return whether it is true."""
+        task = self.current
+        if task.process.is_dead:
+            raise ProcessDied
+        if self.on_switch is not None:
+            self.on_switch(task, label)
+        task.is_ready = is_ready
+        task.wake_at = float("inf") if seconds is None else self.now + seconds
+        self._baton.release()
+        task.baton.acquire()
+        if task.process.is_dead:
+            raise ProcessDied
+        return is_ready is None or is_ready()
+
+    # what the simulation calls
+
+    def kill(self, process: Process) -> None:
+        """End a process: each of its tasks raises ProcessDied at its switch point and does nothing any more."""
+        process.is_dead = True
+
+    def freeze(self, process: Process, seconds: float) -> None:
+        process.frozen_until = max(process.frozen_until, self.now + seconds)
+
+    def run(self, until: Callable[[], bool], limit_seconds: float) -> None:
+        """Run until a condition holds. Raises the error of a task, Stuck, or TimeoutError in simulated time."""
+        deadline = self.now + limit_seconds
+        while not until():
+            task = self._choose()
+            if task is None:
+                waiting = [f"{task.process.name}/{task.name}" for task in self.tasks]
+                raise Stuck(f"every task waits for ever: {waiting}")
+            if self.now > deadline:
+                raise TimeoutError(f"not reached within {limit_seconds} simulated seconds")
+            self._resume(task)
+
+    def _choose(self) -> Task | None:
+        self.tasks = [task for task in self.tasks if not task.is_over]
+        dead = next((task for task in self.tasks if task.process.is_dead), None)
+        if dead is not None:
+            return dead
+        ready = [task for task in self.tasks if self._is_runnable(task)]
+        if ready:
+            return self.random.choice(ready)
+        moments = [self._wakes_at(task) for task in self.tasks]
+        moment = min(moments, default=float("inf"))
+        if moment == float("inf"):
+            return None
+        self.now = max(self.now, moment)
+        return self.random.choice([task for task in self.tasks if self._is_runnable(task)])
+
+    def _is_runnable(self, task: Task) -> bool:
+        if task.process.frozen_until > self.now:
+            return False
+        return task.wake_at <= self.now or (task.is_ready is not None and task.is_ready())
+
+    def _wakes_at(self, task: Task) -> float:
+        if task.is_ready is not None and task.is_ready():
+            return task.process.frozen_until
+        return max(task.wake_at, task.process.frozen_until)
+
+    def _resume(self, task: Task) -> None:
+        self.switches += 1
+        if self.switches > MAX_SWITCHES:
+            raise TimeoutError(f"not over after {MAX_SWITCHES} switches: something spins")
+        self._current = task
+        task.baton.release()
+        self._baton.acquire()
+        self._current = None
+        if task.error is not None:
+            raise task.error
+
+    def close(self) -> None:
+        """Kill whatever is left, so that no thread outlives the simulation."""
+        for task in self.tasks:
+            task.process.is_dead = True
+        for task in list(self.tasks):
+            while not task.is_over:
+                self._current = task
+                task.baton.release()
+                self._baton.acquire()
+        self._current = None
+        for task in self.tasks:
+            if task.thread is not None:
+                task.thread.join(_JOIN_SECONDS)
