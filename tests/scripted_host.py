@@ -1,9 +1,9 @@
-"""A tenant's content system on this machine, that says what a test tells it and remembers what it was asked.
+"""Run a tenant's content system on this machine, which returns scripted responses and records its requests.
 
 with scripted_host() as host:
-    host.says("GET tables", {"tables": []})
-    host.says("GET users", status=503)
-    context(host=host.opened)
+    host.script_response("GET tables", {"tables": []})
+    host.script_response("GET users", status=503)
+    make_context(host=host.open_client)
 """
 
 import json
@@ -38,11 +38,11 @@ class ReceivedRequest:
     query: dict[str, str]
     headers: dict[str, str]
     port: int
-    """Of whoever asked: the same for requests over one connection."""
+    """The client's port, which is the same for requests over one connection."""
 
     @property
     def claims(self) -> dict[str, Any]:
-        """Of the token, verified as a host should, but for the time, which tests hold still."""
+        """The claims of the token. They are verified as a host should, except for the time, which tests freeze."""
         token = self.headers["authorization"].removeprefix("Bearer ")
         claims: dict[str, Any] = jwt.decode(
             token,
@@ -59,8 +59,8 @@ class ScriptedResponse:
     body: Any = None
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    hold: threading.Event | None = None
-    """Its answer is not complete before this is set."""
+    completed_by: threading.Event | None = None
+    """The response is not completed before this event is set."""
 
 
 class ScriptedHost(ThreadingHTTPServer):
@@ -77,17 +77,25 @@ class ScriptedHost(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/fermata"
 
-    def script_response(self, wish: str, body: Any = None, status: int = 200, **how: Any) -> None:
-        """From now on, or after what was ordered before; the last order stays. `bytes` go out as they are."""
-        self.script.setdefault(wish, []).append(ScriptedResponse(body, status, **how))
+    def script_response(
+        self,
+        route: str,
+        body: Any = None,
+        status: int = 200,
+        *,
+        headers: dict[str, str] | None = None,
+        completed_by: threading.Event | None = None,
+    ) -> None:
+        """Add a response to `route`, such as `GET tables`. The last one is repeated. `bytes` are sent as they are."""
+        self.script.setdefault(route, []).append(ScriptedResponse(body, status, headers or {}, completed_by))
 
     def open_client(self) -> HostClient:
-        """As a turn of ERRAND's opens it; its stalls are short."""
+        """Return a client for HOST_CALLER with a short stall time-out."""
         return HostClient(
-            self.url, lambda: sign_host_token(HOST_CALLER, HOST_SECRET, "k1", 1_800_000_000.0), self._lines_for
+            self.url, lambda: sign_host_token(HOST_CALLER, HOST_SECRET, "k1", 1_800_000_000.0), self.pool_for
         )
 
-    def _lines_for(self, seconds: float) -> HostConnectionPool:
+    def pool_for(self, seconds: float) -> HostConnectionPool:
         return self.pools.setdefault(
             seconds, HostConnectionPool(UrlGuard(loopback=True), min(seconds, self.stall_seconds))
         )
@@ -100,37 +108,40 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.rfile.read(int(self.headers.get("content-length", 0)))
         parts = urlsplit(self.path)
-        path, headers = parts.path.removeprefix("/fermata/"), {name.lower(): v for name, v in self.headers.items()}
-        query, port = dict(parse_qsl(parts.query)), self.client_address[1]
-        self.server.requests.append(ReceivedRequest(self.command, path, query, headers, port))
-        orders = self.server.script.get(f"{self.command} {path}", [ScriptedResponse({"error": "no such thing"}, 404)])
-        self._say(orders.pop(0) if len(orders) > 1 else orders[0])
+        path = parts.path.removeprefix("/fermata/")
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        query = dict(parse_qsl(parts.query))
+        self.server.requests.append(ReceivedRequest(self.command, path, query, headers, self.client_address[1]))
+        responses = self.server.script.get(
+            f"{self.command} {path}", [ScriptedResponse({"error": "no such thing"}, 404)]
+        )
+        self._respond(responses.pop(0) if len(responses) > 1 else responses[0])
 
     do_POST = do_GET
 
-    def _say(self, said: ScriptedResponse) -> None:
-        body = said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode()
-        self.send_response(said.status)
-        for name, value in ({"content-type": "application/json"} | said.headers).items():
+    def _respond(self, response: ScriptedResponse) -> None:
+        body = response.body if isinstance(response.body, bytes) else json.dumps(response.body).encode()
+        self.send_response(response.status)
+        for name, value in ({"content-type": "application/json"} | response.headers).items():
             self.send_header(name, value)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
-        if said.hold is not None:
+        if response.completed_by is not None:
             self.wfile.write(body[:1])
             self.wfile.flush()
-            said.hold.wait(10)
+            response.completed_by.wait(10)
             body = body[1:]
         try:
             self.wfile.write(body)
         except OSError:
-            self.close_connection = True  # whoever asked did not want all of it
+            self.close_connection = True  # the client has closed the connection
 
     def log_message(self, *_: Any) -> None:
         pass
 
 
 def process_connection_pools() -> list[HostConnectionPool]:
-    """Those that a turn uses, which are kept from one turn to the next."""
+    """Return the pools that turns of this process share."""
     return [get_connection_pool(loopback=True, seconds=seconds) for seconds in (HOST_READ_SECONDS, HOST_BUILD_SECONDS)]
 
 
@@ -142,7 +153,7 @@ def scripted_host() -> Iterator[ScriptedHost]:
         try:
             yield host
         finally:
-            for kept in (*host.pools.values(), *process_connection_pools()):
-                kept.close()
+            for pool in (*host.pools.values(), *process_connection_pools()):
+                pool.close()
             host.shutdown()
             thread.join()

@@ -127,7 +127,7 @@ def test_a_round_delivered_twice_while_a_plugin_is_activated_activates_it_once(
     workshop: ConversationDriver, cloud: LocalCloud, scripted: ScriptedHost
 ) -> None:
     answered = threading.Event()
-    scripted.script_response("POST plugins/seo/activate", ACTIVATED, hold=answered)
+    scripted.script_response("POST plugins/seo/activate", ACTIVATED, completed_by=answered)
     reader = workshop.start_turn(tool_call_step(ACTIVATE), text_step("It is active."))
     wait_until(lambda: scripted.requests, "the content system is asked")
     assert cloud.invoke_function("round", invocation_payload(workshop, "2000-01-01T00:00:00.000Z")) is None
@@ -142,7 +142,7 @@ def test_killed_while_a_plugin_is_activated_the_round_does_not_activate_it_again
     workshop: ConversationDriver, cloud: LocalCloud, scripted: ScriptedHost
 ) -> None:
     answered = threading.Event()
-    scripted.script_response("POST plugins/seo/activate", ACTIVATED, hold=answered)
+    scripted.script_response("POST plugins/seo/activate", ACTIVATED, completed_by=answered)
     reader = workshop.start_turn(tool_call_step(ACTIVATE), text_step("I have to check first."))
     wait_until(lambda: scripted.requests, "the content system is asked")
     assert cloud.kill_workers("round") == 1
@@ -157,7 +157,7 @@ def test_killed_while_the_content_system_is_read_it_is_read_again(
     workshop: ConversationDriver, cloud: LocalCloud, scripted: ScriptedHost
 ) -> None:
     answered = threading.Event()
-    scripted.script_response("GET plugins", {"plugins": []}, hold=answered)
+    scripted.script_response("GET plugins", {"plugins": []}, completed_by=answered)
     scripted.script_response("GET plugins", {"plugins": [{"localId": "seo"}]})
     reader = workshop.start_turn(tool_call_step(("plugin_list_plugins", {}), text="Let me look."), text_step("One."))
     wait_until(lambda: scripted.requests, "the content system is asked")
@@ -174,7 +174,7 @@ def test_a_cancel_does_not_wait_for_the_content_system(
     workshop: ConversationDriver, cloud: LocalCloud, scripted: ScriptedHost
 ) -> None:
     answered = threading.Event()
-    scripted.script_response("POST plugins/seo/activate", ACTIVATED, hold=answered)
+    scripted.script_response("POST plugins/seo/activate", ACTIVATED, completed_by=answered)
     reader = workshop.start_turn(tool_call_step(ACTIVATE), text_step("Never said."))
     wait_until(lambda: scripted.requests, "the content system is asked")
     assert workshop.cancel_turn().status_code == 200

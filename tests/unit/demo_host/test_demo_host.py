@@ -22,7 +22,7 @@ from local.demo_host.server import DemoHostServer
 from local.seed import EDITOR_CAPABILITIES
 
 SECRET = "as long and as secret as a secret of a machine is"
-ERRAND = HostCaller("local", "you", frozenset(("ai.tools.write", *EDITOR_CAPABILITIES)), "content", "turn-1")
+DEMO_CALLER = HostCaller("local", "you", frozenset(("ai.tools.write", *EDITOR_CAPABILITIES)), "content", "turn-1")
 
 
 @pytest.fixture
@@ -45,12 +45,12 @@ def lines() -> Iterator[HostConnectionPool]:
 def opened(
     demo: DemoHostServer,
     lines: HostConnectionPool,
-    errand: HostCaller = ERRAND,
+    caller: HostCaller = DEMO_CALLER,
     secret: str = SECRET,
     now: float | None = None,
 ) -> HostClient:
     return HostClient(
-        demo.url, lambda: sign_host_token(errand, secret, "k", now or time.time()), lambda _seconds: lines
+        demo.url, lambda: sign_host_token(caller, secret, "k", now or time.time()), lambda _seconds: lines
     )
 
 
@@ -58,7 +58,7 @@ def data(demo: DemoHostServer, lines: HostConnectionPool, scope: str, name: str,
     context = ToolContext(
         tenant="local",
         user="you",
-        capabilities=ERRAND.capabilities,
+        capabilities=DEMO_CALLER.capabilities,
         scope=scope,
         turn="turn-1",
         effect_key="turn-1/1/0",
@@ -146,7 +146,7 @@ def test_what_must_not_be_active_is_not_activated(
         ({"secret": "another secret that is long enough to be one"}, "Signature verification failed"),
         ({"now": 1_000_000_000.0}, "expired"),
         ({"now": 4_000_000_000.0}, "not yet valid"),
-        ({"errand": replace(ERRAND, tenant="florist")}, "another tenant"),
+        ({"caller": replace(DEMO_CALLER, tenant="florist")}, "another tenant"),
     ],
 )
 def test_a_token_that_is_not_right_opens_nothing(
@@ -158,7 +158,7 @@ def test_a_token_that_is_not_right_opens_nothing(
 
 
 def test_activating_takes_the_capability_for_it(demo: DemoHostServer, lines: HostConnectionPool) -> None:
-    visitor = replace(ERRAND, capabilities=frozenset({"ai.chat"}))
+    visitor = replace(DEMO_CALLER, capabilities=frozenset({"ai.chat"}))
     with pytest.raises(HostError, match=r"does not let this user do that: This takes the capability plugins\.install"):
         opened(demo, lines, visitor).activate_plugin("opening-hours", effect_key="k")
     assert demo.content.activations == []

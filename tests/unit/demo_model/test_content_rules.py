@@ -27,7 +27,7 @@ from local.seed import EDITOR_CAPABILITIES
 from tests.unit.demo_model.editor_tab import Transcript, run_demo_turn
 
 SECRET = "as long and as secret as a secret of a machine is"
-ERRAND = HostCaller("local", "you", frozenset(("ai.tools.write", *EDITOR_CAPABILITIES)), "content", "turn-1")
+DEMO_CALLER = HostCaller("local", "you", frozenset(("ai.tools.write", *EDITOR_CAPABILITIES)), "content", "turn-1")
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Workspace:
         context = ToolContext(
             tenant="local",
             user="you",
-            capabilities=ERRAND.capabilities,
+            capabilities=DEMO_CALLER.capabilities,
             scope="content",
             turn="turn-1",
             host=lambda: self.host,
@@ -60,7 +60,9 @@ def workspace() -> Iterator[Workspace]:
     with DemoHostServer(DemoContent.load_content(), "local", SECRET) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        host = HostClient(server.url, lambda: sign_host_token(ERRAND, SECRET, "k", time.time()), lambda _seconds: lines)
+        host = HostClient(
+            server.url, lambda: sign_host_token(DEMO_CALLER, SECRET, "k", time.time()), lambda _seconds: lines
+        )
         yield Workspace(host, [])
         lines.close()
         server.shutdown()
@@ -70,7 +72,7 @@ def workspace() -> Iterator[Workspace]:
 def ask(
     prompt: str, workspace: Any, line: ProviderConnection, endpoint: Endpoint, names: ToolNaming = ToolNaming.CANONICAL
 ) -> Transcript:
-    tools = CONTENT_TOOLSET.build_tool_specs(ERRAND.capabilities, "content", names)
+    tools = CONTENT_TOOLSET.build_tool_specs(DEMO_CALLER.capabilities, "content", names)
     return run_demo_turn(prompt, workspace, line, endpoint, tools=tools)
 
 

@@ -1,4 +1,4 @@
-"""The host of docs/host.md runs as it is printed, and answers the tools."""
+"""Run the example host of docs/host.md as printed, and query it with the tools."""
 
 import os
 import re
@@ -27,52 +27,52 @@ from tests.waiting import wait_until
 DOCUMENT = Path(__file__).parents[3] / "docs" / "host.md"
 
 
-def example() -> str:
+def read_example() -> str:
     (code,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     return str(code)
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def answers(port: int) -> bool:
+def is_listening(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    chosen = free_port()
-    environment = os.environ | {"PORT": str(chosen), "HOST_SECRET": HOST_SECRET}
-    process = subprocess.Popen([sys.executable, "-c", example()], env=environment, stderr=subprocess.DEVNULL)
+    number = find_free_port()
+    environment = os.environ | {"PORT": str(number), "HOST_SECRET": HOST_SECRET}
+    process = subprocess.Popen([sys.executable, "-c", read_example()], env=environment, stderr=subprocess.DEVNULL)
     try:
-        wait_until(lambda: answers(chosen), "the example listens")
-        yield chosen
+        wait_until(lambda: is_listening(number), "the example listens")
+        yield number
     finally:
         process.kill()
         process.wait()
 
 
 @pytest.fixture
-def lines() -> Iterator[HostConnectionPool]:
-    kept = HostConnectionPool(UrlGuard(loopback=True), 5.0)
-    yield kept
-    kept.close()
+def pool() -> Iterator[HostConnectionPool]:
+    pool = HostConnectionPool(UrlGuard(loopback=True), 5.0)
+    yield pool
+    pool.close()
 
 
-def host(port: int, lines: HostConnectionPool, secret: str = HOST_SECRET) -> HostClient:
+def open_client(port: int, pool: HostConnectionPool, secret: str = HOST_SECRET) -> HostClient:
     return HostClient(
         f"http://127.0.0.1:{port}",
         lambda: sign_host_token(HOST_CALLER, secret, "k", time.time()),
-        lambda _seconds: lines,
+        lambda _seconds: pool,
     )
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "path"),
+    ("name", "arguments", "path"),
     [
         ("list_collections", {}, ("collections", 0, "label")),
         ("list_documents", {"tableId": "t1"}, ("documents", 0, "slug")),
@@ -80,7 +80,7 @@ def host(port: int, lines: HostConnectionPool, secret: str = HOST_SECRET) -> Hos
     ],
 )
 def test_the_printed_host_answers(
-    port: int, lines: HostConnectionPool, name: str, given: Any, path: tuple[Any, ...]
+    port: int, pool: HostConnectionPool, name: str, arguments: Any, path: tuple[Any, ...]
 ) -> None:
     context = ToolContext(
         tenant="bakery",
@@ -88,20 +88,22 @@ def test_the_printed_host_answers(
         capabilities=frozenset({"data.custom.tables.read", "content.manage"}),
         scope="content",
         turn="t",
-        host=lambda: host(port, lines),
+        host=lambda: open_client(port, pool),
     )
-    admitted = admit_call(get_toolset("content"), ToolCallBlock(tool_call_id="c", tool_name=name, input=given), context)
+    admitted = admit_call(
+        get_toolset("content"), ToolCallBlock(tool_call_id="c", tool_name=name, input=arguments), context
+    )
     assert isinstance(admitted, AdmittedCall)
-    found = run_tool(admitted, context).data
+    value = run_tool(admitted, context).data
     for step in path:
-        found = found[step]
-    assert found in ("Posts", "hello", "Hello")
+        value = value[step]
+    assert value in ("Posts", "hello", "Hello")
 
 
-def test_the_printed_host_takes_no_other_token(port: int, lines: HostConnectionPool) -> None:
+def test_the_printed_host_takes_no_other_token(port: int, pool: HostConnectionPool) -> None:
     with pytest.raises(HostError, match="does not take Fermata's token"):
-        host(port, lines, "another secret that is long enough to be one").list_tables()
+        open_client(port, pool, "another secret that is long enough to be one").list_tables()
 
 
 def test_the_printed_host_has_about_twenty_lines() -> None:
-    assert len([line for line in example().splitlines() if line.strip()]) <= 24
+    assert len([line for line in read_example().splitlines() if line.strip()]) <= 24

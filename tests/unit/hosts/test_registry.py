@@ -1,4 +1,4 @@
-"""A tenant's host: named, moved, given another secret, taken away; and opened for a turn."""
+"""Register, move, rotate and remove a tenant's host, and open a client of it for a turn."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def bakery(resources: Resources) -> Resources:
 
 
 @pytest.fixture
-def at_home(bakery: Resources, host: ScriptedHost) -> tuple[Resources, str]:
+def local_host(bakery: Resources, host: ScriptedHost) -> tuple[Resources, str]:
     """A local stage whose tenant has the scripted host, and that host's secret."""
     resources = resources_of_new_process(bakery, fermata_stage="local")
     secret = registry.register_host(resources, "bakery", host.url)[1]
@@ -34,17 +34,17 @@ def at_home(bakery: Resources, host: ScriptedHost) -> tuple[Resources, str]:
     return resources, secret
 
 
-def signed_with(host: ScriptedHost, resources: Resources) -> tuple[str, str]:
-    """The token that a turn of this process sends now, and the name of its secret."""
+def read_sent_token(host: ScriptedHost, resources: Resources) -> tuple[str, str]:
+    """Send a request as a turn of this process; returns its token and the id of the secret that signed it."""
     host.script_response("GET users", {"users": []})
-    opened = open_host_client(resources, HOST_CALLER)
-    assert opened is not None
-    opened.list_users()
+    client = open_host_client(resources, HOST_CALLER)
+    assert client is not None
+    client.list_users()
     token = host.requests[-1].headers["authorization"].removeprefix("Bearer ")
     return token, jwt.get_unverified_header(token)["kid"]
 
 
-def is_of(token: str, secret: str) -> bool:
+def is_signed_with(token: str, secret: str) -> bool:
     try:
         jwt.decode(
             token, secret, algorithms=["HS256"], audience="host", options={"verify_exp": False, "verify_iat": False}
@@ -59,16 +59,16 @@ def test_a_tenant_without_a_host_has_none_to_open(bakery: Resources) -> None:
     assert registry.describe_host(bakery, "bakery") is None
 
 
-def test_a_new_host_is_told_its_secret_once_and_nobody_is_shown_it(bakery: Resources) -> None:
+def test_a_new_hosts_secret_is_returned_once_and_never_shown_again(bakery: Resources) -> None:
     record, secret = registry.register_host(bakery, "bakery", URL)
     assert secret is not None
     assert len(secret) >= 43
     assert record.url == "https://8.8.8.8/cms"
-    shown = registry.describe_host(bakery, "bakery")
-    assert shown is not None
-    assert shown["url"] == record.url
-    assert [set(one) for one in shown["secrets"]] == [{"id", "since", "createdAt"}]
-    assert secret not in str(shown) + str(bakery.tables.query_items(bakery.settings.settings_table, "t#bakery"))
+    view = registry.describe_host(bakery, "bakery")
+    assert view is not None
+    assert view["url"] == record.url
+    assert [set(one) for one in view["secrets"]] == [{"id", "since", "createdAt"}]
+    assert secret not in str(view) + str(bakery.tables.query_items(bakery.settings.settings_table, "t#bakery"))
 
 
 def test_a_host_that_moves_keeps_its_secret(bakery: Resources) -> None:
@@ -100,63 +100,63 @@ def test_only_a_tenant_can_have_a_host(resources: Resources) -> None:
         ("cms.example", "not a URL"),
     ],
 )
-def test_an_address_that_must_not_be_asked_is_not_stored(bakery: Resources, url: str, reason: str) -> None:
+def test_a_url_that_is_not_allowed_is_not_stored(bakery: Resources, url: str, reason: str) -> None:
     with pytest.raises(InvalidRequest, match=reason):
         registry.register_host(bakery, "bakery", url)
     assert registry.read_host(bakery, "bakery") is None
 
 
-def test_requests_are_signed_with_the_hosts_secret(at_home: tuple[Resources, str], host: ScriptedHost) -> None:
-    resources, secret = at_home
-    token, _ = signed_with(host, resources)
-    assert is_of(token, secret)
+def test_requests_are_signed_with_the_hosts_secret(local_host: tuple[Resources, str], host: ScriptedHost) -> None:
+    resources, secret = local_host
+    token, _ = read_sent_token(host, resources)
+    assert is_signed_with(token, secret)
 
 
 def test_after_a_rotation_the_old_secret_signs_until_the_host_can_have_the_new_one(
-    at_home: tuple[Resources, str], host: ScriptedHost, clock: TestClock
+    local_host: tuple[Resources, str], host: ScriptedHost, clock: TestClock
 ) -> None:
-    resources, first = at_home
+    resources, first = local_host
     second = registry.rotate_host_secret(resources, "bakery")
-    assert is_of(signed_with(host, resources)[0], first)
+    assert is_signed_with(read_sent_token(host, resources)[0], first)
     clock.advance(registry.HOST_SECRET_OVERLAP_SECONDS)
-    assert is_of(signed_with(host, resources)[0], second)
+    assert is_signed_with(read_sent_token(host, resources)[0], second)
 
 
-def test_a_rotation_without_overlap_counts_at_once(at_home: tuple[Resources, str], host: ScriptedHost) -> None:
-    resources, _ = at_home
+def test_a_rotation_without_overlap_takes_effect_at_once(local_host: tuple[Resources, str], host: ScriptedHost) -> None:
+    resources, _ = local_host
     second = registry.rotate_host_secret(resources, "bakery", overlap_seconds=0)
-    assert is_of(signed_with(host, resources)[0], second)
+    assert is_signed_with(read_sent_token(host, resources)[0], second)
     record = registry.read_host(resources, "bakery")
     assert record is not None
     assert len(record.secrets) == 1
 
 
-def test_a_second_rotation_forgets_the_secret_that_never_signed(
-    at_home: tuple[Resources, str], host: ScriptedHost, clock: TestClock
+def test_a_second_rotation_drops_the_secret_that_never_signed(
+    local_host: tuple[Resources, str], host: ScriptedHost, clock: TestClock
 ) -> None:
-    resources, first = at_home
+    resources, first = local_host
     never, third = registry.rotate_host_secret(resources, "bakery"), registry.rotate_host_secret(resources, "bakery")
     record = registry.read_host(resources, "bakery")
     assert record is not None
     assert len(record.secrets) == 2
-    assert is_of(signed_with(host, resources)[0], first)
+    assert is_signed_with(read_sent_token(host, resources)[0], first)
     clock.advance(registry.HOST_SECRET_OVERLAP_SECONDS)
-    token, _ = signed_with(host, resources)
-    assert (is_of(token, third), is_of(token, never)) == (True, False)
+    token, _ = read_sent_token(host, resources)
+    assert (is_signed_with(token, third), is_signed_with(token, never)) == (True, False)
 
 
-def test_a_host_that_was_taken_away_is_asked_for_a_minute_at_most(
-    at_home: tuple[Resources, str], host: ScriptedHost, clock: TestClock
+def test_a_removed_host_is_used_for_another_minute_at_most(
+    local_host: tuple[Resources, str], host: ScriptedHost, clock: TestClock
 ) -> None:
-    resources, _ = at_home
-    signed_with(host, resources)
+    resources, _ = local_host
+    read_sent_token(host, resources)
     registry.remove_host(resources_of_new_process(resources), "bakery")
     assert open_host_client(resources, HOST_CALLER) is not None
     clock.advance(registry.HOST_CACHE_SECONDS)
     assert open_host_client(resources, HOST_CALLER) is None
 
 
-def test_two_who_change_one_host_are_told(bakery: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_concurrent_change_of_a_host_is_a_conflict(bakery: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
     registry.register_host(bakery, "bakery", URL)
     stale = registry.read_host(bakery, "bakery")
     registry.rotate_host_secret(bakery, "bakery")
@@ -170,45 +170,55 @@ def test_two_who_change_one_host_are_told(bakery: Resources, monkeypatch: pytest
             act(bakery, "bakery")
 
 
-def test_a_host_that_fails_is_one_line_for_the_operator_without_its_words(
-    at_home: tuple[Resources, str], host: ScriptedHost, caplog: pytest.LogCaptureFixture
+def test_a_failed_request_is_one_log_line_without_the_hosts_text(
+    local_host: tuple[Resources, str], host: ScriptedHost, caplog: pytest.LogCaptureFixture
 ) -> None:
-    resources, _ = at_home
+    resources, _ = local_host
     host.script_response("GET users", {"error": "words that are nobody's business"}, status=503)
-    opened = open_host_client(resources, HOST_CALLER)
-    assert opened is not None
+    client = open_host_client(resources, HOST_CALLER)
+    assert client is not None
     with pytest.raises(HostError):
-        opened.list_users()
+        client.list_users()
     (line,) = [vars(record) for record in caplog.records if getattr(record, "event", "") == "host.failed"]
-    facts = {"tenant": "bakery", "turn": "turn-1", "host": "127.0.0.1", "method": "GET", "status": 503, "passing": True}
+    facts = {
+        "tenant": "bakery",
+        "turn": "turn-1",
+        "host": "127.0.0.1",
+        "method": "GET",
+        "status": 503,
+        "transient": True,
+    }
     assert facts.items() <= line.items()
     assert "nobody's business" not in str(line)
 
 
-def test_a_host_secret_opens_for_nothing_else(at_home: tuple[Resources, str]) -> None:
-    resources, secret = at_home
+def test_a_host_secret_opens_for_nothing_else(local_host: tuple[Resources, str]) -> None:
+    resources, secret = local_host
     record = registry.read_host(resources, "bakery")
     assert record is not None
-    kept = record.secrets[0]
-    assert resources.vault.open_secret(kept.sealed, purpose="host-secret", tenant="bakery", name=kept.id) == secret
+    host_secret = record.secrets[0]
+    assert (
+        resources.vault.open_secret(host_secret.sealed, purpose="host-secret", tenant="bakery", name=host_secret.id)
+        == secret
+    )
     others: list[Any] = [("caller-secret", "bakery"), ("provider-key", "bakery"), ("host-secret", "florist")]
     for purpose, tenant in others:
         with pytest.raises(SecretUndecryptable):
-            resources.vault.open_secret(kept.sealed, purpose=purpose, tenant=tenant, name=kept.id)
+            resources.vault.open_secret(host_secret.sealed, purpose=purpose, tenant=tenant, name=host_secret.id)
 
 
-def test_a_secret_that_cannot_be_opened_any_more_is_said_to_be_lost(
-    at_home: tuple[Resources, str], host: ScriptedHost
+def test_a_secret_that_cannot_be_opened_is_reported_as_lost(
+    local_host: tuple[Resources, str], host: ScriptedHost
 ) -> None:
-    resources, _ = at_home
+    resources, _ = local_host
     record = registry.read_host(resources, "bakery")
     assert record is not None
-    foreign = record.secrets[0].model_copy(update={"sealed": b"never sealed by anybody"})
+    foreign = record.secrets[0].model_copy(update={"sealed": b"never sealed"})
     resources.tables.write_items(
         Put(resources.settings.settings_table, record.model_copy(update={"secrets": (foreign,)}).to_item())
     )
-    opened = open_host_client(resources, HOST_CALLER)
-    assert opened is not None
+    client = open_host_client(resources, HOST_CALLER)
+    assert client is not None
     with pytest.raises(HostError, match="An administrator has to rotate it"):
-        opened.list_users()
+        client.list_users()
     assert host.requests == []

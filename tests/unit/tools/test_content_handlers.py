@@ -334,7 +334,7 @@ def test_a_read_is_asked_again_where_the_content_system_was_only_busy(host: Scri
 
 def test_a_content_system_that_took_all_its_time_is_not_asked_again(host: ScriptedHost) -> None:
     host.stall_seconds, hold = 0.2, threading.Event()
-    host.script_response("GET users", {"users": []}, hold=hold)
+    host.script_response("GET users", {"users": []}, completed_by=hold)
     told = error("list_users", host=host.open_client)
     hold.set()
     assert "gave no answer within" in told

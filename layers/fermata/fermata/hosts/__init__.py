@@ -1,1 +1,1 @@
-"""The tenant's own content system: where it is, how it is asked, and what its silence means."""
+"""Query the tenant's own content system (its host): address and secrets, signed requests, and errors."""

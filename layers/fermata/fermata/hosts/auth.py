@@ -1,4 +1,4 @@
-"""In whose name a host is asked, and the token that says so."""
+"""Sign the token that tells a host which user a request acts for."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,10 @@ HOST_TOKEN_SECONDS = 60
 
 @dataclass(frozen=True)
 class HostCaller:
-    """The rights are those the turn was started with; the host decides by them, and by its own."""
+    """The user a host request acts for, and the turn it belongs to.
+
+    The capabilities are those the turn was started with. The host decides by them and by its own rules.
+    """
 
     tenant: str
     user: str
@@ -18,6 +21,7 @@ class HostCaller:
     turn: str
 
     def to_claims(self, now: float) -> dict[str, Any]:
+        """Return the JWT claims of a token issued at `now` (epoch seconds)."""
         return {
             "iss": "fermata",
             "aud": HOST_AUDIENCE,
@@ -32,7 +36,7 @@ class HostCaller:
 
 
 def sign_host_token(caller: HostCaller, secret: str, key_id: str, now: float) -> str:
-    """A token good for a minute. `name` tells the host which of its secrets it was signed with (`kid`)."""
-    import jwt  # here, because most turns never ask a host
+    """Sign a token that is valid for HOST_TOKEN_SECONDS. Its header `kid` names the secret it was signed with."""
+    import jwt  # imported here, because most turns send no host request
 
     return jwt.encode(caller.to_claims(now), secret, "HS256", headers={"kid": key_id})

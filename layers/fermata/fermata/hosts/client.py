@@ -1,4 +1,4 @@
-"""A tenant's content system, asked over HTTP in one caller's name. What it has to answer: docs/host.md."""
+"""Query a tenant's content system over HTTP for one caller. docs/host.md describes the API it has to implement."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,38 +16,42 @@ from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.hosts import registry
 from fermata.hosts.auth import HostCaller, sign_host_token
 from fermata.hosts.errors import HostError, HostRequest, host_error_from_response, host_error_from_transport
+from fermata.hosts.host_record import HostRecord
 
 MAX_HOST_RESPONSE_BYTES = 4 * 1024 * 1024
 HOST_READ_SECONDS = 9.0
+"""The time limit of a read request."""
 HOST_BUILD_SECONDS = 75.0
-"""How long a plugin may take to build."""
-_NO_PATH = ("", ".", "..")
+"""The time limit of a request that builds a plugin."""
+_DOT_SEGMENTS = ("", ".", "..")
 
 
 class HostConnectionPool:
-    """Connections that are kept for the next request of this process; each serves one request at a time.
+    """Connections that later requests of this process reuse. Each serves one request at a time.
 
-    Without `keeps` every request has a new one: a kept connection that its host has just given up fails in a way that
-    leaves open whether the request arrived.
+    Without `keeps_connections` every request opens its own: a reused connection can fail because the host has just
+    closed it, and then it is unknown whether the request arrived.
     """
 
     def __init__(self, guard: UrlGuard, seconds: float, *, keeps_connections: bool = True) -> None:
-        self._guard, self._seconds, self.keeps_connections = guard, seconds, keeps_connections
+        self._guard = guard
+        self._seconds = seconds
+        self.keeps_connections = keeps_connections
         self._idle: list[ProviderConnection] = []
 
     @contextmanager
     def borrow_connection(self) -> Iterator[ProviderConnection]:
         try:
-            line = self._idle.pop()
+            connection = self._idle.pop()
         except IndexError:
-            line = ProviderConnection(stall_seconds=self._seconds, total_seconds=self._seconds, guard=self._guard)
+            connection = ProviderConnection(stall_seconds=self._seconds, total_seconds=self._seconds, guard=self._guard)
         try:
-            yield line
+            yield connection
         finally:
             if self.keeps_connections:
-                self._idle.append(line)
+                self._idle.append(connection)
             else:
-                line.close()
+                connection.close()
 
     def close(self) -> None:
         while self._idle:
@@ -56,151 +60,169 @@ class HostConnectionPool:
 
 @cache
 def get_connection_pool(*, loopback: bool, seconds: float) -> HostConnectionPool:
+    """Return the pool of this process for requests with this time limit.
+
+    Args:
+        loopback: Whether hosts on this machine may be reached.
+        seconds: The time limit of one request.
+    """
     return HostConnectionPool(UrlGuard(loopback=loopback), seconds, keeps_connections=seconds < HOST_BUILD_SECONDS)
 
 
 class HostClient:
-    """Every verb returns what the host said, as JSON, or raises HostFailure. Paths are as in docs/host.md.
+    """The API of docs/host.md. Every method returns the host's JSON response or raises HostError.
 
-    One request at a time, from one thread; `hang_up` may come from any other.
+    A client sends one request at a time, from one thread. `abort` may be called from any thread.
     """
 
     def __init__(
         self,
         url: str,
-        token: Callable[[], str],
+        make_token: Callable[[], str],
         pool_for: Callable[[float], HostConnectionPool],
-        on_failure: Callable[[HostRequest, HostError], None] = lambda _wish, _failure: None,
+        on_failure: Callable[[HostRequest, HostError], None] = lambda _request, _error: None,
     ) -> None:
-        self._url, self._token, self._lines_for, self._on_failure = url, token, pool_for, on_failure
-        self._line: ProviderConnection | None = None
+        self._url = url
+        self._make_token = make_token
+        self._pool_for = pool_for
+        self._on_failure = on_failure
+        self._connection: ProviderConnection | None = None
 
     def list_tables(self) -> Any:
-        return self._ask("GET", "tables")
+        return self._send("GET", "tables")
 
     def list_documents(self, table: str, *, status: str | None, author: str | None, limit: int, offset: int) -> Any:
-        wanted = {"tableId": table, "status": status, "authorUserId": author, "limit": limit, "offset": offset}
-        return self._ask("GET", "documents", wanted)
+        query = {"tableId": table, "status": status, "authorUserId": author, "limit": limit, "offset": offset}
+        return self._send("GET", "documents", query)
 
     def get_document(self, document: str) -> Any:
-        return self._ask("GET", f"documents/{_segment(document)}")
+        return self._send("GET", f"documents/{_quote_segment(document)}")
 
     def search_documents(self, query: str, *, limit: int) -> Any:
-        return self._ask("GET", "documents", {"query": query, "limit": limit})
+        return self._send("GET", "documents", {"query": query, "limit": limit})
 
     def list_users(self) -> Any:
-        return self._ask("GET", "users")
+        return self._send("GET", "users")
 
     def list_media(self, *, query: str | None, mime_type: str | None, limit: int) -> Any:
-        return self._ask("GET", "media", {"query": query, "mimeType": mime_type, "limit": limit})
+        return self._send("GET", "media", {"query": query, "mimeType": mime_type, "limit": limit})
 
     def list_plugins(self) -> Any:
-        return self._ask("GET", "plugins")
+        return self._send("GET", "plugins")
 
     def validate_plugin(self, plugin: str) -> Any:
-        return self._ask("POST", f"plugins/{_segment(plugin)}/validate", seconds=HOST_BUILD_SECONDS)
+        return self._send("POST", f"plugins/{_quote_segment(plugin)}/validate", seconds=HOST_BUILD_SECONDS)
 
     def activate_plugin(self, plugin: str, *, effect_key: str) -> Any:
-        """The host acts once for each key, however often it is asked with it."""
-        path = f"plugins/{_segment(plugin)}/activate"
-        return self._ask("POST", path, seconds=HOST_BUILD_SECONDS, effect_key=effect_key)
+        """Activate a plugin. The host acts once per `effect_key`, however often it receives the request."""
+        path = f"plugins/{_quote_segment(plugin)}/activate"
+        return self._send("POST", path, seconds=HOST_BUILD_SECONDS, effect_key=effect_key)
 
     def abort(self) -> None:
-        """Nobody needs the answer any more: end the request under way."""
-        line = self._line
-        if line is not None:
-            line.abort()
+        """End the current request, because its response is no longer needed."""
+        connection = self._connection
+        if connection is not None:
+            connection.abort()
 
-    def _ask(
+    def _send(
         self,
         method: str,
         path: str,
-        wanted: dict[str, Any] | None = None,
+        query: dict[str, Any] | None = None,
         *,
         seconds: float = HOST_READ_SECONDS,
         effect_key: str | None = None,
     ) -> Any:
-        given = {name: value for name, value in (wanted or {}).items() if value is not None}
-        url = f"{self._url}/{path}" + (f"?{urlencode(given)}" if given else "")
-        token = self._token()
-        wish = HostRequest(
+        parameters = {name: value for name, value in (query or {}).items() if value is not None}
+        url = f"{self._url}/{path}" + (f"?{urlencode(parameters)}" if parameters else "")
+        token = self._make_token()
+        request = HostRequest(
             urlsplit(self._url).hostname or "", method, path, token, has_side_effects=effect_key is not None
         )
         headers = {"authorization": f"Bearer {token}", "accept": "application/json", "accept-encoding": "identity"}
         if effect_key is not None:
             headers["idempotency-key"] = effect_key
         try:
-            return self._exchange(wish, url, headers, seconds)
-        except HostError as failure:
-            self._on_failure(wish, failure)
+            return self._exchange(request, url, headers, seconds)
+        except HostError as error:
+            self._on_failure(request, error)
             raise
 
-    def _exchange(self, wish: HostRequest, url: str, headers: dict[str, str], seconds: float) -> Any:
+    def _exchange(self, request: HostRequest, url: str, headers: dict[str, str], seconds: float) -> Any:
         try:
-            with self._line_of(seconds) as line, _sent(line, wish.method, url, headers) as answer:
-                return _understood(wish, answer)
-        except ProviderError as problem:
-            raise host_error_from_transport(wish, problem, seconds) from problem
+            with (
+                self._borrow_connection(seconds) as connection,
+                _open_response(connection, request.method, url, headers) as response,
+            ):
+                return _parse_response(request, response)
+        except ProviderError as error:
+            raise host_error_from_transport(request, error, seconds) from error
 
     @contextmanager
-    def _line_of(self, seconds: float) -> Iterator[ProviderConnection]:
-        with self._lines_for(seconds).borrow_connection() as self._line:
+    def _borrow_connection(self, seconds: float) -> Iterator[ProviderConnection]:
+        with self._pool_for(seconds).borrow_connection() as self._connection:
             try:
-                yield self._line
+                yield self._connection
             finally:
-                self._line = None
+                self._connection = None
 
 
 def open_host_client(resources: Resources, caller: HostCaller) -> HostClient | None:
-    """The host of the errand's tenant, or None when it has none."""
+    """Return a client of the host of the caller's tenant, or None if the tenant has no host."""
     record = registry.get_cached_host(resources, caller.tenant)
     if record is None:
         return None
+    loopback = resources.settings.is_loopback_allowed
 
-    def token() -> str:
-        now = resources.clock.time()
-        secret = record.get_signing_secret(now)
-        try:
-            text = resources.vault.open_secret(
-                secret.sealed, purpose="host-secret", tenant=caller.tenant, name=secret.id
-            )
-        except SecretUndecryptable as error:
-            sentence = "The secret of the content system can no longer be opened. An administrator has to rotate it."
-            raise HostError(sentence) from error
-        return sign_host_token(caller, text, secret.id, now)
+    def log_failure(request: HostRequest, error: HostError) -> None:
+        facts = {"method": request.method, "status": error.status, "transient": error.is_transient}
+        observability.log_warning("host.failed", tenant=caller.tenant, turn=caller.turn, host=request.host, **facts)
 
-    def told(wish: HostRequest, failure: HostError) -> None:
-        facts = {"method": wish.method, "status": failure.status, "passing": failure.is_transient}
-        observability.log_warning("host.failed", tenant=caller.tenant, turn=caller.turn, host=wish.host, **facts)
-
-    local = resources.settings.is_loopback_allowed
-    return HostClient(record.url, token, lambda seconds: get_connection_pool(loopback=local, seconds=seconds), told)
+    return HostClient(
+        record.url,
+        lambda: _make_token(resources, caller, record),
+        lambda seconds: get_connection_pool(loopback=loopback, seconds=seconds),
+        log_failure,
+    )
 
 
-def _segment(name: str) -> str:
-    """An id as one piece of a path. The path's own words (`..`) are nobody's id."""
-    if name in _NO_PATH:
+def _make_token(resources: Resources, caller: HostCaller, record: HostRecord) -> str:
+    now = resources.clock.time()
+    secret = record.get_signing_secret(now)
+    try:
+        text = resources.vault.open_secret(secret.sealed, purpose="host-secret", tenant=caller.tenant, name=secret.id)
+    except SecretUndecryptable as error:
+        message = "The secret of the content system can no longer be opened. An administrator has to rotate it."
+        raise HostError(message) from error
+    return sign_host_token(caller, text, secret.id, now)
+
+
+def _quote_segment(name: str) -> str:
+    """Quote an id as one path segment. Dot segments are refused, because they would lead to another path."""
+    if name in _DOT_SEGMENTS:
         raise HostError(f"{name!r} is no id.", status=404)
     return quote(name, safe="")
 
 
 @contextmanager
-def _sent(line: ProviderConnection, method: str, url: str, headers: dict[str, str]) -> Iterator[ProviderResponse]:
-    asked = line.get("host", url, headers) if method == "GET" else line.post("host", url, headers, b"")
-    with asked as answer:
-        yield answer
+def _open_response(
+    connection: ProviderConnection, method: str, url: str, headers: dict[str, str]
+) -> Iterator[ProviderResponse]:
+    exchange = connection.get("host", url, headers) if method == "GET" else connection.post("host", url, headers, b"")
+    with exchange as response:
+        yield response
 
 
-def _understood(wish: HostRequest, answer: ProviderResponse) -> Any:
-    body = answer.read_body(MAX_HOST_RESPONSE_BYTES + 1)
-    if not 200 <= answer.status < 300:
-        raise host_error_from_response(wish, answer.status, body)
-    asked = f"{wish.method} {wish.path}"
+def _parse_response(request: HostRequest, response: ProviderResponse) -> Any:
+    body = response.read_body(MAX_HOST_RESPONSE_BYTES + 1)
+    if not 200 <= response.status < 300:
+        raise host_error_from_response(request, response.status, body)
+    action = f"{request.method} {request.path}"
     if len(body) > MAX_HOST_RESPONSE_BYTES:
-        raise HostError(f"{wish} answered {asked} with more than 4 MB. Ask for less.{wish.uncertainty_note}")
+        raise HostError(f"{request} answered {action} with more than 4 MB. Ask for less.{request.uncertainty_note}")
     value, is_unreadable = parse_tool_arguments(body.decode("utf-8", "replace"))
     if is_unreadable or not body.strip():
-        named = [answer.headers.get(name) for name in ("content-type", "content-encoding")]
-        kind = ", ".join(name for name in named if name) or "no content type"
-        raise HostError(f"{wish} answered {asked} with what is no JSON ({kind}).{wish.uncertainty_note}")
+        content_headers = [response.headers.get(name) for name in ("content-type", "content-encoding")]
+        kind = ", ".join(header for header in content_headers if header) or "no content type"
+        raise HostError(f"{request} answered {action} with what is no JSON ({kind}).{request.uncertainty_note}")
     return value

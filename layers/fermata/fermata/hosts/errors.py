@@ -1,4 +1,4 @@
-"""What a host's refusal or silence means, in sentences that a model can act on and pass on to its user."""
+"""Convert failed host requests to errors whose messages a model can act on and pass on to its user."""
 
 import json
 from dataclasses import dataclass, field
@@ -7,13 +7,16 @@ from fermata.domain.errors import FermataError, ProviderError
 from fermata.drivers.error_mapping import redact_secrets
 
 MAX_HOST_REASON_CHARS = 300
-"""Characters of a host's own words that are passed on."""
-_PASSING = {408, 425, 429}
+"""The maximum length of a host's own error text in a message."""
+_TRANSIENT_STATUSES = {408, 425, 429}
 
 
 class HostError(FermataError):
-    """`is_passing`: the same request may succeed a moment later; one that took all its time is not worth that.
-    `status`: what the host answered with, if it did.
+    """A failed host request.
+
+    Attributes:
+        is_transient: Whether the same request may succeed a moment later. False for one that took all its time.
+        status: The HTTP status, if the host answered.
     """
 
     def __init__(self, message: str, *, is_transient: bool = False, status: int | None = None) -> None:
@@ -24,14 +27,14 @@ class HostError(FermataError):
 
 @dataclass(frozen=True)
 class HostRequest:
-    """One request, as failures speak of it."""
+    """A request as error messages describe it."""
 
     host: str
     method: str
     path: str
     token: str = field(repr=False)
     has_side_effects: bool = False
-    """It changes something: after a failure on the way nobody knows whether it did."""
+    """If the connection fails, it is unknown whether the request took effect."""
 
     def __str__(self) -> str:
         return f"The content system ({self.host})"
@@ -41,48 +44,49 @@ class HostRequest:
         return " Whether it took effect is unknown: check before repeating it." if self.has_side_effects else ""
 
 
-def host_error_from_transport(wish: HostRequest, problem: ProviderError, seconds: float) -> HostError:
-    """No answer came, or not all of it."""
-    told = problem.message.partition(" failed: ")[2] or problem.message
-    match problem.code:
+def host_error_from_transport(request: HostRequest, error: ProviderError, seconds: float) -> HostError:
+    """Convert the failure of a request that got no complete response within its time limit of `seconds`."""
+    reason = error.message.partition(" failed: ")[2] or error.message
+    match error.code:
         case "provider_stalled":
-            return HostError(f"{wish} gave no answer within {seconds:g} seconds.{wish.uncertainty_note}")
+            return HostError(f"{request} gave no answer within {seconds:g} seconds.{request.uncertainty_note}")
         case "provider_closed":
-            return HostError(f"{wish} was not waited for: the turn is over.{wish.uncertainty_note}")
+            return HostError(f"{request} was not waited for: the turn is over.{request.uncertainty_note}")
         case "provider_unreachable":
-            return HostError(f"{wish} did not answer: {told}{wish.uncertainty_note}", is_transient=True)
+            return HostError(f"{request} did not answer: {reason}{request.uncertainty_note}", is_transient=True)
         case _:
-            return HostError(f"{wish} must not be asked: {told} An administrator has to correct its address.")
+            return HostError(f"{request} must not be asked: {reason} An administrator has to correct its address.")
 
 
-def host_error_from_response(wish: HostRequest, status: int, body: bytes) -> HostError:
-    """It answered with anything but success."""
-    said = _reason(body, wish.token)
-    if status in _PASSING or status >= 500:
-        return HostError(f"{wish} failed ({status}){said}.{wish.uncertainty_note}", is_transient=True, status=status)
-    return HostError(_no(wish, status, said), status=status)
+def host_error_from_response(request: HostRequest, status: int, body: bytes) -> HostError:
+    """Convert a response whose status is not a success."""
+    reason = _format_reason(body, request.token)
+    if status in _TRANSIENT_STATUSES or status >= 500:
+        message = f"{request} failed ({status}){reason}.{request.uncertainty_note}"
+        return HostError(message, is_transient=True, status=status)
+    return HostError(_refusal_message(request, status, reason), status=status)
 
 
-def _no(wish: HostRequest, status: int, said: str) -> str:
-    asked = f"{wish.method} {wish.path}"
+def _refusal_message(request: HostRequest, status: int, reason: str) -> str:
+    action = f"{request.method} {request.path}"
     if 300 <= status < 400:
-        return f"{wish} redirects {asked}, which is not followed. An administrator has to register where it leads."
+        return f"{request} redirects {action}, which is not followed. An administrator has to register where it leads."
     if status == 401:
-        return f"{wish} does not take Fermata's token{said}. An administrator should check its secret and clock."
+        return f"{request} does not take Fermata's token{reason}. An administrator should check its secret and clock."
     if status == 403:
-        return f"{wish} does not let this user do that{said}."
+        return f"{request} does not let this user do that{reason}."
     if status in (404, 405):
-        return f"{wish} has nothing at {asked}{said}."
-    return f"{wish} refused {asked} ({status}){said}."
+        return f"{request} has nothing at {action}{reason}."
+    return f"{request} refused {action} ({status}){reason}."
 
 
-def _reason(body: bytes, token: str) -> str:
-    """`: <its own words>`, where it sent `{"error": "…"}`; a page of HTML says nothing to a model."""
+def _format_reason(body: bytes, token: str) -> str:
+    """Return `: <text>` if the host sent `{"error": "<text>"}`. Anything else, such as HTML, does not help a model."""
     try:
-        found = json.loads(body)
+        value = json.loads(body)
     except ValueError:
         return ""
-    error = found.get("error") if isinstance(found, dict) else None
+    error = value.get("error") if isinstance(value, dict) else None
     if not isinstance(error, str) or not error.strip():
         return ""
     return f": {redact_secrets(' '.join(error.split()), token, MAX_HOST_REASON_CHARS).rstrip('. ')}"

@@ -1,4 +1,4 @@
-"""A tenant's host as the settings table remembers it: where it is, and what requests to it are signed with."""
+"""Define a tenant's host as the settings table stores it: its URL and the secrets that sign requests to it."""
 
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ HOST_SORT_KEY = "host"
 
 
 class HostSecret(DomainModel):
-    """Sealed. It signs from `since` (epoch seconds) on, so that the host can be given it first."""
+    """A sealed secret. It signs requests from `since` (epoch seconds) on, so that the host can install it first."""
 
     id: str
     sealed: Annotated[bytes, BeforeValidator(bytes)]
@@ -20,7 +20,7 @@ class HostSecret(DomainModel):
 
 
 class HostRecord(DomainModel):
-    """`secrets` are one, or after a rotation two, the newest last."""
+    """A tenant's host. It has one secret, or two after a rotation; the newest is last."""
 
     tenant: str
     url: str
@@ -30,16 +30,16 @@ class HostRecord(DomainModel):
     updated_at: str
 
     def get_signing_secret(self, now: float) -> HostSecret:
-        """The newest that counts already; the oldest where a clock is behind."""
+        """Return the newest secret that is in effect at `now`, or the oldest if a clock is behind."""
         return next((secret for secret in reversed(self.secrets) if secret.since <= now), self.secrets[0])
 
     def to_item(self) -> Item:
         return {"pk": host_partition(self.tenant), "sk": HOST_SORT_KEY, "v": 1, **self.model_dump()}
 
     def to_operator_view(self) -> dict[str, Any]:
-        """For an operator's eyes: the secrets are named and dated, never shown, sealed or open."""
-        shown = self.model_dump(mode="json", by_alias=True, exclude={"secrets", "tenant"})
-        return shown | {"secrets": [secret.model_dump(by_alias=True, exclude={"sealed"}) for secret in self.secrets]}
+        """Return what operators may see: the ids and dates of the secrets, but not the secrets, sealed or open."""
+        view = self.model_dump(mode="json", by_alias=True, exclude={"secrets", "tenant"})
+        return view | {"secrets": [secret.model_dump(by_alias=True, exclude={"sealed"}) for secret in self.secrets]}
 
 
 def host_partition(tenant: str) -> str:
