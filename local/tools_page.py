@@ -55,7 +55,7 @@ def _notes(tool: Tool) -> Iterator[str]:
     yield "writes" if tool.capability is Access.WRITE else "reads"
     if tool.risk.value == "high":
         yield "high risk"
-    if tool.result.heavy:
+    if tool.result_policy.heavy:
         yield "heavy"
 
 

@@ -29,7 +29,7 @@ def get_site_tool(name: str) -> Tool:
     return tool
 
 
-SITE_INPUT_MODELS = {get_wire_name(tool, ToolNaming.PREFIXED): tool.input for tool in SITE_TOOLSET.tools}
+SITE_INPUT_MODELS = {get_wire_name(tool, ToolNaming.PREFIXED): tool.input_model for tool in SITE_TOOLSET.tools}
 
 
 class EchoInput(ToolInput):
@@ -46,8 +46,8 @@ def make_tool(name: str = "echo", **changes: Any) -> Tool:
         "description": "A toy.",
         "execution": Execution.SERVER,
         "capability": Access.READ,
-        "input": EchoInput,
-        "run": echo,
+        "input_model": EchoInput,
+        "handler": echo,
     }
     return Tool(name=name, **{**given, **changes})
 

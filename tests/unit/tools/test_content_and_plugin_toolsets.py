@@ -53,7 +53,7 @@ def test_a_tool_is_what_the_editor_knows(scope: str, known: dict[str, Any]) -> N
     assert tool.execution == known["execution"]
     assert tool.capability == (Access.WRITE if known["mutates"] else Access.READ)
     assert tool.permissions == set(known["permissions"])
-    assert tool.result.heavy == known["heavy"]
+    assert tool.result_policy.heavy == known["heavy"]
     assert tool.idempotent is not known["mutates"]
     assert (get_wire_name(tool, ToolNaming.CANONICAL), get_wire_name(tool, ToolNaming.PREFIXED)) == (
         known["name"],

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from fermata.tools.site.data_tables import DataTable, describe_post_types, describe_table_loop_sources
+from fermata.tools.data_tables import DataTable
+from fermata.tools.site.table_listing import describe_post_types, describe_table_loop_sources
 
 
 def table(**members: Any) -> DataTable:

@@ -27,7 +27,7 @@ def test_each_site_tool_has_exactly_the_schema_the_editor_knows(known: dict[str,
 @pytest.mark.parametrize("scope", SCOPES)
 def test_every_schema_says_what_pydantic_says_of_the_same_model(scope: str) -> None:
     for tool in get_toolset(scope).tools:
-        assert tool.input_schema == build_pydantic_schema(tool.input), tool.name
+        assert tool.input_schema == build_pydantic_schema(tool.input_model), tool.name
 
 
 class Colour(StrEnum):

@@ -56,7 +56,7 @@ def test_an_admitted_call_carries_its_input_for_us_and_for_the_browser() -> None
     )
     assert outcome.tool is get_site_tool("insertHtml")
     assert outcome.arguments == {**INSERT, "index": 2}
-    assert outcome.tool_input == outcome.tool.input.from_wire(outcome.arguments)
+    assert outcome.tool_input == outcome.tool.input_model.from_wire(outcome.arguments)
 
 
 def test_a_prefixed_name_is_admitted_as_the_tool_it_means() -> None:
@@ -131,7 +131,9 @@ def test_a_models_own_rule_is_told_like_the_schemas() -> None:
                 raise ValueError("must be even")
             return number
 
-    told = refused(admit_call(make_toolset(make_tool(input=Even)), make_call(arguments={"number": 3}), make_context()))
+    told = refused(
+        admit_call(make_toolset(make_tool(input_model=Even)), make_call(arguments={"number": 3}), make_context())
+    )
     assert told == "Invalid input for echo: number: must be even."
 
 
@@ -146,7 +148,7 @@ def test_a_confirmation_flag_counts_only_when_it_is_true() -> None:
     class Delete(ToolInput):
         confirmed: bool | None = None
 
-    tools = make_toolset(make_tool(input=Delete, confirmation="confirmed"))
+    tools = make_toolset(make_tool(input_model=Delete, confirmation="confirmed"))
     assert admitted(admit_call(tools, make_call(), make_context())).needs_confirmation
     assert admitted(admit_call(tools, make_call(arguments={"confirmed": False}), make_context())).needs_confirmation
     assert not admitted(
@@ -155,7 +157,7 @@ def test_a_confirmation_flag_counts_only_when_it_is_true() -> None:
 
 
 def browser(**changes: Any) -> Tool:
-    return make_tool(**{"execution": Execution.BROWSER, "run": None, **changes})
+    return make_tool(**{"execution": Execution.BROWSER, "handler": None, **changes})
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_images_of_an_answer_are_read() -> None:
 
 
 def limited(max_chars: int) -> Tool:
-    return make_tool(result=ResultPolicy(max_chars=max_chars))
+    return make_tool(result_policy=ResultPolicy(max_chars=max_chars))
 
 
 def test_a_small_result_reaches_the_model_as_it_is() -> None:
@@ -283,7 +285,7 @@ def test_a_long_error_is_cut_too() -> None:
 
 def test_images_are_dropped_where_the_record_says_so() -> None:
     output = ToolOutput(ok=True, images=(ToolImage(mime_type="image/png", data="QUJD"),))
-    assert apply_result_policy(make_tool(result=ResultPolicy(images=False)), output) == ToolOutput(ok=True)
+    assert apply_result_policy(make_tool(result_policy=ResultPolicy(images=False)), output) == ToolOutput(ok=True)
 
 
 json_data = st.recursive(

@@ -6,9 +6,10 @@ import pytest
 from pydantic import ValidationError
 
 from fermata.tools.host_queries import HostTables
+from fermata.tools.lenient_models import LenientModel
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
 from fermata.tools.site.design_tokens.scales import ScaleSettings
-from fermata.tools.site.snapshot import DocumentsPart, LenientModel
+from fermata.tools.site.snapshot import DocumentsPart
 
 GROUP: dict[str, Any] = {
     "mode": "x",

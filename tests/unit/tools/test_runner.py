@@ -23,7 +23,7 @@ def ready(tool: Tool, **arguments: Any) -> AdmittedCall:
 
 
 def does(work: Callable[[], object], **changes: Any) -> Tool:
-    return make_tool(run=lambda given, context: work(), **changes)
+    return make_tool(handler=lambda given, context: work(), **changes)
 
 
 class Script:
@@ -57,7 +57,7 @@ def test_the_function_is_given_its_input_and_the_context() -> None:
     def note(given: EchoInput, where: ToolContext) -> None:
         seen.append((given.text, where.tenant, where.effect_key, where.snapshot))
 
-    run_tool(ready(make_tool(run=note), text="hi"), make_context(effect_key="t1/1/c1", snapshot={"page": 1}))
+    run_tool(ready(make_tool(handler=note), text="hi"), make_context(effect_key="t1/1/c1", snapshot={"page": 1}))
     assert seen == [("hi", "tenant-1", "t1/1/c1", {"page": 1})]
 
 
@@ -174,7 +174,7 @@ def test_data_that_breaks_the_output_schema_is_a_failure() -> None:
 
 
 def test_a_browser_tool_cannot_be_run_here() -> None:
-    tool = make_tool(execution=Execution.BROWSER, run=None)
+    tool = make_tool(execution=Execution.BROWSER, handler=None)
     assert run_tool(ready(tool), make_context()) == ToolOutput.failure("Tool echo runs in the browser, not here.")
 
 

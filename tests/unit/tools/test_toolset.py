@@ -30,7 +30,7 @@ def test_each_site_tool_is_governed_as_the_editor_expects(known: dict[str, Any])
     assert tool.permissions == set(known["permissions"])
     assert tool.execution == known["execution"]
     assert tool.capability == (Access.WRITE if known["mutates"] else Access.READ)
-    assert tool.result.heavy == known["heavy"]
+    assert tool.result_policy.heavy == known["heavy"]
     assert tool.idempotent is not known["mutates"]
     assert tool.affects.snapshot is known["mutates"]
     assert get_wire_name(tool, ToolNaming.CANONICAL) == known["name"]
@@ -45,7 +45,9 @@ def test_the_servers_tools_are_offered_first_then_the_browsers_in_their_order() 
 
 
 def test_a_server_tool_that_was_declared_last_is_offered_first() -> None:
-    tools = make_toolset(make_tool("paint", execution=Execution.BROWSER, run=None), make_tool("look"), make_tool("see"))
+    tools = make_toolset(
+        make_tool("paint", execution=Execution.BROWSER, handler=None), make_tool("look"), make_tool("see")
+    )
     assert names_of(tools.build_tool_specs(CHAT, "site")) == ["look", "see", "paint"]
 
 
@@ -147,11 +149,11 @@ def test_two_tools_that_answer_to_one_name_are_a_mistake() -> None:
 
 
 def test_a_browser_tool_has_no_function_and_every_other_needs_one() -> None:
-    with pytest.raises(ValueError, match="needs `run`"):
-        make_tool(run=None)
-    with pytest.raises(ValueError, match="needs `run`"):
+    with pytest.raises(ValueError, match="needs `handler`"):
+        make_tool(handler=None)
+    with pytest.raises(ValueError, match="needs `handler`"):
         make_tool(execution=Execution.BROWSER)
-    assert make_tool(execution=Execution.BROWSER, run=None).run is None
+    assert make_tool(execution=Execution.BROWSER, handler=None).handler is None
 
 
 def test_the_data_scope_has_no_tools_yet() -> None:

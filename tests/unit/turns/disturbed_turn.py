@@ -38,7 +38,7 @@ class DisturbedTurn:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.baked: Counter[str] = Counter()
-        bake = replace(make_server_tool("bake", dict), run=self.bake)
+        bake = replace(make_server_tool("bake", dict), handler=self.bake)
         stage.add_tools(bake, make_server_tool("count", dict, idempotent=True), make_patient_tool())
         self.first = stage.start_turn("Bake")
         self.machines = [StateMachine(stage)]

@@ -45,7 +45,7 @@ def make_server_tool(name: str, act: Callable[[], object], *, idempotent: bool =
         description="Does something on our side.",
         execution=Execution.SERVER,
         capability=Access.READ,
-        run=run,
+        handler=run,
         idempotent=idempotent,
         **more,
     )

@@ -135,7 +135,7 @@ def test_c101_and_c102_a_snapshot_that_comes_with_a_result_is_there_before_anybo
         return {}
 
     looking: Tool = make_server_tool("look", dict, idempotent=True)
-    stage.add_tools(Tool(**{**vars(looking), "run": look}))
+    stage.add_tools(Tool(**{**vars(looking), "handler": look}))
     stage.start_turn(snapshot={"site": {"pages": []}})
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="n"), tool_call_block("look")), "Done.")
     stage.run_workflow()

@@ -1,1 +1,1 @@
-"""What the model may ask for, who answers it, and the pipeline in between."""
+"""The tools a model may call: their definitions, and the pipeline from a call to its result."""

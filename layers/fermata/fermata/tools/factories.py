@@ -1,59 +1,164 @@
-"""Makes the records of one toolset: what all of its tools of a kind have in common stands here."""
+"""Create the tools of one toolset: each method sets the fields that all tools of its kind share."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 from fermata.tools.host_timeouts import HOST_RETRY_POLICY, HOST_TIMEOUT_SECONDS
-from fermata.tools.tool import Access, Execution, Tool, ToolEffects, ToolHandler, ToolInput
+from fermata.tools.tool import (
+    Access,
+    Execution,
+    NoInput,
+    ResultPolicy,
+    Risk,
+    Tool,
+    ToolContext,
+    ToolEffects,
+    ToolHandler,
+    ToolInput,
+)
 
+EVERYONE: frozenset[str] = frozenset()
+"""The permissions of a tool that every caller may use."""
 SNAPSHOT_EFFECTS = ToolEffects(snapshot=True)
-"""Whoever writes changes what the editor shows."""
+"""The effects of a write: it changes what the editor shows."""
+DEFAULT_RESULT_POLICY = ResultPolicy()
+
+
+@dataclass(frozen=True)
+class DeferredHandler:
+    """A handler that is imported at its first call, so that defining a tool does not load what running it needs.
+
+    Attributes:
+        path: The handler, as `package.module:function`.
+    """
+
+    path: str
+
+    def __call__(self, tool_input: ToolInput, context: ToolContext, /) -> object:
+        return self.load()(tool_input, context)
+
+    def load(self) -> ToolHandler[Any]:
+        handler: ToolHandler[Any] = resolve_name(self.path)
+        return handler
 
 
 @dataclass(frozen=True)
 class ToolFactory:
-    """Every tool on it belongs to the scope of the toolset's name. `more` is whatever else a record has."""
+    """Creates the tools of one toolset. They belong to the scope of the same name."""
 
     toolset: str
 
     def instant_read(
-        self, name: str, description: str, takes: type[ToolInput], permissions: frozenset[str], run: ToolHandler[Any]
+        self,
+        *,
+        name: str,
+        description: str,
+        handler: ToolHandler[Any],
+        permissions: frozenset[str],
+        input_model: type[ToolInput] = NoInput,
+        aliases: tuple[str, ...] = (),
+        result_policy: ResultPolicy = DEFAULT_RESULT_POLICY,
     ) -> Tool:
-        """A read that is answered here, from what the turn has at hand."""
-        return self._read(name, description, takes, permissions, run=run, execution=Execution.SERVER, instant=True)
-
-    def host_read(
-        self, name: str, description: str, takes: type[ToolInput], permissions: frozenset[str], run: ToolHandler[Any]
-    ) -> Tool:
-        """A read that the tenant's content system answers."""
-        more = {"execution": Execution.SERVER, "retry": HOST_RETRY_POLICY, "timeout_seconds": HOST_TIMEOUT_SECONDS}
-        return self._read(name, description, takes, permissions, run=run, **more)
-
-    def browser_read(
-        self, name: str, description: str, takes: type[ToolInput], permissions: frozenset[str], **more: Any
-    ) -> Tool:
-        return self._read(name, description, takes, permissions, execution=Execution.BROWSER, **more)
-
-    def browser_write(
-        self, name: str, description: str, takes: type[ToolInput], permissions: frozenset[str], **more: Any
-    ) -> Tool:
-        own = {"execution": Execution.BROWSER, "capability": Access.WRITE, "affects": SNAPSHOT_EFFECTS}
-        return self.tool(name, description, takes, permissions, **own, **more)
-
-    def tool(
-        self, name: str, description: str, takes: type[ToolInput], permissions: frozenset[str], **more: Any
-    ) -> Tool:
+        """Create a read that the server answers at once, from data that the turn holds."""
         return Tool(
             name=name,
             toolset=self.toolset,
             description=description,
-            input=takes,
+            execution=Execution.SERVER,
+            capability=Access.READ,
+            input_model=input_model,
+            handler=handler,
+            aliases=aliases,
             permissions=permissions,
             scopes=frozenset({self.toolset}),
-            **more,
+            idempotent=True,
+            instant=True,
+            result_policy=result_policy,
         )
 
-    def _read(
-        self, name: str, description: str, takes: type[ToolInput], permissions: frozenset[str], **more: Any
+    def host_read(
+        self,
+        *,
+        name: str,
+        description: str,
+        handler: ToolHandler[Any],
+        permissions: frozenset[str],
+        input_model: type[ToolInput] = NoInput,
+        aliases: tuple[str, ...] = (),
+        result_policy: ResultPolicy = DEFAULT_RESULT_POLICY,
     ) -> Tool:
-        return self.tool(name, description, takes, permissions, capability=Access.READ, idempotent=True, **more)
+        """Create a read that the server answers from the tenant's content system."""
+        return Tool(
+            name=name,
+            toolset=self.toolset,
+            description=description,
+            execution=Execution.SERVER,
+            capability=Access.READ,
+            input_model=input_model,
+            handler=handler,
+            aliases=aliases,
+            permissions=permissions,
+            scopes=frozenset({self.toolset}),
+            timeout_seconds=HOST_TIMEOUT_SECONDS,
+            retry=HOST_RETRY_POLICY,
+            idempotent=True,
+            result_policy=result_policy,
+        )
+
+    def browser_read(
+        self,
+        *,
+        name: str,
+        description: str,
+        permissions: frozenset[str],
+        input_model: type[ToolInput] = NoInput,
+        aliases: tuple[str, ...] = (),
+        result_policy: ResultPolicy = DEFAULT_RESULT_POLICY,
+        vision_flag: str | None = None,
+    ) -> Tool:
+        """Create a read that the editor in the browser answers."""
+        return Tool(
+            name=name,
+            toolset=self.toolset,
+            description=description,
+            execution=Execution.BROWSER,
+            capability=Access.READ,
+            input_model=input_model,
+            aliases=aliases,
+            permissions=permissions,
+            scopes=frozenset({self.toolset}),
+            idempotent=True,
+            vision_flag=vision_flag,
+            result_policy=result_policy,
+        )
+
+    def browser_write(
+        self,
+        *,
+        name: str,
+        description: str,
+        permissions: frozenset[str],
+        input_model: type[ToolInput] = NoInput,
+        aliases: tuple[str, ...] = (),
+        result_policy: ResultPolicy = DEFAULT_RESULT_POLICY,
+        risk: Risk = Risk.MODERATE,
+        extra_browser_input: Mapping[str, Any] | None = None,
+    ) -> Tool:
+        """Create a write that the editor in the browser runs."""
+        return Tool(
+            name=name,
+            toolset=self.toolset,
+            description=description,
+            execution=Execution.BROWSER,
+            capability=Access.WRITE,
+            input_model=input_model,
+            aliases=aliases,
+            permissions=permissions,
+            scopes=frozenset({self.toolset}),
+            risk=risk,
+            affects=SNAPSHOT_EFFECTS,
+            extra_browser_input=extra_browser_input or {},
+            result_policy=result_policy,
+        )

@@ -1,8 +1,8 @@
-"""Asks the tenant's content system for a tool, and reads what it says.
+"""Query the tenant's content system on behalf of a tool, and read its answer.
 
-Every answer is read through a model that takes what it knows and passes over the rest; where a known member is wrong,
-the model is told its path. Where a tenant has no content system, tools answer from the editor's snapshot as far as
-it reaches.
+Answers are read with lenient models: unknown members are ignored, and the model is told the path of a known member
+that has the wrong type. For a tenant without a content system, tools answer from the editor's snapshot as far as
+possible.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from fermata.hosts.errors import HostError
+from fermata.tools.data_tables import DataTable
+from fermata.tools.lenient_models import LenientModel, ModelT
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
-from fermata.tools.site.data_tables import DataTable
-from fermata.tools.site.snapshot import LenientModel, ModelT
 from fermata.tools.tool import ToolContext, ToolFailure, TransientToolFailure
 
 if TYPE_CHECKING:
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 
 class HostItemNotFound(ToolFailure):
-    """The content system has nothing of that name."""
+    """The content system has no item of that id."""
 
 
 class HostTables(LenientModel):
+    """All data tables of a content system."""
+
     tables: tuple[DataTable, ...]
 
 
 class SnapshotTables(LenientModel):
-    """Data tables inside a snapshot, in the form a content system gives them."""
+    """Data tables inside a snapshot, in the form in which a content system answers them."""
 
     data_tables: tuple[DataTable, ...] = ()
 
@@ -37,7 +39,19 @@ class SnapshotTables(LenientModel):
 def query_host(
     context: ToolContext, subject: str, query: "Callable[[HostClient], Any]", answer_model: type[ModelT]
 ) -> ModelT:
-    """What the content system says; `what` is named where there is none to ask."""
+    """Send a query to the tenant's content system and read the answer.
+
+    Args:
+        context: The context of the tool call.
+        subject: What is queried, as the subject of the sentence that says that there is no content system.
+        query: Calls one method of the client.
+        answer_model: The model of the answer.
+
+    Raises:
+        HostItemNotFound: The content system answered 404.
+        TransientToolFailure: The same query may succeed a moment later.
+        ToolFailure: There is no content system, it refused the query, or its answer does not fit the model.
+    """
     host = context.host()
     if host is None:
         raise missing_host_failure(context, subject)
@@ -45,27 +59,33 @@ def query_host(
 
 
 def read_host_answer(query: Callable[[], Any], answer_model: type[ModelT]) -> ModelT:
+    """Run a query and read its answer; raises like `query_host`."""
     try:
         return answer_model.from_wire(query())
-    except HostError as failure:
-        raise _in_our_words(failure) from failure
-    except ValidationError as refused:
-        sentence = f"The content system's answer cannot be understood: {describe_pydantic_errors(refused)[0]}."
+    except HostError as error:
+        raise _failure_from_host_error(error) from error
+    except ValidationError as error:
+        sentence = f"The content system's answer cannot be understood: {describe_pydantic_errors(error)[0]}."
         raise ToolFailure(f"{sentence} Its administrator has to mend that.") from None
 
 
 def load_data_tables(context: ToolContext) -> tuple[DataTable, ...]:
-    """All data tables of the tenant: the content system's, or those the snapshot carries."""
+    """Load all data tables of the tenant from its content system or, if it has none, from the snapshot.
+
+    Raises:
+        ToolFailure: Neither has tables, or the content system failed.
+    """
     host = context.host()
     if host is not None:
         return read_host_answer(host.list_tables, HostTables).tables
-    carried = read_snapshot_tables(context.snapshot)
-    if not carried:
+    snapshot_tables = read_snapshot_tables(context.snapshot)
+    if not snapshot_tables:
         raise missing_host_failure(context, "The data tables")
-    return carried
+    return snapshot_tables
 
 
 def read_snapshot_tables(snapshot: Any) -> tuple[DataTable, ...]:
+    """Read the data tables that a snapshot carries; none if it cannot be read."""
     try:
         return SnapshotTables.from_wire(snapshot).data_tables
     except ValidationError:
@@ -73,13 +93,14 @@ def read_snapshot_tables(snapshot: Any) -> tuple[DataTable, ...]:
 
 
 def missing_host_failure(context: ToolContext, subject: str) -> ToolFailure:
+    """Say that `subject` needs a content system, and how an administrator registers one."""
     return ToolFailure(
         f"{subject} can only be read from the site's own content system, and none is set up for it. An administrator "
         f"does that with: fermata tenant host {context.tenant} --url https://…"
     )
 
 
-def _in_our_words(failure: HostError) -> ToolFailure:
-    if failure.is_transient:
-        return TransientToolFailure(str(failure))
-    return HostItemNotFound(str(failure)) if failure.status == 404 else ToolFailure(str(failure))
+def _failure_from_host_error(error: HostError) -> ToolFailure:
+    if error.is_transient:
+        return TransientToolFailure(str(error))
+    return HostItemNotFound(str(error)) if error.status == 404 else ToolFailure(str(error))

@@ -1,4 +1,4 @@
-"""The tools of a scope as an editor reads them: what the model is told, and who carries them out with which rights."""
+"""List the tools of a scope for an editor: what the model is told, who runs each tool, and the rights it requires."""
 
 from typing import Any
 
@@ -8,14 +8,17 @@ from fermata.tools.tool_names import ToolNaming, get_wire_name
 
 
 def list_tools(scope: str, capabilities: frozenset[str], naming: ToolNaming, tenant: str) -> list[dict[str, Any]]:
-    """What this caller's model would be offered, in the same order. `permissions`: one of them is enough."""
-    offered = get_toolset(scope).list_permitted_tools(capabilities, scope, tenant=tenant)
-    return [_listed(tool, naming) for tool in offered]
+    """List the tools that a model is offered on behalf of this caller, in the same order.
+
+    A caller needs one of the `permissions` of a tool.
+    """
+    permitted_tools = get_toolset(scope).list_permitted_tools(capabilities, scope, tenant=tenant)
+    return [_describe_tool(tool, naming) for tool in permitted_tools]
 
 
-def _listed(tool: Tool, names: ToolNaming) -> dict[str, Any]:
+def _describe_tool(tool: Tool, naming: ToolNaming) -> dict[str, Any]:
     return {
-        "name": get_wire_name(tool, names),
+        "name": get_wire_name(tool, naming),
         "description": tool.description,
         "inputSchema": tool.input_schema,
         "execution": tool.execution.value,

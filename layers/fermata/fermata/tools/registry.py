@@ -1,7 +1,7 @@
-"""Which tools, prompt and situation belong to a scope.
+"""Register the toolset, system prompt and situation of each scope, and load them on first use.
 
-The table names them, and they are loaded when somebody first asks for their scope: a round of a site's turn pays
-neither for another scope's tools nor for the reader of snapshots.
+They are registered by path. A round of a site turn therefore imports neither the tools of other scopes nor the code
+that reads snapshots.
 """
 
 import re
@@ -17,11 +17,17 @@ from fermata.tools.toolset import Toolset
 
 @dataclass(frozen=True, kw_only=True)
 class ScopeRegistration:
-    """`prompt` takes Names and says what never changes; `situation` takes the snapshot and Names."""
+    """What one scope consists of. Each attribute is a path `package.module:name`.
 
-    toolset: str = ""
-    prompt: str = ""
-    situation: str = ""
+    Attributes:
+        toolset: A Toolset.
+        prompt: A function from a ToolNaming to the stable part of the prompt.
+        situation: A function from a snapshot and a ToolNaming to the part that changes from turn to turn.
+    """
+
+    toolset: str
+    prompt: str
+    situation: str
 
 
 SCOPE_REGISTRY: dict[str, ScopeRegistration] = {
@@ -41,40 +47,45 @@ SCOPE_REGISTRY: dict[str, ScopeRegistration] = {
         situation="fermata.tools.plugin.situation:situation",
     ),
 }
-"""A scope that is not here has no tools."""
+"""A scope that is not registered has no tools, a general prompt and an empty situation."""
 
-_FRAME = re.compile(r"<(?=[\W_]*context)", re.IGNORECASE)
-"""A tag like those that drivers put around a situation begins, also with a space or something unseen in it."""
-_WITHOUT_TOOLS = (
+_CONTEXT_TAG_START = re.compile(r"<(?=[\W_]*context)", re.IGNORECASE)
+"""The start of a tag like the one that drivers put around a situation, also with spaces or invisible characters."""
+_PROMPT_WITHOUT_TOOLS = (
     "You help the user of a content system in its {scope} area. You have no tools there yet, so answer from what you "
     "are told and say so when something would need one."
 )
 
 
 def get_toolset(scope: str) -> Toolset:
-    named = _area(scope).toolset
-    return cast(Toolset, resolve_name(named)) if named else Toolset(scope)
+    registration = SCOPE_REGISTRY.get(scope)
+    return cast(Toolset, resolve_name(registration.toolset)) if registration else Toolset(scope)
 
 
 def get_tool_namer(scope: str, naming: ToolNameVariant) -> ToolNameMapper:
-    """What the scope's tools are called towards a client that knows these names (wire/http/tool_names_header.py)."""
+    """Return a function that gives the tools of a scope the names a client uses (wire/http/tool_names_header.py)."""
     return get_toolset(scope).get_tool_namer(ToolNaming(naming))
 
 
 def build_system_prompt(scope: str, naming: ToolNaming = ToolNaming.CANONICAL) -> str:
-    """The stable part: the same text for every turn of a scope, so that providers can cache it."""
-    named = _area(scope).prompt
-    return (
-        cast(Callable[[ToolNaming], str], resolve_name(named))(naming) if named else _WITHOUT_TOOLS.format(scope=scope)
-    )
+    """Build the stable part of the prompt.
+
+    It depends on the scope and the tool names only, so that providers can cache it (decision 0100).
+    """
+    registration = SCOPE_REGISTRY.get(scope)
+    if registration is None:
+        return _PROMPT_WITHOUT_TOOLS.format(scope=scope)
+    return cast(Callable[[ToolNaming], str], resolve_name(registration.prompt))(naming)
 
 
 def build_situation(scope: str, snapshot: Any, naming: ToolNaming = ToolNaming.CANONICAL) -> str:
-    """What changes from turn to turn; comes last in the request, between tags that no text of users can close."""
-    named = _area(scope).situation
-    told = cast(Callable[[Any, ToolNaming], str], resolve_name(named))(snapshot, naming) if named else ""
-    return _FRAME.sub("&lt;", told)
+    """Build the part of the prompt that changes from turn to turn.
 
-
-def _area(scope: str) -> ScopeRegistration:
-    return SCOPE_REGISTRY.get(scope, ScopeRegistration())
+    Drivers put it at the end of the request, between tags. Text of users cannot close them: a `<` that could start
+    such a tag is escaped.
+    """
+    registration = SCOPE_REGISTRY.get(scope)
+    if registration is None:
+        return ""
+    text = cast(Callable[[Any, ToolNaming], str], resolve_name(registration.situation))(snapshot, naming)
+    return _CONTEXT_TAG_START.sub("&lt;", text)

@@ -1,7 +1,8 @@
-"""The one record every tool of every toolset is, and what its function is given.
+"""Define a tool: the record that every toolset consists of, and what its handler receives.
 
-A tool is read twice: `Toolset.offered` shows it to the model, `pipeline.admit` checks a call of it. Both ask the
-same record (`exists_for`, `permits`, `in_phase`), so what is offered and what is allowed cannot drift apart.
+The same record is read when tools are offered (`Toolset.build_tool_specs`) and when a call is admitted
+(`pipeline.admit_call`). Both ask `is_available_in`, `permits` and `is_in_phase`, so the model is never offered a tool
+that it may not call.
 """
 
 import math
@@ -23,16 +24,18 @@ if TYPE_CHECKING:
 
 
 class ToolInput(DomainModel):
-    """What a tool takes. Optional members default to None, which the model may leave out but never send."""
+    """Base class of tool inputs. An optional member defaults to None: the model may omit it but never send null."""
 
     model_config = ConfigDict(defer_build=True)
 
 
 class NoInput(ToolInput):
-    pass
+    """The input of a tool that takes no arguments."""
 
 
 class Execution(StrEnum):
+    """Who runs a tool."""
+
     SERVER = "server"
     BROWSER = "browser"
     REMOTE = "remote"
@@ -41,18 +44,22 @@ class Execution(StrEnum):
 
 
 class Access(StrEnum):
+    """Whether a tool only reads, or changes something."""
+
     READ = "read"
     WRITE = "write"
 
 
 class Risk(StrEnum):
+    """How much damage a wrong call can do."""
+
     SAFE = "safe"
     MODERATE = "moderate"
     HIGH = "high"
 
 
 class Approval(StrEnum):
-    """Whether a person must agree first. `POLICY`: to whatever writes or is of high risk."""
+    """Whether a person must approve a call first. `POLICY`: if the tool writes or is of high risk."""
 
     NEVER = "never"
     ALWAYS = "always"
@@ -60,7 +67,7 @@ class Approval(StrEnum):
 
 
 class ContentWorkflow(StrEnum):
-    """What a content workflow does after a write (a governed editor's review or merge)."""
+    """The content workflow that follows a write: a review or a merge in a governed editor."""
 
     NONE = "none"
     REVIEW = "review"
@@ -68,17 +75,21 @@ class ContentWorkflow(StrEnum):
 
 
 class ToolFailure(Exception):
-    """A handler's way to fail with a sentence the model can act on."""
+    """Raised by a handler to fail with a sentence that the model can act on."""
 
 
 class TransientToolFailure(ToolFailure):
-    """A failure that may be gone at the next attempt (network, overload); an idempotent tool is tried again."""
+    """A failure that the next attempt may not meet (network, overload). Idempotent tools are retried after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRetryPolicy:
-    """Attempts in total. The wait before attempt n+1 is `backoff_seconds * n`; none begins later than `within_seconds`
-    after the first, so that what failed slowly is not asked for again.
+    """How often a tool is tried, and how long.
+
+    Attributes:
+        max_attempts: Attempts in total.
+        backoff_seconds: The wait before attempt n+1 is `backoff_seconds * n`.
+        within_seconds: No attempt starts later than this after the first, so slow failures are not repeated.
     """
 
     max_attempts: int = 1
@@ -88,18 +99,20 @@ class ToolRetryPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class ResultPolicy:
+    """How much of a tool's result the model sees, and for how long."""
+
     persist: bool = True
-    """Keep successful data in the conversation, so that later turns replay it."""
+    """Store successful data in the conversation, so that later turns replay it."""
     heavy: bool = False
-    """Only the latest result of this tool stays whole within a turn; earlier ones are elided."""
+    """Send only the newest result of this tool whole within a turn; earlier results are elided."""
     max_chars: int = 100_000
-    """How much JSON text of the data, and of an error, the model gets to see."""
+    """Limit on the JSON text of the data, and on the text of an error."""
     images: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolEffects:
-    """What a successful call changes, for clients that refresh (models, locales, snapshot, branches)."""
+    """What a successful call changes, for clients that refresh it."""
 
     models: tuple[str, ...] = ()
     locales: tuple[str, ...] = ()
@@ -112,13 +125,17 @@ def _utc_now() -> datetime:
 
 
 def _no_host() -> None:
-    """Nobody is asked."""
+    """Stand for a tenant without a content system."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
-    """Who calls, where and when. `snapshot` is the latest raw value the editor posted in this turn, or None; `host`
-    opens the tenant's content system in the caller's name, or says None where it has none.
+    """What a handler knows about its caller, turn and editor.
+
+    Attributes:
+        effect_key: The same for every repetition of one call (`pipeline.build_effect_key`).
+        snapshot: The latest raw value that the editor posted in this turn, or None.
+        host: Opens the tenant's content system on behalf of the caller; returns None if the tenant has none.
     """
 
     tenant: str
@@ -138,69 +155,69 @@ ToolInputT = TypeVar("ToolInputT", bound=ToolInput, contravariant=True)
 
 
 class ToolHandler(Protocol[ToolInputT]):
-    """What carries a tool out on our side: a ToolOutput, or plain data, which counts as success."""
+    """The function that runs a tool. It returns a ToolOutput, or plain data, which counts as success."""
 
-    def __call__(self, given: ToolInputT, context: ToolContext, /) -> object: ...
+    def __call__(self, tool_input: ToolInputT, context: ToolContext, /) -> object: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """Everything there is to know about one tool. `name` is the canonical one; dialects are `names.py`'s business."""
+    """One tool. `name` is the canonical name; `tool_names.py` derives the prefixed one."""
 
     name: str
     toolset: str
     description: str
     execution: Execution
     capability: Access
-    input: type[ToolInput] = NoInput
+    input_model: type[ToolInput] = NoInput
     output_schema: dict[str, Any] | None = None
-    run: ToolHandler[Any] | None = None
+    handler: ToolHandler[Any] | None = None
     aliases: tuple[str, ...] = ()
     permissions: frozenset[str] = frozenset()
-    """Any one of these is enough; empty means everyone."""
+    """A caller needs one of these; empty means that every caller may use the tool."""
     scopes: frozenset[str] = frozenset()
     roles: frozenset[str] = frozenset()
     phases: frozenset[str] = frozenset()
     """Empty scopes, roles or phases mean all of them."""
     tenant: str | None = None
-    """The tenant that registered it; None means that every tenant has it."""
+    """The tenant that registered the tool; None means that every tenant has it."""
     risk: Risk = Risk.SAFE
     approval: Approval = Approval.NEVER
     confirmation: str | None = None
-    """The input flag by which the model reports that the user confirmed (`confirmed`)."""
+    """The input member by which the model reports that the user confirmed (`confirmed`)."""
     timeout_seconds: float | None = None
-    """None leaves it to the turn's settings."""
+    """None means the timeout of the turn's settings."""
     retry: ToolRetryPolicy = field(default_factory=ToolRetryPolicy)
     idempotent: bool = False
     instant: bool = False
-    """Answered within milliseconds from what the turn has at hand, and harmless: its result is told in the same
-    breath as its call."""
+    """Answered within milliseconds from data that the turn holds, without side effects: call and result are written
+    to the turn log together."""
     workflow: ContentWorkflow = ContentWorkflow.NONE
     affects: ToolEffects = field(default_factory=ToolEffects)
-    needs_model: frozenset[str] = frozenset()
-    """Model abilities without which the tool is pointless (`vision`)."""
+    required_model_abilities: frozenset[str] = frozenset()
+    """Abilities of a model (`vision`) without which the tool is of no use."""
     vision_flag: str | None = None
-    """The member of the browser's input that says whether the turn's model will see the result's images. It is set
-    behind validation, because the model must neither know nor set it (`captureScreenshot`)."""
+    """The member of the browser's input that says whether the turn's model will see the result's images
+    (`captureScreenshot`). It is added after validation, because the model must neither know nor set it."""
     extra_browser_input: Mapping[str, Any] = field(default_factory=dict)
-    """What the browser's input has besides, always the same and nothing to the model: editors of one generation
-    insist on it, the others pass over it."""
-    result: ResultPolicy = field(default_factory=ResultPolicy)
-    extract: tuple[str, ...] = ()
+    """Constant members that the browser's input has besides the model's arguments: some editor releases require
+    them, the others ignore them."""
+    result_policy: ResultPolicy = field(default_factory=ResultPolicy)
+    entity_paths: tuple[str, ...] = ()
     """Paths into the data that name entities worth remembering."""
     enabled: bool = True
 
     def __post_init__(self) -> None:
-        if (self.run is None) != (self.execution is Execution.BROWSER):
+        if (self.handler is None) != (self.execution is Execution.BROWSER):
             raise ValueError(
-                f"Tool {self.name}: every tool but a browser tool needs `run`, and a browser tool has none."
+                f"Tool {self.name}: every tool but a browser tool needs `handler`, and a browser tool has none."
             )
         if self.instant and not (self.idempotent and self.execution is Execution.SERVER):
             raise ValueError(f"Tool {self.name}: only an idempotent server tool can be instant.")
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        return build_json_schema(self.input)
+        return build_json_schema(self.input_model)
 
     def is_available_in(self, scope: str, tenant: str) -> bool:
         return self.enabled and self.tenant in (None, tenant) and (not self.scopes or scope in self.scopes)

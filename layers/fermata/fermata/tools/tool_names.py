@@ -1,7 +1,7 @@
-"""What a tool is called on the wire.
+"""Translate between the two names of a tool: canonical and prefixed.
 
-The canonical names are the seed's (`insertHtml`, `list_tokens`); newer editors know the same tools under prefixed names
-(`site_insert_html`, `site_list_tokens`). This file is the only place that knows both.
+Canonical names are the ones older editors use (`insertHtml`, `list_tokens`). Newer editors use prefixed names for the
+same tools (`site_insert_html`, `site_list_tokens`); decision 0069. Only this module knows the rule.
 """
 
 import re
@@ -13,6 +13,8 @@ from fermata.tools.tool import Tool
 
 
 class ToolNaming(StrEnum):
+    """The names that a client uses. The values are those of the header `Fermata-Tool-Names`."""
+
     CANONICAL = "seed"
     PREFIXED = "prefixed"
 
@@ -26,7 +28,10 @@ def get_prefixed_name(tool: Tool) -> str:
 
 
 def format_tool_name(toolset: str, name: str, naming: ToolNaming) -> str:
-    """Only the toolsets of the editor's own scopes have prefixed names; any other tool keeps its name."""
+    """Return the wire name of a canonical name.
+
+    Only toolsets of the editor's own scopes have prefixed names; other tools keep their name.
+    """
     prefix = f"{toolset}_"
     if naming is ToolNaming.CANONICAL or toolset not in SCOPES or name.startswith(prefix):
         return name
@@ -34,5 +39,9 @@ def format_tool_name(toolset: str, name: str, naming: ToolNaming) -> str:
 
 
 def insert_tool_names(text: str, tools: Iterable[Tool], naming: ToolNaming) -> str:
-    """A prompt in which `{insertHtml}` stands for what that tool is called; `{{` and `}}` are braces."""
+    """Replace `{insertHtml}` in a prompt by the wire name of that tool; `{{` and `}}` become single braces.
+
+    Raises:
+        KeyError: The text names a tool that is not among `tools`.
+    """
     return text.format_map({tool.name: get_wire_name(tool, naming) for tool in tools})

@@ -1,4 +1,4 @@
-"""A named, ordered collection of tools: what is offered to the model, and who is meant by a name."""
+"""Group tools into a named, ordered toolset, list the ones a caller may use, and find one by its name."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,20 +12,28 @@ from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_nam
 
 @dataclass(frozen=True)
 class Toolset:
+    """The tools of one scope.
+
+    Raises:
+        ValueError: Two tools share a name or an alias.
+    """
+
     name: str
     tools: tuple[Tool, ...] = ()
 
     def find_tool(self, name: str) -> Tool | None:
-        """By canonical name, alias or prefixed name."""
-        return self._by_name.get(name)
+        """Find a tool by its canonical name, its prefixed name or an alias."""
+        return self._tools_by_name.get(name)
 
     def get_tool_namer(self, naming: ToolNaming) -> ToolNameMapper:
+        """Return a function from any name of a tool to its wire name; other names are returned unchanged."""
+
         @cache
-        def called(name: str) -> str:
+        def map_tool_name(name: str) -> str:
             tool = self.find_tool(name)
             return get_wire_name(tool, naming) if tool else name
 
-        return called
+        return map_tool_name
 
     def build_tool_specs(
         self,
@@ -37,7 +45,7 @@ class Toolset:
         role: str | None = None,
         phase: str | None = None,
     ) -> tuple[ToolSpec, ...]:
-        """What the model is told it may call."""
+        """Build what the model is told about the tools that the caller may use."""
         return tuple(
             ToolSpec(name=get_wire_name(tool, naming), description=tool.description, input_schema=tool.input_schema)
             for tool in self.list_permitted_tools(capabilities, scope, tenant=tenant, role=role, phase=phase)
@@ -52,23 +60,23 @@ class Toolset:
         role: str | None = None,
         phase: str | None = None,
     ) -> Iterator[Tool]:
-        """The tools of one caller: the server's first, then the others, each in their own order."""
+        """Yield the tools that the caller may use: server tools first, each group in the order of definition."""
         for tool in sorted(self.tools, key=lambda tool: tool.execution is not Execution.SERVER):
             if tool.is_available_in(scope, tenant) and tool.permits(capabilities, role) and tool.is_in_phase(phase):
                 yield tool
 
     def __post_init__(self) -> None:
-        taken: set[str] = set()
+        used_names: set[str] = set()
         for tool in self.tools:
-            clash = taken & _names_of(tool)
-            if clash:
-                raise ValueError(f"Toolset {self.name}: two tools answer to {', '.join(sorted(clash))}.")
-            taken |= _names_of(tool)
+            names = _list_tool_names(tool)
+            if shared_names := used_names & names:
+                raise ValueError(f"Toolset {self.name}: two tools answer to {', '.join(sorted(shared_names))}.")
+            used_names |= names
 
     @cached_property
-    def _by_name(self) -> dict[str, Tool]:
-        return {name: tool for tool in self.tools for name in _names_of(tool)}
+    def _tools_by_name(self) -> dict[str, Tool]:
+        return {name: tool for tool in self.tools for name in _list_tool_names(tool)}
 
 
-def _names_of(tool: Tool) -> set[str]:
+def _list_tool_names(tool: Tool) -> set[str]:
     return {tool.name, get_prefixed_name(tool), *tool.aliases}

@@ -83,7 +83,7 @@ def test_a_tool_and_the_browser_are_given_the_calls_key(stage: Stage) -> None:
         keys.append(context.effect_key)
         return {}
 
-    stage.add_tools(replace(make_server_tool("look", dict), run=look))
+    stage.add_tools(replace(make_server_tool("look", dict), handler=look))
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("look"), tool_call_block("deleteNode", nodeId="n")))
     stage.run_workflow()

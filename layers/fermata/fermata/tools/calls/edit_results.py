@@ -1,4 +1,4 @@
-"""What an editor's answer says of its document besides the result, and the way back that it gives (docs/editing.md)."""
+"""Read what an editor reports with a result: conflict, revision, changes and inverse of an edit (docs/editing.md)."""
 
 import json
 from dataclasses import dataclass
@@ -13,32 +13,33 @@ from fermata.tools.registry import get_toolset
 from fermata.tools.schema.coercion import InvalidToolInput
 from fermata.tools.tool import Access, Execution, Tool, ToolInput
 
-MAX_EDIT_REVISION_CHARS = 200
 MAX_EDIT_CHANGES_CHARS = 4_000
 MAX_INVERSE_STEPS = 20
 MAX_INVERSE_CHARS = 1_000_000
-"""Characters of JSON an inverse may have."""
+"""Limit on the JSON text of an inverse."""
 EDIT_RESULT_MEMBERS = frozenset({"conflict", "revision", "changes", "inverse"})
-"""What an answer may carry besides the members of a ToolOutput."""
+"""The members that a posted result may have besides those of a ToolOutput."""
 
 
 class RestoreInput(ToolInput):
+    """A patch that the editor itself made; it is returned to the editor unchanged."""
+
     patch: dict[str, Any]
 
 
+# No toolset contains it: only an undo calls it, never a model (decision 0118).
 RESTORE_TOOL = Tool(
     name="restore",
     toolset="editing",
     description="Puts back what an edit changed, from what the editor itself had kept of it.",
     execution=Execution.BROWSER,
     capability=Access.WRITE,
-    input=RestoreInput,
+    input_model=RestoreInput,
 )
-"""Belongs to no scope's toolset: it is asked for by an undo only, never by a model."""
 
 
 class InverseStep(DomainModel):
-    """One call of an inverse: a tool's canonical name and its validated input."""
+    """One call of an inverse: the canonical name of a tool and its validated input."""
 
     tool: str
     input: dict[str, Any]
@@ -46,7 +47,7 @@ class InverseStep(DomainModel):
 
 @dataclass(frozen=True)
 class EditResult:
-    """`inverse` is what was sent, or None."""
+    """A posted result with what it says about the document. `inverse` is the raw value, or None."""
 
     output: ToolOutput
     revision: str = ""
@@ -55,56 +56,70 @@ class EditResult:
 
 
 def parse_edit_result(value: Any) -> EditResult:
-    """An answer that is no ToolOutput is data, whatever its members are called."""
+    """Split a posted result into its ToolOutput and what it says about the document.
+
+    A value that is no ToolOutput is the data of a success, whatever members it has.
+    """
     if not isinstance(value, dict) or type(value.get("ok")) is not bool:
         return EditResult(parse_tool_output(value))
     output = parse_tool_output({name: member for name, member in value.items() if name not in EDIT_RESULT_MEMBERS})
     is_conflict = not output.ok and value.get("conflict") is True
-    revision, changes = value.get("revision"), value.get("changes")
     return EditResult(
         output.model_copy(update={"conflict": True}) if is_conflict else output,
-        revision if isinstance(revision, str) else "",
-        changes if isinstance(changes, str) else "",
+        _text_or_empty(value.get("revision")),
+        _text_or_empty(value.get("changes")),
         value.get("inverse"),
     )
 
 
+def _text_or_empty(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def build_conflict_output(result: EditResult, planned_revision: str) -> ToolOutput:
-    """What the model reads of a call that came too late: a line for each of our sentences and of the editor's texts."""
-    said = [
+    """Build what the model reads about a call that the document's changes have overtaken (decision 0115).
+
+    Args:
+        result: The editor's result, which reports a conflict.
+        planned_revision: The revision on which the call was planned, or an empty text.
+    """
+    lines = [
         "Conflict: nothing was done.",
         f"The editor says: {result.output.error}",
-        _revisions(planned_revision, result.revision),
+        _describe_revisions(planned_revision, result.revision),
     ]
-    if result.changes.strip():
-        said.append(
-            f"What has changed, as the editor says: {shorten_text(result.changes.strip(), MAX_EDIT_CHANGES_CHARS)}"
-        )
-    said.append("Read the document again before you repeat the call.")
-    return result.output.model_copy(update={"error": "\n".join(said)})
+    if changes := result.changes.strip():
+        lines.append(f"What has changed, as the editor says: {shorten_text(changes, MAX_EDIT_CHANGES_CHARS)}")
+    lines.append("Read the document again before you repeat the call.")
+    return result.output.model_copy(update={"error": "\n".join(lines)})
 
 
-def _revisions(planned: str, now: str) -> str:
-    if planned and now:
-        return f"The call was planned on revision {planned} of the document, which is now at {now}."
-    return f"The document is now at revision {now}." if now else "The document has changed since you read it."
+def _describe_revisions(planned: str, current: str) -> str:
+    if planned and current:
+        return f"The call was planned on revision {planned} of the document, which is now at {current}."
+    return f"The document is now at revision {current}." if current else "The document has changed since you read it."
 
 
 def find_edit_tool(scope: str, name: str) -> Tool | None:
+    """Find a tool of a scope by any of its names, or the tool `restore`, which belongs to no scope."""
     return RESTORE_TOOL if name == RESTORE_TOOL.name else get_toolset(scope).find_tool(name)
 
 
 def parse_inverse(scope: str, tenant: str, value: Any) -> tuple[InverseStep, ...]:
-    """Raises InvalidInput with a sentence for whoever builds the editor."""
+    """Validate the inverse of an edit: one call of a writing browser tool, or a list of them.
+
+    Raises:
+        InvalidToolInput: The inverse cannot be used. The message is for the developer of the editor.
+    """
     calls = value if isinstance(value, list) else [value]
     if len(calls) > MAX_INVERSE_STEPS:
         raise InvalidToolInput(f"An inverse may have {MAX_INVERSE_STEPS} calls at most; this one has {len(calls)}.")
     if (size := len(json.dumps(value))) > MAX_INVERSE_CHARS:
         raise InvalidToolInput(f"An inverse may have {MAX_INVERSE_CHARS:,} characters at most; this one has {size:,}.")
-    return tuple(_step(scope, tenant, call) for call in calls)
+    return tuple(_parse_inverse_step(scope, tenant, call) for call in calls)
 
 
-def _step(scope: str, tenant: str, call: Any) -> InverseStep:
+def _parse_inverse_step(scope: str, tenant: str, call: Any) -> InverseStep:
     if not isinstance(call, dict) or not isinstance(call.get("tool"), str):
         raise InvalidToolInput("Each call of an inverse is an object with 'tool' and 'input'.")
     tool = find_edit_tool(scope, call["tool"])
@@ -117,6 +132,6 @@ def _step(scope: str, tenant: str, call: Any) -> InverseStep:
 
 
 def is_tool_permitted(scope: str, tenant: str, name: str, capabilities: frozenset[str]) -> bool:
-    """Whether a tool may be asked for in this scope by somebody with these capabilities."""
+    """Tell whether a caller with these capabilities may have a tool called in this scope."""
     tool = find_edit_tool(scope, name)
     return tool is not None and tool.is_available_in(scope, tenant) and tool.permits(capabilities)

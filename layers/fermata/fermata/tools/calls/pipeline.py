@@ -1,9 +1,12 @@
-"""From a call the model made to the result it reads, in one fixed order for every tool of every toolset.
+"""Admit a tool call, parse its input and output, and shape the result for the model.
 
-`admit` goes up to the moment somebody acts (name, place, tenant, permission and role, phase, input, and whether a
-person must be asked first); `run` (running.py) carries a tool out here; `parse_answer` reads what somebody else
-carried out; `shape` makes either fit for the model. Whatever goes wrong on the way is a failed ToolOutput, which the
-model reads.
+Every call of every toolset passes the same steps in the same order:
+
+1. `admit_call` checks the name, scope, tenant, permissions, role, phase and input, and whether a person must agree.
+2. `runner.run_tool` runs a server tool. The result of any other tool is posted and read by `parse_tool_output`.
+3. `apply_result_policy` limits the result to what the model may see.
+
+Every failure is returned to the model as a failed `ToolOutput`; nothing is raised.
 """
 
 from dataclasses import dataclass
@@ -21,12 +24,12 @@ from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
 from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
 from fermata.tools.toolset import Toolset
 
-DEFAULT_TOOL_ERROR = "Tool call failed."
+_DEFAULT_ERROR = "Tool call failed."
 
 
 @dataclass(frozen=True)
 class AdmittedCall:
-    """A call that may go ahead: `given` for our own functions, `arguments` for whoever else acts."""
+    """A call that may run: `tool_input` is for a handler of ours, `arguments` for a browser or another service."""
 
     tool: Tool
     tool_input: ToolInput
@@ -36,7 +39,7 @@ class AdmittedCall:
 
 
 class Dispatch(StrEnum):
-    """Who the turn waits for: nobody, since it runs here; the browser; or somebody who may take days."""
+    """Where a call goes: it is run here, sent to the browser, or held for an answer that may take days."""
 
     RUN = "run"
     BROWSER = "browser"
@@ -44,32 +47,44 @@ class Dispatch(StrEnum):
 
 
 def admit_call(toolset: Toolset, call: ToolCallBlock, context: ToolContext) -> AdmittedCall | ToolOutput:
+    """Check a call against its tool and its caller.
+
+    Returns:
+        The call with its validated input, or a failed output that tells the model why it is refused.
+    """
     tool = toolset.find_tool(call.tool_name)
     if tool is None or not tool.is_available_in(context.scope, context.tenant):
         return ToolOutput.failure(f"Unknown tool: {call.tool_name}")
     if not tool.permits(context.capabilities, context.role):
         return ToolOutput.failure(f"Tool {call.tool_name} is not permitted for this user.")
     if not tool.is_in_phase(context.phase):
-        return ToolOutput.failure(_wrong_phase(tool, call.tool_name, context.phase))
+        return ToolOutput.failure(_describe_wrong_phase(tool, call.tool_name, context.phase))
     try:
-        arguments, given = parse_tool_input(tool, call)
-    except InvalidToolInput as fault:
-        return ToolOutput.failure(str(fault))
+        arguments, tool_input = parse_tool_input(tool, call)
+    except InvalidToolInput as error:
+        return ToolOutput.failure(str(error))
     return AdmittedCall(
         tool,
-        given,
+        tool_input,
         arguments,
         needs_approval=tool.needs_approval,
         needs_confirmation=tool.confirmation is not None and arguments.get(tool.confirmation) is not True,
     )
 
 
-def _wrong_phase(tool: Tool, name: str, phase: str | None) -> str:
+def _describe_wrong_phase(tool: Tool, name: str, phase: str | None) -> str:
     return f"Tool {name} works only in phase {' or '.join(sorted(tool.phases))}; now it is {phase or 'none of them'}."
 
 
 def parse_tool_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], ToolInput]:
-    """What a call says, made to fit; raises InvalidInput, which names the tool and every mistake."""
+    """Coerce the arguments of a call to its tool's schema and validate them.
+
+    Returns:
+        The arguments as JSON, and the same as the tool's input model.
+
+    Raises:
+        InvalidToolInput: The arguments do not fit; the message names the tool and every mistake.
+    """
     if call.malformed:
         raise InvalidToolInput(
             f"The arguments of {call.tool_name} were not valid JSON or were cut off, so nothing was done. "
@@ -77,23 +92,27 @@ def parse_tool_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], T
         )
     try:
         arguments = coerce_arguments(tool.input_schema, call.input)
-        return arguments, tool.input.from_wire(arguments)
-    except InvalidToolInput as fault:
-        raise InvalidToolInput(f"Invalid input for {call.tool_name}: {fault}.") from None
-    except ValidationError as refused:
-        raise InvalidToolInput(
-            f"Invalid input for {call.tool_name}: {join_errors(describe_pydantic_errors(refused))}."
-        ) from None
+        return arguments, tool.input_model.from_wire(arguments)
+    except InvalidToolInput as error:
+        raise InvalidToolInput(f"Invalid input for {call.tool_name}: {error}.") from None
+    except ValidationError as error:
+        errors = join_errors(describe_pydantic_errors(error))
+        raise InvalidToolInput(f"Invalid input for {call.tool_name}: {errors}.") from None
 
 
 def choose_dispatch(admitted: AdmittedCall, browser_seconds: float) -> Dispatch:
-    """A browser tool that may take longer than the usual wait is held like an approval."""
+    """Choose where an admitted call goes.
+
+    Args:
+        admitted: The call.
+        browser_seconds: The usual wait for a browser. A tool that may take longer is held, like an approval.
+    """
     if admitted.needs_approval or admitted.needs_confirmation:
         return Dispatch.HOLD
     if admitted.tool.execution is not Execution.BROWSER:
         return Dispatch.RUN
-    patient = get_timeout_seconds(admitted.tool, browser_seconds) > browser_seconds
-    return Dispatch.HOLD if patient else Dispatch.BROWSER
+    is_slow = get_timeout_seconds(admitted.tool, browser_seconds) > browser_seconds
+    return Dispatch.HOLD if is_slow else Dispatch.BROWSER
 
 
 def get_timeout_seconds(tool: Tool, default_seconds: float) -> float:
@@ -101,51 +120,52 @@ def get_timeout_seconds(tool: Tool, default_seconds: float) -> float:
 
 
 def build_effect_key(turn: str, round_number: int, call: str | int) -> str:
-    """The same for every repetition of one call, so that whoever acts can act once."""
+    """Build the key by which a receiver of a call recognises its repetitions, so that it acts only once."""
     return f"{turn}/{round_number}/{call}"
 
 
 def needs_started_mark(tool: Tool) -> bool:
-    """Started without a result, such a call is never run again."""
+    """Tell whether a call is marked as started before it runs: one that started without a result is never run again."""
     return not tool.idempotent
 
 
 def get_answer_capability(tool: Tool) -> Capability:
-    """What a caller needs to post this tool's result."""
+    """Return the capability that posting a result of this tool requires."""
     return Capability.WRITE if tool.capability is Access.WRITE else Capability.CHAT
 
 
 def parse_tool_output(value: Any) -> ToolOutput:
-    """What somebody posted, or a handler returned, as a ToolOutput.
+    """Read a posted result, or what a handler returned, as a ToolOutput.
 
-    Anything that is not one counts as the data of a success, except that `ok: false` is always a failure.
+    A value that is no ToolOutput is the data of a success, except that `ok: false` is always a failure. Posted results
+    are validated before they come here (decision 0095).
     """
     if isinstance(value, ToolOutput):
-        return _with_reason(value)
+        return _ensure_error_text(value)
     if not isinstance(value, dict) or type(value.get("ok")) is not bool:
         return ToolOutput.success(value)
     try:
-        return _with_reason(ToolOutput.from_wire(value))
+        return _ensure_error_text(ToolOutput.from_wire(value))
     except ValidationError:
-        return ToolOutput.success(value) if value["ok"] else ToolOutput.failure(_reason_in(value.get("error")))
+        return ToolOutput.success(value) if value["ok"] else ToolOutput.failure(_error_text_from(value.get("error")))
 
 
-def _with_reason(output: ToolOutput) -> ToolOutput:
+def _ensure_error_text(output: ToolOutput) -> ToolOutput:
     if output.ok or (output.error or "").strip():
         return output
-    return output.model_copy(update={"error": DEFAULT_TOOL_ERROR})
+    return output.model_copy(update={"error": _DEFAULT_ERROR})
 
 
-def _reason_in(error: Any) -> str:
-    return error if isinstance(error, str) and error.strip() else DEFAULT_TOOL_ERROR
+def _error_text_from(error: Any) -> str:
+    return error if isinstance(error, str) and error.strip() else _DEFAULT_ERROR
 
 
 def apply_result_policy(tool: Tool, output: ToolOutput) -> ToolOutput:
-    """As much of the output as the tool's result policy lets the model see."""
-    limit = tool.result.max_chars
+    """Limit an output to what the tool's result policy lets the model see."""
+    max_chars = tool.result_policy.max_chars
     return ToolOutput(
         ok=output.ok,
-        data=shorten_data(output.data, limit),
-        error=None if output.error is None else shorten_text(output.error, limit),
-        images=output.images if tool.result.images else None,
+        data=shorten_data(output.data, max_chars),
+        error=None if output.error is None else shorten_text(output.error, max_chars),
+        images=output.images if tool.result_policy.images else None,
     )

@@ -1,4 +1,4 @@
-"""Carries a tool out on our side: in time, again where that is safe, and never with an exception."""
+"""Run a server tool with a timeout and retries; every outcome, also an exception, becomes a ToolOutput."""
 
 import logging
 import time
@@ -17,11 +17,11 @@ from fermata.tools.tool import Tool, ToolContext, ToolFailure, TransientToolFail
 _logger = logging.getLogger(__name__)
 
 DEFAULT_TOOL_TIMEOUT_SECONDS = 30.0
-_WORTH_A_RETRY = (TransientToolFailure, TimeoutError, ConnectionError)
+_TRANSIENT_ERRORS = (TransientToolFailure, TimeoutError, ConnectionError)
 
 
-class _TookTooLong(TimeoutError):
-    pass
+class _ToolTimeout(TimeoutError):
+    """The handler did not return in time."""
 
 
 def run_tool(
@@ -32,68 +32,79 @@ def run_tool(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> ToolOutput:
-    """What the tool came to. `timeout_seconds` is per attempt; a tool that is not idempotent has one attempt only."""
-    tool, retry, begun, attempt = admitted.tool, admitted.tool.retry, clock(), 0
+    """Run an admitted call and return its outcome; nothing is raised.
+
+    A transient failure is retried by the tool's retry policy. A tool that is not idempotent is tried only once.
+
+    Args:
+        admitted: The call.
+        context: What the handler is given besides its input.
+        default_seconds: The timeout of one attempt of a tool that has no `timeout_seconds`.
+        sleep: Waits between attempts.
+        clock: A monotonic clock, in seconds.
+    """
+    tool, retry = admitted.tool, admitted.tool.retry
+    started_at = clock()
+    attempt = 0
     while True:
         attempt += 1
         try:
             return _attempt(admitted, context, default_seconds)
-        except _WORTH_A_RETRY as failure:
+        except _TRANSIENT_ERRORS as error:
             wait = retry.backoff_seconds * attempt
             is_last = not tool.idempotent or attempt >= retry.max_attempts
-            if is_last or clock() - begun + wait > retry.within_seconds:
-                return ToolOutput.failure(_sentence(failure))
+            if is_last or clock() - started_at + wait > retry.within_seconds:
+                return ToolOutput.failure(_describe_error(error))
         sleep(wait)
 
 
 def _attempt(admitted: AdmittedCall, context: ToolContext, default_seconds: float) -> ToolOutput:
-    """Transient failures go up, to be tried again; every other one is the model's to read, and a bug also ours."""
-    tool, function = admitted.tool, admitted.tool.run
-    if function is None:
+    """Try once. Transient errors are raised; others are returned for the model, and unexpected ones also logged."""
+    tool, handler = admitted.tool, admitted.tool.handler
+    if handler is None:
         return ToolOutput.failure(f"Tool {tool.name} runs in the browser, not here.")
+    timeout_seconds = get_timeout_seconds(tool, default_seconds)
     try:
-        result = _within(
-            tool, get_timeout_seconds(tool, default_seconds), lambda: function(admitted.tool_input, context)
-        )
+        result = _run_with_timeout(tool, timeout_seconds, lambda: handler(admitted.tool_input, context))
         output = parse_tool_output(result)
-        count_json_chars(output.data)  # raises here, in the handler's name, where data is not JSON
-        return _verified(tool, output)
-    except _WORTH_A_RETRY:
+        count_json_chars(output.data)  # raises if the data is not JSON, so that the error names this tool
+        return _check_output_schema(tool, output)
+    except _TRANSIENT_ERRORS:
         raise
     except ToolFailure as failure:
-        return ToolOutput.failure(_sentence(failure))
-    except Exception as bug:
+        return ToolOutput.failure(_describe_error(failure))
+    except Exception as error:
         _logger.exception("tool handler raised", extra={"tool": tool.name, "effect_key": context.effect_key})
-        return ToolOutput.failure(_sentence(bug))
+        return ToolOutput.failure(_describe_error(error))
 
 
-def _within(tool: Tool, seconds: float, work: Callable[[], object]) -> object:
-    """A thread cannot be stopped, only left behind: it is a daemon, so that not even the end of the process waits."""
+def _run_with_timeout(tool: Tool, seconds: float, work: Callable[[], object]) -> object:
+    """Run `work` in a thread. A thread cannot be stopped; as a daemon it does not keep the process alive either."""
     outcome: Future[object] = Future()
-    Thread(target=copy_context().run, args=(_settle, outcome, work), name=f"tool-{tool.name}", daemon=True).start()
+    Thread(target=copy_context().run, args=(_set_outcome, outcome, work), name=f"tool-{tool.name}", daemon=True).start()
     try:
         return outcome.result(timeout=seconds)
     except TimeoutError:
-        if outcome.done():
+        if outcome.done():  # the handler itself raised TimeoutError, or ended at the last moment
             return outcome.result()
         doubt = "" if tool.idempotent else " Whether it took effect is unknown: check before repeating it."
-        raise _TookTooLong(f"Tool {tool.name} did not finish within {seconds:g} seconds.{doubt}") from None
+        raise _ToolTimeout(f"Tool {tool.name} did not finish within {seconds:g} seconds.{doubt}") from None
 
 
-def _settle(outcome: Future[Any], work: Callable[[], object]) -> None:
+def _set_outcome(outcome: Future[Any], work: Callable[[], object]) -> None:
     try:
         outcome.set_result(work())
-    except BaseException as failure:  # noqa: BLE001 - nothing is swallowed: it is raised where the result is awaited
-        outcome.set_exception(failure)
+    except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
+        outcome.set_exception(error)
 
 
-def _verified(tool: Tool, output: ToolOutput) -> ToolOutput:
-    """An output schema is a promise to whoever builds on the data, so a broken one is a failure."""
+def _check_output_schema(tool: Tool, output: ToolOutput) -> ToolOutput:
+    """Replace data that breaks the tool's output schema by a failure: consumers of the data rely on the schema."""
     if not output.ok or tool.output_schema is None:
         return output
-    fault = next(iter_schema_errors(tool.output_schema, output.data), None)
-    return output if fault is None else ToolOutput.failure(f"Tool {tool.name} returned unexpected data: {fault}.")
+    error = next(iter_schema_errors(tool.output_schema, output.data), None)
+    return output if error is None else ToolOutput.failure(f"Tool {tool.name} returned unexpected data: {error}.")
 
 
-def _sentence(failure: BaseException) -> str:
-    return str(failure) or type(failure).__name__
+def _describe_error(error: BaseException) -> str:
+    return str(error) or type(error).__name__

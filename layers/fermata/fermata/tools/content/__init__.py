@@ -1,1 +1,1 @@
-"""The content workspace: collections, their documents, and who and what a document can point at."""
+"""Tools of the content workspace: collections, their documents, authors and media."""

@@ -1,9 +1,13 @@
-"""What the model is told about the content workspace: the stable part. What the user sees now is in situation.py."""
+"""The stable part of the system prompt of the content workspace. What the user sees now is in situation.py.
+
+It names all tools of the toolset, whatever the caller may use: providers cache a prompt only if every caller sends the
+same bytes (decision 0100).
+"""
 
 from fermata.tools.content.toolset import CONTENT_TOOLSET
 from fermata.tools.tool_names import ToolNaming, insert_tool_names
 
-_PREFIX = """\
+_PROMPT = """\
 You work inside the content workspace of a website: collections, and the documents they hold. You read and change \
 documents by calling tools; there is no shell and no file system. What these rules say about a tool you were not given \
 does not concern you: do not call it, and say what you cannot do. Do what was asked right away instead of asking \
@@ -45,4 +49,4 @@ give just that. No HTML or JSON in the answer."""
 
 
 def system_prompt(naming: ToolNaming) -> str:
-    return insert_tool_names(_PREFIX, CONTENT_TOOLSET.tools, naming)
+    return insert_tool_names(_PROMPT, CONTENT_TOOLSET.tools, naming)

@@ -1,13 +1,18 @@
-"""The parts of the content workspace's snapshot that we read. Nothing has checked it; everything else passes unseen."""
+"""Read the parts of the content workspace's snapshot that tools need.
+
+The editor posts the snapshot unvalidated; unknown members are ignored.
+"""
 
 from typing import Any
 
 from pydantic import Field, ValidationError
 
-from fermata.tools.site.snapshot import LenientModel
+from fermata.tools.lenient_models import LenientModel
 
 
 class Collection(LenientModel):
+    """A collection, as the editor lists it."""
+
     id: str
     slug: str = ""
     label: str = ""
@@ -16,6 +21,8 @@ class Collection(LenientModel):
 
 
 class CollectionField(LenientModel):
+    """A field of the open document's collection."""
+
     id: str
     label: str = ""
     type: str = "text"
@@ -28,7 +35,7 @@ class CollectionField(LenientModel):
 
 
 class ActiveDocument(LenientModel):
-    """What the user has open, with changes that are not saved yet."""
+    """The document that the user has open, with changes that are not saved yet."""
 
     id: str
     table_id: str
@@ -42,13 +49,15 @@ class ActiveDocument(LenientModel):
 
 
 class CurrentUser(LenientModel):
+    """The user of the editor."""
+
     id: str = ""
     display_name: str = "Anonymous"
     email: str = ""
 
 
 class ContentWorkspace(LenientModel):
-    """What the content workspace shows right now."""
+    """What the content workspace shows now."""
 
     collections: tuple[Collection, ...] = ()
     active_table_id: str | None = None
@@ -57,23 +66,36 @@ class ContentWorkspace(LenientModel):
 
 
 class CollectionsPart(LenientModel):
+    """The part that `read_collections` needs."""
+
     collections: tuple[Collection, ...] = ()
 
 
 class ActiveDocumentPart(LenientModel):
+    """The part that `read_active_document` needs."""
+
     active_document: ActiveDocument | None = None
 
 
 def read_active_document(snapshot: Any, document_id: str = "") -> ActiveDocument | None:
-    """The document the user has open, if it is the one asked for; None also where the snapshot cannot be read."""
+    """Read the open document.
+
+    Args:
+        snapshot: The raw snapshot.
+        document_id: Return the open document only if it has this id; an empty text accepts any.
+
+    Returns:
+        The document, or None if none is open, it is another one, or the snapshot cannot be read.
+    """
     try:
-        found = ActiveDocumentPart.from_wire(snapshot).active_document
+        document = ActiveDocumentPart.from_wire(snapshot).active_document
     except ValidationError:
         return None
-    return found if found and document_id in ("", found.id) else None
+    return document if document and document_id in ("", document.id) else None
 
 
 def read_collections(snapshot: Any) -> tuple[Collection, ...]:
+    """Read the collections that the editor lists; none if the snapshot cannot be read."""
     try:
         return CollectionsPart.from_wire(snapshot).collections
     except ValidationError:

@@ -1,16 +1,18 @@
-"""Who can be an author, and which media there are."""
+"""Handle the tools that list possible authors and existing media."""
 
 from typing import Any
 
 from fermata.hosts.client import HostClient
 from fermata.tools.content.documents import DEFAULT_PAGE_SIZE
-from fermata.tools.content.inputs import ListMediaInput
+from fermata.tools.content.server_tools import ListMediaInput
 from fermata.tools.host_queries import query_host
-from fermata.tools.site.snapshot import LenientModel
+from fermata.tools.lenient_models import LenientModel
 from fermata.tools.tool import NoInput, ToolContext
 
 
 class HostUser(LenientModel):
+    """A user of the content system."""
+
     id: str
     email: str = ""
     display_name: str = ""
@@ -19,10 +21,14 @@ class HostUser(LenientModel):
 
 
 class HostUserList(LenientModel):
+    """The content system's answer to a request for its users."""
+
     users: tuple[HostUser, ...]
 
 
 class MediaItem(LenientModel):
+    """An image or other file of the media library."""
+
     id: str
     filename: str = ""
     public_path: str
@@ -33,20 +39,22 @@ class MediaItem(LenientModel):
 
 
 class MediaList(LenientModel):
+    """The first media that match a query. `total` counts all matches."""
+
     total: int
     media: tuple[MediaItem, ...]
 
 
-def list_content_users(given: NoInput, context: ToolContext) -> dict[str, Any]:
-    found = query_host(context, "Users", lambda host: host.list_users(), HostUserList)
-    return {"users": [user.model_dump(by_alias=True) for user in found.users]}
+def list_content_users(_tool_input: NoInput, context: ToolContext) -> dict[str, Any]:
+    answer = query_host(context, "Users", lambda host: host.list_users(), HostUserList)
+    return {"users": [user.model_dump(by_alias=True) for user in answer.users]}
 
 
-def list_media(given: ListMediaInput, context: ToolContext) -> dict[str, Any]:
-    limit = given.limit or DEFAULT_PAGE_SIZE
+def list_media(tool_input: ListMediaInput, context: ToolContext) -> dict[str, Any]:
+    limit = tool_input.limit or DEFAULT_PAGE_SIZE
 
-    def question(host: HostClient) -> Any:
-        return host.list_media(query=given.query or None, mime_type=given.mime_type or None, limit=limit)
+    def query(host: HostClient) -> Any:
+        return host.list_media(query=tool_input.query or None, mime_type=tool_input.mime_type or None, limit=limit)
 
-    found = query_host(context, "Media", question, MediaList)
-    return {"total": found.total, "media": [medium.model_dump(by_alias=True) for medium in found.media[:limit]]}
+    answer = query_host(context, "Media", query, MediaList)
+    return {"total": answer.total, "media": [item.model_dump(by_alias=True) for item in answer.media[:limit]]}

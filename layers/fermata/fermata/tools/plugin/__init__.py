@@ -1,1 +1,1 @@
-"""The plugin workspace: the files of the plugin that is open, and building and activating it."""
+"""Tools of the plugin editor: the files of the open plugin, and building and activating plugins."""

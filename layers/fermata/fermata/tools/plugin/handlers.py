@@ -1,4 +1,4 @@
-"""Plugins as the content system knows them: which there are, whether one would build, and making one active."""
+"""Handle the tools that list, validate and activate plugins in the content system."""
 
 from typing import Any
 
@@ -6,14 +6,16 @@ from pydantic import ValidationError
 
 from fermata.domain.tools import ToolOutput
 from fermata.tools.host_queries import HostItemNotFound, missing_host_failure, query_host
-from fermata.tools.plugin import inputs
-from fermata.tools.site.snapshot import LenientModel
+from fermata.tools.lenient_models import LenientModel
+from fermata.tools.plugin.server_tools import PluginInput
 from fermata.tools.tool import NoInput, ToolContext, ToolFailure
 
 ONLY_OPEN_PLUGIN_NOTE = "Only the plugin that is open is known here: no content system is set up for this site."
 
 
 class SitePlugin(LenientModel):
+    """A plugin of the site."""
+
     local_id: str
     plugin_id: str = ""
     name: str = ""
@@ -25,15 +27,21 @@ class SitePlugin(LenientModel):
 
 
 class SitePluginList(LenientModel):
+    """The content system's answer to a request for its plugins."""
+
     plugins: tuple[SitePlugin, ...]
 
 
 class PluginValidation(LenientModel):
+    """The outcome of building a plugin."""
+
     ok: bool
     diagnostics: tuple[Any, ...] = ()
 
 
 class PluginActivation(LenientModel):
+    """The outcome of building and activating a plugin."""
+
     activated: bool
     skipped: bool = False
     plugin_id: str
@@ -42,53 +50,59 @@ class PluginActivation(LenientModel):
     warning: str | None = None
 
 
-def list_plugins(given: NoInput, context: ToolContext) -> dict[str, Any]:
+def list_plugins(_tool_input: NoInput, context: ToolContext) -> dict[str, Any]:
     if context.host() is None:
-        seen = read_open_plugin(context.snapshot)
-        if seen is None:
+        open_plugin = read_open_plugin(context.snapshot)
+        if open_plugin is None:
             raise missing_host_failure(context, "The plugins of this site")
-        return {"sitePlugins": [seen.model_dump(by_alias=True)], "note": ONLY_OPEN_PLUGIN_NOTE}
-    found = query_host(context, "The plugins of this site", lambda host: host.list_plugins(), SitePluginList)
-    return {"sitePlugins": [plugin.model_dump(by_alias=True) for plugin in found.plugins]}
+        return {"sitePlugins": [open_plugin.model_dump(by_alias=True)], "note": ONLY_OPEN_PLUGIN_NOTE}
+    answer = query_host(context, "The plugins of this site", lambda host: host.list_plugins(), SitePluginList)
+    return {"sitePlugins": [plugin.model_dump(by_alias=True) for plugin in answer.plugins]}
 
 
-def validate_plugin(given: inputs.PluginInput, context: ToolContext) -> ToolOutput:
-    """A plugin that would not build is no failure of the tool: the diagnostics are what was asked for."""
-    plugin = _meant(given, context)
+def validate_plugin(tool_input: PluginInput, context: ToolContext) -> ToolOutput:
+    """Build a plugin. A failed build is a success of the tool, whose data are the diagnostics."""
+    plugin_id = _resolve_plugin_id(tool_input, context)
     try:
-        found = query_host(
-            context, "Whether a plugin builds", lambda host: host.validate_plugin(plugin), PluginValidation
+        validation = query_host(
+            context, "Whether a plugin builds", lambda host: host.validate_plugin(plugin_id), PluginValidation
         )
     except HostItemNotFound:
-        raise _not_found(plugin) from None
-    return ToolOutput.success(found.model_dump(by_alias=True))
+        raise _plugin_not_found(plugin_id) from None
+    return ToolOutput.success(validation.model_dump(by_alias=True))
 
 
-def activate_plugin(given: inputs.PluginInput, context: ToolContext) -> dict[str, Any]:
-    plugin, key = _meant(given, context), context.effect_key
+def activate_plugin(tool_input: PluginInput, context: ToolContext) -> dict[str, Any]:
+    """Build a plugin and make it active. The content system acts once per effect key."""
+    plugin_id = _resolve_plugin_id(tool_input, context)
     try:
-        done = query_host(
-            context, "A plugin", lambda host: host.activate_plugin(plugin, effect_key=key), PluginActivation
+        activation = query_host(
+            context,
+            "A plugin",
+            lambda host: host.activate_plugin(plugin_id, effect_key=context.effect_key),
+            PluginActivation,
         )
     except HostItemNotFound:
-        raise _not_found(plugin) from None
-    told = done.model_dump(by_alias=True)
-    return {name: value for name, value in told.items() if value is not None or name == "version"}
+        raise _plugin_not_found(plugin_id) from None
+    members = activation.model_dump(by_alias=True)
+    return {name: value for name, value in members.items() if value is not None or name == "version"}
 
 
 def read_open_plugin(snapshot: Any) -> SitePlugin | None:
+    """Read the plugin that the user has open; None if the snapshot has none."""
     try:
         return SitePlugin.from_wire(snapshot)
     except ValidationError:
         return None
 
 
-def _meant(given: inputs.PluginInput, context: ToolContext) -> str:
-    seen = read_open_plugin(context.snapshot)
-    if given.local_id is None and seen is None:
+def _resolve_plugin_id(tool_input: PluginInput, context: ToolContext) -> str:
+    """Return the local id of the named plugin or, without a name, of the open one."""
+    open_plugin = read_open_plugin(context.snapshot)
+    if tool_input.local_id is None and open_plugin is None:
         raise ToolFailure("No plugin is open. Say which one is meant with `localId`; the list of plugins has them.")
-    return given.local_id or (seen.local_id if seen else "")
+    return tool_input.local_id or (open_plugin.local_id if open_plugin else "")
 
 
-def _not_found(plugin: str) -> ToolFailure:
-    return ToolFailure(f"Plugin {plugin} not found.")
+def _plugin_not_found(plugin_id: str) -> ToolFailure:
+    return ToolFailure(f"Plugin {plugin_id} not found.")

@@ -1,9 +1,13 @@
-"""What the model is told about the plugin editor: the stable part. What the user sees now is in situation.py."""
+"""The stable part of the system prompt of the plugin editor. What the user sees now is in situation.py.
+
+It names all tools of the toolset, whatever the caller may use: providers cache a prompt only if every caller sends the
+same bytes (decision 0100).
+"""
 
 from fermata.tools.plugin.toolset import PLUGIN_TOOLSET
 from fermata.tools.tool_names import ToolNaming, insert_tool_names
 
-_PREFIX = """\
+_PROMPT = """\
 You work inside the plugin editor of a website. You read and write the files of the open plugin by calling tools; \
 there is no shell. What these rules say about a tool you were not given does not concern you. The lines that begin \
 with "Plugin:" say which plugin is open, its files, its permissions, and what its last build complained about.
@@ -22,4 +26,4 @@ When you are done, say in one or two sentences what you changed. No code in the 
 
 
 def system_prompt(naming: ToolNaming) -> str:
-    return insert_tool_names(_PREFIX, PLUGIN_TOOLSET.tools, naming)
+    return insert_tool_names(_PROMPT, PLUGIN_TOOLSET.tools, naming)

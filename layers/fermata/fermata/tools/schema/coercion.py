@@ -1,8 +1,8 @@
-"""Makes a model's arguments fit a tool's schema where the meaning is plain, and refuses the rest.
+"""Coerce a model's arguments to a tool's JSON Schema where their meaning is plain, and refuse the rest.
 
-In this order: unknown members go, defaults come, scalars become what the schema asks for ("2" is 2, 2.7 is the integer
-2, 7 is the string "7", "true" and 1 are true, a lone value is a list of one), and the result is checked. A null
-stays a null, so it is refused wherever the schema has no place for it: null is not the same as absent.
+The steps, in this order: unknown members are dropped; defaults are added; scalars become the type that the schema asks
+for ("2" becomes 2, 2.7 the integer 2, 7 the string "7", "true" and 1 become true, a single value a list of one); the
+result is validated. Null stays null and is refused unless the schema allows it, because null is not the same as absent.
 """
 
 import math
@@ -13,85 +13,94 @@ from typing import Any
 from fermata.tools.schema.json_schema import ANY_KEY_PATTERN, JsonSchema
 from fermata.tools.schema.validation import iter_schema_errors, matches_schema
 
-_NUMBER = re.compile(r"\s*[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})(e[+-]?\d{1,3})?\s*", re.IGNORECASE | re.ASCII)
-_FAULTS_TOLD = 100
-"""All that a model can put right in one go; of more it would repeat one mistake."""
+_NUMBER_TEXT = re.compile(r"\s*[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})(e[+-]?\d{1,3})?\s*", re.IGNORECASE | re.ASCII)
+_MAX_REPORTED_ERRORS = 100
+"""More than a model corrects in one go; beyond that, one error is usually repeated."""
 
 
 class InvalidToolInput(Exception):
-    """The arguments do not fit; the text names the members and what is wrong with each."""
+    """The arguments do not fit. The message names each wrong member and the error."""
 
 
 def coerce_arguments(schema: JsonSchema, arguments: Any) -> dict[str, Any]:
-    """New arguments that fit `schema`, whose root is an object; the value itself is left alone."""
-    prepared: dict[str, Any] = _prepare(schema, arguments)
-    if found := list(iter_schema_errors(schema, prepared)):
-        raise InvalidToolInput(join_errors(found))
-    return prepared
+    """Return new arguments that fit the schema; the given ones are not changed.
+
+    Args:
+        schema: The schema of a tool input: an object.
+        arguments: What the model sent, of any type.
+
+    Raises:
+        InvalidToolInput: They do not fit.
+    """
+    coerced: dict[str, Any] = _coerce_value(schema, arguments)
+    if errors := list(iter_schema_errors(schema, coerced)):
+        raise InvalidToolInput(join_errors(errors))
+    return coerced
 
 
 def join_errors(errors: Sequence[str]) -> str:
-    """Every mistake in one line, so that all can be put right at once."""
-    more = f"; and {len(errors) - _FAULTS_TOLD} more" if len(errors) > _FAULTS_TOLD else ""
-    return "; ".join(errors[:_FAULTS_TOLD]) + more
+    """Join all errors into one line, so that the model can correct them at once."""
+    more = f"; and {len(errors) - _MAX_REPORTED_ERRORS} more" if len(errors) > _MAX_REPORTED_ERRORS else ""
+    return "; ".join(errors[:_MAX_REPORTED_ERRORS]) + more
 
 
-def _prepare(schema: JsonSchema, value: Any) -> Any:
+def _coerce_value(schema: JsonSchema, value: Any) -> Any:
     if "anyOf" in schema:
-        return _prepare_union(schema["anyOf"], value)
+        return _coerce_union(schema["anyOf"], value)
     if "const" in schema:
-        return _to_constant(schema["const"], value)
+        return _coerce_constant(schema["const"], value)
     match schema.get("type"):
         case "object":
-            return _prepare_object(schema, value) if isinstance(value, dict) else value
+            return _coerce_object(schema, value) if isinstance(value, dict) else value
         case "array":
-            return _prepare_array(schema, value)
+            return _coerce_array(schema, value)
         case "string":
-            return _to_string(value)
+            return _coerce_string(value)
         case "integer" | "number" as kind:
-            return _to_number(value, whole=kind == "integer")
+            return _coerce_number(value, whole=kind == "integer")
         case "boolean":
-            return _to_boolean(value)
+            return _coerce_boolean(value)
     return value
 
 
-def _prepare_union(variants: list[JsonSchema], value: Any) -> Any:
-    """A variant that fits as it is wins over one that fits after conversion."""
+def _coerce_union(variants: list[JsonSchema], value: Any) -> Any:
+    """Prefer a variant that fits unchanged to one that fits after coercion."""
     for variant in variants:
         if matches_schema(variant, value):
-            return _prepare(variant, value)
+            return _coerce_value(variant, value)
     for variant in variants:
-        prepared = _prepare(variant, value)
-        if matches_schema(variant, prepared):
-            return prepared
+        coerced = _coerce_value(variant, value)
+        if matches_schema(variant, coerced):
+            return coerced
     return value
 
 
-def _prepare_object(schema: JsonSchema, value: dict[str, Any]) -> dict[str, Any]:
-    known, rest = schema.get("properties", {}), schema.get("patternProperties", {})
-    prepared = {}
+def _coerce_object(schema: JsonSchema, value: dict[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties", {})
+    patterns = schema.get("patternProperties", {})
+    coerced = {}
     for key, member in value.items():
-        if key in known:
-            prepared[key] = _prepare(known[key], member)
-        elif ANY_KEY_PATTERN in rest:
-            prepared[key] = _prepare(rest[ANY_KEY_PATTERN], member)
-    defaults = {key: sub["default"] for key, sub in known.items() if "default" in sub and key not in prepared}
-    return prepared | defaults
+        if key in properties:
+            coerced[key] = _coerce_value(properties[key], member)
+        elif ANY_KEY_PATTERN in patterns:
+            coerced[key] = _coerce_value(patterns[ANY_KEY_PATTERN], member)
+    defaults = {key: sub["default"] for key, sub in properties.items() if "default" in sub and key not in coerced}
+    return coerced | defaults
 
 
-def _prepare_array(schema: JsonSchema, value: Any) -> Any:
+def _coerce_array(schema: JsonSchema, value: Any) -> Any:
     if value is None:
         return None
     items = value if isinstance(value, list) else [value]
-    return [_prepare(schema.get("items", {}), item) for item in items]
+    return [_coerce_value(schema.get("items", {}), item) for item in items]
 
 
-def _to_constant(constant: Any, value: Any) -> Any:
-    """`"5"` and 5 name the same constant; an object or a null never does."""
-    return constant if value is not None and _to_string(value) == _to_string(constant) else value
+def _coerce_constant(constant: Any, value: Any) -> Any:
+    """Return the constant for a value with the same text (`"5"` for 5); null and objects are never equal to one."""
+    return constant if value is not None and _coerce_string(value) == _coerce_string(constant) else value
 
 
-def _to_string(value: Any) -> Any:
+def _coerce_string(value: Any) -> Any:
     match value:
         case bool():
             return "true" if value else "false"
@@ -102,14 +111,14 @@ def _to_string(value: Any) -> Any:
     return value
 
 
-def _to_number(value: Any, *, whole: bool) -> Any:
-    number = _number_in(value)
+def _coerce_number(value: Any, *, whole: bool) -> Any:
+    number = _parse_number(value)
     if number is None:
         return value
     return int(number) if whole else number
 
 
-def _number_in(value: Any) -> int | float | None:
+def _parse_number(value: Any) -> int | float | None:
     match value:
         case bool():
             return int(value)
@@ -117,12 +126,12 @@ def _number_in(value: Any) -> int | float | None:
             return value
         case float():
             return value if math.isfinite(value) else None
-        case str() if _NUMBER.fullmatch(value):
-            return int(value) if value.strip().lstrip("+-").isdigit() else _number_in(float(value))
+        case str() if _NUMBER_TEXT.fullmatch(value):
+            return int(value) if value.strip().lstrip("+-").isdigit() else _parse_number(float(value))
     return None
 
 
-def _to_boolean(value: Any) -> Any:
+def _coerce_boolean(value: Any) -> Any:
     match value:
         case str() if value.lower() in ("true", "1"):
             return True

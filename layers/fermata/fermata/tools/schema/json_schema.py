@@ -1,10 +1,10 @@
-"""JSON Schema of a pydantic model in the plain style every provider takes: one inlined object.
+"""Build the JSON Schema of a pydantic model in the plain style that every provider accepts: one inlined object.
 
-No titles, no `$defs`, no `additionalProperties`, literal unions as `anyOf` of constants, maps as `patternProperties`,
-and no null: an optional member is left out, never sent empty.
+It has no titles, no `$defs`, no `additionalProperties` and no null (an optional member is omitted, never null). Unions
+of literals are `anyOf` of constants; maps are `patternProperties`.
 
-It is read off the model's fields. Pydantic would say the same, but builds every validator first, and a whole toolset
-of those takes longer than all else that happens before a turn's first request.
+The schema is read off the model's fields (decision 0101). `model_json_schema()` says the same, but builds every
+validator first, which for a whole toolset takes longer than all other work before the first request of a turn.
 """
 
 from collections.abc import Sequence
@@ -17,109 +17,118 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 JsonSchema = dict[str, Any]
-EnclosingModels = tuple[type[BaseModel], ...]
-"""The models around the one that is looked at."""
+_EnclosingModels = tuple[type[BaseModel], ...]
+"""The models that contain the current one, from the outermost."""
 
 ANY_KEY_PATTERN = "^(.*)$"
-_TYPES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
-_LISTS = (list, tuple, set, frozenset, Sequence)
-_LIMITS = {
+_JSON_TYPES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_ARRAY_TYPES = (list, tuple, set, frozenset, Sequence)
+_LIMIT_KEYWORDS = {
     "ge": "minimum",
     "gt": "exclusiveMinimum",
     "le": "maximum",
     "lt": "exclusiveMaximum",
     "pattern": "pattern",
 }
-_LENGTHS = {"min_length": "min", "max_length": "max"}
+_LENGTH_KEYWORDS = {"min_length": "min", "max_length": "max"}
 
 
 @cache
 def build_json_schema(model: type[BaseModel]) -> JsonSchema:
-    """The same object at every call: read it, do not write to it."""
-    return _object(model, ())
+    """Build the schema of a tool input.
+
+    Returns:
+        The same object for every call with this model; it must not be changed.
+
+    Raises:
+        TypeError: A field has a type that plain JSON Schema cannot express, or the model contains itself.
+    """
+    return _build_object(model, ())
 
 
-def _object(model: type[BaseModel], inside: EnclosingModels) -> JsonSchema:
-    """A model's docstring is for readers of the code; only a member's own description goes to the model."""
-    if model in inside:
+def _build_object(model: type[BaseModel], enclosing: _EnclosingModels) -> JsonSchema:
+    """Build an object schema. Descriptions come from fields only: a docstring is for readers of the code."""
+    if model in enclosing:
         raise TypeError(f"A tool input cannot contain itself: {model.__name__} would never end when inlined.")
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
-    plain: JsonSchema = {
+    schema: JsonSchema = {
         "type": "object",
-        "properties": {name: _member(field, (*inside, model)) for name, field in fields.items()},
+        "properties": {name: _build_member(field, (*enclosing, model)) for name, field in fields.items()},
     }
     required = [name for name, field in fields.items() if field.is_required()]
-    return {**plain, "required": required} if required else plain
+    return {**schema, "required": required} if required else schema
 
 
-def _member(field: FieldInfo, inside: EnclosingModels) -> JsonSchema:
-    schema = _noted(_plain(field.annotation, inside), field)
+def _build_member(field: FieldInfo, enclosing: _EnclosingModels) -> JsonSchema:
+    schema = _add_field_info(_build_type(field.annotation, enclosing), field)
     default = None if field.is_required() or field.default_factory else field.default
     if default is None:
         return schema
     return {**schema, "default": list(default) if isinstance(default, tuple) else default}
 
 
-def _plain(told: Any, inside: EnclosingModels) -> JsonSchema:
-    kind, parts = get_origin(told) or told, get_args(told)
-    if kind is Annotated:
-        return _annotated(parts, inside)
-    if kind in (Union, UnionType):
-        return _union([_plain(part, inside) for part in parts if part is not NoneType])
-    if kind is Literal:
-        return _union([_constant(value) for value in parts])
-    if kind is dict:
-        return {"type": "object", "patternProperties": {ANY_KEY_PATTERN: _plain(parts[1], inside) if parts else {}}}
-    if kind in _LISTS:
-        return _list(kind, parts, inside)
-    if told is Any:
+def _build_type(annotation: Any, enclosing: _EnclosingModels) -> JsonSchema:
+    origin, arguments = get_origin(annotation) or annotation, get_args(annotation)
+    if origin is Annotated:
+        return _build_annotated(arguments, enclosing)
+    if origin in (Union, UnionType):
+        return _build_union([_build_type(member, enclosing) for member in arguments if member is not NoneType])
+    if origin is Literal:
+        return _build_union([_build_constant(value) for value in arguments])
+    if origin is dict:
+        values = _build_type(arguments[1], enclosing) if arguments else {}
+        return {"type": "object", "patternProperties": {ANY_KEY_PATTERN: values}}
+    if origin in _ARRAY_TYPES:
+        return _build_array(origin, arguments, enclosing)
+    if annotation is Any:
         return {}
-    return _named(told, inside)
+    return _build_class(annotation, enclosing)
 
 
-def _annotated(parts: tuple[Any, ...], inside: EnclosingModels) -> JsonSchema:
-    schema = _plain(parts[0], inside)
-    for note in parts[1:]:
-        schema = _noted(schema, note) if isinstance(note, FieldInfo) else _limited(schema, note)
+def _build_annotated(arguments: tuple[Any, ...], enclosing: _EnclosingModels) -> JsonSchema:
+    schema = _build_type(arguments[0], enclosing)
+    for metadata in arguments[1:]:
+        is_field = isinstance(metadata, FieldInfo)
+        schema = _add_field_info(schema, metadata) if is_field else _add_limits(schema, metadata)
     return schema
 
 
-def _list(kind: Any, parts: tuple[Any, ...], inside: EnclosingModels) -> JsonSchema:
-    if kind is tuple and parts[1:] != (...,):
+def _build_array(origin: Any, arguments: tuple[Any, ...], enclosing: _EnclosingModels) -> JsonSchema:
+    if origin is tuple and arguments[1:] != (...,):
         raise TypeError("A tool input cannot hold a tuple of fixed places; use a list or an object.")
-    schema: JsonSchema = {"type": "array", "items": _plain(parts[0], inside) if parts else {}}
-    return {**schema, "uniqueItems": True} if kind in (set, frozenset) else schema
+    schema: JsonSchema = {"type": "array", "items": _build_type(arguments[0], enclosing) if arguments else {}}
+    return {**schema, "uniqueItems": True} if origin in (set, frozenset) else schema
 
 
-def _named(told: Any, inside: EnclosingModels) -> JsonSchema:
-    if told in _TYPES:
-        return {"type": _TYPES[told]}
-    if isinstance(told, type) and issubclass(told, BaseModel):
-        return _object(told, inside)
-    if isinstance(told, type) and issubclass(told, Enum):
-        return _union([_constant(one.value) for one in told])
-    raise TypeError(f"A tool input cannot hold a {told}: no plain JSON Schema says what that is.")
+def _build_class(annotation: Any, enclosing: _EnclosingModels) -> JsonSchema:
+    if annotation in _JSON_TYPES:
+        return {"type": _JSON_TYPES[annotation]}
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return _build_object(annotation, enclosing)
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return _build_union([_build_constant(member.value) for member in annotation])
+    raise TypeError(f"A tool input cannot hold a {annotation}: no plain JSON Schema says what that is.")
 
 
-def _constant(value: Any) -> JsonSchema:
-    return {"const": value, "type": _TYPES[type(value)]}
+def _build_constant(value: Any) -> JsonSchema:
+    return {"const": value, "type": _JSON_TYPES[type(value)]}
 
 
-def _union(variants: list[JsonSchema]) -> JsonSchema:
+def _build_union(variants: list[JsonSchema]) -> JsonSchema:
     return variants[0] if len(variants) == 1 else {"anyOf": variants}
 
 
-def _noted(schema: JsonSchema, field: FieldInfo) -> JsonSchema:
-    for note in field.metadata:
-        schema = _limited(schema, note)
+def _add_field_info(schema: JsonSchema, field: FieldInfo) -> JsonSchema:
+    for metadata in field.metadata:
+        schema = _add_limits(schema, metadata)
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     description = {"description": field.description} if field.description else {}
     return {**schema, **extra, **description}
 
 
-def _limited(schema: JsonSchema, note: Any) -> JsonSchema:
-    """`note` is a limit as pydantic keeps it; whatever it has to say besides is for the validator."""
+def _add_limits(schema: JsonSchema, metadata: Any) -> JsonSchema:
+    """Add the limits of one metadata object of pydantic. What else it holds is for the validator only."""
     unit = "Items" if schema.get("type") == "array" else "Length"
-    said = {word: getattr(note, name, None) for name, word in _LIMITS.items()}
-    said |= {word + unit: getattr(note, name, None) for name, word in _LENGTHS.items()}
-    return {**schema, **{word: limit for word, limit in said.items() if limit is not None}}
+    limits = {keyword: getattr(metadata, name, None) for name, keyword in _LIMIT_KEYWORDS.items()}
+    limits |= {keyword + unit: getattr(metadata, name, None) for name, keyword in _LENGTH_KEYWORDS.items()}
+    return {**schema, **{keyword: limit for keyword, limit in limits.items() if limit is not None}}

@@ -1,1 +1,1 @@
-"""The site editor's tools: what they take, what they are for, and how the catalogue is read from the snapshot."""
+"""Tools of the site editor, and the data about a site that the server-side ones answer with."""

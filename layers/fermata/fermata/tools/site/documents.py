@@ -1,4 +1,4 @@
-"""The catalogue of editable documents: pages and templates in site order, then visual components."""
+"""List the editable documents of a site: pages and templates in the order of the site, then visual components."""
 
 from typing import Any
 
@@ -15,35 +15,39 @@ HOMEPAGE_SLUG = "index"
 
 
 def list_site_documents(snapshot: Any) -> dict[str, Any]:
-    catalogue = read_snapshot_part(snapshot, DocumentsPart)
-    current = catalogue.current_document
-    documents = describe_documents(catalogue.site, catalogue.page.id, current)
+    part = read_snapshot_part(snapshot, DocumentsPart)
+    current = part.current_document
+    documents = describe_documents(part.site, part.page.id, current)
     return {**({"currentDocument": current.to_wire()} if current else {}), "documents": documents}
 
 
-def describe_documents(site: SiteDocuments, active_page: str, current: DocumentRef | None) -> list[dict[str, Any]]:
-    pages = [_page(page, active_page, current) for page in site.pages]
-    return pages + [_component(component, current) for component in site.visual_components]
+def describe_documents(site: SiteDocuments, active_page_id: str, current: DocumentRef | None) -> list[dict[str, Any]]:
+    """Describe each document of a site; `current` is the one on the canvas."""
+    pages = [_describe_page(page, active_page_id, current) for page in site.pages]
+    return pages + [_describe_component(component, current) for component in site.visual_components]
 
 
-def _page(page: SnapshotPage, active_page: str, current: DocumentRef | None) -> dict[str, Any]:
+def _describe_page(page: SnapshotPage, active_page_id: str, current: DocumentRef | None) -> dict[str, Any]:
     ref = DocumentRef(type="template" if page.template else "page", id=page.id)
-    shown = {
+    description = {
         "document": ref.to_wire(),
         "title": page.title,
         "slug": page.slug,
         "rootNodeId": page.root_node_id,
-        "active": page.id == active_page,
+        "active": page.id == active_page_id,
         "current": ref == current,
         "isHomepage": page.slug == HOMEPAGE_SLUG,
-        "summary": _summary(page),
+        "summary": _summarize(page),
     }
     if page.template:
-        shown["template"] = {"target": describe_template_target(page), "priority": _number(page.template.priority)}
-    return shown
+        description["template"] = {
+            "target": _describe_target(page),
+            "priority": _drop_zero_fraction(page.template.priority),
+        }
+    return description
 
 
-def _component(component: VisualComponent, current: DocumentRef | None) -> dict[str, Any]:
+def _describe_component(component: VisualComponent, current: DocumentRef | None) -> dict[str, Any]:
     ref = DocumentRef(type="visualComponent", id=component.id)
     return {
         "document": ref.to_wire(),
@@ -55,7 +59,7 @@ def _component(component: VisualComponent, current: DocumentRef | None) -> dict[
     }
 
 
-def _summary(page: SnapshotPage) -> str:
+def _summarize(page: SnapshotPage) -> str:
     if page.template is None:
         return "Homepage" if page.slug == HOMEPAGE_SLUG else f"Page /{page.slug}"
     match page.template.target.kind:
@@ -67,8 +71,8 @@ def _summary(page: SnapshotPage) -> str:
             return f"Post type template for {', '.join(page.template.target.table_slugs)}"
 
 
-def describe_template_target(page: SnapshotPage) -> dict[str, Any]:
-    """A template's target as the editor posted it: only post types carry table slugs."""
+def _describe_target(page: SnapshotPage) -> dict[str, Any]:
+    """Describe what a template is for, as the editor posted it; only post types have table slugs."""
     if page.template is None:
         return {}
     target = page.template.target
@@ -76,5 +80,5 @@ def describe_template_target(page: SnapshotPage) -> dict[str, Any]:
     return {"kind": target.kind, **slugs}
 
 
-def _number(value: float) -> float:
+def _drop_zero_fraction(value: float) -> float:
     return int(value) if value.is_integer() else value

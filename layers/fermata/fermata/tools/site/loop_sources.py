@@ -1,4 +1,4 @@
-"""What a loop can repeat over: the editor's three built-in sources, with their fields, filters and orders."""
+"""Describe what a loop can repeat over: the editor's three built-in sources (decision 0104)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -80,26 +80,30 @@ LOOP_SOURCES: tuple[dict[str, Any], ...] = (
         "orders": {"createdAt": "Uploaded at", "filename": "Filename"},
     },
 )
-"""None depends on the request or on who visits. A field is its label, or its label and the format it is bound in."""
+"""No source depends on the request or the visitor. A field is its label, or its label and the format of its token."""
 
 
 def describe_loop_sources(table_ids: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
-    """As the tool tells them; `table_ids` are the (id, label) a loop over rows can choose from."""
+    """Describe all sources.
+
+    Args:
+        table_ids: (id, label) of each table that a loop over rows can choose.
+    """
     tables = [{"label": label, "value": table_id} for table_id, label in table_ids]
-    return [_described(source, tables) for source in LOOP_SOURCES]
+    return [_describe_source(source, tables) for source in LOOP_SOURCES]
 
 
 def describe_row_fields() -> list[dict[str, Any]]:
-    """What every row of every table has."""
+    """Describe the fields that the rows of every table have."""
     (rows,) = [source for source in LOOP_SOURCES if source["id"] == ROWS_SOURCE_ID]
-    return _fields(rows["fields"])
+    return _describe_fields(rows["fields"])
 
 
 def format_entry_token(field_id: str) -> str:
     return f"{{currentEntry.{field_id}}}"
 
 
-def _described(source: dict[str, Any], tables: list[dict[str, str]]) -> dict[str, Any]:
+def _describe_source(source: dict[str, Any], tables: list[dict[str, str]]) -> dict[str, Any]:
     filters = source["filters"]
     if source["id"] == ROWS_SOURCE_ID:
         filters = {"tableId": {**filters["tableId"], "options": tables}}
@@ -107,16 +111,18 @@ def _described(source: dict[str, Any], tables: list[dict[str, str]]) -> dict[str
         **{member: source[member] for member in ("id", "label", "description")},
         "requestDependent": False,
         "perVisitor": False,
-        "fields": _fields(source["fields"]),
+        "fields": _describe_fields(source["fields"]),
         "filterSchema": filters,
         "orderByOptions": [{"id": order, "label": label} for order, label in source["orders"].items()],
     }
 
 
-def _fields(fields: dict[str, Any]) -> list[dict[str, Any]]:
-    return [_field(field_id, *([told] if isinstance(told, str) else told)) for field_id, told in fields.items()]
+def _describe_fields(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        _describe_field(field_id, *([value] if isinstance(value, str) else value)) for field_id, value in fields.items()
+    ]
 
 
-def _field(field_id: str, label: str, format_: str = "") -> dict[str, Any]:
+def _describe_field(field_id: str, label: str, format_: str = "") -> dict[str, Any]:
     field = {"id": field_id, "label": label, "token": format_entry_token(field_id)}
     return {**field, "format": format_} if format_ else field

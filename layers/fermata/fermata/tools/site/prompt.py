@@ -1,12 +1,13 @@
-"""What the model is told about the site editor: the stable part. What the user sees now is in situation.py.
+"""The stable part of the system prompt of the site editor. What the user sees now is in situation.py.
 
-It names every tool, whoever calls: the same bytes for all is what makes it cheap (docs/decisions/0100).
+It names all tools of the toolset, whatever the caller may use: providers cache a prompt only if every caller sends the
+same bytes (decision 0100).
 """
 
 from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool_names import ToolNaming, insert_tool_names
 
-_PREFIX = """\
+_PROMPT = """\
 You work inside a visual website editor. You change the user's site by calling tools; there is no shell and no file \
 system. What these rules say about a tool you were not given does not concern you: do not call it, and say what you \
 cannot do. Do what was asked right away instead of asking questions you can answer by looking.
@@ -80,4 +81,4 @@ When you are done, say in one or two sentences what you changed. No HTML, CSS or
 
 
 def system_prompt(naming: ToolNaming) -> str:
-    return insert_tool_names(_PREFIX, SITE_TOOLSET.tools, naming)
+    return insert_tool_names(_PROMPT, SITE_TOOLSET.tools, naming)

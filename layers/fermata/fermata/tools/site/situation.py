@@ -1,4 +1,4 @@
-"""One line about what the user sees now in the site editor."""
+"""Summarise in one line what the user sees in the site editor: the part of the prompt that changes."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,68 +15,76 @@ from fermata.tools.site.snapshot import SiteEditorView, SnapshotPage, SnapshotSi
 from fermata.tools.tool import ToolFailure
 from fermata.tools.tool_names import ToolNaming, format_tool_name
 
-_MOST_DOCUMENTS, _MOST_COLORS, _MOST_STEPS, _MOST_FONTS = 24, 30, 16, 20
+_MAX_DOCUMENTS = 24
+_MAX_COLORS = 30
+_MAX_STEPS = 16
+_MAX_FONTS = 20
 
 
 def situation(snapshot: Any, naming: ToolNaming) -> str:
-    """A snapshot that cannot be read is replaced by an empty one; the turn goes on."""
+    """Summarise a snapshot. One that cannot be read counts as empty, so that the turn goes on."""
     try:
         view = SiteEditorView.from_wire(snapshot)
     except ValidationError:
-        view, snapshot = SiteEditorView(page=SnapshotPage(id="", title="Untitled"), site=SnapshotSite()), {"site": {}}
-    return " · ".join([*_where(view), _documents(view), _pages(view), _tokens(snapshot, naming)])
+        view = SiteEditorView(page=SnapshotPage(id="", title="Untitled"), site=SnapshotSite())
+        snapshot = {"site": {}}
+    parts = [*_list_locations(view), _format_documents(view), _format_pages(view), _format_tokens(snapshot, naming)]
+    return " · ".join(parts)
 
 
-def _where(view: SiteEditorView) -> Iterable[str]:
-    current = view.current_document
-    breakpoints = [_breakpoint(point.id, point.width, point.media_query) for point in view.site.breakpoints]
+def _list_locations(view: SiteEditorView) -> Iterable[str]:
+    document = view.current_document
+    breakpoints = [_format_breakpoint(point.id, point.width, point.media_query) for point in view.site.breakpoints]
     yield f'Page: "{to_single_line(view.page.title)}"'
-    if current:
-        yield f"current document: {current.type}:{to_single_line(current.id)}"
+    if document:
+        yield f"current document: {document.type}:{to_single_line(document.id)}"
     yield f"root: {to_single_line(view.page.root_node_id) or '(empty)'}"
     yield f"selected: {to_single_line(view.selected_node_id or '') or 'none'}"
     yield f"active breakpoint: {to_single_line(view.active_breakpoint_id) or '(none)'}"
     yield f"all breakpoints: [{', '.join(breakpoints) or '(none)'}]"
 
 
-def _breakpoint(name: str, width: float, media_query: str) -> str:
+def _format_breakpoint(name: str, width: float, media_query: str) -> str:
     return f"{to_single_line(name)}@{width:g}px" + (f":{to_single_line(media_query)}" if media_query else "")
 
 
-def _documents(view: SiteEditorView) -> str:
-    described = describe_documents(view.site, view.page.id, view.current_document)
-    return f"Documents: [{join_first_items([_document(one) for one in described], _MOST_DOCUMENTS)}]"
+def _format_documents(view: SiteEditorView) -> str:
+    documents = describe_documents(view.site, view.page.id, view.current_document)
+    return f"Documents: [{join_first_items([_format_document(item) for item in documents], _MAX_DOCUMENTS)}]"
 
 
-def _document(described: dict[str, Any]) -> str:
-    ref, marks = described["document"], ["current"] if described["current"] else []
-    marks += ["active-page"] if described["active"] else []
-    marks += [f"root={to_single_line(described['rootNodeId']) or '(empty)'}"]
-    label = f'{ref["type"]}:{to_single_line(ref["id"])}="{to_single_line(described["title"])}"'
-    return f"{label} ({', '.join(marks)}; {to_single_line(described['summary'])})"
+def _format_document(description: dict[str, Any]) -> str:
+    ref = description["document"]
+    marks = ["current"] if description["current"] else []
+    marks += ["active-page"] if description["active"] else []
+    marks += [f"root={to_single_line(description['rootNodeId']) or '(empty)'}"]
+    label = f'{ref["type"]}:{to_single_line(ref["id"])}="{to_single_line(description["title"])}"'
+    return f"{label} ({', '.join(marks)}; {to_single_line(description['summary'])})"
 
 
-def _pages(view: SiteEditorView) -> str:
-    return f"Pages: [{', '.join(_page(page, page.id == view.page.id) for page in view.site.pages) or '(none)'}]"
+def _format_pages(view: SiteEditorView) -> str:
+    pages = [_format_page(page, page.id == view.page.id) for page in view.site.pages]
+    return f"Pages: [{', '.join(pages) or '(none)'}]"
 
 
-def _page(page: SnapshotPage, is_active: bool) -> str:
+def _format_page(page: SnapshotPage, is_active: bool) -> str:
     target = page.template.target if page.template else None
     kind = (",".join(target.table_slugs) if target.kind == "postTypes" else target.kind) if target else ""
-    active, template = " (active)" if is_active else "", f" [template:{to_single_line(kind)}]" if kind else ""
-    return f"{to_single_line(page.id)}={to_single_line(page.slug) or '(no-slug)'}{active}{template}"
+    active_mark = " (active)" if is_active else ""
+    template_mark = f" [template:{to_single_line(kind)}]" if kind else ""
+    return f"{to_single_line(page.id)}={to_single_line(page.slug) or '(no-slug)'}{active_mark}{template_mark}"
 
 
-def _tokens(snapshot: Any, names: ToolNaming) -> str:
-    """A digest: names and base values only, the rest is for the token tool."""
+def _format_tokens(snapshot: Any, naming: ToolNaming) -> str:
+    """Format names and base values only; the model reads the rest with the token tool."""
     try:
-        parts = list(_families(read_design_settings(snapshot)))
+        families = list(_list_token_families(read_design_settings(snapshot)))
     except ToolFailure:
         return "Tokens: (unreadable)"
-    return f"Tokens — {'; '.join(parts)}" if parts else _no_tokens(names)
+    return f"Tokens — {'; '.join(families)}" if families else _format_missing_tokens(naming)
 
 
-def _families(design: DesignSettings) -> Iterable[str]:
+def _list_token_families(design: DesignSettings) -> Iterable[str]:
     framework = design.framework
     colors = [
         f"{slug}={to_single_line(to_hsla_text(token.light_value))}" for slug, token in assign_slugs(framework.colors)
@@ -85,24 +93,27 @@ def _families(design: DesignSettings) -> Iterable[str]:
         f"{font['cssVar']}→{to_single_line(font['family'] or font['stack'])}" for font in describe_fonts(design.fonts)
     ]
     if colors:
-        yield f"colors: [{join_first_items(colors, _MOST_COLORS)}]"
+        yield f"colors: [{join_first_items(colors, _MAX_COLORS)}]"
     for group in describe_scales(TYPE_SCALE, framework.typography, framework.preferences):
-        yield _scale("type", group)
+        yield _format_scale("type", group)
     for group in describe_scales(SPACING_SCALE, framework.spacing, framework.preferences):
-        yield _scale("spacing", group)
+        yield _format_scale("spacing", group)
     if fonts:
-        yield f"fonts: [{join_first_items(fonts, _MOST_FONTS)}]"
+        yield f"fonts: [{join_first_items(fonts, _MAX_FONTS)}]"
 
 
-def _scale(kind: str, group: dict[str, Any]) -> str:
-    """Sizes set by hand have names of their own instead of a pattern."""
-    naming, steps = group["namingConvention"], group["steps"]
-    if any(step["cssVar"] != format_step_variable(naming, step["step"]) for step in steps):
-        return f"{kind}: [{join_first_items([to_single_line(step['cssVar']) for step in steps], _MOST_STEPS)}]"
-    names = join_first_items([to_single_line(step["step"]) for step in steps], _MOST_STEPS)
-    return f"{kind} {to_single_line(format_step_variable(naming, '*'))}: [{names}]"
+def _format_scale(kind: str, group: dict[str, Any]) -> str:
+    """Format a scale by the pattern of its variables; manual sizes have names of their own instead of a pattern."""
+    convention = group["namingConvention"]
+    steps = group["steps"]
+    if any(step["cssVar"] != format_step_variable(convention, step["step"]) for step in steps):
+        variables = [to_single_line(step["cssVar"]) for step in steps]
+        return f"{kind}: [{join_first_items(variables, _MAX_STEPS)}]"
+    labels = [to_single_line(step["step"]) for step in steps]
+    pattern = to_single_line(format_step_variable(convention, "*"))
+    return f"{kind} {pattern}: [{join_first_items(labels, _MAX_STEPS)}]"
 
 
-def _no_tokens(names: ToolNaming) -> str:
-    tool = format_tool_name("site", "set_color_tokens", names)
-    return f"Tokens: (none — no design system yet; if you have {tool}, establish one first)"
+def _format_missing_tokens(naming: ToolNaming) -> str:
+    tool_name = format_tool_name("site", "set_color_tokens", naming)
+    return f"Tokens: (none — no design system yet; if you have {tool_name}, establish one first)"

@@ -1,36 +1,16 @@
-"""The parts of the editor's snapshot that we read. Everything else in it passes unseen.
+"""Read the parts of the site editor's snapshot that tools need. Unknown members are ignored.
 
-The editor posts the snapshot raw and nothing has checked it, so each reader takes only the part it needs: a broken
-colour token must not keep a model from listing documents.
+The editor posts the snapshot unvalidated, so each reader takes only the part that it needs: a broken colour token does
+not keep a model from listing documents.
 """
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
-from fermata.domain.base import DomainModel
+from fermata.tools.lenient_models import FiniteNumber, LenientModel, ModelT
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
 from fermata.tools.tool import ToolFailure
-
-ModelT = TypeVar("ModelT", bound=DomainModel)
-FiniteNumber = Annotated[float, Field(allow_inf_nan=False)]
-
-
-class LenientModel(DomainModel):
-    """A null where a member has a default means the default: editors write both.
-
-    Validators are built at first use: most functions import these models and read no snapshot.
-    """
-
-    model_config = ConfigDict(defer_build=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_default(cls, value: Any) -> Any:
-        if not isinstance(value, dict) or None not in value.values():
-            return value
-        kept = {field.alias or name for name, field in cls.model_fields.items() if field.is_required()}
-        return {name: member for name, member in value.items() if member is not None or name in kept}
 
 
 class DocumentRef(LenientModel):
@@ -82,7 +62,7 @@ class SnapshotSite(SiteDocuments):
 
 
 class DocumentsPart(LenientModel):
-    """What `list_documents` needs."""
+    """The part that `list_documents` needs."""
 
     page: SnapshotPage
     current_document: DocumentRef | None = None
@@ -90,7 +70,7 @@ class DocumentsPart(LenientModel):
 
 
 class SiteEditorView(LenientModel):
-    """What the editor shows right now, for the prompt."""
+    """The part that the situation needs: what the editor shows now."""
 
     page: SnapshotPage
     current_document: DocumentRef | None = None
@@ -104,22 +84,26 @@ class SiteSettings(LenientModel):
 
 
 class DesignPart(LenientModel):
-    """What `list_tokens` needs; the families are read one by one from `site.settings`."""
+    """The part that `list_tokens` needs. The families of tokens are read one by one from `site.settings`."""
 
     site: SiteSettings
 
 
 def read_snapshot_part(snapshot: Any, model: type[ModelT]) -> ModelT:
-    """That part of the snapshot, or a ToolFailure that says what is missing."""
+    """Read one part of a snapshot.
+
+    Raises:
+        ToolFailure: There is no snapshot, or the part cannot be read; the message names the wrong member.
+    """
     if snapshot is None:
         raise ToolFailure("The editor sent no snapshot with this prompt, so there is nothing to list.")
-    return read_lenient_model(snapshot, model, "snapshot")
+    return read_snapshot_value(snapshot, model, "snapshot")
 
 
-def read_lenient_model(value: Any, model: type[ModelT], path: str) -> ModelT:
+def read_snapshot_value(value: Any, model: type[ModelT], path: str) -> ModelT:
+    """Read a value that is found at `path` of a snapshot; raises ToolFailure if it does not fit the model."""
     try:
         return model.from_wire(value)
-    except ValidationError as refused:
-        raise ToolFailure(
-            f"The editor's snapshot cannot be read: {describe_pydantic_errors(refused, (path,))[0]}."
-        ) from None
+    except ValidationError as error:
+        first_error = describe_pydantic_errors(error, (path,))[0]
+        raise ToolFailure(f"The editor's snapshot cannot be read: {first_error}.") from None

@@ -1,4 +1,4 @@
-"""The site's toolset: 6 tools that are answered here, then 29 the editor carries out, in the order it knows them."""
+"""Assemble the toolset of the site editor: server tools first, then browser tools in the order of the editor."""
 
 from fermata.tools.site.definitions.code_assets import CODE_ASSET_TOOLS
 from fermata.tools.site.definitions.design_tokens import DESIGN_TOKEN_TOOLS
@@ -7,11 +7,10 @@ from fermata.tools.site.definitions.pages import PAGE_TOOLS
 from fermata.tools.site.definitions.rendering import RENDERING_TOOLS
 from fermata.tools.site.definitions.server_reads import SERVER_READ_TOOLS
 from fermata.tools.site.definitions.styles import STYLE_TOOLS
-from fermata.tools.site.factories import TOOLSET_NAME
 from fermata.tools.toolset import Toolset
 
 SITE_TOOLSET = Toolset(
-    TOOLSET_NAME,
+    "site",
     (
         *SERVER_READ_TOOLS,
         *NODE_TOOLS,

@@ -32,11 +32,11 @@ def build_model_profile(
 
     def is_heavy(name: str) -> bool:
         tool = toolset.find_tool(name)
-        return tool is not None and tool.result.heavy
+        return tool is not None and tool.result_policy.heavy
 
     def is_forgotten(name: str) -> bool:
         tool = toolset.find_tool(name)
-        return tool is not None and not tool.result.persist
+        return tool is not None and not tool.result_policy.persist
 
     return ModelProfile(
         provider=turn.provider,

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Definitions of the site tools, one module per family; each tool is one entry beside its input model."""

@@ -1,11 +1,12 @@
-"""Scripts and stylesheets of the site, which run beside the documents."""
+"""Define the tools for scripts and stylesheets, which belong to the site and run beside its documents."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from fermata.tools.site.definitions.shared_inputs import DocumentRefInput, NonEmptyText, PartNumber
-from fermata.tools.site.factories import browser_read, browser_write
+from fermata.tools.input_types import NonEmptyText, PartNumber
+from fermata.tools.site.definitions.shared_inputs import DocumentRefInput
+from fermata.tools.site.factory import CAN_EDIT_STRUCTURE, CAN_READ_SITE, SITE_TOOLS
 from fermata.tools.tool import ToolInput
 
 CodeAssetType = Literal["script", "style"]
@@ -47,34 +48,41 @@ class InspectCodeRuntimeInput(ToolInput):
 
 
 CODE_ASSET_TOOLS = (
-    browser_read(
-        "list_code_assets",
-        "Lists the site's scripts and stylesheets, or those of one `type`, with their ids, paths, sizes, hashes and "
-        "where they are loaded.",
-        ListCodeAssetsInput,
+    SITE_TOOLS.browser_read(
+        name="list_code_assets",
+        description="Lists the site's scripts and stylesheets, or those of one `type`, with their ids, paths, sizes, "
+        "hashes and where they are loaded.",
+        input_model=ListCodeAssetsInput,
+        permissions=CAN_READ_SITE,
     ),
-    browser_read(
-        "read_code_asset",
-        "Reads a script or stylesheet, named by `fileId` or `path`, in parts of `maxChars` characters (12,000 by "
-        "default): follow pageInfo.nextPart until it is null. The hash it returns is that of the whole file.",
-        ReadCodeAssetInput,
+    SITE_TOOLS.browser_read(
+        name="read_code_asset",
+        description="Reads a script or stylesheet, named by `fileId` or `path`, in parts of `maxChars` characters "
+        "(12,000 by default): follow pageInfo.nextPart until it is null. The hash it returns is that of the whole "
+        "file.",
+        input_model=ReadCodeAssetInput,
+        permissions=CAN_READ_SITE,
     ),
-    browser_write(
-        "write_code_asset",
-        "Creates the script or stylesheet at `path`, or replaces all of its content; `runtime` says where and how it "
-        "is loaded. This is the way to give a page behaviour, since scripts inside HTML are dropped.",
-        WriteCodeAssetInput,
+    SITE_TOOLS.browser_write(
+        name="write_code_asset",
+        description="Creates the script or stylesheet at `path`, or replaces all of its content; `runtime` says where "
+        "and how it is loaded. This is the way to give a page behaviour, since scripts inside HTML are dropped.",
+        input_model=WriteCodeAssetInput,
+        permissions=CAN_EDIT_STRUCTURE,
     ),
-    browser_write(
-        "patch_code_asset",
-        "Replaces exact pieces of text in a script or stylesheet, named by `fileId` or `path`, if its content still "
-        "has the `expectedHash` you read. Each `oldText` must occur exactly once, unless `replaceAll` is true.",
-        PatchCodeAssetInput,
+    SITE_TOOLS.browser_write(
+        name="patch_code_asset",
+        description="Replaces exact pieces of text in a script or stylesheet, named by `fileId` or `path`, if its "
+        "content still has the `expectedHash` you read. Each `oldText` must occur exactly once, unless `replaceAll` "
+        "is true.",
+        input_model=PatchCodeAssetInput,
+        permissions=CAN_EDIT_STRUCTURE,
     ),
-    browser_read(
-        "inspect_code_runtime",
-        "Tells which scripts and stylesheets take effect on a page or template, by default on the one the user has "
-        "open; check with it after writing one.",
-        InspectCodeRuntimeInput,
+    SITE_TOOLS.browser_read(
+        name="inspect_code_runtime",
+        description="Tells which scripts and stylesheets take effect on a page or template, by default on the one the "
+        "user has open; check with it after writing one.",
+        input_model=InspectCodeRuntimeInput,
+        permissions=CAN_READ_SITE,
     ),
 )

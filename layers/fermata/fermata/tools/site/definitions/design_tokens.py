@@ -1,11 +1,11 @@
-"""The design system: colours, fonts, and the fluid scales of type and space."""
+"""Define the tools for the design system: colours, fonts, and the fluid scales of type and space."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from fermata.tools.site.definitions.shared_inputs import NonEmptyText, ZeroBasedIndex
-from fermata.tools.site.factories import CAN_EDIT_STYLE, browser_write
+from fermata.tools.input_types import NonEmptyText, ZeroBasedIndex
+from fermata.tools.site.factory import CAN_EDIT_STYLE, SITE_TOOLS
 from fermata.tools.tool import ToolInput
 
 
@@ -65,35 +65,35 @@ class SetSpacingScaleInput(ScaleInput):
 
 
 DESIGN_TOKEN_TOOLS = (
-    browser_write(
-        "set_color_tokens",
-        "Creates colour tokens, or changes those whose slug exists; each one is then there as var(--slug), with "
-        "shades, tints and utility classes. `darkValue` counts where `darkModeEnabled` is true.",
-        SetColorTokensInput,
-        CAN_EDIT_STYLE,
+    SITE_TOOLS.browser_write(
+        name="set_color_tokens",
+        description="Creates colour tokens, or changes those whose slug exists; each one is then there as "
+        "var(--slug), with shades, tints and utility classes. `darkValue` counts where `darkModeEnabled` is true.",
+        input_model=SetColorTokensInput,
+        permissions=CAN_EDIT_STYLE,
     ),
-    browser_write(
-        "set_font_tokens",
-        "Creates font tokens, or changes those whose variable exists. Give each at most one of `googleFamily`, which "
-        "installs that web font with its `variants` and `subsets`, and `familyId`, which takes an installed family; "
-        "with neither it is its `fallback` only.",
-        SetFontTokensInput,
-        CAN_EDIT_STYLE,
+    SITE_TOOLS.browser_write(
+        name="set_font_tokens",
+        description="Creates font tokens, or changes those whose variable exists. Give each at most one of "
+        "`googleFamily`, which installs that web font with its `variants` and `subsets`, and `familyId`, which takes "
+        "an installed family; with neither it is its `fallback` only.",
+        input_model=SetFontTokensInput,
+        permissions=CAN_EDIT_STYLE,
     ),
-    browser_write(
-        "set_type_scale",
-        "Creates or changes the scale of font sizes, var(--text-…): `min` and `max` are the base size in px and the "
-        "ratio between steps on narrow and on wide screens, `steps` the names from small to large with commas "
-        "between, `baseScaleIndex` which of them has the base size. What is left out stays as it is.",
-        SetTypeScaleInput,
-        CAN_EDIT_STYLE,
+    SITE_TOOLS.browser_write(
+        name="set_type_scale",
+        description="Creates or changes the scale of font sizes, var(--text-…): `min` and `max` are the base size in "
+        "px and the ratio between steps on narrow and on wide screens, `steps` the names from small to large with "
+        "commas between, `baseScaleIndex` which of them has the base size. What is left out stays as it is.",
+        input_model=SetTypeScaleInput,
+        permissions=CAN_EDIT_STYLE,
     ),
-    browser_write(
-        "set_spacing_scale",
-        "Creates or changes the scale of distances, var(--space-…): `min` and `max` are the base size in px and the "
-        "ratio between steps on narrow and on wide screens, `steps` the names from small to large with commas "
-        "between, `baseScaleIndex` which of them has the base size. What is left out stays as it is.",
-        SetSpacingScaleInput,
-        CAN_EDIT_STYLE,
+    SITE_TOOLS.browser_write(
+        name="set_spacing_scale",
+        description="Creates or changes the scale of distances, var(--space-…): `min` and `max` are the base size in "
+        "px and the ratio between steps on narrow and on wide screens, `steps` the names from small to large with "
+        "commas between, `baseScaleIndex` which of them has the base size. What is left out stays as it is.",
+        input_model=SetSpacingScaleInput,
+        permissions=CAN_EDIT_STYLE,
     ),
 )

@@ -1,18 +1,14 @@
-"""Documents and the nodes they are made of: reading, building, changing."""
+"""Define the tools that read documents, and insert, change, move and delete their nodes."""
 
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from fermata.tools.site.definitions.shared_inputs import (
-    DocumentRefInput,
-    NodeIdInput,
-    NonEmptyText,
-    PartNumber,
-    ZeroBasedIndex,
-)
-from fermata.tools.site.factories import CAN_EDIT_CONTENT, EVERYONE, browser_read, browser_write
-from fermata.tools.tool import Risk, ToolInput
+from fermata.tools.factories import EVERYONE
+from fermata.tools.input_types import NonEmptyText, PartNumber, ZeroBasedIndex
+from fermata.tools.site.definitions.shared_inputs import DocumentRefInput, NodeIdInput
+from fermata.tools.site.factory import CAN_EDIT_CONTENT, CAN_EDIT_STRUCTURE, CAN_READ_SITE, SITE_TOOLS
+from fermata.tools.tool import ResultPolicy, Risk, ToolInput
 
 
 class InsertHtmlInput(ToolInput):
@@ -58,69 +54,78 @@ class DuplicateNodeInput(ToolInput):
 
 
 NODE_TOOLS = (
-    browser_write(
-        "insertHtml",
-        "Adds HTML inside the node `parentId`, at the 0-based `index` among its children or at the end: elements "
-        "become editable nodes, a <style> element in the same HTML becomes style rules, scripts and event handlers "
-        "are dropped. Returns the ids of the new nodes.",
-        InsertHtmlInput,
+    SITE_TOOLS.browser_write(
+        name="insertHtml",
+        description="Adds HTML inside the node `parentId`, at the 0-based `index` among its children or at the end: "
+        "elements become editable nodes, a <style> element in the same HTML becomes style rules, scripts and event "
+        "handlers are dropped. Returns the ids of the new nodes.",
+        input_model=InsertHtmlInput,
+        permissions=CAN_EDIT_STRUCTURE,
     ),
-    browser_read(
-        "getNodeHtml",
-        "Returns the exact HTML of one node with everything inside it, for a close look at a part before changing it.",
-        NodeIdInput,
-        EVERYONE,
-        heavy=True,
+    SITE_TOOLS.browser_read(
+        name="getNodeHtml",
+        description="Returns the exact HTML of one node with everything inside it, for a close look at a part before "
+        "changing it.",
+        input_model=NodeIdInput,
+        permissions=EVERYONE,
+        result_policy=ResultPolicy(heavy=True),
     ),
-    browser_read(
-        "read_document",
-        "Reads a page, template or visual component, by default the one the user has open, as HTML in which every "
-        "element carries its node id as `uid`, with the CSS that applies to it. Long documents come in parts: ask "
-        "again with `part` set to pageInfo.nextPart until that is null.",
-        ReadDocumentInput,
-        heavy=True,
+    SITE_TOOLS.browser_read(
+        name="read_document",
+        description="Reads a page, template or visual component, by default the one the user has open, as HTML in "
+        "which every element carries its node id as `uid`, with the CSS that applies to it. Long documents come in "
+        "parts: ask again with `part` set to pageInfo.nextPart until that is null.",
+        input_model=ReadDocumentInput,
+        permissions=CAN_READ_SITE,
+        result_policy=ResultPolicy(heavy=True),
     ),
-    browser_read(
-        "open_document",
-        "Shows a page, template or visual component on the user's canvas, which must happen before a picture of it "
-        "can be taken.",
-        OpenDocumentInput,
+    SITE_TOOLS.browser_read(
+        name="open_document",
+        description="Shows a page, template or visual component on the user's canvas, which must happen before a "
+        "picture of it can be taken.",
+        input_model=OpenDocumentInput,
+        permissions=CAN_READ_SITE,
     ),
-    browser_write(
-        "replaceNodeHtml",
-        "Replaces everything inside a node by new HTML; what was there before is gone, so include whatever should "
-        "stay. Returns the ids of the new nodes.",
-        ReplaceNodeHtmlInput,
+    SITE_TOOLS.browser_write(
+        name="replaceNodeHtml",
+        description="Replaces everything inside a node by new HTML; what was there before is gone, so include "
+        "whatever should stay. Returns the ids of the new nodes.",
+        input_model=ReplaceNodeHtmlInput,
+        permissions=CAN_EDIT_STRUCTURE,
     ),
-    browser_write(
-        "deleteNode",
-        "Removes a node with everything inside it.",
-        NodeIdInput,
+    SITE_TOOLS.browser_write(
+        name="deleteNode",
+        description="Removes a node with everything inside it.",
+        input_model=NodeIdInput,
+        permissions=CAN_EDIT_STRUCTURE,
         risk=Risk.HIGH,
     ),
-    browser_write(
-        "updateNodeProps",
-        "Sets single props of a node, such as a text, a link or an image source, and leaves its other props alone. "
-        "With `breakpointId` the change counts for that breakpoint only, which works for props that are listed as "
-        "breakpointOverridable.",
-        UpdateNodePropsInput,
-        CAN_EDIT_CONTENT,
+    SITE_TOOLS.browser_write(
+        name="updateNodeProps",
+        description="Sets single props of a node, such as a text, a link or an image source, and leaves its other "
+        "props alone. With `breakpointId` the change counts for that breakpoint only, which works for props that are "
+        "listed as breakpointOverridable.",
+        input_model=UpdateNodePropsInput,
+        permissions=CAN_EDIT_CONTENT,
     ),
-    browser_write(
-        "moveNode",
-        "Moves a node with everything inside it to the 0-based place `newIndex` among the children of `newParentId`.",
-        MoveNodeInput,
+    SITE_TOOLS.browser_write(
+        name="moveNode",
+        description="Moves a node with everything inside it to the 0-based place `newIndex` among the children of "
+        "`newParentId`.",
+        input_model=MoveNodeInput,
+        permissions=CAN_EDIT_STRUCTURE,
     ),
-    browser_write(
-        "renameNode",
-        "Gives a node the name it has in the editor's layer list; visitors never see it.",
-        RenameNodeInput,
-        CAN_EDIT_CONTENT,
+    SITE_TOOLS.browser_write(
+        name="renameNode",
+        description="Gives a node the name it has in the editor's layer list; visitors never see it.",
+        input_model=RenameNodeInput,
+        permissions=CAN_EDIT_CONTENT,
     ),
-    browser_write(
-        "duplicateNode",
-        "Copies a node with everything inside it `count` times (1 to 50, once by default), right behind the original. "
-        "Returns the ids of the copies.",
-        DuplicateNodeInput,
+    SITE_TOOLS.browser_write(
+        name="duplicateNode",
+        description="Copies a node with everything inside it `count` times (1 to 50, once by default), right behind "
+        "the original. Returns the ids of the copies.",
+        input_model=DuplicateNodeInput,
+        permissions=CAN_EDIT_STRUCTURE,
     ),
 )

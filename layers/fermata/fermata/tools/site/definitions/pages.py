@@ -1,11 +1,12 @@
-"""Pages, and pages that are templates for others."""
+"""Define the tools for pages, and for pages that serve as templates of others."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fermata.tools.site.definitions.shared_inputs import NonEmptyText, PageIdInput
-from fermata.tools.site.factories import browser_write
+from fermata.tools.input_types import NonEmptyText
+from fermata.tools.site.definitions.shared_inputs import PageIdInput
+from fermata.tools.site.factory import CAN_EDIT_STRUCTURE, SITE_TOOLS
 from fermata.tools.tool import Risk, ToolInput
 
 
@@ -40,38 +41,45 @@ class SetPageTemplateInput(ToolInput):
 
 
 PAGE_TOOLS = (
-    browser_write(
-        "addPage",
-        "Creates an empty page and opens it; a slug that is taken gets a number. Returns the page's id and its root "
-        "node's id, which is where to put the first HTML.",
-        AddPageInput,
+    SITE_TOOLS.browser_write(
+        name="addPage",
+        description="Creates an empty page and opens it; a slug that is taken gets a number. Returns the page's id "
+        "and its root node's id, which is where to put the first HTML.",
+        input_model=AddPageInput,
+        permissions=CAN_EDIT_STRUCTURE,
     ),
-    browser_write(
-        "deletePage",
-        "Deletes a page with all it holds; the last page of a site cannot be deleted.",
-        PageIdInput,
+    SITE_TOOLS.browser_write(
+        name="deletePage",
+        description="Deletes a page with all it holds; the last page of a site cannot be deleted.",
+        input_model=PageIdInput,
+        permissions=CAN_EDIT_STRUCTURE,
         risk=Risk.HIGH,
     ),
-    browser_write(
-        "renamePage",
-        "Changes a page's title and, where one is given, its slug; the page with the slug `index` is the homepage.",
-        NamePageInput,
+    SITE_TOOLS.browser_write(
+        name="renamePage",
+        description="Changes a page's title and, where one is given, its slug; the page with the slug `index` is the "
+        "homepage.",
+        input_model=NamePageInput,
+        permissions=CAN_EDIT_STRUCTURE,
     ),
-    browser_write(
-        "duplicatePage",
-        "Copies a page with all its nodes and styles under a new title. Returns the copy's id.",
-        NamePageInput,
+    SITE_TOOLS.browser_write(
+        name="duplicatePage",
+        description="Copies a page with all its nodes and styles under a new title. Returns the copy's id.",
+        input_model=NamePageInput,
+        permissions=CAN_EDIT_STRUCTURE,
     ),
-    browser_write(
-        "setPageTemplate",
-        "Makes a page a template, or changes what it is a template for: every page, the entries of some post types "
-        "(their slugs in `tableSlugs`), or the 404 page. Its <instatic-outlet> is where their content goes; of several "
-        "that fit, the one with the higher `priority` (100 by default) counts.",
-        SetPageTemplateInput,
+    SITE_TOOLS.browser_write(
+        name="setPageTemplate",
+        description="Makes a page a template, or changes what it is a template for: every page, the entries of some "
+        "post types (their slugs in `tableSlugs`), or the 404 page. Its <instatic-outlet> is where their content "
+        "goes; of several that fit, the one with the higher `priority` (100 by default) counts.",
+        input_model=SetPageTemplateInput,
+        permissions=CAN_EDIT_STRUCTURE,
     ),
-    browser_write(
-        "clearPageTemplate",
-        "Makes a template an ordinary page again, without its target and its bindings to entries.",
-        PageIdInput,
+    SITE_TOOLS.browser_write(
+        name="clearPageTemplate",
+        description="Makes a template an ordinary page again, without its target and its bindings to entries.",
+        input_model=PageIdInput,
+        permissions=CAN_EDIT_STRUCTURE,
     ),
 )

@@ -1,8 +1,9 @@
-"""How the result looks."""
+"""Define the tool that renders the document on the canvas."""
 
-from fermata.tools.site.definitions.shared_inputs import NonEmptyText
-from fermata.tools.site.factories import EVERYONE, browser_read
-from fermata.tools.tool import ToolInput
+from fermata.tools.factories import EVERYONE
+from fermata.tools.input_types import NonEmptyText
+from fermata.tools.site.factory import SITE_TOOLS
+from fermata.tools.tool import ResultPolicy, ToolInput
 
 
 class RenderSnapshotInput(ToolInput):
@@ -11,14 +12,14 @@ class RenderSnapshotInput(ToolInput):
 
 
 RENDERING_TOOLS = (
-    browser_read(
-        "render_snapshot",
-        "Reports how the document on the canvas comes out at a breakpoint, by default the active one: the box of each "
-        "node, what overflows, broken images, what cannot be seen, and a picture for models that see. `nodeId` limits "
-        "it to one part.",
-        RenderSnapshotInput,
-        EVERYONE,
-        heavy=True,
+    SITE_TOOLS.browser_read(
+        name="render_snapshot",
+        description="Reports how the document on the canvas comes out at a breakpoint, by default the active one: the "
+        "box of each node, what overflows, broken images, what cannot be seen, and a picture for models that see. "
+        "`nodeId` limits it to one part.",
+        input_model=RenderSnapshotInput,
+        permissions=EVERYONE,
+        result_policy=ResultPolicy(heavy=True),
         vision_flag="captureScreenshot",
     ),
 )

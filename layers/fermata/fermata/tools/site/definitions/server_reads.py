@@ -1,16 +1,16 @@
-"""The six tools that are answered here: from the snapshot, from what the editor always has, and from the tables.
+"""Define the site tools that the server answers from the snapshot, from static data, or from the data tables.
 
-What a tool does is loaded when it is first called.
+The handlers import what they need when they are called.
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from fermata.tools.site.factories import server_read
+from fermata.tools.site.factory import CAN_READ_SITE, SITE_TOOLS
 from fermata.tools.tool import NoInput, ToolContext, ToolInput
 
 if TYPE_CHECKING:
-    from fermata.tools.site.data_tables import DataTable
+    from fermata.tools.data_tables import DataTable
 
 
 class ListModulesInput(ToolInput):
@@ -21,90 +21,95 @@ class ListTokensInput(ToolInput):
     family: Literal["colors", "typography", "spacing", "fonts"] | None = None
 
 
-def _list_documents(given: NoInput, context: ToolContext) -> dict[str, Any]:
-    from fermata.tools.site import documents
+def _list_documents(_tool_input: NoInput, context: ToolContext) -> dict[str, Any]:
+    from fermata.tools.site.documents import list_site_documents
 
-    return documents.list_site_documents(context.snapshot)
-
-
-def _list_modules(given: ListModulesInput, context: ToolContext) -> dict[str, Any]:
-    from fermata.tools.site.node_types import listing
-
-    return {"modules": listing.describe_node_types(given.category)}
+    return list_site_documents(context.snapshot)
 
 
-def _list_tokens(given: ListTokensInput, context: ToolContext) -> dict[str, Any]:
-    from fermata.tools.site.design_tokens import listing
+def _list_modules(tool_input: ListModulesInput, _context: ToolContext) -> dict[str, Any]:
+    from fermata.tools.site.node_types.listing import describe_node_types
 
-    return {"tokens": listing.list_tokens(context.snapshot, given.family)}
-
-
-def _list_post_types(given: NoInput, context: ToolContext) -> dict[str, Any]:
-    from fermata.tools.site import data_tables
-
-    return data_tables.describe_post_types(_tables_of(context))
+    return {"modules": describe_node_types(tool_input.category)}
 
 
-def _list_loop_sources(given: NoInput, context: ToolContext) -> dict[str, Any]:
-    from fermata.tools.site import data_tables
+def _list_tokens(tool_input: ListTokensInput, context: ToolContext) -> dict[str, Any]:
+    from fermata.tools.site.design_tokens.listing import list_tokens
 
-    return data_tables.describe_table_loop_sources(_tables_of(context))
-
-
-def _tables_of(context: ToolContext) -> "Sequence[DataTable]":
-    from fermata.tools import host_queries
-
-    return host_queries.load_data_tables(context)
+    return {"tokens": list_tokens(context.snapshot, tool_input.family)}
 
 
-def _list_breakpoints(given: NoInput, context: ToolContext) -> dict[str, Any]:
-    from fermata.tools.site import breakpoints
+def _list_post_types(_tool_input: NoInput, context: ToolContext) -> dict[str, Any]:
+    from fermata.tools.site.table_listing import describe_post_types
 
-    return breakpoints.list_breakpoints(context.snapshot)
+    return describe_post_types(_load_tables(context))
+
+
+def _list_loop_sources(_tool_input: NoInput, context: ToolContext) -> dict[str, Any]:
+    from fermata.tools.site.table_listing import describe_table_loop_sources
+
+    return describe_table_loop_sources(_load_tables(context))
+
+
+def _load_tables(context: ToolContext) -> "Sequence[DataTable]":
+    from fermata.tools.host_queries import load_data_tables
+
+    return load_data_tables(context)
+
+
+def _list_breakpoints(_tool_input: NoInput, context: ToolContext) -> dict[str, Any]:
+    from fermata.tools.site.breakpoints import list_breakpoints
+
+    return list_breakpoints(context.snapshot)
 
 
 SERVER_READ_TOOLS = (
-    server_read(
-        "list_documents",
-        "Lists every document of the site that can be edited (pages, templates, visual components) with its reference "
-        "{type, id}, title, root node id, a short summary, and whether it is the one the user has open; use these "
-        "references wherever a document is asked for.",
-        _list_documents,
+    SITE_TOOLS.instant_read(
+        name="list_documents",
+        description="Lists every document of the site that can be edited (pages, templates, visual components) with "
+        "its reference {type, id}, title, root node id, a short summary, and whether it is the one the user has open; "
+        "use these references wherever a document is asked for.",
+        permissions=CAN_READ_SITE,
+        handler=_list_documents,
     ),
-    server_read(
-        "list_modules",
-        "Lists the kinds of nodes a document is built of, with the props each one has, their types, choices and "
-        "defaults, and whether it can hold children; look here before you change props. `category` (Layout, "
-        "Interactive, Forms, Media, Typography, CMS, Components) narrows the list.",
-        _list_modules,
-        ListModulesInput,
+    SITE_TOOLS.instant_read(
+        name="list_modules",
+        description="Lists the kinds of nodes a document is built of, with the props each one has, their types, "
+        "choices and defaults, and whether it can hold children; look here before you change props. `category` "
+        "(Layout, Interactive, Forms, Media, Typography, CMS, Components) narrows the list.",
+        input_model=ListModulesInput,
+        permissions=CAN_READ_SITE,
+        handler=_list_modules,
     ),
-    server_read(
-        "list_tokens",
-        "Lists the site's design tokens with their CSS variables, values and utility classes: colours with shades, "
-        "tints and transparencies, the steps of the type and spacing scales, and fonts. `family` narrows the list to "
-        "one kind.",
-        _list_tokens,
-        ListTokensInput,
+    SITE_TOOLS.instant_read(
+        name="list_tokens",
+        description="Lists the site's design tokens with their CSS variables, values and utility classes: colours "
+        "with shades, tints and transparencies, the steps of the type and spacing scales, and fonts. `family` narrows "
+        "the list to one kind.",
+        input_model=ListTokensInput,
+        permissions=CAN_READ_SITE,
+        handler=_list_tokens,
     ),
-    server_read(
-        "list_post_types",
-        "Lists the collections whose entries have pages of their own, with the slug that names each one as the target "
-        "of a template.",
-        _list_post_types,
-        instant=False,
+    SITE_TOOLS.host_read(
+        name="list_post_types",
+        description="Lists the collections whose entries have pages of their own, with the slug that names each one "
+        "as the target of a template.",
+        permissions=CAN_READ_SITE,
+        handler=_list_post_types,
     ),
-    server_read(
-        "list_loop_sources",
-        "Lists what a loop can repeat over, with the filters and orders of each source, and for every data table its "
-        "id, fields and the exact {currentEntry.…} token of each field; call it before you write an <instatic-loop>.",
-        _list_loop_sources,
-        instant=False,
+    SITE_TOOLS.host_read(
+        name="list_loop_sources",
+        description="Lists what a loop can repeat over, with the filters and orders of each source, and for every "
+        "data table its id, fields and the exact {currentEntry.…} token of each field; call it before you write an "
+        "<instatic-loop>.",
+        permissions=CAN_READ_SITE,
+        handler=_list_loop_sources,
     ),
-    server_read(
-        "list_breakpoints",
-        "Lists the screen widths the site is designed for, with their ids, widths and media queries, and which one "
-        "the user looks at.",
-        _list_breakpoints,
+    SITE_TOOLS.instant_read(
+        name="list_breakpoints",
+        description="Lists the screen widths the site is designed for, with their ids, widths and media queries, and "
+        "which one the user looks at.",
+        permissions=CAN_READ_SITE,
+        handler=_list_breakpoints,
     ),
 )

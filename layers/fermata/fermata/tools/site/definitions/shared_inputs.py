@@ -1,14 +1,9 @@
-"""What several site tools take; the editor reads the same schemas."""
+"""Models of inputs that several site tools take. The editor reads the same schemas."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
-
+from fermata.tools.input_types import NonEmptyText
 from fermata.tools.tool import ToolInput
-
-NonEmptyText = Annotated[str, Field(min_length=1)]
-ZeroBasedIndex = Annotated[int, Field(ge=0)]
-PartNumber = Annotated[int, Field(ge=1)]
 
 
 class PageRefInput(ToolInput):

@@ -1,7 +1,7 @@
-"""CSS, and the classes nodes have."""
+"""Define the tools for style rules, and for the classes of nodes."""
 
-from fermata.tools.site.definitions.shared_inputs import NonEmptyText
-from fermata.tools.site.factories import CAN_EDIT_STYLE, browser_write
+from fermata.tools.input_types import NonEmptyText
+from fermata.tools.site.factory import CAN_EDIT_STYLE, SITE_TOOLS
 from fermata.tools.tool import ToolInput
 
 
@@ -14,29 +14,29 @@ class NodeClassInput(ToolInput):
     class_id: NonEmptyText
 
 
-_MERGE = {"operation": "merge"}
-"""Editors from 0.0.11 on also replace and delete rules, and refuse a call that does not say which it is."""
+_MERGE_OPERATION = {"operation": "merge"}
+"""Editors from 0.0.11 on also replace and delete rules, and refuse a call without an operation (decision 0102)."""
 
 STYLE_TOOLS = (
-    browser_write(
-        "applyCss",
-        "Creates or changes style rules from plain CSS text with any selectors, @media and @keyframes included; a rule "
-        "whose selector exists already is merged with it, property by property. Returns how many rules were created "
-        "and updated.",
-        ApplyCssInput,
-        CAN_EDIT_STYLE,
-        extra_browser_input=_MERGE,
+    SITE_TOOLS.browser_write(
+        name="applyCss",
+        description="Creates or changes style rules from plain CSS text with any selectors, @media and @keyframes "
+        "included; a rule whose selector exists already is merged with it, property by property. Returns how many "
+        "rules were created and updated.",
+        input_model=ApplyCssInput,
+        permissions=CAN_EDIT_STYLE,
+        extra_browser_input=_MERGE_OPERATION,
     ),
-    browser_write(
-        "assignClass",
-        "Gives a node a class that exists already; `classId` is its id or its name.",
-        NodeClassInput,
-        CAN_EDIT_STYLE,
+    SITE_TOOLS.browser_write(
+        name="assignClass",
+        description="Gives a node a class that exists already; `classId` is its id or its name.",
+        input_model=NodeClassInput,
+        permissions=CAN_EDIT_STYLE,
     ),
-    browser_write(
-        "removeClass",
-        "Takes a class (id or name) off a node; the class itself stays for the others that have it.",
-        NodeClassInput,
-        CAN_EDIT_STYLE,
+    SITE_TOOLS.browser_write(
+        name="removeClass",
+        description="Takes a class (id or name) off a node; the class itself stays for the others that have it.",
+        input_model=NodeClassInput,
+        permissions=CAN_EDIT_STYLE,
     ),
 )

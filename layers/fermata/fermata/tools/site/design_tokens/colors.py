@@ -1,4 +1,4 @@
-"""Colour tokens and the variants the editor generates for them: transparencies, shades, tints."""
+"""Compute colour tokens, and the variants that the editor generates for them: transparencies, shades and tints."""
 
 import math
 import re
@@ -7,30 +7,38 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
+from fermata.tools.lenient_models import FiniteNumber, LenientModel
 from fermata.tools.site.design_tokens.css_numbers import format_css_number
-from fermata.tools.site.snapshot import FiniteNumber, LenientModel
 
 TRANSPARENCY_PERCENTAGES = (5, 10, 20, 30, 40, 50, 60, 70, 80, 90)
 MAX_VARIANT_SHARE = 0.8
-"""How far the last shade would go towards black, the last tint towards white."""
+"""How far the next shade after the last would be mixed with black, the next tint with white (0 to 1)."""
 MAX_COLOR_VARIANTS = 12
 
-_N = r"([-+]?\d*\.?\d+)"
-_HSL = re.compile(rf"hsla?\(\s*{_N}(?:deg)?\s*,\s*{_N}%\s*,\s*{_N}%(?:\s*,\s*{_N})?\s*\)", re.IGNORECASE | re.ASCII)
-_CHANNEL = r"(\d*\.?\d+)"
+_SIGNED_NUMBER = r"([-+]?\d*\.?\d+)"
+_HSL = re.compile(
+    rf"hsla?\(\s*{_SIGNED_NUMBER}(?:deg)?\s*,\s*{_SIGNED_NUMBER}%\s*,\s*{_SIGNED_NUMBER}%"
+    rf"(?:\s*,\s*{_SIGNED_NUMBER})?\s*\)",
+    re.IGNORECASE | re.ASCII,
+)
+_NUMBER = r"(\d*\.?\d+)"
 _RGB = re.compile(
-    rf"rgba?\(\s*{_CHANNEL}\s*[, ]\s*{_CHANNEL}\s*[, ]\s*{_CHANNEL}\s*(?:[,/]\s*({_CHANNEL}%?))?\s*\)",
+    rf"rgba?\(\s*{_NUMBER}\s*[, ]\s*{_NUMBER}\s*[, ]\s*{_NUMBER}\s*(?:[,/]\s*({_NUMBER}%?))?\s*\)",
     re.IGNORECASE | re.ASCII,
 )
 _HEX = re.compile(r"#([0-9a-f]{3}|[0-9a-f]{6})", re.IGNORECASE)
 
 
 class VariantSettings(LenientModel):
+    """Whether shades (or tints) are generated, and how many."""
+
     enabled: bool = True
     count: FiniteNumber = 4
 
 
 class UtilitySettings(LenientModel):
+    """The kinds of utility classes that a token has."""
+
     text: bool = True
     background: bool = True
     border: bool = True
@@ -63,106 +71,107 @@ class Hsla(NamedTuple):
     a: float = 1.0
 
     def __str__(self) -> str:
-        h, s, l, a = (format_css_number(number) for number in (self.h, self.s, self.l, self.a))  # noqa: E741
+        h, s, l, a = map(format_css_number, self)  # noqa: E741 - the channel's own name
         return f"hsla({h}, {s}%, {l}%, {a})"
 
 
 def describe_colors(settings: ColorSettings) -> list[dict[str, Any]]:
-    return [_describe(slug, token) for slug, token in assign_slugs(settings)]
+    return [_describe_token(slug, token) for slug, token in assign_slugs(settings)]
 
 
 def assign_slugs(settings: ColorSettings) -> Iterator[tuple[str, ColorToken]]:
-    """Each token in order under the slug its variable has; a slug that is taken gets `-2`, `-3`, …"""
-    used: set[str] = set()
+    """Yield each token, in order, with the slug of its CSS variable; repeated slugs get `-2`, `-3`, …"""
+    used_slugs: set[str] = set()
     for token in sorted(settings.tokens, key=lambda token: (token.order, token.slug)):
-        slug = _free_slug(token.slug, used)
-        used.add(slug)
+        slug = _find_free_slug(token.slug, used_slugs)
+        used_slugs.add(slug)
         yield slug, token
 
 
-def _describe(slug: str, token: ColorToken) -> dict[str, Any]:
-    light = parse_color(token.light_value)
+def _describe_token(slug: str, token: ColorToken) -> dict[str, Any]:
+    base = parse_color(token.light_value)
     dark = to_hsla_text(token.dark_value) if token.dark_mode_enabled else ""
-    variants = [_ref(token, slug, name, str(color)) for name, color in _variants(token, light)] if light else []
+    variants = _generate_variants(token, base) if base else ()
     return {
         "slug": slug,
         "category": token.category,
-        **_ref(token, slug, "", to_hsla_text(token.light_value)),
+        **_describe_color(token, slug, "", to_hsla_text(token.light_value)),
         **({"darkValue": dark} if dark else {}),
-        "variants": variants,
+        "variants": [_describe_color(token, slug, name, str(color)) for name, color in variants],
     }
 
 
-def _ref(token: ColorToken, slug: str, variant: str, value: str) -> dict[str, Any]:
+def _describe_color(token: ColorToken, slug: str, variant: str, value: str) -> dict[str, Any]:
     name = f"{slug}-{variant}" if variant else slug
     utilities = token.generate_utilities
-    wanted = {"text": utilities.text, "bg": utilities.background, "border": utilities.border, "fill": utilities.fill}
+    prefixes = {"text": utilities.text, "bg": utilities.background, "border": utilities.border, "fill": utilities.fill}
     return {
         **({"variant": variant} if variant else {}),
         "cssVar": f"--{name}",
         "ref": f"var(--{name})",
         "value": value,
-        "utilityClasses": [f"{prefix}-{name}" for prefix, is_wanted in wanted.items() if is_wanted],
+        "utilityClasses": [f"{prefix}-{name}" for prefix, is_enabled in prefixes.items() if is_enabled],
     }
 
 
-def _variants(token: ColorToken, base: Hsla) -> Iterator[tuple[str, Hsla]]:
+def _generate_variants(token: ColorToken, base: Hsla) -> Iterator[tuple[str, Hsla]]:
     if token.generate_transparent:
-        yield from ((str(step), base._replace(a=step / 100)) for step in TRANSPARENCY_PERCENTAGES)
-    for i, share in _steps(token.generate_shades):
-        yield f"d-{i}", base._replace(l=base.l * (1 - share))
-    for i, share in _steps(token.generate_tints):
-        yield f"l-{i}", base._replace(l=base.l + (100 - base.l) * share)
+        yield from ((str(percent), base._replace(a=percent / 100)) for percent in TRANSPARENCY_PERCENTAGES)
+    for number, share in _compute_shares(token.generate_shades):
+        yield f"d-{number}", base._replace(l=base.l * (1 - share))
+    for number, share in _compute_shares(token.generate_tints):
+        yield f"l-{number}", base._replace(l=base.l + (100 - base.l) * share)
 
 
-def _steps(variants: VariantSettings) -> Iterator[tuple[int, float]]:
-    count = int(_clamped(variants.count, 0, MAX_COLOR_VARIANTS)) if variants.enabled else 0
-    return ((i, MAX_VARIANT_SHARE * i / (count + 1)) for i in range(1, count + 1))
+def _compute_shares(variants: VariantSettings) -> Iterator[tuple[int, float]]:
+    count = int(_clamp(variants.count, 0, MAX_COLOR_VARIANTS)) if variants.enabled else 0
+    return ((number, MAX_VARIANT_SHARE * number / (count + 1)) for number in range(1, count + 1))
 
 
 def slugify_color_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.strip().lower()).strip("-") or "color"
 
 
-def _free_slug(name: str, used: set[str]) -> str:
+def _find_free_slug(name: str, used_slugs: set[str]) -> str:
     base = slug = slugify_color_name(name)
     number = 2
-    while slug in used:
+    while slug in used_slugs:
         slug = f"{base}-{number}"
         number += 1
     return slug
 
 
 def to_hsla_text(value: str) -> str:
-    """The colour as hsla text; what we cannot parse (`oklch(…)`, names) stays as it was written."""
+    """Format a colour as `hsla(…)`; one that cannot be parsed (`oklch(…)`, a name) stays as it is."""
     color = parse_color(value)
     return str(color) if color else value.strip()
 
 
 def parse_color(value: str) -> Hsla | None:
+    """Parse a colour in `hsl()`, `hsla()`, hexadecimal, `rgb()` or `rgba()` form; None for any other."""
     text = value.strip()
     if match := _HSL.fullmatch(text):
         hue, saturation, lightness, alpha = (float(channel) for channel in match.groups(default="1"))
-        return _hsla(hue, saturation, lightness, alpha) if math.isfinite(hue) else None
+        return _make_hsla(hue, saturation, lightness, alpha) if math.isfinite(hue) else None
     if match := _HEX.fullmatch(text):
         digits = match[1] if len(match[1]) == 6 else "".join(digit * 2 for digit in match[1])
-        return _from_rgb(*bytes.fromhex(digits))
+        return _hsla_from_rgb(*bytes.fromhex(digits))
     if match := _RGB.fullmatch(text):
-        r, g, b = (_clamped(float(channel), 0, 255) for channel in match.group(1, 2, 3))
-        return _from_rgb(r, g, b, _alpha(match[4] or "1"))
+        r, g, b = (_clamp(float(channel), 0, 255) for channel in match.group(1, 2, 3))
+        return _hsla_from_rgb(r, g, b, _parse_alpha(match[4] or "1"))
     return None
 
 
-def _hsla(hue: float, saturation: float, lightness: float, alpha: float) -> Hsla:
-    return Hsla(hue % 360, _clamped(saturation, 0, 100), _clamped(lightness, 0, 100), _clamped(alpha, 0, 1))
+def _make_hsla(hue: float, saturation: float, lightness: float, alpha: float) -> Hsla:
+    return Hsla(hue % 360, _clamp(saturation, 0, 100), _clamp(lightness, 0, 100), _clamp(alpha, 0, 1))
 
 
-def _alpha(text: str) -> float:
+def _parse_alpha(text: str) -> float:
     value = float(text.removesuffix("%"))
-    return _clamped(value / 100 if text.endswith("%") else value, 0, 1)
+    return _clamp(value / 100 if text.endswith("%") else value, 0, 1)
 
 
-def _from_rgb(red: float, green: float, blue: float, alpha: float = 1.0) -> Hsla:
+def _hsla_from_rgb(red: float, green: float, blue: float, alpha: float = 1.0) -> Hsla:
     r, g, b = red / 255, green / 255, blue / 255
     high, low = max(r, g, b), min(r, g, b)
     lightness, spread = (high + low) / 2, high - low
@@ -178,5 +187,5 @@ def _from_rgb(red: float, green: float, blue: float, alpha: float = 1.0) -> Hsla
     return Hsla(sextant * 60, saturation * 100, lightness * 100, alpha)
 
 
-def _clamped(value: float, low: float, high: float) -> float:
+def _clamp(value: float, low: float, high: float) -> float:
     return max(low, min(high, value))

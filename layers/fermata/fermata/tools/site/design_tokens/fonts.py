@@ -1,9 +1,9 @@
-"""Font tokens: a CSS variable, the installed family bound to it, and the whole stack."""
+"""Compute font tokens: the CSS variable, the installed family that is bound to it, and the font stack."""
 
 import re
 from typing import Any
 
-from fermata.tools.site.snapshot import FiniteNumber, LenientModel
+from fermata.tools.lenient_models import FiniteNumber, LenientModel
 
 
 class InstalledFont(LenientModel):
@@ -26,11 +26,11 @@ class FontSettings(LenientModel):
 
 def describe_fonts(settings: FontSettings) -> list[dict[str, Any]]:
     families = {font.id: font.family for font in settings.items}
-    ordered = sorted(settings.tokens, key=lambda token: (token.order, token.name))
-    return [_describe(token, families.get(token.family_id, "")) for token in ordered]
+    tokens = sorted(settings.tokens, key=lambda token: (token.order, token.name))
+    return [_describe_token(token, families.get(token.family_id, "")) for token in tokens]
 
 
-def _describe(token: FontToken, family: str) -> dict[str, Any]:
+def _describe_token(token: FontToken, family: str) -> dict[str, Any]:
     variable = to_font_variable(token.variable)
     css_var = f"--{variable}" if variable else ""
     return {
@@ -38,17 +38,17 @@ def _describe(token: FontToken, family: str) -> dict[str, Any]:
         "cssVar": css_var,
         "ref": f"var({css_var})" if css_var else "",
         "family": family,
-        "stack": _stack(family, token.fallback),
+        "stack": _build_stack(family, token.fallback),
     }
 
 
 def to_font_variable(name: str) -> str:
-    """`--Body Copy` is `font-body-copy`."""
-    plain = re.sub(r"[^a-z0-9]+", "-", name.strip().lower()).strip("-")
-    return plain if not plain or plain.startswith("font-") else f"font-{plain}"
+    """Make the name of a font variable: `font-body-copy` from `--Body Copy`."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.strip().lower()).strip("-")
+    return slug if not slug or slug.startswith("font-") else f"font-{slug}"
 
 
-def _stack(family: str, fallback: str) -> str:
+def _build_stack(family: str, fallback: str) -> str:
     parts = (re.sub(r'["\\\n\r<>;{}]', "", part.strip()) for part in fallback.split(","))
     rest = ", ".join(part for part in parts if part) or "sans-serif"
     quoted = re.sub(r'["\\\n\r<>]', "", family)

@@ -1,9 +1,10 @@
-"""The site's design tokens, in four families."""
+"""List the design tokens of a site, in four families: colours, typography, spacing and fonts."""
 
 from typing import Any
 
 from pydantic import Field
 
+from fermata.tools.lenient_models import LenientModel
 from fermata.tools.site.design_tokens.colors import ColorSettings, describe_colors
 from fermata.tools.site.design_tokens.fonts import FontSettings, describe_fonts
 from fermata.tools.site.design_tokens.scales import (
@@ -13,7 +14,7 @@ from fermata.tools.site.design_tokens.scales import (
     ScaleSettings,
     describe_scales,
 )
-from fermata.tools.site.snapshot import DesignPart, LenientModel, read_lenient_model, read_snapshot_part
+from fermata.tools.site.snapshot import DesignPart, read_snapshot_part, read_snapshot_value
 
 
 class DesignFramework(LenientModel):
@@ -29,13 +30,13 @@ class DesignSettings(LenientModel):
 
 
 def read_design_settings(snapshot: Any) -> DesignSettings:
-    return read_lenient_model(
-        read_snapshot_part(snapshot, DesignPart).site.settings, DesignSettings, "snapshot.site.settings"
-    )
+    """Read the design settings of a site; raises ToolFailure if the snapshot has none or they cannot be read."""
+    settings = read_snapshot_part(snapshot, DesignPart).site.settings
+    return read_snapshot_value(settings, DesignSettings, "snapshot.site.settings")
 
 
 def list_tokens(snapshot: Any, family: str | None = None) -> dict[str, list[dict[str, Any]]]:
-    """All four families, or one, with the other three empty."""
+    """List the tokens of all four families, or of one `family` with the other three empty."""
     settings = read_design_settings(snapshot)
     framework = settings.framework
     return {

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""The node types a document can be built of (the editor calls them modules), as data."""

@@ -1,19 +1,21 @@
-"""One kind of node."""
+"""Define a node type: what the editor calls a module."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 PropControl = tuple[Any, ...]
-"""A prop: (type, label, default) or, for a select, (type, label, default, {value: label})."""
+"""The control of one prop: (type, label, default) or, for a select, (type, label, default, {value: label})."""
 DISABLED_CONTROL: PropControl = ("toggle", "Disabled", False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeType:
+    """One type of node, with its props and their defaults."""
+
     name: str
     category: str
     description: str
     props: dict[str, PropControl] = field(default_factory=dict)
     can_have_children: bool = False
     unlisted: dict[str, Any] = field(default_factory=dict)
-    """Defaults of what a node has besides: the editor shows no control for it."""
+    """Defaults of members for which the editor shows no control."""

@@ -1,4 +1,4 @@
-"""What a document can be built of, forms aside: the editor's own ids, props, choices and defaults, as data."""
+"""Node types other than form elements, with the editor's ids, props, choices and defaults (decision 0104)."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ _TEXT_TAGS = {
 }
 
 
-def _tags(default: str) -> dict[str, PropControl]:
+def _make_tag_props(default: str) -> dict[str, PropControl]:
     return {
         "tag": ("select", "HTML element", default, _TAGS),
         "customTag": ("text", "Element name, where `tag` is custom", ""),
@@ -46,7 +46,7 @@ ELEMENTS: dict[str, NodeType] = {
         name="Container",
         category="Layout",
         description="An element that holds others: a section, an article, a plain box.",
-        props=_tags("div"),
+        props=_make_tag_props("div"),
         can_have_children=True,
         unlisted=_ATTRIBUTES,
     ),
@@ -105,7 +105,7 @@ ELEMENTS: dict[str, NodeType] = {
         name="Content outlet",
         category="CMS",
         description="Where a template shows the page or the entry it is for.",
-        props={**_tags("main"), "html": ("richtextBody", "Content, filled in when published", "")},
+        props={**_make_tag_props("main"), "html": ("richtextBody", "Content, filled in when published", "")},
     ),
     "base.slot-instance": NodeType(
         name="Slot",

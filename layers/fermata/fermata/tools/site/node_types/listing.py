@@ -1,4 +1,4 @@
-"""What nodes are made of, as the model is told. The facts are in elements.py and form_parts.py."""
+"""Describe the node types to the model. The data is in elements.py and form_elements.py."""
 
 from typing import Any
 
@@ -8,46 +8,46 @@ from fermata.tools.site.node_types.form_elements import FORM_ELEMENTS
 
 _TYPOGRAPHY = "Typography"
 _WEIGHTS = {"400": "Regular", "500": "Medium", "600": "Semibold", "700": "Bold", "900": "Black"}
-_SIDES = {"left": "Left", "center": "Centre", "right": "Right", "justify": "Justified"}
-_STYLES: dict[str, PropControl] = {
+_ALIGNMENTS = {"left": "Left", "center": "Centre", "right": "Right", "justify": "Justified"}
+_TEXT_STYLES: dict[str, PropControl] = {
     "fontFamily": ("text", "Font", "inherit"),
     "fontSize": ("text", "Size", "16px"),
     "fontWeight": ("select", "Weight", "400", _WEIGHTS),
     "lineHeight": ("text", "Line height", "1.4"),
     "letterSpacing": ("text", "Letter spacing", "0px"),
     "color": ("color", "Colour", "inherit"),
-    "textAlign": ("select", "Alignment", "left", _SIDES),
+    "textAlign": ("select", "Alignment", "left", _ALIGNMENTS),
     "marginBottom": ("text", "Space below", "0px"),
 }
-"""What is usually styled on text, by CSS property."""
+"""Controls of the CSS properties that are usually set on text."""
 
 
 def describe_node_types(category: str | None = None) -> list[dict[str, Any]]:
-    """In the order of their ids; `category` in any case. One that does not exist has no modules."""
-    wanted = (category or "").strip().casefold()
+    """Describe the node types of a category (upper or lower case), or all of them, in the order of their ids."""
+    wanted_category = (category or "").strip().casefold()
     return [
-        _module(module_id, module)
-        for module_id, module in sorted((ELEMENTS | FORM_ELEMENTS).items())
-        if not wanted or module.category.casefold() == wanted
+        _describe_node_type(type_id, node_type)
+        for type_id, node_type in sorted((ELEMENTS | FORM_ELEMENTS).items())
+        if not wanted_category or node_type.category.casefold() == wanted_category
     ]
 
 
-def _module(module_id: str, module: NodeType) -> dict[str, Any]:
-    styles = _STYLES if module.category == _TYPOGRAPHY else {}
+def _describe_node_type(type_id: str, node_type: NodeType) -> dict[str, Any]:
+    styles = _TEXT_STYLES if node_type.category == _TYPOGRAPHY else {}
     return {
-        "id": module_id,
-        "name": module.name,
-        "description": module.description,
-        "category": module.category,
-        "canHaveChildren": module.can_have_children,
-        "defaults": {key: control[2] for key, control in module.props.items()} | module.unlisted,
-        "props": [_control(key, control) for key, control in module.props.items()],
-        "styles": [_control(key, control) | {"cssProperties": [key]} for key, control in styles.items()],
+        "id": type_id,
+        "name": node_type.name,
+        "description": node_type.description,
+        "category": node_type.category,
+        "canHaveChildren": node_type.can_have_children,
+        "defaults": {key: control[2] for key, control in node_type.props.items()} | node_type.unlisted,
+        "props": [_describe_control(key, control) for key, control in node_type.props.items()],
+        "styles": [_describe_control(key, control) | {"cssProperties": [key]} for key, control in styles.items()],
     }
 
 
-def _control(key: str, control: PropControl) -> dict[str, Any]:
+def _describe_control(key: str, control: PropControl) -> dict[str, Any]:
     kind, label, default, *choices = control
-    told = {"key": key, "type": kind, "label": label, "defaultValue": default}
-    options = [{"label": shown, "value": value} for values in choices for value, shown in values.items()]
-    return {**told, "options": options} if choices else told
+    description = {"key": key, "type": kind, "label": label, "defaultValue": default}
+    options = [{"label": shown, "value": value} for labels in choices for value, shown in labels.items()]
+    return {**description, "options": options} if choices else description

@@ -1,0 +1,103 @@
+"""Define the content tools that the server answers from the tenant's content system."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from fermata.tools.content.factory import (
+    CAN_MANAGE_USERS,
+    CAN_READ_DOCUMENTS,
+    CAN_READ_MEDIA,
+    CAN_READ_SCHEMAS,
+    CONTENT_TOOLS,
+)
+from fermata.tools.content.shared_inputs import DocumentStatus
+from fermata.tools.factories import DeferredHandler
+from fermata.tools.input_types import NonEmptyText, ZeroBasedIndex
+from fermata.tools.tool import ToolInput
+
+ResultLimit = Annotated[int, Field(ge=1, le=100)]
+
+
+class GetCollectionSchemaInput(ToolInput):
+    table_id: NonEmptyText
+
+
+class ListDocumentsInput(ToolInput):
+    table_id: NonEmptyText
+    status: DocumentStatus | None = None
+    author_user_id: NonEmptyText | None = None
+    limit: Annotated[int, Field(ge=1, le=200)] | None = None
+    offset: ZeroBasedIndex | None = None
+
+
+class GetDocumentInput(ToolInput):
+    document_id: NonEmptyText
+
+
+class SearchDocumentsInput(ToolInput):
+    query: NonEmptyText
+    limit: ResultLimit | None = None
+
+
+class ListMediaInput(ToolInput):
+    query: str | None = None
+    mime_type: str | None = None
+    limit: ResultLimit | None = None
+
+
+CONTENT_SERVER_TOOLS = (
+    CONTENT_TOOLS.host_read(
+        name="list_collections",
+        description="Lists the collections whose entries are content, each with its id, slug, label, kind and how "
+        "many documents it holds; start here when you do not know where something is kept.",
+        permissions=CAN_READ_SCHEMAS,
+        handler=DeferredHandler("fermata.tools.content.collections:list_collections"),
+    ),
+    CONTENT_TOOLS.host_read(
+        name="get_collection_schema",
+        description="Tells the fields of one collection with their types, which are required, and what a choice, a "
+        "media field or a relation accepts; look before you write to fields you have not seen.",
+        input_model=GetCollectionSchemaInput,
+        permissions=CAN_READ_SCHEMAS,
+        handler=DeferredHandler("fermata.tools.content.collections:get_collection_schema"),
+    ),
+    CONTENT_TOOLS.host_read(
+        name="list_documents",
+        description="Lists the documents of one collection, 25 at a time unless `limit` (at most 200) says otherwise, "
+        "filtered by status or author if you like; `total` says how many there are, and `offset` gets the next ones.",
+        input_model=ListDocumentsInput,
+        permissions=CAN_READ_DOCUMENTS,
+        handler=DeferredHandler("fermata.tools.content.documents:list_content_documents"),
+    ),
+    CONTENT_TOOLS.host_read(
+        name="get_document",
+        description="Reads one document whole, with the value of every field; the one the user has open comes as it "
+        "is shown there, unsaved changes included.",
+        input_model=GetDocumentInput,
+        permissions=CAN_READ_DOCUMENTS,
+        handler=DeferredHandler("fermata.tools.content.documents:get_content_document"),
+    ),
+    CONTENT_TOOLS.host_read(
+        name="search_documents",
+        description="Finds documents of all collections by words of their slug, which is made of the title, and says "
+        "where each one is kept.",
+        input_model=SearchDocumentsInput,
+        permissions=CAN_READ_DOCUMENTS,
+        handler=DeferredHandler("fermata.tools.content.documents:search_content_documents"),
+    ),
+    CONTENT_TOOLS.host_read(
+        name="list_users",
+        description="Lists the people who can be a document's author, with their ids.",
+        permissions=CAN_MANAGE_USERS,
+        handler=DeferredHandler("fermata.tools.content.users_and_media:list_content_users"),
+    ),
+    CONTENT_TOOLS.host_read(
+        name="list_media",
+        description="Lists images and other media that exist already, for media fields; `query` looks into file names "
+        "and alternative texts, `mimeType` (such as image) into the type.",
+        input_model=ListMediaInput,
+        permissions=CAN_READ_MEDIA,
+        handler=DeferredHandler("fermata.tools.content.users_and_media:list_media"),
+    ),
+)

@@ -1,0 +1,5 @@
+"""Types of members that several content tools take."""
+
+from typing import Literal
+
+DocumentStatus = Literal["draft", "unpublished", "published", "scheduled"]
