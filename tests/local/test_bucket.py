@@ -11,6 +11,7 @@ import boto3
 import pytest
 
 from fermata.aws.blob_store import BlobStore
+from fermata.aws.clock import Clock
 from fermata.aws.resources import S3_CONFIG
 from local.aws_clients import CREDENTIALS_ENVIRONMENT
 from local.front_door.s3_uploads import BUCKET_PATH_PREFIX, EMULATOR_SIGNING_KEY, BucketResponse, S3Uploads
@@ -28,7 +29,7 @@ def put(monkeypatch: pytest.MonkeyPatch) -> Put:
     """Ask the bucket for what a signed address was made for, with whatever is different."""
     for name, value in (CREDENTIALS_ENVIRONMENT | {"AWS_SECRET_ACCESS_KEY": EMULATOR_SIGNING_KEY}).items():
         monkeypatch.setenv(name, value)
-    blobs = BlobStore(boto3.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata")
+    blobs = BlobStore(boto3.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata", Clock())
 
     def ask(
         method: str = "PUT", body: bytes = RAW, seconds: int = 300, path: str = "", query: str = "", **changed: Any

@@ -15,10 +15,10 @@ T = "bridges"
 
 
 @pytest.fixture(autouse=True)
-def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def sleeps(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Record seconds_slept instead of waiting."""
     seconds_slept: list[float] = []
-    monkeypatch.setattr("fermata.aws.dynamodb.time.sleep", seconds_slept.append)
+    monkeypatch.setattr(resources.tables, "_sleep", seconds_slept.append)
     return seconds_slept
 
 

@@ -9,10 +9,11 @@ import hashlib
 import json
 import zlib
 from collections.abc import Collection
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from botocore.exceptions import ClientError
+
+from fermata.aws.clock import Clock
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -45,9 +46,8 @@ def compress_json(text: bytes) -> CompressedJson:
 class BlobStore:
     """One bucket. Keys are `<folder>/<sha256 of the content>`."""
 
-    def __init__(self, client: "S3Client", bucket: str) -> None:
-        self._client = client
-        self._bucket = bucket
+    def __init__(self, client: "S3Client", bucket: str, clock: Clock) -> None:
+        self._client, self._bucket, self._clock = client, bucket, clock
 
     def put_json(self, folder: str, value: Any, *, stored_key: str = "") -> str:
         """Store a JSON value.
@@ -106,8 +106,8 @@ class BlobStore:
         distinct_keys = sorted(set(keys))
         if len(distinct_keys) < 2:
             return {key: self.get_bytes(key) for key in distinct_keys}
-        with ThreadPoolExecutor(min(_MAX_PARALLEL_READS, len(distinct_keys)), thread_name_prefix="blobs") as pool:
-            return dict(zip(distinct_keys, pool.map(self.get_bytes, distinct_keys), strict=True))
+        bodies = self._clock.map_in_threads(self.get_bytes, distinct_keys, _MAX_PARALLEL_READS)
+        return dict(zip(distinct_keys, bodies, strict=True))
 
     def presign_put(self, key: str, headers: dict[str, str], seconds: int) -> str:
         """Return a URL that accepts a PUT of `key` with exactly these headers, any number of times, for `seconds`."""

@@ -3,8 +3,16 @@
 import re
 import secrets
 import string
+import threading
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from typing import Protocol, TypeVar
+
+Argument = TypeVar("Argument")
+Value = TypeVar("Value")
 
 _ALPHANUMERICS = string.ascii_letters + string.digits
 _ID_CHARACTERS = _ALPHANUMERICS + "_-"
@@ -29,8 +37,23 @@ def is_valid_id(text: str) -> bool:
     return _ID_PATTERN.fullmatch(text) is not None
 
 
+class JoinableThread(Protocol):
+    """A started thread."""
+
+    def join(self, timeout: float | None = None) -> None: ...
+
+
+class CancellableTimer(Protocol):
+    """A started timer."""
+
+    def cancel(self) -> None: ...
+
+
 class Clock:
-    """The clock and the sleep of one process. Tests replace it."""
+    """The clock, the sleep, the threads and the locks of one process.
+
+    Whatever waits, waits through this class, so that a test can simulate time and the order of threads (decision 0130).
+    """
 
     def time(self) -> float:
         return time.time()
@@ -44,3 +67,31 @@ class Clock:
     def now_iso(self, offset_seconds: float = 0) -> str:
         """Return the current time, shifted by `offset_seconds`, as an ISO instant."""
         return iso_from_epoch(self.time() + offset_seconds)
+
+    def new_lock(self) -> AbstractContextManager[object]:
+        return threading.Lock()
+
+    def new_event(self) -> threading.Event:
+        return threading.Event()
+
+    def new_condition(self) -> threading.Condition:
+        return threading.Condition()
+
+    def start_thread(self, target: Callable[[], object], name: str) -> JoinableThread:
+        """Start a daemon thread, which does not keep the process alive."""
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def start_timer(self, seconds: float, act: Callable[[], object]) -> CancellableTimer:
+        timer = threading.Timer(seconds, act)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def map_in_threads(
+        self, function: Callable[[Argument], Value], arguments: Sequence[Argument], max_threads: int
+    ) -> list[Value]:
+        """Call a function for each argument, several at a time; return the results in the order of the arguments."""
+        with ThreadPoolExecutor(min(max_threads, len(arguments)), thread_name_prefix=function.__name__) as pool:
+            return list(pool.map(function, arguments))

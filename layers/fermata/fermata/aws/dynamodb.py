@@ -6,7 +6,7 @@ items. Throttling and conflicts between transactions are retried; if they persis
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -123,8 +123,8 @@ class TransactionCanceled(Exception):
 class DynamoTables:
     """Items of any table whose key attributes are `pk` and `sk`."""
 
-    def __init__(self, client: "DynamoDBClient") -> None:
-        self._client = client
+    def __init__(self, client: "DynamoDBClient", sleep: Callable[[float], None] = time.sleep) -> None:
+        self._client, self._sleep = client, sleep
 
     def get_item(self, table: str, pk: str, sk: str, *, consistent: bool = True) -> Item | None:
         response = self._client.get_item(TableName=table, Key=_serialize_key(pk, sk), ConsistentRead=consistent)
@@ -145,7 +145,7 @@ class DynamoTables:
                 items[item["pk"], item["sk"]] = item
             pending = response.get("UnprocessedKeys")
             if pending:
-                time.sleep(random.uniform(0.01, 0.05))  # noqa: S311 (jitter, not a secret)
+                self._sleep(random.uniform(0.01, 0.05))  # noqa: S311 (jitter, not a secret)
         return items
 
     def query_items(
@@ -243,7 +243,7 @@ class DynamoTables:
             while pending:
                 pending = self._client.batch_write_item(RequestItems=pending).get("UnprocessedItems")
                 if pending:
-                    time.sleep(random.uniform(0.05, 0.2))  # noqa: S311 (jitter, not a secret)
+                    self._sleep(random.uniform(0.05, 0.2))  # noqa: S311 (jitter, not a secret)
 
     def write_items(self, *writes: Write) -> None:
         """Apply all writes or none.
@@ -261,7 +261,7 @@ class DynamoTables:
             except ClientError as error:
                 if attempt == MAX_WRITE_ATTEMPTS or not _is_conflict(error):
                     raise _translate_error(error) from error
-            time.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 (jitter, not a secret)
+            self._sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 (jitter, not a secret)
 
     def _send(self, writes: Sequence[Write]) -> None:
         requests = [_build_request(write) for write in writes]

@@ -52,11 +52,11 @@ class Resources:
     @cached_property
     def tables(self) -> DynamoTables:
         client: DynamoDBClient = self._client("dynamodb")
-        return DynamoTables(client)
+        return DynamoTables(client, self.clock.sleep)
 
     @cached_property
     def blobs(self) -> BlobStore:
-        return BlobStore(self._client("s3"), self.settings.bucket)
+        return BlobStore(self._client("s3"), self.settings.bucket, self.clock)
 
     @cached_property
     def vault(self) -> Vault:
