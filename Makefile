@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install demo run logs reset test lint lock build bench docs token
+.PHONY: help install demo run logs reset test lint lock build bench template docs token
 
 # The first Python that really runs (a version manager's stand-ins may not) and is new enough.
 CANDIDATES := python3.13 python3.12 python3.11 python3
@@ -75,6 +75,9 @@ build: ## build for AWS with the SAM CLI
 
 bench: install ## measure, print the numbers and write bench/results/latest.json
 	@.venv/bin/python -m bench
+
+template: install ## write the routes in template.yaml from the HTTP operations
+	@.venv/bin/python -m local.template_routes
 
 docs: install ## write docs/tools.md anew from the records of the tools
 	@.venv/bin/python -m local.tools_page

@@ -1,4 +1,4 @@
-"""Create Resources on moto: the real fermata.aws on five tables, a bucket, a key and a state machine.
+"""A resources on moto: the real parts of fermata.aws over five tables, a bucket, a key and a state machine.
 
     resources = make_resources()                          # inside moto's mock_aws
     resources = make_resources(clock=TestClock(), browser_wait_seconds=1)
@@ -21,7 +21,7 @@ from fermata.aws.settings import Settings
 
 REGION: Final = "eu-central-1"
 UNREACHABLE_URL: Final = "http://127.0.0.1:9"
-"""The default address of providers: a port on which nothing listens."""
+"""Where providers are until a test says where: a port that nobody listens on."""
 BOTOCORE_LOADER = create_loader()
 STATE_MACHINE_DEFINITION = '{"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}'
 INDEX_KEYS = {
@@ -34,7 +34,7 @@ TABLE_NAMES = ("conversations", "bridges", "pricing", "usage", "settings")
 
 
 class TestClock(Clock):
-    """A clock that only `advance` and `sleep` move."""
+    """Stands still until it is told to go on; waiting moves it."""
 
     __test__ = False
 
@@ -55,7 +55,7 @@ class TestClock(Clock):
 
 
 def make_resources(*, clock: Clock | None = None, **settings: Any) -> Resources:
-    """Create the AWS resources in the current mock. `settings` override fields of Settings."""
+    """Create the parts in the current mock and lay them out; `settings` override fields of Settings."""
     _share_service_models()
     _create_tables()
     boto3.client("s3", region_name=REGION).create_bucket(
@@ -63,17 +63,17 @@ def make_resources(*, clock: Clock | None = None, **settings: Any) -> Resources:
     )
     values: dict[str, Any] = {f"{table}_table": table for table in TABLE_NAMES}
     values |= dict.fromkeys(("anthropic_url", "openai_url", "openrouter_url", "catalogue_url"), UNREACHABLE_URL)
-    values |= {"bucket": "fermata", "key_id": create_kms_key(), "state_machine_arn": _create_state_machine()}
+    values |= {"bucket": "fermata", "key_id": create_kms_key(), "state_machine_arn": _create_machine()}
     return Resources(Settings(**(values | settings)), clock or Clock())
 
 
 def resources_of_new_process(resources: Resources, **settings: Any) -> Resources:
-    """Return the same AWS resources and clock as a new process sees them, with empty caches."""
+    """The same tables, bucket and clock, seen by a process that remembers nothing yet."""
     return Resources(resources.settings.model_copy(update=settings), resources.clock)
 
 
 def environment_from_resources(resources: Resources) -> dict[str, str]:
-    """Return the environment variables of a Lambda function with these resources."""
+    """The environment variables a function of this resources would have."""
     return {name.upper(): str(value) for name, value in resources.settings.model_dump().items() if value != ""}
 
 
@@ -82,13 +82,13 @@ def create_kms_key() -> str:
 
 
 def _share_service_models() -> None:
-    """Load botocore's service descriptions once for all tests: that takes most of the time of creating resources."""
+    """Reading botocore's service descriptions is most of what a resources costs; once for all tests is enough."""
     session = botocore.session.get_session()
     session.register_component("data_loader", BOTOCORE_LOADER)
     boto3.setup_default_session(botocore_session=session)
 
 
-def _create_state_machine() -> str:
+def _create_machine() -> str:
     client = boto3.client("stepfunctions", region_name=REGION)
     role = "arn:aws:iam::123456789012:role/turn"
     return client.create_state_machine(name="fermata-turn", definition=STATE_MACHINE_DEFINITION, roleArn=role)[
@@ -99,27 +99,23 @@ def _create_state_machine() -> str:
 def _create_tables() -> None:
     client = boto3.client("dynamodb", region_name=REGION)
     for table in TABLE_NAMES:
-        client.create_table(**_table_definition(table))
+        client.create_table(**_shape(table))
 
 
-def _table_definition(table: str) -> Any:
-    attributes = ["pk", "sk"]
-    definition: dict[str, Any] = {
-        "TableName": table,
-        "BillingMode": "PAY_PER_REQUEST",
-        "KeySchema": _key_schema("pk", "sk"),
-    }
+def _shape(table: str) -> Any:
+    names = ["pk", "sk"]
+    shape: dict[str, Any] = {"TableName": table, "BillingMode": "PAY_PER_REQUEST", "KeySchema": _keys("pk", "sk")}
     if table in INDEX_KEYS:
         index, hash_key, range_key = INDEX_KEYS[table]
-        attributes += [hash_key, range_key]
-        index_keys = _key_schema(hash_key, range_key)
-        definition["GlobalSecondaryIndexes"] = [
-            {"IndexName": index, "KeySchema": index_keys, "Projection": {"ProjectionType": INDEX_PROJECTIONS[index]}}
+        names += [hash_key, range_key]
+        keys = _keys(hash_key, range_key)
+        shape["GlobalSecondaryIndexes"] = [
+            {"IndexName": index, "KeySchema": keys, "Projection": {"ProjectionType": INDEX_PROJECTIONS[index]}}
         ]
-    return definition | {"AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in attributes]}
+    return shape | {"AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in names]}
 
 
-def _key_schema(hash_key: str, range_key: str) -> list[dict[str, str]]:
+def _keys(hash_key: str, range_key: str) -> list[dict[str, str]]:
     return [{"AttributeName": hash_key, "KeyType": "HASH"}, {"AttributeName": range_key, "KeyType": "RANGE"}]
 
 

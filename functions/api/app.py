@@ -1,6 +1,6 @@
-"""Conversations, defaults, the state of a turn and its cancelling; every path nobody else has."""
+"""Serve conversations, defaults, usage, uploads, tools and the state of turns; respond to all unknown paths."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -28,200 +28,167 @@ from fermata.wire.bodies.requests import (
     NewDefault,
     NewUpload,
 )
-from fermata.wire.http.dispatch import RequestContext, make_handler
+from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
+from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
-from fermata.wire.operations import surface
+from fermata.wire.operations import conversations, defaults, editor, service, turns, usage
 
 CACHEABLE_HEADERS = {"Cache-Control": "public, max-age=3600"}
 UNCACHED_HEADERS = {"Cache-Control": "private, no-store"}
-DEFAULT_CONVERSATIONS_PER_PAGE, MAX_CONVERSATIONS_PER_PAGE = 200, 500
-"""Conversations a page of the list has, and may have."""
+DEFAULT_CONVERSATIONS_PER_PAGE = 200
+MAX_CONVERSATIONS_PER_PAGE = 500
+router = Router("api")
 
 
-def list_conversations(visit: RequestContext) -> Response:
-    """The first page has the contract's shape; `nextCursor` is there when there are more."""
-    query = visit.request.query
-    scope, limit = (
-        query.get("scope"),
-        read_integer_parameter(
-            visit.request, "limit", DEFAULT_CONVERSATIONS_PER_PAGE, maximum=MAX_CONVERSATIONS_PER_PAGE
-        ),
+@router.handles(conversations.LIST_CONVERSATIONS)
+def list_conversations(context: RequestContext) -> Response:
+    query = context.request.query
+    scope = query.get("scope")
+    limit = read_integer_parameter(
+        context.request, "limit", DEFAULT_CONVERSATIONS_PER_PAGE, maximum=MAX_CONVERSATIONS_PER_PAGE
     )
     if scope not in SCOPES:
         raise InvalidRequest(f"Name the 'scope' to list: one of {', '.join(SCOPES)}.")
     page = conversation_store.list_conversations(
-        visit.resources, visit.caller, scope, cursor=query.get("cursor"), limit=max(1, limit)
+        context.resources, context.caller, scope, cursor=query.get("cursor"), limit=max(1, limit)
     )
-    listed = {"conversations": _views(visit, page.conversations)}
-    return Response(200, listed | ({"nextCursor": page.next_cursor} if page.next_cursor else {}), UNCACHED_HEADERS)
+    body: dict[str, Any] = {"conversations": _conversation_views(context, page.conversations)}
+    return Response(200, body | ({"nextCursor": page.next_cursor} if page.next_cursor else {}), UNCACHED_HEADERS)
 
 
-def create_conversation(visit: RequestContext) -> Response:
-    body = visit.parse_body(NewConversation)
-    _known_credential(visit, body.credential_id)
+@router.handles(conversations.CREATE_CONVERSATION)
+def create_conversation(context: RequestContext) -> Response:
+    body = context.parse_body(NewConversation)
+    _require_credential(context, body.credential_id)
     conversation = conversation_store.create_conversation(
-        visit.resources, visit.caller, body.scope, body.title, body.credential_id, body.model_id or ""
+        context.resources, context.caller, body.scope, body.title, body.credential_id, body.model_id or ""
     )
     return Response(201, {"conversation": conversation_store.to_conversation_view(conversation)})
 
 
-def show_conversation(visit: RequestContext) -> Response:
-    """With its newest messages; `nextCursor` is what `before` asks for the older ones with."""
-    before = read_integer_parameter(visit.request, "before", 0) or None
-    limit = max(
-        1,
-        read_integer_parameter(
-            visit.request, "limit", message_views.MAX_PAGE_LINES, maximum=message_views.MAX_PAGE_LINES
-        ),
-    )
-    conversation = conversation_store.get_conversation(
-        visit.resources, visit.caller, visit.request.path_parameters["id"]
-    )
-    called = get_tool_namer(conversation.scope, select_tool_names(visit))
+@router.handles(conversations.SHOW_CONVERSATION)
+def show_conversation(context: RequestContext) -> Response:
+    """Respond with a conversation and its newest messages; `nextCursor` leads to the older ones."""
+    before = read_integer_parameter(context.request, "before", 0) or None
+    page_size = message_views.MAX_PAGE_LINES
+    limit = max(1, read_integer_parameter(context.request, "limit", page_size, maximum=page_size))
+    conversation = conversation_store.get_conversation(context.resources, context.caller, _path_id(context))
+    to_client_name = get_tool_namer(conversation.scope, select_tool_names(context))
     page = message_views.read_message_page(
-        visit.resources, conversation, visit.tenant.dialect, called, before=before, limit=limit
+        context.resources, conversation, context.tenant.dialect, to_client_name, before=before, limit=limit
     )
-    shown = _views(visit, [conversation])[0] | {"messages": page.lines}
-    if turn := turn_status.find_active_turn(visit.resources, conversation):
-        shown["activeTurn"] = turn
-    return Response(
-        200, {"conversation": shown} | ({"nextCursor": str(page.before)} if page.before else {}), UNCACHED_HEADERS
+    view = _conversation_views(context, [conversation])[0] | {"messages": page.lines}
+    if turn := turn_status.find_active_turn(context.resources, conversation):
+        view["activeTurn"] = turn
+    body = {"conversation": view} | ({"nextCursor": str(page.before)} if page.before else {})
+    return Response(200, body, UNCACHED_HEADERS)
+
+
+@router.handles(conversations.CHANGE_CONVERSATION)
+def change_conversation(context: RequestContext) -> Response:
+    """Change a conversation. A running turn continues with its model; the next turn uses the new one."""
+    body = context.parse_body(ConversationChange)
+    _require_credential(context, body.credential_id)
+    conversation = conversation_store.update_conversation(
+        context.resources,
+        context.caller,
+        _path_id(context),
+        title=body.title,
+        credential_id=body.credential_id,
+        model_id=body.model_id,
     )
+    return Response(200, {"conversation": _conversation_views(context, [conversation])[0]})
 
 
-def change_conversation(visit: RequestContext) -> Response:
-    """A turn that runs goes on with the model it was started with; the next one uses the new."""
-    body = visit.parse_body(ConversationChange)
-    _known_credential(visit, body.credential_id)
-    given = {"title": body.title, "credential_id": body.credential_id, "model_id": body.model_id}
-    changed = conversation_store.update_conversation(
-        visit.resources, visit.caller, visit.request.path_parameters["id"], **given
-    )
-    return Response(200, {"conversation": _views(visit, [changed])[0]})
-
-
-def delete_conversation(visit: RequestContext) -> Response:
-    """Nobody will see a turn that still runs in it, so it ends."""
-    removed = conversation_store.delete_conversation(visit.resources, visit.caller, visit.request.path_parameters["id"])
-    conversation_claim.cancel_active_turn(visit.resources, removed)
+@router.handles(conversations.DELETE_CONVERSATION)
+def delete_conversation(context: RequestContext) -> Response:
+    conversation = conversation_store.delete_conversation(context.resources, context.caller, _path_id(context))
+    conversation_claim.cancel_active_turn(context.resources, conversation)
     return Response(200, {"ok": True})
 
 
-def _views(visit: RequestContext, conversations: Sequence[Conversation]) -> list[dict[str, Any]]:
-    """A credential that was removed is none, so that whoever goes on picks another."""
-    named = {one.credential_id for one in conversations if one.credential_id}
-    known = credential_store.find_existing_ids(visit.resources, visit.caller.tenant, named)
-    gone = {"credential_id": None}
+def _path_id(context: RequestContext) -> str:
+    return context.request.path_parameters["id"]
+
+
+def _conversation_views(context: RequestContext, conversations: Sequence[Conversation]) -> list[dict[str, Any]]:
+    """Show a credential that was removed as none, so that the user picks another one (decision 0086)."""
+    credential_ids = {conversation.credential_id for conversation in conversations if conversation.credential_id}
+    existing_ids = _find_existing_credentials(context, credential_ids)
     return [
-        conversation_store.to_conversation_view(one if one.credential_id in known else one.model_copy(update=gone))
-        for one in conversations
+        conversation_store.to_conversation_view(
+            conversation
+            if conversation.credential_id in existing_ids
+            else conversation.model_copy(update={"credential_id": None})
+        )
+        for conversation in conversations
     ]
 
 
-def _known_credential(visit: RequestContext, credential_id: str | None) -> None:
-    if credential_id and not credential_store.find_existing_ids(visit.resources, visit.caller.tenant, [credential_id]):
+def _require_credential(context: RequestContext, credential_id: str | None) -> None:
+    if credential_id and not _find_existing_credentials(context, [credential_id]):
         raise InvalidRequest("Credential not found. Pick an existing credential.")
 
 
-def show_audit(visit: RequestContext) -> Response:
-    query = visit.request.query
-    with_billable = query.get("billable") == "true"
-    tenant = visit.caller.tenant
-    found = audit_from_rollups.audit_usage(
-        visit.resources, tenant, query.get("since"), query.get("tz"), with_billable=with_billable
+def _find_existing_credentials(context: RequestContext, credential_ids: Iterable[str]) -> frozenset[str]:
+    return credential_store.find_existing_ids(context.resources, context.caller.tenant, credential_ids)
+
+
+@router.handles(usage.SHOW_AUDIT)
+def show_audit(context: RequestContext) -> Response:
+    query = context.request.query
+    audit = audit_from_rollups.audit_usage(
+        context.resources,
+        context.caller.tenant,
+        query.get("since"),
+        query.get("tz"),
+        with_billable=query.get("billable") == "true",
     )
-    return Response(200, found, UNCACHED_HEADERS)
+    return Response(200, audit, UNCACHED_HEADERS)
 
 
-def show_budgets(visit: RequestContext) -> Response:
-    return Response(200, budget_status.load_budget_status(visit.resources, visit.caller.tenant), UNCACHED_HEADERS)
+@router.handles(usage.SHOW_BUDGETS)
+def show_budgets(context: RequestContext) -> Response:
+    return Response(200, budget_status.load_budget_status(context.resources, context.caller.tenant), UNCACHED_HEADERS)
 
 
-def set_budgets(visit: RequestContext) -> Response:
-    body = visit.parse_body(NewBudgets)
-    wanted = budget_limits.Budgets(
-        tenant=_limits(body.tenant),
-        each_user=_limits(body.each_user),
-        users={user.user_id: _limits(user) for user in body.users},
+@router.handles(usage.SET_BUDGETS)
+def set_budgets(context: RequestContext) -> Response:
+    body = context.parse_body(NewBudgets)
+    budgets = budget_limits.Budgets(
+        tenant=_to_budget_limits(body.tenant),
+        each_user=_to_budget_limits(body.each_user),
+        users={user.user_id: _to_budget_limits(user) for user in body.users},
     )
-    budget_limits.set_budgets(visit.resources, visit.caller, wanted)
-    return show_budgets(visit)
+    budget_limits.set_budgets(context.resources, context.caller, budgets)
+    return show_budgets(context)
 
 
-def _limits(body: NewBudgetLimits) -> budget_limits.BudgetLimits:
-    """Exactly the digits that were sent."""
-    daily, monthly = (None if usd is None else Decimal(str(usd)) for usd in (body.daily_usd, body.monthly_usd))
-    return budget_limits.BudgetLimits(daily_usd=daily, monthly_usd=monthly)
+def _to_budget_limits(body: NewBudgetLimits) -> budget_limits.BudgetLimits:
+    return budget_limits.BudgetLimits(daily_usd=_to_decimal(body.daily_usd), monthly_usd=_to_decimal(body.monthly_usd))
 
 
-def create_upload(visit: RequestContext) -> Response:
-    """An address in the bucket for what is announced; what is put there is checked when it is used."""
-    body = visit.parse_body(NewUpload)
-    upload = uploads.announce_upload(visit.resources, body.kind, body.size, body.sha256)
-    told = {
+def _to_decimal(usd: float | None) -> Decimal | None:
+    """Convert an amount to exactly the digits that were sent."""
+    return None if usd is None else Decimal(str(usd))
+
+
+@router.handles(editor.TAKE_UPLOAD)
+def take_upload(context: RequestContext) -> Response:
+    """Presign the URL of an announced upload. Its bytes are checked when a turn uses it (decision 0110)."""
+    body = context.parse_body(NewUpload)
+    clock = context.resources.clock
+    upload = uploads.announce_upload(context.resources, body.kind, body.size, body.sha256)
+    view = {
         "ref": upload.ref,
         "method": "PUT",
-        "url": uploads.presign_upload(visit.resources, visit.caller, upload),
+        "url": uploads.presign_upload(context.resources, context.caller, upload),
         "headers": upload.client_headers,
-        "urlExpiresAt": visit.resources.clock.now_iso(uploads.UPLOAD_URL_SECONDS),
-        "refExpiresAt": visit.resources.clock.now_iso(uploads.UPLOAD_TTL_SECONDS),
+        "urlExpiresAt": clock.now_iso(uploads.UPLOAD_URL_SECONDS),
+        "refExpiresAt": clock.now_iso(uploads.UPLOAD_TTL_SECONDS),
     }
-    return Response(201, told, UNCACHED_HEADERS)
-
-
-def list_tools(visit: RequestContext) -> Response:
-    caller, scope = visit.caller, visit.request.path_parameters["scope"]
-    tools = listing.list_tools(scope, caller.capabilities, ToolNaming(select_tool_names(visit)), caller.tenant)
-    return Response(200, {"tools": tools}, UNCACHED_HEADERS)
-
-
-def list_connectors(visit: RequestContext) -> Response:
-    """Instatic's admin asks for it unasked. There are no MCP connectors here."""
-    return Response(200, {"connectors": []})
-
-
-def show_turn(visit: RequestContext) -> Response:
-    return Response(
-        200,
-        turn_status.get_turn_status(
-            visit.resources, visit.caller, visit.request.path_parameters["bridgeId"], select_tool_names(visit)
-        ),
-    )
-
-
-def show_journal(visit: RequestContext) -> Response:
-    cursor = visit.request.query.get("cursor", "")
-    bridge = visit.request.path_parameters["bridgeId"]
-    return Response(
-        200,
-        turn_status.get_journal_page(visit.resources, visit.caller, bridge, cursor, select_tool_names(visit)),
-        UNCACHED_HEADERS,
-    )
-
-
-def cancel_turn(visit: RequestContext) -> Response:
-    return Response(200, end_turn.cancel_turn(visit.resources, visit.caller, visit.request.path_parameters["bridgeId"]))
-
-
-def show_defaults(visit: RequestContext) -> Response:
-    return Response(200, {"defaults": scope_defaults.get_defaults_view(visit.resources, visit.caller.tenant)})
-
-
-def set_default(visit: RequestContext) -> Response:
-    body = visit.parse_body(NewDefault)
-    scope = visit.request.path_parameters["scope"]
-    default = scope_defaults.set_default(visit.resources, visit.caller, scope, body.credential_id, body.model_id)
-    return Response(200, {"default": default.to_wire()})
-
-
-def clear_default(visit: RequestContext) -> Response:
-    scope_defaults.clear_default(visit.resources, visit.caller, visit.request.path_parameters["scope"])
-    return Response(204)
-
-
-def require_known_scope(request: HttpRequest) -> None:
-    scope_defaults.check_scope(request.path_parameters["scope"])
+    return Response(201, view, UNCACHED_HEADERS)
 
 
 def require_existing_scope(request: HttpRequest) -> None:
@@ -229,43 +196,84 @@ def require_existing_scope(request: HttpRequest) -> None:
         raise NotFound("Not found")
 
 
+@router.handles(editor.LIST_TOOLS, precondition=require_existing_scope)
+def list_tools(context: RequestContext) -> Response:
+    caller = context.caller
+    naming = ToolNaming(select_tool_names(context))
+    tools = listing.list_tools(context.request.path_parameters["scope"], caller.capabilities, naming, caller.tenant)
+    return Response(200, {"tools": tools}, UNCACHED_HEADERS)
+
+
+@router.handles(editor.LIST_CONNECTORS)
+def list_connectors(context: RequestContext) -> Response:
+    return Response(200, {"connectors": []})
+
+
+@router.handles(turns.SHOW_TURN)
+def show_turn(context: RequestContext) -> Response:
+    tool_names = select_tool_names(context)
+    return Response(
+        200, turn_status.get_turn_status(context.resources, context.caller, _bridge_id(context), tool_names)
+    )
+
+
+@router.handles(turns.SHOW_JOURNAL)
+def show_journal(context: RequestContext) -> Response:
+    cursor = context.request.query.get("cursor", "")
+    tool_names = select_tool_names(context)
+    page = turn_status.get_journal_page(context.resources, context.caller, _bridge_id(context), cursor, tool_names)
+    return Response(200, page, UNCACHED_HEADERS)
+
+
+@router.handles(turns.CANCEL_TURN)
+def cancel_turn(context: RequestContext) -> Response:
+    return Response(200, end_turn.cancel_turn(context.resources, context.caller, _bridge_id(context)))
+
+
+def _bridge_id(context: RequestContext) -> str:
+    return context.request.path_parameters["bridgeId"]
+
+
+@router.handles(defaults.SHOW_DEFAULTS)
+def show_defaults(context: RequestContext) -> Response:
+    return Response(200, {"defaults": scope_defaults.get_defaults_view(context.resources, context.caller.tenant)})
+
+
+def require_known_scope(request: HttpRequest) -> None:
+    scope_defaults.check_scope(request.path_parameters["scope"])
+
+
+@router.handles(defaults.SET_DEFAULT, precondition=require_known_scope)
+def set_default(context: RequestContext) -> Response:
+    body = context.parse_body(NewDefault)
+    scope = context.request.path_parameters["scope"]
+    default = scope_defaults.set_default(context.resources, context.caller, scope, body.credential_id, body.model_id)
+    return Response(200, {"default": default.to_wire()})
+
+
+@router.handles(defaults.CLEAR_DEFAULT, precondition=require_known_scope)
+def clear_default(context: RequestContext) -> Response:
+    scope_defaults.clear_default(context.resources, context.caller, context.request.path_parameters["scope"])
+    return Response(204)
+
+
+@router.handles_public(service.SHOW_HEALTH)
+@router.handles_public(service.SHOW_HEALTH_HERE)
 def show_health(resources: Resources) -> Response:
     return Response(200, {"ok": True})
 
 
+@router.handles_public(service.SHOW_VERSION)
+@router.handles_public(service.SHOW_VERSION_HERE)
 def show_version(resources: Resources) -> Response:
     return Response(200, {"version": fermata.__version__, "stage": resources.settings.fermata_stage})
 
 
+@router.handles_public(service.SHOW_OPENAPI)
 def show_openapi(resources: Resources) -> Response:
-    """Loaded here, so that nobody else pays for it."""
-    from fermata.wire.openapi import document
+    from fermata.wire.openapi import document  # imported here, because only this request needs all models
 
-    return Response(200, document.build_openapi_document(), CACHEABLE_HEADERS)
+    return Response(200, document.get_openapi_document(), CACHEABLE_HEADERS)
 
 
-ROUTES = (
-    surface.LIST_CONVERSATIONS.to(list_conversations),
-    surface.CREATE_CONVERSATION.to(create_conversation),
-    surface.SHOW_CONVERSATION.to(show_conversation),
-    surface.CHANGE_CONVERSATION.to(change_conversation),
-    surface.DELETE_CONVERSATION.to(delete_conversation),
-    surface.SHOW_AUDIT.to(show_audit),
-    surface.SHOW_BUDGETS.to(show_budgets),
-    surface.SET_BUDGETS.to(set_budgets),
-    surface.TAKE_UPLOAD.to(create_upload),
-    surface.LIST_TOOLS.to(list_tools, first=require_existing_scope),
-    surface.LIST_CONNECTORS.to(list_connectors),
-    surface.SHOW_DEFAULTS.to(show_defaults),
-    surface.SET_DEFAULT.to(set_default, first=require_known_scope),
-    surface.CLEAR_DEFAULT.to(clear_default, first=require_known_scope),
-    surface.SHOW_TURN.to(show_turn),
-    surface.CANCEL_TURN.to(cancel_turn),
-    surface.SHOW_JOURNAL.to(show_journal),
-    surface.SHOW_HEALTH.to(show_health),
-    surface.SHOW_VERSION.to(show_version),
-    surface.SHOW_HEALTH_HERE.to(show_health),
-    surface.SHOW_VERSION_HERE.to(show_version),
-    surface.SHOW_OPENAPI.to(show_openapi),
-)
-handler = make_handler(ROUTES)
+handler = make_handler(router)

@@ -1,4 +1,4 @@
-"""Keeps the token of a turn that waits for a person or a vendor."""
+"""Store the callback token of a turn that is held until a person or a vendor acts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Sees to turns whose execution failed, was stopped, never started or fell silent."""
+"""Recover turns whose workflow execution failed, was stopped, never started, or stalled."""
 
 import json
 from typing import Any
@@ -10,10 +10,10 @@ from fermata.turns.recover.recover_turn import recover_silent_turns, recover_tur
 
 @observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
-    """Three callers: the machine's Catch, EventBridge telling how an execution ended, and the sweep."""
+    """Handle the workflow's Catch, EventBridge's event of an ended execution, and the scheduled sweep."""
     if event.get("sweep"):
         return {"seen": recover_silent_turns(get_resources())}
-    told = json.loads(event["detail"]["input"]) if "detail" in event else event
-    has_failed = told.get("cause") == "failed"
-    recover_turn(get_resources(), told["tenant"], told["turn"], n=told["n"], has_failed=has_failed)
+    turn = json.loads(event["detail"]["input"]) if "detail" in event else event
+    has_failed = turn.get("cause") == "failed"
+    recover_turn(get_resources(), turn["tenant"], turn["turn"], n=turn["n"], has_failed=has_failed)
     return {"seen": 1}

@@ -1,4 +1,4 @@
-"""Keeps the price catalogue young, away from every turn."""
+"""Refresh the price catalogue on a schedule, so that no turn waits for it."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from fermata.pricing.catalogue_refresh import refresh_catalogue
 
 @observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """From the schedule, or from an operator with `{"force": true}`. A failure is tried again, then kept in a queue."""
+    """Handle the schedule, or an operator's `{"force": true}`. Lambda retries a failure, then sends it to a queue."""
     observability.reset_log_keys(request_id=getattr(context, "aws_request_id", ""))
-    done = refresh_catalogue(get_resources(), force=bool(event.get("force")))
-    return {"how": done.outcome, "models": done.models}
+    refresh = refresh_catalogue(get_resources(), force=bool(event.get("force")))
+    return {"how": refresh.outcome, "models": refresh.models}

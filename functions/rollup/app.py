@@ -1,4 +1,4 @@
-"""Counts the rows of the ledger as its table's stream brings them."""
+"""Count new ledger rows from the stream of the usage table."""
 
 from typing import Any
 
@@ -10,11 +10,9 @@ from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stre
 
 @observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Names the first row that cannot be counted, so that only those from there on come again."""
+    """Report the first row that cannot be counted, so that Lambda retries only from there on."""
     observability.reset_log_keys()
     changes = [record["dynamodb"] for record in event["Records"]]
-    stuck = count_stream_records(
-        get_resources(),
-        [LedgerStreamRecord(change["SequenceNumber"], deserialize_item(change["NewImage"])) for change in changes],
-    )
-    return {"batchItemFailures": [{"itemIdentifier": stuck}] if stuck else []}
+    records = [LedgerStreamRecord(change["SequenceNumber"], deserialize_item(change["NewImage"])) for change in changes]
+    failed_sequence_number = count_stream_records(get_resources(), records)
+    return {"batchItemFailures": [{"itemIdentifier": failed_sequence_number}] if failed_sequence_number else []}

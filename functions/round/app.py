@@ -1,4 +1,4 @@
-"""Runs a turn's next round, or whatever else is undone."""
+"""Run the next step of a turn: usually a round, which sends a model request."""
 
 from functools import cache
 from typing import Any
@@ -14,8 +14,11 @@ from fermata.turns.round.invocation import invocation_from_event
 @cache
 def get_provider_connection() -> ProviderConnection:
     settings = get_resources().settings
-    patience = {"stall_seconds": settings.provider_stall_seconds, "total_seconds": settings.provider_seconds}
-    return ProviderConnection(**patience, guard=provider_urls.make_url_guard(settings))
+    return ProviderConnection(
+        stall_seconds=settings.provider_stall_seconds,
+        total_seconds=settings.provider_seconds,
+        guard=provider_urls.make_url_guard(settings),
+    )
 
 
 @observability.trace_handler

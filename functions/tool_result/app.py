@@ -1,41 +1,43 @@
-"""Takes a browser's answer and wakes the round that waits for it."""
+"""Store a browser's answer to a tool request, and resume the round that waits for it."""
 
 from fermata.domain.errors import NotFound
-from fermata.turns.answer import submit_tool_result
-from fermata.wire.bodies.requests import ToolResultBody
+from fermata.turns.answer.submit_tool_result import submit_tool_result
 from fermata.wire.bodies.snapshots import resolve_snapshot
-from fermata.wire.http.dispatch import RequestContext, make_handler
+from fermata.wire.bodies.turn_requests import ToolResultBody
+from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import Response
-from fermata.wire.operations import surface
+from fermata.wire.http.routing import RequestContext, Router
+from fermata.wire.operations import turns
 
 BRIDGE_GONE_MESSAGE = "The AI tool bridge is no longer active. The server may have restarted; send the message again."
+router = Router("tool_result")
 
 
-def answer_tool(visit: RequestContext) -> Response:
-    """Whether this caller may answer this call depends on the tool; the verb decides it."""
-    body = visit.parse_body(ToolResultBody)
-    snapshot = resolve_snapshot(visit.resources, visit.caller, body)
+@router.handles(turns.ANSWER_TOOL)
+def answer_tool(context: RequestContext) -> Response:
+    """Submit the result. The capability that the caller needs depends on the tool, so it is checked there."""
+    body = context.parse_body(ToolResultBody)
+    snapshot = resolve_snapshot(context.resources, context.caller, body)
     try:
-        submit_tool_result.submit_tool_result(
-            visit.resources,
-            visit.caller,
+        submit_tool_result(
+            context.resources,
+            context.caller,
             bridge_id=body.bridge_id,
             request_id=body.request_id,
             result=body.result.posted,
             snapshot=snapshot.packed or snapshot.value,
             revision=body.revision or "",
         )
-    except NotFound as gone:
-        return _gone(visit, gone)
+    except NotFound as error:
+        if context.tenant.dialect != "instatic":
+            raise
+        return _respond_to_instatic(error)
     return Response(200, {"ok": True})
 
 
-def _gone(visit: RequestContext, gone: NotFound) -> Response:
-    """Instatic's browsers read `ok` in one generation and show `error` in the next (contract instatic.md §0.1)."""
-    if visit.tenant.dialect != "instatic":
-        raise gone
-    return Response(404, {"ok": False, "error": BRIDGE_GONE_MESSAGE})
+def _respond_to_instatic(error: NotFound) -> Response:
+    """Respond with both members: older Instatic browsers read `ok`, newer ones show `error`."""
+    return Response(error.status, {"ok": False, "error": BRIDGE_GONE_MESSAGE})
 
 
-ROUTES = (surface.ANSWER_TOOL.to(answer_tool),)
-handler = make_handler(ROUTES)
+handler = make_handler(router)

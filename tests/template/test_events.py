@@ -9,8 +9,8 @@ import pytest
 
 from fermata.aws.resources import Resources, get_resources
 from fermata.usage.audit.audit_from_rollups import audit_usage
+from fermata.wire.http.api_gateway import request_from_event
 from fermata.wire.http.dispatch import handle_request
-from fermata.wire.http.messages import request_from_event
 from functions.stream import app as stream
 from tests.fixed_response_server import run_fixed_response_server
 from tests.resources import environment_from_resources
@@ -106,7 +106,7 @@ def test_a_door_understands_its_request(in_the_environment: Resources, name: str
     event["headers"]["Authorization"] = bakery.bearer_headers()["authorization"]
     event["multiValueHeaders"]["Authorization"] = [event["headers"]["Authorization"]]
     if door(name) == "stream":
-        answered = handle_request(in_the_environment, stream.ROUTES, request_from_event(event)).status
+        answered = handle_request(in_the_environment, stream.router.routes, request_from_event(event)).status
     else:
         answered = import_module(f"functions.{door(name)}.app").handler(event, Context())["statusCode"]
     assert answered == status

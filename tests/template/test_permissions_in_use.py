@@ -27,8 +27,9 @@ from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budge
 from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.ledger import ledger_store
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
-from fermata.wire.http.dispatch import Routes, handle_request
+from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import HttpRequest
+from fermata.wire.http.routing import Routes
 from functions.api import app as api
 from functions.credentials import app as credentials
 from functions.stream import app as stream
@@ -439,10 +440,10 @@ def test_deleted_conversations_are_purged(at: At, doors: dict[str, Any], clock: 
 @pytest.mark.parametrize(
     ("door", "routes", "method", "path"),
     [
-        ("stream", stream.ROUTES, "GET", "/admin/api/ai/bridges/none/events"),
-        ("tool_result", tool_result.ROUTES, "POST", "/admin/api/ai/tool-result"),
-        ("api", api.ROUTES, "GET", "/admin/api/ai/defaults"),
-        ("credentials", credentials.ROUTES, "GET", "/admin/api/ai/credentials"),
+        ("stream", stream.router.routes, "GET", "/admin/api/ai/bridges/none/events"),
+        ("tool_result", tool_result.router.routes, "POST", "/admin/api/ai/tool-result"),
+        ("api", api.router.routes, "GET", "/admin/api/ai/defaults"),
+        ("credentials", credentials.router.routes, "GET", "/admin/api/ai/credentials"),
     ],
 )
 def test_every_door_at_the_edge_can_tell_who_is_asking(

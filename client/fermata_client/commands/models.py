@@ -1,17 +1,23 @@
-"""`fermata models`: list the models that the caller's credentials open."""
+"""`fermata models`: what the keys open."""
+
+from typing import Any
 
 import click
 
-from fermata_client.commands.errors import CommandError, report_errors
-from fermata_client.commands.options import json_option, service_options
-from fermata_client.commands.output import print_json
-from fermata_client.commands.service_connection import connect_to_service
+from fermata_client.commands.common import (
+    CommandError,
+    connect_to_service,
+    json_option,
+    print_json,
+    report_errors,
+    service_options,
+)
 from fermata_client.service.client import FermataClient
 from fermata_client.service.errors import RequestRefusedError
-from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.screen import strip_control_chars
 from fermata_client.terminal.table import print_table
 
+Json = dict[str, Any]
 CAPABILITY_LABELS = {"toolCalling": "tools", "visionInput": "images", "promptCache": "cache"}
 
 
@@ -26,56 +32,53 @@ def models(credential_id: str | None, provider: str | None, as_json: bool, url: 
     if provider and not credential_id:
         raise CommandError("Name the credential as well, with --credential.")
     with connect_to_service(url, token) as client:
-        listed = _list_models(client, _select_credentials(client, credential_id, provider))
+        found = _found(client, _wanted(client, credential_id, provider))
     if as_json:
-        print_json(listed)
+        print_json(found)
         return
-    print_table(("provider", "model", "tier", "window", "in", "out", "can"), [_table_row(model) for model in listed])
+    print_table(("provider", "model", "tier", "window", "in", "out", "can"), [_row(model) for model in found])
 
 
-def _select_credentials(
-    client: FermataClient, credential_id: str | None, provider: str | None
-) -> list[tuple[str, str]]:
-    """Return pairs of provider and credential to list models for."""
+def _wanted(client: FermataClient, credential_id: str | None, provider: str | None) -> list[tuple[str, str]]:
+    """Providers, and the credentials for them."""
     if provider and credential_id:
         return [(provider, credential_id)]
-    own = [(str(credential["providerId"]), str(credential["id"])) for credential in client.list_credentials()]
-    selected = [pair for pair in own if credential_id in (None, pair[1])]
-    if credential_id and not selected:
+    own = [(str(one["providerId"]), str(one["id"])) for one in client.list_credentials()]
+    wanted = [pair for pair in own if credential_id in (None, pair[1])]
+    if credential_id and not wanted:
         raise CommandError(f"You have entered no credential {credential_id}. Name its provider with --provider.")
-    if not selected:
+    if not wanted:
         raise CommandError("You have entered no credential yet. Begin with: fermata credentials add")
-    return selected
+    return wanted
 
 
-def _list_models(client: FermataClient, credentials: list[tuple[str, str]]) -> list[JsonObject]:
-    """List the models of several credentials. A provider that fails is reported, and the others are listed."""
-    listed: list[JsonObject] = []
-    for provider, credential_id in credentials:
+def _found(client: FermataClient, wanted: list[tuple[str, str]]) -> list[Json]:
+    """One of several providers that does not answer keeps nobody from seeing the others' models."""
+    found: list[Json] = []
+    for provider, credential in wanted:
         try:
-            models_of_credential = client.list_models(provider, credential_id)
-        except RequestRefusedError as error:
-            if len(credentials) == 1:
+            told = client.list_models(provider, credential)
+        except RequestRefusedError as refusal:
+            if len(wanted) == 1:
                 raise
-            click.echo(f"fermata: {strip_control_chars(error.error)} ({credential_id})", err=True)
+            click.echo(f"fermata: {strip_control_chars(refusal.error)} ({credential})", err=True)
         else:
-            origin = {"providerId": provider, "credentialId": credential_id}
-            listed += [model | origin for model in models_of_credential]
-    return listed
+            found += [model | {"providerId": provider, "credentialId": credential} for model in told]
+    return found
 
 
-def _table_row(model: JsonObject) -> tuple[object, ...]:
-    price = model.get("pricing") or {}
+def _row(model: Json) -> tuple[object, ...]:
+    price, abilities = model.get("pricing") or {}, model["capabilities"]
     return (
         model["providerId"],
         model["id"],
         model.get("tier"),
         model.get("contextWindow"),
-        _format_usd(price.get("inputPerMTok")),
-        _format_usd(price.get("outputPerMTok")),
-        " ".join(label for name, label in CAPABILITY_LABELS.items() if model["capabilities"].get(name)),
+        _usd(price.get("inputPerMTok")),
+        _usd(price.get("outputPerMTok")),
+        " ".join(word for name, word in CAPABILITY_LABELS.items() if abilities.get(name)),
     )
 
 
-def _format_usd(price: float | None) -> str | None:
+def _usd(price: float | None) -> str | None:
     return None if price is None else f"{price:g}"

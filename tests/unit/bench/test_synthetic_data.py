@@ -18,7 +18,7 @@ from fermata.aws.resources import Resources
 from fermata.tools import registry
 from fermata.usage.ledger import ledger_store
 from fermata.usage.ledger.ledger_parsing import parse_request_row
-from fermata.wire.http.messages import MAX_REQUEST_BYTES
+from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata_client import HtmlFile, HtmlFileExecutor
 from tests.resources import clock, resources
 

@@ -153,7 +153,7 @@ def _rows(told: list[dict[str, Any]]) -> list[Message]:
             content: tuple[Any, ...] = (ToolResultBlock.from_wire(row["output"]),)
         else:
             kinds: dict[str, Any] = {"text": TextBlock, "toolCall": ToolCallBlock}
-            content = tuple(kinds[block["kind"]].from_wire(block) for block in row["content"])
+            content = tuple(kinds[block["kind"]].read(block) for block in row["content"])
         rows.append(
             Message(position=0, role=row["role"], content=content, turn="t", tool_call_id=row.get("toolCallId"))
         )

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from fermata.aws.resources import Resources
-from fermata.wire.http.dispatch import Routes
+from fermata.wire.http.routing import Routes
 from functions.api import app as api
 from functions.credentials import app as credentials
 from functions.stream import app as stream
@@ -17,10 +17,10 @@ from tests.tenant_tokens import TokenSigner, make_tenant
 
 ROOT = Path(__file__).parents[3]
 DOORS: dict[str, Routes] = {
-    "ApiFunction": api.ROUTES,
-    "CredentialsFunction": credentials.ROUTES,
-    "StreamFunction": stream.ROUTES,
-    "ToolResultFunction": tool_result.ROUTES,
+    "ApiFunction": api.router.routes,
+    "CredentialsFunction": credentials.router.routes,
+    "StreamFunction": stream.router.routes,
+    "ToolResultFunction": tool_result.router.routes,
 }
 
 
@@ -51,4 +51,4 @@ def test_a_door_knows_exactly_the_paths_the_template_gives_it(function: str) -> 
     template = yaml.load((ROOT / "template.yaml").read_text(), Loader)
     events = template["Resources"][function]["Properties"]["Events"].values()
     given = {event["Properties"]["Path"] for event in events if event["Type"] == "Api"}
-    assert {route.path for route in DOORS[function]} == given - {"/{proxy+}"}
+    assert {route.operation.path for route in DOORS[function]} == given - {"/{proxy+}"}

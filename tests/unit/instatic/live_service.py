@@ -19,7 +19,7 @@ from functions.stream import app as stream
 from functions.tool_result import app as tool_result
 from tests.unit.turns.stage import FakeWorkflow, RecordingConnection, Stage
 
-ROUTES = (*stream.ROUTES, *api.ROUTES, *tool_result.ROUTES)
+ROUTES = [route for function in (stream, api, tool_result) for route in function.router.routes]
 
 
 class AdjustableClock(Clock):
@@ -98,7 +98,7 @@ def run_service(stage: Stage, monkeypatch: Any) -> Iterator[str]:
     serialize_moto_requests(monkeypatch)
     workflow = BackgroundWorkflow(resources=stage.resources)
     stage.workflow = stage.resources.__dict__["workflow"] = workflow
-    monkeypatch.setattr(stream, "ROUTES", ROUTES)
+    monkeypatch.setattr(stream.router, "routes", ROUTES)
     monkeypatch.setattr(stream, "get_resources", lambda: stage.resources)
     config = uvicorn.Config(stream.app, port=0, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)

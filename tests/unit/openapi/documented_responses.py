@@ -13,7 +13,7 @@ PATH_PARAMETER = re.compile(r"\\\{\w+\\\}")
 @cache
 def list_documented_operations() -> list[tuple[str, re.Pattern[str], str, frozenset[int]]]:
     """Of each operation: its method, its path, its name, and the statuses it may answer."""
-    paths = document.build_openapi_document()["paths"]
+    paths = document.get_openapi_document()["paths"]
     return [
         (
             operation.method,

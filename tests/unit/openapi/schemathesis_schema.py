@@ -8,7 +8,7 @@ import schemathesis
 from jsonschema import Draft202012Validator
 from schemathesis import Case, Response
 
-from fermata.wire.openapi.document import build_openapi_document
+from fermata.wire.openapi.document import get_openapi_document
 from fermata.wire.operations import surface
 from fermata.wire.renderers.ndjson import NDJSON_CONTENT_TYPE
 from tests.unit.openapi.service import GATEWAY
@@ -35,7 +35,7 @@ def without_vast_limits(part: Any) -> Any:
     return {name: without_vast_limits(one) for name, one in part.items() if name != "maxLength" or one < 1_000}
 
 
-DOCUMENT = without_vast_limits(forbid_additional_properties(build_openapi_document()))
+DOCUMENT = without_vast_limits(forbid_additional_properties(get_openapi_document()))
 CONFIG = schemathesis.Config.from_dict({"seed": 1, "base-url": "http://localhost"})
 schema = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)
 schema.app = GATEWAY

@@ -19,9 +19,12 @@ from fermata.credentials import credential_store
 from fermata.domain.blocks import ImageBlock
 from fermata.turns.start import start_turn
 from fermata.turns.turn import Turn, find_turn
-from fermata.wire.http.dispatch import Routes, handle_request
-from fermata.wire.http.messages import Response, request_from_event, to_proxy_response
-from fermata.wire.operations import surface
+from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
+from fermata.wire.http.dispatch import handle_request
+from fermata.wire.http.messages import Response
+from fermata.wire.http.routing import Routes
+from fermata.wire.operations import editor, turns
+from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.operation import BaseOperation
 from functions.api import app as api
 from functions.credentials import app as credentials
@@ -31,7 +34,7 @@ from tests import images
 from tests.tenant_tokens import ALL_CAPABILITIES, TokenSigner, make_tenant
 from tests.unit.turns.stage import FakeWorkflow, Stage, reply_with_calls, tool_call_block
 
-ROUTES: Routes = (*api.ROUTES, *credentials.ROUTES, *stream.ROUTES, *tool_result.ROUTES)
+ROUTES: Routes = [route for function in (api, credentials, stream, tool_result) for route in function.router.routes]
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
 MODELS = b'{"data":[{"id":"claude-opus-4-5","display_name":"Opus"},{"id":"claude-haiku-4-5"}],"has_more":false}'
 
@@ -93,7 +96,7 @@ class Service:
 
     def headers(self, operation: BaseOperation) -> dict[str, str]:
         """The editor's bridge is for the studio."""
-        signer = self.studio if operation is surface.EDITOR_BRIDGE else self.bakery
+        signer = self.studio if operation is editor.EDITOR_BRIDGE else self.bakery
         return {"Authorization": signer.bearer_headers(capabilities=CAPABILITIES)["authorization"]}
 
     def token(self, *capabilities: str) -> str:
@@ -101,7 +104,7 @@ class Service:
 
     def real_ids(self, operation: BaseOperation) -> dict[str, str]:
         """What leads to something, for each parameter and member that points at anything."""
-        kind = operation.path.removeprefix(f"{surface.API_PREFIX}/").split("/")[0]
+        kind = operation.path.removeprefix(f"{API_PREFIX}/").split("/")[0]
         return {
             "id": self._id(kind, is_last=operation.method == "DELETE"),
             "conversationId": self.empty_conversation,
@@ -125,9 +128,9 @@ class Service:
     def _bridge(self, operation: BaseOperation) -> str:
         """A turn of its own where it will not be the same afterwards."""
         match operation:
-            case surface.CANCEL_TURN:
+            case turns.CANCEL_TURN:
                 return self._another_turn()
-            case surface.UNDO_TURN | surface.SHOW_JOURNAL:
+            case turns.UNDO_TURN | turns.SHOW_JOURNAL:
                 return self._edited_turn()
             case _:
                 return self.waiting_turn

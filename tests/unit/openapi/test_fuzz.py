@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
-from fermata.wire.http.messages import INVALID_BODY_PREFIX
+from fermata.wire.http.json_body import INVALID_BODY_PREFIX
 from fermata.wire.operations import surface
 from fermata.wire.operations.operation import BaseOperation
 from tests import images
@@ -29,11 +29,11 @@ SETTINGS = settings(
 )
 PICTURES = {f"image/{kind}": getattr(images, f"make_{kind}_header")() for kind in ("jpeg", "png", "gif", "webp")}
 OPERATIONS = {operation.name: operation for operation in surface.OPERATIONS}
-UNSAYABLE = ("may name each user once.",)
-"""What JSON Schema has no words for."""
+INEXPRESSIBLE_ERRORS = ("may name each user once.",)
+"""Errors that JSON Schema cannot express."""
 
 
-def operation_of(case: AnyCase) -> BaseOperation:
+def get_operation(case: AnyCase) -> BaseOperation:
     return OPERATIONS[case.operation.definition.raw["operationId"]]
 
 
@@ -41,8 +41,8 @@ def is_wrong_on_purpose(case: AnyCase, *places: ParameterLocation) -> bool:
     return case.meta is not None and any(case.meta.is_negative_at(place) for place in places or ParameterLocation)
 
 
-def led_somewhere(case: AnyCase, known: dict[str, Any]) -> AnyCase:
-    """With real ids wherever it names any, unless they are wrong on purpose. Cases may share what they are made of."""
+def with_real_ids(case: AnyCase, known: dict[str, Any]) -> AnyCase:
+    """Put real ids where the case has any, unless it is wrong on purpose. Cases may share their parts, so none is changed."""
     places = {
         "path_parameters": ParameterLocation.PATH,
         "query": ParameterLocation.QUERY,
@@ -55,33 +55,37 @@ def led_somewhere(case: AnyCase, known: dict[str, Any]) -> AnyCase:
     return case
 
 
-def drawn(case: AnyCase) -> AnyCase:
-    """Nobody draws a picture by chance."""
+def with_real_images(case: AnyCase) -> AnyCase:
+    """Put an image that can be decoded into every image part, because a generated text is none."""
     body: Any = case.body
     if isinstance(body, dict) and not is_wrong_on_purpose(case, ParameterLocation.BODY):
         for part in body.get("content") or []:
             if part.get("kind") == "image":
+                part.pop("uploadRef", None)
                 part["data"] = images.to_base64(PICTURES[part["mimeType"]])
     return case
 
 
-def toss(case: AnyCase) -> int:
-    """The same for the same request, in every process, and for others by chance."""
-    whole = json.dumps([case.path_parameters, case.query, case.body], default=lambda part: type(part).__name__)
-    return zlib.crc32(whole.encode())
+def hash_case(case: AnyCase) -> int:
+    """Hash the request: the same number for the same request in every process."""
+    text = json.dumps([case.path_parameters, case.query, case.body], default=lambda part: type(part).__name__)
+    return zlib.crc32(text.encode())
 
 
 @schema.parametrize()
 @SETTINGS
-def test_whatever_is_asked_the_answer_is_documented(case: AnyCase, stand: Service) -> None:
-    operation, chance = operation_of(case), toss(case)
-    if chance % 2:
-        led_somewhere(case, stand.real_ids(operation))
-    accepts = {"Accept": "application/json"} if chance % 3 == 0 else {}
-    response = drawn(case).call_and_validate(
+def test_every_response_is_documented(case: AnyCase, stand: Service) -> None:
+    operation = get_operation(case)
+    case_hash = hash_case(case)
+    if case_hash % 2:
+        with_real_ids(case, stand.real_ids(operation))
+    accepts = {"Accept": "application/json"} if case_hash % 3 == 0 else {}
+    response = with_real_images(case).call_and_validate(
         headers=stand.headers(operation) | accepts, excluded_checks=[positive_data_acceptance, ignored_auth]
     )
     check_stream_lines(response)
     if response.status_code == 400 and not is_wrong_on_purpose(case):
-        said = response.json()["error"]
-        assert not said.startswith(INVALID_BODY_PREFIX) or said.endswith(UNSAYABLE), "the document allows this body"
+        error = response.json()["error"]
+        assert not error.startswith(INVALID_BODY_PREFIX) or error.endswith(INEXPRESSIBLE_ERRORS), (
+            "the document allows this body"
+        )

@@ -34,8 +34,8 @@ FORGED = TokenSigner(
     "bakery", "https://bakery.example", "fermata", "some other secret than the bakery's"
 ).bearer_headers()["authorization"]
 SUCCESSES = [(operation, told) for operation in surface.OPERATIONS for told in operation.responses]
-CLOSED = [operation for operation in surface.OPERATIONS if operation.needs]
-OPEN = [operation for operation in surface.OPERATIONS if not operation.needs]
+CLOSED = [operation for operation in surface.OPERATIONS if operation.capabilities]
+OPEN = [operation for operation in surface.OPERATIONS if not operation.capabilities]
 
 
 def asked(operation: BaseOperation, known: dict[str, str]) -> AnyCase:
@@ -81,7 +81,7 @@ def test_without_a_good_token_nothing_is_done(
 
 @pytest.mark.parametrize("operation", CLOSED, ids=lambda operation: operation.name)
 def test_without_a_capability_nothing_is_done(stand: Service, operation: BaseOperation) -> None:
-    others = {capability for other in CLOSED for capability in other.needs} - set(operation.needs)
+    others = {capability for other in CLOSED for capability in other.capabilities} - set(operation.capabilities)
     case = asked(operation, stand.real_ids(operation))
     response = case.call_and_validate(headers={"Authorization": stand.token(*sorted(others))})
     assert response.status_code == 403

@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from fermata.domain.caller import Capability
-from fermata.wire.operations import surface
+from fermata.wire.operations import credentials, defaults, editor
 from fermata.wire.operations.operation import BaseOperation
 from tests.resources import REGION, TABLE_NAMES
 from tests.tenant_tokens import TokenSigner, make_tenant
@@ -15,7 +15,7 @@ from tests.unit.openapi.test_responses import BODIES, CLOSED, QUERIES, asked
 
 OWN = [name for name in CAPABILITIES if name != Capability.TURNS]
 """Who may manage turns may follow, answer and end those of others."""
-SHARED = (surface.LIST_MODELS, surface.SET_DEFAULT)
+SHARED = (credentials.LIST_MODELS, defaults.SET_DEFAULT)
 """A tenant's credentials are for all of its users to chat with."""
 
 
@@ -48,9 +48,9 @@ def test_another_tenant_finds_nothing_and_changes_nothing(
     known = stand.real_ids(operation)
     case, before = asked(operation, known), things("bakery")
     response = case.call(headers=rival.bearer_headers(capabilities=CAPABILITIES))
-    if operation is surface.SET_DEFAULT:
+    if operation is defaults.SET_DEFAULT:
         assert (response.status_code, "Credential not found" in response.text) == (400, True)
-    elif points(operation) or operation is surface.EDITOR_BRIDGE:
+    elif points(operation) or operation is editor.EDITOR_BRIDGE:
         assert response.status_code == 404
     else:
         assert response.status_code < 300

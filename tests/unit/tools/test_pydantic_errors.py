@@ -1,4 +1,4 @@
-"""Validation errors are described by the path and the expected JSON, without any Python."""
+"""What a model is told of JSON that cannot be read: where it is wrong and which JSON is expected, never any Python."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ GROUP: dict[str, Any] = {
 }
 
 
-def describe_errors(model: type[LenientModel], value: Any) -> list[str]:
-    with pytest.raises(ValidationError) as error_info:
-        model.from_wire(value)
-    return describe_pydantic_errors(error_info.value)
+def told(part: type[LenientModel], value: Any) -> list[str]:
+    with pytest.raises(ValidationError) as refused:
+        part.from_wire(value)
+    return describe_pydantic_errors(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("model", "value", "errors"),
+    ("part", "value", "says"),
     [
         (DocumentsPart, 5, ["the whole value: Expected object"]),
         (DocumentsPart, {}, ["page: Expected required property", "site: Expected required property"]),
@@ -47,7 +47,7 @@ def describe_errors(model: type[LenientModel], value: Any) -> list[str]:
         ),
     ],
 )
-def test_each_error_is_described_by_its_path_and_the_expected_json(
-    model: type[LenientModel], value: Any, errors: list[str]
+def test_each_mistake_is_told_by_its_path_and_the_json_that_is_expected(
+    part: type[LenientModel], value: Any, says: list[str]
 ) -> None:
-    assert describe_errors(model, value) == errors
+    assert told(part, value) == says

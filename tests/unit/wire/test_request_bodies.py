@@ -9,14 +9,13 @@ from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.errors import PayloadTooLarge
 from fermata.domain.image_header import IMAGE_MIME_TYPES
 from fermata.wire.bodies.requests import (
-    ChatBody,
     ConversationChange,
     CredentialChange,
     NewBudgets,
     NewConversation,
     NewCredential,
-    ToolResultBody,
 )
+from fermata.wire.bodies.turn_requests import ChatBody, ToolResultBody
 from fermata.wire.bodies.validation_errors import format_validation_errors
 from tests.images import make_gif_header, make_jpeg_header, make_png_header, make_webp_header, to_base64
 

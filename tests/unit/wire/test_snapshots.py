@@ -11,8 +11,8 @@ from fermata.aws.resources import Resources
 from fermata.aws.uploads import Upload
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
-from fermata.wire.bodies.requests import ChatBody, ToolResultBody
 from fermata.wire.bodies.snapshots import MAX_SNAPSHOT_MEMORY_BYTES, resolve_snapshot
+from fermata.wire.bodies.turn_requests import ChatBody, ToolResultBody
 from tests.peak_memory import measure_peak_megabytes
 from tests.uploads import put_json_upload, put_upload
 
@@ -99,7 +99,7 @@ def test_reading_one_fits_into_a_doors_memory(tmp_path: Path, name: str, value: 
     upload = Upload("snapshot", len(raw), hashlib.sha256(raw).hexdigest(), 10**10)
     before = f"""
 from types import SimpleNamespace
-from fermata.wire.bodies.requests import ChatBody
+from fermata.wire.bodies.turn_requests import ChatBody
 from fermata.wire.bodies.snapshots import resolve_snapshot
 from fermata.domain.caller import Caller
 blobs = SimpleNamespace(open_stream=lambda key: ({len(raw)}, open("it", "rb")))

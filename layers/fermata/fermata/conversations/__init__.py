@@ -1,1 +1,1 @@
-"""Conversations: store them and their messages, show them to clients, and compile the history that a model is sent."""
+"""Remembers what was said, and heals what was cut off."""

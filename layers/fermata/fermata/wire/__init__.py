@@ -1,1 +1,1 @@
-"""How events and errors look outside; callers and manners at the HTTP edge."""
+"""The HTTP API: requests and responses, authentication, operations, the OpenAPI document, and renderers of events."""

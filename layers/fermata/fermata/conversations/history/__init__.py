@@ -1,1 +1,1 @@
-"""Compile the history of a conversation that one model is sent."""
+"""TODO package docstring."""

@@ -4,8 +4,7 @@ import json
 from collections.abc import Sequence
 
 from fermata.aws.resources import Resources
-from fermata.conversations.history.model_profile import ModelProfile
-from fermata.conversations.history.token_estimate import ESTIMATED_BYTES_PER_TOKEN
+from fermata.conversations.history.model_profile import ESTIMATED_BYTES_PER_TOKEN, ModelProfile
 from fermata.credentials.known_capabilities import get_known_capabilities
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.capabilities import get_max_images, get_usual_capabilities

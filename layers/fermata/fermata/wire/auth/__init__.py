@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Authentication of callers, and the tenants whose tokens they present."""

@@ -1,12 +1,12 @@
-"""Who is asking: a bearer token, or the same token in an HttpOnly cookie.
+"""Authenticate callers by a bearer token, or by the same token in an HttpOnly cookie (decision 0021).
 
-A token is a JWT whose issuer names the tenant. The tenant's record pins how it is signed: HS256 with a shared
-secret, or RS256/ES256 with a key from its JWKS. The library checks signature, issuer, audience and times (against
-the wall clock, thirty seconds of leeway); here is added that it must not be good for longer than the tenant allows.
+A token is a JWT whose issuer names the tenant. The tenant's record pins the signature: HS256 with a shared secret, or
+RS256/ES256 with a key from the tenant's JWKS. PyJWT checks signature, issuer, audience and times, against the wall
+clock with thirty seconds of leeway. This module also checks that the token's lifetime is within the tenant's limit.
 
-Origins. Whoever sends a cookie may have been made to: then the Origin of every unsafe request must be one of the
-tenant's, and a missing one is refused. Nobody can be made to send a bearer token: its Origin decides only whether
-the browser may read the answer (wire/http/dispatch.py).
+A browser sends a cookie by itself. So the Origin of every unsafe request with a cookie must be one of the tenant's; a
+missing Origin is refused. A bearer token cannot be sent without the page's knowledge: its Origin only decides whether
+the page can read the response (wire/http/dispatch.py).
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,48 +32,56 @@ _INVALID_ORIGIN = "Forbidden: invalid origin"
 
 
 def authenticate(resources: Resources, headers: Mapping[str, str], method: str) -> Caller:
-    """Who sends these headers (names in lower case). Raises Unauthorized, or Forbidden for a wrong Origin."""
-    token, from_cookie = _token(headers)
-    guarded = from_cookie and method not in _SAFE_METHODS
+    """Authenticate the caller of a request.
+
+    Args:
+        headers: The request's headers, with lower-case names.
+
+    Raises:
+        Unauthorized: There is no valid token.
+        Forbidden: The token came in a cookie, and the Origin is not one of the tenant's.
+    """
+    token, is_from_cookie = _read_token(headers)
+    must_check_origin = is_from_cookie and method not in _SAFE_METHODS
     origin = headers.get("origin", "")
-    if guarded and not is_registered_origin(resources, origin):
+    if must_check_origin and not is_registered_origin(resources, origin):
         raise Forbidden(_INVALID_ORIGIN)
-    tenant, claims = _verified(resources, token)
-    if guarded and normalize_origin(origin) not in tenant.origins:
+    tenant, claims = _verify_token(resources, token)
+    if must_check_origin and normalize_origin(origin) not in tenant.origins:
         raise Forbidden(_INVALID_ORIGIN)
-    return _caller(tenant, claims)
+    return _build_caller(tenant, claims)
 
 
 def require_capability(caller: Caller, *capabilities: str) -> None:
-    """At least one of them."""
+    """Raise Forbidden unless the caller has at least one of the capabilities."""
     if not any(caller.has_capability(capability) for capability in capabilities):
         raise Forbidden("Forbidden")
 
 
-def _token(headers: Mapping[str, str]) -> tuple[str, bool]:
-    """The token and whether it came in a cookie. An Authorization header counts before any cookie."""
+def _read_token(headers: Mapping[str, str]) -> tuple[str, bool]:
+    """Return the token, and whether it came in a cookie. An Authorization header takes precedence over cookies."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return value.strip(), False
-    cookies = dict(_cookies(headers.get("cookie", "")))
+    cookies = dict(_parse_cookies(headers.get("cookie", "")))
     for name in _SESSION_COOKIES:
-        # An editor may keep a session of its own under the same name: what has no three parts is not for us.
+        # An editor may use the same name for a session of its own. Only three parts make a JWT (decision 0021).
         if cookies.get(name, "").count(".") == 2:
             return cookies[name], True
     raise Unauthorized("Unauthorized")
 
 
-def _cookies(header: str) -> Iterator[tuple[str, str]]:
+def _parse_cookies(header: str) -> Iterator[tuple[str, str]]:
     for part in header.split(";"):
         name, _, value = part.partition("=")
         yield name.strip(), value.strip().strip('"')
 
 
-def _verified(resources: Resources, token: str) -> tuple[Tenant, dict[str, Any]]:
+def _verify_token(resources: Resources, token: str) -> tuple[Tenant, dict[str, Any]]:
     if len(token) > _MAX_TOKEN_CHARACTERS or not token.isascii():
         raise Unauthorized("Unauthorized")
     try:
-        return _checked(resources, token)
+        return _verify_signature(resources, token)
     except jwt.ExpiredSignatureError as error:
         raise Unauthorized("Unauthorized: the token has expired.") from error
     except jwt.ImmatureSignatureError as error:
@@ -87,25 +95,24 @@ def _verified(resources: Resources, token: str) -> tuple[Tenant, dict[str, Any]]
         raise Unauthorized("Unauthorized") from error
 
 
-def _checked(resources: Resources, token: str) -> tuple[Tenant, dict[str, Any]]:
+def _verify_signature(resources: Resources, token: str) -> tuple[Tenant, dict[str, Any]]:
     issuer = jwt.decode(token, options={"verify_signature": False}).get("iss")
     tenant = find_tenant_by_issuer(resources, issuer) if isinstance(issuer, str) else None
     if tenant is None:
         raise jwt.InvalidIssuerError("no tenant has this issuer")
-    for key, algorithm in _keys(resources, tenant, jwt.get_unverified_header(token)):
+    for key, algorithm in _list_keys(resources, tenant, jwt.get_unverified_header(token)):
         try:
-            claims = _decoded(token, key, algorithm, tenant)
+            claims = _decode(token, key, algorithm, tenant)
         except jwt.InvalidSignatureError:
             continue
         return tenant, claims
     raise jwt.InvalidSignatureError("none of the tenant's keys signed this")
 
 
-def _keys(resources: Resources, tenant: Tenant, header: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
-    """Each key with the one algorithm it may be used for; the token's header never widens that."""
+def _list_keys(resources: Resources, tenant: Tenant, header: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """Yield each key with the one algorithm it may be used for. The token's header cannot add algorithms."""
     if tenant.jwks_url:
-        kid = header.get("kid")
-        for key in get_signing_keys(resources, tenant.jwks_url, str(header.get("alg")), kid):
+        for key in get_signing_keys(resources, tenant.jwks_url, str(header.get("alg")), header.get("kid")):
             yield key, str(key.algorithm_name)
         return
     for secret in tenant.list_valid_secrets(resources.clock.time()):
@@ -113,7 +120,7 @@ def _keys(resources: Resources, tenant: Tenant, header: Mapping[str, Any]) -> It
         yield text, "HS256"
 
 
-def _decoded(token: str, key: Any, algorithm: str, tenant: Tenant) -> dict[str, Any]:
+def _decode(token: str, key: Any, algorithm: str, tenant: Tenant) -> dict[str, Any]:
     claims: dict[str, Any] = jwt.decode(
         token,
         key,
@@ -126,17 +133,17 @@ def _decoded(token: str, key: Any, algorithm: str, tenant: Tenant) -> dict[str, 
     return claims
 
 
-def _instant(claim: Any) -> float:
+def _to_timestamp(claim: Any) -> float:
     try:
         return float(claim)
     except OverflowError:
         raise Unauthorized("Unauthorized: the token's times are not of this world.") from None
 
 
-def _caller(tenant: Tenant, claims: Mapping[str, Any]) -> Caller:
-    if _instant(claims["exp"]) - _instant(claims["iat"]) > tenant.limits.token_seconds:
-        longest = tenant.limits.token_seconds
-        raise Unauthorized(f"Unauthorized: the token is good for longer than the {longest} seconds allowed.")
+def _build_caller(tenant: Tenant, claims: Mapping[str, Any]) -> Caller:
+    if _to_timestamp(claims["exp"]) - _to_timestamp(claims["iat"]) > tenant.limits.token_seconds:
+        allowed = tenant.limits.token_seconds
+        raise Unauthorized(f"Unauthorized: the token is good for longer than the {allowed} seconds allowed.")
     if claims.get("tenant", tenant.name) != tenant.name:
         raise Unauthorized("Unauthorized: the token is for another tenant.")
     user = claims["sub"]
@@ -147,11 +154,11 @@ def _caller(tenant: Tenant, claims: Mapping[str, Any]) -> Caller:
     capabilities = claims.get("capabilities", [])
     if not isinstance(capabilities, list) or not all(isinstance(name, str) for name in capabilities):
         raise Unauthorized("Unauthorized: the token's 'capabilities' must be a list of strings.")
-    return Caller(tenant=tenant.name, user=user, capabilities=frozenset(capabilities), label=_label(claims))
+    return Caller(tenant=tenant.name, user=user, capabilities=frozenset(capabilities), label=_read_label(claims))
 
 
-def _label(claims: Mapping[str, Any]) -> str:
-    """The name a person goes by, else the e-mail address; whatever is no such thing is nobody's name."""
+def _read_label(claims: Mapping[str, Any]) -> str:
+    """Return the user's name, else the e-mail address, else nothing. Claims that are no printable text are ignored."""
     for name in ("name", "email"):
         text = claims.get(name)
         if isinstance(text, str) and 1 <= len(text) <= _MAX_CLAIM_CHARACTERS and text.isprintable():

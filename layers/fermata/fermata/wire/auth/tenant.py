@@ -1,7 +1,6 @@
-"""A tenant's record, and what an operator may put into it.
+"""Define a tenant's record, and check what an operator puts into it.
 
-Every check raises Invalid with a sentence for the operator. Plain http is for the local stage, and for origins
-on this machine.
+Every check returns the value it was given, or raises InvalidRequest with a sentence for the operator.
 """
 
 import re
@@ -24,17 +23,17 @@ MAX_TENANT_ORIGINS = 20
 
 
 class TenantLimits(DomainModel):
-    """What one tenant may ask of us; what is left out is as the deployment decides."""
+    """Limits of one tenant. A limit that is None is the deployment's."""
 
     max_rounds: int | None = Field(default=None, ge=1, le=1000)
     thinking_tokens: int | None = Field(default=None, ge=0, le=100_000)
-    """How much a model is told to think before it answers; 0 leaves it to the model."""
+    """Tokens that a model may think before it answers; 0 leaves it to the model."""
     token_seconds: int = Field(default=86_400, ge=60, le=30 * 86_400)
-    """The longest a token may be good for, from issued to expired."""
+    """The longest lifetime of a token, from `iat` to `exp`."""
 
 
 class TenantSecret(DomainModel):
-    """A shared secret, sealed. `until` (epoch seconds) is when one that was rotated away stops counting."""
+    """A shared secret, encrypted. `until` (epoch seconds) is set when it was rotated: it is not valid afterwards."""
 
     id: str
     sealed: Annotated[bytes, BeforeValidator(bytes)]
@@ -43,7 +42,7 @@ class TenantSecret(DomainModel):
 
 
 class Tenant(DomainModel):
-    """Its callers' tokens are signed with one of `secrets` (HS256) or a key found at `jwks_url` (RS256, ES256)."""
+    """A tenant. Its callers' tokens are signed with one of `secrets` (HS256) or a key at `jwks_url` (RS256, ES256)."""
 
     name: str
     issuer: str
@@ -59,13 +58,13 @@ class Tenant(DomainModel):
     updated_at: str
 
     def to_operator_view(self) -> dict[str, Any]:
-        """For an operator's eyes: the secrets are counted and dated, never shown, sealed or open."""
-        shown = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"secrets"})
-        shown["secrets"] = [secret.model_dump(by_alias=True, exclude={"sealed"}) for secret in self.secrets]
-        return shown
+        """Return the record for an operator: secrets by id and date, without their text."""
+        view = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"secrets"})
+        view["secrets"] = [secret.model_dump(by_alias=True, exclude={"sealed"}) for secret in self.secrets]
+        return view
 
     def list_valid_secrets(self, now: float) -> list[TenantSecret]:
-        """The newest first."""
+        """Return the secrets that are valid at `now` (epoch seconds), the newest first."""
         return [secret for secret in self.secrets if secret.until is None or secret.until > now]
 
 
@@ -82,7 +81,11 @@ def check_tenant_text(label: str, text: str) -> str:
 
 
 def check_tenant_url(label: str, url: str, *, allow_http: bool) -> str:
-    """An address under https; on the local stage http will do."""
+    """Check that a URL is https and names a host.
+
+    Args:
+        allow_http: Also accept http, as on the local stage.
+    """
     check_tenant_text(label, url)
     parts = urlsplit(url)
     if parts.scheme not in (("https", "http") if allow_http else ("https",)):
@@ -93,7 +96,7 @@ def check_tenant_url(label: str, url: str, *, allow_http: bool) -> str:
 
 
 def check_tenant_secret(secret: str) -> str:
-    """Strong enough for HS256: as many bytes as the hash has, and not one thing said over and over."""
+    """Check that a secret is strong enough for HS256: as long as the hash, and not a repeated pattern."""
     if len(secret.encode()) < MIN_TENANT_SECRET_BYTES or len(set(secret)) < 10:
         raise InvalidRequest(
             f"The secret is too weak: use {MIN_TENANT_SECRET_BYTES} random bytes or more, or let one be made."
@@ -114,10 +117,10 @@ def generate_tenant_secret() -> str:
 def check_tenant_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     if len(origins) > MAX_TENANT_ORIGINS:
         raise InvalidRequest(f"A tenant may have {MAX_TENANT_ORIGINS} origins, not {len(origins)}.")
-    return tuple(dict.fromkeys(_checked_origin(text) for text in origins))
+    return tuple(dict.fromkeys(_check_origin(text) for text in origins))
 
 
-def _checked_origin(text: str) -> str:
+def _check_origin(text: str) -> str:
     origin = normalize_origin(text)
     if origin is None:
         raise InvalidRequest(f"{text!r} is not an origin. Write scheme://host or scheme://host:port, without a path.")
@@ -127,17 +130,22 @@ def _checked_origin(text: str) -> str:
 
 
 def normalize_origin(text: str) -> str | None:
-    """`scheme://host[:port]` as browsers send it: lower case, no standard port, no trailing slash. Else None."""
+    """Normalize an origin to what browsers send: `scheme://host[:port]`, lower case, without a default port.
+
+    Returns:
+        The origin, or None if the text is none.
+    """
     if len(text) > 300 or not text.isprintable():
         return None
     try:
         parts = urlsplit(text.lower())
-        host, port = parts.hostname or "", parts.port
+        host = parts.hostname or ""
+        port = parts.port
     except ValueError:
         return None
     if parts.scheme not in _DEFAULT_PORTS or parts.path not in ("", "/") or parts.query or parts.fragment:
         return None
     if "@" in parts.netloc or not _HOST.fullmatch(host):
         return None
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}" + (f":{port}" if port not in (None, _DEFAULT_PORTS[parts.scheme]) else "")
+    bracketed = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{bracketed}" + (f":{port}" if port not in (None, _DEFAULT_PORTS[parts.scheme]) else "")

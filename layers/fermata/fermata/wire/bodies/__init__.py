@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Models of request and response bodies."""

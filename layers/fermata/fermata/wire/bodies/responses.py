@@ -1,6 +1,7 @@
-"""Response bodies of the API, for the OpenAPI document (wire/openapi/document.py); handlers do without them.
+"""Define the response bodies for the OpenAPI document (wire/openapi/document.py).
 
-A member whose default is None is left out when there is nothing to say; one without a default is always there.
+Handlers build their responses without these classes, so that no function has to load them (decision 0026). A member
+whose default is None is left out of a response when it has no value; one without a default is always there.
 """
 
 from typing import Annotated, Any, Literal
@@ -21,7 +22,7 @@ class ResponseModel(BaseModel):
 
 
 class ErrorResponse(ResponseModel):
-    """What is wrong, and what to do about it."""
+    """A sentence that says what is wrong and what to do."""
 
     error: str
 
@@ -36,7 +37,7 @@ class TextView(ResponseModel):
 
 
 class ImageView(ResponseModel):
-    """`url` is a path on this server; it is fetched with the same token or cookie."""
+    """An image. `url` is a path on this server, for a request with the same token or cookie."""
 
     kind: Literal["image"]
     mime_type: str
@@ -71,7 +72,7 @@ class MessageView(ResponseModel):
 
 
 class ConversationView(ResponseModel):
-    """Totals are those of finished turns; `contextTokens` is how full the model's window was at the end of the last."""
+    """A conversation. Totals are those of ended turns. `contextTokens` is the context size after the last one."""
 
     id: str
     scope: Scope
@@ -89,7 +90,7 @@ class ConversationView(ResponseModel):
 
 
 class ActiveTurnView(ResponseModel):
-    """The turn that holds the conversation: follow it from event `seq` on."""
+    """The turn that runs in the conversation. Follow it from event `seq` on."""
 
     bridge_id: str
     seq: _Count
@@ -106,14 +107,14 @@ class ConversationResponse(ResponseModel):
 
 
 class ConversationWithMessagesResponse(ResponseModel):
-    """`nextCursor` is there when there are older messages: send it as `before`."""
+    """A conversation. `nextCursor` is there when there are older messages: send it as `before`."""
 
     conversation: ConversationWithMessagesView
     next_cursor: str | None = None
 
 
 class ConversationListResponse(ResponseModel):
-    """`nextCursor` is there when there are more: send it as `cursor`."""
+    """A page of conversations. `nextCursor` is there when there are more: send it as `cursor`."""
 
     conversations: list[ConversationView]
     next_cursor: str | None = None
@@ -125,7 +126,7 @@ class ModelChoiceView(ResponseModel):
 
 
 class DefaultListResponse(ResponseModel):
-    """Only the scopes that have a default."""
+    """The defaults of the scopes that have one."""
 
     defaults: dict[Scope, ModelChoiceView]
 
@@ -141,7 +142,7 @@ class DefaultResponse(ResponseModel):
 
 
 class CredentialView(ResponseModel):
-    """Nothing of the key. `keyFingerprintCurrent` is false when the key has to be entered again."""
+    """A credential without its key. `keyFingerprintCurrent` is false when the key has to be entered again."""
 
     id: str
     provider_id: str
@@ -162,7 +163,7 @@ class CredentialListResponse(ResponseModel):
 
 
 class CredentialTestResponse(ResponseModel):
-    """A key that does not work is an answer, not an error."""
+    """The result of a test. A key that does not work is a result, not an error."""
 
     ok: bool
     model_count: _Count | None = None
@@ -174,7 +175,7 @@ class ModelListResponse(ResponseModel):
 
 
 class StartedTurnResponse(ResponseModel):
-    """Follow the turn at `bridges/{bridgeId}/events?after=0`."""
+    """A turn that was started. Follow it at `bridges/{bridgeId}/events?after=0`."""
 
     bridge_id: str
     seq: _Count
@@ -194,8 +195,9 @@ class PendingToolRequestView(ResponseModel):
 
 
 class TurnStatusResponse(ResponseModel):
-    """`paused`: somebody is asked, for what `pending` holds. `seq` is the number of the last event. `undoes`: the
-    bridge whose edits it takes back.
+    """The state of a turn. While it is `paused`, the requests in `pending` wait for answers.
+
+    `seq` is the number of the last event. `undoes` is the bridge whose edits the turn takes back.
     """
 
     bridge_id: str
@@ -208,11 +210,11 @@ class TurnStatusResponse(ResponseModel):
 
 
 class JournalEntryView(ResponseModel):
-    """`input` is the beginning of what was asked for, `inverse` the tools that take it back.
+    """An edit. `input` is the beginning of the call's input, `inverse` names the tools that take the edit back.
 
-    `state`: `applied`, `undone`, `partly` undone, or `stuck` without a way back, for which `problem` says why.
-    `undoneBy` is the undo that came last to it, `reason` why it was left as it is there; `redoneBy` is the undo of an
-    undo that made it stand again.
+    `state`: `applied`, `undone`, `partly` undone, or `stuck` without an inverse; `problem` then says why. `undoneBy`
+    is the last undo that tried the edit, `reason` why it skipped the edit. `redoneBy` is the undo of an undo that
+    restored the edit.
     """
 
     effect_key: str
@@ -234,7 +236,7 @@ class JournalEntryView(ResponseModel):
 
 
 class JournalResponse(ResponseModel):
-    """`nextCursor` is there when there are more: send it as `cursor`."""
+    """A page of edits. `nextCursor` is there when there are more: send it as `cursor`."""
 
     bridge_id: str
     entries: list[JournalEntryView]
@@ -242,16 +244,17 @@ class JournalResponse(ResponseModel):
 
 
 class TurnEndResponse(ResponseModel):
-    """How the turn ended: otherwise than by being cancelled when it was over already."""
+    """How the turn ended: not as `cancelled` when it had ended before."""
 
     bridge_id: str
     status: Literal["done", "error", "cancelled"]
 
 
 class UsageView(ResponseModel):
-    """`chatCount`: distinct conversations that were active. `billableCostUsd` is there when it was asked for: without
-    turns that ended in an error of ours or of the provider's. `unpricedRequests` is there when there were any: requests
-    whose tokens are counted, and whose cost nobody knows.
+    """Sums of usage. `chatCount` counts distinct conversations that were active.
+
+    `billableCostUsd` is there when it was requested. It excludes turns that ended in an error of the service or the
+    provider. `unpricedRequests` is there when there were requests whose tokens are counted and whose cost is unknown.
     """
 
     prompt_tokens: _Count
@@ -279,13 +282,13 @@ class UsageByModelView(UsageView):
 
 
 class UsageByDayView(UsageView):
-    """`day` is the viewer's."""
+    """The usage of a day in the requested time zone."""
 
     day: Annotated[str, Field(json_schema_extra={"format": "date"})]
 
 
 class AuditResponse(ResponseModel):
-    """The costliest first, days in their order."""
+    """Usage by user, scope and model, the highest cost first; and by day, in order."""
 
     since: _Instant
     totals: UsageView
@@ -296,7 +299,7 @@ class AuditResponse(ResponseModel):
 
 
 class BudgetPeriodView(ResponseModel):
-    """`heldUsd` is reserved for requests under way. `leftUsd` is null where there is no limit."""
+    """A budget in one period. `heldUsd` is reserved for running requests. `leftUsd` is null without a limit."""
 
     spent_usd: _Usd
     held_usd: _Usd
@@ -304,7 +307,7 @@ class BudgetPeriodView(ResponseModel):
 
 
 class BudgetLimitsView(ResponseModel):
-    """Null: no limit."""
+    """Limits of a budget. Null is unlimited."""
 
     daily_usd: _Usd | None
     monthly_usd: _Usd | None
@@ -320,7 +323,7 @@ class UserBudgetView(BudgetView):
 
 
 class BudgetsResponse(ResponseModel):
-    """Days and months are UTC. `eachUser` is for those who are not in `users`."""
+    """The budgets. Days and months are UTC. `eachUser` applies to users who are not in `users`."""
 
     tenant: BudgetView
     each_user: BudgetLimitsView
@@ -339,7 +342,7 @@ class UploadHeaders(ResponseModel):
 
 
 class UploadResponse(ResponseModel):
-    """PUT exactly the bytes that were announced to `url`, with `headers`. `ref` is its name in bodies."""
+    """Where to PUT exactly the announced bytes, with `headers`. `ref` names the upload in request bodies."""
 
     ref: str
     method: Literal["PUT"]
@@ -350,9 +353,10 @@ class UploadResponse(ResponseModel):
 
 
 class ToolView(ResponseModel):
-    """`inputSchema` is JSON Schema without references. Of `permissions` one is enough; none means that it needs none.
-    What writes needs `ai.tools.write` as well. A tool whose execution is `browser` is carried out by the editor; its
-    `toolRequest` may hold members besides those of the schema.
+    """A tool. `inputSchema` is JSON Schema without references.
+
+    The caller needs one of `permissions`, if there are any. A tool that writes needs `ai.tools.write` as well. The
+    editor executes a tool whose execution is `browser`; its `toolRequest` may have members besides those of the schema.
     """
 
     name: str
@@ -364,13 +368,13 @@ class ToolView(ResponseModel):
 
 
 class ToolListResponse(ResponseModel):
-    """In the order a model is told them."""
+    """The tools, in the order in which a model gets them."""
 
     tools: list[ToolView]
 
 
 class ConnectorListResponse(ResponseModel):
-    """There are no MCP connectors."""
+    """An empty list: there are no MCP connectors."""
 
     connectors: Annotated[list[Any], Field(max_length=0)]
 

@@ -1,4 +1,4 @@
-"""What is wrong with a request body, in words for whoever sent it."""
+"""Format pydantic's validation errors for the caller who sent the body."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 _MAX_REPORTED_ERRORS = 3
 _PROMPT_PART_KINDS = ("text", "image")
-"""Of a part of a prompt. Pydantic puts the kind between the part's place and its member; a body has none there."""
+"""Kinds of prompt parts. Pydantic puts the kind into the path of an error, where the body has no member."""
 _SENTENCES = {
     "missing": "is missing",
     "extra_forbidden": "is not known here",
@@ -24,25 +24,25 @@ _SENTENCES = {
 
 
 def format_validation_errors(error: ValidationError) -> str:
-    """The first mistakes, one sentence each: the member's path and what it must be, never what it held."""
-    found = error.errors(include_url=False, include_context=True, include_input=False)
-    more = f" And {len(found) - _MAX_REPORTED_ERRORS} more." if len(found) > _MAX_REPORTED_ERRORS else ""
-    return " ".join(_sentence(mistake) for mistake in found[:_MAX_REPORTED_ERRORS]) + more
+    """Format the first errors, one sentence each: the member's path and what it must be, never its value."""
+    errors = error.errors(include_url=False, include_context=True, include_input=False)
+    rest = f" And {len(errors) - _MAX_REPORTED_ERRORS} more." if len(errors) > _MAX_REPORTED_ERRORS else ""
+    return " ".join(_format_error(details) for details in errors[:_MAX_REPORTED_ERRORS]) + rest
 
 
-def _sentence(mistake: Mapping[str, Any]) -> str:
-    path = _path(mistake["loc"])[:120]
-    said = _said(mistake["type"], mistake.get("ctx", {}), mistake["msg"])
-    return f"'{path}' {said}." if path else f"{said[:1].upper()}{said[1:]}."
+def _format_error(details: Mapping[str, Any]) -> str:
+    path = _format_path(details["loc"])[:120]
+    requirement = _describe_requirement(details["type"], details.get("ctx", {}), details["msg"])
+    return f"'{path}' {requirement}." if path else f"{requirement[:1].upper()}{requirement[1:]}."
 
 
-def _path(steps: Sequence[str | int]) -> str:
-    """As it is in the body: `content.1.mimeType`."""
-    is_kind = [isinstance(before, int) and step in _PROMPT_PART_KINDS for before, step in pairwise(("", *steps))]
-    return ".".join(str(step) for step, skipped in zip(steps, is_kind, strict=True) if not skipped)
+def _format_path(location: Sequence[str | int]) -> str:
+    """Format a location as the path in the body, for example `content.1.mimeType`."""
+    is_kind = [isinstance(before, int) and step in _PROMPT_PART_KINDS for before, step in pairwise(("", *location))]
+    return ".".join(str(step) for step, is_skipped in zip(location, is_kind, strict=True) if not is_skipped)
 
 
-def _said(kind: str, context: Mapping[str, Any], message: str) -> str:
+def _describe_requirement(kind: str, context: Mapping[str, Any], message: str) -> str:
     match kind:
         case "string_too_short":
             return "must not be empty"

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""HTTP requests from API Gateway or an ASGI server: reading, routing, dispatch, error responses."""

@@ -1,25 +1,26 @@
-"""From a request to an answer: the route, the caller, the verb, and the headers every answer carries.
+"""Dispatch requests: find the route, authenticate the caller, call the handler, add the headers of every response.
 
-The order is the contract's: unknown path 404 · wrong method 405 · what a route checks first · origin · caller ·
-capability · the verb, which reads the body. A preflight is answered here: an origin is let in when any tenant
-lists it, because a preflight does not say whose it is; the request itself is read only by its own tenant's origins.
+The order of the checks is part of the API: unknown path (404), wrong method (405), the route's precondition, origin,
+caller, capability, and then the handler, which parses the body (decision 0020).
+
+A preflight request does not say whose page sends it. So its origin is allowed when any tenant lists it. The response
+to the request itself can only be read by the origins of the caller's tenant.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
-
-from pydantic import BaseModel
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources, get_resources
-from fermata.domain.caller import Caller
 from fermata.domain.errors import Forbidden, NotFound
 from fermata.wire.auth.authentication import authenticate, require_capability
-from fermata.wire.auth.tenant import Tenant, normalize_origin
+from fermata.wire.auth.tenant import normalize_origin
 from fermata.wire.auth.tenant_store import get_tenant, is_registered_origin
+from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.error_responses import response_from_error
-from fermata.wire.http.messages import HttpRequest, Response, parse_body, request_from_event, to_proxy_response
+from fermata.wire.http.messages import HttpRequest, Response
+from fermata.wire.http.routing import PublicRoute, RequestContext, Route, Router, Routes, find_routes
 
 _METHODS = ("GET", "POST", "PUT", "DELETE")
 _ALLOWED_HEADERS = "accept, authorization, content-type, fermata-tool-names, idempotency-key, x-request-id"
@@ -32,85 +33,61 @@ _STANDARD_HEADERS = {
 }
 
 _Result = TypeVar("_Result")
-_Body = TypeVar("_Body", bound=BaseModel)
+ProxyHandler: TypeAlias = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Route:
-    """`needs` are capabilities of which the caller has at least one; `first` runs before anybody asks who it is."""
-
-    method: str
-    path: str
-    handler: "Callable[[RequestContext], Response]"
-    capabilities: tuple[str, ...]
-    precondition: Callable[[HttpRequest], None] | None = None
-
-
-@dataclass(frozen=True)
-class PublicRoute:
-    """For anybody, without a token."""
-
-    method: str
-    path: str
-    handler: Callable[[Resources], Response]
-
-
-@dataclass(frozen=True)
-class RequestContext:
-    """One request of a caller who may make it."""
-
-    resources: Resources
-    request: HttpRequest
-    caller: Caller
-    tenant: Tenant
-    route: Route
-
-    def parse_body(self, model: type[_Body]) -> _Body:
-        """The request's body. Instatic's own server passes over what it does not know, so its browsers may say more."""
-        return parse_body(self.request, model, ignore_unknown=self.tenant.dialect == "instatic")
-
-
-Routes = Sequence[Route | PublicRoute]
-ProxyHandler = Callable[[dict[str, Any], Any], dict[str, Any]]
-
-
-def make_handler(routes: Routes) -> ProxyHandler:
-    """The Lambda handler of these routes."""
+def make_handler(router: Router) -> ProxyHandler:
+    """Make the Lambda handler of a function behind API Gateway."""
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        return to_proxy_response(handle_request(get_resources(), routes, request_from_event(event)))
+        return to_proxy_response(handle_request(get_resources(), router.routes, request_from_event(event)))
 
     return observability.trace_handler(handler)
 
 
 def handle_request(resources: Resources, routes: Routes, request: HttpRequest) -> Response:
-    """Always an answer, whatever goes wrong on the way."""
+    """Handle a request. Every exception becomes a response."""
     observability.reset_log_keys(request_id=request.id)
-    visit = _phrased(request, lambda: admit_request(resources, routes, request))
-    if isinstance(visit, Response):
-        return add_response_headers(request, visit, is_readable=_is_known_origin(resources, request))
-    answer = _phrased(request, lambda: visit.route.handler(visit))
-    return add_response_headers(request, answer, is_readable=normalize_origin(request.origin) in visit.tenant.origins)
+    admission = _respond_to_errors(request, lambda: admit_request(resources, routes, request))
+    if isinstance(admission, Response):
+        return add_response_headers(request, admission, is_readable=_is_readable_by_origin(resources, request))
+    route, context = admission
+    response = _respond_to_errors(request, lambda: route.handler(context))
+    is_readable = normalize_origin(request.origin) in context.tenant.origins
+    return add_response_headers(request, response, is_readable=is_readable)
 
 
-def admit_request(resources: Resources, routes: Routes, request: HttpRequest) -> RequestContext | Response:
-    """The visit, or an answer where none is needed. Raises the refusal otherwise."""
-    found = _on_path(routes, request.path)
-    methods = [route.method for route, _ in found]
+def admit_request(
+    resources: Resources, routes: Routes, request: HttpRequest
+) -> tuple[Route, RequestContext] | Response:
+    """Find the request's route and authenticate its caller.
+
+    Returns:
+        The route and the context for its handler; or the response, where no caller is needed for it.
+
+    Raises:
+        ApiError: The request is refused.
+    """
+    matches = find_routes(routes, request.path)
+    methods = [route.operation.method for route, _ in matches]
     if request.method == "OPTIONS":
-        return _preflight(resources, request, methods or list(_METHODS))
-    if not found:
+        return _respond_to_preflight(resources, request, methods or list(_METHODS))
+    if not matches:
         raise NotFound("Not found")
     if request.method not in methods:
         return Response(405, {"error": "Method not allowed"}, {"Allow": ", ".join([*methods, "OPTIONS"])})
-    route, params = found[methods.index(request.method)]
+    route, path_parameters = matches[methods.index(request.method)]
     if isinstance(route, PublicRoute):
         return route.handler(resources)
-    return _visit(resources, route, replace(request, path_parameters=params))
+    return route, _build_context(resources, route, replace(request, path_parameters=path_parameters))
 
 
 def add_response_headers(request: HttpRequest, response: Response, *, is_readable: bool) -> Response:
-    """With the headers every answer has; `readable` lets the page that asked read it."""
+    """Add the headers that every response has.
+
+    Args:
+        is_readable: Let the page that sent the request read the response (CORS).
+    """
     headers = {**_STANDARD_HEADERS, "X-Request-Id": request.id, "Vary": "Origin", **response.headers}
     if response.is_empty:
         del headers["Content-Type"]
@@ -120,21 +97,23 @@ def add_response_headers(request: HttpRequest, response: Response, *, is_readabl
     return replace(response, headers=headers)
 
 
-def _visit(resources: Resources, route: Route, request: HttpRequest) -> RequestContext:
+def _build_context(resources: Resources, route: Route, request: HttpRequest) -> RequestContext:
     if route.precondition:
         route.precondition(request)
     caller = authenticate(resources, request.headers, request.method)
     observability.add_log_keys(tenant=caller.tenant, user=caller.user)
-    require_capability(caller, *route.capabilities)
-    return RequestContext(resources, request, caller, get_tenant(resources, caller.tenant), route)
+    require_capability(caller, *route.operation.capabilities)
+    return RequestContext(resources, request, caller, get_tenant(resources, caller.tenant))
 
 
-def _is_known_origin(resources: Resources, request: HttpRequest) -> bool:
-    """Before the caller is known, a page may read our answer when it is some tenant's; no harm if we cannot tell."""
-    return bool(request.origin) and _phrased(request, lambda: is_registered_origin(resources, request.origin)) is True
+def _is_readable_by_origin(resources: Resources, request: HttpRequest) -> bool:
+    """Before the caller is known, the pages of all tenants may read the response. False if that cannot be looked up."""
+    if not request.origin:
+        return False
+    return _respond_to_errors(request, lambda: is_registered_origin(resources, request.origin)) is True
 
 
-def _preflight(resources: Resources, request: HttpRequest, methods: list[str]) -> Response:
+def _respond_to_preflight(resources: Resources, request: HttpRequest, methods: list[str]) -> Response:
     allowed = ", ".join([*methods, "OPTIONS"])
     if not request.origin:
         return Response(204, headers={"Allow": allowed})
@@ -149,24 +128,8 @@ def _preflight(resources: Resources, request: HttpRequest, methods: list[str]) -
     return Response(204, headers=headers)
 
 
-def _phrased(request: HttpRequest, act: Callable[[], _Result]) -> _Result | Response:
+def _respond_to_errors(request: HttpRequest, act: Callable[[], _Result]) -> _Result | Response:
     try:
         return act()
-    except Exception as error:  # noqa: BLE001 (the edge of the service: whatever it is, the caller gets an answer)
+    except Exception as error:  # noqa: BLE001 (the edge of the service: the caller gets a response to every error)
         return response_from_error(error, request.id)
-
-
-def _on_path(routes: Routes, path: str) -> list[tuple[Route | PublicRoute, Mapping[str, str]]]:
-    found = [(route, _params(route.path, path)) for route in routes]
-    return [(route, params) for route, params in found if params is not None]
-
-
-def _params(template: str, path: str) -> dict[str, str] | None:
-    """The values of `{name}` steps when the path has the template's form; an empty step has no value."""
-    wanted, given = template.split("/"), path.split("/")
-    if len(wanted) != len(given):
-        return None
-    pairs = list(zip(wanted, given, strict=True))
-    if not all(step == want or (want.startswith("{") and step) for want, step in pairs):
-        return None
-    return {want[1:-1]: step for want, step in pairs if want.startswith("{")}

@@ -1,4 +1,4 @@
-"""One table that turns whatever was raised into what the caller reads."""
+"""Convert exceptions to error responses."""
 
 from fermata.aws import observability
 from fermata.aws.transient_errors import is_transient_error
@@ -6,31 +6,32 @@ from fermata.domain.errors import ApiError
 from fermata.wire.http.messages import Response
 
 DEFAULT_RETRY_AFTER_SECONDS = {409: 2, 429: 5, 503: 1}
-"""Seconds to wait where nobody said otherwise; these three always tell."""
+"""Seconds in Retry-After where the error names none. Responses with these three statuses always have the header."""
 
 
 def response_from_error(error: Exception, request_id: str) -> Response:
-    """A refusal goes out as it is. Anything else is ours: logged whole, and the caller learns how to ask about it.
+    """Convert an exception to a response.
 
-    A pydantic ValidationError that comes this far is no mistake of the caller's (wire/http.read_body has those):
-    something stored is not as we wrote it.
+    An `ApiError` is sent as it is. Every other exception is a fault of the service: it is logged with its traceback,
+    and the response holds only the request id. That includes a pydantic ValidationError, because `parse_body` has
+    converted those of the request's body: a stored row does not fit its model (decision 0023).
     """
     if isinstance(error, ApiError):
-        return _refused(error)
+        return _response_from_api_error(error)
     if is_transient_error(error):
         observability.log_warning("busy", reason=str(error))
-        return _answer(503, "The service is busy. Send the same request again in a moment.")
+        return _build_error_response(503, "The service is busy. Send the same request again in a moment.")
     observability.log_exception("request_failed")
-    return _answer(500, f"Something went wrong on our side. Tell us this request id: {request_id}")
+    return _build_error_response(500, f"Something went wrong on our side. Tell us this request id: {request_id}")
 
 
-def _refused(error: ApiError) -> Response:
+def _response_from_api_error(error: ApiError) -> Response:
     if error.status in (401, 403):
         observability.log_warning("refused", status=error.status, reason=error.message)
-    return _answer(error.status, error.message, error.retry_after)
+    return _build_error_response(error.status, error.message, error.retry_after)
 
 
-def _answer(status: int, text: str, retry_after: int | None = None) -> Response:
+def _build_error_response(status: int, text: str, retry_after: int | None = None) -> Response:
     headers: dict[str, str] = {}
     seconds = retry_after if retry_after is not None else DEFAULT_RETRY_AFTER_SECONDS.get(status)
     if seconds is not None:

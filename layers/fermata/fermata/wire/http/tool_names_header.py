@@ -1,20 +1,25 @@
-"""What tools are called towards one client. The request says it, or else its tenant's setting (docs/decisions/0103)."""
+"""Select the tool names that a client knows, by request header or tenant setting (decision 0103)."""
 
 from typing import get_args
 
 from fermata.domain.dialect import ToolNameVariant
 from fermata.domain.errors import InvalidRequest
-from fermata.wire.http.dispatch import RequestContext
+from fermata.wire.http.routing import RequestContext
 
 TOOL_NAMES_HEADER = "Fermata-Tool-Names"
 
 
-def select_tool_names(visit: RequestContext) -> ToolNameVariant:
-    said = visit.request.headers.get(TOOL_NAMES_HEADER.lower(), "").strip().lower()
-    if not said:
-        return visit.tenant.tool_names
-    names: tuple[ToolNameVariant, ...] = get_args(ToolNameVariant)
-    for known in names:
-        if said == known:
-            return known
-    raise InvalidRequest(f"The header {TOOL_NAMES_HEADER} says what tools are called: {' or '.join(names)}.")
+def select_tool_names(context: RequestContext) -> ToolNameVariant:
+    """Return the variant that the request's header names, else the tenant's.
+
+    Raises:
+        InvalidRequest: The header names no variant.
+    """
+    requested = context.request.headers.get(TOOL_NAMES_HEADER.lower(), "").strip().lower()
+    if not requested:
+        return context.tenant.tool_names
+    variants: tuple[ToolNameVariant, ...] = get_args(ToolNameVariant)
+    for variant in variants:
+        if requested == variant:
+            return variant
+    raise InvalidRequest(f"The header {TOOL_NAMES_HEADER} says what tools are called: {' or '.join(variants)}.")

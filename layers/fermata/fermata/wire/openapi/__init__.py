@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""The OpenAPI document, generated from the operations and their models."""

@@ -1,30 +1,39 @@
 """Build the OpenAPI document from the operations (wire/operations/surface.py) and the models of their bodies.
 
-Only whoever asks for it pays for it: no door imports this before.
+Functions import this module only when the document is requested, because it loads all models (decision 0026).
 """
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
-from typing import Any
+
+from pydantic import BaseModel
 
 import fermata
 from fermata.domain.scopes import SCOPES
+from fermata.wire.bodies import responses
 from fermata.wire.http.error_responses import DEFAULT_RETRY_AFTER_SECONDS
-from fermata.wire.http.messages import MAX_REQUEST_BYTES
-from fermata.wire.openapi import schemas
+from fermata.wire.http.json_body import MAX_REQUEST_BYTES
+from fermata.wire.openapi.schemas import (
+    OPENAPI_DOCUMENT_SCHEMA,
+    JsonObject,
+    request_body_schemas,
+    response_schemas,
+    schema_reference,
+    stream_event_schemas,
+)
 from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
-Part = dict[str, Any]
-STEP = re.compile(r"\{(\w+)\}")
-ABOUT = """The agent backend for visual editors.
+_PATH_PARAMETER = re.compile(r"\{(\w+)\}")
+_DESCRIPTION = """The agent backend for visual editors.
 
-Errors are `{"error": …}`: a sentence that says what is wrong and what to do. A path that is not here answers 404, a
-method that is not here 405. `OPTIONS` is answered everywhere; an origin may call when it is one of the tenant's.
-Every answer carries `X-Request-Id`: yours, when you sent one.
+Errors are `{"error": …}`: a sentence that says what is wrong and what to do. A path that is not in this document
+answers 404, a method that is not in it 405. `OPTIONS` is answered everywhere; an origin may call when it is one of the
+tenant's. Every response carries `X-Request-Id`: that of the request, if it has one.
 """
-SCHEMES: Part = {
+_SECURITY_SCHEMES: JsonObject = {
     "bearer": {
         "type": "http",
         "scheme": "bearer",
@@ -36,133 +45,174 @@ SCHEMES: Part = {
         "type": "apiKey",
         "in": "cookie",
         "name": "fermata_session",
-        "description": "The same token in an HttpOnly cookie; `instatic_admin_session` does as well. Whatever is not a "
-        "GET needs an `Origin` of the tenant's then.",
+        "description": "The same token in an HttpOnly cookie, also under the name `instatic_admin_session`. A request "
+        "that is not a GET then needs an `Origin` of the tenant's.",
     },
 }
-STEPS: dict[str, tuple[str, Part]] = {
-    "scope": ("Where in the editor.", {"type": "string", "enum": list(SCOPES)}),
+_PATH_PARAMETERS: dict[str, tuple[str, JsonObject]] = {
+    "scope": ("The assistant of this part of the editor.", {"type": "string", "enum": list(SCOPES)}),
     "bridgeId": ("The turn's bridge, as the stream's first event names it.", {"type": "string", "minLength": 1}),
     "messageId": ("The message's id.", {"type": "string", "minLength": 1}),
     "index": ("The image's place in the message's content.", {"type": "string", "pattern": "^[0-9]{1,3}$"}),
     "id": ("The id.", {"type": "string", "minLength": 1}),
 }
-REQUEST_ID: Part = {"required": True, "description": "Name it when you report a problem.", "schema": {"type": "string"}}
-RETRY: Part = {"required": True, "description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}
-ANY_OPERATION = {
+"""Path parameters that several operations have. An operation may describe others in `parameters`."""
+_REQUEST_ID_HEADER: JsonObject = {
+    "required": True,
+    "description": "Name it when you report a problem.",
+    "schema": {"type": "string"},
+}
+_RETRY_AFTER_HEADER: JsonObject = {
+    "required": True,
+    "description": "Seconds to wait.",
+    "schema": {"type": "integer", "minimum": 1},
+}
+_ERRORS_OF_EVERY_OPERATION = {
     413: f"The request has more than {MAX_REQUEST_BYTES:,} bytes, or more than the gateway takes.",
     429: "Too many requests at once.",
-    500: "A mistake of ours.",
+    500: "A fault of the service.",
     502: "The service could not answer.",
-    503: "Something is busy. The same request may succeed in a moment.",
+    503: "The service is busy. The same request may succeed in a moment.",
     504: "The service took too long to answer.",
 }
-"""429, 502 and 504 are the gateway's own: it gives them before or after any function is asked. So it does 413, whether
-the operation reads a body or not."""
-ANY_CALLER = {401: "There is no valid token.", 403: "The caller has none of the capabilities, or the Origin is wrong."}
-ANY_BODY = {400: "The body is not as described."}
-ANY_QUERY = {400: "The query is not as described."}
+"""API Gateway itself responds with 429, 502 and 504, and with 413 whether an operation has a body or not."""
+_ERRORS_OF_AUTHENTICATION = {
+    401: "There is no valid token.",
+    403: "The caller has none of the capabilities, or the Origin is wrong.",
+}
+_BODY_ERROR = {400: "The body is not as described."}
+_QUERY_ERROR = {400: "The query is not as described."}
 
 
 @cache
-def build_openapi_document() -> Part:
+def get_openapi_document() -> JsonObject:
+    """Return the document of all operations. It is built once per process."""
+    return build_openapi_document(surface.OPERATIONS)
+
+
+def build_openapi_document(operations: Sequence[BaseOperation]) -> JsonObject:
+    """Build the OpenAPI document of some operations."""
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Fermata", "version": fermata.__version__, "description": ABOUT},
-        "servers": [{"url": "../../..", "description": "Where this document is, without /admin/api/ai/openapi.json."}],
-        "paths": _paths(),
-        "components": {"schemas": _schemas(), "responses": _shared_refusals(), "securitySchemes": SCHEMES},
+        "info": {"title": "Fermata", "version": fermata.__version__, "description": _DESCRIPTION},
+        "servers": [
+            {"url": "../../..", "description": "The document's own address without /admin/api/ai/openapi.json."}
+        ],
+        "paths": _paths(operations),
+        "components": {
+            "schemas": _schemas(operations),
+            "responses": _shared_errors(),
+            "securitySchemes": _SECURITY_SCHEMES,
+        },
     }
 
 
-def _paths() -> Part:
-    paths: Part = {}
-    for operation in surface.OPERATIONS:
+def _paths(operations: Sequence[BaseOperation]) -> JsonObject:
+    paths: JsonObject = {}
+    for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
     return paths
 
 
-def _operation(operation: BaseOperation) -> Part:
-    told: Part = {
+def _operation(operation: BaseOperation) -> JsonObject:
+    document: JsonObject = {
         "operationId": operation.name,
         "summary": operation.summary,
-        "parameters": _steps(operation.path) + [_parameter(given) for given in operation.parameters],
-        "responses": {str(told.status): _told(told) for told in operation.responses} | _refusals(operation),
-        "security": [{scheme: [need]} for need in operation.needs for scheme in SCHEMES],
+        "parameters": [*_path_parameters(operation), *map(_parameter, operation.parameters)],
+        "responses": {str(response.status): _success(response) for response in operation.responses}
+        | _errors(operation),
+        "security": [{scheme: [capability]} for capability in operation.capabilities for scheme in _SECURITY_SCHEMES],
     }
     if operation.description:
-        told["description"] = operation.description
+        document["description"] = operation.description
     if operation.body:
-        content = {JSON_MEDIA_TYPE: {"schema": schemas.schema_reference(operation.body.__name__)}}
-        told["requestBody"] = {"required": operation.requires_body, "content": content}
-    return told
+        content = {JSON_MEDIA_TYPE: {"schema": schema_reference(operation.body.__name__)}}
+        document["requestBody"] = {"required": operation.requires_body, "content": content}
+    return document
 
 
-def _steps(path: str) -> list[Part]:
-    found = [(name, *STEPS[name]) for name in STEP.findall(path)]
-    return [
-        {"name": name, "in": "path", "required": True, "description": says, "schema": schema}
-        for name, says, schema in found
-    ]
+def _path_parameters(operation: BaseOperation) -> list[JsonObject]:
+    described = {parameter.name for parameter in operation.parameters if parameter.location == "path"}
+    names = [name for name in _PATH_PARAMETER.findall(operation.path) if name not in described]
+    return [_parameter(RequestParameter(name, *_PATH_PARAMETERS[name], True, "path")) for name in names]
 
 
-def _parameter(given: RequestParameter) -> Part:
-    shown = {"name": given.name, "in": given.location, "required": given.required}
-    return shown | {"description": given.description, "schema": dict(given.schema)}
+def _parameter(parameter: RequestParameter) -> JsonObject:
+    return {
+        "name": parameter.name,
+        "in": parameter.location,
+        "required": parameter.required,
+        "description": parameter.description,
+        "schema": dict(parameter.schema),
+    }
 
 
-def _told(told: SuccessResponse) -> Part:
-    answer: Part = {"description": told.description, "headers": {"X-Request-Id": REQUEST_ID}}
-    if told.status == 204:
-        return answer
-    if told.media_type == JSON_MEDIA_TYPE:
-        return answer | {"content": {JSON_MEDIA_TYPE: {"schema": schemas.schema_reference(told.model)}}}
-    if not told.model:
-        return answer | {"content": {told.media_type: {}}}
-    says = f"JSON, one `{told.model}` a line; every line ends with LF."
-    lines = {"schema": {"type": "string", "description": says}, "x-line-schema": schemas.schema_reference(told.model)}
-    return answer | {"content": {told.media_type: lines}}
+def _success(response: SuccessResponse) -> JsonObject:
+    document: JsonObject = {"description": response.description, "headers": {"X-Request-Id": _REQUEST_ID_HEADER}}
+    if response.status == 204:
+        return document
+    if not response.model:
+        return document | {"content": {response.media_type: {}}}
+    name = _model_name(response.model)
+    if response.media_type == JSON_MEDIA_TYPE:
+        return document | {"content": {JSON_MEDIA_TYPE: {"schema": schema_reference(name)}}}
+    # OpenAPI 3.1 cannot describe one schema per line, so an extension refers to it (decision 0026).
+    description = f"JSON, one `{name}` a line; every line ends with LF."
+    lines = {"schema": {"type": "string", "description": description}, "x-line-schema": schema_reference(name)}
+    return document | {"content": {response.media_type: lines}}
 
 
-def _refusals(operation: BaseOperation) -> Part:
-    own = dict(ANY_QUERY) if any(given.location == "query" for given in operation.parameters) else {}
-    own |= (ANY_BODY if operation.body else {}) | dict(operation.errors)
-    shared = ANY_OPERATION | (ANY_CALLER if operation.needs else {})
-    refused = {status: {"$ref": f"#/components/responses/{_name(status)}"} for status in shared}
-    refused |= {status: _refusal(status, text) for status, text in own.items()}
-    return {str(status): refused[status] for status in sorted(refused)}
+def _errors(operation: BaseOperation) -> JsonObject:
+    has_query = any(parameter.location == "query" for parameter in operation.parameters)
+    own_errors = (_QUERY_ERROR if has_query else {}) | (_BODY_ERROR if operation.body else {}) | dict(operation.errors)
+    shared_errors = _ERRORS_OF_EVERY_OPERATION | (_ERRORS_OF_AUTHENTICATION if operation.capabilities else {})
+    documents = {status: {"$ref": f"#/components/responses/{_error_name(status)}"} for status in shared_errors}
+    documents |= {status: _error(status, description) for status, description in own_errors.items()}
+    return {str(status): documents[status] for status in sorted(documents)}
 
 
-def _shared_refusals() -> Part:
-    return {_name(status): _refusal(status, says) for status, says in sorted((ANY_OPERATION | ANY_CALLER).items())}
+def _shared_errors() -> JsonObject:
+    errors = sorted((_ERRORS_OF_EVERY_OPERATION | _ERRORS_OF_AUTHENTICATION).items())
+    return {_error_name(status): _error(status, description) for status, description in errors}
 
 
-def _name(status: int) -> str:
-    # What 413 is called depends on the version of Python.
+def _error_name(status: int) -> str:
+    # The phrase of 413 depends on the version of Python.
     return "TooLarge" if status == 413 else HTTPStatus(status).phrase.replace(" ", "")
 
 
-def _refusal(status: int, says: str) -> Part:
-    headers = {"X-Request-Id": REQUEST_ID} | ({"Retry-After": RETRY} if status in DEFAULT_RETRY_AFTER_SECONDS else {})
+def _error(status: int, description: str) -> JsonObject:
+    retry_after = {"Retry-After": _RETRY_AFTER_HEADER} if status in DEFAULT_RETRY_AFTER_SECONDS else {}
     return {
-        "description": says,
-        "headers": headers,
-        "content": {JSON_MEDIA_TYPE: {"schema": schemas.schema_reference("ErrorResponse")}},
+        "description": description,
+        "headers": {"X-Request-Id": _REQUEST_ID_HEADER} | retry_after,
+        "content": {JSON_MEDIA_TYPE: {"schema": schema_reference("ErrorResponse")}},
     }
 
 
-def _schemas() -> Part:
-    bodies = {operation.body for operation in surface.OPERATIONS if operation.body}
-    told = {
-        answer.model
-        for operation in surface.OPERATIONS
-        for answer in operation.responses
-        if answer.media_type == JSON_MEDIA_TYPE
+def _schemas(operations: Sequence[BaseOperation]) -> JsonObject:
+    bodies = {operation.body for operation in operations if operation.body}
+    models = {responses.ErrorResponse} | {
+        _load_model(response.model)
+        for operation in operations
+        for response in operation.responses
+        if response.media_type == JSON_MEDIA_TYPE and response.model not in ("", "Document")
     }
-    answers = schemas.response_schemas(sorted({*told, "ErrorResponse"} - {"", "Document"}))
-    found = (
-        schemas.request_body_schemas(sorted(bodies, key=lambda model: model.__name__))
-        | answers
-        | schemas.stream_event_schemas()
-    )
-    return dict(sorted((found | {"Document": schemas.OPENAPI_DOCUMENT_SCHEMA}).items()))
+    schemas = request_body_schemas(_sort_by_name(bodies)) | response_schemas(_sort_by_name(models))
+    schemas |= stream_event_schemas() | {"Document": OPENAPI_DOCUMENT_SCHEMA}
+    return dict(sorted(schemas.items()))
+
+
+def _sort_by_name(models: set[type[BaseModel]]) -> list[type[BaseModel]]:
+    return sorted(models, key=lambda model: model.__name__)
+
+
+def _model_name(model: type[BaseModel] | str) -> str:
+    return model if isinstance(model, str) else model.__name__
+
+
+def _load_model(model: type[BaseModel] | str) -> type[BaseModel]:
+    if not isinstance(model, str):
+        return model
+    loaded: type[BaseModel] = getattr(responses, model)
+    return loaded

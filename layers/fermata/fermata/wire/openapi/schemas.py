@@ -1,91 +1,105 @@
-"""JSON Schemas of everything that crosses the wire: bodies as they are read, answers and events as they are written."""
+"""Build the JSON Schemas of request bodies as they are read, and of response bodies and events as they are written."""
 
 from collections.abc import Iterable
 from functools import reduce
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from fermata.domain.events import EVENT_CLASSES
-from fermata.wire.bodies import responses
 
 JsonObject = dict[str, Any]
-REF = "#/components/schemas/"
-SEQ: JsonObject = {"type": "integer", "minimum": 0, "description": "The number of this event; numbers rise, with gaps."}
 OPENAPI_DOCUMENT_SCHEMA: JsonObject = {"type": "object", "required": ["openapi", "info", "paths"]}
+_REFERENCE_PREFIX = "#/components/schemas/"
+_SEQ_SCHEMA: JsonObject = {
+    "type": "integer",
+    "minimum": 0,
+    "description": "The number of this event; numbers rise, with gaps.",
+}
 
 
 def schema_reference(name: str) -> JsonObject:
-    return {"$ref": f"{REF}{name}"}
+    return {"$ref": f"{_REFERENCE_PREFIX}{name}"}
 
 
 def request_body_schemas(models: Iterable[type[BaseModel]]) -> dict[str, JsonObject]:
-    return _defined(models, REF + "{model}", "validation")
+    """Return the schemas of request bodies, and of the models they contain, by name."""
+    return _generate_schemas(models, "validation")
 
 
-def response_schemas(names: Iterable[str]) -> dict[str, JsonObject]:
-    """Schemas of classes in wire/bodies/responses.py, and of those they are made of."""
-    models = [getattr(responses, name) for name in names]
-    return {name: _as_written(schema) for name, schema in _defined(models, REF + "{model}", "serialization").items()}
+def response_schemas(models: Iterable[type[BaseModel]]) -> dict[str, JsonObject]:
+    """Return the schemas of response bodies, and of the models they contain, by name."""
+    return {name: _as_written(schema) for name, schema in _generate_schemas(models, "serialization").items()}
 
 
 def stream_event_schemas() -> dict[str, JsonObject]:
-    """`StreamLine` is one line of a turn's stream; each event has a schema of its own, and so has what it carries."""
+    """Return the schema `StreamLine` of a line of a turn's stream, and those of the events and what they contain."""
     models = [model for model in EVENT_CLASSES.values() if model.visible_to]
-    found = _defined(models, REF + "{model}", "serialization")
-    numbered = {model.__name__ for model in models}
-    parts = {name: _as_written(schema) for name, schema in found.items() if name not in numbered}
-    shown = {name: _numbered(_as_written(found[name])) for name in found if name in numbered}
+    schemas = {name: _as_written(schema) for name, schema in _generate_schemas(models, "serialization").items()}
     for model in models:
-        shown[model.__name__]["required"] += model.always_written
-    kinds = {schema["properties"]["type"]["const"]: f"{REF}{name}" for name, schema in shown.items()}
+        schemas[model.__name__] = _with_seq(schemas[model.__name__])
+        schemas[model.__name__]["required"] += model.always_written
+    references = {
+        event_type: schema_reference(model.__name__) for event_type, model in EVENT_CLASSES.items() if model in models
+    }
     line = {
         "description": "One line. Empty lines only keep the connection alive. Skip types you do not know.",
-        "oneOf": [{"$ref": target} for target in kinds.values()],
-        "discriminator": {"propertyName": "type", "mapping": kinds},
+        "oneOf": list(references.values()),
+        "discriminator": {
+            "propertyName": "type",
+            "mapping": {event_type: reference["$ref"] for event_type, reference in references.items()},
+        },
     }
-    return {"StreamLine": line, **shown, **parts}
+    return {"StreamLine": line, **schemas}
 
 
-def _defined(models: Iterable[type[BaseModel]], template: str, mode: Any) -> dict[str, JsonObject]:
-    _, whole = models_json_schema([(model, mode) for model in models], ref_template=template)
-    defined: dict[str, JsonObject] = whole.get("$defs", {})
-    return {name: _untitled(schema) for name, schema in defined.items()}
+def _generate_schemas(
+    models: Iterable[type[BaseModel]], mode: Literal["validation", "serialization"]
+) -> dict[str, JsonObject]:
+    _, schema = models_json_schema([(model, mode) for model in models], ref_template=_REFERENCE_PREFIX + "{model}")
+    definitions: dict[str, JsonObject] = schema.get("$defs", {})
+    return {name: _without_titles(definition) for name, definition in definitions.items()}
 
 
-def _untitled(schema: Any) -> Any:
-    """Without the titles pydantic makes of names; a member that is called `title` stays."""
+def _without_titles(schema: Any) -> Any:
+    """Remove the titles that pydantic makes of names. A property that is named `title` stays."""
     if isinstance(schema, list):
-        return [_untitled(part) for part in schema]
+        return [_without_titles(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: {name: _untitled(part) for name, part in value.items()} if key == "properties" else _untitled(value)
+        key: {name: _without_titles(part) for name, part in value.items()}
+        if key == "properties"
+        else _without_titles(value)
         for key, value in schema.items()
         if key != "title"
     }
 
 
 def _as_written(schema: JsonObject) -> JsonObject:
-    """What has a default is always written, unless that is null: then it is left out, and null is never seen."""
-    members = schema.get("properties", {})
-    absent = {name for name, member in members.items() if member.get("default", ...) is None}
-    written = {name: _not_null(member) if name in absent else _plain(member) for name, member in members.items()}
-    required = [name for name, member in members.items() if name not in absent]
-    return schema | ({"properties": written, "required": required} if members else {})
+    """Describe a model as it is written: a property whose default is null is left out instead; others are required."""
+    properties = schema.get("properties", {})
+    optional = {name for name, member in properties.items() if member.get("default", ...) is None}
+    written = {
+        name: _not_null(member) if name in optional else _without_default(member) for name, member in properties.items()
+    }
+    required = [name for name in properties if name not in optional]
+    return schema | ({"properties": written, "required": required} if properties else {})
 
 
-def _plain(member: JsonObject) -> JsonObject:
+def _without_default(member: JsonObject) -> JsonObject:
     return {key: value for key, value in member.items() if key != "default"}
 
 
 def _not_null(member: JsonObject) -> JsonObject:
-    kinds = [kind for kind in member.get("anyOf", []) if kind != {"type": "null"}]
-    rest = {key: value for key, value in member.items() if key not in ("default", "anyOf")}
-    return reduce(lambda left, right: left | right, kinds, rest) if len(kinds) == 1 else _plain(member)
+    choices = [choice for choice in member.get("anyOf", []) if choice != {"type": "null"}]
+    if len(choices) != 1:
+        return _without_default(member)
+    other_keys = {key: value for key, value in member.items() if key not in ("default", "anyOf")}
+    return reduce(lambda left, right: left | right, choices, other_keys)
 
 
-def _numbered(schema: JsonObject) -> JsonObject:
-    properties = schema["properties"] | {"seq": SEQ}
+def _with_seq(schema: JsonObject) -> JsonObject:
+    properties = schema["properties"] | {"seq": _SEQ_SCHEMA}
     return schema | {"properties": properties, "required": [*schema["required"], "seq"]}

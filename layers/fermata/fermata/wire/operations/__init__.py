@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Records of all HTTP operations, by what they operate on."""

@@ -1,79 +1,74 @@
-"""What one method on one path is for: enough to route it, to admit a caller to it, and to document it."""
+"""Define the record of one HTTP operation: what routes it, admits a caller to it, and documents it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from fermata.aws.resources import Resources
-from fermata.wire.http.dispatch import PublicRoute, RequestContext, Route
-from fermata.wire.http.messages import HttpRequest, Response
-
 JSON_MEDIA_TYPE = "application/json"
+
+FunctionName = Literal["api", "credentials", "stream", "tool_result"]
+"""Lambda functions that serve HTTP requests, by their folder in `functions/`."""
 
 
 @dataclass(frozen=True)
 class SuccessResponse:
-    """A successful response. `shape` names a class of wire/bodies/responses.py, so that no handler has to load it."""
+    """A successful response.
+
+    `model` is a pydantic model, or the name of one in wire/bodies/responses.py. A name keeps the functions from
+    importing models that only the OpenAPI document needs.
+    """
 
     description: str
-    model: str = ""
+    model: type[BaseModel] | str = ""
     status: int = 200
     media_type: str = JSON_MEDIA_TYPE
 
 
 @dataclass(frozen=True)
 class RequestParameter:
-    """A parameter of the query or a header. `schema` is JSON Schema."""
+    """A parameter of the query string, a header, or the path. `schema` is JSON Schema."""
 
     name: str
     description: str
     schema: Mapping[str, Any]
     required: bool = False
-    location: str = "query"
+    location: Literal["query", "header", "path"] = "query"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BaseOperation:
-    """`refusals` are the statuses of its own; what any operation may answer is added where it is documented."""
+    """One method on one path.
+
+    `name` is the operation id of the OpenAPI document. `function` is the Lambda function that serves the operation;
+    the function's router binds the handler, so that no function imports the handlers of another.
+    """
 
     name: str
+    function: FunctionName
     method: str
     path: str
     summary: str
     responses: tuple[SuccessResponse, ...]
+    capabilities: tuple[str, ...] = field(default=(), init=False)
+    """The caller has at least one of them."""
     description: str = ""
     parameters: tuple[RequestParameter, ...] = ()
     body: type[BaseModel] | None = None
     requires_body: bool = True
     """False: a request without a body means the same as one with an empty object."""
     errors: Mapping[int, str] = field(default_factory=dict)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ()
+    """Descriptions of the error statuses that only this operation has. The OpenAPI document adds the common ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation(BaseOperation):
-    """For callers who have at least one of the capabilities."""
+    """An operation for callers who have at least one of the capabilities."""
 
-    of: tuple[str, ...]
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return self.of
-
-    def to(
-        self, verb: Callable[[RequestContext], Response], first: Callable[[HttpRequest], None] | None = None
-    ) -> Route:
-        return Route(self.method, self.path, verb, self.of, first)
+    capabilities: tuple[str, ...] = field()
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublicOperation(BaseOperation):
-    """For anybody."""
-
-    def to(self, verb: Callable[[Resources], Response]) -> PublicRoute:
-        return PublicRoute(self.method, self.path, verb)
+    """An operation that needs no token."""

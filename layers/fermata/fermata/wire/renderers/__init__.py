@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Renderers of a turn's events, one module for each stream format."""

@@ -1,0 +1,111 @@
+"""Stream a turn's log to one reader: its events from a number on, until the turn or the reader's time ends."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+from fermata.aws.resources import Resources
+from fermata.domain.events import Event, HeldEvent
+from fermata.turns.read.follow_log import LogPoller
+from fermata.turns.turn import Turn
+from fermata.turns.turn_log import LogEntry
+
+HOLD_GRACE_SECONDS = 30
+"""How long a reader stays connected while the turn waits for a person."""
+
+EventRenderer: TypeAlias = Callable[[int, Event], bytes]
+"""Render the event of a number for the reader's client; nothing, if the client does not receive it."""
+
+
+class LogStream:
+    """The stream of one response.
+
+    Args:
+        heartbeat: What is sent when there is nothing to send for `reader_heartbeat_seconds`.
+        after: The number of the last event that the reader has.
+    """
+
+    def __init__(
+        self,
+        resources: Resources,
+        turn: Turn,
+        poller: LogPoller,
+        render: EventRenderer,
+        heartbeat: bytes,
+        *,
+        after: int,
+    ) -> None:
+        self.is_complete = False
+        """False while lines are sent, and after the client has disconnected in the middle of them."""
+        self._settings = resources.settings
+        self._clock = resources.clock
+        self._turn = turn
+        self._poller = poller
+        self._render = render
+        self._heartbeat = heartbeat
+        self._last_sent_number = after
+        self._deadline = self._clock.monotonic() + self._settings.reader_seconds
+
+    async def send(self, entries: Iterable[LogEntry]) -> AsyncIterator[bytes]:
+        """Yield the lines of these entries, then those of new entries.
+
+        It ends with the terminal event, at this reader's deadline, or `HOLD_GRACE_SECONDS` into a hold.
+        """
+        last_entry = None
+        for last_entry in entries:
+            yield self._render_entry(last_entry)
+        if last_entry is not None and last_entry.state.phase != "ended":
+            async with self._follow_log(last_entry.next_number) as queue:
+                async for chunk in self._send_new_entries(queue, last_entry):
+                    yield chunk
+        self.is_complete = True
+
+    @asynccontextmanager
+    async def _follow_log(self, number: int) -> AsyncIterator["asyncio.Queue[LogEntry | None]"]:
+        queue: asyncio.Queue[LogEntry | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def deliver(entry: LogEntry | None) -> None:
+            loop.call_soon_threadsafe(queue.put_nowait, entry)
+
+        follower = self._poller.follow(self._turn, number, deliver)
+        try:
+            yield queue
+        finally:
+            self._poller.unfollow(follower)
+
+    async def _send_new_entries(
+        self, queue: "asyncio.Queue[LogEntry | None]", last_entry: LogEntry
+    ) -> AsyncIterator[bytes]:
+        arrived_at = self._clock.monotonic()
+        while (now := self._clock.monotonic()) < self._deadline:
+            if last_entry.state.until and now - arrived_at > HOLD_GRACE_SECONDS:
+                yield self._render_hold(last_entry)
+                return
+            try:
+                timeout = min(self._settings.reader_heartbeat_seconds, self._deadline - now)
+                entry = await asyncio.wait_for(queue.get(), timeout)
+            except TimeoutError:
+                yield self._heartbeat
+                continue
+            if entry is None:
+                return
+            last_entry = entry
+            arrived_at = self._clock.monotonic()
+            yield self._render_entry(entry)
+            if entry.state.phase == "ended":
+                return
+
+    def _render_entry(self, entry: LogEntry) -> bytes:
+        lines = [
+            self._render(number, event)
+            for number, event in enumerate(entry.events, entry.first_number)
+            if number > self._last_sent_number
+        ]
+        self._last_sent_number = max(self._last_sent_number, entry.next_number - 1)
+        return b"".join(lines) or self._heartbeat
+
+    def _render_hold(self, last_entry: LogEntry) -> bytes:
+        until = self._clock.now_iso(last_entry.state.until - self._clock.time())
+        return self._render(self._last_sent_number, HeldEvent(until=until, retry_after=HOLD_GRACE_SECONDS))

@@ -1,0 +1,49 @@
+"""Define base models and field types of request bodies.
+
+Nothing is coerced: a number is not accepted as a string (decision 0023).
+"""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
+
+from fermata.aws.uploads import MAX_UPLOAD_REF_CHARS
+
+
+class LenientBody(BaseModel):
+    """A body whose unknown members are ignored, because clients of other generations send them."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, extra="ignore", strict=True)
+
+
+class StrictBody(LenientBody):
+    """A body whose unknown members are refused by name, so that a misspelled member does not look like success."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def _check_header_value(key: str) -> str:
+    """Check an API key, which is sent to its provider in a header."""
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ValueError("must be a key: printable ASCII without spaces")
+    return key
+
+
+NULL_SCHEMA: JsonDict = {"type": "null"}
+_NOT_BLANK = Field(json_schema_extra={"pattern": r"\S"})
+ResourceId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+NonBlankTitle = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), _NOT_BLANK]
+NonBlankUrl = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000), _NOT_BLANK]
+ApiKey = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, max_length=500),
+    AfterValidator(_check_header_value),
+    Field(json_schema_extra={"pattern": r"^\s*[!-~]*\s*$"}),
+]
+"""A provider's API key; empty for a server that needs none."""
+UploadRef = Annotated[str, StringConstraints(min_length=1, max_length=MAX_UPLOAD_REF_CHARS)]
+"""The reference of an upload, as the response of `POST uploads` holds it."""
+Revision = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+"""The revision of the editor's document. The service compares revisions and does not interpret them."""

@@ -1,0 +1,219 @@
+"""Define the bodies of requests that start, answer and undo turns."""
+
+import base64
+import binascii
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, StringConstraints, model_validator
+from pydantic.config import JsonDict
+
+from fermata.domain.blocks import ImageBlock, TextBlock
+from fermata.domain.errors import PayloadTooLarge
+from fermata.domain.image_header import MAX_INPUT_IMAGE_PIXELS, read_image_header
+from fermata.wire.bodies.fields import NULL_SCHEMA, LenientBody, ResourceId, Revision, StrictBody, UploadRef
+
+MAX_PROMPT_CHARACTERS = 400_000
+MAX_PROMPT_IMAGES = 8
+
+
+def _at_most(count: int, kind: str) -> JsonDict:
+    """JSON Schema of a list with at most `count` parts of a kind."""
+    part: JsonDict = {"properties": {"kind": {"const": kind}}}
+    return {"contains": part, "minContains": 0, "maxContains": count}
+
+
+_ONE_IMAGE: JsonDict = {
+    "oneOf": [
+        {"required": ["data"], "properties": {"data": {"type": "string"}, "uploadRef": NULL_SCHEMA}},
+        {"required": ["uploadRef"], "properties": {"uploadRef": {"type": "string"}, "data": NULL_SCHEMA}},
+    ]
+}
+_ONE_SNAPSHOT: JsonDict = {
+    "not": {
+        "required": ["snapshot", "snapshotRef"],
+        "properties": {"snapshot": {"not": NULL_SCHEMA}, "snapshotRef": {"type": "string"}},
+    }
+}
+"""JSON Schemas of what the validators check: an image has one source, and a snapshot at most one."""
+
+
+class TextPart(LenientBody):
+    """A text of a prompt."""
+
+    kind: Literal["text"]
+    text: Annotated[str, StringConstraints(max_length=MAX_PROMPT_CHARACTERS)]
+
+
+class ImagePart(LenientBody):
+    """An image of a prompt, in the request itself or uploaded before.
+
+    Only its header is checked. It is re-encoded when it is known that the model accepts images.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_ONE_IMAGE)
+
+    kind: Literal["image"]
+    mime_type: Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
+    data: str | None = None
+    upload_ref: UploadRef | None = None
+
+    @model_validator(mode="after")
+    def _check_source(self) -> Self:
+        if (self.data is None) == (self.upload_ref is None):
+            raise ValueError("must hold its image: either 'data' or 'uploadRef'")
+        if self.data is not None:
+            self._check_data(self.data)
+        return self
+
+    def _check_data(self, data: str) -> None:
+        try:
+            raw = base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            raise ValueError("must hold its image as base64") from None
+        header = read_image_header(raw)
+        if header is None or header.mime_type != self.mime_type or base64.b64encode(raw).decode() != data:
+            raise ValueError(f"does not hold the {self.mime_type} it says it does")
+        if header.pixel_count > (maximum := MAX_INPUT_IMAGE_PIXELS[self.mime_type]):
+            raise PayloadTooLarge(
+                f"An image of {self.mime_type} may have {maximum:,} pixels in all; this one is {header.width:,} by "
+                f"{header.height:,}. Send a smaller one."
+            )
+
+
+PromptPart = Annotated[TextPart | ImagePart, Field(discriminator="kind")]
+
+
+_HAS_CONTENT: JsonDict = {
+    "anyOf": [
+        {"properties": {"kind": {"const": "image"}}},
+        {"properties": {"kind": {"const": "text"}, "text": {"pattern": r"\S"}}},
+    ]
+}
+_ONE_PROMPT: JsonDict = {
+    "oneOf": [
+        {
+            "required": ["prompt"],
+            "properties": {"prompt": {"type": "string", "pattern": r"\S"}, "content": NULL_SCHEMA},
+        },
+        {
+            "required": ["content"],
+            "properties": {
+                "content": {
+                    "type": "array",
+                    "contains": _HAS_CONTENT,
+                    "allOf": [_at_most(1, "text"), _at_most(MAX_PROMPT_IMAGES, "image")],
+                },
+                "prompt": NULL_SCHEMA,
+            },
+        },
+    ]
+}
+"""JSON Schema of what `ChatBody._check_prompt` checks."""
+
+
+class SnapshotBody(LenientBody):
+    """The editor's document, in the request itself or uploaded before, and its revision."""
+
+    snapshot: Any = None
+    snapshot_ref: UploadRef | None = None
+    revision: Revision | None = None
+
+    @model_validator(mode="after")
+    def _check_snapshot(self) -> Self:
+        if self.snapshot is not None and self.snapshot_ref is not None:
+            raise ValueError("send either 'snapshot' or 'snapshotRef'")
+        return self
+
+
+class ChatBody(SnapshotBody):
+    """A prompt: either `prompt`, as older clients send it, or `content`."""
+
+    model_config = ConfigDict(json_schema_extra=_ONE_PROMPT | _ONE_SNAPSHOT)
+
+    conversation_id: ResourceId
+    prompt: Annotated[str, StringConstraints(max_length=MAX_PROMPT_CHARACTERS)] | None = None
+    content: Annotated[list[PromptPart], Field(json_schema_extra={"maxItems": MAX_PROMPT_IMAGES + 1})] | None = None
+
+    @model_validator(mode="after")
+    def _check_prompt(self) -> Self:
+        if (self.prompt is None) == (self.content is None):
+            raise ValueError("send either 'prompt' or 'content'")
+        parts = self.content or []
+        if sum(isinstance(part, TextPart) for part in parts) > 1:
+            raise ValueError("'content' may have one text at most")
+        if sum(isinstance(part, ImagePart) for part in parts) > MAX_PROMPT_IMAGES:
+            raise ValueError(f"'content' may have {MAX_PROMPT_IMAGES} images at most")
+        if not self.to_blocks():
+            raise ValueError("message must contain text or an image")
+        return self
+
+    def to_blocks(self) -> tuple[TextBlock | ImageBlock, ...]:
+        """Convert the prompt to blocks: the text, trimmed, and then the images. An uploaded image has its reference."""
+        parts = self.content or []
+        text = (self.prompt or "".join(part.text for part in parts if isinstance(part, TextPart))).strip()
+        images = [part for part in parts if isinstance(part, ImagePart)]
+        text_blocks = (TextBlock(text=text),) if text else ()
+        image_blocks = (ImageBlock(mime_type=part.mime_type, data=part.data, blob=part.upload_ref) for part in images)
+        return (*text_blocks, *image_blocks)
+
+    def image_places(self) -> tuple[str, ...]:
+        """Return the path of each image of `to_blocks` in the body, for error messages."""
+        return tuple(
+            f"content.{index}.{'data' if part.upload_ref is None else 'uploadRef'}"
+            for index, part in enumerate(self.content or [])
+            if isinstance(part, ImagePart)
+        )
+
+
+def _without_default(schema: JsonDict) -> None:
+    schema.pop("default")
+
+
+class ToolOutputImage(LenientBody):
+    """An image of a tool's output. One that cannot be decoded is left out, with a note to the model."""
+
+    mime_type: str
+    data: str
+
+
+class ToolOutputBody(LenientBody):
+    """The output of an editor's tool: `ok` with `data`, or not `ok` with `error` (decision 0095).
+
+    It may have other members: those of docs/editing.md, and the editor's own.
+    """
+
+    ok: bool
+    data: Any = None
+    error: str | None = None
+    images: list[ToolOutputImage] | None = None
+    revision: Annotated[Revision, Field(json_schema_extra=_without_default)] = ""
+
+    _posted: dict[str, Any] = PrivateAttr()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_posted(cls, value: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        output = validate(value)
+        output._posted = value
+        return output
+
+    @property
+    def posted(self) -> dict[str, Any]:
+        """The whole output as it was posted. A repeated answer is recognized by all of its members."""
+        return self._posted
+
+
+class ToolResultBody(SnapshotBody):
+    """An answer to a tool request."""
+
+    model_config = ConfigDict(json_schema_extra=_ONE_SNAPSHOT)
+
+    bridge_id: ResourceId
+    request_id: ResourceId
+    result: ToolOutputBody
+
+
+class UndoBody(StrictBody):
+    """`through` is the effect key of the oldest edit to undo. Without it, all edits are undone."""
+
+    through: ResourceId | None = None

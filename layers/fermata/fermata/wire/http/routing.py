@@ -1,0 +1,121 @@
+"""Bind handlers to operations, and find the routes of a path."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from pydantic import BaseModel
+
+from fermata.aws.resources import Resources
+from fermata.domain.caller import Caller
+from fermata.wire.auth.tenant import Tenant
+from fermata.wire.http.json_body import parse_body
+from fermata.wire.http.messages import HttpRequest, Response
+from fermata.wire.operations.operation import BaseOperation, FunctionName, Operation, PublicOperation
+
+_Body = TypeVar("_Body", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class RequestContext:
+    """A request whose caller is authenticated and has one of the operation's capabilities."""
+
+    resources: Resources
+    request: HttpRequest
+    caller: Caller
+    tenant: Tenant
+
+    def parse_body(self, model: type[_Body]) -> _Body:
+        """Parse the request's body as `parse_body` of json_body does.
+
+        Unknown members are ignored in requests of Instatic's browsers, because Instatic's own server ignores them.
+        """
+        return parse_body(self.request, model, ignore_unknown=self.tenant.dialect == "instatic")
+
+
+RequestHandler: TypeAlias = Callable[[RequestContext], Response]
+PublicHandler: TypeAlias = Callable[[Resources], Response]
+Precondition: TypeAlias = Callable[[HttpRequest], None]
+"""A check of the request before its caller is authenticated. It raises the error to respond with."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """An operation and its handler."""
+
+    operation: Operation
+    handler: RequestHandler
+    precondition: Precondition | None = None
+
+
+@dataclass(frozen=True)
+class PublicRoute:
+    """A public operation and its handler."""
+
+    operation: PublicOperation
+    handler: PublicHandler
+
+
+Routes: TypeAlias = Sequence[Route | PublicRoute]
+
+
+class Router:
+    """The routes of one Lambda function. Its handlers are bound by decorators.
+
+    router = Router("api")
+
+    @router.handles(defaults.SHOW_DEFAULTS)
+    def show_defaults(context: RequestContext) -> Response: ...
+    """
+
+    def __init__(self, function: FunctionName) -> None:
+        self.function = function
+        self.routes: list[Route | PublicRoute] = []
+
+    def handles(
+        self, operation: Operation, *, precondition: Precondition | None = None
+    ) -> Callable[[RequestHandler], RequestHandler]:
+        """Bind the decorated function to an operation of this Lambda function."""
+
+        def bind(handler: RequestHandler) -> RequestHandler:
+            self._add(operation, Route(operation, handler, precondition))
+            return handler
+
+        return bind
+
+    def handles_public(self, operation: PublicOperation) -> Callable[[PublicHandler], PublicHandler]:
+        """Bind the decorated function to a public operation of this Lambda function."""
+
+        def bind(handler: PublicHandler) -> PublicHandler:
+            self._add(operation, PublicRoute(operation, handler))
+            return handler
+
+        return bind
+
+    def _add(self, operation: BaseOperation, route: Route | PublicRoute) -> None:
+        if operation.function != self.function:
+            raise ValueError(f"{operation.name} is served by the function {operation.function}, not {self.function}.")
+        if any(route.operation is operation for route in self.routes):
+            raise ValueError(f"{operation.name} has a handler already.")
+        self.routes.append(route)
+
+
+def find_routes(routes: Routes, path: str) -> list[tuple[Route | PublicRoute, Mapping[str, str]]]:
+    """Find the routes of a path, one for each method, with their path parameters."""
+    matches = [(route, _match_path(route.operation.path, path)) for route in routes]
+    return [(route, parameters) for route, parameters in matches if parameters is not None]
+
+
+def _match_path(template: str, path: str) -> dict[str, str] | None:
+    """Return the values of the template's `{name}` segments, or None if the path does not match it.
+
+    An empty segment is no value.
+    """
+    template_segments = template.split("/")
+    segments = path.split("/")
+    if len(template_segments) != len(segments):
+        return None
+    pairs = list(zip(template_segments, segments, strict=True))
+    if not all(segment == expected or (expected.startswith("{") and segment) for expected, segment in pairs):
+        return None
+    return {expected[1:-1]: segment for expected, segment in pairs if expected.startswith("{")}

@@ -1,0 +1,34 @@
+"""Paths, capabilities, parameters and errors that several operations share."""
+
+from typing import get_args
+
+from fermata.domain.caller import Capability
+from fermata.domain.dialect import ToolNameVariant
+from fermata.wire.operations.operation import RequestParameter, SuccessResponse
+from fermata.wire.renderers.ndjson import NDJSON_CONTENT_TYPE
+
+API_PREFIX = "/admin/api/ai"
+CAN_CHAT = (Capability.CHAT,)
+CAN_MANAGE_PROVIDERS = (Capability.PROVIDERS,)
+UPLOAD_EXPIRED = "An upload that the body refers to is more than a day old."
+NO_SUCH_TOOL_NAMES = {400: "The tools have no such names."}
+OK_RESPONSES = (SuccessResponse("Done.", "OkResponse"),)
+STREAM_RESPONSE = SuccessResponse("The turn's events, as they happen.", "StreamLine", media_type=NDJSON_CONTENT_TYPE)
+
+
+def make_integer_parameter(name: str, description: str, minimum: int, maximum: int) -> RequestParameter:
+    return RequestParameter(name, description, {"type": "integer", "minimum": minimum, "maximum": maximum})
+
+
+IDEMPOTENCY_KEY = RequestParameter(
+    "Idempotency-Key",
+    "The same key with the same body joins the turn it started; good for a day.",
+    {"type": "string", "maxLength": 200},
+    location="header",
+)
+TOOL_NAMES = RequestParameter(
+    "Fermata-Tool-Names",
+    "The names of the tools that this client knows. Without it, the tenant's setting counts.",
+    {"type": "string", "enum": list(get_args(ToolNameVariant))},
+    location="header",
+)

@@ -1,0 +1,58 @@
+"""Operations that an editor needs beside its turns: tools, uploads, and what Instatic's editors request unasked."""
+
+from fermata.domain.caller import Capability
+from fermata.domain.scopes import SCOPES
+from fermata.wire.bodies.requests import NewUpload
+from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, CAN_MANAGE_PROVIDERS, NO_SUCH_TOOL_NAMES, TOOL_NAMES
+from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
+from fermata.wire.renderers.ndjson import NDJSON_CONTENT_TYPE
+
+LIST_TOOLS = Operation(
+    name="listTools",
+    function="api",
+    method="GET",
+    path=f"{API_PREFIX}/tools/{{scope}}",
+    capabilities=CAN_CHAT,
+    summary="List the tools of a scope",
+    description="The tools that a model is offered in this caller's turns: the same names, descriptions and schemas "
+    "in the same order, and what executes each one.",
+    parameters=(TOOL_NAMES,),
+    responses=(SuccessResponse("The tools that the caller's capabilities allow.", "ToolListResponse"),),
+    errors=NO_SUCH_TOOL_NAMES | {404: "There is no such scope."},
+)
+TAKE_UPLOAD = Operation(
+    name="takeUpload",
+    function="api",
+    method="POST",
+    path=f"{API_PREFIX}/uploads",
+    capabilities=CAN_CHAT,
+    summary="Upload what is too large for a request",
+    description="Announce a snapshot of up to 16 MiB or an image of up to 10 MB; then PUT it to `url` with these "
+    "headers within five minutes, without a token. For a day, a body of the same caller may name it: `snapshotRef` "
+    "instead of `snapshot`, `uploadRef` instead of an image's `data`.",
+    body=NewUpload,
+    responses=(SuccessResponse("The URL to put it to, and its reference.", "UploadResponse", 201),),
+    errors={413: "It is larger than an upload of its kind may be."},
+)
+EDITOR_BRIDGE = Operation(
+    name="editorBridge",
+    function="stream",
+    method="GET",
+    path=f"{API_PREFIX}/editor-bridge",
+    capabilities=(Capability.CHAT, "site.read"),
+    summary="Keep a connection to an Instatic editor open",
+    description="For tenants with Instatic's browsers, which open it by themselves. It sends only heartbeats.",
+    parameters=(RequestParameter("scope", "The editor's scope.", {"type": "string", "enum": list(SCOPES)}),),
+    responses=(SuccessResponse("Empty lines.", "StreamLine", media_type=NDJSON_CONTENT_TYPE),),
+    errors={404: "The tenant's browsers are not Instatic's."},
+)
+LIST_CONNECTORS = Operation(
+    name="listConnectors",
+    function="api",
+    method="GET",
+    path=f"{API_PREFIX}/mcp/connectors",
+    capabilities=CAN_MANAGE_PROVIDERS,
+    summary="List the MCP connectors",
+    description="Instatic's admin pages request it. The list is always empty.",
+    responses=(SuccessResponse("An empty list.", "ConnectorListResponse"),),
+)

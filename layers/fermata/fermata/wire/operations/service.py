@@ -1,0 +1,33 @@
+"""Operations on the service itself: health, version, OpenAPI document. They need no token."""
+
+from dataclasses import replace
+
+from fermata.wire.operations.common import API_PREFIX
+from fermata.wire.operations.operation import PublicOperation, SuccessResponse
+
+SHOW_HEALTH = PublicOperation(
+    name="showHealth",
+    function="api",
+    method="GET",
+    path="/healthz",
+    summary="Ask whether the service answers",
+    responses=(SuccessResponse("It answers.", "OkResponse"),),
+)
+SHOW_VERSION = PublicOperation(
+    name="showVersion",
+    function="api",
+    method="GET",
+    path="/version",
+    summary="Ask which version this is",
+    responses=(SuccessResponse("The version and the stage.", "VersionResponse"),),
+)
+SHOW_HEALTH_HERE = replace(SHOW_HEALTH, name="showHealthHere", path=f"{API_PREFIX}/healthz")
+SHOW_VERSION_HERE = replace(SHOW_VERSION, name="showVersionHere", path=f"{API_PREFIX}/version")
+SHOW_OPENAPI = PublicOperation(
+    name="showOpenApi",
+    function="api",
+    method="GET",
+    path=f"{API_PREFIX}/openapi.json",
+    summary="Fetch this document",
+    responses=(SuccessResponse("An OpenAPI 3.1 document.", "Document"),),
+)

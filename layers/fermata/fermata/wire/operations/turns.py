@@ -1,0 +1,143 @@
+"""Operations on turns: start, follow, answer, cancel, undo."""
+
+from fermata.domain.caller import Capability
+from fermata.wire.bodies.turn_requests import ChatBody, ToolResultBody, UndoBody
+from fermata.wire.operations.common import (
+    API_PREFIX,
+    CAN_CHAT,
+    IDEMPOTENCY_KEY,
+    NO_SUCH_TOOL_NAMES,
+    OK_RESPONSES,
+    STREAM_RESPONSE,
+    TOOL_NAMES,
+    UPLOAD_EXPIRED,
+    make_integer_parameter,
+)
+from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
+
+_BRIDGE_PATH = f"{API_PREFIX}/bridges/{{bridgeId}}"
+_CAN_READ_TURNS = (Capability.CHAT, Capability.TURNS)
+_NO_TURN = {404: "There is no such turn, or it is too old to be remembered."}
+_CURSOR_PATTERN = "^([0-9]{6}-[0-9]{4})?$"
+
+START_TURN = Operation(
+    name="startTurn",
+    function="stream",
+    method="POST",
+    path=f"{API_PREFIX}/chat/{{scope}}",
+    capabilities=CAN_CHAT,
+    summary="Ask the agent something",
+    description="Starts a turn and streams it. With `Accept: application/json` the turn is only started. The "
+    "turn continues when the connection breaks; `bridges/{bridgeId}/events` streams it again from any event on.",
+    parameters=(IDEMPOTENCY_KEY, TOOL_NAMES),
+    body=ChatBody,
+    responses=(
+        STREAM_RESPONSE,
+        SuccessResponse("The turn is started; follow it by its bridge.", "StartedTurnResponse", 202),
+    ),
+    errors={
+        400: "The body is not as described, or no credential and model are chosen.",
+        402: "A budget has less left than the request may cost. The error says how much, and when the budget renews.",
+        404: "There is no such scope, conversation or upload, or its credential is gone.",
+        409: "The conversation is already generating a response, the provider's key has to be entered again, the "
+        "Idempotency-Key was used for another request, or an upload is not what was announced.",
+        410: UPLOAD_EXPIRED,
+        422: "The model cannot do what is asked: see images, or call tools.",
+    },
+)
+FOLLOW_TURN = Operation(
+    name="followTurn",
+    function="stream",
+    method="GET",
+    path=f"{_BRIDGE_PATH}/events",
+    capabilities=_CAN_READ_TURNS,
+    summary="Follow a turn",
+    description="Streams the events after number `after`, then all further events until the turn ends.",
+    parameters=(
+        make_integer_parameter("after", "The number (`seq`) of the last event that the client has.", 0, 999_999_999),
+        TOOL_NAMES,
+    ),
+    responses=(STREAM_RESPONSE,),
+    errors={400: "There is no event of that number yet, or the tools have no such names."} | _NO_TURN,
+)
+SHOW_TURN = Operation(
+    name="showTurn",
+    function="api",
+    method="GET",
+    path=_BRIDGE_PATH,
+    capabilities=_CAN_READ_TURNS,
+    summary="See the state of a turn",
+    parameters=(TOOL_NAMES,),
+    responses=(SuccessResponse("The state, and the tool requests that wait for an answer.", "TurnStatusResponse"),),
+    errors=NO_SUCH_TOOL_NAMES | _NO_TURN,
+)
+CANCEL_TURN = Operation(
+    name="cancelTurn",
+    function="api",
+    method="POST",
+    path=f"{_BRIDGE_PATH}/cancel",
+    capabilities=_CAN_READ_TURNS,
+    summary="End a turn",
+    responses=(SuccessResponse("How the turn ended. The request may be repeated.", "TurnEndResponse"),),
+    errors=_NO_TURN,
+)
+SHOW_JOURNAL = Operation(
+    name="showJournal",
+    function="api",
+    method="GET",
+    path=f"{_BRIDGE_PATH}/journal",
+    capabilities=_CAN_READ_TURNS,
+    summary="List a turn's edits",
+    description="The edits whose results had an inverse or a new revision, in order. The turn may still run.",
+    parameters=(
+        RequestParameter(
+            "cursor", "The `nextCursor` of the page before.", {"type": "string", "pattern": _CURSOR_PATTERN}
+        ),
+        TOOL_NAMES,
+    ),
+    responses=(SuccessResponse("The edits, and what undos have changed about them.", "JournalResponse"),),
+    errors={400: "The tools have no such names, or `cursor` comes from no page."} | _NO_TURN,
+)
+UNDO_TURN = Operation(
+    name="undoTurn",
+    function="stream",
+    method="POST",
+    path=f"{_BRIDGE_PATH}/undo",
+    capabilities=(Capability.WRITE,),
+    summary="Undo a turn's edits",
+    description="Starts a turn that asks the editor, and no model, for the inverse of each edit, the newest "
+    "first, and streams it. With `Accept: application/json` the turn is only started. Edits with a conflict are "
+    "skipped; the last event has a `report`.",
+    parameters=(IDEMPOTENCY_KEY, TOOL_NAMES),
+    body=UndoBody,
+    requires_body=False,
+    responses=(
+        STREAM_RESPONSE,
+        SuccessResponse("The undo is started; follow it by its own bridge.", "StartedTurnResponse", 202),
+    ),
+    errors=_NO_TURN
+    | {
+        400: "The body is not as described, or `through` is no edit of this turn.",
+        409: "There is nothing to undo, the turn or another one of its conversation still runs, or the "
+        "Idempotency-Key was used for another request.",
+    },
+)
+ANSWER_TOOL = Operation(
+    name="answerTool",
+    function="tool_result",
+    method="POST",
+    path=f"{API_PREFIX}/tool-result",
+    capabilities=(Capability.CHAT, Capability.WRITE),
+    summary="Answer a tool request",
+    description="Posts the result of a `toolRequest`. The same answer may be sent again. `result` is a "
+    "ToolOutputBody; any other is refused, and its request stays open. A tool that writes "
+    f"needs {Capability.WRITE}, one that reads needs {Capability.CHAT}.",
+    body=ToolResultBody,
+    responses=OK_RESPONSES,
+    errors={
+        404: "No request waits for this answer: the turn has ended, the time is over, or there never was "
+        "such a request. Or there is no such upload.",
+        409: "The request was already answered differently, or an upload is not what was announced.",
+        410: UPLOAD_EXPIRED,
+    },
+)
