@@ -38,12 +38,13 @@ def run_tool(
 
     Args:
         admitted: The call.
-        context: What the handler is given besides its input.
+        context: What the handler receives besides its input.
         default_seconds: The timeout of one attempt of a tool that has no `timeout_seconds`.
         sleep: Waits between attempts.
         clock: A monotonic clock, in seconds.
     """
-    tool, retry = admitted.tool, admitted.tool.retry
+    retry = admitted.tool.retry
+    max_attempts = retry.max_attempts if admitted.tool.idempotent else 1
     started_at = clock()
     attempt = 0
     while True:
@@ -52,15 +53,15 @@ def run_tool(
             return _attempt(admitted, context, default_seconds)
         except _TRANSIENT_ERRORS as error:
             wait = retry.backoff_seconds * attempt
-            is_last = not tool.idempotent or attempt >= retry.max_attempts
-            if is_last or clock() - started_at + wait > retry.within_seconds:
+            if attempt >= max_attempts or clock() - started_at + wait > retry.within_seconds:
                 return ToolOutput.failure(_describe_error(error))
         sleep(wait)
 
 
 def _attempt(admitted: AdmittedCall, context: ToolContext, default_seconds: float) -> ToolOutput:
     """Try once. Transient errors are raised; others are returned for the model, and unexpected ones also logged."""
-    tool, handler = admitted.tool, admitted.tool.handler
+    tool = admitted.tool
+    handler = tool.handler
     if handler is None:
         return ToolOutput.failure(f"Tool {tool.name} runs in the browser, not here.")
     timeout_seconds = get_timeout_seconds(tool, default_seconds)

@@ -108,7 +108,8 @@ def get_content_document(tool_input: GetDocumentInput, context: ToolContext) -> 
     active = read_active_document(context.snapshot, document_id)
     if active is None:
         return {"document": _load_document(document_id, context).to_tool_data()}
-    stored, failure_note = None, ""
+    stored = None
+    failure_note = ""
     try:
         stored = _load_document(document_id, context) if context.host() else None
     except HostItemNotFound:
