@@ -1,9 +1,9 @@
-"""Schemathesis against all doors: whatever is sent, the answer is one that the document has.
+"""Schemathesis against all functions: every response to every request is one that the document has.
 
-A request that the document allows may still be refused, for what it points at: a credential that does not exist, an
-event that has not happened. So "400 to a valid request" is checked here and not by schemathesis: it must not be our
-reading of the body that refuses. What happens without a good token does not depend on the rest of a request, so that
-is asked once for each operation, in test_answers.py.
+A request that the document allows may still be refused for what it refers to: a credential that does not exist, an
+event that has not happened. So schemathesis does not check "400 to a valid request". This test checks that parsing of
+the body has not refused it. Responses without a valid token do not depend on the rest of a request: test_responses.py
+requests each operation once without one.
 """
 
 import json
@@ -27,7 +27,7 @@ SETTINGS = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
-PICTURES = {f"image/{kind}": getattr(images, f"make_{kind}_header")() for kind in ("jpeg", "png", "gif", "webp")}
+IMAGES = {f"image/{kind}": images.make_image(kind=kind.upper()) for kind in ("jpeg", "png", "gif", "webp")}
 OPERATIONS = {operation.name: operation for operation in surface.OPERATIONS}
 INEXPRESSIBLE_ERRORS = ("may name each user once.",)
 """Errors that JSON Schema cannot express."""
@@ -62,7 +62,7 @@ def with_real_images(case: AnyCase) -> AnyCase:
         for part in body.get("content") or []:
             if part.get("kind") == "image":
                 part.pop("uploadRef", None)
-                part["data"] = images.to_base64(PICTURES[part["mimeType"]])
+                part["data"] = images.to_base64(IMAGES[part["mimeType"]])
     return case
 
 
