@@ -11,8 +11,9 @@ __all__ = ["clock", "resources", "shared_resources"]
 
 @pytest.fixture
 def atomic_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads interleave between their calls, never within one, as with the real tables. The mock has no locks."""
-    lock, call = threading.Lock(), BaseClient._make_api_call  # type: ignore[attr-defined]  # absent from its stubs
+    """Run one AWS call at a time, so that threads interleave only between calls. The mock itself has no locks."""
+    lock = threading.Lock()
+    call = BaseClient._make_api_call  # type: ignore[attr-defined]  # absent from its stubs
 
     def one_at_a_time(self: Any, operation: str, params: Any) -> Any:
         with lock:

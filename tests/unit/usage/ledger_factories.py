@@ -1,4 +1,4 @@
-"""Ledger rows for tests, as turns write them."""
+"""Make and store ledger rows as turns write them."""
 
 import itertools
 from collections.abc import Iterable
@@ -9,18 +9,17 @@ from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb import Item
 from fermata.aws.resources import Resources
 from fermata.domain.model_io import TokenUsage
-from fermata.usage.ledger import ledger_store
 from fermata.usage.ledger.ledger_parsing import load_ledger_records
-from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
+from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome, build_request_put, build_turn_end_put
 from fermata.usage.rollups import rollup_store
 
 TENANT = "bakery"
 TURN_NUMBERS = itertools.count(1)
 
 
-def make_usage(at: str | float, **facts: Any) -> RequestUsage:
-    """One request; every fact may be given, tokens by their short names."""
-    known: dict[str, Any] = {
+def make_usage(at: str | float, **fields: Any) -> RequestUsage:
+    """Make the usage of one request; any field may be given, and token counts by their short names."""
+    defaults: dict[str, Any] = {
         "tenant": TENANT,
         "user": "ada",
         "scope": "site",
@@ -35,23 +34,23 @@ def make_usage(at: str | float, **facts: Any) -> RequestUsage:
         "cost": Decimal("0.001"),
         "at": at if isinstance(at, str) else iso_from_epoch(at),
     }
-    names = {"prompt": 100, "completion": 10, "cache_read": 0, "cache_creation": 0}
-    tokens = TokenUsage(**{name: facts.pop(name, usual) for name, usual in names.items()})
-    return RequestUsage(**(known | {"tokens": tokens} | facts))
+    token_defaults = {"prompt": 100, "completion": 10, "cache_read": 0, "cache_creation": 0}
+    tokens = TokenUsage(**{name: fields.pop(name, default) for name, default in token_defaults.items()})
+    return RequestUsage(**(defaults | {"tokens": tokens} | fields))
 
 
-def make_turn_outcome(usage: RequestUsage, *, billable: bool, **facts: Any) -> TurnOutcome:
-    known = usage.model_dump(include=set(TurnOutcome.model_fields) - {"billable"})
-    return TurnOutcome(**(known | {"how": "done" if billable else "error", "billable": billable, "rounds": 1} | facts))
+def make_turn_outcome(usage: RequestUsage, *, billable: bool, **fields: Any) -> TurnOutcome:
+    """Make the outcome of the turn that a request belongs to."""
+    shared = usage.model_dump(include=set(TurnOutcome.model_fields) - {"billable"})
+    how = "done" if billable else "error"
+    return TurnOutcome(**(shared | {"how": how, "billable": billable, "rounds": 1} | fields))
 
 
-def write_ledger_rows(resources: Resources, *told: RequestUsage | TurnOutcome) -> list[Item]:
-    """Put into the ledger; returns the rows as the stream would show them."""
+def write_ledger_rows(resources: Resources, *entries: RequestUsage | TurnOutcome) -> list[Item]:
+    """Write entries into the ledger, and return the rows as the stream shows them."""
     puts = [
-        ledger_store.build_request_put(resources, one)
-        if isinstance(one, RequestUsage)
-        else ledger_store.build_turn_end_put(resources, one)
-        for one in told
+        build_request_put(resources, entry) if isinstance(entry, RequestUsage) else build_turn_end_put(resources, entry)
+        for entry in entries
     ]
     for put in puts:
         resources.tables.write_items(put)
@@ -59,18 +58,18 @@ def write_ledger_rows(resources: Resources, *told: RequestUsage | TurnOutcome) -
 
 
 def read_usage_row(resources: Resources, item: Item) -> Item:
-    found = resources.tables.get_item(resources.settings.usage_table, item["pk"], item["sk"])
-    assert found is not None
-    return found
+    """Read the stored row that has the key of `item`."""
+    row = resources.tables.get_item(resources.settings.usage_table, item["pk"], item["sk"])
+    assert row is not None
+    return row
 
 
 def count_ledger_rows(resources: Resources, rows: Iterable[Item], tenant: str = TENANT) -> None:
-    rollup_store.count_records(
-        resources, tenant, [record for row in rows for record in load_ledger_records(resources, row)]
-    )
+    records = [record for row in rows for record in load_ledger_records(resources, row)]
+    rollup_store.count_records(resources, tenant, records)
 
 
-def write_and_count(resources: Resources, *told: RequestUsage | TurnOutcome) -> list[Item]:
-    rows = write_ledger_rows(resources, *told)
+def write_and_count(resources: Resources, *entries: RequestUsage | TurnOutcome) -> list[Item]:
+    rows = write_ledger_rows(resources, *entries)
     count_ledger_rows(resources, rows)
     return rows

@@ -1,9 +1,9 @@
-"""Whole ledgers for property tests: a few conversations around days on which clocks change."""
+"""Hypothesis strategies for whole ledgers: a few conversations around days on which clocks change."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
@@ -29,33 +29,41 @@ CLOCK_CHANGES = (
     "2026-10-24T12:00Z",
     "2026-10-31T20:00Z",
 )
-"""Shortly before clocks change somewhere among ZONES."""
+"""Instants shortly before clocks change in one of ZONES."""
 DAYS = 4
 
 
 @st.composite
 def timestamps(draw: st.DrawFn, begin: float) -> float:
-    """Often on a quarter or right beside it."""
+    """Draw an instant that is often on a quarter of an hour or right beside it."""
     seconds = draw(st.integers(0, DAYS * 96)) * 900 + draw(st.sampled_from([0, 0, 1, 450, 899.999]))
     return begin + seconds
 
 
+class LedgerCase(NamedTuple):
+    """Ledger entries, and the `since` and time zone to audit them with."""
+
+    entries: list[RequestUsage | TurnOutcome]
+    since: str
+    zone: str
+
+
 @st.composite
-def ledgers(draw: st.DrawFn, most: int = 40) -> tuple[list[RequestUsage | TurnOutcome], str, str]:
-    """Rows, and a `since` and `tz` to audit them with."""
+def ledgers(draw: st.DrawFn, max_requests: int = 40) -> LedgerCase:
     begin = datetime.fromisoformat(draw(st.sampled_from(CLOCK_CHANGES))).timestamp()
-    told: list[RequestUsage | TurnOutcome] = []
-    for number in range(draw(st.integers(1, most))):
-        chat = draw(st.integers(1, 5))
-        told.append(_draw_usage(draw, number, chat, draw(timestamps(begin))))
-    ended = draw(st.lists(st.sampled_from(told), unique_by=id))
-    ends = [make_turn_outcome(one, billable=draw(st.booleans())) for one in ended if isinstance(one, RequestUsage)]
-    return [*told, *ends], iso_from_epoch(draw(timestamps(begin))), draw(st.sampled_from(ZONES))
+    usages: list[RequestUsage] = []
+    for number in range(draw(st.integers(1, max_requests))):
+        conversation = draw(st.integers(1, 5))
+        usages.append(_draw_usage(draw, number, conversation, draw(timestamps(begin))))
+    ended = draw(st.lists(st.sampled_from(usages), unique_by=id))
+    outcomes = [make_turn_outcome(usage, billable=draw(st.booleans())) for usage in ended]
+    since = iso_from_epoch(draw(timestamps(begin)))
+    return LedgerCase([*usages, *outcomes], since, draw(st.sampled_from(ZONES)))
 
 
 def _draw_usage(draw: st.DrawFn, number: int, conversation: int, at: float) -> RequestUsage:
-    """A conversation has one user and one scope, and any models."""
-    facts: dict[str, Any] = {
+    """Draw a request. A conversation has one user and one scope, and any models."""
+    fields: dict[str, Any] = {
         "turn": f"turn-{number}",
         "conversation": f"chat-{conversation}",
         "user": f"user-{conversation % 3}",
@@ -66,14 +74,14 @@ def _draw_usage(draw: st.DrawFn, number: int, conversation: int, at: float) -> R
         "billable": draw(st.booleans()),
         "priced": draw(st.booleans()),
     }
-    return make_usage(at, **facts)
+    return make_usage(at, **fields)
 
 
 def draw_stream_batches(draw: Any, rows: Sequence[Any]) -> list[list[Any]]:
-    """As a stream may bring them: in any order, some of them again, in batches of any size."""
+    """Draw batches as a stream may deliver rows: in any order, some repeatedly, in batches of any size."""
     order = list(draw(st.permutations(rows)))
-    for again in draw(st.lists(st.sampled_from(rows), max_size=5)):
-        order.insert(draw(st.integers(0, len(order))), again)
+    for repeated in draw(st.lists(st.sampled_from(rows), max_size=5)):
+        order.insert(draw(st.integers(0, len(order))), repeated)
     batches: list[list[Any]] = [[]]
     for row in order:
         if draw(st.booleans()):

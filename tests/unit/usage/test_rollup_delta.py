@@ -1,7 +1,7 @@
-"""Posting, without any table: in any order the same, and distinct conversations by addition."""
+"""Rollup deltas without a table: independent of the order, and conversations counted by addition."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb import Item
-from fermata.usage.audit import query_parameters
 from fermata.usage.audit.audit_from_ledger import audit_ledger_rows
 from fermata.usage.audit.audit_from_rollups import AuditSums
 from fermata.usage.audit.audit_response import to_audit_response
 from fermata.usage.audit.local_days import LocalDays
-from fermata.usage.ledger import ledger_store
+from fermata.usage.audit.query_parameters import parse_time_zone
 from fermata.usage.ledger.ledger_parsing import parse_request_row, parse_turn_end_row
+from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, RequestUsage, TurnOutcome
+from fermata.usage.ledger.postings import LedgerRecord
 from fermata.usage.quarter_hours import QUARTER_SECONDS, quarter_from_instant
 from fermata.usage.rollups.conversation_activity import (
     ACTIVITY_RETENTION_QUARTERS,
@@ -26,87 +27,87 @@ from fermata.usage.rollups.conversation_activity import (
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rollup_delta import RollupDelta
 from tests.unit.usage.ledger_factories import make_usage
-from tests.unit.usage.ledger_strategies import DAYS, ledgers
+from tests.unit.usage.ledger_strategies import DAYS, LedgerCase, ledgers
 
 
-def to_ledger_items(told: Iterable[Any]) -> list[Item]:
-    """As the ledger holds them, without a table."""
-    rows = []
-    for one in told:
-        item = one.model_dump(exclude_none=True, exclude={"tokens"})
-        if hasattr(one, "tokens"):
-            tokens = one.tokens
-            item |= {"sk": "r1", "prompt": tokens.prompt, "completion": tokens.completion}
-            item |= {"cacheRead": tokens.cache_read, "cacheCreation": tokens.cache_creation}
-        else:
-            item["sk"] = ledger_store.TURN_END_SORT_KEY
-        rows.append(item)
-    return rows
+def to_ledger_items(entries: Iterable[RequestUsage | TurnOutcome]) -> list[Item]:
+    """Return the attributes of ledger rows that are parsed, without a table."""
+    return [_to_request_item(entry) if isinstance(entry, RequestUsage) else _to_end_item(entry) for entry in entries]
 
 
-def post_rows(rows: list[Item], order: Iterable[Item] = ()) -> RollupDelta:
-    books = RollupDelta()
+def _to_request_item(usage: RequestUsage) -> Item:
+    tokens = usage.tokens
+    counts = {"prompt": tokens.prompt, "completion": tokens.completion}
+    counts |= {"cacheRead": tokens.cache_read, "cacheCreation": tokens.cache_creation}
+    return {"sk": "r1", **usage.model_dump(exclude_none=True, exclude={"tokens"}), **counts}
+
+
+def _to_end_item(outcome: TurnOutcome) -> Item:
+    return {"sk": TURN_END_SORT_KEY, **outcome.model_dump(exclude_none=True)}
+
+
+def post_rows(rows: Sequence[Item], order: Iterable[Item] = ()) -> RollupDelta:
+    """Add the records of all rows to a delta, in the given order or in that of the rows."""
+    delta = RollupDelta()
     for row in order or rows:
-        same = [
-            other for other in rows if other["turn"] == row["turn"] and other["sk"] != ledger_store.TURN_END_SORT_KEY
-        ]
-        ends = (
-            parse_turn_end_row(row, [] if row["billable"] else same)
-            if row["sk"] == ledger_store.TURN_END_SORT_KEY
-            else [parse_request_row(row)]
-        )
-        for record in ends:
-            books.add_record(record)
-    return books
+        for record in parse_row(row, rows):
+            delta.add_record(record)
+    return delta
 
 
-def pack_rollups(books: RollupDelta) -> dict[Any, bytes]:
-    return {place: sheet.pack() for place, sheet in books.rollups.items()}
+def parse_row(row: Item, rows: Iterable[Item]) -> list[LedgerRecord]:
+    if row["sk"] != TURN_END_SORT_KEY:
+        return [parse_request_row(row)]
+    requests = [other for other in rows if other["turn"] == row["turn"] and other["sk"] != TURN_END_SORT_KEY]
+    return parse_turn_end_row(row, [] if row["billable"] else requests)
 
 
-@settings(max_examples=150)
-@given(whole=ledgers(), seed=st.integers())
-def test_the_order_of_rows_makes_no_difference(whole: Any, seed: int) -> None:
-    rows = to_ledger_items(whole[0])
-    mixed = random.Random(seed).sample(rows, len(rows))
-    assert pack_rollups(post_rows(rows, mixed)) == pack_rollups(post_rows(rows))
+def pack_rollups(delta: RollupDelta) -> dict[Any, bytes]:
+    return {key: rollup.pack() for key, rollup in delta.rollups.items()}
 
 
 @settings(max_examples=150)
-@given(whole=ledgers(), quarter=st.integers(0, DAYS * 96))
-def test_any_quarter_on_any_days_of_any_zone_are_as_the_rows_say(whole: Any, quarter: int) -> None:
-    rows, tz = to_ledger_items(whole[0]), whole[2]
+@given(case=ledgers(), seed=st.integers())
+def test_the_order_of_rows_makes_no_difference(case: LedgerCase, seed: int) -> None:
+    rows = to_ledger_items(case.entries)
+    shuffled = random.Random(seed).sample(rows, len(rows))
+    assert pack_rollups(post_rows(rows, shuffled)) == pack_rollups(post_rows(rows))
+
+
+@settings(max_examples=150)
+@given(case=ledgers(), quarter=st.integers(0, DAYS * 96))
+def test_an_audit_from_any_quarter_in_any_zone_agrees_with_the_rows(case: LedgerCase, quarter: int) -> None:
+    rows = to_ledger_items(case.entries)
+    zone = parse_time_zone(case.zone)
     first = quarter_from_instant(min(row["at"] for row in rows)) + quarter
-    found, books = AuditSums(first, LocalDays(query_parameters.parse_time_zone(tz))), post_rows(rows)
-    for (level, period), sheet in sorted(books.rollups.items()):
-        unpacked = PeriodRollup.unpack(sheet.pack())
-        begins = quarter_from_instant(f"{period}T00:00Z" if level == "day" else f"{period}Z")
-        if level == "day" and begins + 96 > first:
-            found.add_day(period, unpacked)
-        elif level == "quarter" and first % 96 and first <= begins < first - first % 96 + 96:
-            found.add_rollup(unpacked)
+    sums = AuditSums(first, LocalDays(zone))
+    for (level, period), packed in sorted(pack_rollups(post_rows(rows)).items()):
+        rollup = PeriodRollup.unpack(packed)
+        start = quarter_from_instant(f"{period}T00:00Z" if level == "day" else f"{period}Z")
+        if level == "day" and start + 96 > first:
+            sums.add_day(period, rollup)
+        elif level == "quarter" and first % 96 and first <= start < first - first % 96 + 96:
+            sums.add_rollup(rollup)
     since = iso_from_epoch(first * QUARTER_SECONDS)
-    expected = audit_ledger_rows(rows, since, LocalDays(query_parameters.parse_time_zone(tz)), with_billable=True)
-    shown = to_audit_response(since, found.users, found.scopes, found.models, found.days, {}, with_billable=True)
-    assert shown == expected
+    expected = audit_ledger_rows(rows, since, LocalDays(zone), with_billable=True)
+    actual = to_audit_response(since, sums.users, sums.scopes, sums.models, sums.days, {}, with_billable=True)
+    assert actual == expected
 
 
-def test_a_conversation_that_was_active_all_day_has_one_chat_in_each_day_of_every_zone() -> None:
+def test_a_conversation_that_is_active_all_day_counts_once_in_each_day_of_every_zone() -> None:
     begin = quarter_from_instant("2026-06-01T00:00Z")
     rows = to_ledger_items(make_usage((begin + number) * QUARTER_SECONDS) for number in range(3 * 96))
-    (_, sheet), *_ = sorted((place, sheet) for place, sheet in post_rows(rows).rollups.items() if place[0] == "day")
-    assert sum(count for gaps in sheet.gaps.values() for count in gaps.values()) == 96
-    assert sheet.gaps[0] == {0: 1}
-    assert sheet.gaps[95] == {1: 1}
+    first_day = post_rows(rows).rollups["day", "2026-06-01"]
+    assert sum(count for gaps in first_day.gaps.values() for count in gaps.values()) == 96
+    assert first_day.gaps[0] == {0: 1}
+    assert first_day.gaps[95] == {1: 1}
 
 
-def test_what_is_long_past_is_forgotten_and_a_row_from_then_is_refused() -> None:
-    chat = ConversationActivity(active_quarters=[1_000_000, 1_000_000 + ACTIVITY_RETENTION_QUARTERS + 500])
-    later = ConversationActivity.unpack({"data": chat.pack(), "version": 1})
-    assert later.active_quarters == [1_000_000 + ACTIVITY_RETENTION_QUARTERS + 500]
+def test_activity_of_long_ago_is_forgotten_and_a_row_from_then_is_refused() -> None:
+    newest = 1_000_000 + ACTIVITY_RETENTION_QUARTERS + 500
+    activity = ConversationActivity(active_quarters=[1_000_000, newest])
+    stored = ConversationActivity.unpack({"data": activity.pack(), "version": 1})
+    assert stored.active_quarters == [newest]
     with pytest.raises(ActivityForgotten):
-        later.find_neighbours(1_000_001)
-    assert later.find_neighbours(1_000_000 + ACTIVITY_RETENTION_QUARTERS + 400) == (
-        None,
-        1_000_000 + ACTIVITY_RETENTION_QUARTERS + 500,
-    )
+        stored.find_neighbours(1_000_001)
+    assert stored.find_neighbours(newest - 100) == (None, newest)

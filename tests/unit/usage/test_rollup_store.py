@@ -1,4 +1,4 @@
-"""Rollups: each row of the ledger once, whatever the stream does."""
+"""Rollups count each ledger row once, in whatever order and however often the stream delivers it."""
 
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from fermata.aws.clock import Clock
 from fermata.aws.resources import Resources
-from fermata.usage.audit import query_parameters
 from fermata.usage.audit.audit_from_ledger import audit_ledger_rows
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.audit.local_days import LocalDays
+from fermata.usage.audit.query_parameters import parse_time_zone
 from fermata.usage.rollups import rollup_store
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rebuild import rebuild_rollups
@@ -31,7 +31,7 @@ from tests.unit.usage.ledger_factories import (
     write_and_count,
     write_ledger_rows,
 )
-from tests.unit.usage.ledger_strategies import draw_stream_batches, ledgers
+from tests.unit.usage.ledger_strategies import LedgerCase, draw_stream_batches, ledgers
 
 FEW_EXAMPLES = settings(
     max_examples=15,
@@ -39,31 +39,30 @@ FEW_EXAMPLES = settings(
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-"""The mock is slow; test_books.py asks the same of thousands of rows."""
+"""The mock is slow; test_rollup_delta.py tries the same with thousands of rows."""
 
 
 @FEW_EXAMPLES
-@given(whole=ledgers(most=12), data=st.data())
-def test_an_audit_agrees_with_the_ledger_in_any_zone_whatever_order_the_stream_brings(
-    resources: Resources, whole: Any, data: st.DataObject
+@given(case=ledgers(max_requests=12), data=st.data())
+def test_an_audit_agrees_with_the_ledger_in_any_zone_whatever_order_the_stream_delivers(
+    resources: Resources, case: LedgerCase, data: st.DataObject
 ) -> None:
     empty_tables()
-    told, since, tz = whole
-    rows = write_ledger_rows(resources, *told)
+    rows = write_ledger_rows(resources, *case.entries)
     for batch in draw_stream_batches(data.draw, rows):
         count_ledger_rows(resources, batch)
-    expected = audit_ledger_rows(rows, since, LocalDays(query_parameters.parse_time_zone(tz)), with_billable=True)
-    assert audit_usage(resources, TENANT, since, tz, with_billable=True) == expected
+    expected = audit_ledger_rows(rows, case.since, LocalDays(parse_time_zone(case.zone)), with_billable=True)
+    assert audit_usage(resources, TENANT, case.since, case.zone, with_billable=True) == expected
 
 
 @FEW_EXAMPLES
-@given(whole=ledgers(most=12), data=st.data())
-def test_a_rebuild_comes_to_the_same_sheets_as_the_stream_did(
-    resources: Resources, clock: TestClock, whole: Any, data: st.DataObject
+@given(case=ledgers(max_requests=12), data=st.data())
+def test_a_rebuild_computes_the_same_rollups_as_the_stream_did(
+    resources: Resources, clock: TestClock, case: LedgerCase, data: st.DataObject
 ) -> None:
     empty_tables()
     clock.now = datetime.fromisoformat("2026-11-05T00:00Z").timestamp()
-    rows = write_ledger_rows(resources, *whole[0])
+    rows = write_ledger_rows(resources, *case.entries)
     for batch in draw_stream_batches(data.draw, rows):
         count_ledger_rows(resources, batch)
     before = read_packed_rollups(resources)
@@ -73,50 +72,50 @@ def test_a_rebuild_comes_to_the_same_sheets_as_the_stream_did(
 
 
 def read_packed_rollups(resources: Resources) -> dict[Any, bytes]:
-    """The current edition, each period's segments added up."""
+    """Return the rollups of the current edition, with the segments of each period added up."""
     (edition,) = read_editions(resources, TENANT)
-    whole: dict[Any, PeriodRollup] = defaultdict(PeriodRollup)
+    rollups: dict[Any, PeriodRollup] = defaultdict(PeriodRollup)
     levels: tuple[RollupLevel, ...] = ("day", "quarter")
     for level in levels:
-        for period, sheet in load_rollups(resources, edition, level, "2", "3"):
-            whole[level, period].add(sheet)
-    return {place: sheet.pack() for place, sheet in whole.items()}
+        for period, segment in load_rollups(resources, edition, level, "2", "3"):
+            rollups[level, period].add(segment)
+    return {key: rollup.pack() for key, rollup in rollups.items()}
 
 
-def test_rows_that_come_while_a_rebuild_runs_are_in_both_editions(resources: Resources, clock: TestClock) -> None:
+def test_rows_that_are_counted_during_a_rebuild_are_in_both_editions(resources: Resources, clock: TestClock) -> None:
     write_and_count(resources, make_usage(clock.now - 5 * 86400), make_usage(clock.now - 3600))
     late = make_usage(clock.now - 60, conversation="chat-2")
 
-    class Busy(TestClock):
+    class BusyClock(TestClock):
         def sleep(self, seconds: float) -> None:
-            """The rebuild waits for the index; meanwhile a turn goes on and the stream counts it."""
+            """While the rebuild waits for the index, a turn goes on and the stream counts it."""
             write_and_count(busy, late)
             assert audit_usage(busy, TENANT)["totals"]["chatCount"] == 2
 
-    busy = Resources(resources.settings, Busy(clock.now))
+    busy = Resources(resources.settings, BusyClock(clock.now))
     rebuild_rollups(busy, TENANT)
     assert audit_usage(resources, TENANT)["totals"]["promptTokens"] == 300
     assert audit_usage(resources, TENANT)["totals"]["chatCount"] == 2
 
 
-def test_a_rebuild_that_broke_off_is_simply_made_again(resources: Resources, clock: TestClock) -> None:
+def test_a_rebuild_that_broke_off_can_be_repeated(resources: Resources, clock: TestClock) -> None:
     write_and_count(resources, make_usage(clock.now - 5 * 86400))
 
-    class Dying(TestClock):
+    class InterruptingClock(TestClock):
         def sleep(self, seconds: float) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        rebuild_rollups(Resources(resources.settings, Dying(clock.now)), TENANT)
+        rebuild_rollups(Resources(resources.settings, InterruptingClock(clock.now)), TENANT)
     write_and_count(resources, make_usage(clock.now))
     assert rebuild_rollups(resources, TENANT) == 2
     assert audit_usage(resources, TENANT)["totals"]["promptTokens"] == 200
 
 
 @pytest.mark.usefixtures("atomic_calls")
-def test_many_functions_counting_for_one_tenant_at_once_lose_nothing(resources: Resources, clock: TestClock) -> None:
-    told = [make_usage(clock.now, conversation=f"chat-{number % 7}") for number in range(40)]
-    rows = write_ledger_rows(resources, *told)
+def test_functions_that_count_for_one_tenant_concurrently_lose_nothing(resources: Resources, clock: TestClock) -> None:
+    usages = [make_usage(clock.now, conversation=f"chat-{number % 7}") for number in range(40)]
+    rows = write_ledger_rows(resources, *usages)
     shards = [rows[start::4] for start in range(4)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda shard: count_ledger_rows(Resources(resources.settings, Clock()), shard), shards * 2))
@@ -124,7 +123,7 @@ def test_many_functions_counting_for_one_tenant_at_once_lose_nothing(resources: 
     assert (totals["promptTokens"], totals["chatCount"]) == (4000, 7)
 
 
-def test_a_sheet_that_is_full_goes_on_in_the_next_segment(
+def test_a_full_segment_is_followed_by_the_next_one(
     resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rollup_store, "FULL_SEGMENT_BYTES", 100)
@@ -136,31 +135,23 @@ def test_a_sheet_that_is_full_goes_on_in_the_next_segment(
     assert audit_usage(resources, TENANT)["totals"]["chatCount"] == 60
 
 
-def test_costs_are_exact_however_many_small_ones_are_added(resources: Resources, clock: TestClock) -> None:
+def test_the_sum_of_many_small_costs_is_exact(resources: Resources, clock: TestClock) -> None:
     write_and_count(resources, *[make_usage(clock.now, cost=Decimal("0.0000000001")) for _ in range(30)])
     (edition,) = read_editions(resources, TENANT)
-    ((_, sheet),) = load_rollups(resources, edition, "day", "2", "3")
-    assert sheet.users["ada"].cost == Decimal("0.000000003")
+    ((_, rollup),) = load_rollups(resources, edition, "day", "2", "3")
+    assert rollup.users["ada"].cost == Decimal("0.000000003")
 
 
-def test_a_turn_that_ended_at_our_expense_is_not_billable_and_its_cost_is_still_told(
-    resources: Resources, clock: TestClock
-) -> None:
-    """Scenario CO10."""
-    good, bad = (
-        make_usage(clock.now, turn="good"),
-        [make_usage(clock.now + n * 900, turn="bad", round=n) for n in range(3)],
-    )
-    write_and_count(
-        resources, good, *bad, make_turn_outcome(good, billable=True), make_turn_outcome(bad[0], billable=False)
-    )
+def test_the_cost_of_an_unbillable_turn_counts_but_is_not_billable(resources: Resources, clock: TestClock) -> None:
+    finished = make_usage(clock.now, turn="finished")
+    failed = [make_usage(clock.now + n * 900, turn="failed", round=n) for n in range(3)]
+    outcomes = [make_turn_outcome(finished, billable=True), make_turn_outcome(failed[0], billable=False)]
+    write_and_count(resources, finished, *failed, *outcomes)
     totals = audit_usage(resources, TENANT, with_billable=True)["totals"]
     assert (totals["costUsd"], totals["billableCostUsd"]) == (0.004, 0.001)
 
 
-def test_a_turn_of_very_many_rounds_that_ended_at_our_expense_takes_all_of_it_back(
-    resources: Resources, clock: TestClock
-) -> None:
+def test_an_unbillable_turn_of_many_rounds_is_reversed_completely(resources: Resources, clock: TestClock) -> None:
     rounds = [make_usage(clock.now + n * 900, turn="long", round=n) for n in range(60)]
     write_and_count(resources, *rounds)
     write_and_count(resources, make_turn_outcome(rounds[0], billable=False))

@@ -1,4 +1,4 @@
-"""What the stream brings: good rows are counted, a broken one is named, trouble that passes is raised."""
+"""The consumer of the ledger's stream: it counts rows, logs malformed ones, and raises transient errors."""
 
 import itertools
 import json
@@ -34,23 +34,24 @@ def read_prompt_tokens(resources: Resources, tenant: str = TENANT) -> int:
     return int(audit_usage(resources, tenant)["totals"]["promptTokens"])
 
 
-@pytest.mark.parametrize("broken", [{"cost": "abc"}, {"tenant": 7}, {"turn": None}, {"price": "much"}])
-def test_a_row_that_cannot_be_read_is_told_of_and_nobody_waits_for_it(
-    resources: Resources, clock: TestClock, caplog: pytest.LogCaptureFixture, broken: dict[str, Any]
+@pytest.mark.parametrize("change", [{"cost": "abc"}, {"tenant": 7}, {"turn": None}, {"price": "much"}])
+def test_a_malformed_row_is_logged_and_the_rows_behind_it_do_not_wait(
+    resources: Resources, clock: TestClock, caplog: pytest.LogCaptureFixture, change: dict[str, Any]
 ) -> None:
     rows = write_ledger_rows(resources, *[make_usage(clock.now) for _ in range(5)])
-    rows[2] |= broken
+    rows[2] |= change
     assert count_stream_records(resources, to_stream_records(rows)) == ""
     assert read_prompt_tokens(resources) == 400
     (line,) = [vars(record) for record in caplog.records if record.levelname == "WARNING"]
     assert line["event"] == "rollup.unreadable"
-    assert line["why"].startswith(next(iter(broken)))
+    assert line["why"].startswith(next(iter(change)))
 
 
-def test_beside_a_request_that_cannot_be_read_the_others_of_a_turn_at_our_expense_are_taken_back(
+def test_the_other_requests_of_an_unbillable_turn_are_reversed_although_one_is_malformed(
     resources: Resources, clock: TestClock
 ) -> None:
-    first, second = make_usage(clock.now, turn="sad"), make_usage(clock.now, turn="sad", round=2)
+    first = make_usage(clock.now, turn="failed")
+    second = make_usage(clock.now, turn="failed", round=2)
     rows = write_ledger_rows(resources, first, second, make_turn_outcome(first, billable=False))
     rows[1] |= {"cost": "abc"}
     resources.tables.write_items(Put("usage", rows[1]))
@@ -59,45 +60,45 @@ def test_beside_a_request_that_cannot_be_read_the_others_of_a_turn_at_our_expens
     assert (totals["promptTokens"], totals["billableCostUsd"]) == (100, 0)
 
 
-def test_of_several_rows_that_cannot_be_counted_the_first_is_named_so_that_those_behind_it_come_again(
+def test_the_first_row_that_cannot_be_counted_is_returned_so_that_the_stream_repeats_from_there(
     resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = write_ledger_rows(resources, *[make_usage(clock.now, tenant=tenant) for tenant in ("b", "a", "b", "a")])
-    too_late = {rows[1]["turn"], rows[2]["turn"]}
-    real = rollup_store.count_records
+    too_old_turns = {rows[1]["turn"], rows[2]["turn"]}
+    original = rollup_store.count_records
 
-    def refuses(resources: Resources, tenant: str, records: Any, *more: Any) -> Any:
-        if any(record.key.split("#")[0] in too_late for record in records):
+    def refuse_old(resources: Resources, tenant: str, records: Any, *others: Any) -> Any:
+        if any(record.key.split("#")[0] in too_old_turns for record in records):
             raise ActivityForgotten
-        return real(resources, tenant, records, *more)
+        return original(resources, tenant, records, *others)
 
-    monkeypatch.setattr(rollup_store, "count_records", refuses)
+    monkeypatch.setattr(rollup_store, "count_records", refuse_old)
     assert count_stream_records(resources, to_stream_records(rows)) == "1"
     assert (read_prompt_tokens(resources, "a"), read_prompt_tokens(resources, "b")) == (100, 100)
 
 
 @pytest.mark.parametrize(
-    "trouble",
+    "error",
     [
         RollupContention("busy"),
         ClientError({"Error": {"Code": "ThrottlingException", "Message": ""}}, "TransactWriteItems"),
     ],
 )
-def test_trouble_that_passes_brings_everything_again_and_nothing_twice(
-    resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+def test_a_transient_error_repeats_the_batch_and_counts_nothing_twice(
+    resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     rows = write_ledger_rows(resources, make_usage(clock.now, tenant="a"), make_usage(clock.now, tenant="b"))
-    real = rollup_store.count_records
+    original = rollup_store.count_records
 
-    def fails_for_b(resources: Resources, tenant: str, *more: Any) -> Any:
+    def fail_for_b(resources: Resources, tenant: str, *others: Any) -> Any:
         if tenant == "b":
-            raise trouble
-        return real(resources, tenant, *more)
+            raise error
+        return original(resources, tenant, *others)
 
-    monkeypatch.setattr(rollup_store, "count_records", fails_for_b)
-    with pytest.raises(type(trouble)):
+    monkeypatch.setattr(rollup_store, "count_records", fail_for_b)
+    with pytest.raises(type(error)):
         count_stream_records(resources, to_stream_records(rows))
-    monkeypatch.setattr(rollup_store, "count_records", real)
+    monkeypatch.setattr(rollup_store, "count_records", original)
     assert count_stream_records(resources, to_stream_records(rows)) == ""
     assert (read_prompt_tokens(resources, "a"), read_prompt_tokens(resources, "b")) == (100, 100)
 
@@ -106,22 +107,23 @@ THROTTLED = ClientError({"Error": {"Code": "ThrottlingException", "Message": ""}
 
 
 def list_logged_turns(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The turns that were told of."""
+    """Return the turns whose requests were logged."""
     return [vars(record)["turn"] for record in caplog.records if getattr(record, "event", "") == "usage"]
 
 
-def test_when_a_batch_breaks_off_in_the_middle_each_of_its_rows_is_told_once_all_the_same(
+def test_each_row_of_a_batch_that_fails_in_the_middle_is_logged_once(
     resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = write_ledger_rows(resources, *[make_usage(clock.now, turn=f"turn-{number}") for number in range(60)])
-    write_all, transactions = resources.tables.write_items, itertools.count(1)
+    original = resources.tables.write_items
+    transactions = itertools.count(1)
 
-    def throttled(*writes: Write) -> None:
+    def throttle_second(*writes: Write) -> None:
         if next(transactions) == 2:
             raise THROTTLED
-        write_all(*writes)
+        original(*writes)
 
-    monkeypatch.setattr(resources.tables, "write_items", throttled)
+    monkeypatch.setattr(resources.tables, "write_items", throttle_second)
     with pytest.raises(ClientError):
         count_stream_records(resources, to_stream_records(rows))
     assert 0 < len(list_logged_turns(caplog)) < 60
@@ -130,7 +132,7 @@ def test_when_a_batch_breaks_off_in_the_middle_each_of_its_rows_is_told_once_all
     assert read_prompt_tokens(resources) == 6000
 
 
-def test_beside_a_row_that_comes_too_late_all_others_are_told_once(
+def test_all_other_rows_are_logged_once_beside_a_row_that_is_too_old(
     resources: Resources, clock: TestClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     long_ago = clock.now - 100 * 86_400
@@ -153,12 +155,12 @@ def deployed(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 
 def make_stream_event(rows: list[Item]) -> dict[str, Any]:
-    """As Lambda hands over a stream's records."""
+    """Return the event that Lambda passes for stream records."""
     images = json.loads(json.dumps([serialize_item(row) for row in rows]))
-    return {"Records": [{"dynamodb": {"SequenceNumber": str(n), "NewImage": it}} for n, it in enumerate(images)]}
+    return {"Records": [{"dynamodb": {"SequenceNumber": str(n), "NewImage": image}} for n, image in enumerate(images)]}
 
 
-def test_the_door_counts_requests_and_ends_and_passes_over_what_it_cannot_read(deployed: Resources) -> None:
+def test_the_handler_counts_requests_and_turn_ends_and_skips_malformed_rows(deployed: Resources) -> None:
     now = deployed.clock.time()
     first = make_usage(now, cost="0.5")
     rows = write_ledger_rows(
