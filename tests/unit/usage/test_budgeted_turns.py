@@ -1,4 +1,4 @@
-"""Turns and their money: refused before they begin, ended in the middle, settled however they end."""
+"""Budgets of turns: a turn is refused before it starts, ended between rounds, and settled however it ends."""
 
 from decimal import Decimal
 from typing import Any
@@ -19,7 +19,7 @@ from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.audit.user_labels import load_user_labels
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
-from fermata.usage.ledger import ledger_store
+from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, read_ledger_rows
 from tests.resources import TestClock
 from tests.unit.turns.conftest import MakeStage, clock, shared_resources, stage, staged
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, tool_call_block
@@ -29,7 +29,7 @@ __all__ = ["clock", "shared_resources", "stage", "staged"]
 
 INSERT = tool_call_block("insertHtml", parentId="p", html="<p></p>")
 REQUEST_COST_USD = Decimal("0.13")
-"""A little more than a request may cost here: 8,192 tokens of answer, at 15 USD per million."""
+"""Slightly more than a request may cost here: 8,192 completion tokens at 15 USD per million."""
 
 
 def set_price_and_budget(stage: Stage, daily: Any) -> Stage:
@@ -39,17 +39,17 @@ def set_price_and_budget(stage: Stage, daily: Any) -> Stage:
 
 
 def read_today(stage: Stage) -> dict[str, Any]:
-    found: dict[str, Any] = load_budget_status(stage.resources, stage.caller.tenant)["tenant"]["today"]
-    return found
+    today: dict[str, Any] = load_budget_status(stage.resources, stage.caller.tenant)["tenant"]["today"]
+    return today
 
 
 def read_turn_end_row(stage: Stage) -> dict[str, Any]:
-    (row,) = [row for row in read_ledger(stage) if row["sk"] == ledger_store.TURN_END_SORT_KEY]
+    (row,) = [row for row in read_ledger(stage) if row["sk"] == TURN_END_SORT_KEY]
     return row
 
 
 def read_ledger(stage: Stage) -> list[dict[str, Any]]:
-    return list(ledger_store.read_ledger_rows(stage.resources, stage.caller.tenant, "2026-01", "2030-01"))
+    return list(read_ledger_rows(stage.resources, stage.caller.tenant, "2026-01", "2030-01"))
 
 
 def test_a_turn_that_the_budget_does_not_cover_is_refused_and_leaves_no_trace(stage: Stage) -> None:
@@ -61,7 +61,7 @@ def test_a_turn_that_the_budget_does_not_cover_is_refused_and_leaves_no_trace(st
     assert read_today(stage)["heldUsd"] == 0
 
 
-def test_a_turn_within_the_budget_is_held_for_when_it_starts_and_costs_what_it_costs(stage: Stage) -> None:
+def test_a_turn_within_the_budget_reserves_when_it_starts_and_pays_its_cost_when_it_ends(stage: Stage) -> None:
     set_price_and_budget(stage, 1)
     stage.start_turn()
     assert read_today(stage)["heldUsd"] > 0.12
@@ -71,8 +71,8 @@ def test_a_turn_within_the_budget_is_held_for_when_it_starts_and_costs_what_it_c
     assert Decimal(str(read_today(stage)["spentUsd"])) == stage.ledger_rows()[0]["cost"] == Decimal("0.000105")
 
 
-def test_what_is_held_suffices_when_the_whole_prompt_is_written_into_a_cache(stage: Stage) -> None:
-    def held(**rates: Any) -> Decimal:
+def test_the_hold_suffices_when_the_whole_prompt_is_written_into_a_cache(stage: Stage) -> None:
+    def start_and_measure_hold(**rates: Any) -> Decimal:
         stage.set_price(input_per_mtok=100, output_per_mtok=0, **rates)
         stage.resources.cache.invalidate("catalogue")
         stage.new_conversation()
@@ -81,7 +81,8 @@ def test_what_is_held_suffices_when_the_whole_prompt_is_written_into_a_cache(sta
         return Decimal(str(read_today(stage)["heldUsd"])) - before
 
     set_price_and_budget(stage, 1_000)
-    assert held(cache_write_per_mtok=125, cache_read_per_mtok=10) == held() * Decimal("1.25")
+    with_cache = start_and_measure_hold(cache_write_per_mtok=125, cache_read_per_mtok=10)
+    assert with_cache == start_and_measure_hold() * Decimal("1.25")
 
 
 def test_a_budget_holds_for_every_model_of_openrouter(stage: Stage) -> None:
@@ -92,19 +93,19 @@ def test_a_budget_holds_for_every_model_of_openrouter(stage: Stage) -> None:
 
 
 def use_openrouter(stage: Stage, model: str) -> None:
-    """The next conversation is with a model of OpenRouter, which costs there as much as the stage's model usually."""
-    router = credential_store.create_credential(
+    """Begin a conversation with a model of OpenRouter that has the usual price of the stage's model."""
+    credential = credential_store.create_credential(
         stage.resources, stage.caller, "openrouter", "apiKey", "Router", "sk-or-1"
     )
     listed = CatalogueModel(price=Price(input_per_mtok=Decimal(3), output_per_mtok=Decimal(15)))
     catalogue.store_catalogue(stage.resources, PriceCatalogue(refreshed=1, offers={}, routed={model: listed}))
     stage.driver.provider = "openrouter"
     stage.conversation = conversation_store.create_conversation(
-        stage.resources, stage.caller, "site", None, router.id, model
+        stage.resources, stage.caller, "site", None, credential.id, model
     )
 
 
-def test_while_one_turn_is_held_for_another_has_to_wait(staged: MakeStage) -> None:
+def test_a_hold_of_one_turn_may_leave_too_little_for_another(staged: MakeStage) -> None:
     stage = set_price_and_budget(staged(), REQUEST_COST_USD + Decimal("0.01"))
     stage.start_turn()
     stage.new_conversation()
@@ -112,7 +113,7 @@ def test_while_one_turn_is_held_for_another_has_to_wait(staged: MakeStage) -> No
         stage.start_turn()
 
 
-def test_a_turn_whose_next_round_is_not_covered_ends_and_what_it_did_stays(stage: Stage) -> None:
+def test_a_turn_ends_when_the_budget_does_not_cover_its_next_round_and_keeps_its_edits(stage: Stage) -> None:
     set_price_and_budget(stage, REQUEST_COST_USD)
     stage.start_turn()
     stage.script_replies([*reply_with_calls(INSERT)[:-1], spend_meanwhile(stage, "0.1"), reply_with_calls(INSERT)[-1]])
@@ -128,7 +129,7 @@ def test_a_turn_whose_next_round_is_not_covered_ends_and_what_it_did_stays(stage
 
 
 def spend_meanwhile(stage: Stage, amount: str) -> Any:
-    """Somebody else's request costs that much meanwhile."""
+    """Return a function that lets another request of the tenant cost this amount."""
 
     def spend() -> None:
         account = f"t#{stage.caller.tenant}#budget#tenant"
@@ -147,16 +148,14 @@ def spend_meanwhile(stage: Stage, amount: str) -> Any:
     return spend
 
 
-def test_a_turn_that_never_asked_gives_back_what_was_held_for_it(stage: Stage) -> None:
+def test_a_turn_without_a_request_releases_its_hold(stage: Stage) -> None:
     set_price_and_budget(stage, 1)
     stage.start_turn()
     stage.cancel_turn()
     assert read_today(stage) == {"spentUsd": 0, "heldUsd": 0, "leftUsd": 1}
 
 
-def test_a_start_that_loses_to_another_gives_back_what_was_held_for_it(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_that_loses_to_another_releases_its_hold(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     set_price_and_budget(stage, 1)
 
     def refuse(*_: Any) -> None:
@@ -168,7 +167,7 @@ def test_a_start_that_loses_to_another_gives_back_what_was_held_for_it(
     assert read_today(stage)["heldUsd"] == 0
 
 
-def test_a_request_whose_function_died_is_settled_by_its_estimate(stage: Stage) -> None:
+def test_a_request_whose_function_died_is_settled_with_its_estimate(stage: Stage) -> None:
     set_price_and_budget(stage, 1)
     stage.start_turn()
     stage.script_replies([KeyboardInterrupt()])
@@ -180,8 +179,7 @@ def test_a_request_whose_function_died_is_settled_by_its_estimate(stage: Stage) 
     assert Decimal(str(read_today(stage)["spentUsd"])) == sum(row["cost"] for row in stage.ledger_rows())
 
 
-def test_a_request_that_was_cut_off_by_a_cancel_is_settled_by_its_estimate(stage: Stage) -> None:
-    """Scenario CO8."""
+def test_a_canceled_request_is_settled_with_its_estimate(stage: Stage) -> None:
     set_price_and_budget(stage, 1)
     turn = stage.start_turn()
     stage.script_replies(
@@ -194,23 +192,23 @@ def test_a_request_that_was_cut_off_by_a_cancel_is_settled_by_its_estimate(stage
     assert read_today(stage)["heldUsd"] == 0
 
 
-def test_without_a_budget_a_turn_reads_nothing_of_budgets_after_its_start(
+def test_a_turn_without_a_budget_reads_no_budgets_after_its_start(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.start_turn()
 
-    def nobody(*_: Any) -> None:
-        raise AssertionError("nobody asks")
+    def fail(*_: Any) -> None:
+        raise AssertionError("budgets were used")
 
-    monkeypatch.setattr("fermata.usage.budgets.holds.reserve_budget", nobody)
-    monkeypatch.setattr("fermata.usage.settlement.build_settlement_writes", nobody)
+    monkeypatch.setattr("fermata.usage.budgets.holds.reserve_budget", fail)
+    monkeypatch.setattr("fermata.usage.settlement.build_settlement_writes", fail)
     stage.script_replies(reply_with_calls(INSERT), "Done.")
     stage.run_workflow()
     stage.answer_request(OK)
     assert stage.run_workflow() == "finished"
 
 
-def test_a_turn_says_in_the_ledger_how_it_ended(stage: Stage) -> None:
+def test_the_ledger_has_a_row_that_says_how_a_turn_ended(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
     stage.run_workflow()
@@ -218,8 +216,8 @@ def test_a_turn_says_in_the_ledger_how_it_ended(stage: Stage) -> None:
     assert (row["how"], row["billable"], row["rounds"], row["turn"]) == ("done", True, 1, stage.turn.id)
 
 
-def test_a_turn_that_ended_in_a_providers_error_is_nobodys_to_pay(stage: Stage) -> None:
-    """Scenario CO10: what was used before stays in the books, and is not billable."""
+def test_a_turn_that_ends_in_a_provider_error_is_not_billable(stage: Stage) -> None:
+    """Its usage stays in the ledger and in the costs."""
     stage.set_price(input_per_mtok=3, output_per_mtok=15)
     stage.start_turn()
     stage.script_replies(reply_with_calls(INSERT), [make_provider_error("provider_request", retryable=False)])
@@ -232,7 +230,7 @@ def test_a_turn_that_ended_in_a_providers_error_is_nobodys_to_pay(stage: Stage) 
     assert (totals["costUsd"], totals["billableCostUsd"]) == (0.000105, 0)
 
 
-def test_a_turn_that_its_browser_left_alone_is_to_be_paid(stage: Stage, clock: TestClock) -> None:
+def test_a_turn_whose_browser_does_not_answer_is_billable(stage: Stage, clock: TestClock) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(INSERT))
     stage.run_workflow()
@@ -241,46 +239,53 @@ def test_a_turn_that_its_browser_left_alone_is_to_be_paid(stage: Stage, clock: T
     assert (read_turn_end_row(stage)["code"], read_turn_end_row(stage)["billable"]) == ("no_answer", True)
 
 
+def record_audit_events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Return a list to which all audit events are added from now on."""
+    lines: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        observability, "log_audit_event", lambda event, **fields: lines.append({"event": event, **fields})
+    )
+    return lines
+
+
 @pytest.mark.parametrize(
-    ("ends", "event", "how"),
+    ("action", "event", "how"),
     [
         ("done", "ai.chat.completed", "done"),
         ("cancel", "ai.chat.completed", "cancelled"),
         ("fail", "ai.chat.failed", "error"),
     ],
 )
-def test_the_audit_hears_when_a_turn_starts_and_how_it_ends(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, ends: str, event: str, how: str
+def test_the_audit_log_says_when_a_turn_starts_and_how_it_ends(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, action: str, event: str, how: str
 ) -> None:
-    told: list[dict[str, Any]] = []
-    monkeypatch.setattr(observability, "log_audit_event", lambda event, **facts: told.append({"event": event, **facts}))
+    lines = record_audit_events(monkeypatch)
     turn = stage.start_turn("A secret plan")
-    if ends == "cancel":
+    if action == "cancel":
         stage.cancel_turn()
     else:
-        stage.script_replies("Hello." if ends == "done" else [make_provider_error(retryable=False)])
+        stage.script_replies("Hello." if action == "done" else [make_provider_error(retryable=False)])
         stage.run_workflow()
-    started, ended = told
+    started, ended = lines
     assert (started["event"], ended["event"], ended["how"]) == ("ai.chat.started", event, how)
     assert {started["turn"], ended["turn"]} == {turn.id}
     assert {started["tenant"], ended["tenant"]} == {"bakery"}
-    assert "secret plan" not in str(told)
+    assert "secret plan" not in str(lines)
 
 
-def test_the_last_line_of_a_turn_says_what_it_used_and_why_it_failed(
+def test_the_last_audit_line_of_a_turn_says_what_it_used_and_why_it_failed(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[dict[str, Any]] = []
-    monkeypatch.setattr(observability, "log_audit_event", lambda event, **facts: told.append({"event": event, **facts}))
+    lines = record_audit_events(monkeypatch)
     stage.set_price(input_per_mtok=3, output_per_mtok=15)
     stage.start_turn()
-    broken = ProviderError("provider_request", "No. " * 200, retryable=False)
-    stage.script_replies(reply_with_calls(INSERT), [broken])
+    error = ProviderError("provider_request", "No. " * 200, retryable=False)
+    stage.script_replies(reply_with_calls(INSERT), [error])
     stage.run_workflow()
     stage.answer_request(OK)
     stage.run_workflow()
-    facts = {name: told[-1][name] for name in ("scope", "provider", "model", "prompt", "completion", "cost", "code")}
-    assert facts == {
+    names = ("scope", "provider", "model", "prompt", "completion", "cost", "code")
+    assert {name: lines[-1][name] for name in names} == {
         "scope": "site",
         "provider": "anthropic",
         "model": stage.turn.model,
@@ -289,10 +294,10 @@ def test_the_last_line_of_a_turn_says_what_it_used_and_why_it_failed(
         "cost": "0.000105",
         "code": "provider_request",
     }
-    assert told[-1]["error"] == broken.message[:200]
+    assert lines[-1]["error"] == error.message[:200]
 
 
-def test_a_user_is_known_in_the_audit_by_the_name_in_the_token(staged: MakeStage) -> None:
+def test_the_audit_shows_a_user_by_the_name_in_the_token(staged: MakeStage) -> None:
     stage = staged()
     stage.caller = stage.caller.model_copy(update={"label": "Ada Lovelace"})
     stage.start_turn()

@@ -1,4 +1,4 @@
-"""Budgets: reserved before, settled after, freed when nobody comes back, and never overdrawn."""
+"""Budgets are reserved before a request, settled after it, released when a hold expires, and never overdrawn."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -32,35 +32,35 @@ def make_limits(daily: Any = None, monthly: Any = None) -> BudgetLimits:
     )
 
 
-def set_budget(resources: Resources, **of: Any) -> None:
-    set_budgets(resources, ADMIN, Budgets(**of))
+def set_budget(resources: Resources, **limits: Any) -> None:
+    set_budgets(resources, ADMIN, Budgets(**limits))
 
 
 def make_request(number: int = 1, user: str = "ada", round_: int = 1, attempt: int = 1) -> BudgetedRequest:
     return BudgetedRequest(TENANT, user, f"turn-{number}", round_, attempt)
 
 
-def settle_request(resources: Resources, number: int, cost: Decimal, **facts: Any) -> None:
-    """Its ledger row is written, with whatever belongs to it."""
-    told = make_usage(resources.clock.time(), turn=f"turn-{number}", cost=cost, budgeted=True, **facts)
-    resources.tables.write_items(*build_request_writes(resources, [told]))
+def settle_request(resources: Resources, number: int, cost: Decimal) -> None:
+    """Write the ledger row of a request and whatever settles with it."""
+    usage = make_usage(resources.clock.time(), turn=f"turn-{number}", cost=cost, budgeted=True)
+    resources.tables.write_items(*build_request_writes(resources, [usage]))
 
 
 def read_today(resources: Resources) -> dict[str, Any]:
-    found: dict[str, Any] = load_budget_status(resources, TENANT)["tenant"]["today"]
-    return found
+    today: dict[str, Any] = load_budget_status(resources, TENANT)["tenant"]["today"]
+    return today
 
 
-def test_the_audit_hears_who_set_budgets_and_not_for_whom(
+def test_the_audit_log_says_who_set_budgets_but_not_for_which_users(
     resources: Resources, caplog: pytest.LogCaptureFixture
 ) -> None:
     set_budget(resources, users={"ada": make_limits(daily=1), "bob": make_limits()})
     (line,) = [vars(record) for record in caplog.records if getattr(record, "audit", False)]
-    facts = {name: line[name] for name in ("event", "tenant", "user", "users")}
-    assert facts == {"event": "ai.budget.updated", "tenant": TENANT, "user": "boss", "users": 2}
+    fields = {name: line[name] for name in ("event", "tenant", "user", "users")}
+    assert fields == {"event": "ai.budget.updated", "tenant": TENANT, "user": "boss", "users": 2}
 
 
-def test_what_is_held_is_not_there_for_others(resources: Resources) -> None:
+def test_a_held_amount_is_not_available_to_others(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily="0.015"))
     reserve_budget(resources, make_request(1), CENT)
     with pytest.raises(PaymentRequired):
@@ -68,36 +68,37 @@ def test_what_is_held_is_not_there_for_others(resources: Resources) -> None:
     assert read_today(resources) == {"spentUsd": 0, "heldUsd": 0.01, "leftUsd": 0.005}
 
 
-def test_a_row_of_the_ledger_replaces_what_was_held_by_what_it_cost(resources: Resources) -> None:
+def test_a_ledger_row_replaces_the_hold_by_the_cost(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily=1))
     reserve_budget(resources, make_request(), CENT)
     settle_request(resources, 1, Decimal("0.004"))
     assert read_today(resources) == {"spentUsd": 0.004, "heldUsd": 0, "leftUsd": 0.996}
 
 
-def test_the_rows_of_one_request_and_its_repetitions_are_settled_together(resources: Resources) -> None:
+def test_the_rows_of_a_request_and_its_retries_are_settled_together(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily=1))
     reserve_budget(resources, make_request(), CENT)
-    told = [make_usage(resources.clock.time(), turn="turn-1", tried=n, cost=CENT, budgeted=True) for n in range(1, 4)]
-    resources.tables.write_items(*build_request_writes(resources, told))
+    now = resources.clock.time()
+    usages = [make_usage(now, turn="turn-1", tried=tried, cost=CENT, budgeted=True) for tried in range(1, 4)]
+    resources.tables.write_items(*build_request_writes(resources, usages))
     assert read_today(resources)["spentUsd"] == 0.03
 
 
-def test_the_same_request_is_reserved_once_however_often_it_is_asked_for(resources: Resources) -> None:
+def test_reserving_twice_for_the_same_request_holds_once(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily="0.015"))
     for _ in range(3):
         reserve_budget(resources, make_request(), CENT)
     assert read_today(resources)["heldUsd"] == 0.01
 
 
-def test_a_function_that_was_overtaken_takes_nothing_from_the_one_that_works_now(resources: Resources) -> None:
+def test_a_superseded_function_does_not_reserve_again(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily=1))
     reserve_budget(resources, make_request(attempt=2), CENT)
     reserve_budget(resources, make_request(attempt=1), CENT)
     assert read_today(resources)["heldUsd"] == 0.01
 
 
-def test_what_is_given_back_can_be_taken_again(resources: Resources) -> None:
+def test_a_released_amount_can_be_reserved_again(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily="0.015"))
     reserve_budget(resources, make_request(1), CENT)
     for _ in range(2):
@@ -106,7 +107,7 @@ def test_what_is_given_back_can_be_taken_again(resources: Resources) -> None:
     assert read_today(resources)["heldUsd"] == 0.01
 
 
-def test_what_a_crash_left_is_freed_once_when_its_time_is_over(resources: Resources, clock: TestClock) -> None:
+def test_a_hold_left_by_a_crash_is_released_once_when_it_expires(resources: Resources, clock: TestClock) -> None:
     set_budget(resources, tenant=make_limits(daily="0.015"))
     reserve_budget(resources, make_request(1), CENT)
     clock.advance(HOLD_LIFETIME_SECONDS + 1)
@@ -114,7 +115,7 @@ def test_what_a_crash_left_is_freed_once_when_its_time_is_over(resources: Resour
     assert read_today(resources)["heldUsd"] == 0.01
 
 
-def test_a_row_that_comes_after_its_hold_was_freed_counts_what_it_cost_and_frees_nothing_twice(
+def test_a_row_written_after_its_hold_expired_counts_its_cost_and_releases_nothing_twice(
     resources: Resources, clock: TestClock
 ) -> None:
     set_budget(resources, tenant=make_limits(daily="0.02"))
@@ -125,7 +126,7 @@ def test_a_row_that_comes_after_its_hold_was_freed_counts_what_it_cost_and_frees
     assert read_today(resources) == {"spentUsd": 0.004, "heldUsd": 0.01, "leftUsd": 0.006}
 
 
-def test_an_expired_hold_of_the_same_request_is_taken_anew(resources: Resources, clock: TestClock) -> None:
+def test_an_expired_hold_of_the_same_request_is_reserved_again(resources: Resources, clock: TestClock) -> None:
     set_budget(resources, tenant=make_limits(daily="0.015"))
     reserve_budget(resources, make_request(), CENT)
     clock.advance(HOLD_LIFETIME_SECONDS + 1)
@@ -135,7 +136,7 @@ def test_an_expired_hold_of_the_same_request_is_taken_anew(resources: Resources,
 
 
 @pytest.mark.parametrize(
-    ("of", "who"),
+    ("limits", "budget"),
     [
         ({"tenant": make_limits(daily="0.001")}, "The workspace's daily budget of $0.001"),
         ({"tenant": make_limits(monthly="0.001")}, "The workspace's monthly budget of $0.001"),
@@ -144,35 +145,37 @@ def test_an_expired_hold_of_the_same_request_is_taken_anew(resources: Resources,
     ],
 )
 def test_a_refusal_says_whose_budget_what_is_left_and_when_it_renews(
-    resources: Resources, clock: TestClock, of: dict[str, Any], who: str
+    resources: Resources, clock: TestClock, limits: dict[str, Any], budget: str
 ) -> None:
     clock.now = datetime.fromisoformat("2026-12-31T18:00Z").timestamp()
-    set_budget(resources, **of)
+    set_budget(resources, **limits)
     with pytest.raises(PaymentRequired) as refused:
         reserve_budget(resources, make_request(), CENT)
     assert refused.value.status == 402
-    assert refused.value.message == f"{who} has $0.001 left, and this request may take $0.01. It renews at {RENEWS_AT}."
+    assert (
+        refused.value.message == f"{budget} has $0.001 left, and this request may take $0.01. It renews at {RENEWS_AT}."
+    )
 
 
 RENEWS_AT = "2027-01-01T00:00Z"
-"""From the last day of a month both a day and a month renew at the same moment."""
+"""On the last day of a month, the day and the month renew at the same instant."""
 
 
-def test_the_limits_of_one_user_go_before_those_of_every_user(resources: Resources) -> None:
+def test_limits_of_a_user_precede_those_of_each_user(resources: Resources) -> None:
     set_budget(resources, each_user=make_limits(daily="0.001"), users={"ada": make_limits(daily=1)})
     reserve_budget(resources, make_request(1, "ada"), CENT)
     with pytest.raises(PaymentRequired):
         reserve_budget(resources, make_request(2, "bob"), CENT)
 
 
-def test_a_user_and_the_workspace_both_have_to_have_it(resources: Resources) -> None:
+def test_the_user_and_the_workspace_both_need_enough_budget(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily="0.015"), each_user=make_limits(daily="0.015"))
     reserve_budget(resources, make_request(1, "ada"), CENT)
     with pytest.raises(PaymentRequired, match="workspace"):
         reserve_budget(resources, make_request(2, "bob"), CENT)
 
 
-def test_a_day_renews_and_a_month_goes_on(resources: Resources, clock: TestClock) -> None:
+def test_a_daily_budget_renews_while_the_month_goes_on(resources: Resources, clock: TestClock) -> None:
     clock.now = datetime.fromisoformat("2026-11-10T23:00Z").timestamp()
     set_budget(resources, tenant=make_limits(daily="0.015", monthly="0.025"))
     reserve_budget(resources, make_request(1), CENT)
@@ -219,9 +222,7 @@ def spend_without_a_budget(resources: Resources, clock: TestClock, user: str, co
     clock.advance(60)
 
 
-def test_a_budget_that_is_set_again_counts_what_was_spent_while_there_was_none(
-    resources: Resources, clock: TestClock
-) -> None:
+def test_a_budget_that_is_set_again_counts_what_was_spent_without_it(resources: Resources, clock: TestClock) -> None:
     set_budget(resources, tenant=make_limits(monthly=10))
     reserve_budget(resources, make_request(1), CENT)
     write_and_count(resources, make_usage(clock.now, cost=Decimal(1)))
@@ -262,10 +263,10 @@ MONTHLY_LIMIT = {"monthly": 10}
     ],
     ids=["tenant", "each", "by name", "by name instead", "an exception"],
 )
-def test_nothing_is_forgotten_while_limits_are_away_however_far_the_rollups_are_behind(
+def test_spending_without_limits_is_counted_however_far_the_rollups_lag(
     resources: Resources, clock: TestClock, first: dict[str, Any], then: dict[str, Any]
 ) -> None:
-    """Here nothing reaches them at all."""
+    """Here nothing is counted into the rollups at all."""
     set_budget(resources, **first)
     reserve_budget(resources, make_request(1), CENT)
     settle_request(resources, 1, Decimal(4))
@@ -281,31 +282,29 @@ def test_nothing_is_forgotten_while_limits_are_away_however_far_the_rollups_are_
         reserve_budget(resources, make_request(3), Decimal(2))
 
 
-def test_what_is_shown_as_spent_never_becomes_less(resources: Resources, clock: TestClock) -> None:
+def test_the_spent_amount_that_is_shown_never_decreases(resources: Resources, clock: TestClock) -> None:
     set_budget(resources, tenant=make_limits(daily=10))
     reserve_budget(resources, make_request(1), CENT)
     settle_request(resources, 1, Decimal(4))
-    for of in ({}, {"tenant": make_limits(monthly=10)}, {}, {"tenant": make_limits(daily=10)}):
+    for limits in ({}, {"tenant": make_limits(monthly=10)}, {}, {"tenant": make_limits(daily=10)}):
         clock.advance(60)
-        set_budget(resources, **of)
-        found = load_budget_status(resources, TENANT)["tenant"]
-        assert (found["today"]["spentUsd"], found["thisMonth"]["spentUsd"]) == (4, 4)
+        set_budget(resources, **limits)
+        status = load_budget_status(resources, TENANT)["tenant"]
+        assert (status["today"]["spentUsd"], status["thisMonth"]["spentUsd"]) == (4, 4)
 
 
-def test_from_the_next_month_on_limits_that_were_lifted_are_nobodys_work(
-    resources: Resources, clock: TestClock
-) -> None:
+def test_lifted_limits_are_counted_only_until_their_month_ends(resources: Resources, clock: TestClock) -> None:
     clock.now = datetime.fromisoformat("2026-11-30T12:00Z").timestamp()
     set_budget(resources, tenant=make_limits(daily=10), each_user=make_limits(daily=10))
     set_budget(resources)
-    kept = get_budgets(resources, TENANT, refresh=True)
-    assert [len(kept.list_accounts(TENANT, "ada", month)) for month in ("2026-11", "2026-12")] == [2, 0]
+    budgets = get_budgets(resources, TENANT, refresh=True)
+    assert [len(budgets.list_accounts(TENANT, "ada", month)) for month in ("2026-11", "2026-12")] == [2, 0]
     clock.advance(86_400)
     set_budget(resources)
     assert get_budgets(resources, TENANT, refresh=True).lifted == {}
 
 
-def test_a_request_that_is_settled_while_an_account_begins_is_not_overwritten(
+def test_opening_an_account_does_not_overwrite_a_request_that_is_settled_meanwhile(
     resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_budget(resources, tenant=make_limits(daily=10))
@@ -315,35 +314,35 @@ def test_a_request_that_is_settled_while_an_account_begins_is_not_overwritten(
     set_budget(resources, tenant=make_limits(daily=10))
     original: Callable[..., Any] = holds.load_spending_rollups
 
-    def meanwhile(*arguments: Any) -> Any:
+    def settle_meanwhile(*arguments: Any) -> Any:
         monkeypatch.setattr(holds, "load_spending_rollups", original)
         settle_request(resources_of_new_process(resources), 1, Decimal(4))
         return original(*arguments)
 
-    monkeypatch.setattr(holds, "load_spending_rollups", meanwhile)
+    monkeypatch.setattr(holds, "load_spending_rollups", settle_meanwhile)
     reserve_budget(resources, make_request(2), CENT)
     assert read_today(resources)["spentUsd"] == 4
 
 
-def test_limits_that_change_go_on_with_what_was_counted(resources: Resources, clock: TestClock) -> None:
-    """The rollups follow behind; what was settled a moment ago may not be in them."""
+def test_changed_limits_keep_what_was_counted(resources: Resources, clock: TestClock) -> None:
+    """The rollups lag, so a request that was just settled may not be in them."""
     set_budget(resources, tenant=make_limits(monthly=10), each_user=make_limits(daily=10))
     reserve_budget(resources, make_request(1), CENT)
     settle_request(resources, 1, Decimal(1))
     clock.advance(1)
     set_budget(resources, tenant=make_limits(daily=10), users={"ada": make_limits(daily=9)})
     reserve_budget(resources, make_request(2), CENT)
-    found = load_budget_status(resources, TENANT)
-    assert [it["today"]["spentUsd"] for it in (found["tenant"], *found["users"])] == [1, 1]
+    status = load_budget_status(resources, TENANT)
+    assert [owner["today"]["spentUsd"] for owner in (status["tenant"], *status["users"])] == [1, 1]
 
 
 @pytest.mark.parametrize(
-    "again",
+    "limits",
     [{"users": {"ada": make_limits(daily=10)}}, {"each_user": make_limits(daily=10)}],
     ids=["by name", "as all others"],
 )
-def test_a_user_who_was_an_exception_has_spent_what_was_spent_meanwhile(
-    resources: Resources, clock: TestClock, again: dict[str, Any]
+def test_a_user_who_was_exempt_is_charged_for_what_was_spent_meanwhile(
+    resources: Resources, clock: TestClock, limits: dict[str, Any]
 ) -> None:
     set_budget(resources, each_user=make_limits(daily=10))
     reserve_budget(resources, make_request(1), CENT)
@@ -352,12 +351,12 @@ def test_a_user_who_was_an_exception_has_spent_what_was_spent_meanwhile(
     reserve_budget(resources, make_request(2), Decimal(100))
     release_hold(resources, TENANT, "turn-2")
     spend_without_a_budget(resources, clock, "ada", "8")
-    set_budget(resources, **again)
+    set_budget(resources, **limits)
     with pytest.raises(PaymentRequired, match=r"has \$2\.00 left"):
         reserve_budget(resources, make_request(3), Decimal(3))
 
 
-def test_a_clock_that_is_behind_begins_an_account_once(resources: Resources, clock: TestClock) -> None:
+def test_a_clock_that_is_behind_opens_an_account_once(resources: Resources, clock: TestClock) -> None:
     set_budget(resources, tenant=make_limits(daily=10))
     clock.advance(-2)
     for number in range(3):
@@ -366,7 +365,7 @@ def test_a_clock_that_is_behind_begins_an_account_once(resources: Resources, clo
     assert read_today(resources)["spentUsd"] == 0.03
 
 
-def test_without_a_known_price_nothing_is_held_and_what_it_cost_is_counted(resources: Resources) -> None:
+def test_without_a_known_price_nothing_is_held_but_the_cost_is_counted(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily="0.01"))
     reserve_budget(resources, make_request(1), Decimal(0))
     assert read_today(resources)["heldUsd"] == 0
@@ -376,13 +375,13 @@ def test_without_a_known_price_nothing_is_held_and_what_it_cost_is_counted(resou
         reserve_budget(resources, make_request(2), Decimal(0))
 
 
-def test_a_budget_of_nothing_lets_nothing_through(resources: Resources) -> None:
+def test_a_budget_of_zero_refuses_every_request(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily=0))
     with pytest.raises(PaymentRequired, match=r"has \$0\.00 left"):
         reserve_budget(resources, make_request(), CENT)
 
 
-def test_limits_that_were_lifted_hold_nobody_back_and_what_was_held_is_settled(resources: Resources) -> None:
+def test_lifted_limits_refuse_nothing_and_open_holds_are_settled(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily="0.015"))
     reserve_budget(resources, make_request(1), CENT)
     set_budget(resources)
@@ -392,10 +391,10 @@ def test_limits_that_were_lifted_hold_nobody_back_and_what_was_held_is_settled(r
     assert (read_today(resources)["heldUsd"], read_today(resources)["leftUsd"]) == (0, None)
 
 
-def reserve_concurrently(resources: Resources, many: int, amount: Decimal) -> list[bool]:
-    """As many processes at the same moment; which of them were let through."""
+def reserve_concurrently(resources: Resources, count: int, amount: Decimal) -> list[bool]:
+    """Reserve from many processes at once, and return which of them were admitted."""
 
-    def ask(number: int) -> bool:
+    def try_to_reserve(number: int) -> bool:
         try:
             reserve_budget(Resources(resources.settings, Clock()), make_request(number), amount)
         except PaymentRequired:
@@ -403,12 +402,11 @@ def reserve_concurrently(resources: Resources, many: int, amount: Decimal) -> li
         return True
 
     with ThreadPoolExecutor(16) as pool:
-        return list(pool.map(ask, range(many)))
+        return list(pool.map(try_to_reserve, range(count)))
 
 
 @pytest.mark.usefixtures("atomic_calls")
-def test_of_fifty_turns_at_once_with_room_for_one_at_most_one_is_admitted(resources: Resources) -> None:
-    """Scenario CO6."""
+def test_of_fifty_concurrent_turns_with_budget_for_one_only_one_is_admitted(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily="0.019"))
     assert reserve_concurrently(resources, 50, CENT).count(True) == 1
     assert read_today(Resources(resources.settings, Clock()))["heldUsd"] == 0.01
@@ -416,44 +414,46 @@ def test_of_fifty_turns_at_once_with_room_for_one_at_most_one_is_admitted(resour
 
 @pytest.mark.usefixtures("atomic_calls")
 @pytest.mark.parametrize(("daily", "admitted"), [("0.075", 7), ("1", 20)])
-def test_turns_at_once_use_the_room_there_is_and_no_more(resources: Resources, daily: str, admitted: int) -> None:
+def test_concurrent_turns_use_the_whole_budget_and_no_more(resources: Resources, daily: str, admitted: int) -> None:
     set_budget(resources, tenant=make_limits(daily=daily), each_user=make_limits(daily=daily))
     assert reserve_concurrently(resources, 20, CENT).count(True) == admitted
 
 
 @pytest.mark.usefixtures("atomic_calls")
-def test_settling_and_reserving_at_once_loses_no_cent(resources: Resources) -> None:
+def test_settling_and_reserving_concurrently_loses_no_cent(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily=1))
 
-    def turn(number: int) -> None:
-        own = Resources(resources.settings, Clock())
-        reserve_budget(own, make_request(number), CENT)
-        settle_request(own, number, Decimal("0.003"))
+    def reserve_and_settle(number: int) -> None:
+        own_resources = Resources(resources.settings, Clock())
+        reserve_budget(own_resources, make_request(number), CENT)
+        settle_request(own_resources, number, Decimal("0.003"))
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(turn, range(24)))
-    period = BudgetDate.from_timestamp(Clock().time())
-    item = resources.tables.get_item(resources.settings.bridges_table, f"t#{TENANT}#budget#tenant", period.month)
+        list(pool.map(reserve_and_settle, range(24)))
+    date = BudgetDate.from_timestamp(Clock().time())
+    item = resources.tables.get_item(resources.settings.bridges_table, f"t#{TENANT}#budget#tenant", date.month)
     assert item is not None
     assert (item["spent"], item["held"]) == (Decimal("0.072"), 0)
     assert [name for name in item if name.startswith("x#")] == []
 
 
-def test_where_much_is_left_nobody_waits_for_anybody(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hold is taken on what was read, although somebody else took one meanwhile."""
+def test_where_much_remains_concurrent_holds_do_not_conflict(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hold succeeds at the first attempt, although another process took one since the account was read."""
     set_budget(resources, tenant=make_limits(daily=100))
     reserve_budget(resources, make_request(1), CENT)
-    tried: list[int] = []
+    attempts: list[int] = []
     original: Callable[..., Any] = holds._build_hold_writes
 
-    def meanwhile(*arguments: Any) -> Any:
-        tried.append(1)
-        if len(tried) == 1:
+    def reserve_meanwhile(*arguments: Any) -> Any:
+        attempts.append(1)
+        if len(attempts) == 1:
             monkeypatch.setattr(holds, "_build_hold_writes", original)
             reserve_budget(resources_of_new_process(resources), make_request(2), CENT)
         return original(*arguments)
 
-    monkeypatch.setattr(holds, "_build_hold_writes", meanwhile)
+    monkeypatch.setattr(holds, "_build_hold_writes", reserve_meanwhile)
     reserve_budget(resources, make_request(3), CENT)
-    assert tried == [1]
+    assert attempts == [1]
     assert read_today(resources)["heldUsd"] == 0.03

@@ -1,4 +1,4 @@
-"""Ledger, rollups and log lines: where they differ it is said, and what is right is left alone."""
+"""Reconciliation of ledger, rollups and log lines: each difference is named, and nothing else."""
 
 import json
 from collections.abc import Iterator
@@ -14,10 +14,9 @@ from fermata.aws import observability
 from fermata.aws.dynamodb import Put
 from fermata.aws.resources import Resources
 from fermata.pricing.prices import Price
-from fermata.usage.audit.audit_from_rollups import audit_usage as audited
+from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.audit.reconciliation import reconcile_usage
-from fermata.usage.ledger import ledger_store
-from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
+from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome, read_ledger_rows, read_turn_requests
 from fermata.usage.ledger.log_lines import COMPARED_LINE_FIELDS, REQUEST_LINE_FIELDS
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rebuild import rebuild_rollups
@@ -36,26 +35,27 @@ from tests.unit.usage.ledger_factories import (
 
 LogLines = list[dict[str, Any]]
 LOG_GROUP = "/aws/lambda/None-rollup"
-"""Of a deployment that is known by its environment, and by no name."""
+"""Log group of a deployment without a stack name, which is found through its environment."""
 
 
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> LogLines:
-    """What the functions log from now on."""
-    told: LogLines = []
-    monkeypatch.setattr(observability, "log_event", lambda event, **facts: told.append({"event": event, **facts}))
-    return told
+    """Lines that functions log from now on."""
+    logged: LogLines = []
+    monkeypatch.setattr(observability, "log_event", lambda event, **fields: logged.append({"event": event, **fields}))
+    return logged
 
 
-def deliver_usages(resources: Resources, *told: RequestUsage | TurnOutcome) -> None:
-    """Through the ledger's stream."""
-    rows = write_ledger_rows(resources, *told)
-    assert (
-        count_stream_records(resources, [LedgerStreamRecord(str(number), row) for number, row in enumerate(rows)]) == ""
-    )
+def deliver_usages(resources: Resources, *entries: RequestUsage | TurnOutcome) -> None:
+    """Write entries into the ledger, and deliver them by its stream."""
+    rows = write_ledger_rows(resources, *entries)
+    stream_records = [LedgerStreamRecord(str(number), row) for number, row in enumerate(rows)]
+    assert count_stream_records(resources, stream_records) == ""
 
 
-def test_books_that_agree_have_no_differences(resources: Resources, clock: TestClock, lines: LogLines) -> None:
+def test_ledger_rollups_and_lines_that_agree_have_no_differences(
+    resources: Resources, clock: TestClock, lines: LogLines
+) -> None:
     first = make_usage(clock.now)
     deliver_usages(
         resources,
@@ -66,25 +66,25 @@ def test_books_that_agree_have_no_differences(resources: Resources, clock: TestC
     assert reconcile_usage(resources, TENANT, None, "Europe/Berlin", lines) == []
 
 
-def test_a_row_that_was_never_counted_is_named_in_every_sum_it_is_missing_from(
+def test_a_row_that_was_never_counted_is_named_for_every_sum_that_lacks_it(
     resources: Resources, clock: TestClock, lines: LogLines
 ) -> None:
     write_ledger_rows(resources, make_usage(clock.now, turn="lost"))
-    found = reconcile_usage(resources, TENANT, None, None, lines)
-    assert "totals: promptTokens is 100 by the ledger and 0 in the rollups." in found
-    assert "byUser ada: costUsd is 0.001 by the ledger and 0 in the rollups." in found
-    assert "lost round 1, attempt 1, try 1: in the ledger, and no line in the logs." in found
+    differences = reconcile_usage(resources, TENANT, None, None, lines)
+    assert "totals: promptTokens is 100 by the ledger and 0 in the rollups." in differences
+    assert "byUser ada: costUsd is 0.001 by the ledger and 0 in the rollups." in differences
+    assert "lost round 1, attempt 1, try 1: in the ledger, and no line in the logs." in differences
 
 
-def test_a_row_that_somebody_took_out_of_the_ledger_is_missed(
+def test_a_row_that_was_deleted_from_the_ledger_is_named(
     resources: Resources, clock: TestClock, lines: LogLines
 ) -> None:
     deliver_usages(resources, make_usage(clock.now, turn="gone"))
     row = resources.tables._client.scan(TableName="usage", FilterExpression="attribute_exists(gsk)")["Items"][0]
     resources.tables._client.delete_item(TableName="usage", Key={"pk": row["pk"], "sk": row["sk"]})
-    found = reconcile_usage(resources, TENANT, None, None, lines)
-    assert "gone round 1, attempt 1, try 1: a line in the logs, and not in the ledger." in found
-    assert "byDay 2027-01-15: chatCount is 0 by the ledger and 1 in the rollups." in found
+    differences = reconcile_usage(resources, TENANT, None, None, lines)
+    assert "gone round 1, attempt 1, try 1: a line in the logs, and not in the ledger." in differences
+    assert "byDay 2027-01-15: chatCount is 0 by the ledger and 1 in the rollups." in differences
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_row_that_somebody_took_out_of_the_ledger_is_missed(
         ("at", "2030-01-01", "at is 2027-01-15T08:00:00.000Z in the ledger and 2030-01-01 in the logs."),
     ],
 )
-def test_a_line_that_says_something_else_than_its_row_is_named(
+def test_a_line_that_differs_from_its_row_is_named(
     resources: Resources, clock: TestClock, lines: LogLines, name: str, wrong: Any, difference: str
 ) -> None:
     deliver_usages(resources, make_usage(clock.now, turn="odd", cost=Decimal("0.5")))
@@ -117,7 +117,7 @@ def test_a_line_that_says_something_else_than_its_row_is_named(
     assert reconcile_usage(resources, TENANT, None, None, lines) == [f"odd round 1, attempt 1, try 1: {difference}"]
 
 
-def test_nothing_that_a_line_says_goes_unchecked(resources: Resources, clock: TestClock, lines: LogLines) -> None:
+def test_every_field_of_a_line_is_compared(resources: Resources, clock: TestClock, lines: LogLines) -> None:
     deliver_usages(resources, make_usage(clock.now))
     assert set(lines[0]) - {"event", "tenant"} == {*REQUEST_LINE_FIELDS.values(), "cost", "cost_usd", "price"}
     assert set(lines[0]) - {"event", "tenant"} <= set(COMPARED_LINE_FIELDS)
@@ -127,67 +127,66 @@ PRICE = Price(input_per_mtok=Decimal("3.10"), output_per_mtok=Decimal(15), cache
 
 
 @pytest.mark.parametrize(
-    ("name", "now", "difference"),
+    ("name", "value", "difference"),
     [
         ("price", {"input_per_mtok": 99, "output_per_mtok": 99}, "price is {'input_per_mtok': '99'"),
         ("budgeted", True, "budgeted is True in the ledger and False in the logs."),
         ("priced", None, "priced is None in the ledger and True in the logs."),
     ],
 )
-def test_what_somebody_changed_in_a_row_beside_its_sums_is_named(
-    resources: Resources, clock: TestClock, lines: LogLines, name: str, now: Any, difference: str
+def test_a_change_of_a_row_that_no_sum_shows_is_named(
+    resources: Resources, clock: TestClock, lines: LogLines, name: str, value: Any, difference: str
 ) -> None:
     deliver_usages(resources, make_usage(clock.now, turn="odd", price=PRICE))
     lines = json.loads(json.dumps(lines))
     assert reconcile_usage(resources, TENANT, None, None, lines) == []
-    (row,) = ledger_store.read_turn_requests(resources, TENANT, "odd")
-    changed = {key: value for key, value in (row | {name: now}).items() if value is not None}
-    resources.tables.write_items(Put("usage", changed))
-    (found,) = reconcile_usage(resources, TENANT, None, None, lines)
-    assert found.startswith(f"odd round 1, attempt 1, try 1: {difference}")
+    (row,) = read_turn_requests(resources, TENANT, "odd")
+    change_row(resources, row, {name: value})
+    (found_difference,) = reconcile_usage(resources, TENANT, None, None, lines)
+    assert found_difference.startswith(f"odd round 1, attempt 1, try 1: {difference}")
 
 
-def test_lines_from_before_they_told_the_price_are_not_at_odds(
-    resources: Resources, clock: TestClock, lines: LogLines
-) -> None:
+def test_older_lines_without_a_price_are_no_difference(resources: Resources, clock: TestClock, lines: LogLines) -> None:
     deliver_usages(resources, make_usage(clock.now, price=PRICE, budgeted=True))
     del lines[0]["price"], lines[0]["budgeted"]
     assert reconcile_usage(resources, TENANT, None, None, lines) == []
 
 
 @pytest.mark.parametrize("how", ["deleted", "made billable"])
-def test_an_end_that_took_something_back_is_missed_even_when_the_rollups_were_made_without_it(
+def test_a_lost_reversal_is_named_even_when_the_rollups_were_rebuilt_without_it(
     resources: Resources, clock: TestClock, lines: LogLines, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fermata.usage.rollups.rebuild.INDEX_DELAY_SECONDS", 0)
-    first = make_usage(clock.now, turn="sad")
+    first = make_usage(clock.now, turn="failed")
     deliver_usages(resources, first, make_turn_outcome(first, billable=False))
     assert [line["event"] for line in lines] == ["usage", "usage.taken_back"]
     assert reconcile_usage(resources, TENANT, None, None, lines) == []
-    end = read_usage_row(resources, {"pk": f"t#{TENANT}#ended#sad", "sk": "end"})
+    end = read_usage_row(resources, {"pk": f"t#{TENANT}#ended#failed", "sk": "end"})
     if how == "deleted":
         resources.tables._client.delete_item(TableName="usage", Key={"pk": {"S": end["pk"]}, "sk": {"S": "end"}})
     else:
         resources.tables.write_items(Put("usage", end | {"billable": True}))
     rebuild_rollups(resources, TENANT)
-    found = reconcile_usage(resources, TENANT, None, None, lines)
-    assert found == ["sad, its end: at nobody's expense in the logs, and not in the ledger."]
+    assert reconcile_usage(resources, TENANT, None, None, lines) == [
+        "failed, its end: at nobody's expense in the logs, and not in the ledger."
+    ]
 
 
-def test_an_end_that_took_something_back_has_its_line(resources: Resources, clock: TestClock, lines: LogLines) -> None:
-    first = make_usage(clock.now, turn="sad")
+def test_a_turn_end_that_reversed_cost_has_a_line(resources: Resources, clock: TestClock, lines: LogLines) -> None:
+    first = make_usage(clock.now, turn="failed")
     deliver_usages(resources, first, make_turn_outcome(first, billable=False, code="provider_request"))
     assert reconcile_usage(resources, TENANT, None, None, lines[:1]) == [
-        "sad, its end: in the ledger, and no line in the logs."
+        "failed, its end: in the ledger, and no line in the logs."
     ]
     lines[1]["code"] = "other"
     assert reconcile_usage(resources, TENANT, None, None, lines) == [
-        "sad, its end: code is provider_request in the ledger and other in the logs."
+        "failed, its end: code is provider_request in the ledger and other in the logs."
     ]
 
 
-def test_one_that_took_nothing_back_has_none(resources: Resources, clock: TestClock, lines: LogLines) -> None:
-    first, second = make_usage(clock.now), make_usage(clock.now, billable=False)
+def test_a_turn_end_that_reversed_nothing_has_no_line(resources: Resources, clock: TestClock, lines: LogLines) -> None:
+    first = make_usage(clock.now)
+    second = make_usage(clock.now, billable=False)
     deliver_usages(
         resources, first, second, make_turn_outcome(first, billable=True), make_turn_outcome(second, billable=False)
     )
@@ -195,7 +194,7 @@ def test_one_that_took_nothing_back_has_none(resources: Resources, clock: TestCl
     assert reconcile_usage(resources, TENANT, None, None, lines) == []
 
 
-BROKEN = [
+DEFECTS = [
     ({"cost": "abc"}, "cost is 'abc'"),
     ({"cost": None}, "it has no cost"),
     ({"prompt": Decimal("1.5")}, "prompt is '1.5'"),
@@ -207,40 +206,41 @@ BROKEN = [
 ]
 
 
-def break_row(resources: Resources, row: Any, change: dict[str, Any]) -> None:
-    broken = {name: value for name, value in (row | change).items() if value is not None}
-    resources.tables.write_items(Put("usage", broken))
+def change_row(resources: Resources, row: Any, change: dict[str, Any]) -> None:
+    """Write changed attributes into a row; None removes an attribute."""
+    changed = {name: value for name, value in (row | change).items() if value is not None}
+    resources.tables.write_items(Put("usage", changed))
 
 
-@pytest.mark.parametrize(("change", "why"), BROKEN, ids=[why for _, why in BROKEN])
-def test_a_row_that_cannot_be_read_is_named_and_all_others_are_compared(
-    resources: Resources, clock: TestClock, lines: LogLines, change: dict[str, Any], why: str
+@pytest.mark.parametrize(("change", "defect"), DEFECTS, ids=[defect for _, defect in DEFECTS])
+def test_a_malformed_row_is_named_and_all_others_are_compared(
+    resources: Resources, clock: TestClock, lines: LogLines, change: dict[str, Any], defect: str
 ) -> None:
     (row,) = write_ledger_rows(resources, make_usage(clock.now, turn="junk"))
-    break_row(resources, row, change)
+    change_row(resources, row, change)
     deliver_usages(resources, make_usage(clock.now))
     name = f"junk#{row['sk']}"
-    expected = [f"{name}: in the ledger, and cannot be read: {why}."]
+    expected = [f"{name}: in the ledger, and cannot be read: {defect}."]
     for since in (None, resources.clock.now_iso(-1)):
         assert reconcile_usage(resources, TENANT, since, None, lines) == expected
 
 
-def test_a_line_that_is_missing_is_named(resources: Resources, clock: TestClock, lines: LogLines) -> None:
-    deliver_usages(resources, make_usage(clock.now, turn="dumb"))
+def test_a_missing_line_is_named(resources: Resources, clock: TestClock, lines: LogLines) -> None:
+    deliver_usages(resources, make_usage(clock.now, turn="silent"))
     assert reconcile_usage(resources, TENANT, None, None, []) == [
-        "dumb round 1, attempt 1, try 1: in the ledger, and no line in the logs."
+        "silent round 1, attempt 1, try 1: in the ledger, and no line in the logs."
     ]
 
 
-def test_a_row_that_is_told_twice_is_named(resources: Resources, clock: TestClock, lines: LogLines) -> None:
-    """Sums over the logs would hold it twice."""
-    deliver_usages(resources, make_usage(clock.now, turn="loud"))
+def test_a_row_with_two_lines_is_named(resources: Resources, clock: TestClock, lines: LogLines) -> None:
+    """Sums over the log lines would count it twice."""
+    deliver_usages(resources, make_usage(clock.now, turn="twice"))
     assert reconcile_usage(resources, TENANT, None, None, lines * 2) == [
-        "loud round 1, attempt 1, try 1: 2 lines in the logs, and one row in the ledger."
+        "twice round 1, attempt 1, try 1: 2 lines in the logs, and one row in the ledger."
     ]
 
 
-def test_a_line_without_its_keys_is_told_of_and_stops_nothing(
+def test_a_line_without_keys_is_named_and_stops_nothing(
     resources: Resources, clock: TestClock, lines: LogLines
 ) -> None:
     deliver_usages(resources, make_usage(clock.now))
@@ -254,49 +254,46 @@ def test_a_row_that_was_counted_twice_is_named(resources: Resources, clock: Test
     deliver_usages(resources, make_usage(clock.now, prompt=7))
     key = {"pk": {"S": next(pk for pk in list_partition_keys(resources) if "#counted#" in pk)}, "sk": {"S": "counted"}}
     resources.tables._client.delete_item(TableName="usage", Key=key)
-    count_ledger_rows(resources, ledger_store.read_ledger_rows(resources, TENANT, "2027-01", "2027-02"))
-    found = reconcile_usage(resources, TENANT, None, None, lines)
+    count_ledger_rows(resources, read_ledger_rows(resources, TENANT, "2027-01", "2027-02"))
+    differences = reconcile_usage(resources, TENANT, None, None, lines)
     for row in ("totals", "byUser ada", "byScope site", "byModel anthropic/model-1", "byDay 2027-01-15"):
-        assert f"{row}: promptTokens is 7 by the ledger and 14 in the rollups." in found
-    assert not [difference for difference in found if "chatCount" in difference], "a conversation is one however often"
+        assert f"{row}: promptTokens is 7 by the ledger and 14 in the rollups." in differences
+    assert not any("chatCount" in difference for difference in differences), "a conversation counts once"
 
 
 def list_partition_keys(resources: Resources) -> list[str]:
     return [item["pk"]["S"] for item in resources.tables._client.scan(TableName="usage")["Items"]]
 
 
-def test_an_end_at_our_expense_that_was_not_counted_is_named(
-    resources: Resources, clock: TestClock, lines: LogLines
-) -> None:
+def test_a_reversal_that_was_not_counted_is_named(resources: Resources, clock: TestClock, lines: LogLines) -> None:
     first = make_usage(clock.now, cost=Decimal("0.5"))
     deliver_usages(resources, first)
     write_ledger_rows(resources, make_turn_outcome(first, billable=False))
-    found = reconcile_usage(resources, TENANT, None, None, lines)
-    assert "totals: billableCostUsd is 0.0 by the ledger and 0.5 in the rollups." in found
-    assert found.pop() == f"{first.turn}, its end: in the ledger, and no line in the logs."
-    assert all("billableCostUsd" in difference for difference in found)
+    differences = reconcile_usage(resources, TENANT, None, None, lines)
+    assert "totals: billableCostUsd is 0.0 by the ledger and 0.5 in the rollups." in differences
+    assert differences.pop() == f"{first.turn}, its end: in the ledger, and no line in the logs."
+    assert all("billableCostUsd" in difference for difference in differences)
 
 
 @pytest.mark.parametrize("part", ["users", "scopes", "models", "quarters", "gaps"])
-def test_a_sheet_that_somebody_changed_is_named(
-    resources: Resources, clock: TestClock, lines: LogLines, part: str
-) -> None:
+def test_a_rollup_that_was_changed_is_named(resources: Resources, clock: TestClock, lines: LogLines, part: str) -> None:
     deliver_usages(resources, make_usage(clock.now))
     pk = read_editions(resources, TENANT)[0].period_partition("day")
     (item,) = resources.tables.query_items("usage", pk)
-    sheet = PeriodRollup.unpack(bytes(item["data"]))
+    rollup = PeriodRollup.unpack(bytes(item["data"]))
     if part == "gaps":
-        sheet.gaps[40][0] += 1
+        rollup.gaps[40][0] += 1
     else:
-        next(iter(getattr(sheet, part).values())).completion += 1
-    resources.tables.write_items(Put("usage", item | {"data": sheet.pack()}))
-    row = {"users": "byUser ada", "scopes": "byScope site", "models": "byModel anthropic/model-1"}
+        next(iter(getattr(rollup, part).values())).completion += 1
+    resources.tables.write_items(Put("usage", item | {"data": rollup.pack()}))
+    rows = {"users": "byUser ada", "scopes": "byScope site", "models": "byModel anthropic/model-1"}
     differences = reconcile_usage(resources, TENANT, None, None, lines)
     expected = "chatCount is 1" if part == "gaps" else "completionTokens is 10"
-    assert any(difference.startswith(f"{row.get(part, 'byDay 2027-01-15')}: {expected}") for difference in differences)
+    expected = f"{rows.get(part, 'byDay 2027-01-15')}: {expected}"
+    assert any(difference.startswith(expected) for difference in differences)
 
 
-def test_lines_of_other_tenants_and_of_earlier_times_are_left_out(
+def test_lines_of_other_tenants_and_earlier_times_are_ignored(
     resources: Resources, clock: TestClock, lines: LogLines
 ) -> None:
     deliver_usages(resources, make_usage(clock.now - 7200, turn="early"))
@@ -306,7 +303,7 @@ def test_lines_of_other_tenants_and_of_earlier_times_are_left_out(
     assert reconcile_usage(resources, TENANT, since, None, lines) == []
 
 
-def test_a_line_for_a_row_has_its_keys_and_exact_cost_and_nothing_that_was_said(
+def test_a_line_has_the_keys_and_the_exact_cost_of_its_row(
     resources: Resources, clock: TestClock, lines: LogLines
 ) -> None:
     deliver_usages(resources, make_usage(clock.now, turn="turn", cost=Decimal("0.0000001")))
@@ -315,7 +312,7 @@ def test_a_line_for_a_row_has_its_keys_and_exact_cost_and_nothing_that_was_said(
     assert (line["turn"], line["round"], line["cost"], line["cost_usd"]) == ("turn", 1, "0.0000001", 1e-07)
 
 
-def test_what_comes_again_is_not_told_again(resources: Resources, clock: TestClock, lines: LogLines) -> None:
+def test_a_repeated_stream_record_is_not_logged_again(resources: Resources, clock: TestClock, lines: LogLines) -> None:
     (row,) = write_ledger_rows(resources, make_usage(clock.now))
     for _ in range(3):
         count_stream_records(resources, [LedgerStreamRecord("1", row)])
@@ -324,12 +321,12 @@ def test_what_comes_again_is_not_told_again(resources: Resources, clock: TestClo
 
 @pytest.fixture
 def logs(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """CloudWatch Logs, and the environment an operator has."""
+    """CloudWatch Logs, in the environment of an operator."""
     for name, value in environment_from_resources(resources).items():
         monkeypatch.setenv(name, value)
     client = boto3.client("logs", region_name=REGION)
     client.create_log_group(logGroupName=LOG_GROUP)
-    client.create_log_stream(logGroupName=LOG_GROUP, logStreamName="one")
+    client.create_log_stream(logGroupName=LOG_GROUP, logStreamName="stream")
     yield client
     client.delete_log_group(logGroupName=LOG_GROUP)
 
@@ -338,64 +335,63 @@ def run_audit_command(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["audit", "--tenant", TENANT, *arguments])
 
 
-def test_the_command_says_that_the_books_agree(resources: Resources, lines: LogLines, logs: Any) -> None:
+def test_the_command_says_that_there_are_no_differences(resources: Resources, lines: LogLines, logs: Any) -> None:
     deliver_usages(resources, make_usage(time() - 60))
     event = {"timestamp": int(time() * 1000), "message": json.dumps(lines[0])}
-    logs.put_log_events(logGroupName=LOG_GROUP, logStreamName="one", logEvents=[event])
-    done = run_audit_command("--reconcile")
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert "agree since" in done.stdout
+    logs.put_log_events(logGroupName=LOG_GROUP, logStreamName="stream", logEvents=[event])
+    result = run_audit_command("--reconcile")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "agree since" in result.stdout
 
 
-def test_the_command_names_what_differs_and_fails(resources: Resources, lines: LogLines, logs: Any) -> None:
+def test_the_command_names_differences_and_fails(resources: Resources, lines: LogLines, logs: Any) -> None:
     deliver_usages(resources, make_usage(time() - 60))
-    done = run_audit_command("--reconcile")
-    assert done.exit_code == 1
-    assert "no line in the logs" in done.stdout
-    assert "differ in 1 places" in done.stderr
+    result = run_audit_command("--reconcile")
+    assert result.exit_code == 1
+    assert "no line in the logs" in result.stdout
+    assert "differ in 1 places" in result.stderr
 
 
-def test_the_command_names_a_row_that_it_cannot_read(
-    resources: Resources, logs: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_names_a_malformed_row(resources: Resources, logs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fermata.usage.rollups.rebuild.INDEX_DELAY_SECONDS", 0)
     (row,) = write_ledger_rows(resources, make_usage(time() - 60, turn="junk"))
-    break_row(resources, row, {"cost": "abc"})
-    done = run_audit_command("--reconcile")
-    assert done.exit_code == 1
-    assert "junk#" in done.stdout
-    assert "cost is 'abc'" in done.stdout
-    done = run_audit_command("--rebuild")
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
+    change_row(resources, row, {"cost": "abc"})
+    result = run_audit_command("--reconcile")
+    assert result.exit_code == 1
+    assert "junk#" in result.stdout
+    assert "cost is 'abc'" in result.stdout
+    result = run_audit_command("--rebuild")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
         f"Passed over, because it cannot be read: junk#{row['sk']}: cost is 'abc'.",
         f"The rollups of {TENANT} are made anew, from 0 rows of the ledger.",
     ]
 
 
-def test_rows_that_only_a_rebuild_counted_are_told_of_once(
+def test_rows_that_only_a_rebuild_counted_are_logged_once(
     resources: Resources, lines: LogLines, logs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the last quarter of an hour none: the stream may still bring them."""
+    """Except rows of the last quarter of an hour, which the stream may still deliver."""
     monkeypatch.setattr("fermata.usage.rollups.rebuild.INDEX_DELAY_SECONDS", 0)
-    told, sad = make_usage(time() - 7200), make_usage(time() - 7200, price=PRICE, turn="sad")
-    deliver_usages(resources, told)
+    logged = make_usage(time() - 7200)
+    failed = make_usage(time() - 7200, price=PRICE, turn="failed")
+    deliver_usages(resources, logged)
     event = {"timestamp": int(time() * 1000), "message": json.dumps(lines[0])}
-    logs.put_log_events(logGroupName=LOG_GROUP, logStreamName="one", logEvents=[event])
+    logs.put_log_events(logGroupName=LOG_GROUP, logStreamName="stream", logEvents=[event])
     write_ledger_rows(
         resources,
-        sad,
-        make_turn_outcome(sad, billable=False),
+        failed,
+        make_turn_outcome(failed, billable=False),
         make_usage(time() - 3 * 86_400),
         make_usage(time() - 60, turn="new"),
     )
     assert "Nobody had told of 3 of them" in run_audit_command("--rebuild").stdout
-    found = run_audit_command("--reconcile")
-    assert found.stdout.splitlines() == ["new round 1, attempt 1, try 1: in the ledger, and no line in the logs."]
+    result = run_audit_command("--reconcile")
+    assert result.stdout.splitlines() == ["new round 1, attempt 1, try 1: in the ledger, and no line in the logs."]
     assert "Nobody" not in run_audit_command("--rebuild").stdout
 
 
-def test_lines_that_the_logs_have_forgotten_are_not_written_again(
+def test_lines_older_than_the_retention_of_the_logs_are_not_written(
     resources: Resources, logs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fermata.usage.rollups.rebuild.INDEX_DELAY_SECONDS", 0)
@@ -404,14 +400,14 @@ def test_lines_that_the_logs_have_forgotten_are_not_written_again(
     assert "Nobody had told of 1 of them" in run_audit_command("--rebuild").stdout
 
 
-def test_the_command_makes_the_rollups_anew(resources: Resources, logs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_rebuilds_the_rollups(resources: Resources, logs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fermata.usage.rollups.rebuild.INDEX_DELAY_SECONDS", 0)
     rows = write_ledger_rows(resources, make_usage(time() - 60), make_usage(time() - 5 * 86_400))
     count_ledger_rows(resources, rows[:1])
-    done = run_audit_command("--rebuild")
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
+    result = run_audit_command("--rebuild")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
         f"The rollups of {TENANT} are made anew, from 2 rows of the ledger.",
         "Nobody had told of 1 of them: their lines are in the logs now.",
     ]
-    assert audited(resources, TENANT, "2026-01-01")["totals"]["promptTokens"] == 200
+    assert audit_usage(resources, TENANT, "2026-01-01")["totals"]["promptTokens"] == 200
