@@ -11,14 +11,8 @@ from itertools import pairwise
 
 from fermata_client.css.parser import CssDeclaration, CssRule, check_balanced, find_rule, parse_css
 from fermata_client.html.errors import EditError
-from fermata_client.html.indentation import (
-    WHITESPACE,
-    Splice,
-    apply_splices,
-    indent_at,
-    is_at_line_start,
-    reindent_text,
-)
+from fermata_client.html.indentation import WHITESPACE, indent_at, is_at_line_start, reindent_text
+from fermata_client.html.splices import Splice, apply_splices
 
 LEADING_AT_RULES = ("@import", "@charset", "@namespace")
 REPEATABLE_AT_RULES = ("@font-face",)

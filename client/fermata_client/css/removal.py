@@ -1,7 +1,8 @@
 """Rules and declarations taken out of style sheets, with the lines they leave empty."""
 
 from fermata_client.css.parser import CssRule, parse_css, rule_key
-from fermata_client.html.indentation import WHITESPACE, Splice, apply_splices, widen_to_lines
+from fermata_client.html.indentation import WHITESPACE, widen_to_lines
+from fermata_client.html.splices import Splice, apply_splices
 
 
 def remove_rules(sheets: list[bytes], selectors: list[str]) -> tuple[list[bytes], list[str]]:

@@ -9,20 +9,16 @@ from typing import Any, Self
 from fermata_client.css.merge import RuleCounts, SheetFormat, StyleSheetEditor
 from fermata_client.document.base_document import BaseDocument
 from fermata_client.document.model_view import annotate_uids, document_part, join_stylesheets
-from fermata_client.html.active_content import FragmentContext, count_elements
+from fermata_client.html.browser_parser import FragmentContext, count_elements
 from fermata_client.html.errors import EditError
-from fermata_client.html.indentation import (
-    Splice,
-    apply_splices,
-    detect_indent_unit,
-    detect_newline,
-    indent_at,
-    indent_lines,
-)
+from fermata_client.html.fragment import HtmlFragment
+from fermata_client.html.indentation import detect_indent_unit, detect_newline, indent_at, indent_lines
 from fermata_client.html.insertion import content_splice, insertion_splice, removal_splice
 from fermata_client.html.linked_files import is_for_screens
-from fermata_client.html.sanitize import HtmlFragment, sanitize_html
-from fermata_client.html.tree import RAW_TEXT_TAGS, ROOT_TAG, Element
+from fermata_client.html.sanitize import sanitize_html
+from fermata_client.html.splices import Splice, apply_splices
+from fermata_client.html.tags import RAW_TEXT_TAGS, ROOT_TAG
+from fermata_client.html.tree import Element
 
 FIXED_TAGS = frozenset({"html", "head", "body"})
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 from typing import Any
 
 from fermata_client.html.errors import EditError
-from fermata_client.html.indentation import Splice, apply_splices
+from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tree import Element, HtmlTree
 
 MAX_PART_CHARS = 80_000

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fermata_client.html.active_content import find_unfinished_tag
+from fermata_client.html.browser_parser import find_unfinished_tag
 from fermata_client.html.errors import EditError
-from fermata_client.html.indentation import Splice
-from fermata_client.html.tree import Element, HtmlTree, parse_html
+from fermata_client.html.parser import parse_html
+from fermata_client.html.splices import Splice
+from fermata_client.html.tree import Element, HtmlTree
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from fermata_client.html.errors import EditError
-from fermata_client.html.indentation import Splice, apply_splices
+from fermata_client.html.splices import Splice, apply_splices
 
 CONTEXT_BYTES = (48, 24, 12)
 """Bytes on either side by which a place is recognised: as many as still fit, when somebody worked close by."""

@@ -1,40 +1,45 @@
-"""Attributes of a start tag, set and taken away by position."""
+"""Compute the splices that set and remove attributes of a start tag."""
 
-from fermata_client.html.indentation import WHITESPACE, Splice
+from fermata_client.html.indentation import WHITESPACE
+from fermata_client.html.splices import Splice
 from fermata_client.html.tree import Attribute, Element
 
 AttributeValue = str | bool
-"""A text; True for an attribute that is just there, False for none."""
+"""A text; True for an attribute without a value, False for no attribute."""
 
 
 def attribute_splices(source: bytes, element: Element, values: dict[str, AttributeValue]) -> list[Splice]:
-    """The splices that give the element these attributes. The rest of the tag stays as it is written."""
-    splices, added = [], b""
+    """Return the splices that set attributes of an element. The rest of the tag keeps its bytes."""
+    splices: list[Splice] = []
+    added = b""
     for name, value in values.items():
-        there = next((a for a in element.attributes if a.name == name.lower()), None)
-        if there is None:
-            added += b" " + _written(name, value) if value is not False else b""
+        attribute = next((own for own in element.attributes if own.name == name.lower()), None)
+        if attribute is None:
+            added += b" " + _format_attribute(name, value) if value is not False else b""
         elif value is False:
-            splices.append(_removal(source, there))
+            splices.append(_removal_splice(source, attribute))
         else:
-            own_name = source[there.start : there.start + len(there.name.encode())].decode()
-            splices.append(Splice(there.start, there.end, _written(own_name, value, _quote(source, there))))
-    at = max((a.end for a in element.attributes), default=element.name_end)
-    return [*splices, *([Splice(at, at, added)] if added else [])]
+            written_name = source[attribute.start : attribute.start + len(attribute.name.encode())].decode()
+            text = _format_attribute(written_name, value, _quote_of(source, attribute))
+            splices.append(Splice(attribute.start, attribute.end, text))
+    if added:
+        end = max((attribute.end for attribute in element.attributes), default=element.name_end)
+        splices.append(Splice(end, end, added))
+    return splices
 
 
-def _written(name: str, value: AttributeValue, quote: str = '"') -> bytes:
+def _format_attribute(name: str, value: AttributeValue, quote: str = '"') -> bytes:
     if value is True:
         return name.encode()
     text = str(value).replace("&", "&amp;").replace(quote, "&quot;" if quote == '"' else "&#39;")
     return f"{name}={quote}{text}{quote}".encode("utf-8", "replace")
 
 
-def _quote(source: bytes, attribute: Attribute) -> str:
+def _quote_of(source: bytes, attribute: Attribute) -> str:
     return "'" if source[attribute.end - 1 : attribute.end] == b"'" else '"'
 
 
-def _removal(source: bytes, attribute: Attribute) -> Splice:
-    """With the white space in front of it."""
+def _removal_splice(source: bytes, attribute: Attribute) -> Splice:
+    """Remove the attribute and the white space before it."""
     start = len(source[: attribute.start].rstrip(WHITESPACE))
     return Splice(start, attribute.end, b"")

@@ -1,5 +1,5 @@
-"""Why an edit was not made."""
+"""The error of an edit that was refused."""
 
 
 class EditError(ValueError):
-    """A sentence for the model: what is wrong, and what to do instead."""
+    """An edit was refused. The message is for the model: the cause, and what to do instead."""

@@ -1,75 +1,61 @@
-"""Lines, indentation and newlines: how a file is laid out, so that an edit looks like its neighbours."""
+"""Detect and apply a file's lines, indentation and newlines, so that an edit looks like its neighbours."""
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from itertools import pairwise
 
 WHITESPACE = b" \t\r\n\f"
 
-
-@dataclass(frozen=True)
-class Splice:
-    """Bytes `start` to `end` become `text`. Everything else stays as it is."""
-
-    start: int
-    end: int
-    text: bytes
-
-
-def apply_splices(source: bytes, splices: list[Splice]) -> bytes:
-    """`source` with every splice applied; they must not overlap."""
-    pieces, at = [], 0
-    for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
-        if splice.start < at:
-            raise ValueError("Splices overlap.")
-        pieces += [source[at : splice.start], splice.text]
-        at = splice.end
-    return b"".join([*pieces, source[at:]])
+_DEFAULT_INDENT_UNIT = b"  "
+_DEFAULT_STEP_COLUMNS = 2
+_TAB = b"    "
 
 
 def detect_newline(source: bytes) -> bytes:
-    windows = source.count(b"\r\n")
-    return b"\r\n" if windows * 2 > source.count(b"\n") else b"\n"
+    crlf_count = source.count(b"\r\n")
+    return b"\r\n" if crlf_count * 2 > source.count(b"\n") else b"\n"
 
 
 def detect_indent_unit(source: bytes) -> bytes:
-    """One step of indentation: the step between neighbouring lines that the file takes most often."""
+    """Return one step of indentation: the most frequent step from a line to the next."""
     steps: Counter[bytes] = Counter()
-    before = b""
+    previous_indent = b""
     for line in source.splitlines():
         if not line.strip():
             continue
         indent = line[: len(line) - len(line.lstrip(b" \t"))]
-        if len(indent) > len(before) and indent.startswith(before):
-            steps[indent[len(before) :]] += 1
-        before = indent
-    return steps.most_common(1)[0][0] if steps else b"  "
+        if len(indent) > len(previous_indent) and indent.startswith(previous_indent):
+            steps[indent[len(previous_indent) :]] += 1
+        previous_indent = indent
+    return steps.most_common(1)[0][0] if steps else _DEFAULT_INDENT_UNIT
 
 
-def line_start(source: bytes, at: int) -> int:
-    return source.rfind(b"\n", 0, at) + 1
+def line_start(source: bytes, position: int) -> int:
+    return source.rfind(b"\n", 0, position) + 1
 
 
-def is_at_line_start(source: bytes, at: int) -> bool:
-    """Whether only white space stands before `at` on its line."""
-    return not source[line_start(source, at) : at].strip(b" \t\xef\xbb\xbf")
+def is_at_line_start(source: bytes, position: int) -> bool:
+    """Whether the line has only white space before the position."""
+    return not source[line_start(source, position) : position].strip(b" \t\xef\xbb\xbf")
 
 
-def indent_at(source: bytes, at: int) -> bytes:
-    """The white space that begins the line of `at`."""
-    begin = line_start(source, at)
-    line = source[begin:at]
+def indent_at(source: bytes, position: int) -> bytes:
+    """Return the white space at the start of the position's line."""
+    line = source[line_start(source, position) : position]
     return line[: len(line) - len(line.lstrip(b" \t"))]
 
 
 def indent_lines(text: bytes, indent: bytes) -> list[bytes]:
-    """The lines of a text, each moved by `indent`."""
+    """Return the lines of a text, each with `indent` in front. Blank lines become empty."""
     return [indent + line if line.strip() else b"" for line in text.splitlines()]
 
 
 def widen_to_lines(source: bytes, start: int, end: int) -> tuple[int, int]:
-    """`start` to `end`, widened to whole lines when nothing else stands on them, or by one of two spaces around it."""
+    """Widen a range for removal, so that it leaves no empty line and no double space.
+
+    It becomes whole lines where nothing else is on them, with one of the blank lines around them. Within a line it
+    takes one of two spaces around it.
+    """
     after = end + len(source[end:]) - len(source[end:].lstrip(b" \t"))
     if is_at_line_start(source, start) and (
         source[after : after + 2] == b"\r\n" or source[after : after + 1] in (b"\n", b"")
@@ -81,7 +67,6 @@ def widen_to_lines(source: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def _with_blank_line(source: bytes, start: int, end: int) -> tuple[int, int]:
-    """Of the blank lines before and after, one is enough."""
     blank_before = re.search(rb"(?:^|\n)[ \t]*\r?\n\Z", source[:start])
     blank_after = re.match(rb"[ \t]*\r?\n", source[end:])
     if blank_before and blank_after:
@@ -89,46 +74,52 @@ def _with_blank_line(source: bytes, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _after_newline(source: bytes, at: int) -> int:
-    if source[at : at + 2] == b"\r\n":
-        return at + 2
-    return min(at + 1, len(source))
+def _after_newline(source: bytes, position: int) -> int:
+    if source[position : position + 2] == b"\r\n":
+        return position + 2
+    return min(position + 1, len(source))
 
 
 def reindent_text(
     text: bytes, *, indent: bytes, unit: bytes, newline: bytes, keep: frozenset[int] = frozenset()
 ) -> bytes:
-    """`text` moved to `indent`, its own steps turned into the file's. Lines numbered in `keep` are left alone.
+    """Move a text to an indentation, with its own steps converted to the file's.
 
-    The first line carries no indentation: it goes where the caller stands.
+    The first line gets no indentation, because the caller places it.
+
+    Args:
+        indent: indentation of the text's outermost lines.
+        unit: one step of indentation in the file.
+        newline: line end of the file.
+        keep: numbers of lines (from 0) that stay as they are.
     """
     lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").strip(b"\n").split(b"\n")
-    base, step = _base(lines, keep), _step(lines, keep)
+    base_columns = _base_columns(lines, keep)
+    step_columns = _step_columns(lines, keep)
     moved = [lines[0].lstrip(b" \t")]
     for number, line in enumerate(lines[1:], 1):
         if number in keep or not line.strip():
             moved.append(line if number in keep else b"")
             continue
-        depth = _width(line) - base
-        level = max(0, round(depth / step))
+        level = max(0, round((_indent_columns(line) - base_columns) / step_columns))
         moved.append(indent + unit * level + line.lstrip(b" \t"))
     return newline.join(moved)
 
 
-def _width(line: bytes) -> int:
-    lead = line[: len(line) - len(line.lstrip(b" \t"))]
-    return len(lead.replace(b"\t", b"    "))
+def _indent_columns(line: bytes) -> int:
+    indent = line[: len(line) - len(line.lstrip(b" \t"))]
+    return len(indent.replace(b"\t", _TAB))
 
 
-def _base(lines: list[bytes], keep: frozenset[int]) -> int:
-    """The indentation the text stands at: its first line's, or its closing line's when the first was trimmed."""
-    first, last = _width(lines[0]), lines[-1]
+def _base_columns(lines: list[bytes], keep: frozenset[int]) -> int:
+    """Return the indentation of the text: its first line's, or its closing line's if the first one was trimmed."""
+    first, last = _indent_columns(lines[0]), lines[-1]
     if first == 0 and len(lines) > 1 and len(lines) - 1 not in keep and last.lstrip().startswith((b"</", b"}")):
-        return _width(last)
+        return _indent_columns(last)
     return first
 
 
-def _step(lines: list[bytes], keep: frozenset[int]) -> int:
-    widths = [_width(line) for number, line in enumerate(lines) if line.strip() and number not in keep]
-    steps = Counter(b - a for a, b in pairwise(widths) if b > a)
-    return steps.most_common(1)[0][0] if steps else 2
+def _step_columns(lines: list[bytes], keep: frozenset[int]) -> int:
+    columns = [_indent_columns(line) for number, line in enumerate(lines) if line.strip() and number not in keep]
+    steps = Counter(after - before for before, after in pairwise(columns) if after > before)
+    return steps.most_common(1)[0][0] if steps else _DEFAULT_STEP_COLUMNS

@@ -1,11 +1,11 @@
-"""Where new markup goes among its siblings, and with which white space around it."""
+"""Compute the splices that insert and remove elements, with the white space that their neighbours have."""
 
 import re
 from itertools import pairwise
 
+from fermata_client.html.fragment import INLINE_TAGS, HtmlFragment
 from fermata_client.html.indentation import (
     WHITESPACE,
-    Splice,
     detect_indent_unit,
     detect_newline,
     indent_at,
@@ -13,121 +13,180 @@ from fermata_client.html.indentation import (
     reindent_text,
     widen_to_lines,
 )
-from fermata_client.html.sanitize import INLINE_TAGS, HtmlFragment
-from fermata_client.html.tree import ROOT_TAG, Element, HtmlTree
+from fermata_client.html.splices import Splice
+from fermata_client.html.tags import ROOT_TAG
+from fermata_client.html.tree import Element, HtmlTree
+
+_BLANK_LINE_GAP = re.compile(rb"[^\n]*\n[ \t]*\r?\n")
+_SAME_LINE_COMMENT = re.compile(rb"[ \t]*<!--(?!\[if )[^\n]*?-->")
+_COMMENT_LINE_BEFORE = re.compile(rb"\n[ \t]*(<!--(?:(?!-->)[^\n])*-->)[ \t]*\r?\n[ \t]*\Z")
 
 
-def insertion_splice(source: bytes, parent: Element, index: int | None, payload: HtmlFragment) -> Splice:
-    """The one splice that puts the payload before the `index`-th child element, or behind everything."""
+def insertion_splice(source: bytes, parent: Element, index: int | None, fragment: HtmlFragment) -> Splice:
+    """Insert a fragment before the `index`-th child element, or after all content (None)."""
     content = source[parent.inner_start : parent.inner_end]
     if not content.strip(WHITESPACE):
-        return content_splice(source, parent, payload)
-    place = len(parent.children) if index is None else min(index, len(parent.children))
-    appending = place == len(parent.children)
-    if b"\n" not in content and _flows(source, parent, payload):
-        at = _content_end(source, parent) if appending else parent.children[place].start
-        return Splice(at, at, _flowing(source, payload))
-    if appending:
-        return _behind(source, parent, _content_end(source, parent), payload)
-    if place == 0 and _only_comments(source[parent.inner_start : parent.children[0].start]):
-        return _at_the_top(source, parent, payload)
-    following = parent.children[place]
-    if not is_at_line_start(source, following.start):
-        return Splice(following.start, following.start, _text(source, payload, indent_at(source, following.start)))
-    if place == 0:
+        return content_splice(source, parent, fragment)
+    child_index = len(parent.children) if index is None else min(index, len(parent.children))
+    is_last = child_index == len(parent.children)
+    if b"\n" not in content and _stays_on_line(source, parent, fragment):
+        position = _content_end(source, parent) if is_last else parent.children[child_index].start
+        return Splice(position, position, _inline_text(source, fragment))
+    if is_last:
+        return _splice_after(source, parent, _content_end(source, parent), fragment)
+    if child_index == 0 and _has_only_comments(source[parent.inner_start : parent.children[0].start]):
+        return _splice_at_content_start(source, parent, fragment)
+    following = parent.children[child_index].start
+    if not is_at_line_start(source, following):
+        return Splice(following, following, _indented_text(source, fragment, indent_at(source, following)))
+    if child_index == 0:
         indent = _child_indent(source, parent)
-        text = _text(source, payload, indent) + detect_newline(source) + indent
-        return Splice(following.start, following.start, text)
-    return _behind(source, parent, trailing_comment_end(source, parent.children[place - 1].end), payload)
+        text = _indented_text(source, fragment, indent) + detect_newline(source) + indent
+        return Splice(following, following, text)
+    previous_end = trailing_comment_end(source, parent.children[child_index - 1].end)
+    return _splice_after(source, parent, previous_end, fragment)
 
 
-def content_splice(source: bytes, element: Element, payload: HtmlFragment) -> Splice:
-    """The splice that makes the payload the whole content of the element."""
-    newline, outer = detect_newline(source), indent_at(source, element.start)
-    one_line = b"\n" not in payload.markup
+def content_splice(source: bytes, element: Element, fragment: HtmlFragment) -> Splice:
+    """Replace the whole content of an element with a fragment."""
+    newline = detect_newline(source)
+    is_one_line = b"\n" not in fragment.markup
     if element.tag == ROOT_TAG:
-        text = _line_break(source, element) + _text(source, payload, b"") + newline
+        text = _break_after_doctype(source, element) + _indented_text(source, fragment, b"") + newline
         return Splice(element.inner_start, element.inner_end, text)
-    if one_line and (payload.is_inline or b"\n" not in source.strip(WHITESPACE)):
-        return Splice(element.inner_start, element.inner_end, payload.markup.strip())
-    inner = _child_indent(source, element)
-    text = newline + inner + _text(source, payload, inner)
-    return Splice(element.inner_start, element.inner_end, text + (newline + outer if element.has_end_tag else b""))
+    if is_one_line and (fragment.is_inline or b"\n" not in source.strip(WHITESPACE)):
+        return Splice(element.inner_start, element.inner_end, fragment.markup.strip())
+    indent = _child_indent(source, element)
+    text = newline + indent + _indented_text(source, fragment, indent)
+    closing_line = newline + indent_at(source, element.start) if element.has_end_tag else b""
+    return Splice(element.inner_start, element.inner_end, text + closing_line)
 
 
-def head_splice(source: bytes, page: HtmlTree, lines: list[bytes]) -> Splice:
-    """An element, given line by line, at the end of the head, which is made when there is none."""
+def head_splice(source: bytes, tree: HtmlTree, lines: list[bytes]) -> Splice:
+    """Insert an element, given as lines, at the end of the head. A missing head is created."""
     newline, unit = detect_newline(source), detect_indent_unit(source)
-    head, html = page.find_first("head"), page.find_first("html")
+    head, html = tree.find_first("head"), tree.find_first("html")
     indent = indent_at(source, head.start) + unit if head else unit if html else b""
     block = newline.join(indent + line if line else b"" for line in lines)
     if head is not None:
-        at = head.inner_start + len(source[head.inner_start : head.inner_end].rstrip())
-        tail = b"" if is_at_line_start(source, head.inner_end) else newline + indent_at(source, head.start)
-        return Splice(at, head.inner_end if tail else at, newline + block + tail)
-    at = html.inner_start if html else page.root.inner_start
+        content_end = head.inner_start + len(source[head.inner_start : head.inner_end].rstrip())
+        if is_at_line_start(source, head.inner_end):
+            return Splice(content_end, content_end, newline + block)
+        return Splice(content_end, head.inner_end, newline + block + newline + indent_at(source, head.start))
+    position = html.inner_start if html else tree.root.inner_start
     if html is not None:
         block = b"<head>" + newline + block + newline + b"</head>"
-    lead = b"" if is_at_line_start(source, at) else newline
-    return Splice(at, at, lead + block + (b"" if source[at : at + 1] in (b"\r", b"\n") else newline))
+    line_before = b"" if is_at_line_start(source, position) else newline
+    line_after = b"" if source[position : position + 1] in (b"\r", b"\n") else newline
+    return Splice(position, position, line_before + block + line_after)
 
 
-def _behind(source: bytes, parent: Element, at: int, payload: HtmlFragment) -> Splice:
+def removal_splice(source: bytes, element: Element, start: int, end: int) -> Splice:
+    """Remove an element's range with the lines it leaves empty.
+
+    If the element was the first or last one of its parent, the blank line to its neighbour is removed too.
+    """
+    start, end = widen_to_lines(source, start, end)
+    if element.parent is not None and source[start - 1 : start] == b"\n" and source[end - 1 : end] == b"\n":
+        before, after = source[element.parent.inner_start : start], source[end : element.parent.inner_end]
+        if not before.strip(WHITESPACE) and after.strip(WHITESPACE):
+            end += len(after) - len(re.sub(rb"\A(?:[ \t]*\r?\n)+", b"", after))
+        elif not after.strip(WHITESPACE) and before.strip(WHITESPACE):
+            start -= len(before) - len(re.sub(rb"(?<=\n)(?:[ \t]*\r?\n)+\Z", b"", before))
+    return Splice(start, end, b"")
+
+
+def sibling_gap(source: bytes, parent: Element) -> bytes:
+    """Return the line ends between the children of an element: two if a blank line separates most of them."""
+    gaps = [
+        source[before.end : after.start]
+        for before, after in pairwise(parent.children)
+        if is_at_line_start(source, after.start)
+    ]
+    blank_line_count = sum(1 for gap in gaps if _BLANK_LINE_GAP.match(gap))
+    return detect_newline(source) * (2 if gaps and blank_line_count * 2 > len(gaps) else 1)
+
+
+def trailing_comment_end(source: bytes, position: int) -> int:
+    """Return the end of a comment on the same line, as in `</section> <!-- hero -->`; `position` if there is none."""
+    comment = _SAME_LINE_COMMENT.match(source, position)
+    return comment.end() if comment else position
+
+
+def leading_comment_start(source: bytes, element: Element) -> int:
+    """Return the start of a comment on the line before the element; the element's own start if there is none."""
+    assert element.parent is not None
+    previous_ends = [child.end for child in element.parent.children if child.end <= element.start]
+    search_start = previous_ends[-1] if previous_ends else element.parent.inner_start
+    if not is_at_line_start(source, element.start):
+        return element.start
+    comment = _COMMENT_LINE_BEFORE.search(source[search_start : element.start])
+    return search_start + comment.start(1) if comment and b"[if " not in comment[1] else element.start
+
+
+def _splice_after(source: bytes, parent: Element, position: int, fragment: HtmlFragment) -> Splice:
+    """Insert a fragment on new lines after the child that ends at `position`."""
     indent = _child_indent(source, parent)
-    text = (payload.gap or sibling_gap(source, parent)) + indent + _text(source, payload, indent)
-    rest = source[at : parent.inner_end]
-    closing = parent.has_end_tag and parent.tag != ROOT_TAG and b"\n" not in rest and not rest.strip(WHITESPACE)
-    if closing:
-        return Splice(at, parent.inner_end, text + detect_newline(source) + indent_at(source, parent.start))
-    return Splice(at, at, text)
+    text = (fragment.gap or sibling_gap(source, parent)) + indent + _indented_text(source, fragment, indent)
+    rest = source[position : parent.inner_end]
+    needs_closing_line = (
+        parent.has_end_tag and parent.tag != ROOT_TAG and b"\n" not in rest and not rest.strip(WHITESPACE)
+    )
+    if needs_closing_line:
+        return Splice(position, parent.inner_end, text + detect_newline(source) + indent_at(source, parent.start))
+    return Splice(position, position, text)
 
 
-def _at_the_top(source: bytes, parent: Element, payload: HtmlFragment) -> Splice:
+def _splice_at_content_start(source: bytes, parent: Element, fragment: HtmlFragment) -> Splice:
     newline, indent = detect_newline(source), _child_indent(source, parent)
-    text = _text(source, payload, indent)
-    if parent.tag == ROOT_TAG and not _line_break(source, parent):
-        return Splice(parent.inner_start, parent.inner_start, text + (payload.gap or sibling_gap(source, parent)))
+    gap = fragment.gap or sibling_gap(source, parent)
+    text = _indented_text(source, fragment, indent)
+    if parent.tag == ROOT_TAG and not _break_after_doctype(source, parent):
+        return Splice(parent.inner_start, parent.inner_start, text + gap)
     content = source[parent.inner_start : parent.inner_end]
-    there = content[: len(content) - len(content.lstrip(WHITESPACE))].count(b"\n")
-    extra = newline * ((payload.gap or sibling_gap(source, parent)).count(b"\n") - there)
-    return Splice(parent.inner_start, parent.inner_start, newline + indent + text + extra)
+    existing_line_count = content[: len(content) - len(content.lstrip(WHITESPACE))].count(b"\n")
+    missing_lines = newline * (gap.count(b"\n") - existing_line_count)
+    return Splice(parent.inner_start, parent.inner_start, newline + indent + text + missing_lines)
 
 
-def _flowing(source: bytes, payload: HtmlFragment) -> bytes:
-    return payload.markup if payload.is_inline and b"\n" not in payload.markup else _text(source, payload, b"")
+def _inline_text(source: bytes, fragment: HtmlFragment) -> bytes:
+    if fragment.is_inline and b"\n" not in fragment.markup:
+        return fragment.markup
+    return _indented_text(source, fragment, b"")
 
 
-def _text(source: bytes, payload: HtmlFragment, indent: bytes) -> bytes:
-    if payload.is_from_page:
-        return _at_indent(source, payload, indent)
+def _indented_text(source: bytes, fragment: HtmlFragment, indent: bytes) -> bytes:
+    """Return the fragment's markup at an indentation, without that of its first line."""
+    if fragment.is_from_page:
+        return _shifted_text(source, fragment, indent)
     return reindent_text(
-        payload.markup,
+        fragment.markup,
         indent=indent,
         unit=detect_indent_unit(source),
         newline=detect_newline(source),
-        keep=payload.verbatim_lines,
+        keep=fragment.verbatim_lines,
     )
 
 
-def _at_indent(source: bytes, payload: HtmlFragment, indent: bytes) -> bytes:
-    """Lines that stood in this file before keep their steps among each other."""
-    first, *lines = payload.markup.split(b"\n")
-    moved = [
-        line if number in payload.verbatim_lines or not line.strip() else indent + line
+def _shifted_text(source: bytes, fragment: HtmlFragment, indent: bytes) -> bytes:
+    """Return markup of the page itself at an indentation. Its lines keep their steps."""
+    first, *lines = fragment.markup.split(b"\n")
+    shifted = [
+        line if number in fragment.verbatim_lines or not line.strip() else indent + line
         for number, line in enumerate(lines, 1)
     ]
-    return detect_newline(source).join([first, *moved])
+    return detect_newline(source).join([first, *shifted])
 
 
-def _flows(source: bytes, parent: Element, payload: HtmlFragment) -> bool:
-    """Whether an addition to a one-line content stays on that line."""
-    blocks = any(child.tag not in INLINE_TAGS for child in parent.children)
-    own_lines = b"\n" in source.strip(WHITESPACE) and is_at_line_start(source, parent.start)
-    return payload.is_inline or blocks or not own_lines
+def _stays_on_line(source: bytes, parent: Element, fragment: HtmlFragment) -> bool:
+    """Whether an addition to content of one line is put on that line."""
+    has_block_children = any(child.tag not in INLINE_TAGS for child in parent.children)
+    starts_own_line = b"\n" in source.strip(WHITESPACE) and is_at_line_start(source, parent.start)
+    return fragment.is_inline or has_block_children or not starts_own_line
 
 
-def _line_break(source: bytes, root: Element) -> bytes:
-    """What separates the first line of the content from the doctype."""
+def _break_after_doctype(source: bytes, root: Element) -> bytes:
+    """Return the line end that is missing between a doctype and the content."""
     return b"" if is_at_line_start(source, root.inner_start) else detect_newline(source)
 
 
@@ -140,51 +199,9 @@ def _child_indent(source: bytes, element: Element) -> bytes:
     return indent_at(source, element.start) + detect_indent_unit(source)
 
 
-def sibling_gap(source: bytes, parent: Element) -> bytes:
-    """The line ends between siblings here: one, or two where a blank line separates them."""
-    gaps = [
-        source[before.end : after.start]
-        for before, after in pairwise(parent.children)
-        if is_at_line_start(source, after.start)
-    ]
-    apart = sum(1 for gap in gaps if re.match(rb"[^\n]*\n[ \t]*\r?\n", gap))
-    return detect_newline(source) * (2 if gaps and apart * 2 > len(gaps) else 1)
-
-
 def _content_end(source: bytes, parent: Element) -> int:
     return parent.inner_start + len(source[parent.inner_start : parent.inner_end].rstrip(WHITESPACE))
 
 
-def _only_comments(text: bytes) -> bool:
+def _has_only_comments(text: bytes) -> bool:
     return not re.sub(rb"<!--.*?-->|<![A-Za-z][^>]*>", b"", text, flags=re.DOTALL).strip(WHITESPACE)
-
-
-def trailing_comment_end(source: bytes, at: int) -> int:
-    """The end of a comment that belongs to what ends at `at`, as in `</section> <!-- hero -->`."""
-    comment = re.compile(rb"[ \t]*<!--(?!\[if )[^\n]*?-->").match(source, at)
-    return comment.end() if comment else at
-
-
-def removal_splice(source: bytes, element: Element, start: int, end: int) -> Splice:
-    """The splice that takes an element away, with the lines it leaves empty: also the blank one between it and a
-    neighbour, when it was the first or the last of its parent.
-    """
-    start, end = widen_to_lines(source, start, end)
-    if element.parent is not None and source[start - 1 : start] == b"\n" and source[end - 1 : end] == b"\n":
-        before, after = source[element.parent.inner_start : start], source[end : element.parent.inner_end]
-        if not before.strip(WHITESPACE) and after.strip(WHITESPACE):
-            end += len(after) - len(re.sub(rb"\A(?:[ \t]*\r?\n)+", b"", after))
-        elif not after.strip(WHITESPACE) and before.strip(WHITESPACE):
-            start -= len(before) - len(re.sub(rb"(?<=\n)(?:[ \t]*\r?\n)+\Z", b"", before))
-    return Splice(start, end, b"")
-
-
-def leading_comment_start(source: bytes, element: Element) -> int:
-    """The start of the element, or of a comment that stands on the line above it and says what it is."""
-    assert element.parent is not None
-    before = [child.end for child in element.parent.children if child.end <= element.start]
-    begin = before[-1] if before else element.parent.inner_start
-    if not is_at_line_start(source, element.start):
-        return element.start
-    comment = re.search(rb"\n[ \t]*(<!--(?:(?!-->)[^\n])*-->)[ \t]*\r?\n[ \t]*\Z", source[begin : element.start])
-    return begin + comment.start(1) if comment and b"[if " not in comment[1] else element.start

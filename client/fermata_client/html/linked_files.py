@@ -1,4 +1,4 @@
-"""What a page loads, and which of it lies beside the page."""
+"""Find the style sheets and scripts of a page, and which of them are files in the page's folder (decision 0121)."""
 
 import posixpath
 import re
@@ -6,13 +6,14 @@ from urllib.parse import unquote
 
 from fermata_client.html.tree import Element, HtmlTree
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 SCRIPT_TYPES = frozenset({"", "module", "text/javascript", "application/javascript", "text/ecmascript"})
 SCREEN_MEDIA = ("", "all", "screen")
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
 
 def is_stylesheet(element: Element) -> bool:
-    """A style sheet of the page: its own, or one that it links."""
+    """Whether the element is a style element of the page, or links a style sheet that applies."""
     if element.tag == "style":
         return not element.is_within("svg")
     relations = (element.attribute_value("rel") or "").lower().split()
@@ -20,12 +21,12 @@ def is_stylesheet(element: Element) -> bool:
 
 
 def is_script(element: Element) -> bool:
-    """Something that runs; a script element may hold plain data as well."""
+    """Whether the element is a script that runs. Script elements of other types hold data."""
     return element.tag == "script" and (element.attribute_value("type") or "").strip().lower() in SCRIPT_TYPES
 
 
 def link_address(element: Element) -> str | None:
-    """The address of what the element loads; None when it holds it itself."""
+    """Return the address of what a link or script element loads; None if its content is inline."""
     return element.attribute_value("href" if element.tag == "link" else "src")
 
 
@@ -34,7 +35,7 @@ def is_for_screens(element: Element) -> bool:
 
 
 def local_path_from_address(address: str | None) -> str | None:
-    """The path of a file in the page's own folder or below it, as `css/site.css`; None for any other address."""
+    """Return the path of a file in the page's folder or below, as `css/site.css`; None for any other address."""
     bare = re.split(r"[?#]", (address or "").strip())[0]
     if not bare or bare.startswith("/") or _SCHEME.match(bare) or "\\" in bare:
         return None
@@ -42,18 +43,20 @@ def local_path_from_address(address: str | None) -> str | None:
     return None if path.startswith(("..", "/")) or path == "." or "\x00" in path else path
 
 
-def linked_file_path(page: HtmlTree, element: Element) -> str | None:
-    """The file beside the page that a sheet or script element loads."""
-    if not (is_stylesheet(element) or is_script(element)) or _moves_addresses(page):
+def linked_file_path(tree: HtmlTree, element: Element) -> str | None:
+    """Return the path of the local file that a style sheet or script element loads; None if it loads none."""
+    if not (is_stylesheet(element) or is_script(element)) or _has_base_address(tree):
         return None
     return local_path_from_address(link_address(element))
 
 
-def linked_file_paths(page: HtmlTree) -> list[str]:
-    """All of them, each once, in the order of the page."""
-    found = (linked_file_path(page, element) for element in page.elements if element.tag in ("link", "script"))
-    return list(dict.fromkeys(path for path in found if path))
+def linked_file_paths(tree: HtmlTree) -> list[str]:
+    """Return the paths of all local files that the page loads, each once, in document order."""
+    elements = (element for element in tree.elements if element.tag in ("link", "script"))
+    paths = (linked_file_path(tree, element) for element in elements)
+    return list(dict.fromkeys(path for path in paths if path))
 
 
-def _moves_addresses(page: HtmlTree) -> bool:
-    return any(element.tag == "base" and element.attribute_value("href") for element in page.elements)
+def _has_base_address(tree: HtmlTree) -> bool:
+    """Whether a base element resolves relative addresses against another address than the page's."""
+    return any(element.tag == "base" and element.attribute_value("href") for element in tree.elements)

@@ -10,7 +10,8 @@ from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.attributes import attribute_splices
 from fermata_client.html.errors import EditError
 from fermata_client.html.linked_files import is_stylesheet, link_address
-from fermata_client.html.tree import ROOT_TAG, Element
+from fermata_client.html.tags import ROOT_TAG
+from fermata_client.html.tree import Element
 from fermata_client.tools.arguments import ToolArguments, required_text
 
 _CLASS = re.compile(r"\.(-?(?:[A-Za-z_]|[^\x00-\x7f]|\\.)(?:[\w-]|[^\x00-\x7f]|\\.)*)")

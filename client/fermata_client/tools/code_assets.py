@@ -15,11 +15,13 @@ from fermata_client.document.code_assets import (
 )
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.errors import EditError
-from fermata_client.html.indentation import Splice, detect_newline
+from fermata_client.html.fragment import fragment_from_page
+from fermata_client.html.indentation import detect_newline
 from fermata_client.html.insertion import insertion_splice
 from fermata_client.html.linked_files import is_script, is_stylesheet, link_address, linked_file_paths
-from fermata_client.html.sanitize import fragment_from_page
-from fermata_client.html.tree import UTF8_BOM, Element
+from fermata_client.html.parser import UTF8_BOM
+from fermata_client.html.splices import Splice
+from fermata_client.html.tree import Element
 from fermata_client.tools.arguments import (
     ToolArguments,
     optional_integer,

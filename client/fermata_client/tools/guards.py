@@ -8,7 +8,8 @@ from functools import wraps
 from typing import Any
 
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.html.active_content import ActiveContent, count_elements, count_raw_texts
+from fermata_client.html.active_content import ActiveContent
+from fermata_client.html.browser_parser import count_elements, count_raw_texts
 from fermata_client.html.errors import EditError
 from fermata_client.tools.arguments import ToolArguments
 

@@ -7,8 +7,9 @@ from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.active_content import is_active_address
 from fermata_client.html.attributes import AttributeValue, attribute_splices
 from fermata_client.html.errors import EditError
-from fermata_client.html.indentation import Splice
-from fermata_client.html.tree import RAW_TEXT_TAGS, ROOT_TAG, Element, name_set
+from fermata_client.html.splices import Splice
+from fermata_client.html.tags import RAW_TEXT_TAGS, ROOT_TAG, name_set
+from fermata_client.html.tree import Element
 from fermata_client.tools.arguments import ToolArguments, optional_object, optional_text, required_text
 
 GLOBAL_ATTRIBUTES = name_set("id title lang dir hidden tabindex role style translate inert popover")

@@ -7,7 +7,8 @@ from typing import Any
 from fermata_client.document.html_document import FIXED_TAGS, HtmlDocument
 from fermata_client.document.node_ids import CarriedIds
 from fermata_client.html.errors import EditError
-from fermata_client.html.indentation import Splice, apply_splices, indent_at, is_at_line_start
+from fermata_client.html.fragment import close_elements, fragment_from_page
+from fermata_client.html.indentation import indent_at, is_at_line_start
 from fermata_client.html.insertion import (
     insertion_splice,
     leading_comment_start,
@@ -15,8 +16,10 @@ from fermata_client.html.insertion import (
     sibling_gap,
     trailing_comment_end,
 )
-from fermata_client.html.sanitize import close_elements, fragment_from_page
-from fermata_client.html.tree import HEAD_TAGS, ROOT_TAG, Element, name_set, parse_html
+from fermata_client.html.parser import parse_html
+from fermata_client.html.splices import Splice, apply_splices
+from fermata_client.html.tags import HEAD_TAGS, ROOT_TAG, name_set
+from fermata_client.html.tree import Element
 from fermata_client.tools.arguments import ToolArguments, optional_integer, required_text
 
 MAX_COPIES = 50

@@ -9,7 +9,8 @@ from typing import Any
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.document.site_snapshot import BASE_BREAKPOINT, find_breakpoints
 from fermata_client.html.errors import EditError
-from fermata_client.html.tree import ROOT_TAG, Element, name_set
+from fermata_client.html.tags import ROOT_TAG, name_set
+from fermata_client.html.tree import Element
 from fermata_client.tools.arguments import ToolArguments, optional_text
 
 OUTLINE_TAGS = name_set("header nav main section article aside footer form dialog h1 h2 h3 h4 h5 h6")

@@ -2,7 +2,8 @@
 
 from hypothesis import given
 
-from fermata_client.html.tree import Element, parse_html
+from fermata_client.html.parser import parse_html
+from fermata_client.html.tree import Element
 from tests.client.html_strategies import BAKERY, tag_soup
 
 

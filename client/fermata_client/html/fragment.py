@@ -1,0 +1,81 @@
+"""A piece of markup that is ready to be inserted into a page."""
+
+from dataclasses import dataclass
+
+from fermata_client.html.indentation import indent_at
+from fermata_client.html.parser import parse_html
+from fermata_client.html.splices import Splice, apply_splices
+from fermata_client.html.tags import name_set
+from fermata_client.html.tree import HtmlTree
+
+INLINE_TAGS = name_set(
+    "a abbr b bdi bdo br button cite code data del dfn em i img input ins kbd label mark meter output picture progress "
+    "q ruby s samp select small span strong sub sup svg textarea time u var wbr"
+)
+PREFORMATTED_TAGS = frozenset({"pre", "textarea"})
+
+
+@dataclass(frozen=True)
+class HtmlFragment:
+    markup: bytes
+    """Every element in it is closed. Its line ends are LF."""
+    css: str
+    """Content of the style elements that were taken out of the markup."""
+    is_inline: bool
+    """All its top-level elements flow within a line."""
+    element_count: int
+    verbatim_lines: frozenset[int]
+    """Numbers of the markup's lines (from 0) that begin in preformatted text, and are not indented."""
+    note: str = ""
+    """What was left out, as a sentence for the model."""
+    is_from_page: bool = False
+    """The markup comes from the page itself. Its lines have no indentation but their steps within the fragment."""
+    gap: bytes = b""
+    """Line ends between the fragment and its siblings; empty to detect them from the siblings."""
+
+
+def fragment_from_markup(markup: bytes, *, css: str = "", is_from_page: bool = False, gap: bytes = b"") -> HtmlFragment:
+    tree = parse_html(markup)
+    return HtmlFragment(
+        markup,
+        css,
+        is_inline=has_only_inline_elements(tree),
+        element_count=len(tree.elements),
+        verbatim_lines=_verbatim_lines(markup, tree),
+        is_from_page=is_from_page,
+        gap=gap,
+    )
+
+
+def fragment_from_page(source: bytes, start: int, end: int, gap: bytes) -> HtmlFragment:
+    """Take a piece of the page, to insert it elsewhere in the page. Nothing of it is removed."""
+    indent = indent_at(source, start)
+    piece = source[start:end].replace(b"\r\n", b"\n")
+    verbatim_lines = _verbatim_lines(piece, parse_html(piece))
+    lines = enumerate(piece.split(b"\n"))
+    shifted = [line if number in verbatim_lines else line.removeprefix(indent) for number, line in lines]
+    return fragment_from_markup(close_elements(b"\n".join(shifted)), is_from_page=True, gap=gap)
+
+
+def close_elements(markup: bytes) -> bytes:
+    """Add the end tags that are missing, so that nothing after the markup becomes part of its elements."""
+    end_tags_by_position: dict[int, bytes] = {}
+    for element in parse_html(markup).elements:  # outer elements come first, and their end tags last
+        if not (element.has_end_tag or element.is_void):
+            end_tag = b"</" + element.tag.encode() + b">"
+            end_tags_by_position[element.end] = end_tag + end_tags_by_position.get(element.end, b"")
+    splices = [Splice(position, position, end_tags) for position, end_tags in end_tags_by_position.items()]
+    return apply_splices(markup, splices)
+
+
+def has_only_inline_elements(tree: HtmlTree) -> bool:
+    return all(element.tag in INLINE_TAGS for element in tree.root.children)
+
+
+def _verbatim_lines(markup: bytes, tree: HtmlTree) -> frozenset[int]:
+    numbers: set[int] = set()
+    for element in tree.elements:
+        if element.tag in PREFORMATTED_TAGS:
+            first = markup.count(b"\n", 0, element.inner_start) + 1
+            numbers.update(range(first, markup.count(b"\n", 0, element.inner_end) + 1))
+    return frozenset(numbers)

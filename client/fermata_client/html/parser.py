@@ -1,0 +1,194 @@
+"""Parse HTML into an element tree whose positions are those of the source.
+
+tree-sitter finds the tags. Which element a tag opens or closes follows the HTML standard for void elements, optional
+end tags and raw text, so that a page with missing end tags has the same tree here as in a browser. Nothing is repaired.
+"""
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import tree_sitter_html
+from tree_sitter import Language, Node, Parser, Tree
+
+from fermata_client.html.tags import (
+    FOREIGN_TAGS,
+    HEAD_TAGS,
+    IMPLIED_ENDS,
+    PARAGRAPH_CLOSING_TAGS,
+    PARAGRAPH_IMPLIED_END,
+    ROOT_TAG,
+    VOID_TAGS,
+    ImpliedEnd,
+)
+from fermata_client.html.tree import Attribute, Element, HtmlTree
+
+UTF8_BOM = b"\xef\xbb\xbf"
+
+_LANGUAGE = Language(tree_sitter_html.language())
+_DOCTYPE = re.compile(rb"\s*<!doctype[^>]*>", re.IGNORECASE)
+_END_TAG = re.compile(rb"</([A-Za-z][^\s/>]*)[^>]*>")
+_MARKUP_OR_OPAQUE = re.compile(
+    rb"<!--(?:-?>|.*?--!?>)"
+    rb"|(?P<open><!--.*)"
+    rb"|<(?P<name>script|style|textarea|title)\b(?:[^>\"']|\"[^\"]*\"|'[^']*')*>(?P<raw>.*?)(?=</(?P=name)[\s/>])"
+    rb"|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
+    rb"|(?P<stray><(?![A-Za-z/!?])|\x00)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Comments and tags, which are markup, and named groups, which are not: an unclosed comment, raw text, a lone `<`."""
+_OPAQUE_GROUPS = ("open", "raw", "stray")
+
+
+def parse_html(source: bytes) -> HtmlTree:
+    """Parse a page or a fragment. Any bytes have a tree."""
+    masked = _mask_opaque(source)
+    return _TreeBuilder(source).build(_iter_tags(masked, Parser(_LANGUAGE).parse(masked)))
+
+
+def _content_start(source: bytes) -> int:
+    """Return the position after the byte order mark and the doctype."""
+    bom_end = len(UTF8_BOM) if source.startswith(UTF8_BOM) else 0
+    doctype = _DOCTYPE.match(source, bom_end)
+    return doctype.end() if doctype else bom_end
+
+
+def _mask_opaque(source: bytes) -> bytes:
+    """Replace everything that only looks like markup with as many other bytes, before tree-sitter sees it."""
+
+    def mask(match: re.Match[bytes]) -> bytes:
+        matched = match.group()
+        for name in _OPAQUE_GROUPS:
+            if match.group(name):
+                start, end = (position - match.start() for position in match.span(name))
+                return matched[:start] + b"x" * (end - start) + matched[end:]
+        return matched
+
+    return _MARKUP_OR_OPAQUE.sub(mask, source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    name: str
+    start: int
+    end: int
+    start_tag: Node | None = None
+    """None for an end tag."""
+
+
+def _iter_tags(masked: bytes, syntax_tree: Tree) -> Iterator[_Tag]:
+    """Yield every tag in document order, also within syntax errors."""
+    pending = [syntax_tree.root_node]
+    while pending:
+        node = pending.pop()
+        if node.type in ("start_tag", "self_closing_tag"):
+            name = next(child for child in node.children if child.type == "tag_name")
+            if masked[node.end_byte - 1 : node.end_byte] == b">":  # otherwise the file ends within the tag
+                yield _Tag(_lower_text(masked, name), node.start_byte, node.end_byte, node)
+        elif node.type == "</":
+            if end_tag := _END_TAG.match(masked, node.start_byte):
+                yield _Tag(end_tag[1].decode("utf-8", "replace").lower(), end_tag.start(), end_tag.end())
+        elif node.type not in ("raw_text", "comment", "doctype", "text"):
+            pending.extend(reversed(node.children))
+
+
+def _lower_text(source: bytes, node: Node) -> str:
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace").lower()
+
+
+class _TreeBuilder:
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        content_start = _content_start(source)
+        self._root = Element(ROOT_TAG, 0, 0, content_start, len(source), len(source), has_end_tag=True)
+        self._stack = [self._root]
+        self._depths_by_tag: defaultdict[str, list[int]] = defaultdict(list)
+        """Depths of each tag's open elements, so that the time to parse does not grow with the depth of a page."""
+        self._elements: list[Element] = []
+        self._stray_end_tags: list[tuple[int, int]] = []
+
+    def build(self, tags: Iterable[_Tag]) -> HtmlTree:
+        for tag in tags:
+            if tag.start_tag is None:
+                self._close_element(tag)
+            else:
+                self._open_element(tag, tag.start_tag)
+        self._pop_to_depth(1, len(self._source))
+        return HtmlTree(self._root, self._elements, self._stray_end_tags)
+
+    def _open_element(self, tag: _Tag, node: Node) -> None:
+        self._apply_implied_ends(tag.name, tag.start)
+        parent = self._stack[-1]
+        is_foreign = tag.name in FOREIGN_TAGS or any(self._depths_by_tag[name] for name in FOREIGN_TAGS)
+        element = Element(
+            tag=tag.name,
+            start=tag.start,
+            name_end=tag.start + 1 + len(tag.name.encode()),
+            inner_start=tag.end,
+            inner_end=tag.end,
+            end=tag.end,
+            parent=parent,
+            attributes=tuple(self._attribute(child) for child in node.children if child.type == "attribute"),
+            is_void=tag.name in VOID_TAGS or (is_foreign and node.type == "self_closing_tag"),
+        )
+        parent.children.append(element)
+        self._elements.append(element)
+        if not element.is_void:
+            self._depths_by_tag[element.tag].append(len(self._stack))
+            self._stack.append(element)
+
+    def _close_element(self, tag: _Tag) -> None:
+        if not self._depths_by_tag[tag.name]:
+            self._stray_end_tags.append((tag.start, tag.end))
+            return
+        self._pop_to_depth(self._depths_by_tag[tag.name][-1] + 1, tag.start)
+        element = self._pop()
+        element.inner_end = tag.start
+        element.end = tag.end
+        element.has_end_tag = True
+
+    def _apply_implied_ends(self, tag: str, position: int) -> None:
+        if implied_end := IMPLIED_ENDS.get(tag):
+            self._end_outermost(implied_end, position)
+        if tag in PARAGRAPH_CLOSING_TAGS:
+            self._end_outermost(PARAGRAPH_IMPLIED_END, position)
+        if self._stack[-1].tag == "head" and tag not in HEAD_TAGS:
+            self._pop_to_depth(len(self._stack) - 1, position)
+
+    def _end_outermost(self, implied_end: ImpliedEnd, position: int) -> None:
+        """End the outermost open element that is closed, inside of the innermost one of the scope."""
+        depths_by_tag = self._depths_by_tag
+        scope_depth = max((depths_by_tag[tag][-1] for tag in implied_end.scope if depths_by_tag[tag]), default=0)
+        depths = [
+            tag_depths[bisect_right(tag_depths, scope_depth)]
+            for tag in implied_end.closes
+            if (tag_depths := depths_by_tag[tag]) and tag_depths[-1] > scope_depth
+        ]
+        if depths:
+            self._pop_to_depth(min(depths), position)
+
+    def _pop_to_depth(self, depth: int, position: int) -> None:
+        """End the open elements deeper than `depth` where their content ends, before white space at `position`."""
+        while len(self._stack) > depth:
+            element = self._pop()
+            content_end = element.children[-1].end if element.children else element.inner_start
+            end = content_end + len(self._source[content_end:position].rstrip())
+            element.inner_end = end
+            element.end = end
+
+    def _pop(self) -> Element:
+        element = self._stack.pop()
+        self._depths_by_tag[element.tag].pop()
+        return element
+
+    def _attribute(self, node: Node) -> Attribute:
+        name, *rest = node.children
+        value = self._text(rest[-1]) if len(rest) > 1 else ""
+        if value[:1] in ("'", '"'):
+            value = value[1:-1]
+        return Attribute(self._text(name).lower(), value, node.start_byte, node.end_byte)
+
+    def _text(self, node: Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")

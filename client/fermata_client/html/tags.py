@@ -1,0 +1,52 @@
+"""Sets of HTML tag names, by how the HTML standard parses them."""
+
+from dataclasses import dataclass
+
+
+def name_set(text: str) -> frozenset[str]:
+    """Return the names in a text, which spaces separate."""
+    return frozenset(text.split())
+
+
+ROOT_TAG = "#document"
+"""Tag of the element that stands for the whole file."""
+VOID_TAGS = name_set("area base br col embed hr img input link meta param source track wbr")
+RAW_TEXT_TAGS = frozenset({"script", "style", "textarea", "title"})
+HEAD_TAGS = name_set("base link meta noscript script style template title")
+FOREIGN_TAGS = frozenset({"svg", "math"})
+PARAGRAPH_CLOSING_TAGS = name_set(
+    "address article aside blockquote details dialog div dl fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
+    "header hgroup hr main menu nav ol p pre search section table ul"
+)
+PARAGRAPH_SCOPE_TAGS = frozenset({"button", "td", "th", "caption", "table", "template", "svg", "math"})
+"""A paragraph outside of one of these is not closed by what is inside of it."""
+
+
+@dataclass(frozen=True)
+class ImpliedEnd:
+    """A start tag ends open elements of the tags `closes`, unless an open one of `scope` is inside of them."""
+
+    closes: frozenset[str]
+    scope: frozenset[str]
+
+
+def _implied_end(closes: str, scope: str) -> ImpliedEnd:
+    return ImpliedEnd(name_set(closes), name_set(scope))
+
+
+IMPLIED_ENDS: dict[str, ImpliedEnd] = {
+    "li": _implied_end("li", scope="ul ol menu"),
+    "dt": _implied_end("dt dd", scope="dl"),
+    "dd": _implied_end("dt dd", scope="dl"),
+    "tr": _implied_end("tr td th", scope="table"),
+    "td": _implied_end("td th", scope="tr table"),
+    "th": _implied_end("td th", scope="tr table"),
+    "thead": _implied_end("thead tbody tfoot tr", scope="table"),
+    "tbody": _implied_end("thead tbody tfoot tr caption colgroup", scope="table"),
+    "tfoot": _implied_end("thead tbody tfoot tr", scope="table"),
+    "option": _implied_end("option", scope="select datalist"),
+    "optgroup": _implied_end("option optgroup", scope="select"),
+    "body": _implied_end("head", scope="html"),
+}
+"""By the tag that starts."""
+PARAGRAPH_IMPLIED_END = ImpliedEnd(frozenset({"p"}), PARAGRAPH_SCOPE_TAGS)
