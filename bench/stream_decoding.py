@@ -7,9 +7,9 @@ from typing import Any
 from bench.report import ResultRow
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest, ModelResponse, StreamPart
-from fermata.drivers.protocols.response_stream import iter_pieces
+from fermata.drivers.protocols.response_stream import iter_parts
 from fermata.drivers.provider import Provider
-from fermata.drivers.registry import PROVIDER_NAMES, get_provider
+from fermata.drivers.registry import PROVIDER_MODULES, get_provider
 from fermata.drivers.transport.connection import ProviderResponse as Response
 from local.demo_model.model_answer import ModelAnswer, ToolCall, iter_content_events
 from local.demo_model.server import PROTOCOLS_BY_PATH
@@ -32,7 +32,7 @@ def measure_stream_decoding(lengths: Sequence[int] = STREAM_LENGTHS) -> ResultRo
     """The dearest of all drivers and lengths of a stream."""
     costs = {
         f"{provider}, {length}": round(cpu_ms_per_100_events(provider, length), 3)
-        for provider in PROVIDER_NAMES
+        for provider in PROVIDER_MODULES
         for length in lengths
     }
     dearest = max(costs, key=lambda name: costs[name])
@@ -75,7 +75,7 @@ def decode_stream(provider: str, stream: list[bytes]) -> Iterator[StreamPart]:
         raise TypeError(f"{provider} has no fold to measure.")
     ask = ModelRequest(model=MODEL, system="", messages=(Message(position=0, role="user", content=(), turn="t"),))
     draft = driver.make_accumulator(ask, b"request")
-    return iter_pieces(driver.label, Response(200, {}, iter(stream)), draft, "", driver.make_decoder())
+    return iter_parts(driver.label, Response(200, {}, iter(stream)), draft, "", driver.make_decoder())
 
 
 def _seconds(provider: str, stream: list[bytes]) -> float:

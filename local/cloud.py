@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from fermata.drivers.registry import get_provider
 from local import deploy, seed, template
 from local.aws_clients import get_client
 from local.front_door.api_gateway import ApiGateway
@@ -208,11 +209,13 @@ class LocalCloud:
 
     def _choose_model(self) -> SeededModel:
         if self._real_key:
-            url = self._overrides.setdefault("AnthropicUrl", "https://api.anthropic.com")
+            urls = json.loads(self._overrides.get("ProviderUrls", "{}"))
+            url = urls.get("anthropic") or get_provider("anthropic").default_url or ""
             return SeededModel(REAL_LABEL, self._real_key, os.environ.get("FERMATA_MODEL", DEFAULT_REAL_MODEL), url)
         self._demo = self._start("local.demo_model", "demo_model.log", {}, *self._model_options)
         url = str(json.loads(self._demo.ready_line)["url"])
-        self._overrides |= {"AnthropicUrl": url, "OpenAiUrl": url, "OpenRouterUrl": f"{url}/api"}
+        urls = {"anthropic": url, "openai": url, "openrouter": f"{url}/api"}
+        self._overrides["ProviderUrls"] = json.dumps(urls)
         self._overrides.setdefault("CatalogueUrl", f"{url}/api/v1/models")
         return SeededModel(DEMO_LABEL, "demo", "fermata-demo", url)
 

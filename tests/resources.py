@@ -6,6 +6,7 @@
 or import the fixtures: `from tests.resources import clock, resources  # noqa: F401 (fixtures)`.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from moto import mock_aws
 from fermata.aws.clock import Clock
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
+from fermata.drivers.registry import list_providers
 
 REGION: Final = "eu-central-1"
 UNREACHABLE_URL: Final = "http://127.0.0.1:9"
@@ -62,9 +64,14 @@ def make_resources(*, clock: Clock | None = None, **settings: Any) -> Resources:
         Bucket="fermata", CreateBucketConfiguration={"LocationConstraint": REGION}
     )
     values: dict[str, Any] = {f"{table}_table": table for table in TABLE_NAMES}
-    values |= dict.fromkeys(("anthropic_url", "openai_url", "openrouter_url", "catalogue_url"), UNREACHABLE_URL)
+    values |= {"provider_urls": build_provider_urls(UNREACHABLE_URL), "catalogue_url": UNREACHABLE_URL}
     values |= {"bucket": "fermata", "key_id": create_kms_key(), "state_machine_arn": _create_machine()}
     return Resources(Settings(**(values | settings)), clock or Clock())
+
+
+def build_provider_urls(url: str) -> str:
+    """The setting `provider_urls` that replaces every default URL by `url`."""
+    return json.dumps({provider.name: url for provider in list_providers() if provider.default_url})
 
 
 def resources_of_new_process(resources: Resources, **settings: Any) -> Resources:

@@ -1,5 +1,6 @@
 """What each function is made of: where it runs, what it knows, where its words and its failures go."""
 
+import json
 import re
 from typing import Any
 
@@ -18,9 +19,7 @@ PROMISED = {
     "KEY_ID",
     "STATE_MACHINE_ARN",
     "FERMATA_STAGE",
-    "ANTHROPIC_URL",
-    "OPENAI_URL",
-    "OPENROUTER_URL",
+    "PROVIDER_URLS",
     "CATALOGUE_URL",
     "HEARTBEAT_SECONDS",
     "BROWSER_WAIT_SECONDS",
@@ -188,13 +187,21 @@ def test_what_was_deleted_is_purged_every_hour(deployed: Template) -> None:
     assert [target["Input"] for target in hourly["Targets"]] == ['{"v":1}']
 
 
-@pytest.mark.parametrize("parameter", ["AnthropicUrl", "OpenAiUrl", "OpenRouterUrl", "CatalogueUrl"])
-def test_a_provider_is_never_spoken_to_in_the_clear(source: Template, parameter: str) -> None:
+@pytest.mark.parametrize(("parameter", "form"), [("ProviderUrls", '{{"anthropic": "{}"}}'), ("CatalogueUrl", "{}")])
+def test_a_provider_is_never_spoken_to_in_the_clear(source: Template, parameter: str, form: str) -> None:
     pattern = re.compile(source["Parameters"][parameter]["AllowedPattern"])
     assert pattern.fullmatch(source["Parameters"][parameter]["Default"])
-    assert pattern.fullmatch("http://127.0.0.1:8080/v1")
-    assert not pattern.fullmatch("http://api.anthropic.com")
-    assert not pattern.fullmatch("http://127.0.0.1.example.com:80")
+    assert pattern.fullmatch(form.format("https://gateway.example.com/v1"))
+    assert pattern.fullmatch(form.format("http://127.0.0.1:8080/v1"))
+    assert not pattern.fullmatch(form.format("http://api.anthropic.com"))
+    assert not pattern.fullmatch(form.format("http://127.0.0.1.example.com:80"))
+
+
+def test_the_addresses_of_several_providers_can_be_replaced(source: Template) -> None:
+    pattern = re.compile(source["Parameters"]["ProviderUrls"]["AllowedPattern"])
+    urls = {"openai": "https://a.example", "openrouter": "https://b.example/api"}
+    assert pattern.fullmatch(json.dumps(urls))
+    assert not pattern.fullmatch(json.dumps(urls | {"anthropic": "http://c.example"}))
 
 
 def test_the_layers_say_how_they_are_built(source: Template) -> None:

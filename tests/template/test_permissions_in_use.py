@@ -1,5 +1,6 @@
 """The doors do their work with nothing but the permissions that the template gives them."""
 
+import json
 import queue
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -352,9 +353,8 @@ def test_a_credential_is_tried_out_seeds_defaults_lists_its_models_and_shows_its
     caller = doors["stage"].caller
     with run_model_list_server() as server:
         server.set_response("/v1/models", {"data": [{"id": "claude-opus-5"}]})
-        vault = _with_settings(
-            doors["credentials"], resources.settings.model_copy(update={"anthropic_url": server.url})
-        )
+        urls = {"provider_urls": json.dumps({"anthropic": server.url})}
+        vault = _with_settings(doors["credentials"], resources.settings.model_copy(update=urls))
         made = credential_store.create_credential(vault, caller, "anthropic", "apiKey", "second", server.key)
         initial_defaults.set_missing_defaults(vault, caller, made)
         assert model_list.try_credential(vault, caller, made.id) == {"ok": True, "modelCount": 1}

@@ -10,10 +10,10 @@ from bench.stream_decoding import (
     record_stream,
 )
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, TextDelta
-from fermata.drivers.registry import PROVIDER_NAMES
+from fermata.drivers.registry import PROVIDER_MODULES
 
 
-@pytest.mark.parametrize("provider", PROVIDER_NAMES)
+@pytest.mark.parametrize("provider", PROVIDER_MODULES)
 def test_a_recorded_stream_has_its_length_and_everything_in_it(provider: str) -> None:
     pieces = list(decode_stream(provider, record_stream(provider, 1000)))
     assert sum(isinstance(piece, TextDelta) for piece in pieces) == 980
@@ -24,7 +24,7 @@ def test_a_recorded_stream_has_its_length_and_everything_in_it(provider: str) ->
     assert (reply.stop, reply.tokens.prompt) == (FinishReason.TOOL_CALLS, 1000)
 
 
-@pytest.mark.parametrize("provider", PROVIDER_NAMES)
+@pytest.mark.parametrize("provider", PROVIDER_MODULES)
 def test_every_driver_is_measured(provider: str) -> None:
     assert cpu_ms_per_100_events(provider, 100, times=1) > 0
 
@@ -32,5 +32,5 @@ def test_every_driver_is_measured(provider: str) -> None:
 def test_the_row_tells_the_dearest_and_all_the_others() -> None:
     row = measure_stream_decoding()
     costs = row.numbers["ms"]
-    assert len(costs) == len(PROVIDER_NAMES) * len(STREAM_LENGTHS)
+    assert len(costs) == len(PROVIDER_MODULES) * len(STREAM_LENGTHS)
     assert row.result.startswith(f"{max(costs.values()):.2f} ")

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -19,8 +20,8 @@ def server() -> Iterator[ModelListServer]:
 @pytest.fixture
 def near(resources: Resources, server: ModelListServer) -> Resources:
     """A process whose providers are all the server of this machine, and which may be told of others here."""
-    urls = {"anthropic_url": server.url, "openai_url": server.url, "openrouter_url": f"{server.url}/api"}
-    return resources_of_new_process(resources, fermata_stage="local", **urls)
+    urls = {"anthropic": server.url, "openai": server.url, "openrouter": f"{server.url}/api"}
+    return resources_of_new_process(resources, fermata_stage="local", provider_urls=json.dumps(urls))
 
 
 @pytest.fixture(autouse=True)

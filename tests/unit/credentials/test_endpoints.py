@@ -1,5 +1,6 @@
 """Where a turn's request goes, with which key, and where it may not go."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -27,8 +28,12 @@ ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
 def test_a_key_goes_to_its_own_provider_at_the_deployments_address(
     resources: Resources, provider: str, url: str
 ) -> None:
-    urls = {"anthropic_url": "https://claude.example", "openai_url": "https://gpt.example"}
-    process = resources_of_new_process(resources, openrouter_url="https://router.example/api", **urls)
+    urls = {
+        "anthropic": "https://claude.example",
+        "openai": "https://gpt.example",
+        "openrouter": "https://router.example/api",
+    }
+    process = resources_of_new_process(resources, provider_urls=json.dumps(urls))
     credential = credential_store.create_credential(process, ADA, provider, "apiKey", "Mine", ACCEPTED_KEY)
     found = open_endpoint(process, "bakery", credential.id, 1)
     assert (found.base_url, found.plain_key) == (url, ACCEPTED_KEY)

@@ -255,13 +255,7 @@ class TestAsking:
         server.accepts_any_key = True
         server.set_response("/v1/models", {"data": [{"id": "m"}]})
         mine = enter_credential(near, "openai-compatible", url=server.url)
-        deployed = resources_of_new_process(
-            near,
-            fermata_stage="prod",
-            anthropic_url="https://api.anthropic.com",
-            openai_url="https://api.openai.com",
-            openrouter_url="https://openrouter.ai/api",
-        )
+        deployed = resources_of_new_process(near, fermata_stage="prod", provider_urls="{}")
         with pytest.raises(BadGateway, match="must begin with https"):
             list_models_of(deployed, mine)
         assert server.requests == []

@@ -10,12 +10,12 @@ from pydantic import SecretStr
 from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, ReasoningDelta, StreamPart, TextDelta
-from fermata.drivers.registry import PROVIDER_NAMES, Endpoint, get_provider
+from fermata.drivers.registry import PROVIDER_MODULES, Endpoint, get_provider
 from fermata.drivers.transport.connection import ProviderConnection
 from tests.unit.demo_model.editor_tab import EditorTab, run_demo_turn
 from tests.unit.drivers.conversation_builders import message_from_response, model_request, tool_result, user_message
 
-EACH = pytest.mark.parametrize("provider", PROVIDER_NAMES)
+EACH = pytest.mark.parametrize("provider", PROVIDER_MODULES)
 THINKING = {"openai": "gpt-5-demo"}
 """A name OpenAI's driver takes for a model that thinks."""
 PAGE = "<html><body><h1>Notes</h1><p>Some words.</p></body></html>"

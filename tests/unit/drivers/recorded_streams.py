@@ -62,7 +62,7 @@ RECORDINGS = {
     ),
     "ollama": Recording(
         _flat(ollama.make_line("Hi", thinking="Hm."), ollama.tool_call_line("read", {"a": 1}), ollama.done_line()),
-        lambda: OllamaDraft("model", b"request", 0),
+        lambda: OllamaDraft("ollama", "Ollama", "model", b"request", 0),
         NdjsonDecoder,
     ),
     "openai-compatible": Recording(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import ModelResponse, StreamPart, TextDelta
-from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_pieces
+from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts
 from fermata.drivers.transport.connection import ProviderResponse
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 
@@ -32,18 +32,22 @@ def split_inside_character(stream: bytes, character: str, at: int) -> list[bytes
 
 
 def collect_pieces(
-    draft: ResponseAccumulator, chunks: Iterable[bytes], stream: SseDecoder | NdjsonDecoder | None = None
+    draft: ResponseAccumulator, chunks: Iterable[bytes], decoder: SseDecoder | NdjsonDecoder | None = None
 ) -> list[StreamPart]:
-    return list(iter_pieces("Peer", ProviderResponse(200, {}, iter(chunks)), draft, "secret-key", stream))
+    return list(
+        iter_parts("Peer", ProviderResponse(200, {}, iter(chunks)), draft, "secret-key", decoder or SseDecoder())
+    )
 
 
 def collect_pieces_until_error(
-    draft: ResponseAccumulator, chunks: Iterable[bytes], stream: SseDecoder | NdjsonDecoder | None = None
+    draft: ResponseAccumulator, chunks: Iterable[bytes], decoder: SseDecoder | NdjsonDecoder | None = None
 ) -> tuple[list[StreamPart], ProviderError]:
     """What was heard before the error, and the error."""
     pieces: list[StreamPart] = []
     with pytest.raises(ProviderError) as caught:
-        pieces.extend(iter_pieces("Peer", ProviderResponse(200, {}, iter(chunks)), draft, "secret-key", stream))
+        pieces.extend(
+            iter_parts("Peer", ProviderResponse(200, {}, iter(chunks)), draft, "secret-key", decoder or SseDecoder())
+        )
     return pieces, caught.value
 
 

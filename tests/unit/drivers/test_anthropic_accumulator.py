@@ -12,8 +12,9 @@ from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
-from fermata.drivers.protocols.response_stream import iter_pieces
+from fermata.drivers.protocols.response_stream import iter_parts
 from fermata.drivers.transport.connection import ProviderResponse
+from fermata.drivers.transport.stream_decoders import SseDecoder
 from tests.strict.anthropic import (
     content_block,
     encode_sse,
@@ -36,8 +37,12 @@ R1 = encode_sse(
 
 def collect_pieces(*chunks: bytes) -> list[StreamPart]:
     return list(
-        iter_pieces(
-            "Anthropic", ProviderResponse(200, {}, iter(chunks)), MessagesAccumulator(MODEL, b"request"), "secret-key"
+        iter_parts(
+            "Anthropic",
+            ProviderResponse(200, {}, iter(chunks)),
+            MessagesAccumulator(MODEL, b"request"),
+            "secret-key",
+            SseDecoder(),
         )
     )
 
@@ -98,8 +103,12 @@ def test_r3_an_error_in_the_stream_is_an_error_and_what_was_said_stays_said(cut:
     pieces: list[StreamPart] = []
     with pytest.raises(ProviderError) as caught:
         pieces.extend(
-            iter_pieces(
-                "Anthropic", ProviderResponse(200, {}, iter(cut(stream))), MessagesAccumulator(MODEL, b"request"), ""
+            iter_parts(
+                "Anthropic",
+                ProviderResponse(200, {}, iter(cut(stream))),
+                MessagesAccumulator(MODEL, b"request"),
+                "",
+                SseDecoder(),
             )
         )
     assert pieces == [TextDelta(text="Partial")]

@@ -17,7 +17,7 @@ from fermata.drivers.protocols.chat_completions.request import (
     NINE_CHARACTER_CALL_IDS,
     OMIT_REASONING_FIELDS,
 )
-from fermata.drivers.providers.openai_compatible import OPENAI_COMPATIBLE
+from fermata.drivers.providers import openai_compatible
 from local.demo_model.request_checks.anthropic_messages import RequestRejected
 from local.demo_model.request_checks.chat_completions import check_request
 from tests.unit.drivers.conversation_builders import (
@@ -37,7 +37,7 @@ THOUGHT, SIGNATURE = reasoning_blocks("openai-compatible", 1)
 
 
 def build_accepted_body(asked: ModelRequest, *adjusted: str) -> dict[str, Any]:
-    raw = json.dumps(OPENAI_COMPATIBLE.build_body(asked, frozenset(adjusted)), ensure_ascii=False)
+    raw = json.dumps(openai_compatible.PROVIDER.build_body(asked, frozenset(adjusted)), ensure_ascii=False)
     body: dict[str, Any] = json.loads(raw.encode("utf-8", "replace"))
     check_request({}, body)
     return body

@@ -113,11 +113,10 @@ def test_c081_images_of_results_are_told_of_where_only_text_is_read() -> None:
     assert get_case("C081")["expected"].endswith("text only.]'")
     note = get_case("C081")["expected"].split("'")[1]
     rows = (user_message("a"), model_message(tool_call("t1")), tool_result("t1", {"n": 1}, images=(_image(),)))
-    assert (
-        responses_body(model_request(*rows), "openai", frozenset(), named=False)["input"][-1]["output"]
-        == f'{{"n":1}}\n\n{note}'
-    )
-    assert ollama_body(model_request(*rows), "ollama")["messages"][-1]["content"] == f'{{"n":1}}\n\n{note}'
+    request, text = model_request(*rows), f'{{"n":1}}\n\n{note}'
+    items = responses_body(request, "openai", frozenset(), with_item_ids=False, thinking_allowance=0)["input"]
+    assert items[-1]["output"] == text
+    assert ollama_body(request, "ollama", thinking_allowance=0)["messages"][-1]["content"] == text
 
 
 def test_c080_images_of_results_go_to_anthropic_as_they_are() -> None:
@@ -153,7 +152,7 @@ def _rows(told: list[dict[str, Any]]) -> list[Message]:
             content: tuple[Any, ...] = (ToolResultBlock.from_wire(row["output"]),)
         else:
             kinds: dict[str, Any] = {"text": TextBlock, "toolCall": ToolCallBlock}
-            content = tuple(kinds[block["kind"]].read(block) for block in row["content"])
+            content = tuple(kinds[block["kind"]].from_wire(block) for block in row["content"])
         rows.append(
             Message(position=0, role=row["role"], content=content, turn="t", tool_call_id=row.get("toolCallId"))
         )
@@ -164,7 +163,7 @@ def test_c144_and_c146_the_stable_part_comes_first_and_the_volatile_part_reaches
     """Where the original joins both into one system text, the volatile part stands behind the newest prompt here."""
     prefix, _, suffix = get_case("C146")["input"]
     asked = model_request(user_message("a"), system=prefix, volatile=suffix)
-    body = responses_body(asked, "openai", frozenset(), named=False)
+    body = responses_body(asked, "openai", frozenset(), with_item_ids=False, thinking_allowance=0)
     assert body["instructions"] == prefix
     assert suffix in body["input"][-1]["content"][-1]["text"]
     assert anthropic_body(asked)["system"][0] == get_case("C144")["expected"][0]
@@ -178,7 +177,9 @@ def test_c145_a_system_text_alone_is_one_block() -> None:
 
 def _collect_pieces(draft: response_stream.ResponseAccumulator, *events: dict[str, Any]) -> list[Any]:
     stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
-    return list(response_stream.iter_pieces("Provider", ProviderResponse(200, {}, iter([stream])), draft, ""))
+    return list(
+        response_stream.iter_parts("Provider", ProviderResponse(200, {}, iter([stream])), draft, "", SseDecoder())
+    )
 
 
 def test_c140_a_call_cut_in_two_is_one_call_and_the_loop_goes_on() -> None:

@@ -11,7 +11,7 @@ from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.drivers.protocols.key_redaction import KeyRedactor
-from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_pieces
+from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts
 from fermata.drivers.transport.connection import ProviderResponse
 from fermata.drivers.transport.stream_decoders import SseDecoder
 from tests.unit.drivers.recorded_streams import RECORDINGS
@@ -22,7 +22,7 @@ HIDDEN = "[redacted]"
 
 
 def shown_pieces(veil: KeyRedactor, *pieces: StreamPart) -> list[StreamPart]:
-    return [piece for given in pieces for piece in veil.redact_piece(given)]
+    return [piece for given in pieces for piece in veil.redact_part(given)]
 
 
 def join_text(pieces: list[StreamPart], kind: type[TextDelta | ReasoningDelta] = TextDelta) -> str:
@@ -44,7 +44,7 @@ def test_no_provider_can_have_its_key_shown_or_kept(provider: str, size: int) ->
     assert told.count(KEY.encode()) > 1
     chunks = [told[start : start + size] for start in range(0, len(told), size)]
     pieces = list(
-        iter_pieces(
+        iter_parts(
             "Peer", ProviderResponse(200, {}, iter(chunks)), recording.make_accumulator(), KEY, recording.make_decoder()
         )
     )
@@ -117,5 +117,5 @@ def test_what_waits_is_shown_when_the_stream_breaks() -> None:
     stream = b'data: {"choices":[{"index":0,"delta":{"content":"Ask s"}}]}\n\n'
     pieces: list[StreamPart] = []
     with pytest.raises(ProviderError):
-        pieces.extend(iter_pieces("Peer", ProviderResponse(200, {}, iter([stream])), draft, KEY))
+        pieces.extend(iter_parts("Peer", ProviderResponse(200, {}, iter([stream])), draft, KEY, SseDecoder()))
     assert join_text(pieces) == "Ask s"

@@ -10,7 +10,7 @@ import pytest
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import ModelResponse, StreamPart
-from fermata.drivers.registry import PROVIDER_NAMES
+from fermata.drivers.registry import PROVIDER_MODULES
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder
 from tests.unit.drivers import stream_helpers
 from tests.unit.drivers.recorded_streams import RECORDINGS, Event, Recording
@@ -56,7 +56,7 @@ def collect_pieces(recording: Recording, events: Sequence[Any]) -> list[StreamPa
 
 
 def test_every_provider_has_a_recording() -> None:
-    assert set(RECORDINGS) == set(PROVIDER_NAMES)
+    assert set(RECORDINGS) == set(PROVIDER_MODULES)
 
 
 @pytest.mark.parametrize("provider", RECORDINGS)

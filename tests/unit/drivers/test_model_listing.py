@@ -9,7 +9,9 @@ from pydantic import SecretStr
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_info import ModelInfo
 from fermata.drivers import model_listing
-from fermata.drivers.capabilities import get_usual_capabilities
+from fermata.drivers.provider import TEXT_AND_TOOLS, VISION_AND_TOOLS
+from fermata.drivers.providers import ollama
+from fermata.drivers.registry import PROVIDER_MODULES
 from fermata.drivers.transport.connection import ProviderConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict.model_lists import ACCEPTED_KEY, ModelListServer, run_model_list_server
@@ -101,7 +103,7 @@ class TestOpenAI:
             ("gpt-5-mini", "fast"),
             ("gpt-5-nano", "cheap"),
         ]
-        assert all(model.capabilities == get_usual_capabilities("openai", model.id) for model in found)
+        assert all(model.capabilities == VISION_AND_TOOLS for model in found)
 
     def test_the_key_goes_as_a_bearer_and_the_base_may_end_with_its_version(
         self, line: ProviderConnection, server: ModelListServer
@@ -204,13 +206,13 @@ class TestOllama:
         if told is not None:
             server.set_model_details("phi", told)
         (found,) = list_models_of(line, server, "ollama")
-        assert found.capabilities == get_usual_capabilities("ollama", "phi")
+        assert found.capabilities == TEXT_AND_TOOLS
         assert not found.capabilities.vision_input
 
     def test_only_so_many_models_are_asked_about(
         self, line: ProviderConnection, server: ModelListServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(model_listing, "MAX_DESCRIBED_MODELS", 2)
+        monkeypatch.setattr(ollama, "MAX_DESCRIBED_MODELS", 2)
         server.set_response("/api/tags", {"models": [{"name": f"m{number}"} for number in range(5)]})
         assert len(list_models_of(line, server, "ollama")) == 5
         assert [asked.body["model"] for asked in server.requests[1:]] == ["m0", "m1"]
@@ -255,7 +257,7 @@ class TestCompatible:
         assert model_ids(list_models_of(line, server, "openai-compatible", "/api/paas/v4")) == ["m"]
 
 
-@pytest.mark.parametrize("provider", [name for name in model_listing.PROVIDER_LABELS if name != "ollama"])
+@pytest.mark.parametrize("provider", [name for name in PROVIDER_MODULES if name != "ollama"])
 class TestWhatGoesWrong:
     def test_a_refused_key_is_told_without_the_key(
         self, line: ProviderConnection, server: ModelListServer, provider: str

@@ -27,7 +27,7 @@ R1 = encode_ndjson(make_line("那个"), make_line("你好🦀"), tool_call_line(
 
 
 def make_accumulator(request: bytes = b"request", expected: int = 0) -> OllamaAccumulator:
-    return OllamaAccumulator("qwen3", request, expected)
+    return OllamaAccumulator("ollama", "Ollama", "qwen3", request, expected)
 
 
 def collect_pieces(*chunks: bytes) -> list[StreamPart]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fermata.domain.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
-from fermata.drivers.ollama import OLLAMA
+from fermata.drivers.providers import ollama
 from local.demo_model.request_checks.anthropic_messages import RequestRejected
 from local.demo_model.request_checks.ollama_chat import check_request
 from tests.unit.drivers.conversation_builders import (
@@ -30,7 +30,7 @@ MODEL = MODELS["ollama"]
 
 
 def build_accepted_body(asked: ModelRequest) -> dict[str, Any]:
-    raw = json.dumps(OLLAMA.build_body(asked, frozenset()), ensure_ascii=False).encode("utf-8", "replace")
+    raw = json.dumps(ollama.PROVIDER.build_body(asked, frozenset()), ensure_ascii=False).encode("utf-8", "replace")
     body: dict[str, Any] = json.loads(raw)
     check_request({}, body)
     return body

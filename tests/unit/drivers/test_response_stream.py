@@ -156,13 +156,15 @@ def test_a_web_page_in_the_place_of_an_answer_is_a_wrong_address() -> None:
         200, {"content-type": "text/html; charset=utf-8"}, iter([b"<!doctype html>\n<p>Welcome</p>"])
     )
     with pytest.raises(ProviderError, match=r"Peer answered with a web page\. Check its address") as caught:
-        list(response_stream.iter_pieces("Peer", page, PlainAccumulator(), ""))
+        list(response_stream.iter_parts("Peer", page, PlainAccumulator(), "", SseDecoder()))
     assert (caught.value.code, caught.value.retryable) == ("provider_request", False)
 
 
 def test_a_stream_that_calls_itself_a_page_is_heard_all_the_same() -> None:
     stream = ProviderResponse(200, {"content-type": "text/html"}, iter([sse({"text": "Hi"}, {"over": True})]))
-    assert next(response_stream.iter_pieces("Peer", stream, PlainAccumulator(), "")) == TextDelta(text="Hi")
+    assert next(response_stream.iter_parts("Peer", stream, PlainAccumulator(), "", SseDecoder())) == TextDelta(
+        text="Hi"
+    )
 
 
 @pytest.mark.parametrize("failure", ["Overloaded", {"message": "Overloaded"}, ["Overloaded"], True])

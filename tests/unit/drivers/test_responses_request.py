@@ -13,8 +13,7 @@ from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.protocols.openai_responses.request import OMIT_REASONING_ITEMS
 from fermata.drivers.provider import Provider
-from fermata.drivers.providers.openai import OPENAI
-from fermata.drivers.providers.openrouter import OPENROUTER
+from fermata.drivers.registry import get_provider
 from local.demo_model.request_checks.anthropic_messages import RequestRejected
 from local.demo_model.request_checks.openai_responses import check_request
 from tests.unit.drivers.conversation_builders import (
@@ -31,15 +30,16 @@ from tests.unit.drivers.history_strategies import MODELS, histories, reasoning_b
 
 HEADERS = {"authorization": "Bearer k"}
 NONE: frozenset[str] = frozenset()
-EITHER = pytest.mark.parametrize("speaker", [OPENAI, OPENROUTER], ids=["openai", "openrouter"])
+OPENAI, OPENROUTER = get_provider("openai"), get_provider("openrouter")
+EITHER = pytest.mark.parametrize("provider", [OPENAI, OPENROUTER], ids=["openai", "openrouter"])
 
 
 def build_accepted_body(
-    asked: ModelRequest, speaker: Provider = OPENAI, adjusted: frozenset[str] = NONE
+    asked: ModelRequest, provider: Provider = OPENAI, adjusted: frozenset[str] = NONE
 ) -> dict[str, Any]:
-    raw = json.dumps(speaker.build_body(asked, adjusted), ensure_ascii=False).encode("utf-8", "replace")
+    raw = json.dumps(provider.build_body(asked, adjusted), ensure_ascii=False).encode("utf-8", "replace")
     body: dict[str, Any] = json.loads(raw)
-    check_request(HEADERS, body, is_openrouter=speaker is OPENROUTER)
+    check_request(HEADERS, body, is_openrouter=provider is OPENROUTER)
     return body
 
 
@@ -47,8 +47,8 @@ def openai(*rows: Message, **members: Any) -> ModelRequest:
     return model_request(*rows, **{"model": MODELS["openai"]} | members)
 
 
-def items(*rows: Message, speaker: Provider = OPENAI, **members: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = build_accepted_body(openai(*rows, **members), speaker)["input"]
+def items(*rows: Message, provider: Provider = OPENAI, **members: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = build_accepted_body(openai(*rows, **members), provider)["input"]
     return found
 
 
@@ -146,32 +146,32 @@ def test_a_thinking_budget_becomes_an_effort_and_room(tokens: int, effort: str) 
 
 
 @EITHER
-def test_without_tools_and_system_there_is_only_the_conversation(speaker: Provider) -> None:
-    body = build_accepted_body(openai(user_message("a"), system=" ", tools=(), model="gpt-4.1", max_tokens=1), speaker)
+def test_without_tools_and_system_there_is_only_the_conversation(provider: Provider) -> None:
+    body = build_accepted_body(openai(user_message("a"), system=" ", tools=(), model="gpt-4.1", max_tokens=1), provider)
     assert not body.keys() & {"tools", "instructions", "tool_choice"}
     assert body["max_output_tokens"] >= 16
 
 
 @EITHER
-def test_on_the_last_round_the_tools_stay_but_may_not_be_called(speaker: Provider) -> None:
-    body = build_accepted_body(openai(user_message("a"), call_tools=False), speaker)
+def test_on_the_last_round_the_tools_stay_but_may_not_be_called(provider: Provider) -> None:
+    body = build_accepted_body(openai(user_message("a"), call_tools=False), provider)
     assert body["tool_choice"] == "none"
-    assert body["tools"] == build_accepted_body(openai(user_message("a")), speaker)["tools"]
+    assert body["tools"] == build_accepted_body(openai(user_message("a")), provider)["tools"]
 
 
 @EITHER
-def test_a_success_without_data_says_so_and_an_empty_error_says_something(speaker: Provider) -> None:
+def test_a_success_without_data_says_so_and_an_empty_error_says_something(provider: Provider) -> None:
     rows = (
         user_message("a"),
         model_message(tool_call("t1"), tool_call("t2")),
         tool_result("t1"),
         tool_result("t2", ok=False, error=" "),
     )
-    assert [item["output"] for item in items(*rows, speaker=speaker)[-2:]] == ['{"ok":true}', "The tool failed."]
+    assert [item["output"] for item in items(*rows, provider=provider)[-2:]] == ['{"ok":true}', "The tool failed."]
 
 
 @EITHER
-def test_a_malformed_call_goes_back_without_arguments(speaker: Provider) -> None:
+def test_a_malformed_call_goes_back_without_arguments(provider: Provider) -> None:
     broken = model_message(tool_call("t1", input={"x": 1}, malformed=True), tool_call("t2", input=[1]))
     rows = (
         user_message("a"),
@@ -179,15 +179,15 @@ def test_a_malformed_call_goes_back_without_arguments(speaker: Provider) -> None
         tool_result("t1", ok=False, error="cut off"),
         tool_result("t2", ok=False, error="Expected object"),
     )
-    calls = [item for item in items(*rows, speaker=speaker) if item["type"] == "function_call"]
+    calls = [item for item in items(*rows, provider=provider) if item["type"] == "function_call"]
     assert [one["arguments"] for one in calls] == ["{}", "{}"]
 
 
 @EITHER
 @pytest.mark.parametrize("foreign", [*reasoning_blocks("anthropic", 1), *reasoning_blocks("ollama", 1)])
-def test_r9_reasoning_of_another_provider_is_dropped_whole(foreign: ReasoningBlock, speaker: Provider) -> None:
+def test_r9_reasoning_of_another_provider_is_dropped_whole(foreign: ReasoningBlock, provider: Provider) -> None:
     rows = (user_message("a"), model_message(foreign, tool_call("t1")), tool_result("t1"))
-    assert [item["type"] for item in items(*rows, speaker=speaker)] == [
+    assert [item["type"] for item in items(*rows, provider=provider)] == [
         "message",
         "function_call",
         "function_call_output",
@@ -195,23 +195,23 @@ def test_r9_reasoning_of_another_provider_is_dropped_whole(foreign: ReasoningBlo
 
 
 @EITHER
-def test_r9_reasoning_of_another_model_is_dropped_whole(speaker: Provider) -> None:
+def test_r9_reasoning_of_another_model_is_dropped_whole(provider: Provider) -> None:
     rows = (
         user_message("a"),
-        model_message(*reasoning_blocks(speaker.name, 1), "b", tool_call("t1")),
+        model_message(*reasoning_blocks(provider.name, 1), "b", tool_call("t1")),
         tool_result("t1"),
     )
-    said = items(*rows, speaker=speaker, model="o4-mini")
+    said = items(*rows, provider=provider, model="o4-mini")
     assert "reasoning" not in [item["type"] for item in said]
     assert "phase" not in said[1]
 
 
 @EITHER
-def test_r11_reasoning_that_leads_to_nothing_is_left_out(speaker: Provider) -> None:
+def test_r11_reasoning_that_leads_to_nothing_is_left_out(provider: Provider) -> None:
     """Its calls may have been dropped, or the limit came before the answer."""
-    name = MODELS[speaker.name]
-    rows = (user_message("a"), model_message(*reasoning_blocks(speaker.name, 1)), user_message("b"))
-    assert [item["role"] for item in items(*rows, speaker=speaker, model=name)] == ["user"]
+    name = MODELS[provider.name]
+    rows = (user_message("a"), model_message(*reasoning_blocks(provider.name, 1)), user_message("b"))
+    assert [item["role"] for item in items(*rows, provider=provider, model=name)] == ["user"]
 
 
 def test_r12_an_id_stands_only_once_in_a_request() -> None:
@@ -223,7 +223,7 @@ def test_r12_an_id_stands_only_once_in_a_request() -> None:
         model_message(twice, tool_call("t2")),
         tool_result("t2"),
     )
-    said = items(*rows, speaker=OPENROUTER, model=MODELS["openrouter"])
+    said = items(*rows, provider=OPENROUTER, model=MODELS["openrouter"])
     assert [item["id"] for item in said if item["type"] == "reasoning"] == ["rs_7"]
 
 
@@ -234,20 +234,20 @@ def test_reasoning_without_encrypted_content_is_of_no_use_to_openai() -> None:
 
 
 @EITHER
-def test_reasoning_can_be_done_without(speaker: Provider) -> None:
+def test_reasoning_can_be_done_without(provider: Provider) -> None:
     rows = (
         user_message("a"),
-        model_message(*reasoning_blocks(speaker.name, 1), "b", tool_call("t1")),
+        model_message(*reasoning_blocks(provider.name, 1), "b", tool_call("t1")),
         tool_result("t1"),
     )
     body = build_accepted_body(
-        model_request(*rows, model=MODELS[speaker.name]), speaker, frozenset({OMIT_REASONING_ITEMS})
+        model_request(*rows, model=MODELS[provider.name]), provider, frozenset({OMIT_REASONING_ITEMS})
     )
     assert "reasoning" not in [item["type"] for item in body["input"]]
 
 
 @EITHER
-def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results(speaker: Provider) -> None:
+def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results(provider: Provider) -> None:
     long = "x" * 90
     rows = [user_message("a")]
     for _ in range(2):
@@ -256,13 +256,13 @@ def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results(
             tool_result("call:0|fc", 1),
             tool_result(long, 2),
         ]
-    said = [item["call_id"] for item in items(*rows, speaker=speaker) if "call_id" in item]
+    said = [item["call_id"] for item in items(*rows, provider=provider) if "call_id" in item]
     assert said[:2] == said[2:4]
     assert said[4:6] == said[6:8] == ["call_0_fc_2", "x" * 62 + "_2"]
 
 
 @EITHER
-def test_results_stand_behind_their_calls_whatever_was_said_in_between(speaker: Provider) -> None:
+def test_results_stand_behind_their_calls_whatever_was_said_in_between(provider: Provider) -> None:
     rows = (
         user_message("a"),
         model_message(tool_call("t1"), tool_call("t2")),
@@ -270,7 +270,7 @@ def test_results_stand_behind_their_calls_whatever_was_said_in_between(speaker: 
         user_message("stop!"),
         tool_result("t2", 2),
     )
-    assert [item.get("call_id", item.get("role")) for item in items(*rows, speaker=speaker)] == [
+    assert [item.get("call_id", item.get("role")) for item in items(*rows, provider=provider)] == [
         "user",
         *["t1", "t2"] * 2,
         "user",
@@ -278,9 +278,9 @@ def test_results_stand_behind_their_calls_whatever_was_said_in_between(speaker: 
 
 
 @EITHER
-def test_a_request_begins_and_ends_with_a_person(speaker: Provider) -> None:
+def test_a_request_begins_and_ends_with_a_person(provider: Provider) -> None:
     def content(*rows: Message) -> list[Any]:
-        return [item["content"] for item in items(*rows, speaker=speaker)]
+        return [item["content"] for item in items(*rows, provider=provider)]
 
     assert content(model_message("Hello"))[0] == [text_content("Continue.")]
     assert content(user_message("a"), model_message("half an ans"))[-1] == [text_content("Continue.")]
@@ -289,9 +289,9 @@ def test_a_request_begins_and_ends_with_a_person(speaker: Provider) -> None:
 
 @EITHER
 @pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
-def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Block, speaker: Provider) -> None:
+def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Block, provider: Provider) -> None:
     with pytest.raises(ValueError, match="must be fetched"):
-        speaker.build_body(openai(user_message(block)), NONE)
+        provider.build_body(openai(user_message(block)), NONE)
 
 
 def _turn(number: int, rounds: int) -> tuple[list[Message], list[int]]:
@@ -305,12 +305,12 @@ def _turn(number: int, rounds: int) -> tuple[list[Message], list[int]]:
 
 
 @EITHER
-def test_kc1_within_a_turn_each_request_begins_with_the_last_one_to_the_byte(speaker: Provider) -> None:
+def test_kc1_within_a_turn_each_request_begins_with_the_last_one_to_the_byte(provider: Provider) -> None:
     before: list[Message] = []
     for number in range(3):
         rows, asked = _turn(number, 3)
         said = [
-            [json.dumps(item) for item in items(*before, *rows[:at], speaker=speaker, volatile=f"It is {number}")]
+            [json.dumps(item) for item in items(*before, *rows[:at], provider=provider, volatile=f"It is {number}")]
             for at in asked
         ]
         for shorter, longer in itertools.pairwise(said):
@@ -319,10 +319,10 @@ def test_kc1_within_a_turn_each_request_begins_with_the_last_one_to_the_byte(spe
 
 
 @EITHER
-def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else(speaker: Provider) -> None:
+def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else(provider: Provider) -> None:
     first, _ = _turn(0, 1)
     second, _ = _turn(1, 1)
-    body = build_accepted_body(openai(*first, *second[:-1], volatile="It is late"), speaker)
+    body = build_accepted_body(openai(*first, *second[:-1], volatile="It is late"), provider)
     texts = [json.dumps(item) for item in body["input"]]
     assert [at for at, text in enumerate(texts) if "It is late" in text] == [
         at for at, text in enumerate(texts) if "Prompt 1" in text
@@ -333,9 +333,9 @@ def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else(spea
 @EITHER
 @given(rows=histories(), volatile=st.text(max_size=5), tools=st.booleans(), name=st.sampled_from([*MODELS.values()]))
 def test_any_healed_history_is_accepted(
-    speaker: Provider, rows: list[Message], volatile: str, tools: bool, name: str
+    provider: Provider, rows: list[Message], volatile: str, tools: bool, name: str
 ) -> None:
-    build_accepted_body(model_request(*rows, volatile=volatile, tools=TOOLS if tools else (), model=name), speaker)
+    build_accepted_body(model_request(*rows, volatile=volatile, tools=TOOLS if tools else (), model=name), provider)
 
 
 def test_the_strict_check_itself_refuses_what_it_should() -> None:

@@ -8,7 +8,7 @@ import pytest
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import StreamPart, TextDelta
 from fermata.drivers.registry import Endpoint, get_provider
-from fermata.drivers.retry import stream_with_retries
+from fermata.drivers.retry_policy import RetryPolicy, stream_with_retries
 from fermata.drivers.transport.connection import ProviderConnection
 from tests.strict.anthropic import (
     ScriptedResponse,
@@ -27,7 +27,7 @@ class RetryRecorder:
     """Tells a test which failures were announced and how long was waited."""
 
     def __init__(self, line: ProviderConnection, endpoint: Endpoint) -> None:
-        self.failed: list[tuple[int, str]] = []
+        self.failed: list[str] = []
         self.waits: list[float] = []
         self._line, self._endpoint = line, endpoint
 
@@ -38,13 +38,13 @@ class RetryRecorder:
             self._line,
             self._endpoint,
             self.on_failed,
-            max_attempts=tries,
+            policy=RetryPolicy(max_attempts=tries),
             sleep=self.waits.append,
-            chance=lambda: 1,
+            get_jitter=lambda: 1,
         )
 
-    def on_failed(self, number: int, error: ProviderError) -> None:
-        self.failed.append((number, error.code))
+    def on_failed(self, error: ProviderError) -> None:
+        self.failed.append(error.code)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_failure_before_anything_was_seen_is_tried_again(provider: StrictAnthr
     provider.script_chunks(text_response("Hello"))
     pieces = list(watched.stream())
     assert pieces[0] == TextDelta(text="Hello")
-    assert watched.failed == [(1, "provider_overloaded"), (2, "provider_error")]
+    assert watched.failed == ["provider_overloaded", "provider_error"]
     assert watched.waits == [1.0, 2.0]
 
 
@@ -67,7 +67,7 @@ def test_after_three_tries_the_last_failure_is_told(provider: StrictAnthropic, w
         provider.script_error(529, "overloaded_error")
     with pytest.raises(ProviderError, match="529"):
         list(watched.stream())
-    assert [number for number, _ in watched.failed] == [1, 2]
+    assert len(watched.failed) == 2
     assert len(provider.bodies) == 3
 
 
@@ -107,7 +107,7 @@ def test_a_stream_cut_before_its_first_word_is_tried_again(provider: StrictAnthr
     provider.script_response(ScriptedResponse([encode_sse(message_start())], cut=True))
     provider.script_chunks(text_response("Hello"))
     assert next(watched.stream()) == TextDelta(text="Hello")
-    assert watched.failed == [(1, "provider_unreachable")]
+    assert watched.failed == ["provider_unreachable"]
 
 
 def test_a_wait_that_would_outlast_the_call_is_not_begun(provider: StrictAnthropic, endpoint: Endpoint) -> None:
@@ -123,7 +123,7 @@ def test_a_hang_up_ends_the_wait(provider: StrictAnthropic, line: ProviderConnec
     provider.script_error(429, "rate_limit_error", retry_after="10")
     began = time.monotonic()
 
-    def hang_up_soon(number: int, error: ProviderError) -> None:
+    def hang_up_soon(_error: ProviderError) -> None:
         threading.Timer(0.05, line.abort).start()
 
     with pytest.raises(ProviderError) as caught:
@@ -140,4 +140,4 @@ def test_how_often_it_is_tried_can_be_set(tries: int, provider: StrictAnthropic,
     with pytest.raises(ProviderError):
         list(watched.stream(tries))
     assert len(provider.bodies) == tries
-    assert [number for number, _ in watched.failed] == list(range(1, tries))
+    assert len(watched.failed) == tries - 1

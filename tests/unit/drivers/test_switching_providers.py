@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelResponse
-from fermata.drivers.registry import PROVIDER_NAMES, Endpoint, get_provider
+from fermata.drivers.registry import PROVIDER_MODULES, Endpoint, get_provider
 from fermata.drivers.transport.connection import ProviderConnection
 from tests.strict import anthropic, chat, ollama, openai
 from tests.strict.server import StrictServer
@@ -30,7 +30,7 @@ class Anthropic(anthropic.StrictAnthropic):
 
 
 class Responses(openai.StrictOpenAI):
-    def check(self, headers: dict[str, str], body: dict[str, object]) -> None:
+    def check_request(self, headers: dict[str, str], body: dict[str, object]) -> None:
         self._sealed |= {f"sealed:{body['model']}:{number}" for number in self._numbers(body)}
         super().check_request(headers, body)
 
@@ -85,10 +85,10 @@ def answered(
 
 
 def test_every_provider_has_a_strict_server() -> None:
-    assert set(KINDS) == set(PROVIDER_NAMES) == set(MODELS)
+    assert set(KINDS) == set(PROVIDER_MODULES) == set(MODELS)
 
 
-@pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_NAMES, PROVIDER_NAMES)))
+@pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
 def test_what_one_provider_has_made_another_takes(
     maker: str, reader: str, servers: dict[str, StrictServer], line: ProviderConnection
 ) -> None:
@@ -96,7 +96,7 @@ def test_what_one_provider_has_made_another_takes(
     assert answered(reader, MODELS[reader], rows, servers, line).stop is FinishReason.END
 
 
-@pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_NAMES, PROVIDER_NAMES)))
+@pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
 def test_in_the_middle_of_a_turn_too(
     maker: str, reader: str, servers: dict[str, StrictServer], line: ProviderConnection
 ) -> None:
@@ -104,7 +104,7 @@ def test_in_the_middle_of_a_turn_too(
     assert answered(reader, MODELS[reader], rows, servers, line).stop is FinishReason.END
 
 
-@pytest.mark.parametrize("provider", PROVIDER_NAMES)
+@pytest.mark.parametrize("provider", PROVIDER_MODULES)
 def test_another_model_of_the_same_provider_takes_it(
     provider: str, servers: dict[str, StrictServer], line: ProviderConnection
 ) -> None:
@@ -112,7 +112,7 @@ def test_another_model_of_the_same_provider_takes_it(
     assert answered(provider, OTHER_MODELS[provider], rows, servers, line).stop is FinishReason.END
 
 
-@pytest.mark.parametrize(("one", "other"), list(product(PROVIDER_NAMES, PROVIDER_NAMES)))
+@pytest.mark.parametrize(("one", "other"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
 def test_there_and_back_again(one: str, other: str, servers: dict[str, StrictServer], line: ProviderConnection) -> None:
     rows = [
         *turn_with_rounds(one, "t1"),
@@ -123,7 +123,7 @@ def test_there_and_back_again(one: str, other: str, servers: dict[str, StrictSer
     assert answered(one, MODELS[one], rows, servers, line).stop is FinishReason.END
 
 
-@pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_NAMES, PROVIDER_NAMES)))
+@pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
 def test_pictures_go_along_with_and_without_words(
     maker: str, reader: str, servers: dict[str, StrictServer], line: ProviderConnection
 ) -> None:

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from fermata.drivers.provider import Provider
-from fermata.drivers.registry import PROVIDER_NAMES, get_provider
-from fermata.drivers.thinking_budget import get_thinking_allowance
+from fermata.drivers.registry import PROVIDER_MODULES, get_model_traits, get_provider
 from tests.unit.drivers.conversation_builders import model_request, user_message
 from tests.unit.drivers.history_strategies import MODELS
 
@@ -21,24 +19,23 @@ THINKS_BY_ITSELF = MODELS | {"anthropic": "claude-opus-5"}
 
 
 def build_sent_body(provider: str, model: str, tokens: int) -> dict[str, Any]:
-    driver = get_provider(provider)
-    assert isinstance(driver, Provider)
-    return driver.build_body(model_request(user_message("a"), model=model, thinking_tokens=tokens), frozenset())
+    request = model_request(user_message("a"), model=model, thinking_tokens=tokens)
+    return get_provider(provider).build_body(request, frozenset())
 
 
 @pytest.mark.parametrize("tokens", [0, 4096])
-@pytest.mark.parametrize("provider", PROVIDER_NAMES)
+@pytest.mark.parametrize("provider", PROVIDER_MODULES)
 def test_the_limit_of_an_answer_is_raised_by_the_room_to_think(provider: str, tokens: int) -> None:
     model = THINKS_BY_ITSELF[provider]
     limit: Any = build_sent_body(provider, model, tokens)
     for name in LIMITS[provider]:
         limit = limit[name]
-    assert limit == 8192 + get_thinking_allowance(provider, model, tokens)
+    assert limit == 8192 + get_model_traits(provider).thinking_allowance(model, tokens)
 
 
-@pytest.mark.parametrize("provider", PROVIDER_NAMES)
+@pytest.mark.parametrize("provider", PROVIDER_MODULES)
 def test_told_how_much_to_think_there_is_room_for_it(provider: str) -> None:
-    assert get_thinking_allowance(provider, MODELS[provider], 4096) == 4096
+    assert get_model_traits(provider).thinking_allowance(MODELS[provider], 4096) == 4096
 
 
 @pytest.mark.parametrize(
@@ -55,7 +52,7 @@ def test_told_how_much_to_think_there_is_room_for_it(provider: str) -> None:
     ],
 )
 def test_told_nothing_there_is_as_much_as_the_model_likely_thinks(provider: str, model: str, expected: int) -> None:
-    assert get_thinking_allowance(provider, model, 0) == expected
+    assert get_model_traits(provider).thinking_allowance(model, 0) == expected
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ class FakeResolver:
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> FakeResolver:
     found = FakeResolver()
-    monkeypatch.setattr(url_guard, "_resolved", lambda host, port: tuple(entry[4][0] for entry in found(host, port)))
+    monkeypatch.setattr(url_guard, "_resolve", lambda host, port: tuple(entry[4][0] for entry in found(host, port)))
     return found
 
 

@@ -32,7 +32,7 @@ def server() -> Iterator[ModelListServer]:
 def bakery(
     resources: Resources, deployed: None, server: ModelListServer, monkeypatch: pytest.MonkeyPatch
 ) -> TokenSigner:
-    monkeypatch.setenv("ANTHROPIC_URL", server.url)
+    monkeypatch.setenv("PROVIDER_URLS", json.dumps({"anthropic": server.url}))
     return make_tenant(resources)
 
 

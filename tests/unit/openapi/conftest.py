@@ -6,12 +6,9 @@ import pytest
 from moto import mock_aws
 
 from tests.fixed_response_server import run_fixed_response_server
-from tests.resources import REGION, make_resources
+from tests.resources import REGION, build_provider_urls, make_resources
 from tests.unit.openapi.service import GATEWAY, MODELS, Service, make_service
 from tests.unit.turns.conftest import lean_transactions, plain_responses
-
-PROVIDERS = ("anthropic_url", "openai_url", "openrouter_url")
-
 
 QUICK: dict[str, Any] = {"reader_seconds": 0.03, "reader_heartbeat_seconds": 0.01, "poll_ms": 1, "idle_poll_ms": 5}
 look_up = socket.getaddrinfo
@@ -38,7 +35,7 @@ def stand() -> Iterator[Service]:
             "poll_ms": 1,
             "idle_poll_ms": 5,
         }
-        resources = make_resources(**settings | dict.fromkeys(PROVIDERS, provider.url))
+        resources = make_resources(**settings, provider_urls=build_provider_urls(provider.url))
         stand, GATEWAY.resources = make_service(resources, patch), resources
         yield stand
         stand.stage.close()

@@ -42,7 +42,7 @@ def is_wrong_on_purpose(case: AnyCase, *places: ParameterLocation) -> bool:
 
 
 def with_real_ids(case: AnyCase, known: dict[str, Any]) -> AnyCase:
-    """Put real ids where the case has any, unless it is wrong on purpose. Cases may share their parts, so none is changed."""
+    """Put real ids where the case has any, unless it is wrong on purpose. Cases share parts, so none is changed."""
     places = {
         "path_parameters": ParameterLocation.PATH,
         "query": ParameterLocation.QUERY,

@@ -1,13 +1,21 @@
 """Read the deployment's settings from environment variables."""
 
+import json
 import os
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 TURN_RETENTION_SECONDS = 7 * 86400
 """How long a turn's rows are kept after the latest moment at which it can still wait for an answer."""
+
+
+def _check_url_object(text: str) -> str:
+    urls = json.loads(text)
+    if not isinstance(urls, dict) or not all(isinstance(url, str) for url in urls.values()):
+        raise ValueError("a JSON object of URLs is expected")
+    return text
 
 
 class SettingsError(RuntimeError):
@@ -31,9 +39,8 @@ class Settings(BaseModel):
     key_id: str
     state_machine_arn: str
     fermata_stage: str = "dev"
-    anthropic_url: str = "https://api.anthropic.com"
-    openai_url: str = "https://api.openai.com"
-    openrouter_url: str = "https://openrouter.ai/api"
+    provider_urls: Annotated[str, AfterValidator(_check_url_object)] = "{}"
+    """Base URLs by provider, as a JSON object; they override the URLs of drivers/providers."""
     catalogue_url: str = "https://openrouter.ai/api/v1/models"
     """The source of list prices and context window sizes (pricing/catalogue_refresh.py)."""
 
@@ -91,6 +98,11 @@ class Settings(BaseModel):
         except ValidationError as problem:
             wrong = ", ".join(str(error["loc"][0]).upper() for error in problem.errors())
             raise SettingsError(f"Set these environment variables of the function: {wrong}.") from problem
+
+    def get_provider_url(self, provider: str) -> str | None:
+        """Return the base URL that overrides the provider's own, if there is one."""
+        url: str | None = json.loads(self.provider_urls).get(provider)
+        return url
 
     @property
     def is_loopback_allowed(self) -> bool:

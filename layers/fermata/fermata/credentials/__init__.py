@@ -1,5 +1,5 @@
-"""Keeps keys sealed; knows each scope's default and which models a key opens.
+"""Keep API keys sealed, each scope's default model, and the list of models that a key opens.
 
-A credential belongs to its tenant: whoever may chat there may use it, by a scope's default or by its id. Only the
-user who entered it sees it in lists, changes it, tries it or removes it.
+A credential belongs to its tenant: everybody who may chat there may use it, through a scope's default or by its id.
+Only the user who entered it sees it in lists, changes it, tests it or deletes it.
 """

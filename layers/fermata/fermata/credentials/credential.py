@@ -1,4 +1,4 @@
-"""One way to a provider, its key sealed, as its row remembers it."""
+"""Define a credential: one API key or one server address of a provider, as its row stores it."""
 
 import hashlib
 import json
@@ -12,14 +12,18 @@ from fermata.domain.base import DomainModel
 AuthMode = Literal["apiKey", "baseUrl"]
 
 
-def _bytes(value: Any) -> bytes | None:
+def _to_bytes(value: Any) -> bytes | None:
     return None if value is None else bytes(value)
 
 
 class Credential(DomainModel):
-    """`version` counts the keys and addresses it has had; `key_id` is the KMS key that sealed the present one.
+    """One credential; its API key is encrypted.
 
-    One with an address of its own may do without a key; `sealed` and `key_id` are then None.
+    Attributes:
+        base_url: The customer's own address, with `auth_mode` "baseUrl"; None for the provider's default.
+        sealed: The encrypted key; None if the server at `base_url` needs none.
+        key_id: The KMS key that encrypted it.
+        version: Counts the API keys and addresses the credential has had.
     """
 
     id: str
@@ -29,7 +33,7 @@ class Credential(DomainModel):
     auth_mode: AuthMode
     display_label: str
     base_url: str | None = None
-    sealed: Annotated[bytes | None, BeforeValidator(_bytes)] = None
+    sealed: Annotated[bytes | None, BeforeValidator(_to_bytes)] = None
     key_id: str | None = None
     version: int = 1
     created_at: str
@@ -39,11 +43,11 @@ class Credential(DomainModel):
         return {"pk": f"t#{self.tenant}", "sk": credential_sort_key(self.id), "v": 1, **row}
 
     def is_current(self, key_id: str) -> bool:
-        """Whether its key, if it has one, was sealed with the deployment's KMS key and so can be opened."""
+        """Tell whether its API key, if it has one, was encrypted with this KMS key, and so can be decrypted."""
         return self.key_id in (None, key_id)
 
     def to_view(self, key_id: str, last_used_at: str | None) -> dict[str, Any]:
-        """The contract's CredentialView. Nothing of the key leaves, not even its length."""
+        """Return the wire form. It holds nothing of the API key, not even its length."""
         return {
             "id": self.id,
             "providerId": self.provider_id,
@@ -57,7 +61,7 @@ class Credential(DomainModel):
 
 
 def model_list_sort_key(credential_id: str) -> str:
-    """Of what its server last listed (abilities.py)."""
+    """The row of what the credential's server last listed (`known_capabilities.py`)."""
     return f"listed#{credential_id}"
 
 
@@ -66,6 +70,6 @@ def credential_sort_key(credential_id: str) -> str:
 
 
 def label_sort_key(user: str, provider_id: str, label: str) -> str:
-    """The row that keeps (user, provider, label) from being there twice."""
+    """The row that makes a label unique for each user and provider."""
     name = json.dumps([user, provider_id, label]).encode()
     return f"label#{hashlib.sha256(name).hexdigest()}"

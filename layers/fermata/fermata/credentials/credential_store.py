@@ -18,6 +18,7 @@ from fermata.credentials.credential import (
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.domain.scopes import SCOPES
+from fermata.drivers.registry import get_provider
 
 CREDENTIAL_CACHE_SECONDS = 300
 CREDENTIAL_BATCH_SIZE = 100
@@ -187,10 +188,6 @@ def unreadable_key_error(credential: Credential) -> Conflict:
 def _check_form(
     resources: Resources, provider: str, auth_mode: AuthMode, api_key: str | None, base_url: str | None
 ) -> None:
-    from fermata.drivers.registry import (
-        get_provider,  # here, because drivers load httpx, which most requests do without
-    )
-
     get_provider(provider)
     if auth_mode == "baseUrl":
         if base_url is None:

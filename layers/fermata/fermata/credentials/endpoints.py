@@ -1,4 +1,4 @@
-"""A credential, opened: where to send a provider request, and with which key."""
+"""Open a credential for a provider request: where to send it, and with which key."""
 
 from pydantic import SecretStr
 
@@ -8,6 +8,12 @@ from fermata.drivers.transport.endpoint import Endpoint
 
 
 def open_endpoint(resources: Resources, tenant: str, credential_id: str, version: int) -> Endpoint:
-    """For a line whose guard is `addresses.guard`. NotFound, Conflict (key sealed elsewhere) or Invalid otherwise."""
-    credential, key = credential_store.open_credential(resources, tenant, credential_id, version)
-    return Endpoint(provider_urls.get_credential_url(resources.settings, credential), SecretStr(key))
+    """Return the endpoint, for a connection whose guard is `provider_urls.make_url_guard`.
+
+    Raises:
+        NotFound: The credential was deleted.
+        Conflict: Its key can no longer be decrypted.
+        InvalidRequest: It has no base URL.
+    """
+    credential, api_key = credential_store.open_credential(resources, tenant, credential_id, version)
+    return Endpoint(provider_urls.get_credential_url(resources.settings, credential), SecretStr(api_key))

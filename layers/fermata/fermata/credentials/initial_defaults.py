@@ -1,4 +1,4 @@
-"""A credential that was just entered becomes the default of every scope that has none (contract instatic.md §5.14)."""
+"""Make a new credential the default of every scope that has none (decision 0042)."""
 
 from collections.abc import Sequence
 
@@ -12,18 +12,22 @@ from fermata.domain.scopes import SCOPES
 
 
 def set_missing_defaults(resources: Resources, caller: Caller, credential: Credential) -> None:
-    """Never fails: the credential exists already, and whoever entered it can choose defaults by hand."""
+    """Set the missing defaults to the credential's best model.
+
+    Never fails: the credential exists already, and the user can set the defaults by hand.
+    """
     try:
-        taken = scope_defaults.get_defaults_view(resources, caller.tenant)
-        empty = [scope for scope in SCOPES if scope not in taken]
-        best = choose_default_model(model_list.fetch_models(resources, credential)) if empty else None
-        for scope in empty if best else ():
-            scope_defaults.set_default_if_absent(resources, caller, scope, credential.id, best.id if best else "")
-    except Exception:  # noqa: BLE001 (see above: whatever went wrong is told to us and to nobody else)
+        existing = scope_defaults.get_defaults_view(resources, caller.tenant)
+        missing = [scope for scope in SCOPES if scope not in existing]
+        model = choose_default_model(model_list.fetch_models(resources, credential)) if missing else None
+        if model is not None:
+            for scope in missing:
+                scope_defaults.set_default_if_absent(resources, caller, scope, credential.id, model.id)
+    except Exception:  # noqa: BLE001 (see above: a failure is for the operator's log, not for the user)
         observability.log_exception("defaults.not_filled", credential=credential.id)
 
 
-def choose_default_model(offered: Sequence[ModelInfo]) -> ModelInfo | None:
-    """The smartest that can call tools, else the first that can, else the first."""
-    able = [model for model in offered if model.capabilities.tool_calling] or offered
-    return next((model for model in able if model.tier == "smartest"), able[0] if able else None)
+def choose_default_model(models: Sequence[ModelInfo]) -> ModelInfo | None:
+    """Return the smartest model that can call tools, else the first that can, else the first."""
+    candidates = [model for model in models if model.capabilities.tool_calling] or models
+    return next((model for model in candidates if model.tier == "smartest"), candidates[0] if candidates else None)

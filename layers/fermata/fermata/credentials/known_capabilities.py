@@ -1,9 +1,10 @@
-"""What the model of a turn can do and hold, from what is known without asking its provider.
+"""Look up what a model can do and hold without asking its provider (decisions 0044 and 0087).
 
-Doors that start turns hold no provider keys, so they ask nobody. What a credential's server said when its models were
-last listed counts first, so that nobody is refused what the list promises, or promised what is refused:
+The Lambda handlers that start turns have no permission to read API keys, so they ask no provider. What a credential's
+server said when its models were last listed counts first, so that a turn is refused or let through as the list says.
+It is stored beside the credential:
 
-    t#<tenant>   listed#<credential>   which models there are, and which of them see and call tools
+    t#<tenant>   listed#<credential>   the models, and which of them read images and call tools
 """
 
 import json
@@ -17,64 +18,69 @@ from fermata.credentials.credential import Credential, model_list_sort_key
 from fermata.credentials.model_choice import ModelChoice
 from fermata.domain.base import DomainModel
 from fermata.domain.model_info import ModelInfo
-from fermata.drivers.capabilities import get_usual_capabilities
+from fermata.drivers.registry import get_model_traits
 from fermata.pricing import catalogue
 
-CERTAIN_PROVIDERS = ("anthropic", "openai")
-"""Of these, what their models usually can is what every one of them can."""
-CATALOGUED_PROVIDERS = (*CERTAIN_PROVIDERS, catalogue.OPENROUTER_NAME)
-"""Whose models the catalogue knows by the names they go by there."""
 MAX_LISTED_CAPABILITIES_BYTES = 350_000
-"""Of a list, packed: an item of DynamoDB holds 400 KB. OpenRouter's takes about 10."""
+"""Compressed. An item of DynamoDB holds 400 KB; OpenRouter's list takes about 10."""
 
 
 class KnownCapabilities(DomainModel):
-    """None: nobody knows, and then the provider itself decides."""
+    """What is known of one model. None means unknown: then the provider decides.
 
-    sees: bool | None = None
-    calls_tools: bool | None = None
-    window: int | None = None
-    """Tokens of its context window."""
+    Attributes:
+        context_window: In tokens.
+    """
+
+    vision_input: bool | None = None
+    tool_calling: bool | None = None
+    context_window: int | None = None
 
 
 def get_known_capabilities(resources: Resources, provider: str, model: str) -> KnownCapabilities:
-    known = catalogue.get_catalogue(resources) if provider in CATALOGUED_PROVIDERS else None
-    listed = known.find_model(provider, model) if known else None
-    usual = get_usual_capabilities(provider, model) if provider in CERTAIN_PROVIDERS else None
-    sees, calls = (listed.sees, listed.calls) if listed else (None, None)
+    """Return what the price catalogue knows of a model, or else what holds for every model of its provider."""
+    traits = get_model_traits(provider)
+    prices = catalogue.get_catalogue(resources) if traits.are_in_catalogue else None
+    listed = prices.find_model(provider, model) if prices else None
+    usual = traits.get_capabilities(model) if traits.are_uniform else None
+    vision_input = listed.sees if listed else None
+    tool_calling = listed.calls if listed else None
     return KnownCapabilities(
-        sees=usual.vision_input if sees is None and usual else sees,
-        calls_tools=usual.tool_calling if calls is None and usual else calls,
-        window=listed.context_window if listed else None,
+        vision_input=usual.vision_input if vision_input is None and usual else vision_input,
+        tool_calling=usual.tool_calling if tool_calling is None and usual else tool_calling,
+        context_window=listed.context_window if listed else None,
     )
 
 
 def get_choice_capabilities(resources: Resources, tenant: str, choice: ModelChoice) -> KnownCapabilities:
-    """The same, with what the credential's own server said of the model."""
+    """Return the same for a chosen model; what its credential's own server said comes first. Costs one read."""
     known = get_known_capabilities(resources, choice.provider, choice.model)
-    told = _listed(resources, tenant, choice) if choice.provider not in CERTAIN_PROVIDERS else None
-    return known.model_copy(update=told) if told else known
+    if get_model_traits(choice.provider).are_uniform:
+        return known
+    return known.model_copy(update=_read_listed(resources, tenant, choice))
 
 
 def store_listed_capabilities(resources: Resources, credential: Credential, models: Iterable[ModelInfo]) -> None:
-    """What a server just said of its models; it replaces what it said before."""
-    if credential.provider_id in CERTAIN_PROVIDERS:
+    """Store what a server just said of its models, in place of what it said before."""
+    if get_model_traits(credential.provider_id).are_uniform:
         return
     listed = {model.id: [model.capabilities.vision_input, model.capabilities.tool_calling] for model in models}
     data = zlib.compress(json.dumps(listed, separators=(",", ":")).encode())
     if len(data) <= MAX_LISTED_CAPABILITIES_BYTES:
         item = {"pk": f"t#{credential.tenant}", "sk": model_list_sort_key(credential.id), "v": 1}
-        resources.tables.write_items(
-            Put(resources.settings.settings_table, item | {"version": credential.version, "data": data})
-        )
+        item |= {"version": credential.version, "data": data}
+        resources.tables.write_items(Put(resources.settings.settings_table, item))
 
 
-def _listed(resources: Resources, tenant: str, chosen: ModelChoice) -> dict[str, Any] | None:
-    """Of another version of the credential nothing counts: that may have been another server."""
+def _read_listed(resources: Resources, tenant: str, choice: ModelChoice) -> dict[str, Any]:
+    """Return the stored fields of `KnownCapabilities`; none if they are of another version of the credential.
+
+    Another version may have been another server.
+    """
     item = resources.tables.get_item(
-        resources.settings.settings_table, f"t#{tenant}", model_list_sort_key(chosen.credential_id)
+        resources.settings.settings_table, f"t#{tenant}", model_list_sort_key(choice.credential_id)
     )
-    if item is None or item["version"] != chosen.version:
-        return None
-    told = json.loads(zlib.decompress(bytes(item["data"]))).get(chosen.model)
-    return {"sees": told[0], "calls_tools": told[1]} if told else None
+    if item is None or item["version"] != choice.version:
+        return {}
+    listed = json.loads(zlib.decompress(bytes(item["data"]))).get(choice.model)
+    return {"vision_input": listed[0], "tool_calling": listed[1]} if listed else {}

@@ -1,4 +1,4 @@
-"""Which key and model a turn runs on, decided once when it starts."""
+"""Choose the credential and model of a turn, once, when the turn starts."""
 
 from fermata.aws.resources import Resources
 from fermata.credentials import scope_defaults
@@ -8,7 +8,7 @@ from fermata.domain.errors import InvalidRequest, NotFound
 
 
 class ModelChoice(DomainModel):
-    """What the turn row pins; `credential_version` for credentials.keyring.open_key."""
+    """What the turn row pins; `version` is the credential's, for `credential_store.open_credential`."""
 
     credential_id: str
     version: int
@@ -19,12 +19,15 @@ class ModelChoice(DomainModel):
 def resolve_model_choice(
     resources: Resources, tenant: str, scope: str, credential_id: str | None, model_id: str | None
 ) -> ModelChoice:
-    """What the conversation names, and the scope's default for what it does not.
+    """Return what the conversation names, completed by the scope's default.
 
-    Invalid when neither says; NotFound when the credential is gone; Conflict when its key can no longer be opened.
+    Raises:
+        InvalidRequest: Neither the conversation nor the scope names a credential and a model.
+        NotFound: The credential was deleted.
+        Conflict: Its key can no longer be decrypted.
     """
     if not credential_id or not model_id:
-        credential_id, model_id = _completed(resources, tenant, scope, credential_id, model_id)
+        credential_id, model_id = _complete_from_default(resources, tenant, scope, credential_id, model_id)
     credential = read_credential(resources, tenant, credential_id)
     if credential is None:
         raise NotFound(CREDENTIAL_NOT_FOUND)
@@ -35,7 +38,7 @@ def resolve_model_choice(
     )
 
 
-def _completed(
+def _complete_from_default(
     resources: Resources, tenant: str, scope: str, credential_id: str | None, model_id: str | None
 ) -> tuple[str, str]:
     default = scope_defaults.read_default(resources, tenant, scope)

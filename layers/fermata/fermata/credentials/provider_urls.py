@@ -1,40 +1,48 @@
-"""Where each provider is reached, and where a request may go at all."""
+"""Decide which base URL a credential's requests go to, and which URLs requests may go to at all (decision 0042)."""
 
 from urllib.parse import urlsplit
 
 from fermata.aws.settings import Settings
 from fermata.credentials.credential import Credential
 from fermata.domain.errors import InvalidRequest
+from fermata.drivers.registry import get_provider, list_providers
 from fermata.drivers.transport.url_guard import UrlGuard
 
 
-def get_default_url(settings: Settings, provider: str) -> str | None:
-    """The address of a provider that everybody reaches at the same one."""
-    return _default_urls(settings).get(provider)
+def get_default_url(settings: Settings, provider_name: str) -> str | None:
+    """Return the base URL that all users of a provider share; None if each credential names its own.
+
+    The deployment's `PROVIDER_URLS` override the provider's record.
+
+    Raises:
+        InvalidRequest: No provider has that name.
+    """
+    return settings.get_provider_url(provider_name) or get_provider(provider_name).default_url
 
 
 def make_url_guard(settings: Settings) -> UrlGuard:
-    """For every line to a provider: trusts the deployment's own addresses, and no others that are not public."""
-    return UrlGuard(_default_urls(settings).values(), loopback=settings.is_loopback_allowed)
+    """Make the guard of every connection to a provider.
+
+    It trusts the default URLs, wherever they are; all other addresses must be public (decision 0041).
+    """
+    urls = [get_default_url(settings, provider.name) for provider in list_providers()]
+    return UrlGuard([url for url in urls if url], loopback=settings.is_loopback_allowed)
 
 
 def get_credential_url(settings: Settings, credential: Credential) -> str:
-    found = credential.base_url or get_default_url(settings, credential.provider_id)
-    if found is None:
+    """Return the base URL that a credential's requests go to.
+
+    Raises:
+        InvalidRequest: Neither the credential nor its provider has one.
+    """
+    url = credential.base_url or get_default_url(settings, credential.provider_id)
+    if url is None:
         raise InvalidRequest(
             f"{credential.provider_id} needs an address: enter the credential again, with its baseUrl."
         )
-    return found
+    return url
 
 
-def is_same_origin(one: str | None, other: str) -> bool:
-    """Same scheme, host and port."""
-    return one is not None and urlsplit(one)[:2] == urlsplit(other)[:2]
-
-
-def _default_urls(settings: Settings) -> dict[str, str]:
-    return {
-        "anthropic": settings.anthropic_url,
-        "openai": settings.openai_url,
-        "openrouter": settings.openrouter_url,
-    }
+def is_same_origin(url: str | None, other_url: str) -> bool:
+    """Compare scheme, host and port."""
+    return url is not None and urlsplit(url)[:2] == urlsplit(other_url)[:2]

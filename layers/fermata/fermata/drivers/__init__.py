@@ -1,1 +1,1 @@
-"""Speaks to one provider and folds its stream into our words."""
+"""Send requests to model providers and read their streams."""

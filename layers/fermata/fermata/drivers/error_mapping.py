@@ -1,4 +1,4 @@
-"""What a provider's failure means: who can mend it, whether to try again, and a sentence without secrets."""
+"""Map a provider's failure to a `ProviderError`: what it was, whether to retry, and a sentence without secrets."""
 
 import email.utils
 import json
@@ -9,52 +9,46 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fermata.domain.errors import ProviderError
+from fermata.drivers.retry_policy import Failure, is_retryable_response, is_retryable_status
 
 REDACTED_KEY = "[redacted]"
 MAX_PROVIDER_REASON_CHARS = 200
-"""Characters of a provider's own words that we pass on."""
+"""Characters of a provider's own words that users see."""
 MAX_DETAIL_CHARS = 4000
-"""Characters of them that we look at ourselves."""
+"""Characters of them that `ProviderError.detail` holds."""
 CONTENT_FILTER_REASON = "the provider's content filter stopped it"
 
 _SECRETS = re.compile(r"Bearer\s+[^\s\"',]+|sk-[A-Za-z0-9_*.\u2026-]{6,}")
-"""Also of a key whose middle was starred out: nobody is shown how one ends."""
+"""Also matches a key with asterisks in the middle, because its end is a part of the key."""
 _UNSHOWN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]+")
-"""Line ends, control characters, and what turns the direction of the text around it."""
-_AUTH = ("provider_auth", False)
-_SPENT = ("provider_quota", False)
-_BUSY = ("provider_quota", True)
-_OVERLOADED = ("provider_overloaded", True)
-_DOWN = ("provider_error", True)
-_WRONG = ("provider_request", False)
-_TOO_MUCH = ("provider_overflow", False)
-_MEANINGS = {
-    "authentication_error": _AUTH,
-    "permission_error": _AUTH,
-    "invalid_api_key": _AUTH,
-    "billing_error": _SPENT,
-    "insufficient_quota": _SPENT,
-    "billing_hard_limit_reached": _SPENT,
-    "billing_not_active": _SPENT,
-    "rate_limit_error": _BUSY,
-    "rate_limit_exceeded": _BUSY,
-    "overloaded_error": _OVERLOADED,
-    "server_is_overloaded": _OVERLOADED,
-    "service_unavailable_error": _OVERLOADED,
-    "engine_overloaded_error": _OVERLOADED,
-    "slow_down": _OVERLOADED,
-    "api_error": _DOWN,
-    "server_error": _DOWN,
-    "internal_error": _DOWN,
-    "timeout_error": _DOWN,
-    "invalid_request_error": _WRONG,
-    "invalid_prompt": _WRONG,
-    "not_found_error": _WRONG,
-    "model_not_found": _WRONG,
-    "context_length_exceeded": _TOO_MUCH,
-    "exceed_context_size_error": _TOO_MUCH,
-    "request_too_large": _TOO_MUCH,
-    "too_many_images": _TOO_MUCH,
+"""Line ends, control characters, and characters that change the direction of the text around them."""
+_FAILURES = {
+    "authentication_error": Failure.INVALID_KEY,
+    "permission_error": Failure.INVALID_KEY,
+    "invalid_api_key": Failure.INVALID_KEY,
+    "billing_error": Failure.QUOTA_SPENT,
+    "insufficient_quota": Failure.QUOTA_SPENT,
+    "billing_hard_limit_reached": Failure.QUOTA_SPENT,
+    "billing_not_active": Failure.QUOTA_SPENT,
+    "rate_limit_error": Failure.RATE_LIMITED,
+    "rate_limit_exceeded": Failure.RATE_LIMITED,
+    "overloaded_error": Failure.OVERLOADED,
+    "server_is_overloaded": Failure.OVERLOADED,
+    "service_unavailable_error": Failure.OVERLOADED,
+    "engine_overloaded_error": Failure.OVERLOADED,
+    "slow_down": Failure.OVERLOADED,
+    "api_error": Failure.SERVER_ERROR,
+    "server_error": Failure.SERVER_ERROR,
+    "internal_error": Failure.SERVER_ERROR,
+    "timeout_error": Failure.SERVER_ERROR,
+    "invalid_request_error": Failure.BAD_REQUEST,
+    "invalid_prompt": Failure.BAD_REQUEST,
+    "not_found_error": Failure.BAD_REQUEST,
+    "model_not_found": Failure.BAD_REQUEST,
+    "context_length_exceeded": Failure.REQUEST_TOO_LARGE,
+    "exceed_context_size_error": Failure.REQUEST_TOO_LARGE,
+    "request_too_large": Failure.REQUEST_TOO_LARGE,
+    "too_many_images": Failure.REQUEST_TOO_LARGE,
 }
 """By the `code` or the `type` of an error; the first that is known counts."""
 _OVERFLOW = re.compile(
@@ -63,75 +57,82 @@ _OVERFLOW = re.compile(
     r"images?\b.{0,40}\b(?:exceed|limit|at most|maximum)|(?:exceed|limit|at most|maximum)\w*\b.{0,40}\bimages?\b",
     re.I | re.S,
 )
-_UNSEEN = re.compile(
+_UNREADABLE_IMAGE = re.compile(
     r"(?:process|decode|read|parse|support|accept|understand)\w*\s+(?:\w+\s+){0,2}(?:images?\b|image_url|vision\b)|"
     r"image_url is only supported|invalid image\b|data required for image|"
     r"\bimages? (?:input )?(?:is|are) not supported",
     re.I,
 )
-"""How servers say that an image cannot be read, or that their model cannot see."""
-_ABOUT_IMAGES = (400, 404, 415, 422, 500)
-_PASSING_STATUSES = {408, 409, 429}
+"""Matches what servers say of an image they cannot read, or of a model without vision."""
+_IMAGE_ERROR_STATUSES = (400, 404, 415, 422, 500)
+_GENERAL_CODES = (Failure.BAD_REQUEST.code, Failure.SERVER_ERROR.code)
+"""The codes of failures about which the words may say more."""
 
 
-def error_from_response(label: str, status: int, headers: Mapping[str, str], body: bytes, secret: str) -> ProviderError:
-    """The provider answered with an error status instead of a stream."""
-    error = _error_of(body)
-    told = _words(error)
-    code, _ = _meaning(error) or _WRONG
-    if code == "provider_request":  # the word for everything; the status may say more
-        code = "provider_overflow" if status == 413 or _overflows(status, told, body) else _code(status)
-    if code in ("provider_request", "provider_error") and status in _ABOUT_IMAGES and _UNSEEN.search(told):
-        code = "provider_images"
-    problem = ProviderError(
+def error_from_response(
+    label: str, status: int, headers: Mapping[str, str], body: bytes, api_key: str
+) -> ProviderError:
+    """Describe an error status that came instead of a stream. The API key is taken out of all texts."""
+    payload = _parse_error(body)
+    words = _get_words(payload)
+    failure = _find_failure(payload)
+    code = (failure or Failure.BAD_REQUEST).code
+    if code == Failure.BAD_REQUEST.code:  # servers use it for everything; the status may say more
+        too_large = status == 413 or _is_overflow(status, words, body)
+        code = Failure.REQUEST_TOO_LARGE.code if too_large else _failure_from_status(status).code
+    if code in _GENERAL_CODES and status in _IMAGE_ERROR_STATUSES and _UNREADABLE_IMAGE.search(words):
+        code = Failure.UNREADABLE_IMAGE.code
+    reported = Failure.QUOTA_SPENT if _is_spend_limit(payload) else failure
+    may_pass = code != Failure.UNREADABLE_IMAGE.code and is_retryable_response(status, headers, reported)
+    error = ProviderError(
         code,
-        _sentence(label, status, redact_secrets(told, secret)),
-        retryable=code != "provider_images" and _passes(status, headers, error),
+        _build_message(label, status, redact_secrets(words, api_key)),
+        retryable=may_pass,
         retry_after=parse_retry_after(headers),
         status=status,
     )
-    problem.detail = redact_secrets(told, secret, MAX_DETAIL_CHARS)
-    return problem
+    error.detail = redact_secrets(words, api_key, MAX_DETAIL_CHARS)
+    return error
 
 
-def error_from_stream(label: str, failure: Any, secret: str) -> ProviderError:
-    """The provider sent an error in the middle of a stream that had begun well."""
-    error = failure if isinstance(failure, Mapping) else {"message": failure}
-    told = _words(error)
-    reason = redact_secrets(told or str(error.get("type") or error.get("code") or "no reason given"), secret)
-    code, retryable = _meaning(error) or _of_status(error.get("code")) or ("provider_error", False)
-    if code in ("provider_request", "provider_error") and not retryable and _OVERFLOW.search(told):
-        code = "provider_overflow"
-    return ProviderError(code, f"{label} stream error: {reason}", retryable=retryable)
+def error_from_stream(label: str, event: Any, api_key: str) -> ProviderError:
+    """Describe an error that came in the middle of a stream. The API key is taken out of all texts."""
+    payload = event if isinstance(event, Mapping) else {"message": event}
+    words = _get_words(payload)
+    reason = redact_secrets(words or str(payload.get("type") or payload.get("code") or "no reason given"), api_key)
+    code, is_retryable = _classify_stream_error(payload)
+    if code in _GENERAL_CODES and not is_retryable and _OVERFLOW.search(words):
+        code = Failure.REQUEST_TOO_LARGE.code
+    return ProviderError(code, f"{label} stream error: {reason}", retryable=is_retryable)
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from `retry-after-ms`, or `Retry-After` in seconds or as a date."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        seconds = _number(headers.get(name), unit)
+    """Return the seconds to wait, from `retry-after-ms`, or from `Retry-After` in seconds or as a date."""
+    for name, units_per_second in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        seconds = _parse_seconds(headers.get(name), units_per_second)
         if seconds is not None:
             return seconds
     date = email.utils.parsedate_tz(headers.get("retry-after"))
     return None if date is None else max(0.0, email.utils.mktime_tz(date) - time.time())
 
 
-def redact_secrets(text: str, secret: str, max_chars: int = MAX_PROVIDER_REASON_CHARS) -> str:
-    """On one line, cut to a readable length, with the key and everything that looks like one taken out."""
-    if secret:
-        text = text.replace(secret, REDACTED_KEY)
+def redact_secrets(text: str, api_key: str, max_chars: int = MAX_PROVIDER_REASON_CHARS) -> str:
+    """Return the text on one line, cut to `max_chars`, without the key and everything that looks like a key."""
+    if api_key:
+        text = text.replace(api_key, REDACTED_KEY)
     return _UNSHOWN.sub(" ", _SECRETS.sub(REDACTED_KEY, text))[:max_chars].strip()
 
 
-def _number(text: str | None, unit: float) -> float | None:
+def _parse_seconds(text: str | None, units_per_second: float) -> float | None:
     try:
-        seconds = float(text or "") / unit
+        seconds = float(text or "") / units_per_second
     except ValueError:
         return None
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def _error_of(body: bytes) -> Mapping[str, Any]:
-    """`{"error": {…}}`, `{"error": "text"}`, the same in a list, an error without its wrapping, or plain text.
+def _parse_error(body: bytes) -> Mapping[str, Any]:
+    """Read `{"error": {…}}`, `{"error": "text"}`, the same in a list, an error without a wrapper, or plain text.
 
     A gateway's HTML page says nothing to a user.
     """
@@ -149,78 +150,74 @@ def _error_of(body: bytes) -> Mapping[str, Any]:
         return error
     if isinstance(error, str) and error:
         return {"message": error}
-    return parsed if isinstance(parsed.get("message"), str) else {"message": _short(parsed.get("detail")) or text}
+    return parsed if isinstance(parsed.get("message"), str) else {"message": _to_text(parsed.get("detail")) or text}
 
 
-def _words(error: Mapping[str, Any]) -> str:
-    """What the provider says; of a gateway's error also what stood behind it."""
-    message = _short(error.get("message"))
-    metadata = error.get("metadata")
-    raw = _short(metadata.get("raw")) if isinstance(metadata, dict) else ""
+def _get_words(payload: Mapping[str, Any]) -> str:
+    """Return what the provider says; for a gateway's error, also what the server behind it said."""
+    message = _to_text(payload.get("message"))
+    metadata = payload.get("metadata")
+    raw = _to_text(metadata.get("raw")) if isinstance(metadata, dict) else ""
     return f"{message} ({raw})" if raw and raw not in message else message
 
 
-def _short(value: Any) -> str:
+def _to_text(value: Any) -> str:
     if isinstance(value, str) or value is None:
         return value or ""
     return json.dumps(value, ensure_ascii=False)
 
 
-def _meaning(error: Mapping[str, Any]) -> tuple[str, bool] | None:
-    return next((_MEANINGS[name] for name in _names(error) if name in _MEANINGS), None)
+def _find_failure(payload: Mapping[str, Any]) -> Failure | None:
+    return next((_FAILURES[name] for name in _iter_error_names(payload) if name in _FAILURES), None)
 
 
-def _names(error: Mapping[str, Any]) -> Iterator[str]:
+def _iter_error_names(payload: Mapping[str, Any]) -> Iterator[str]:
     """Codes say more than types: `insufficient_quota` before `invalid_request_error`."""
     for member in ("code", "type"):
-        if isinstance(name := error.get(member), str):
+        if isinstance(name := payload.get(member), str):
             yield name
 
 
-def _overflows(status: int, told: str, body: bytes) -> bool:
-    return status in (400, 422) and bool(
-        _OVERFLOW.search(f"{told} {body[:MAX_DETAIL_CHARS].decode('utf-8', 'replace')}")
-    )
+def _is_overflow(status: int, words: str, body: bytes) -> bool:
+    text = f"{words} {body[:MAX_DETAIL_CHARS].decode('utf-8', 'replace')}"
+    return status in (400, 422) and _OVERFLOW.search(text) is not None
 
 
-def _of_status(code: Any) -> tuple[str, bool] | None:
-    """Gateways send the HTTP status they would have sent as an error's code."""
-    if isinstance(code, str) and code.isdigit():
-        code = int(code)
-    if not isinstance(code, int) or isinstance(code, bool) or not 400 <= code < 600:
-        return None
-    return _code(code), code in _PASSING_STATUSES or code >= 500
+def _is_spend_limit(payload: Mapping[str, Any]) -> bool:
+    """A spent budget looks like a rate limit but does not pass."""
+    details = payload.get("details")
+    return isinstance(details, dict) and str(details.get("error_code")).endswith("spend_limit_reached")
 
 
-def _code(status: int) -> str:
+def _classify_stream_error(payload: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the code and whether a retry may succeed. Gateways send an HTTP status as the error's code."""
+    failure = _find_failure(payload)
+    if failure is not None:
+        return failure.code, failure.is_retryable
+    status = payload.get("code")
+    if isinstance(status, str) and status.isdigit():
+        status = int(status)
+    if isinstance(status, bool) or not isinstance(status, int) or not 400 <= status < 600:
+        return Failure.UNUSABLE_RESPONSE.code, Failure.UNUSABLE_RESPONSE.is_retryable
+    return _failure_from_status(status).code, is_retryable_status(status)
+
+
+def _failure_from_status(status: int) -> Failure:
     if status in (401, 403):
-        return "provider_auth"
+        return Failure.INVALID_KEY
     if status in (402, 429):
-        return "provider_quota"
+        return Failure.RATE_LIMITED
     if status in (503, 529):
-        return "provider_overloaded"
-    return "provider_error" if status >= 500 else "provider_request"
+        return Failure.OVERLOADED
+    return Failure.SERVER_ERROR if status >= 500 else Failure.BAD_REQUEST
 
 
-def _sentence(label: str, status: int, reason: str) -> str:
-    said = f": {reason.rstrip('. ')}" if reason else ""
+def _build_message(label: str, status: int, reason: str) -> str:
+    ending = f": {reason.rstrip('. ')}" if reason else ""
     if status in (401, 403):
         return f"{label} authentication failed. Check your API key in /admin/ai/providers."
     if status in (402, 429):
-        return f"{label} quota or rate limit reached{said}. Check your account balance."
+        return f"{label} quota or rate limit reached{ending}. Check your account balance."
     if status >= 500:
-        return f"{label} service error ({status}){said}. Please try again."
-    return f"{label} error ({status}){said}."
-
-
-def _passes(status: int, headers: Mapping[str, str], error: Mapping[str, Any]) -> bool:
-    """Whether the same request may succeed later. A spent budget looks like a rate limit but does not pass."""
-    told = headers.get("x-should-retry")
-    if told in ("true", "false"):
-        return told == "true"
-    details = error.get("details")
-    if isinstance(details, dict) and str(details.get("error_code")).endswith("spend_limit_reached"):
-        return False
-    if _meaning(error) == _SPENT:
-        return False
-    return status in _PASSING_STATUSES or status >= 500
+        return f"{label} service error ({status}){ending}. Please try again."
+    return f"{label} error ({status}){ending}."

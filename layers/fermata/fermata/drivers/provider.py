@@ -1,124 +1,158 @@
-"""A provider: what is the same whatever its protocol.
+"""Describe a provider, and stream model responses from it.
 
-Servers of one protocol differ in what they accept. A request that is refused for something we can do without, or have
-to do otherwise, is made again with that adjustment, before anything was shown.
+A provider is one module in `drivers/providers/` with a `PROVIDER` record, and one line in `registry.py`
+(decision 0070). Nothing here opens a connection, so functions that send no provider request never load httpx.
 """
 
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fermata.domain.errors import ProviderError
+from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest, StreamPart
-from fermata.drivers import error_mapping
-from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_pieces
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.adjustments import Adjustment, AppliedAdjustments, RefusingServer, find_adjustment
+from fermata.drivers.error_mapping import error_from_response
+from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts
+from fermata.drivers.thinking_budget import default_thinking_allowance
 from fermata.drivers.transport.endpoint import Endpoint
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 
-ADJUSTABLE_STATUSES = (400, 404, 422)
-OUTPUT_LIMIT_REFUSAL = r"max_(?:output_|completion_)?tokens|output tokens|in the (?:completion|output)"
-"""How servers say that fewer tokens are left than an answer was allowed; without a limit, they give what there is."""
-MAX_LEARNED_PLACES = 256
-"""Accounts and models whose adjustments this process keeps in mind."""
+if TYPE_CHECKING:
+    from fermata.drivers.model_listing import ModelListClient
+    from fermata.drivers.transport.connection import ProviderConnection
 
-AppliedAdjustments = frozenset[str]
-_Place = tuple[str, str, int]
+DEFAULT_MAX_IMAGES = 8
+"""Images of one request. Some servers take one only; a server that refuses is asked again with fewer."""
+TEXT_AND_TOOLS = ModelCapabilities(tool_calling=True, vision_input=False)
+VISION_AND_TOOLS = ModelCapabilities(tool_calling=True, vision_input=True)
+
+
+def build_bearer_headers(_model: str, api_key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {api_key}"} if api_key else {}
 
 
 @dataclass(frozen=True)
-class Adjustment:
-    """`asked_by` finds it in a refusal. One that is named like a member of the body leaves that member out.
+class ModelTraits:
+    """What is known of a provider's models without asking its server (decision 0044).
 
-    `lasting`: it is about the server, its model and the account; otherwise it is about this conversation.
+    Attributes:
+        capabilities: What a model can do, unless its server or the price catalogue says otherwise.
+        capabilities_by_model: The same for single models, by name.
+        fallback_models: Names to offer when a server lists no model or cannot be reached.
+        are_uniform: True for a maker of models: all of them have these capabilities, and they cost the catalogue's
+            list price at every address.
+        are_in_catalogue: Whether the price catalogue lists them under the names the provider uses.
+        are_free: Whether requests cost nothing.
+        max_images: Images that one request may hold.
+        window_is_requested: Whether the request decides how large the context window is.
+        thinking_allowance: Tokens to add to the output limit for thinking, from model and thinking tokens.
     """
 
-    name: str
-    refusal_pattern: re.Pattern[str]
-    is_lasting: bool = True
+    capabilities: ModelCapabilities = TEXT_AND_TOOLS
+    capabilities_by_model: Mapping[str, ModelCapabilities] = field(default_factory=dict)
+    fallback_models: tuple[str, ...] = ()
+    are_uniform: bool = False
+    are_in_catalogue: bool = False
+    are_free: bool = False
+    max_images: int = DEFAULT_MAX_IMAGES
+    window_is_requested: bool = False
+    thinking_allowance: Callable[[str, int], int] = default_thinking_allowance
 
-
-def build_bearer_headers(_ask: ModelRequest, secret: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {secret}"} if secret else {}
-
-
-def make_adjustment(name: str, refusal_pattern: str, *, is_lasting: bool = True) -> Adjustment:
-    return Adjustment(name, re.compile(refusal_pattern, re.I | re.S), is_lasting)
+    def get_capabilities(self, model: str) -> ModelCapabilities:
+        return self.capabilities_by_model.get(model, self.capabilities)
 
 
 @dataclass(frozen=True)
 class Provider:
-    """One provider. `body_of` and `draft_of` are its protocol; `headers_of` says who asks."""
+    """One provider: where it is, how it is spoken to, and what its models can do.
+
+    Attributes:
+        name: The `providerId` of its credentials.
+        label: How error messages call it.
+        path: The path that requests are posted to, below the base URL.
+        build_body: Maps a request to a JSON body, given the adjustments that apply to it.
+        make_accumulator: Makes the fold of one response, given the request and the bytes that were sent.
+        list_models: Asks the server for its models, in the order to show them.
+        default_url: The base URL that all its users share; None if every credential has to name its own.
+        build_headers: Makes the headers of authentication from the model ("" for none) and the API key.
+        make_decoder: Makes the decoder of the response stream.
+        adjustments: How to change a request that one of its servers refuses.
+        requires_key: Whether a request without an API key is refused before it is sent.
+        key_check_path: A path that only a valid key may read, if the model list is open to everybody.
+        models: What is known of its models without asking.
+    """
 
     name: str
     label: str
     path: str
     build_body: Callable[[ModelRequest, AppliedAdjustments], dict[str, Any]]
     make_accumulator: Callable[[ModelRequest, bytes], ResponseAccumulator]
-    build_headers: Callable[[ModelRequest, str], dict[str, str]] = build_bearer_headers
+    list_models: Callable[["ModelListClient"], Iterator[ModelInfo]]
+    default_url: str | None = None
+    build_headers: Callable[[str, str], dict[str, str]] = build_bearer_headers
     make_decoder: Callable[[], SseDecoder | NdjsonDecoder] = SseDecoder
     adjustments: tuple[Adjustment, ...] = ()
     requires_key: bool = True
-    _learned: dict[_Place, AppliedAdjustments] = field(default_factory=dict, repr=False, compare=False)
+    key_check_path: str | None = None
+    models: ModelTraits = field(default_factory=ModelTraits)
 
-    def stream(self, ask: ModelRequest, line: ProviderConnection, endpoint: Endpoint) -> Iterator[StreamPart]:
-        """Close the iterator when you stop before its end."""
-        headers = self._headers(ask, endpoint.plain_key)
-        # By key too: what one account may not do, another may. Of the key only a hash that this process salts.
-        place = (endpoint.base_url, ask.model, hash(endpoint.plain_key))
-        adjusted = self._learned.get(place, AppliedAdjustments())
+    def stream(
+        self, request: ModelRequest, connection: "ProviderConnection", endpoint: Endpoint
+    ) -> Iterator[StreamPart]:
+        """Send the request and yield the parts of its response; the last part is the whole `ModelResponse`.
+
+        Close the iterator if you stop before its end.
+
+        Raises:
+            ProviderError: The provider refused, failed or fell silent.
+        """
+        headers = self._build_request_headers(request.model, endpoint.plain_key)
+        server = RefusingServer(self.name, endpoint.base_url, request.model, hash(endpoint.plain_key))
+        applied = connection.learned_adjustments.get_names(server)
         while True:
             try:
-                yield from self._stream_once(ask, adjusted, line, endpoint, headers)
+                yield from self._stream_once(request, applied, connection, endpoint, headers)
             except ProviderError as error:
-                change = self._find_adjustment(error, adjusted)
-                if change is None:
+                adjustment = find_adjustment(self.adjustments, error, applied)
+                if adjustment is None:
                     raise
-                adjusted |= {change.name}
-                self._learn(place, change)
+                applied |= {adjustment.name}
+                connection.learned_adjustments.add(server, adjustment)
             else:
                 return
 
     def _stream_once(
         self,
-        ask: ModelRequest,
-        adjusted: AppliedAdjustments,
-        line: ProviderConnection,
+        request: ModelRequest,
+        applied: AppliedAdjustments,
+        connection: "ProviderConnection",
         endpoint: Endpoint,
         headers: dict[str, str],
     ) -> Iterator[StreamPart]:
-        body = self.build_body(ask, adjusted)
-        body = {name: value for name, value in body.items() if name not in adjusted}
-        # `replace` turns half a surrogate pair, which no UTF-8 can hold, into a question mark.
-        sent = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        draft = self.make_accumulator(ask, sent)
+        body = self._encode_body(request, applied)
+        accumulator = self.make_accumulator(request, body)
         try:
-            with line.post(self.label, endpoint.url_for(self.path), headers, sent) as answer:
-                yield from iter_pieces(self.label, answer, draft, endpoint.plain_key, self.make_decoder())
-                line.drain_response(answer)
+            with connection.post(self.label, endpoint.url_for(self.path), headers, body) as response:
+                yield from iter_parts(self.label, response, accumulator, endpoint.plain_key, self.make_decoder())
+                connection.drain_response(response)
         except ProviderError as error:
-            error.tokens = draft.tokens if draft.has_usage else None
+            error.tokens = accumulator.tokens if accumulator.has_usage else None
             raise
 
-    def _headers(self, ask: ModelRequest, secret: str) -> dict[str, str]:
-        if not secret.isascii() or (self.requires_key and not secret):
-            raise error_mapping.error_from_response(self.label, 401, {}, b"", secret)
-        return self.build_headers(ask, secret) | {
+    def _encode_body(self, request: ModelRequest, applied: AppliedAdjustments) -> bytes:
+        body = self.build_body(request, applied)
+        dropped = {adjustment.drops for adjustment in self.adjustments if adjustment.name in applied}
+        kept = {name: value for name, value in body.items() if name not in dropped}
+        # `replace` turns a lone surrogate, which UTF-8 cannot encode, into a question mark.
+        return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+    def _build_request_headers(self, model: str, api_key: str) -> dict[str, str]:
+        if not api_key.isascii() or (self.requires_key and not api_key):
+            raise error_from_response(self.label, 401, {}, b"", api_key)
+        return self.build_headers(model, api_key) | {
             "content-type": "application/json",
             "accept": "text/event-stream" if self.make_decoder is SseDecoder else "application/x-ndjson",
-            "accept-encoding": "identity",  # a compressed stream comes in lumps
+            "accept-encoding": "identity",  # a compressed stream arrives in lumps
         }
-
-    def _find_adjustment(self, error: ProviderError, adjusted: AppliedAdjustments) -> Adjustment | None:
-        if error.status not in ADJUSTABLE_STATUSES:
-            return None
-        fresh = (one for one in self.adjustments if one.name not in adjusted)
-        return next((one for one in fresh if one.refusal_pattern.search(error.detail)), None)
-
-    def _learn(self, place: _Place, change: Adjustment) -> None:
-        if change.is_lasting:
-            if len(self._learned) >= MAX_LEARNED_PLACES:
-                self._learned.clear()
-            self._learned[place] = self._learned.get(place, AppliedAdjustments()) | {change.name}

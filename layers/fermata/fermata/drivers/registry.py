@@ -1,55 +1,67 @@
-"""What every provider's voice can do, and where to find each one."""
+"""Register the providers, and load one by its name.
+
+To add a provider, write a module in `drivers/providers/` that defines `PROVIDER`, and add its line below
+(docs/extending.md).
+"""
 
 from collections.abc import Iterator
-from functools import cache
-from typing import Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
 
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.model_io import ModelRequest, StreamPart
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.error_mapping import redact_secrets
+from fermata.drivers.provider import ModelTraits, Provider
 from fermata.drivers.transport.endpoint import Endpoint
 
-__all__ = ["PROVIDER_NAMES", "Driver", "Endpoint", "get_provider"]
+if TYPE_CHECKING:
+    from fermata.drivers.transport.connection import ProviderConnection
+
+__all__ = ["PROVIDER_MODULES", "Driver", "Endpoint", "get_model_traits", "get_provider", "list_providers"]
+
+PROVIDER_MODULES = {
+    "anthropic": "fermata.drivers.providers.anthropic",
+    "openai": "fermata.drivers.providers.openai",
+    "openrouter": "fermata.drivers.providers.openrouter",
+    "ollama": "fermata.drivers.providers.ollama",
+    "openai-compatible": "fermata.drivers.providers.openai_compatible",
+}
+"""The module of each provider, by the `providerId` of its credentials."""
+MAX_QUOTED_NAME_CHARS = 40
 
 
 class Driver(Protocol):
-    """Says one `Ask` to a provider. The last piece is a `Reply`; anything else that happens is a `ProviderError`."""
+    """What a turn needs of a provider: a stream that ends with a `ModelResponse`, or raises `ProviderError`."""
 
     @property
     def name(self) -> str: ...
 
-    def stream(self, ask: ModelRequest, line: ProviderConnection, endpoint: Endpoint) -> Iterator[StreamPart]: ...
+    def stream(
+        self, request: ModelRequest, connection: "ProviderConnection", endpoint: Endpoint
+    ) -> Iterator[StreamPart]: ...
 
 
-MAX_QUOTED_NAME_CHARS = 40
-PROVIDER_NAMES = ("anthropic", "openai", "openrouter", "ollama", "openai-compatible")
+def get_provider(name: str) -> Provider:
+    """Return the provider of that name; loads its module on first use.
+
+    Raises:
+        InvalidRequest: No provider has that name.
+    """
+    if name not in PROVIDER_MODULES:
+        quoted = redact_secrets(name, "", MAX_QUOTED_NAME_CHARS)
+        raise InvalidRequest(f"Unknown provider: {quoted}. Use one of: {', '.join(sorted(PROVIDER_MODULES))}.")
+    provider: Provider = import_module(PROVIDER_MODULES[name]).PROVIDER
+    return provider
 
 
-@cache
-def get_provider(provider: str) -> Driver:
-    """Loaded when it is asked for, because a turn speaks to one provider."""
-    match provider:
-        case "anthropic":
-            from fermata.drivers.anthropic import ANTHROPIC
+def get_model_traits(provider_name: str) -> ModelTraits:
+    """Return what is known of a provider's models.
 
-            return ANTHROPIC
-        case "openai":
-            from fermata.drivers.providers.openai import OPENAI
+    A turn may outlive its provider: of one that is no longer registered, nothing is known.
+    """
+    return get_provider(provider_name).models if provider_name in PROVIDER_MODULES else ModelTraits()
 
-            return OPENAI
-        case "openrouter":
-            from fermata.drivers.providers.openrouter import OPENROUTER
 
-            return OPENROUTER
-        case "ollama":
-            from fermata.drivers.ollama import OLLAMA
-
-            return OLLAMA
-        case "openai-compatible":
-            from fermata.drivers.providers.openai_compatible import OPENAI_COMPATIBLE
-
-            return OPENAI_COMPATIBLE
-    from fermata.drivers.error_mapping import redact_secrets
-
-    named = redact_secrets(provider, "", MAX_QUOTED_NAME_CHARS)
-    raise InvalidRequest(f"Unknown provider: {named}. Use one of: {', '.join(sorted(PROVIDER_NAMES))}.")
+def list_providers() -> list[Provider]:
+    """Return all providers; loads every module."""
+    return [get_provider(name) for name in PROVIDER_MODULES]

@@ -6,10 +6,10 @@ from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
 from fermata.domain.model_io import TokenUsage
+from fermata.drivers.registry import get_model_traits
 from fermata.pricing import catalogue
 from fermata.pricing.prices import Price, compute_cost
 
-FREE_PROVIDER = "ollama"
 MIN_USD_STEP = Decimal("1e-24")
 """A table holds numbers of 38 digits at most."""
 
@@ -27,7 +27,7 @@ class RequestCost(DomainModel):
 
 def get_request_cost(resources: Resources, provider: str, model: str, tokens: TokenUsage) -> RequestCost:
     """Asks no server: what the catalogue does not hold is unknown, not fetched."""
-    if provider == FREE_PROVIDER:
+    if get_model_traits(provider).are_free:
         return RequestCost(cost=Decimal(0))
     if tokens.reported_cost is not None:
         return RequestCost(cost=_round_to_storable(tokens.reported_cost))

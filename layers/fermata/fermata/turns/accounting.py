@@ -7,7 +7,7 @@ from typing import Any
 from fermata.aws.resources import Resources
 from fermata.domain.events import ErrorEvent, TerminalEvent
 from fermata.domain.model_io import TokenUsage
-from fermata.drivers.thinking_budget import get_thinking_allowance
+from fermata.drivers.registry import get_model_traits
 from fermata.pricing.prices import compute_max_cost
 from fermata.pricing.request_cost import find_price, get_request_cost
 from fermata.turns.state import TurnState
@@ -25,9 +25,8 @@ def hold_request_budget(resources: Resources, turn: Turn, round_: int, attempt: 
     """Reserve what a request may cost at most; raises PaymentRequired. Without a known price, nothing is reserved."""
     if turn.budgeted:
         price = find_price(resources, turn.provider, turn.model)
-        completion = resources.settings.max_answer_tokens + get_thinking_allowance(
-            turn.provider, turn.model, turn.thinking_tokens
-        )
+        allowance = get_model_traits(turn.provider).thinking_allowance(turn.model, turn.thinking_tokens)
+        completion = resources.settings.max_answer_tokens + allowance
         request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)
         holds.reserve_budget(
             resources,

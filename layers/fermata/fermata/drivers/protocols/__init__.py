@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Map requests to the providers' protocols, and fold their streams into responses."""

@@ -1,11 +1,11 @@
-"""Members of a provider's JSON, whatever they turn out to be: what is not of its kind counts as not there."""
+"""Read fields of a provider's JSON leniently: a value of an unexpected type counts as absent (decision 0081)."""
 
 from typing import Any
 
 from fermata.drivers.protocols.tool_arguments import replace_lone_surrogates
 
 MAX_NAME_FIELD_CHARS = 256
-"""Characters; providers themselves take 128 at most."""
+"""Providers themselves take 128 at most."""
 
 
 def as_dict(value: Any) -> dict[str, Any]:
@@ -13,8 +13,8 @@ def as_dict(value: Any) -> dict[str, Any]:
 
 
 def as_dict_list(value: Any) -> list[dict[str, Any]]:
-    """Those of a list's members that are objects."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    """Return the members of a list that are objects."""
+    return [member for member in value if isinstance(member, dict)] if isinstance(value, list) else []
 
 
 def as_text(value: Any) -> str:
@@ -22,7 +22,7 @@ def as_text(value: Any) -> str:
 
 
 def as_name(value: Any) -> str:
-    """An id or a name that can be stored. Some servers count their ids."""
+    """Return an id or a name that can be stored; some servers number their ids."""
     if isinstance(value, str):
         return replace_lone_surrogates(value[:MAX_NAME_FIELD_CHARS])
     return str(value)[:MAX_NAME_FIELD_CHARS] if type(value) is int else ""

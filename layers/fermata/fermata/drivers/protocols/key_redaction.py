@@ -1,4 +1,4 @@
-"""A server that repeats the key it was sent: neither its stream nor what is kept of it may hold the key."""
+"""Remove the API key from a response whose server repeats it (decision 0096)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,73 +9,76 @@ from fermata.drivers.error_mapping import REDACTED_KEY
 from fermata.drivers.protocols.tool_call_ids import assign_unique_call_ids
 
 MIN_REDACTED_KEY_CHARS = 8
-"""Characters of a key that is looked for; shorter ones (a local server's `key`) are words that are said anyway."""
+"""Shorter keys (a local server's `key`) are ordinary words, and stay."""
 
 _Delta = TextDelta | ReasoningDelta
 
 
 class KeyRedactor:
-    """Lets pieces through without the secret. Of text only an end that may be the secret's beginning waits, for the
-    next piece of its kind, for the reply or for the end of the stream.
+    """Pass parts of a stream on without the key.
+
+    Only an end of text that may be the key's beginning is held back: until the next part of its kind, the response,
+    or the end of the stream.
     """
 
-    def __init__(self, secret: str) -> None:
-        self._secret = secret if len(secret) >= MIN_REDACTED_KEY_CHARS else ""
-        self._waiting: dict[type[_Delta], str] = {}
+    def __init__(self, api_key: str) -> None:
+        self._key = api_key if len(api_key) >= MIN_REDACTED_KEY_CHARS else ""
+        self._held_back: dict[type[_Delta], str] = {}
 
-    def redact_piece(self, piece: StreamPart) -> Iterator[StreamPart]:
-        if not self._secret:
-            yield piece
-        elif isinstance(piece, ModelResponse):
+    def redact_part(self, part: StreamPart) -> Iterator[StreamPart]:
+        if not self._key:
+            yield part
+        elif isinstance(part, ModelResponse):
             yield from self.flush()
-            yield piece.model_copy(update={"blocks": self._blocks(piece.blocks)})
+            yield part.model_copy(update={"blocks": self._redact_blocks(part.blocks)})
         else:
-            yield from self._through(piece)
+            yield from self._redact_delta(part)
 
     def flush(self) -> Iterator[StreamPart]:
-        """What still waits turned out to be no more than a beginning."""
-        waiting, self._waiting = self._waiting, {}
-        for kind, text in waiting.items():
+        """Yield what is held back; no more of the key followed it."""
+        held_back, self._held_back = self._held_back, {}
+        for kind, text in held_back.items():
             yield kind(text=text)
 
-    def _through(self, piece: _Delta) -> Iterator[StreamPart]:
-        kind = type(piece)
-        if kind not in self._waiting and self._secret[0] not in piece.text:
-            yield piece  # most text, and streams are long
+    def _redact_delta(self, delta: _Delta) -> Iterator[StreamPart]:
+        kind = type(delta)
+        if kind not in self._held_back and self._key[0] not in delta.text:
+            yield delta  # the usual case, and streams are long
             return
-        text = self._waiting.pop(kind, "") + piece.text
-        *hidden, last = text.split(self._secret)
-        end = self._beginning(last)
-        if end < len(last):
-            self._waiting[kind] = last[end:]
-        shown = REDACTED_KEY.join([*hidden, last[:end]])
-        if shown:
-            yield piece if shown == piece.text else kind(text=shown)
+        text = self._held_back.pop(kind, "") + delta.text
+        *before_keys, tail = text.split(self._key)
+        cut = self._find_key_start(tail)
+        if cut < len(tail):
+            self._held_back[kind] = tail[cut:]
+        redacted = REDACTED_KEY.join([*before_keys, tail[:cut]])
+        if redacted:
+            yield delta if redacted == delta.text else kind(text=redacted)
 
-    def _beginning(self, text: str) -> int:
-        """Where the longest end of the text begins that the secret begins with."""
-        at = text.find(self._secret[0], max(0, len(text) - len(self._secret) + 1))
-        while at >= 0 and not self._secret.startswith(text[at:]):
-            at = text.find(self._secret[0], at + 1)
-        return len(text) if at < 0 else at
+    def _find_key_start(self, text: str) -> int:
+        """Return where the longest ending of the text starts that the key begins with; its length if there is none."""
+        start = text.find(self._key[0], max(0, len(text) - len(self._key) + 1))
+        while start >= 0 and not self._key.startswith(text[start:]):
+            start = text.find(self._key[0], start + 1)
+        return len(text) if start < 0 else start
 
-    def _blocks(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        """Thinking is kept byte-exact or not at all: it may be signed. Ids that became the same are told apart."""
-        kept = [self._block(block) for block in blocks]
-        return assign_unique_call_ids([block for block in kept if block is not None], b"")
+    def _redact_blocks(self, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        """Redaction may make two call ids the same, so they are made unique again."""
+        redacted = [self._redact_block(block) for block in blocks]
+        return assign_unique_call_ids([block for block in redacted if block is not None], b"")
 
-    def _block(self, block: Block) -> Block | None:
+    def _redact_block(self, block: Block) -> Block | None:
+        """Reasoning may be signed, so it stays as it is to the byte, or is dropped."""
         members = block.model_dump()
-        clean = self._clean(members)
-        if clean == members:
+        redacted = self._redact_value(members)
+        if redacted == members:
             return block
-        return None if isinstance(block, ReasoningBlock) else type(block).model_validate(clean)
+        return None if isinstance(block, ReasoningBlock) else type(block).model_validate(redacted)
 
-    def _clean(self, value: Any) -> Any:
+    def _redact_value(self, value: Any) -> Any:
         if isinstance(value, str):
-            return value.replace(self._secret, REDACTED_KEY)
+            return value.replace(self._key, REDACTED_KEY)
         if isinstance(value, list | tuple):
-            return [self._clean(one) for one in value]
+            return [self._redact_value(member) for member in value]
         if isinstance(value, dict):
-            return {self._clean(name): self._clean(one) for name, one in value.items()}
+            return {self._redact_value(name): self._redact_value(member) for name, member in value.items()}
         return value

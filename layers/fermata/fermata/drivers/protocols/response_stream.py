@@ -1,182 +1,195 @@
-"""Turns the bytes of a response into pieces, however they are cut: what all providers' streams have in common."""
+"""Turn the bytes of a streamed response into parts, whatever the protocol (decisions 0070 and 0081)."""
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
-from fermata.drivers import error_mapping
+from fermata.drivers.error_mapping import error_from_response, error_from_stream, redact_secrets
 from fermata.drivers.protocols.key_redaction import KeyRedactor
 from fermata.drivers.protocols.tool_arguments import is_nested_too_deeply, replace_lone_surrogates
-from fermata.drivers.transport.connection import ProviderResponse
+from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
+
+if TYPE_CHECKING:
+    from fermata.drivers.transport.connection import ProviderResponse
 
 DONE_MARKER = "[DONE]"
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 MAX_STREAM_BYTES = 128 * 1024 * 1024
-"""Bytes of one answer; the longest that any model gives, a frame for each token, come to a third of it."""
+"""Three times the longest answer that any model gives, with a frame for each token."""
 MAX_TOOL_CALLS_PER_RESPONSE = 128
-"""Of one answer; they are waited for together, in one row."""
-_LOST = ("provider_unreachable", "provider_stalled")
+"""They are stored and waited for in one row."""
+_CONNECTION_LOST = (Failure.UNREACHABLE.code, Failure.STALLED.code)
 
 
 class ResponseAccumulator(Protocol):
-    """An answer in the making: a pure fold over a provider's events.
+    """Fold the events of one response: no I/O and no clock, so the same events give the same parts.
 
-    Members that are null, unknown or of another kind never stop it. Text may end in half a character.
+    Members that are null, unknown or of an unexpected type never stop it. Text may end inside a surrogate pair.
     """
 
     is_complete: bool
     """Nothing more is needed."""
     stream_error: Any
-    """The error that came instead of the rest."""
+    """The error that the provider sent instead of the rest; None if there is none."""
 
     @property
     def may_end(self) -> bool:
-        """Whether everything may have been said: if the stream ends now, however it ends, that is no loss."""
+        """Whether everything may have arrived, so that nothing is lost if the stream ends now, however it ends."""
 
     @property
     def has_usage(self) -> bool:
-        """Whether the provider has said what it used so far."""
+        """Whether the provider has reported what it used so far."""
 
     @property
     def tokens(self) -> TokenUsage: ...
 
-    def add_event(self, event: dict[str, Any]) -> Iterable[StreamPart]: ...
+    def add_event(self, event: dict[str, Any]) -> Iterable[StreamPart]:
+        """Fold one event, and return what it adds to the visible text."""
 
     def handle_done(self) -> None:
-        """The stream said that it is over."""
+        """The stream sent its `[DONE]` marker."""
 
     def build_response(self) -> ModelResponse: ...
 
 
-def iter_pieces(
+def iter_parts(
     label: str,
-    answer: ProviderResponse,
-    draft: ResponseAccumulator,
-    secret: str,
-    stream: SseDecoder | NdjsonDecoder | None = None,
+    response: "ProviderResponse",
+    accumulator: ResponseAccumulator,
+    api_key: str,
+    decoder: SseDecoder | NdjsonDecoder,
 ) -> Iterator[StreamPart]:
-    """The last piece is a `Reply`, or it raises `ProviderError`. Nothing of it holds the secret."""
-    if answer.status != 200:
-        raise error_mapping.error_from_response(label, answer.status, answer.headers, answer.read_body(), secret)
-    veil = KeyRedactor(secret)
+    """Yield the parts of a response; the last one is the `ModelResponse`. No part holds the API key.
+
+    Raises:
+        ProviderError: The provider answered with an error, sent one, or ended the stream too early.
+    """
+    if response.status != 200:
+        raise error_from_response(label, response.status, response.headers, response.read_body(), api_key)
+    redactor = KeyRedactor(api_key)
     try:
-        for piece in _iter_unredacted_pieces(label, answer, draft, secret, stream or SseDecoder()):
-            yield from veil.redact_piece(piece)
+        for part in _iter_unredacted_parts(label, response, accumulator, api_key, decoder):
+            yield from redactor.redact_part(part)
     except ProviderError:
-        yield from veil.flush()
+        yield from redactor.flush()
         raise
 
 
-def _iter_unredacted_pieces(
-    label: str, answer: ProviderResponse, draft: ResponseAccumulator, secret: str, stream: SseDecoder | NdjsonDecoder
+def _iter_unredacted_parts(
+    label: str,
+    response: "ProviderResponse",
+    accumulator: ResponseAccumulator,
+    api_key: str,
+    decoder: SseDecoder | NdjsonDecoder,
 ) -> Iterator[StreamPart]:
-    voice, heard_any = _SurrogateJoiner(), False
-    for event in _iter_events(label, answer, draft, stream):
-        heard_any = True
-        for piece in draft.add_event(event):
-            yield from voice.join(piece)
-        if draft.stream_error is not None:
-            raise error_mapping.error_from_stream(label, draft.stream_error, secret)
-        if draft.is_complete:
+    joiner = _SurrogateJoiner()
+    had_event = False
+    for event in _iter_events(label, response, accumulator, decoder):
+        had_event = True
+        for part in accumulator.add_event(event):
+            yield from joiner.join(part)
+        if accumulator.stream_error is not None:
+            raise error_from_stream(label, accumulator.stream_error, api_key)
+        if accumulator.is_complete:
             break
-    if not draft.is_complete and not draft.may_end:
-        raise _premature_end_error(label, answer, heard_any=heard_any)
-    yield from voice.join(_check_response(label, draft.build_response(), secret))
+    if not accumulator.is_complete and not accumulator.may_end:
+        raise _premature_end_error(label, response, had_event=had_event)
+    yield from joiner.join(_check_response(label, accumulator.build_response(), api_key))
 
 
-def _check_response(label: str, reply: ModelResponse, secret: str) -> ModelResponse:
-    calls = sum(block.kind == "toolCall" for block in reply.blocks)
+def _check_response(label: str, response: ModelResponse, api_key: str) -> ModelResponse:
+    calls = sum(block.kind == "toolCall" for block in response.blocks)
     if calls > MAX_TOOL_CALLS_PER_RESPONSE:
-        said = f"{label} stream error: {calls} tool calls at once; at most {MAX_TOOL_CALLS_PER_RESPONSE} are taken"
-        raise ProviderError("provider_error", said, retryable=False)
-    return (
-        reply.model_copy(update={"refusal": error_mapping.redact_secrets(reply.refusal, secret)})
-        if reply.refusal
-        else reply
-    )
+        limit = f"at most {MAX_TOOL_CALLS_PER_RESPONSE} are taken"
+        raise Failure.UNUSABLE_RESPONSE.to_error(f"{label} stream error: {calls} tool calls at once; {limit}")
+    if not response.refusal:
+        return response
+    return response.model_copy(update={"refusal": redact_secrets(response.refusal, api_key)})
 
 
-def _premature_end_error(label: str, answer: ProviderResponse, *, heard_any: bool) -> ProviderError:
-    if not heard_any and answer.headers.get("content-type", "").startswith("text/html"):
-        said = f"{label} answered with a web page. Check its address in /admin/ai/providers."
-        return ProviderError("provider_request", said, retryable=False)
-    return ProviderError("provider_error", f"{label} stream error: it ended before the answer did", retryable=True)
+def _premature_end_error(label: str, response: "ProviderResponse", *, had_event: bool) -> ProviderError:
+    if not had_event and response.headers.get("content-type", "").startswith("text/html"):
+        message = f"{label} answered with a web page. Check its address in /admin/ai/providers."
+        return Failure.BAD_REQUEST.to_error(message)
+    return Failure.SERVER_ERROR.to_error(f"{label} stream error: it ended before the answer did")
 
 
 class _SurrogateJoiner:
-    """Makes pieces showable: half a character at the end of one waits for the other half, in the next of its kind."""
+    """Join surrogate pairs that two deltas share: half a pair waits for the next delta of its kind."""
 
     def __init__(self) -> None:
         self._half: TextDelta | ReasoningDelta | None = None
 
-    def join(self, piece: StreamPart) -> Iterator[StreamPart]:
+    def join(self, part: StreamPart) -> Iterator[StreamPart]:
         half, self._half = self._half, None
-        if half is not None and type(half) is not type(piece):
+        if half is not None and type(half) is not type(part):
             yield type(half)(text=replace_lone_surrogates(half.text))
             half = None
-        if isinstance(piece, ModelResponse) or (half is None and piece.text.isascii()):
-            yield piece
+        if isinstance(part, ModelResponse) or (half is None and part.text.isascii()):
+            yield part
             return
-        text = half.text + piece.text if half else piece.text
+        text = half.text + part.text if half else part.text
         if "\ud800" <= text[-1:] <= "\udbff":
-            self._half = type(piece)(text=text[-1])
+            self._half = type(part)(text=text[-1])
             text = text[:-1]
         if text:
-            yield type(piece)(text=replace_lone_surrogates(text))
+            yield type(part)(text=replace_lone_surrogates(text))
 
 
 def _iter_events(
-    label: str, answer: ProviderResponse, draft: ResponseAccumulator, stream: SseDecoder | NdjsonDecoder
+    label: str,
+    response: "ProviderResponse",
+    accumulator: ResponseAccumulator,
+    decoder: SseDecoder | NdjsonDecoder,
 ) -> Iterator[dict[str, Any]]:
-    if answer.headers.get("content-type", "").startswith("application/json"):
-        yield _parse_event(
-            label, answer.read_body(MAX_FRAME_BYTES).decode("utf-8", "replace")
-        )  # not streamed after all
+    if response.headers.get("content-type", "").startswith("application/json"):
+        # Not streamed, although that was asked for.
+        yield _parse_event(label, response.read_body(MAX_FRAME_BYTES).decode("utf-8", "replace"))
         return
-    for chunk in _limit_size(label, _iter_chunks(answer, draft), stream):
-        for data in stream.feed(chunk):
+    for chunk in _limit_size(label, _iter_chunks(response, accumulator), decoder):
+        for data in decoder.feed(chunk):
             if data.strip() == DONE_MARKER:
-                draft.handle_done()
+                accumulator.handle_done()
                 return
             if data.strip():
                 yield _parse_event(label, data)
-    for data in stream.flush():
+    for data in decoder.flush():
         if (event := _try_parse_event(data)) is not None:
             yield event
 
 
-def _iter_chunks(answer: ProviderResponse, draft: ResponseAccumulator) -> Iterator[bytes]:
-    """A connection that is lost after the last word was not lost too early."""
+def _iter_chunks(response: "ProviderResponse", accumulator: ResponseAccumulator) -> Iterator[bytes]:
+    """A connection that is lost after everything may have arrived is a normal end."""
     try:
-        for chunk in answer.chunks:  # noqa: UP028 - `yield from` would close them when we have heard enough
+        for chunk in response.chunks:  # noqa: UP028 - `yield from` would close them when the reader has enough
             yield chunk
     except ProviderError as error:
-        if not draft.may_end or error.code not in _LOST:
+        if not accumulator.may_end or error.code not in _CONNECTION_LOST:
             raise
 
 
-def _limit_size(label: str, chunks: Iterable[bytes], stream: SseDecoder | NdjsonDecoder) -> Iterator[bytes]:
-    """A server of somebody's own may send without end; this process serves others too."""
-    length = 0
+def _limit_size(label: str, chunks: Iterable[bytes], decoder: SseDecoder | NdjsonDecoder) -> Iterator[bytes]:
+    """A customer's server may send without end; this process serves others too."""
+    size = 0
     for chunk in chunks:
-        length += len(chunk)
-        if length > MAX_STREAM_BYTES or stream.buffered_bytes > MAX_FRAME_BYTES:
-            raise ProviderError("provider_error", f"{label} stream error: the answer is too long", retryable=False)
+        size += len(chunk)
+        if size > MAX_STREAM_BYTES or decoder.buffered_bytes > MAX_FRAME_BYTES:
+            raise Failure.UNUSABLE_RESPONSE.to_error(f"{label} stream error: the answer is too long")
         yield chunk
 
 
 def _parse_event(label: str, data: str) -> dict[str, Any]:
     event = _try_parse_event(data)
     if event is None:
-        raise ProviderError("provider_error", f"{label} stream error: a frame was not readable", retryable=True)
+        raise Failure.SERVER_ERROR.to_error(f"{label} stream error: a frame was not readable")
     return event
 
 
 def _try_parse_event(data: str) -> dict[str, Any] | None:
-    """What was left when the stream ended may be whole, or may be half of something."""
+    """Return None for data that is no event; at the end of a stream it may be half of one."""
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Tokens as their provider counts them, and whether a provider has read all it was sent."""
+"""Read token counts from a provider's usage, and detect a prompt that its server has truncated."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,48 +6,56 @@ from typing import Any
 from fermata.domain.model_io import ModelRequest, TokenUsage
 
 REQUEST_BYTES_PER_TOKEN = 5
-"""Of a request's JSON; a modest estimate."""
+"""Bytes of a request's JSON; a cautious estimate."""
 MIN_PLAUSIBLE_SHARE = 0.6
-"""A prompt counted below this share of its estimate was cut: no text has more than eight bytes a token."""
+"""A prompt counted below this share of its estimate was truncated: no text has more than eight bytes a token."""
 MIN_TOKENS_TO_JUDGE = 1500
-"""Tokens below which an estimate says too little."""
+"""Below this, an estimate says too little."""
 
 
-def tokens_from_usage(usage: Mapping[str, Any], prompt: Any, completion: Any, details: Any) -> TokenUsage:
-    """From a provider whose prompt count includes what the cache read and wrote."""
-    details = details if isinstance(details, Mapping) else {}
-    read, written = to_token_count(details.get("cached_tokens")), to_token_count(details.get("cache_write_tokens"))
+def tokens_from_usage(usage: Mapping[str, Any], prompt: Any, completion: Any, prompt_details: Any) -> TokenUsage:
+    """Build the token usage of a provider whose prompt count includes cached tokens (decision 0074).
+
+    Args:
+        usage: The usage as the provider reports it; kept as `raw`.
+        prompt: Its count of prompt tokens.
+        completion: Its count of completion tokens.
+        prompt_details: An object with `cached_tokens` and `cache_write_tokens`.
+    """
+    details = prompt_details if isinstance(prompt_details, Mapping) else {}
+    cache_read = to_token_count(details.get("cached_tokens"))
+    cache_creation = to_token_count(details.get("cache_write_tokens"))
     return TokenUsage(
         prompt=to_token_count(prompt),
         completion=to_token_count(completion),
-        cache_read=read,
-        cache_creation=written,
-        cached_within=read + written > 0,
+        cache_read=cache_read,
+        cache_creation=cache_creation,
+        cached_within=cache_read + cache_creation > 0,
         raw=dict(usage) or None,
     )
 
 
 def to_token_count(value: Any) -> int:
-    """A number of tokens; whatever is no number counts nothing."""
+    """Return a number of tokens; 0 for a value that is no plausible number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 10**12:
         return 0
     return int(value)
 
 
-def truncation_warning(label: str, expected: int, tokens: TokenUsage) -> str | None:
-    """A warning when a provider has counted far less than it was sent: it dropped the beginning without a word."""
-    seen = tokens.context_tokens
-    if expected < MIN_TOKENS_TO_JUDGE or not 0 < seen < MIN_PLAUSIBLE_SHARE * expected:
+def truncation_warning(label: str, expected_tokens: int, tokens: TokenUsage) -> str | None:
+    """Return a warning if the server counted far less than it was sent: it dropped the beginning (decision 0072)."""
+    counted = tokens.context_tokens
+    if expected_tokens < MIN_TOKENS_TO_JUDGE or not 0 < counted < MIN_PLAUSIBLE_SHARE * expected_tokens:
         return None
     return (
-        f"{label} read only {seen} of about {expected} tokens: the beginning of this conversation and its tools were "
-        "left out. Give the model a larger context window, or begin a new conversation."
+        f"{label} read only {counted} of about {expected_tokens} tokens: the beginning of this conversation and its "
+        "tools were left out. Give the model a larger context window, or begin a new conversation."
     )
 
 
-def estimate_request_tokens(ask: ModelRequest, sent: bytes) -> int:
-    """About how many tokens a request is; its pictures count nothing."""
-    pictures = sum(
-        len(block.data or "") for message in ask.messages for block in message.content if block.kind == "image"
+def estimate_request_tokens(request: ModelRequest, body: bytes) -> int:
+    """Estimate the tokens of an encoded request; its images count nothing."""
+    image_bytes = sum(
+        len(block.data or "") for message in request.messages for block in message.content if block.kind == "image"
     )
-    return (len(sent) - pictures) // REQUEST_BYTES_PER_TOKEN
+    return (len(body) - image_bytes) // REQUEST_BYTES_PER_TOKEN

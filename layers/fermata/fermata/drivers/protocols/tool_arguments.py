@@ -1,15 +1,15 @@
-"""What a model writes as the arguments of a call, read as far as it can be; and text that can be stored."""
+"""Parse the arguments that a model writes for a tool call, and make text and JSON storable (decision 0081)."""
 
 import json
 import math
 from typing import Any, NoReturn
 
 MAX_ARGUMENT_DEPTH = 100
-"""Levels of nesting that are read; no tool takes a tenth of them, and what is deeper cannot be stored."""
+"""Levels of nesting that are read; no tool takes a tenth of them, and a deeper value cannot be stored."""
 
 
 def parse_tool_arguments(text: str) -> tuple[Any, bool]:
-    """The value, and whether the text was unreadable. No text at all means no arguments."""
+    """Return the value, and whether the text was unreadable; an empty text means no arguments."""
     if not text.strip():
         return {}, False
     try:
@@ -27,32 +27,33 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 def _parse_finite_float(text: str) -> float:
     """A number that is too large for a float would be written as `Infinity`, which is not JSON."""
-    if math.isfinite(number := float(text)):
+    number = float(text)
+    if math.isfinite(number):
         return number
     raise ValueError("a number is too large")
 
 
 def is_nested_too_deeply(text: str, value: Any) -> bool:
-    """Of a value and its JSON; the text tells of nearly all that they are not."""
+    """Tell whether a value is nested too deeply; its JSON text rules that out cheaply for nearly all values."""
     return text.count("{") + text.count("[") > MAX_ARGUMENT_DEPTH and _is_deeper_than(value, MAX_ARGUMENT_DEPTH)
 
 
-def _is_deeper_than(value: Any, level: int) -> bool:
+def _is_deeper_than(value: Any, levels: int) -> bool:
     if not isinstance(value, dict | list):
         return False
-    inner = value.values() if isinstance(value, dict) else value
-    return not level or any(_is_deeper_than(one, level - 1) for one in inner)
+    children = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deeper_than(child, levels - 1) for child in children)
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """Half a surrogate pair cannot be stored or sent; it becomes the replacement character."""
+    """Replace halves of surrogate pairs by U+FFFD; UTF-8 cannot encode them."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def to_storable_json(value: Any) -> Any:
-    """The same for every text in a JSON value; and a number that JSON cannot hold is none."""
+    """Return the JSON value without lone surrogates; numbers that JSON cannot hold become None."""
     if isinstance(value, str):
         return replace_lone_surrogates(value)
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Names for calls whose provider gave them none, or gave several the same."""
+"""Give every tool call of a response an id of its own, where the provider gave none or the same one twice."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,29 +6,32 @@ from collections.abc import Sequence
 from fermata.domain.blocks import Block, ToolCallBlock
 
 
-def assign_unique_call_ids(blocks: Sequence[Block], request: bytes) -> tuple[Block, ...]:
-    """Every call with an id of its own within the reply.
+def assign_unique_call_ids(blocks: Sequence[Block], request_body: bytes) -> tuple[Block, ...]:
+    """Return the blocks with call ids that are unique within the response.
 
-    Missing ids are made of the request that was answered: no other round has it, and repeating it names them the same.
+    Missing ids are derived from the request that was answered (decision 0073): no other round has that request, and
+    repeating it gives the calls the same ids.
     """
     used: set[str] = set()
-    named: list[Block] = []
+    result: list[Block] = []
     for block in blocks:
         if isinstance(block, ToolCallBlock):
-            name = _make_unique(block.tool_call_id or _make_call_id(request, len(used)), used)
-            used.add(name)
-            block = block if name == block.tool_call_id else block.model_copy(update={"tool_call_id": name})
-        named.append(block)
-    return tuple(named)
+            call_id = _make_unique(block.tool_call_id or _make_call_id(request_body, len(used)), used)
+            used.add(call_id)
+            if call_id != block.tool_call_id:
+                block = block.model_copy(update={"tool_call_id": call_id})
+        result.append(block)
+    return tuple(result)
 
 
-def _make_call_id(request: bytes, number: int) -> str:
-    return f"call_{hashlib.sha256(request).hexdigest()[:12]}_{number}"
+def _make_call_id(request_body: bytes, number: int) -> str:
+    return f"call_{hashlib.sha256(request_body).hexdigest()[:12]}_{number}"
 
 
-def _make_unique(name: str, used: set[str]) -> str:
-    count, free = 1, name
-    while free in used:
+def _make_unique(call_id: str, used: set[str]) -> str:
+    count = 1
+    unique = call_id
+    while unique in used:
         count += 1
-        free = f"{name}_{count}"
-    return free
+        unique = f"{call_id}_{count}"
+    return unique

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""The providers, one module each; `registry.py` lists them."""

@@ -1,31 +1,47 @@
-"""OpenAI: the Responses API, stateless."""
+"""OpenAI: the Responses API, stateless (decision 0071)."""
 
-from collections.abc import Iterable
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
+from fermata.domain.model_info import ModelInfo, ModelTier
 from fermata.domain.model_io import ModelRequest
+from fermata.drivers.adjustments import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, drop_field, make_adjustment
+from fermata.drivers.model_entries import build_model_info, iter_model_entries
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.openai_responses.request import OMIT_REASONING_ITEMS, build_request_body
-from fermata.drivers.provider import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, Provider, make_adjustment
-from fermata.drivers.thinking_budget import effort_from_tokens, is_openai_reasoning_model
+from fermata.drivers.provider import VISION_AND_TOOLS, ModelTraits, Provider
+from fermata.drivers.thinking_budget import OPENAI_THINKING_TOKENS, effort_from_tokens, is_openai_reasoning_model
+
+if TYPE_CHECKING:
+    from fermata.drivers.model_listing import ModelListClient
 
 _NAME = "openai"
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_CHAT_MODEL = re.compile(r"gpt-|chatgpt-|o[1-9]")
+_OTHER_MODEL = re.compile(
+    r"embedding|whisper|tts|audio|realtime|image|transcribe|moderation|search|dall-e", re.IGNORECASE
+)
+_BASE36_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-def make_prompt_cache_key(scope: str, tools: Iterable[str]) -> str:
-    """Requests that begin alike meet the same cache: those of one scope with the same tools."""
-    return f"instatic:{scope}:{_base36(_fnv1a(','.join(sorted(tools))))}"
+def make_prompt_cache_key(scope: str, tool_names: Iterable[str]) -> str:
+    """Name the prompt cache: requests of one scope with the same tools begin alike, and share it."""
+    return f"instatic:{scope}:{_to_base36(_fnv1a(','.join(sorted(tool_names))))}"
 
 
-def _body(ask: ModelRequest, adjusted: AppliedAdjustments) -> dict[str, Any]:
-    body = build_request_body(ask, _NAME, adjusted, named=False)
-    if ask.scope:
-        body["prompt_cache_key"] = make_prompt_cache_key(ask.scope, (spec.name for spec in ask.tools))
-    if is_openai_reasoning_model(ask.model):
+def _get_thinking_allowance(model: str, tokens: int) -> int:
+    return (tokens or OPENAI_THINKING_TOKENS) if is_openai_reasoning_model(model) else 0
+
+
+def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
+    allowance = _get_thinking_allowance(request.model, request.thinking_tokens)
+    body = build_request_body(request, _NAME, applied, with_item_ids=False, thinking_allowance=allowance)
+    if request.scope:
+        body["prompt_cache_key"] = make_prompt_cache_key(request.scope, (spec.name for spec in request.tools))
+    if is_openai_reasoning_model(request.model):
         body["include"] = ["reasoning.encrypted_content"]
-        if ask.thinking_tokens > 0:
-            body["reasoning"] = {"effort": effort_from_tokens(ask.thinking_tokens), "summary": "auto"}
+        if request.thinking_tokens > 0:
+            body["reasoning"] = {"effort": effort_from_tokens(request.thinking_tokens), "summary": "auto"}
     return body
 
 
@@ -33,28 +49,57 @@ def _fnv1a(text: str) -> int:
     """FNV-1a over UTF-16 units, 32 bits."""
     units = text.encode("utf-16-le")
     value = 0x811C9DC5
-    for at in range(0, len(units), 2):
-        value = ((value ^ int.from_bytes(units[at : at + 2], "little")) * 0x01000193) & 0xFFFFFFFF
+    for start in range(0, len(units), 2):
+        value = ((value ^ int.from_bytes(units[start : start + 2], "little")) * 0x01000193) & 0xFFFFFFFF
     return value
 
 
-def _base36(number: int) -> str:
-    digits = _DIGITS[number % 36]
+def _to_base36(number: int) -> str:
+    digits = _BASE36_DIGITS[number % 36]
     while number := number // 36:
-        digits = _DIGITS[number % 36] + digits
+        digits = _BASE36_DIGITS[number % 36] + digits
     return digits
 
 
-OPENAI = Provider(
+def _list_models(client: "ModelListClient") -> Iterator[ModelInfo]:
+    """List only models that chat, by tier; within a tier by name, the newest first."""
+    entries = [
+        entry
+        for entry in iter_model_entries(client.get_json("/v1/models"))
+        if _CHAT_MODEL.match(entry["id"]) and not _OTHER_MODEL.search(entry["id"])
+    ]
+    entries.sort(key=lambda entry: str(entry["id"]), reverse=True)
+    for tier in ("smartest", "fast", "cheap"):
+        for entry in entries:
+            if _get_tier(entry["id"]) == tier:
+                yield build_model_info(entry, VISION_AND_TOOLS, tier=tier)
+
+
+def _get_tier(model: str) -> ModelTier:
+    if "nano" in model:
+        return "cheap"
+    return "fast" if "mini" in model else "smartest"
+
+
+PROVIDER = Provider(
     name=_NAME,
     label="OpenAI",
+    default_url="https://api.openai.com",
     path="/v1/responses",
-    build_body=_body,
-    make_accumulator=lambda ask, sent: ResponsesAccumulator(_NAME, ask.model, sent),
+    build_body=_build_body,
+    make_accumulator=lambda request, body: ResponsesAccumulator(_NAME, request.model, body),
+    list_models=_list_models,
     adjustments=(
-        make_adjustment("include", r"encrypted content is not supported|['\"]include"),
+        drop_field("include", r"encrypted content is not supported|['\"]include"),
         make_adjustment(OMIT_REASONING_ITEMS, r"encrypted.content|reasoning.*required following", is_lasting=False),
-        make_adjustment("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
-        make_adjustment("reasoning", r"reasoning[._ ](?:summar|effort)"),
+        drop_field("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
+        drop_field("reasoning", r"reasoning[._ ](?:summar|effort)"),
+    ),
+    models=ModelTraits(
+        capabilities=VISION_AND_TOOLS,
+        are_uniform=True,
+        are_in_catalogue=True,
+        max_images=20,  # the API takes hundreds
+        thinking_allowance=_get_thinking_allowance,
     ),
 )

@@ -1,8 +1,18 @@
-"""Any server that speaks chat completions, at an address of the customer's own."""
+"""Any server that speaks chat completions, at an address of the customer's own (decision 0073)."""
 
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
+from fermata.domain.model_info import ModelInfo
 from fermata.domain.model_io import ModelRequest
+from fermata.drivers.adjustments import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, drop_field, make_adjustment
+from fermata.drivers.model_entries import (
+    build_model_info,
+    get_object,
+    get_short_text,
+    get_texts,
+    iter_model_entries,
+)
 from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
 from fermata.drivers.protocols.chat_completions.request import (
     ADD_EMPTY_REASONING,
@@ -12,31 +22,58 @@ from fermata.drivers.protocols.chat_completions.request import (
     build_request_body,
 )
 from fermata.drivers.protocols.token_usage import estimate_request_tokens
-from fermata.drivers.provider import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, Provider, make_adjustment
-from fermata.drivers.thinking_budget import effort_from_tokens, get_thinking_allowance, is_openai_reasoning_model
+from fermata.drivers.provider import TEXT_AND_TOOLS, VISION_AND_TOOLS, ModelTraits, Provider
+from fermata.drivers.thinking_budget import OPENAI_THINKING_TOKENS, effort_from_tokens, is_openai_reasoning_model
+
+if TYPE_CHECKING:
+    from fermata.drivers.model_listing import ModelListClient
 
 _NAME = "openai-compatible"
 _LABEL = "The model server"
 
 
-def _body(ask: ModelRequest, adjusted: AppliedAdjustments) -> dict[str, Any]:
-    body = build_request_body(ask, _NAME, adjusted)
-    body["max_tokens"] += get_thinking_allowance(_NAME, ask.model, ask.thinking_tokens)
-    if is_openai_reasoning_model(ask.model):  # OpenAI's own models behind another address
+def _get_thinking_allowance(model: str, tokens: int) -> int:
+    return tokens or (OPENAI_THINKING_TOKENS if is_openai_reasoning_model(model) else 0)
+
+
+def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
+    body = build_request_body(request, _NAME, applied)
+    body["max_tokens"] += _get_thinking_allowance(request.model, request.thinking_tokens)
+    if is_openai_reasoning_model(request.model):  # one of OpenAI's own models behind another address
         body["max_completion_tokens"] = body.pop("max_tokens")
-        if ask.thinking_tokens > 0:
-            body["reasoning_effort"] = effort_from_tokens(ask.thinking_tokens)
+        if request.thinking_tokens > 0:
+            body["reasoning_effort"] = effort_from_tokens(request.thinking_tokens)
     return body
 
 
-OPENAI_COMPATIBLE = Provider(
+def _make_accumulator(request: ModelRequest, body: bytes) -> ChatAccumulator:
+    return ChatAccumulator(_NAME, _LABEL, request.model, body, estimate_request_tokens(request, body))
+
+
+def _list_models(client: "ModelListClient") -> Iterator[ModelInfo]:
+    for entry in iter_model_entries(client.get_json("/v1/models")):
+        capabilities = VISION_AND_TOOLS if _declares_vision(entry) else TEXT_AND_TOOLS
+        yield build_model_info(entry, capabilities, label=get_short_text(entry, "name"))
+
+
+def _declares_vision(entry: Mapping[str, Any]) -> bool:
+    """Servers declare vision in several ways."""
+    declared = (
+        get_texts(entry, "capabilities")
+        + get_texts(entry, "input_modalities")
+        + get_texts(get_object(entry, "architecture"), "input_modalities")
+    )
+    flag = get_object(entry, "capabilities").get("vision")
+    return flag is True or not {"vision", "multimodal", "image"}.isdisjoint(declared)
+
+
+PROVIDER = Provider(
     name=_NAME,
     label=_LABEL,
     path="/v1/chat/completions",
-    build_body=_body,
-    make_accumulator=lambda ask, sent: ChatAccumulator(
-        _NAME, _LABEL, ask.model, sent, estimate_request_tokens(ask, sent)
-    ),
+    build_body=_build_body,
+    make_accumulator=_make_accumulator,
+    list_models=_list_models,
     requires_key=False,
     adjustments=(
         make_adjustment(NINE_CHARACTER_CALL_IDS, r"tool call id.{0,120}length of 9"),
@@ -45,10 +82,11 @@ OPENAI_COMPATIBLE = Provider(
             ADD_EMPTY_REASONING, r"reasoning_content.{0,80}(?:passed back|required)|missing.{0,20}reasoning_content"
         ),
         make_adjustment(OMIT_REASONING_FIELDS, r"reasoning_content|'?reasoning(?:_details)?'? is (?:not|un)"),
-        make_adjustment("reasoning_effort", r"reasoning_effort"),
-        make_adjustment("stream_options", r"stream_options"),
-        make_adjustment("tool_choice", r"tool_choice"),
-        make_adjustment("max_tokens", OUTPUT_LIMIT_REFUSAL),
-        make_adjustment("max_completion_tokens", OUTPUT_LIMIT_REFUSAL),
+        drop_field("reasoning_effort", r"reasoning_effort"),
+        drop_field("stream_options", r"stream_options"),
+        drop_field("tool_choice", r"tool_choice"),
+        drop_field("max_tokens", OUTPUT_LIMIT_REFUSAL),
+        drop_field("max_completion_tokens", OUTPUT_LIMIT_REFUSAL),
     ),
+    models=ModelTraits(thinking_allowance=_get_thinking_allowance),
 )

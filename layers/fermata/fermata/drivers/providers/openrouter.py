@@ -1,42 +1,55 @@
-"""OpenRouter: its Responses API, and what it says a request cost."""
+"""OpenRouter: its Responses API, and what it reports a request to cost."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest, TokenUsage
-from fermata.drivers.protocols.openai_responses import accumulator
+from fermata.drivers.adjustments import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, drop_field, make_adjustment
+from fermata.drivers.model_entries import (
+    build_model_info,
+    get_object,
+    get_short_text,
+    get_texts,
+    iter_model_entries,
+)
+from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.openai_responses.request import OMIT_REASONING_ITEMS, build_request_body
-from fermata.drivers.provider import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, Provider, make_adjustment
-from fermata.drivers.thinking_budget import effort_from_tokens
+from fermata.drivers.provider import ModelTraits, Provider
+from fermata.drivers.thinking_budget import default_thinking_allowance, effort_from_tokens
+
+if TYPE_CHECKING:
+    from fermata.drivers.model_listing import ModelListClient
 
 _NAME = "openrouter"
 MAX_REPORTED_USD = 1_000_000
 
 
-class OpenRouterAccumulator(accumulator.ResponsesAccumulator):
-    """OpenRouter prices each request itself."""
+class OpenRouterAccumulator(ResponsesAccumulator):
+    """The fold of a Responses stream whose usage holds the request's price."""
 
     @property
     def tokens(self) -> TokenUsage:
-        counted = super().tokens
-        return counted.model_copy(update={"reported_cost": get_reported_cost(counted.raw or {})})
+        tokens = super().tokens
+        return tokens.model_copy(update={"reported_cost": get_reported_cost(tokens.raw or {})})
 
 
 def get_reported_cost(usage: Mapping[str, Any]) -> Decimal | None:
-    """What a request cost, in USD, exact.
+    """Return what a request cost, in USD, exact; None if the usage does not say (decision 0074).
 
-    With a key of one's own at the maker (`is_byok`), `cost` is OpenRouter's fee alone, and the maker's bill comes on
-    top. Without one, the maker's bill is in `cost` already.
+    With the customer's own key at the maker (`is_byok`), `cost` is OpenRouter's fee alone, and the maker's bill is
+    added. Otherwise the maker's bill is part of `cost`.
     """
-    fee = _usd(usage.get("cost"))
+    fee = _parse_usd(usage.get("cost"))
     if fee is None or usage.get("is_byok") is not True:
         return fee
     details = usage.get("cost_details")
-    return fee + (_usd(details.get("upstream_inference_cost")) or 0 if isinstance(details, Mapping) else 0)
+    bill = _parse_usd(details.get("upstream_inference_cost")) if isinstance(details, Mapping) else None
+    return fee + (bill or 0)
 
 
-def _usd(value: Any) -> Decimal | None:
+def _parse_usd(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         return None
     try:
@@ -46,26 +59,45 @@ def _usd(value: Any) -> Decimal | None:
     return usd if usd.is_finite() and 0 <= usd < MAX_REPORTED_USD else None
 
 
-def _body(ask: ModelRequest, adjusted: AppliedAdjustments) -> dict[str, Any]:
-    body = build_request_body(ask, _NAME, adjusted, named=True)
+def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
+    allowance = default_thinking_allowance(request.model, request.thinking_tokens)
+    body = build_request_body(request, _NAME, applied, with_item_ids=True, thinking_allowance=allowance)
     body["include"] = ["reasoning.encrypted_content"]
-    if ask.thinking_tokens > 0:
-        body["reasoning"] = {"effort": effort_from_tokens(ask.thinking_tokens), "summary": "auto"}
+    if request.thinking_tokens > 0:
+        body["reasoning"] = {"effort": effort_from_tokens(request.thinking_tokens), "summary": "auto"}
     return body
 
 
-OPENROUTER = Provider(
+def _list_models(client: "ModelListClient") -> Iterator[ModelInfo]:
+    """Each entry says what the model costs, holds, sees and calls."""
+    for entry in iter_model_entries(client.get_json("/v1/models")):
+        architecture, pricing = get_object(entry, "architecture"), get_object(entry, "pricing")
+        if "text" not in get_texts(architecture, "output_modalities", default=("text",)):
+            continue
+        capabilities = ModelCapabilities(
+            tool_calling="tools" in get_texts(entry, "supported_parameters", default=("tools",)),
+            vision_input="image" in get_texts(architecture, "input_modalities"),
+        )
+        model = build_model_info(entry, capabilities, label=get_short_text(entry, "name"))
+        yield model.model_copy(update={"per_token": (pricing.get("prompt"), pricing.get("completion"))})
+
+
+PROVIDER = Provider(
     name=_NAME,
     label="OpenRouter",
+    default_url="https://openrouter.ai/api",
     path="/v1/responses",
-    build_body=_body,
-    make_accumulator=lambda ask, sent: OpenRouterAccumulator(_NAME, ask.model, sent),
+    build_body=_build_body,
+    make_accumulator=lambda request, body: OpenRouterAccumulator(_NAME, request.model, body),
+    list_models=_list_models,
+    key_check_path="/v1/key",
     adjustments=(
-        make_adjustment("include", r"encrypted content is not supported|['\"]include"),
+        drop_field("include", r"encrypted content is not supported|['\"]include"),
         make_adjustment(
             OMIT_REASONING_ITEMS, r"encrypted.content|invalid.{0,20}signature|thinking.{0,40}modified", is_lasting=False
         ),
-        make_adjustment("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
-        make_adjustment("reasoning", r"reasoning[._ ](?:summar|effort)"),
+        drop_field("max_output_tokens", OUTPUT_LIMIT_REFUSAL),
+        drop_field("reasoning", r"reasoning[._ ](?:summar|effort)"),
     ),
+    models=ModelTraits(are_in_catalogue=True),
 )

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Carry one provider request: connection, cancellation, URL checks and stream decoding."""

@@ -1,4 +1,4 @@
-"""The socket side of a line: every wait on it has an end, and a pull on the cord ends it at once."""
+"""Open sockets whose every wait has a deadline and can be cancelled from another thread (decision 0061)."""
 
 import contextlib
 import socket
@@ -12,56 +12,62 @@ import httpcore
 from fermata.drivers.transport.url_guard import UrlGuard
 
 CONNECT_ATTEMPT_SECONDS = 0.75
-"""A connection attempt cannot be interrupted, so it is made in attempts this short."""
+"""A connection attempt cannot be interrupted, so it consists of attempts this short."""
 
 
 class CancelScope:
-    """Shared by the thread that reads and the one that pulls."""
+    """Cancel the waits of one call; shared by the thread that waits and the thread that cancels."""
 
     def __init__(self) -> None:
         self.deadline = float("inf")
-        self._pulled = threading.Event()
+        self._cancelled = threading.Event()
         self._lock = threading.Lock()
-        self._plugs: set[socket.socket] = set()
+        self._sockets: set[socket.socket] = set()
 
     @property
     def is_cancelled(self) -> bool:
-        return self._pulled.is_set()
+        return self._cancelled.is_set()
 
     def reset(self) -> None:
-        self._pulled.clear()
+        self._cancelled.clear()
 
     def cancel(self) -> None:
+        """Shut every registered socket down, which ends reads and writes at once."""
         with self._lock:
-            self._pulled.set()
-            for plug in self._plugs:
-                _shut_down(plug)
+            self._cancelled.set()
+            for handle in self._sockets:
+                _shut_down(handle)
 
     def sleep(self, seconds: float) -> bool:
-        """True when the sleep was cut short by a pull."""
-        return self._pulled.wait(seconds)
+        """Return True if the sleep was cut short by a cancellation."""
+        return self._cancelled.wait(seconds)
 
     def remaining_timeout(self, requested_seconds: float | None) -> float:
-        """How long the next step may wait."""
+        """Return the seconds that the next step may wait.
+
+        Raises:
+            httpcore.ReadError: The call was cancelled.
+            httpcore.ReadTimeout: The deadline has passed.
+        """
         if self.is_cancelled:
-            raise httpcore.ReadError("the cord was pulled")
-        left = self.deadline - time.monotonic()
-        if left <= 0:
+            raise httpcore.ReadError("cancelled")
+        remaining = self.deadline - time.monotonic()
+        if remaining <= 0:
             raise httpcore.ReadTimeout("out of time")
-        return left if requested_seconds is None else min(requested_seconds, left)
+        return remaining if requested_seconds is None else min(requested_seconds, remaining)
 
     def register_socket(self, connection: socket.socket) -> socket.socket:
-        """A second handle on a connection: it reaches the same wire, whatever TLS makes of the first."""
+        """Return a duplicate handle to unregister later; it reaches the same connection when TLS wraps the first."""
         handle = connection.dup()
         with self._lock:
-            self._plugs.add(handle)
+            self._sockets.add(handle)
             if self.is_cancelled:
                 _shut_down(handle)
         return handle
 
     def unregister_socket(self, handle: socket.socket) -> None:
         with self._lock:
-            self._plugs.discard(handle)
+            self._sockets.discard(handle)
             handle.close()
 
 
@@ -71,12 +77,12 @@ def _shut_down(handle: socket.socket) -> None:
 
 
 class CancellableNetworkBackend(httpcore.NetworkBackend):
-    """Opens connections that hang on a cord, only to where the guard lets them go."""
+    """Open connections that a `CancelScope` can end, and only to addresses that the guard allows."""
 
-    def __init__(self, cord: CancelScope, guard: UrlGuard | None) -> None:
-        self._cord = cord
+    def __init__(self, scope: CancelScope, guard: UrlGuard | None) -> None:
+        self._scope = scope
         self._guard = guard
-        self._plain = httpcore.SyncBackend()
+        self._backend = httpcore.SyncBackend()
 
     def connect_tcp(
         self,
@@ -86,63 +92,65 @@ class CancellableNetworkBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Any = None,
     ) -> httpcore.NetworkStream:
-        until = time.monotonic() + self._cord.remaining_timeout(timeout)
-        addresses = deque(self._addresses(host, port))
+        deadline = time.monotonic() + self._scope.remaining_timeout(timeout)
+        addresses = deque(self._resolve(host, port))
         while True:
-            patience = self._cord.remaining_timeout(CONNECT_ATTEMPT_SECONDS)
+            seconds = self._scope.remaining_timeout(CONNECT_ATTEMPT_SECONDS)
             try:
-                stream = self._plain.connect_tcp(addresses[0], port, patience, local_address, socket_options)
+                stream = self._backend.connect_tcp(addresses[0], port, seconds, local_address, socket_options)
             except httpcore.ConnectTimeout:
                 addresses.rotate(-1)
-                if time.monotonic() >= until:
+                if time.monotonic() >= deadline:
                     raise
             except httpcore.ConnectError:
                 addresses.popleft()
                 if not addresses:
                     raise
             else:
-                return _CancellableStream(
-                    stream, self._cord, self._cord.register_socket(stream.get_extra_info("socket"))
-                )
+                handle = self._scope.register_socket(stream.get_extra_info("socket"))
+                return _CancellableStream(stream, self._scope, handle)
 
-    def _addresses(self, host: str, port: int) -> tuple[str, ...]:
-        """Resolved once: what was looked at is what is connected to. TLS still asks for `host` by its name."""
+    def _resolve(self, host: str, port: int) -> tuple[str, ...]:
+        """Resolve once, so that the checked addresses are the ones to connect to (decision 0041).
+
+        TLS still asks for `host` by its name.
+        """
         if self._guard is None:
             return (host,)
         try:
             return self._guard.resolve_allowed_addresses(host, port)
-        except OSError as unknown:
-            raise httpcore.ConnectError(str(unknown)) from unknown
+        except OSError as error:
+            raise httpcore.ConnectError(str(error)) from error
 
     def sleep(self, seconds: float) -> None:
-        self._cord.sleep(seconds)
+        self._scope.sleep(seconds)
 
 
 class _CancellableStream(httpcore.NetworkStream):
-    def __init__(self, stream: httpcore.NetworkStream, cord: CancelScope, plug: socket.socket) -> None:
+    def __init__(self, stream: httpcore.NetworkStream, scope: CancelScope, handle: socket.socket) -> None:
         self._stream = stream
-        self._cord = cord
-        self._plug = plug
+        self._scope = scope
+        self._handle = handle
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, self._cord.remaining_timeout(timeout))
+        return self._stream.read(max_bytes, self._scope.remaining_timeout(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, self._cord.remaining_timeout(timeout))
+        self._stream.write(buffer, self._scope.remaining_timeout(timeout))
 
     def close(self) -> None:
         self._stream.close()
-        self._cord.unregister_socket(self._plug)
+        self._scope.unregister_socket(self._handle)
 
     def start_tls(
         self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         try:
-            secured = self._stream.start_tls(ssl_context, server_hostname, self._cord.remaining_timeout(timeout))
+            stream = self._stream.start_tls(ssl_context, server_hostname, self._scope.remaining_timeout(timeout))
         except (httpcore.NetworkError, httpcore.TimeoutException):
             self.close()  # the pool does not know this connection yet
             raise
-        return _CancellableStream(secured, self._cord, self._plug)
+        return _CancellableStream(stream, self._scope, self._handle)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

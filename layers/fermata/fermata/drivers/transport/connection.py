@@ -1,4 +1,4 @@
-"""The wire to a provider: one kept-alive connection, bounded in time, that another thread may hang up."""
+"""Send requests to a provider over one kept-alive connection that another thread can abort (decision 0061)."""
 
 import contextlib
 import threading
@@ -11,6 +11,8 @@ import httpcore
 import httpx
 
 from fermata.domain.errors import InvalidRequest, ProviderError
+from fermata.drivers.adjustments import LearnedAdjustments
+from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.cancellation import CancellableNetworkBackend, CancelScope
 from fermata.drivers.transport.url_guard import UrlGuard
 
@@ -21,14 +23,14 @@ MAX_DRAIN_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class ProviderResponse:
-    """A provider's response: its body comes as it arrives."""
+    """A response whose body arrives in chunks."""
 
     status: int
     headers: Mapping[str, str]
     chunks: Iterator[bytes]
 
     def read_body(self, limit: int = 65536) -> bytes:
-        """The start of a body that is no stream, enough to understand an error."""
+        """Return at most `limit` bytes of a body that is no stream; the default is enough to understand an error."""
         body = b""
         for chunk in self.chunks:
             body += chunk
@@ -38,36 +40,39 @@ class ProviderResponse:
 
 
 class ProviderConnection:
-    """One request at a time, from one thread; `hang_up` may come from any other at any moment.
+    """Send one request at a time, from one thread; any other thread may call `abort` at any moment.
 
-    A stall (no byte for `stall_seconds`), a call longer than `total_seconds` and a hang-up each end the request with a
-    `ProviderError`. Afterwards the line serves the next one. With a guard, it goes only where that lets it.
+    A stall (no byte for `stall_seconds`), a call longer than `total_seconds` and an abort each end the request with a
+    `ProviderError`. Afterwards the connection serves the next request. With a guard, it goes only where the guard
+    allows.
     """
 
     def __init__(
         self, *, stall_seconds: float = 120.0, total_seconds: float = 480.0, guard: UrlGuard | None = None
     ) -> None:
-        self._stall = stall_seconds
-        self._total = total_seconds
+        self.learned_adjustments = LearnedAdjustments()
+        """What servers have refused; providers read and extend it."""
+        self._stall_seconds = stall_seconds
+        self._total_seconds = total_seconds
         self._guard = guard
-        self._cord = CancelScope()
+        self._scope = CancelScope()
         self._lock = threading.Lock()
         self._depth = 0
         timeout = httpx.Timeout(stall_seconds, connect=CONNECT_TIMEOUT_SECONDS)
-        # No cookies: a line serves one tenant after another, and what one was told is none of the next one's.
-        jar = CookieJar(DefaultCookiePolicy(allowed_domains=()))
-        self._client = httpx.Client(transport=_Transport(self._cord, guard), timeout=timeout, cookies=jar)
+        # No cookies: one connection serves many tenants, and a cookie of one must not reach the next.
+        cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+        self._client = httpx.Client(transport=_Transport(self._scope, guard), timeout=timeout, cookies=cookies)
 
     @contextlib.contextmanager
     def call_scope(self) -> Iterator[None]:
-        """One call, which may take several requests with waits in between: `total_seconds` count from here.
+        """Enclose one call, which may be several requests with delays in between; `total_seconds` count from here.
 
-        A hang-up outside of a call has nothing to stop, and does not touch the next one.
+        Scopes nest, and the outermost counts. An abort outside of a call stops nothing, and not the next call either.
         """
         with self._lock:
             if not self._depth:
-                self._cord.reset()
-                self._cord.deadline = time.monotonic() + self._total
+                self._scope.reset()
+                self._scope.deadline = time.monotonic() + self._total_seconds
             self._depth += 1
         try:
             yield
@@ -77,15 +82,22 @@ class ProviderConnection:
 
     @contextlib.contextmanager
     def post(self, label: str, url: str, headers: Mapping[str, str], body: bytes) -> Iterator[ProviderResponse]:
-        """Send one request; what fails on the way is told under the provider's `label`."""
-        with self._send_request(label, "POST", url, headers, body) as answer:
-            yield answer
+        """Send one POST request.
+
+        Args:
+            label: How error messages call the provider.
+
+        Raises:
+            ProviderError: The guard refused the URL, or the connection failed, stalled or was aborted.
+        """
+        with self._send_request(label, "POST", url, headers, body) as response:
+            yield response
 
     @contextlib.contextmanager
     def get(self, label: str, url: str, headers: Mapping[str, str]) -> Iterator[ProviderResponse]:
-        """Like `post`."""
-        with self._send_request(label, "GET", url, headers, None) as answer:
-            yield answer
+        """Send one GET request; otherwise like `post`."""
+        with self._send_request(label, "GET", url, headers, None) as response:
+            yield response
 
     @contextlib.contextmanager
     def _send_request(
@@ -98,86 +110,78 @@ class ProviderConnection:
                 yield ProviderResponse(response.status_code, response.headers, self._iter_chunks(response))
 
     def sleep(self, seconds: float) -> None:
-        """Sleep between two tries of a call; a hang-up ends both."""
+        """Wait between two requests of a call. Raises ProviderError if the call is aborted meanwhile."""
         with self.call_scope():
-            if self._cord.sleep(seconds):
+            if self._scope.sleep(seconds):
                 raise _aborted_error()
 
     def remaining_seconds(self) -> float:
-        """Seconds the call under way may still take."""
-        return self._cord.deadline - time.monotonic() if self._depth else self._total
+        """Return the seconds that the current call may still take."""
+        return self._scope.deadline - time.monotonic() if self._depth else self._total_seconds
 
     def abort(self) -> bool:
-        """Stop the call under way, wherever it is. False when there is none."""
+        """Stop the current call, wherever it is. Returns False if there is none."""
         with self._lock:
             if self._depth:
-                self._cord.cancel()
+                self._scope.cancel()
             return bool(self._depth)
 
     def drain_response(self, response: ProviderResponse) -> None:
-        """After the last word: read on to the end of the response, so that the connection can be used again."""
-        deadline = self._cord.deadline
-        self._cord.deadline = min(deadline, time.monotonic() + MAX_DRAIN_SECONDS)
+        """Read on to the end of the response, so that the connection can be reused; for a moment at most."""
+        deadline = self._scope.deadline
+        self._scope.deadline = min(deadline, time.monotonic() + MAX_DRAIN_SECONDS)
         with contextlib.suppress(httpx.TransportError, ProviderError):
             for _ in response.chunks:
                 pass
-        self._cord.deadline = deadline
+        self._scope.deadline = deadline
 
     def close(self) -> None:
         self._client.close()
 
     def _iter_chunks(self, response: httpx.Response) -> Iterator[bytes]:
         yield from response.iter_raw()
-        if self._cord.is_cancelled:  # a body without a length ends in silence when its connection is shut
+        if self._scope.is_cancelled:  # a body without a length ends without an error when its socket is shut down
             raise _aborted_error()
 
     @contextlib.contextmanager
     def _provider_errors(self, label: str) -> Iterator[None]:
         try:
             yield
-        except InvalidRequest as refusal:
-            raise ProviderError(
-                "provider_request", f"{label} request failed: {refusal.message}", retryable=False
-            ) from None
-        except (httpx.TransportError, httpx.InvalidURL) as problem:
-            raise self._to_provider_error(label, problem) from problem
+        except InvalidRequest as error:
+            raise Failure.BAD_REQUEST.to_error(f"{label} request failed: {error.message}") from None
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise self._to_provider_error(label, error) from error
 
-    def _to_provider_error(self, label: str, problem: Exception) -> ProviderError:
-        if self._cord.is_cancelled:
+    def _to_provider_error(self, label: str, error: Exception) -> ProviderError:
+        if self._scope.is_cancelled:
             return _aborted_error()
         if self.remaining_seconds() <= 0:
-            return _retryable_error(
-                "provider_stalled", f"{label} request failed: no whole answer within {self._total:g} s."
-            )
-        match problem:
+            message = f"{label} request failed: no whole answer within {self._total_seconds:g} s."
+            return Failure.STALLED.to_error(message)
+        match error:
             case httpx.ConnectError() | httpx.ConnectTimeout():
-                return _retryable_error("provider_unreachable", f"{label} request failed: it could not be reached.")
+                return Failure.UNREACHABLE.to_error(f"{label} request failed: it could not be reached.")
             case httpx.TimeoutException():
-                return _retryable_error(
-                    "provider_stalled", f"{label} request failed: it sent nothing for {self._stall:g} s."
-                )
+                message = f"{label} request failed: it sent nothing for {self._stall_seconds:g} s."
+                return Failure.STALLED.to_error(message)
             case httpx.UnsupportedProtocol() | httpx.InvalidURL() | httpx.LocalProtocolError():
                 message = f"{label} request failed: check its address and key in /admin/ai/providers."
-                return ProviderError("provider_request", message, retryable=False)
+                return Failure.BAD_REQUEST.to_error(message)
             case _:
-                return _retryable_error("provider_unreachable", f"{label} request failed: the connection was lost.")
+                return Failure.UNREACHABLE.to_error(f"{label} request failed: the connection was lost.")
 
 
 def _aborted_error() -> ProviderError:
-    return ProviderError("provider_closed", "The request was stopped.", retryable=False)
-
-
-def _retryable_error(code: str, message: str) -> ProviderError:
-    return ProviderError(code, message, retryable=True)
+    return Failure.ABORTED.to_error("The request was stopped.")
 
 
 class _Transport(httpx.HTTPTransport):
-    """httpx's own transport, over a pool whose sockets hang on our cord."""
+    """httpx's own transport, over a pool whose sockets belong to a `CancelScope`."""
 
-    def __init__(self, cord: CancelScope, guard: UrlGuard | None) -> None:
-        # Not super().__init__(): it would build a pool that opens its sockets out of our reach.
+    def __init__(self, scope: CancelScope, guard: UrlGuard | None) -> None:
+        # Not super().__init__(): it would build a pool whose sockets nobody can cancel.
         self._pool = httpcore.ConnectionPool(
             max_keepalive_connections=1,
             keepalive_expiry=KEEPALIVE_SECONDS,
-            network_backend=CancellableNetworkBackend(cord, guard),
+            network_backend=CancellableNetworkBackend(scope, guard),
         )

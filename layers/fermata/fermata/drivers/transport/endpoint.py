@@ -1,4 +1,4 @@
-"""Where a provider is reached, and the key that opens it."""
+"""Hold where a provider is reached and with which key."""
 
 import re
 from dataclasses import dataclass
@@ -10,20 +10,23 @@ _OTHER_VERSION = re.compile(r"/v(?!1$)\d+[a-z]*\d*(/|$)")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The key stays a `SecretStr`: it shows in no repr, log line or error. It is empty where none is needed."""
+    """A base URL and an API key.
+
+    The key stays a `SecretStr`, so that no repr, log line or error shows it. It is empty if the server needs none.
+    """
 
     base_url: str
     api_key: SecretStr
 
     @property
     def plain_key(self) -> str:
-        """The bare key; keys are pasted by people, who paste blanks and line ends along."""
+        """The key itself, without the blanks and line ends that people paste along."""
         return self.api_key.get_secret_value().strip()
 
     def url_for(self, path: str) -> str:
-        """The address of a path like `/v1/…`, whether or not the base already ends with its beginning.
+        """Return the URL of a path like `/v1/…`, whether or not the base URL already ends with its beginning.
 
-        A base that names another version (`/api/paas/v4`, `/v1beta/openai`) takes the place of `/v1`.
+        A base URL that names another version (`/api/paas/v4`, `/v1beta/openai`) replaces `/v1` (decision 0073).
         """
         base = self.base_url.strip().rstrip("/")
         if path.startswith("/v1/") and _OTHER_VERSION.search(base):

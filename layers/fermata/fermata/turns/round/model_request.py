@@ -9,7 +9,7 @@ from fermata.domain.errors import ApiError, PaymentRequired, ProviderError
 from fermata.domain.events import ReasoningEvent, TextEvent
 from fermata.domain.model_io import ModelRequest, ModelResponse, TextDelta, TokenUsage
 from fermata.drivers.registry import Endpoint, get_provider
-from fermata.drivers.retry import stream_with_retries
+from fermata.drivers.retry_policy import stream_with_retries
 from fermata.drivers.transport.connection import ProviderConnection
 from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN, build_request_entry, hold_request_budget
 from fermata.turns.round.stream_writer import StreamWriter
@@ -71,14 +71,13 @@ def store_failed_requests(context: TurnContext, outcome: ModelRequestOutcome) ->
 
 
 def _listen(work: TurnContext, line: ProviderConnection, endpoint: Endpoint, asked: ModelRequestOutcome) -> None:
-    def on_failed(_number: int, error: ProviderError) -> None:
+    def on_failed(error: ProviderError) -> None:
         asked.failed_requests.append(_failed(work, asked, error))
 
     driver, request, begun = get_provider(work.turn.provider), _request(work), work.resources.clock.monotonic()
-    tries = work.resources.settings.provider_attempts
     with line.call_scope(), StreamWriter(work.resources, work.log, work.heartbeat, line.abort) as vigil:
         try:
-            for piece in stream_with_retries(driver, request, line, endpoint, on_failed, max_attempts=tries):
+            for piece in stream_with_retries(driver, request, line, endpoint, on_failed, policy=work.retry_policy):
                 if isinstance(piece, ModelResponse):
                     asked.response = piece
                 else:

@@ -35,8 +35,6 @@ from fermata.turns.turn_log import Superseded, TurnEnded
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.settlement import build_request_writes
 
-MAX_REDUCED_HISTORY_ATTEMPTS = 4
-"""How often a round may be begun, when each time less of the conversation is sent."""
 MODEL_REFUSED_MESSAGE = "The model declined to answer this"
 RESPONSE_CUT_OFF_MESSAGE = (
     "The answer was cut off at its longest allowed length. Ask for the rest, or for less at once."
@@ -66,9 +64,10 @@ def begin_round(context: TurnContext) -> None:
 
 
 def may_retry_round(context: TurnContext, state: TurnState) -> bool:
-    """A round's request may be made anew a few times, and never once text was shown that cannot be taken back."""
-    is_silent = state.chars == 0
-    return state.tries < context.resources.settings.max_round_attempts and (is_silent or context.turn.can_retract_text)
+    """Tell whether the round may start over: a few times, and never after text that no reader can take back."""
+    return context.retry_policy.may_restart_round(
+        state.tries, was_text_shown=state.chars > 0, can_retract_text=context.turn.can_retract_text
+    )
 
 
 def take_round(context: TurnContext, seen_state: TurnState, replaced_requests: tuple[RequestUsage, ...] = ()) -> None:
@@ -213,14 +212,14 @@ def _fail(work: TurnContext, asked: ModelRequestOutcome, error: ProviderError) -
     observability.log_warning(
         "provider.failed", turn=work.turn.id, round=standing.round, code=error.code, status=error.status
     )
-    was_seen = (
-        standing.shown_chars or asked.unwritten_events
-    )  # what failed in silence was repeated in place (drivers/retry.py)
+    # A request that failed before anything was seen has been repeated in place (drivers/retry_policy.py).
+    was_seen = bool(standing.shown_chars or asked.unwritten_events)
     if error.retryable and was_seen and may_retry_round(work, standing):
         take_round(work, standing, asked.request_entries)
         return
     relief = {"provider_overflow": work.reduce_history, "provider_images": work.reduce_images}.get(error.code)
-    if relief and not was_seen and standing.tries < MAX_REDUCED_HISTORY_ATTEMPTS and relief():
+    may_reduce = work.retry_policy.may_reduce_request(standing.tries, was_text_shown=was_seen)
+    if relief and may_reduce and relief():
         take_round(work, standing, asked.request_entries)
         return
     terminal = ErrorEvent(message=error.message, code=error.code, retryable=error.retryable)

@@ -13,6 +13,7 @@ from fermata.conversations.history.image_selection import count_images, filter_e
 from fermata.conversations.history.model_profile import ModelProfile, estimate_tokens
 from fermata.domain.messages import Message
 from fermata.domain.tools import ToolSpec
+from fermata.drivers.retry_policy import RetryPolicy
 from fermata.tools.registry import build_system_prompt, get_toolset
 from fermata.tools.tool import ToolContext
 from fermata.tools.tool_names import ToolNaming
@@ -77,6 +78,12 @@ class TurnContext:
 
     def __post_init__(self) -> None:
         self.heartbeat = Heartbeat(self.resources, self.invocation.token)
+
+    @cached_property
+    def retry_policy(self) -> RetryPolicy:
+        """Which failures of the provider are retried, how often and when."""
+        settings = self.resources.settings
+        return RetryPolicy(max_attempts=settings.provider_attempts, max_round_attempts=settings.max_round_attempts)
 
     @property
     def owns_round(self) -> bool:

@@ -21,7 +21,7 @@ from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import Conflict, InvalidRequest
 from fermata.domain.events import BridgeReadyEvent
 from fermata.domain.messages import Message
-from fermata.pricing.request_cost import FREE_PROVIDER
+from fermata.drivers.registry import get_model_traits
 from fermata.tools.calls.trimming import shorten_text
 from fermata.tools.registry import build_situation
 from fermata.tools.tool_names import ToolNaming
@@ -174,7 +174,7 @@ def _is_budgeted(resources: Resources, caller: Caller, chosen: ModelChoice) -> b
     """Read anew, because a limit that was set a second ago is meant for the turn that starts now."""
     month = resources.clock.now_iso()[:7]
     accounts = get_budgets(resources, caller.tenant, refresh=True).list_accounts(caller.tenant, caller.user, month)
-    return chosen.provider != FREE_PROVIDER and bool(accounts)
+    return bool(accounts) and not get_model_traits(chosen.provider).are_free
 
 
 def _commit(

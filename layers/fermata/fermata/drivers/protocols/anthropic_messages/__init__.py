@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Anthropic's Messages protocol (decision 0060)."""

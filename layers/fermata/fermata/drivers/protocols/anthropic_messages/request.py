@@ -14,6 +14,13 @@ from typing import Any, assert_never
 from fermata.domain.blocks import Block, ImageBlock, ReasoningBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
+from fermata.drivers.protocols.anthropic_messages.thinking import (
+    MIN_THINKING_BUDGET_TOKENS,
+    get_anthropic_allowance,
+    get_max_output_tokens,
+    get_thinking_mode,
+    has_bound_thinking,
+)
 from fermata.drivers.protocols.json_fields import as_text
 from fermata.drivers.protocols.message_mapping import (
     CONTINUE_PROMPT,
@@ -21,13 +28,6 @@ from fermata.drivers.protocols.message_mapping import (
     encode_result_data,
     get_image_base64,
     plain_id_formatter,
-)
-from fermata.drivers.thinking_budget import (
-    MIN_ANTHROPIC_BUDGET_TOKENS,
-    get_anthropic_thinking_mode,
-    get_max_anthropic_output,
-    get_thinking_allowance,
-    has_bound_thinking,
 )
 
 THINKING_BINDING_BETA = "thinking-binding-controls-2026-08-01"
@@ -189,7 +189,7 @@ def _say_volatile(text: str, turns: list[_WireMessage]) -> None:
 
 def _thinking(ask: ModelRequest, turns: list[_WireMessage]) -> dict[str, Any] | None:
     """Thinking that a model decides on is shown, because its notes between two tool calls come as thinking too."""
-    match get_anthropic_thinking_mode(ask.model, ask.thinking_tokens):
+    match get_thinking_mode(ask.model, ask.thinking_tokens):
         case "adaptive":
             adaptive: dict[str, Any] = {"type": "adaptive", "display": "summarized"}
             # Without this, a turn on a changed history (a result shortened, a new context) is refused.
@@ -197,18 +197,18 @@ def _thinking(ask: ModelRequest, turns: list[_WireMessage]) -> dict[str, Any] | 
             return adaptive | binding if has_bound_thinking(ask.model) else adaptive
         case "enabled":
             budget = min(
-                get_thinking_allowance("anthropic", ask.model, ask.thinking_tokens),
-                get_max_anthropic_output(ask.model) - ask.max_tokens,
+                get_anthropic_allowance(ask.model, ask.thinking_tokens),
+                get_max_output_tokens(ask.model) - ask.max_tokens,
             )
-            if budget >= MIN_ANTHROPIC_BUDGET_TOKENS and not _lost_its_thinking(turns):
+            if budget >= MIN_THINKING_BUDGET_TOKENS and not _lost_its_thinking(turns):
                 return {"type": "enabled", "budget_tokens": budget}
     return None
 
 
 def _limit(ask: ModelRequest) -> int:
     """Tokens of the answer and of the thinking before it."""
-    wanted = ask.max_tokens + get_thinking_allowance("anthropic", ask.model, ask.thinking_tokens)
-    return max(ask.max_tokens, min(wanted, get_max_anthropic_output(ask.model)))
+    wanted = ask.max_tokens + get_anthropic_allowance(ask.model, ask.thinking_tokens)
+    return max(ask.max_tokens, min(wanted, get_max_output_tokens(ask.model)))
 
 
 def _lost_its_thinking(turns: list[_WireMessage]) -> bool:

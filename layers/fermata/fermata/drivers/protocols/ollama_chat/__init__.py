@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Ollama's own chat protocol (decision 0072)."""

@@ -10,15 +10,14 @@ from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_
 from fermata.drivers.protocols.tool_arguments import parse_tool_arguments, replace_lone_surrogates, to_storable_json
 from fermata.drivers.protocols.tool_call_ids import assign_unique_call_ids
 
-OLLAMA_NAME = "ollama"
-OLLAMA_LABEL = "Ollama"
-
 
 class OllamaAccumulator:
-    def __init__(self, model: str, request: bytes, expected: int) -> None:
+    def __init__(self, provider: str, label: str, model: str, request: bytes, expected: int) -> None:
         self.is_complete = False
         self.may_end = False
         self.stream_error: Any = None
+        self._provider = provider
+        self._label = label
         self._model = model
         self._request = request
         self._expected = expected
@@ -65,13 +64,13 @@ class OllamaAccumulator:
             stop=stop,
             tokens=self.tokens,
             tokens_known="eval_count" in self._last,
-            warning=truncation_warning(OLLAMA_LABEL, self._expected, self.tokens),
+            warning=truncation_warning(self._label, self._expected, self.tokens),
         )
 
     def _said(self) -> Iterator[Block]:
         if self._thoughts and self._calls:  # only what led to a call is ever said again
             payload = {"thinking": replace_lone_surrogates("".join(self._thoughts))}
-            yield ReasoningBlock(provider=OLLAMA_NAME, model=self._model, payload=payload)
+            yield ReasoningBlock(provider=self._provider, model=self._model, payload=payload)
         text = replace_lone_surrogates("".join(self._text))
         if text.strip():
             yield TextBlock(text=text)

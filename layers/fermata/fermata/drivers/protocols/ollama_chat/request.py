@@ -17,19 +17,18 @@ from fermata.drivers.protocols.message_mapping import (
     group_messages,
     plain_id_formatter,
 )
-from fermata.drivers.thinking_budget import get_thinking_allowance
 
 _MAX_CALL_ID_CHARS = 64
 
 _JsonObject = dict[str, Any]
 
 
-def build_request_body(ask: ModelRequest, provider: str) -> _JsonObject:
+def build_request_body(ask: ModelRequest, provider: str, *, thinking_allowance: int) -> _JsonObject:
     messages: list[_JsonObject] = [{"role": "system", "content": ask.system}] if ask.system.strip() else []
     for turn in group_messages(ask, provider, plain_id_formatter(_MAX_CALL_ID_CHARS)):
         messages += [_user(turn)] if turn.role == "user" else _assistant(turn)
     body: _JsonObject = {"model": ask.model, "messages": messages, "stream": True, "truncate": False, "shift": False}
-    limit = ask.max_tokens + get_thinking_allowance(provider, ask.model, ask.thinking_tokens)
+    limit = ask.max_tokens + thinking_allowance
     body["options"] = {"num_ctx": ask.window_tokens, "num_predict": limit}
     if ask.tools and ask.call_tools:  # there is no way to offer tools that may not be called
         body["tools"] = [build_function_tool(spec) for spec in ask.tools]

@@ -21,7 +21,6 @@ from fermata.drivers.protocols.message_mapping import (
     plain_id_formatter,
     schema_with_properties,
 )
-from fermata.drivers.thinking_budget import get_thinking_allowance
 
 MIN_OUTPUT_TOKENS = 16
 _MAX_CALL_ID_CHARS = 64
@@ -33,13 +32,20 @@ _REASONING = ("type", "id", "status", "summary", "encrypted_content", "content",
 _JsonObject = dict[str, Any]
 
 
-def build_request_body(ask: ModelRequest, provider: str, adjusted: frozenset[str], *, named: bool) -> dict[str, Any]:
+def build_request_body(
+    ask: ModelRequest,
+    provider: str,
+    adjusted: frozenset[str],
+    *,
+    with_item_ids: bool,
+    thinking_allowance: int,
+) -> dict[str, Any]:
     """`named`: whether items need ids and a status, as OpenRouter has them, or must not have any."""
     turns = group_messages(ask, provider, plain_id_formatter(_MAX_CALL_ID_CHARS))
     if OMIT_REASONING_ITEMS in adjusted:
         for turn in turns:
             turn.blocks = [block for block in turn.blocks if block.kind != "reasoning"]
-    items = _Named() if named else _Nameless()
+    items = _Named() if with_item_ids else _Nameless()
     body: dict[str, Any] = {"model": ask.model, "stream": True, "store": False}
     if ask.system.strip():
         body["instructions"] = ask.system
@@ -48,9 +54,7 @@ def build_request_body(ask: ModelRequest, provider: str, adjusted: frozenset[str
         body["tools"] = [_tool(spec) for spec in ask.tools]
     if ask.tools and not ask.call_tools:
         body["tool_choice"] = "none"
-    body["max_output_tokens"] = max(MIN_OUTPUT_TOKENS, ask.max_tokens) + get_thinking_allowance(
-        provider, ask.model, ask.thinking_tokens
-    )
+    body["max_output_tokens"] = max(MIN_OUTPUT_TOKENS, ask.max_tokens) + thinking_allowance
     return body
 
 

@@ -1,0 +1,94 @@
+"""Adjust a request to what a server accepts, and remember the adjustments (decision 0070).
+
+Servers of one protocol accept different fields. When a server refuses a request for a field the request can do
+without, or can write in another way, the provider repeats the request with that adjustment.
+"""
+
+import re
+from dataclasses import dataclass
+
+from fermata.domain.errors import ProviderError
+
+ADJUSTABLE_STATUSES = (400, 404, 422)
+OUTPUT_LIMIT_REFUSAL = r"max_(?:output_|completion_)?tokens|output tokens|in the (?:completion|output)"
+"""Matches a refusal of the requested output limit; without the field, the server uses what is left of its window."""
+MAX_LEARNED_SERVERS = 256
+"""Combinations of server, account and model that one process remembers."""
+
+AppliedAdjustments = frozenset[str]
+"""The names of the adjustments of one request."""
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """One way to change a request that a server refuses.
+
+    Attributes:
+        name: Identifies the adjustment; the provider's `build_body` may ask whether it is applied.
+        refusal_pattern: Matches the words of a refusal that this adjustment answers.
+        drops: The member of the request body that is left out, if the change is no more than that.
+        is_lasting: True if the refusal is about the server, its model or the account, so that later requests need
+            the adjustment too; False if it is about the conversation.
+    """
+
+    name: str
+    refusal_pattern: re.Pattern[str]
+    drops: str | None = None
+    is_lasting: bool = True
+
+
+def make_adjustment(
+    name: str, refusal_pattern: str, *, drops: str | None = None, is_lasting: bool = True
+) -> Adjustment:
+    """Compile `refusal_pattern`; it ignores case and may span lines."""
+    return Adjustment(name, re.compile(refusal_pattern, re.I | re.S), drops, is_lasting)
+
+
+def drop_field(field_name: str, refusal_pattern: str) -> Adjustment:
+    """Make the adjustment that leaves one member of the request body out."""
+    return make_adjustment(f"drop {field_name}", refusal_pattern, drops=field_name)
+
+
+def find_adjustment(
+    adjustments: tuple[Adjustment, ...], error: ProviderError, applied: AppliedAdjustments
+) -> Adjustment | None:
+    """Return the first adjustment that answers the refusal and is not applied yet."""
+    if error.status not in ADJUSTABLE_STATUSES:
+        return None
+    untried = (adjustment for adjustment in adjustments if adjustment.name not in applied)
+    return next((adjustment for adjustment in untried if adjustment.refusal_pattern.search(error.detail)), None)
+
+
+@dataclass(frozen=True)
+class RefusingServer:
+    """What lasting adjustments are remembered for.
+
+    The account counts too: what one account may not do, another may. Of its key only a hash is held, which this
+    process salts.
+    """
+
+    provider: str
+    base_url: str
+    model: str
+    key_hash: int
+
+
+class LearnedAdjustments:
+    """Hold the lasting adjustments that servers have asked for.
+
+    A `ProviderConnection` owns one, so it lives as long as the process that sends requests.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[RefusingServer, AppliedAdjustments] = {}
+
+    def get_names(self, server: RefusingServer) -> AppliedAdjustments:
+        return self._names.get(server, AppliedAdjustments())
+
+    def add(self, server: RefusingServer, adjustment: Adjustment) -> None:
+        """Remember the adjustment, unless it is about one conversation."""
+        if not adjustment.is_lasting:
+            return
+        if len(self._names) >= MAX_LEARNED_SERVERS:
+            self._names.clear()
+        self._names[server] = self.get_names(server) | {adjustment.name}

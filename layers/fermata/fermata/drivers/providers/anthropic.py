@@ -1,0 +1,83 @@
+"""Anthropic: the Messages API."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from fermata.domain.model_info import ModelCapabilities, ModelInfo, ModelTier
+from fermata.domain.model_io import ModelRequest
+from fermata.drivers.adjustments import AppliedAdjustments, make_adjustment
+from fermata.drivers.model_entries import build_model_info, get_short_text, iter_model_entries
+from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
+from fermata.drivers.protocols.anthropic_messages.request import (
+    DISABLE_THINKING,
+    OMIT_THINKING_BLOCKS,
+    THINKING_BINDING_BETA,
+    build_request_body,
+    drop_thinking_blocks,
+)
+from fermata.drivers.protocols.anthropic_messages.thinking import get_anthropic_allowance, has_bound_thinking
+from fermata.drivers.provider import ModelTraits, Provider
+
+if TYPE_CHECKING:
+    from fermata.drivers.model_listing import ModelListClient
+
+ANTHROPIC_VERSION = "2023-06-01"
+_MODELS = ModelTraits(
+    capabilities=ModelCapabilities(tool_calling=True, vision_input=True, tool_result_images=True, prompt_cache=True),
+    are_uniform=True,
+    are_in_catalogue=True,
+    max_images=20,  # with more, the API refuses any image that is longer than 2,000 pixels
+    thinking_allowance=get_anthropic_allowance,
+)
+
+
+def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
+    sendable = drop_thinking_blocks(request) if OMIT_THINKING_BLOCKS in applied else request
+    return build_request_body(sendable, with_thinking=DISABLE_THINKING not in applied)
+
+
+def _build_headers(model: str, api_key: str) -> dict[str, str]:
+    key = {"x-api-key": api_key} if api_key else {}  # a gateway of the customer's own may need none
+    beta = {"anthropic-beta": THINKING_BINDING_BETA} if has_bound_thinking(model) else {}
+    return {"anthropic-version": ANTHROPIC_VERSION} | key | beta
+
+
+def _list_models(client: "ModelListClient") -> Iterator[ModelInfo]:
+    has_smartest = False
+    for entry in iter_model_entries(client.get_json("/v1/models", "?limit=1000")):
+        tier = _get_tier(entry["id"], has_smartest=has_smartest)
+        has_smartest = has_smartest or tier == "smartest"
+        yield build_model_info(
+            entry, _MODELS.get_capabilities(entry["id"]), label=get_short_text(entry, "display_name"), tier=tier
+        )
+
+
+def _get_tier(model: str, *, has_smartest: bool) -> ModelTier | None:
+    """The list begins with the newest model, so the first Opus is the smartest."""
+    if "opus" in model:
+        return "smart" if has_smartest else "smartest"
+    if "sonnet" in model:
+        return "balanced"
+    return "fast" if "haiku" in model else None
+
+
+PROVIDER = Provider(
+    name="anthropic",
+    label="Anthropic",
+    default_url="https://api.anthropic.com",
+    path="/v1/messages",
+    build_body=_build_body,
+    make_accumulator=lambda request, body: MessagesAccumulator(request.model, body),
+    build_headers=_build_headers,
+    list_models=_list_models,
+    requires_key=False,
+    adjustments=(
+        make_adjustment(
+            OMIT_THINKING_BLOCKS,
+            r"invalid.{0,20}signature|thinking.{0,90}(?:cannot be modified|signature)|input tag .{0,300}does not match",
+            is_lasting=False,
+        ),
+        make_adjustment(DISABLE_THINKING, r"thinking.{0,60}(?:not supported|unsupported)|not support.{0,60}thinking"),
+    ),
+    models=_MODELS,
+)

@@ -1,0 +1,77 @@
+"""Ollama: its own chat protocol, the only one in which a request chooses its context window (decision 0072)."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from fermata.domain.errors import ProviderError
+from fermata.domain.model_info import ModelCapabilities, ModelInfo
+from fermata.domain.model_io import ModelRequest
+from fermata.drivers.adjustments import AppliedAdjustments, drop_field
+from fermata.drivers.model_entries import get_short_text, get_texts, iter_model_entries
+from fermata.drivers.protocols.ollama_chat.accumulator import OllamaAccumulator
+from fermata.drivers.protocols.ollama_chat.request import build_request_body
+from fermata.drivers.protocols.token_usage import estimate_request_tokens
+from fermata.drivers.provider import VISION_AND_TOOLS, ModelTraits, Provider
+from fermata.drivers.thinking_budget import default_thinking_allowance
+from fermata.drivers.transport.stream_decoders import NdjsonDecoder
+
+if TYPE_CHECKING:
+    from fermata.drivers.model_listing import ModelListClient
+
+_NAME = "ollama"
+_LABEL = "Ollama"
+MAX_DESCRIBED_MODELS = 40
+"""Models of a list that are asked for their capabilities; each costs a request."""
+_MODELS = ModelTraits(
+    capabilities_by_model={"llama4": VISION_AND_TOOLS},
+    fallback_models=("llama4", "llama3.3", "qwen3"),
+    are_free=True,
+    window_is_requested=True,
+)
+
+
+def _build_body(request: ModelRequest, _applied: AppliedAdjustments) -> dict[str, Any]:
+    allowance = default_thinking_allowance(request.model, request.thinking_tokens)
+    return build_request_body(request, _NAME, thinking_allowance=allowance)
+
+
+def _make_accumulator(request: ModelRequest, body: bytes) -> OllamaAccumulator:
+    return OllamaAccumulator(_NAME, _LABEL, request.model, body, estimate_request_tokens(request, body))
+
+
+def _list_models(client: "ModelListClient") -> Iterator[ModelInfo]:
+    entries = iter_model_entries(client.get_json("/api/tags"), list_fields=("models",), id_fields=("model", "name"))
+    for index, entry in enumerate(entries):
+        declared = _describe_model(client, entry["id"]) if index < MAX_DESCRIBED_MODELS else None
+        if declared is not None and "completion" not in declared and "tools" not in declared:
+            continue  # it makes embeddings
+        capabilities = _MODELS.get_capabilities(entry["id"])
+        if declared is not None:
+            capabilities = ModelCapabilities(tool_calling="tools" in declared, vision_input="vision" in declared)
+        label = get_short_text(entry, "name") or entry["id"]
+        yield ModelInfo(id=entry["id"], label=label, capabilities=capabilities)
+
+
+def _describe_model(client: "ModelListClient", model: str) -> list[str] | None:
+    """Return the capabilities the server declares for a model; None if it declares none."""
+    try:
+        description = client.post_json("/api/show", {"model": model})
+    except ProviderError:
+        return None
+    if not isinstance(description, dict) or not isinstance(description.get("capabilities"), list):
+        return None
+    return get_texts(description, "capabilities")
+
+
+PROVIDER = Provider(
+    name=_NAME,
+    label=_LABEL,
+    path="/api/chat",
+    build_body=_build_body,
+    make_accumulator=_make_accumulator,
+    make_decoder=NdjsonDecoder,
+    list_models=_list_models,
+    requires_key=False,
+    adjustments=(drop_field("think", r"does not support thinking|think value"),),
+    models=_MODELS,
+)

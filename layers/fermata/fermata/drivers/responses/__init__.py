@@ -1,1 +1,0 @@
-"""The Responses protocol: OpenAI's own, and OpenRouter's relaxed and widened form of it."""
