@@ -1,9 +1,9 @@
-"""One running local cloud for all tests that need it.
+"""Run one local cloud for all tests that need it.
 
     def test_…(cloud: LocalCloud) -> None:      # marked `cloud` by asking for it
 
-Tests share tables, so each makes its own conversations. What changes the deployment or kills the emulator needs a
-cloud of its own: `own_cloud(tmp_path, PollMs=20)`.
+Tests share tables, so each creates its own conversations. A test that changes the deployment or kills the emulator
+needs a cloud of its own: `start_own_cloud(tmp_path, PollMs=20)`.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
 
 @pytest.fixture
 def service(cloud: LocalCloud) -> Iterator[FermataClient]:
-    """The service as its editor sees it."""
+    """A client of the service, with the rights of its editor."""
     with FermataClient(cloud.url, cloud.token) as client:
         yield client
 

@@ -11,7 +11,7 @@ settings.load_profile("no-clocks")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever uses the running cloud can be left out: `pytest -m "not cloud"`."""
+    """Mark the tests that use the running cloud, so that `pytest -m "not cloud"` skips them."""
     for item in items:
         if "cloud" in getattr(item, "fixturenames", ()):
             item.add_marker("cloud")

@@ -1,9 +1,9 @@
-"""Bad days on demand: what aws/fault_injection.py injects, ordered by a test instead of by files written by hand.
+"""Inject faults into AWS calls from a test, through the rules of aws/fault_injection.py.
 
-faults.lose("dynamodb.TransactWriteItems")           # it happens, its answer never arrives
-faults.refuse("dynamodb.PutItem", "ThrottlingException", contains="e#")
-faults.die("dynamodb.TransactWriteItems", when="before")
-faults.meanwhile("dynamodb.PutItem", lambda: stage.answer(OK))    # somebody else acts right before it
+faults.lose_response("dynamodb.TransactWriteItems")           # the call takes place, its response never arrives
+faults.fail_call("dynamodb.PutItem", "ThrottlingException", contains="e#")
+faults.kill_process("dynamodb.TransactWriteItems", when="before")
+faults.interrupt("dynamodb.PutItem", lambda: stage.answer_request(OK))    # another client acts right before it
 """
 
 import itertools
@@ -20,11 +20,13 @@ from fermata.aws.resources import Resources
 
 
 class ProcessDied(BaseException):
-    """The process ended here: nobody catches this, nothing is cleaned up."""
+    """The process exits here. No code catches this exception, as no code runs after `os._exit`."""
 
 
 @dataclass(eq=False)
 class Interruption:
+    """An action that runs right before a call."""
+
     call: str
     contains: str
     skip: int
@@ -33,11 +35,11 @@ class Interruption:
 
 @dataclass
 class ScriptedFaultInjector(fault_injection.FaultInjector):
-    """The real faults, which also lets a test act in between, and counts."""
+    """The real fault injector, which also runs a test's actions between calls and counts the calls."""
 
     folder: Path
     interruptions: list[Interruption] = field(default_factory=list)
-    plans: dict[tuple[str, int], Callable[[], object]] = field(default_factory=dict)
+    actions_by_call: dict[tuple[str, int], Callable[[], object]] = field(default_factory=dict)
     call_count: int = 0
 
     def __post_init__(self) -> None:
@@ -46,83 +48,93 @@ class ScriptedFaultInjector(fault_injection.FaultInjector):
     def before_call(self, model: Any, params: dict[str, Any], context: dict[str, Any], **more: Any) -> None:
         self.call_count += 1
         context["number"] = self.call_count
-        self._follow_plan("before", self.call_count)
+        self._run_action("before", self.call_count)
         super().before_call(model, params, context, **more)
 
     def after_call(self, context: dict[str, Any], **more: Any) -> None:
         super().after_call(context, **more)
-        self._follow_plan("after", context["number"])
+        self._run_action("after", context["number"])
 
-    def _follow_plan(self, when: str, number: int) -> None:
-        act = self.plans.pop((when, number), None)
+    def _run_action(self, when: str, number: int) -> None:
+        act = self.actions_by_call.pop((when, number), None)
         if act is not None:
             act()
 
-    def apply_rules(self, when: str, call: str, params: str) -> None:
-        for one in list(self.interruptions):
-            if one in self.interruptions and when == "before" and one.call == call and one.contains in params:
-                one.skip -= 1
-                if one.skip < 0:
-                    self.interruptions.remove(one)
-                    one.act()
-        super().apply_rules(when, call, params)
+    def apply_rules(self, when: str, call: str, request_text: str) -> None:
+        for interruption in list(self.interruptions) if when == "before" else []:
+            is_pending = interruption in self.interruptions  # an earlier one may have removed it
+            if is_pending and interruption.call == call and interruption.contains in request_text:
+                interruption.skip -= 1
+                if interruption.skip < 0:
+                    self.interruptions.remove(interruption)
+                    interruption.act()
+        super().apply_rules(when, call, request_text)
 
 
 class FaultScript:
+    """The faults of one test, for the DynamoDB and S3 clients of `resources`.
+
+    `call` is `<service>.<operation>`, `contains` a text in the request, `skip` the number of calls that pass first.
+    """
+
     def __init__(self, resources: Resources, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fermata.aws.fault_injection.os._exit", _die)
+        monkeypatch.setattr("fermata.aws.fault_injection.os._exit", _raise_process_died)
         self._folder = folder
-        self._numbers = itertools.count(1)
-        self._watch = ScriptedFaultInjector(folder)
+        self._rule_numbers = itertools.count(1)
+        self._injector = ScriptedFaultInjector(folder)
         self._clients: tuple[Any, ...] = (resources.tables._client, resources.blobs._client)
         for client in self._clients:
-            self._watch.attach(client)
+            self._injector.attach(client)
 
     def lose_response(self, call: str, *, contains: str = "", skip: int = 0) -> None:
-        self._rule(call, "lost", "after", contains, skip)
+        self._write_rule(call, "lost", "after", contains, skip)
 
     def lose_request(self, call: str, *, contains: str = "", skip: int = 0) -> None:
-        self._rule(call, "lost", "before", contains, skip)
+        self._write_rule(call, "lost", "before", contains, skip)
 
     def fail_call(self, call: str, code: str, *, contains: str = "", skip: int = 0, times: int = 1) -> None:
         for _ in range(times):
-            self._rule(call, f"error:{code}", "before", contains, skip)
+            self._write_rule(call, f"error:{code}", "before", contains, skip)
 
     def kill_process(self, call: str, *, when: str = "after", contains: str = "", skip: int = 0) -> None:
-        self._rule(call, "exit", when, contains, skip)
+        self._write_rule(call, "exit", when, contains, skip)
 
     def interrupt(self, call: str, act: Callable[[], object], *, contains: str = "", skip: int = 0) -> None:
-        self._watch.interruptions.append(Interruption(call, contains, skip, act))
+        self._injector.interruptions.append(Interruption(call, contains, skip, act))
 
     def interrupt_at_call(self, number: int, act: Callable[[], object], *, when: str = "before") -> None:
-        """Act at the n-th call that is made from now on, whatever it is."""
-        self._watch.plans[when, self._watch.call_count + number] = act
+        """Run `act` at the n-th call from now on, whatever call it is."""
+        self._injector.actions_by_call[when, self._injector.call_count + number] = act
 
     @property
     def call_count(self) -> int:
-        """How many calls there have been."""
-        return self._watch.call_count
+        """The number of calls so far."""
+        return self._injector.call_count
 
     @property
     def is_spent(self) -> bool:
-        """Whether everything that was ordered has happened."""
-        return not list(self._folder.glob("*.json")) and not self._watch.interruptions and not self._watch.plans
+        """Whether every fault and interruption has happened."""
+        return (
+            not list(self._folder.glob("*.json"))
+            and not self._injector.interruptions
+            and not self._injector.actions_by_call
+        )
 
     def clear(self) -> None:
-        self._watch.interruptions.clear()
-        self._watch.plans.clear()
+        self._injector.interruptions.clear()
+        self._injector.actions_by_call.clear()
         for path in self._folder.glob("*.json"):
             path.unlink()
 
     def close(self) -> None:
         for client in self._clients:
-            client.meta.events.unregister("before-call", self._watch.before_call)
-            client.meta.events.unregister("after-call", self._watch.after_call)
+            client.meta.events.unregister("before-call", self._injector.before_call)
+            client.meta.events.unregister("after-call", self._injector.after_call)
 
-    def _rule(self, call: str, do: str, when: str, contains: str, skip: int) -> None:
+    def _write_rule(self, call: str, do: str, when: str, contains: str, skip: int) -> None:
         rule = {"call": call, "contains": contains, "when": when, "do": do, "skip": skip}
-        (self._folder / f"{next(self._numbers):03d}.json").write_text(json.dumps(rule))
+        (self._folder / f"{next(self._rule_numbers):03d}.json").write_text(json.dumps(rule))
 
 
-def _die(_status: int) -> None:
+def _raise_process_died(_status: int) -> None:
     raise ProcessDied

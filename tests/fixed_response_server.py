@@ -1,4 +1,4 @@
-"""A server on this machine that says the same to everybody, and counts how often it was asked."""
+"""Run a server on this machine that gives every request the same response and counts the requests."""
 
 import threading
 from collections.abc import Iterator

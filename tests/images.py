@@ -1,4 +1,4 @@
-"""Pictures that are all header, as large as they say with nothing in them; and `photo`, which is a real one."""
+"""Create image headers of any size without image data, and real images with `make_image`."""
 
 import base64
 import io
@@ -8,7 +8,7 @@ from PIL import Image
 
 
 def make_jpeg_header(width: int = 40, height: int = 30, filler: int = 0) -> bytes:
-    """With an application segment before the frame, as cameras write it."""
+    """Return a JPEG whose frame follows an application segment, as cameras write it."""
     frame = b"\xff\xc0" + (17).to_bytes(2, "big") + b"\x08" + height.to_bytes(2, "big") + width.to_bytes(2, "big")
     return (
         b"\xff\xd8\xff\xe0\x00\x10JFIF\x00" + bytes(9) + frame + bytes(10) + b"\xff\xda" + bytes(filler) + b"\xff\xd9"
@@ -25,23 +25,23 @@ def make_gif_header(width: int = 40, height: int = 30) -> bytes:
 
 
 def make_webp_header(width: int = 40, height: int = 30) -> bytes:
-    """The extended form, the only one that browsers write with metadata."""
+    """Return the extended form, the only one that browsers write with metadata."""
     size = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
     return b"RIFF" + bytes(4) + b"WEBPVP8X" + (10).to_bytes(4, "little") + bytes(4) + size + bytes(8)
 
 
-def to_base64(picture: bytes) -> str:
-    return base64.b64encode(picture).decode()
+def to_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
-def make_image(width: int = 40, height: int = 30, kind: str = "JPEG", *, mode: str = "RGB", **how: Any) -> bytes:
-    """A real picture, red on the left and blue on the right; `how` is what Pillow's `save` takes."""
+def make_image(width: int = 40, height: int = 30, kind: str = "JPEG", *, mode: str = "RGB", **options: Any) -> bytes:
+    """Return an image that is red on the left and blue on the right. `options` are those of Pillow's `save`."""
     image = Image.new(mode, (width, height), "blue")
     image.paste("red", (0, 0, width // 2, height))
     target = io.BytesIO()
-    image.save(target, kind, **how)
+    image.save(target, kind, **options)
     return target.getvalue()
 
 
-def open_image(picture: bytes) -> Image.Image:
-    return Image.open(io.BytesIO(picture))
+def open_image(data: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(data))

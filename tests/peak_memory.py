@@ -1,4 +1,4 @@
-"""How much memory something takes at its height, in a process of its own, as Linux tells it."""
+"""Measure peak memory in a process of its own, as Linux reports it (VmHWM)."""
 
 import subprocess
 import sys
@@ -6,22 +6,22 @@ from pathlib import Path
 
 MEASURING_PROGRAM = """
 import gc
-def height():
-    with open("/proc/self/status") as told:
-        return next(int(line.split()[1]) for line in told if line.startswith("VmHWM"))
+def read_peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 {before}
 gc.collect()
-begun = height()
+before = read_peak()
 {work}
-print((height() - begun) // 1024)
+print((read_peak() - before) // 1024)
 """
 
 
 def measure_peak_megabytes(setup: str, statement: str, folder: Path) -> int:
-    """What `work` needs beyond `before`; both are Python, run in `folder`."""
+    """Return the memory that `statement` needs beyond `setup`. Both are Python code, run in `folder`."""
     program = MEASURING_PROGRAM.format(before=setup, work=statement)
     environment = {"PYTHONPATH": ":".join(sys.path)}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=folder, check=True
     )
-    return int(done.stdout.strip())
+    return int(process.stdout.strip())

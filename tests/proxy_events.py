@@ -1,4 +1,4 @@
-"""Requests as API Gateway's REST proxy hands them to a door."""
+"""Build the events that API Gateway's REST proxy sends to a Lambda handler."""
 
 import json
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from typing import Any
 def make_proxy_event(
     method: str, path: str, headers: Mapping[str, str] | None = None, body: Any = None
 ) -> dict[str, Any]:
-    given = {"Content-Type": "application/json", **(headers or {})}
+    sent_headers = {"Content-Type": "application/json", **(headers or {})}
     return {
         "resource": "/{proxy+}",
         "path": path,
         "httpMethod": method,
-        "headers": given,
-        "multiValueHeaders": {name: [value] for name, value in given.items()},
+        "headers": sent_headers,
+        "multiValueHeaders": {name: [value] for name, value in sent_headers.items()},
         "queryStringParameters": None,
         "multiValueQueryStringParameters": None,
         "pathParameters": {"proxy": path.removeprefix("/")},

@@ -1,4 +1,4 @@
-"""A resources on moto: the real parts of fermata.aws over five tables, a bucket, a key and a state machine.
+"""Create Resources on moto: the real fermata.aws on five tables, a bucket, a key and a state machine.
 
     resources = make_resources()                          # inside moto's mock_aws
     resources = make_resources(clock=TestClock(), browser_wait_seconds=1)
@@ -23,7 +23,7 @@ from fermata.drivers.registry import list_providers
 
 REGION: Final = "eu-central-1"
 UNREACHABLE_URL: Final = "http://127.0.0.1:9"
-"""Where providers are until a test says where: a port that nobody listens on."""
+"""The default address of providers: a port on which nothing listens."""
 BOTOCORE_LOADER = create_loader()
 STATE_MACHINE_DEFINITION = '{"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}'
 INDEX_KEYS = {
@@ -36,7 +36,7 @@ TABLE_NAMES = ("conversations", "bridges", "pricing", "usage", "settings")
 
 
 class TestClock(Clock):
-    """Stands still until it is told to go on; waiting moves it."""
+    """A clock that only `advance` and `sleep` move."""
 
     __test__ = False
 
@@ -57,7 +57,7 @@ class TestClock(Clock):
 
 
 def make_resources(*, clock: Clock | None = None, **settings: Any) -> Resources:
-    """Create the parts in the current mock and lay them out; `settings` override fields of Settings."""
+    """Create the AWS resources in the current mock. `settings` override fields of Settings."""
     _share_service_models()
     _create_tables()
     boto3.client("s3", region_name=REGION).create_bucket(
@@ -65,7 +65,7 @@ def make_resources(*, clock: Clock | None = None, **settings: Any) -> Resources:
     )
     values: dict[str, Any] = {f"{table}_table": table for table in TABLE_NAMES}
     values |= {"provider_urls": build_provider_urls(UNREACHABLE_URL), "catalogue_url": UNREACHABLE_URL}
-    values |= {"bucket": "fermata", "key_id": create_kms_key(), "state_machine_arn": _create_machine()}
+    values |= {"bucket": "fermata", "key_id": create_kms_key(), "state_machine_arn": _create_state_machine()}
     return Resources(Settings(**(values | settings)), clock or Clock())
 
 
@@ -75,12 +75,12 @@ def build_provider_urls(url: str) -> str:
 
 
 def resources_of_new_process(resources: Resources, **settings: Any) -> Resources:
-    """The same tables, bucket and clock, seen by a process that remembers nothing yet."""
+    """Return the same AWS resources and clock as a new process sees them, with empty caches."""
     return Resources(resources.settings.model_copy(update=settings), resources.clock)
 
 
 def environment_from_resources(resources: Resources) -> dict[str, str]:
-    """The environment variables a function of this resources would have."""
+    """Return the environment variables of a Lambda function with these resources."""
     return {name.upper(): str(value) for name, value in resources.settings.model_dump().items() if value != ""}
 
 
@@ -89,13 +89,13 @@ def create_kms_key() -> str:
 
 
 def _share_service_models() -> None:
-    """Reading botocore's service descriptions is most of what a resources costs; once for all tests is enough."""
+    """Load botocore's service descriptions once for all tests: that takes most of the time of creating resources."""
     session = botocore.session.get_session()
     session.register_component("data_loader", BOTOCORE_LOADER)
     boto3.setup_default_session(botocore_session=session)
 
 
-def _create_machine() -> str:
+def _create_state_machine() -> str:
     client = boto3.client("stepfunctions", region_name=REGION)
     role = "arn:aws:iam::123456789012:role/turn"
     return client.create_state_machine(name="fermata-turn", definition=STATE_MACHINE_DEFINITION, roleArn=role)[
@@ -106,23 +106,27 @@ def _create_machine() -> str:
 def _create_tables() -> None:
     client = boto3.client("dynamodb", region_name=REGION)
     for table in TABLE_NAMES:
-        client.create_table(**_shape(table))
+        client.create_table(**_table_definition(table))
 
 
-def _shape(table: str) -> Any:
-    names = ["pk", "sk"]
-    shape: dict[str, Any] = {"TableName": table, "BillingMode": "PAY_PER_REQUEST", "KeySchema": _keys("pk", "sk")}
+def _table_definition(table: str) -> Any:
+    attributes = ["pk", "sk"]
+    definition: dict[str, Any] = {
+        "TableName": table,
+        "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": _key_schema("pk", "sk"),
+    }
     if table in INDEX_KEYS:
         index, hash_key, range_key = INDEX_KEYS[table]
-        names += [hash_key, range_key]
-        keys = _keys(hash_key, range_key)
-        shape["GlobalSecondaryIndexes"] = [
-            {"IndexName": index, "KeySchema": keys, "Projection": {"ProjectionType": INDEX_PROJECTIONS[index]}}
+        attributes += [hash_key, range_key]
+        index_keys = _key_schema(hash_key, range_key)
+        definition["GlobalSecondaryIndexes"] = [
+            {"IndexName": index, "KeySchema": index_keys, "Projection": {"ProjectionType": INDEX_PROJECTIONS[index]}}
         ]
-    return shape | {"AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in names]}
+    return definition | {"AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in attributes]}
 
 
-def _keys(hash_key: str, range_key: str) -> list[dict[str, str]]:
+def _key_schema(hash_key: str, range_key: str) -> list[dict[str, str]]:
     return [{"AttributeName": hash_key, "KeyType": "HASH"}, {"AttributeName": range_key, "KeyType": "RANGE"}]
 
 

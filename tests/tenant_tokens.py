@@ -1,7 +1,7 @@
-"""Tenants and tokens for tests.
+"""Create tenants and sign their tokens.
 
-bakery = make_tenant(resources)                       # issuer, audience and secret of a stored tenant
-headers = bakery.bearer(user="ada")              # an Authorization header with every capability
+bakery = make_tenant(resources)                  # issuer, audience and secret of a stored tenant
+headers = bakery.bearer_headers(user="ada")      # an Authorization header with every capability
 """
 
 import time
@@ -19,7 +19,7 @@ ALL_CAPABILITIES = tuple(str(capability) for capability in Capability)
 
 @dataclass(frozen=True)
 class TokenSigner:
-    """Signs tokens as a tenant's own server would."""
+    """Signs tokens as the tenant's own server would."""
 
     tenant: str
     issuer: str
@@ -51,6 +51,6 @@ class TokenSigner:
 
 def make_tenant(resources: Resources, name: str = "bakery", **settings: Any) -> TokenSigner:
     issuer = settings.pop("issuer", f"https://{name}.example")
-    wanted = {"issuer": issuer, "audience": "fermata", "origins": [f"https://{name}.example"]} | settings
-    tenant, secret = add_tenant(resources, name, **wanted)
+    fields = {"issuer": issuer, "audience": "fermata", "origins": [f"https://{name}.example"]} | settings
+    tenant, secret = add_tenant(resources, name, **fields)
     return TokenSigner(name, tenant.issuer, tenant.audience, secret)

@@ -1,4 +1,4 @@
-"""Uploads in a test: announced as a client does it, and put where the signed address points."""
+"""Announce uploads as a client does, and put them where the presigned URL points."""
 
 import hashlib
 import json
@@ -18,10 +18,10 @@ def announce_test_upload(resources: Resources, kind: UploadKind, raw: bytes) -> 
 def put_upload(
     resources: Resources, caller: Caller, kind: UploadKind, raw: bytes, *, instead: bytes | None = None
 ) -> str:
-    """Its reference; `instead` is what is really put there."""
+    """Upload `raw`, or `instead` of what was announced; returns the reference."""
     upload = announce_test_upload(resources, kind, raw)
-    at = urlsplit(uploads.presign_upload(resources, caller, upload))
-    key = unquote(at.path).removeprefix("/").removeprefix(f"{resources.settings.bucket}/")
+    url = urlsplit(uploads.presign_upload(resources, caller, upload))
+    key = unquote(url.path).removeprefix("/").removeprefix(f"{resources.settings.bucket}/")
     resources.blobs._client.put_object(
         Bucket=resources.settings.bucket, Key=key, Body=raw if instead is None else instead
     )

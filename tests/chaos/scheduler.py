@@ -59,6 +59,8 @@ class Scheduler:
         self.tasks: list[Task] = []
         self.on_switch: Callable[[Task, str], None] | None = None
         """Called with the running task and the label of each switch point, before it waits: where faults strike."""
+        self.network = Process("network")
+        """Delivers what is under way, whatever becomes of its sender."""
         self._baton = threading.Semaphore(0)
         self._current: Task | None = None
 

@@ -15,6 +15,7 @@ from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
 from tests.e2e.demo_model_client import DemoModelClient, script_marker, slow_text_step, text_step, tool_call_step
 from tests.images import make_image, open_image, to_base64
 from tests.tenant_tokens import TokenSigner, make_tenant
+from tests.tool_contract import TOOL_CONTRACT
 from tests.unit.instatic.browser import Browser
 from tests.unit.instatic.schemas import GENERATIONS, NEWEST
 from tests.waiting import wait_until
@@ -100,7 +101,9 @@ def test_what_is_asked_unasked_is_answered(browser: Browser) -> None:
 
 def test_the_editor_reads_what_its_model_may_call_by_the_names_it_knows(browser: Browser, insert: str) -> None:
     found = {scope: browser.http.get(f"/tools/{scope}").json()["tools"] for scope in ("site", "content", "plugin")}
-    assert [len(tools) for tools in found.values()] == [35, 15, 10]
+    assert {scope: len(tools) for scope, tools in found.items()} == {
+        scope: len(contract) for scope, contract in TOOL_CONTRACT.items()
+    }
     tools = {tool["name"]: tool for tool in found["site"]}
     assert tools[insert]["inputSchema"]["required"] == ["parentId", "html"]
 

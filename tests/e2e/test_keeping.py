@@ -13,7 +13,7 @@ from fermata.aws.blob_store import conversation_folder
 from fermata.aws.dynamodb import Update
 from fermata.conversations import message_store
 from fermata_client.cli import main
-from fermata_client.commands.common import SCOPES
+from fermata_client.commands.options import SCOPES
 from local.cloud import LocalCloud
 from tests.e2e.conversation_driver import open_http
 from tests.e2e.deployment import function_folders

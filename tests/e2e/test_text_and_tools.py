@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fermata.domain.scopes import SCOPES
 from fermata_client import HtmlFile, HtmlFileExecutor, run_turn
 from tests.e2e import turn_checks
 from tests.e2e.conversation_driver import (
@@ -19,6 +20,7 @@ from tests.e2e.conversation_driver import (
     result_text,
 )
 from tests.e2e.demo_model_client import DemoModelClient, text_step, tool_call_step
+from tests.tool_contract import TOOL_CONTRACT
 
 PAGE = "<!doctype html><html><head><title>{0}</title></head><body><h1>{0}</h1><p>Words.</p></body></html>"
 
@@ -173,11 +175,10 @@ def _thinking(request: dict[str, object]) -> list[dict[str, str]]:
     return [block for message in assistant for block in message["content"] if block["type"] == "thinking"]
 
 
-@pytest.mark.parametrize(("scope", "tools"), [("site", 35), ("content", 15), ("plugin", 10), ("data", 0)])
-def test_each_scope_talks_and_offers_its_tools(
-    model: DemoModelClient, talk: ConversationDriver, scope: str, tools: int
-) -> None:
+@pytest.mark.parametrize("scope", SCOPES)
+def test_each_scope_talks_and_offers_its_tools(model: DemoModelClient, talk: ConversationDriver, scope: str) -> None:
     key = model.add_script(text_step("Only words here."))
     outcome = run_turn(talk.client, scope, f"Hello [[script:{key}]]")
     assert outcome.view.text == "Only words here."
-    assert len(model.list_requests(key)[0]["body"].get("tools", ())) == tools
+    offered = model.list_requests(key)[0]["body"].get("tools", ())
+    assert len(offered) == len(TOOL_CONTRACT.get(scope, ()))

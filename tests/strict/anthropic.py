@@ -1,4 +1,4 @@
-"""A Messages server that says what a test tells it and refuses what the real one refuses."""
+"""Run a Messages API server that sends scripted responses and refuses what the real API refuses."""
 
 import json
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def message_start(**usage: Any) -> Event:
 
 
 def content_block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[Event]:
-    """A content block: its start, its deltas and its stop."""
+    """Return the events of a content block: its start, its deltas and its stop."""
     return [
         make_event("content_block_start", index=index, content_block=start),
         *(make_event("content_block_delta", index=index, delta=delta) for delta in deltas),
@@ -56,14 +56,14 @@ def message_stop(reason: str | None, **usage: Any) -> list[Event]:
 
 
 def encode_sse(*events: Event | Sequence[Event]) -> bytes:
-    """The events as bytes on the wire; lists among them are laid flat."""
-    flat = [one for item in events for one in ([item] if isinstance(item, dict) else item)]
-    lines = (f"event: {one['type']}\ndata: {json.dumps(one, ensure_ascii=False)}\n\n" for one in flat)
-    return "".join(lines).encode()
+    """Encode events, and the events of lists among them, as server-sent events."""
+    flat = [event for item in events for event in ([item] if isinstance(item, dict) else item)]
+    frames = (f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in flat)
+    return "".join(frames).encode()
 
 
 def text_response(*parts: str, stop: str = "end_turn") -> bytes:
-    """A whole plain answer."""
+    """Return the complete stream of a plain text response."""
     return encode_sse(
         message_start(input_tokens=5, output_tokens=1),
         text_block(0, *(parts or ("Hello",))),
@@ -72,31 +72,31 @@ def text_response(*parts: str, stop: str = "end_turn") -> bytes:
 
 
 class StrictAnthropic(StrictServer):
-    """Thinking that went out may only come back exactly so."""
+    """Refuses thinking blocks that differ from those it sent."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._thoughts: list[dict[str, Any]] = []
+        self._sent_thinking: list[dict[str, Any]] = []
 
     def check_request(self, headers: dict[str, str], body: dict[str, Any]) -> None:
         check_request(headers, body)
-        for turn in merge_messages(body["messages"]):
-            for one in turn.blocks:
-                if one["type"] in ("thinking", "redacted_thinking") and one not in self._thoughts:
+        for message in merge_messages(body["messages"]):
+            for block in message.blocks:
+                if block["type"] in ("thinking", "redacted_thinking") and block not in self._sent_thinking:
                     raise RequestRejected("`thinking` blocks cannot be modified. They must remain as they were.")
 
-    def error_body(self, refused: RequestRejected) -> dict[str, Any]:
-        return refused.to_body()
+    def error_body(self, rejection: RequestRejected) -> dict[str, Any]:
+        return rejection.to_body()
 
     def record_stream(self, stream: bytes) -> None:
         open_blocks: dict[int, dict[str, Any]] = {}
         for line in stream.decode("utf-8", "ignore").splitlines():
-            one = json.loads(line[6:]) if line.startswith("data: {") else {}
-            if one.get("type") == "content_block_start":
-                open_blocks[one["index"]] = dict(one["content_block"])
-            elif one.get("type") == "content_block_delta":
-                delta = one["delta"]
+            event = json.loads(line[6:]) if line.startswith("data: {") else {}
+            if event.get("type") == "content_block_start":
+                open_blocks[event["index"]] = dict(event["content_block"])
+            elif event.get("type") == "content_block_delta":
+                delta = event["delta"]
                 for name in ("thinking", "signature"):
                     if name in delta:
-                        open_blocks[one["index"]][name] = open_blocks[one["index"]].get(name, "") + delta[name]
-        self._thoughts += [one for one in open_blocks.values() if "thinking" in one["type"]]
+                        open_blocks[event["index"]][name] = open_blocks[event["index"]].get(name, "") + delta[name]
+        self._sent_thinking += [block for block in open_blocks.values() if "thinking" in block["type"]]

@@ -1,4 +1,4 @@
-"""A chat-completions server that says what a test tells it and refuses what the many real ones refuse."""
+"""Run a chat-completions server that sends scripted responses and refuses what real servers refuse."""
 
 import json
 from typing import Any
@@ -19,11 +19,11 @@ def text_chunks(*parts: str) -> list[Chunk]:
 
 
 def tool_call_chunks(index: int | None, call_id: str | None, name: str | None, *parts: str) -> list[Chunk]:
-    """A call in pieces: its name first, then its arguments."""
+    """Return a tool call in chunks: its name first, then its arguments."""
     place = {} if index is None else {"index": index}
     first = place | {"id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
     more = [place | {"function": {"arguments": part}} for part in parts]
-    return [make_chunk({"tool_calls": [one]}) for one in [first, *more]]
+    return [make_chunk({"tool_calls": [call]}) for call in [first, *more]]
 
 
 def usage_chunk(prompt: int = 10, completion: int = 5, **more: Any) -> Chunk:
@@ -32,13 +32,13 @@ def usage_chunk(prompt: int = 10, completion: int = 5, **more: Any) -> Chunk:
 
 
 def encode_sse(*chunks: Chunk | list[Chunk], done: bool = True) -> bytes:
-    flat = [one for item in chunks for one in ([item] if isinstance(item, dict) else item)]
-    lines = "".join(f"data: {json.dumps(one, ensure_ascii=False)}\n\n" for one in flat)
-    return (lines + ("data: [DONE]\n\n" if done else "")).encode()
+    flat = [chunk for item in chunks for chunk in ([item] if isinstance(item, dict) else item)]
+    frames = "".join(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n" for chunk in flat)
+    return (frames + ("data: [DONE]\n\n" if done else "")).encode()
 
 
 def text_response(*parts: str) -> bytes:
-    """A whole plain answer."""
+    """Return the complete stream of a plain text response."""
     return encode_sse(text_chunks(*(parts or ("Hello",))), make_chunk({}, "stop"), usage_chunk())
 
 

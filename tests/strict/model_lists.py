@@ -1,7 +1,7 @@
-"""Model lists as the five providers serve them, on real sockets; a wrong key is refused as theirs is.
+"""Serve model lists as the five providers do, on real sockets, and refuse a wrong key.
 
-server.lists("/v1/models", {...})      # what a path answers; anything else is 404
-server.fails("/v1/models", 529, {...})
+server.set_response("/v1/models", {...})      # any other path is a 404
+server.set_error("/v1/models", 529, {...})
 """
 
 import contextlib
@@ -30,30 +30,32 @@ class ModelListServer:
     key: str = ACCEPTED_KEY
     requests: list[ListRequest] = field(default_factory=list)
     accepts_any_key: bool = False
-    _answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
-    _shows: dict[str, Any] = field(default_factory=dict)
+    _responses: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    _model_details: dict[str, Any] = field(default_factory=dict)
 
-    def set_response(self, path: str, answer: Any) -> None:
-        self._answers[path] = (200, answer)
+    def set_response(self, path: str, body: Any) -> None:
+        self._responses[path] = (200, body)
 
-    def set_error(self, path: str, status: int, answer: Any) -> None:
-        self._answers[path] = (status, answer)
+    def set_error(self, path: str, status: int, body: Any) -> None:
+        self._responses[path] = (status, body)
 
-    def set_model_details(self, model: str, answer: Any) -> None:
-        """What Ollama tells of one model."""
-        self._shows[model] = answer
+    def set_model_details(self, model: str, body: Any) -> None:
+        """Set the response of Ollama's route `show` for a model."""
+        self._model_details[model] = body
 
-    def respond(self, asked: ListRequest) -> tuple[int, Any]:
-        self.requests.append(asked)
-        path = asked.path.partition("?")[0]
-        if not self._is_let_in(asked.headers, path):
-            return 401, {"error": {"type": "authentication_error", "message": f"no such key: {_sent(asked.headers)}"}}
+    def respond(self, request: ListRequest) -> tuple[int, Any]:
+        self.requests.append(request)
+        path = request.path.partition("?")[0]
+        if not self._is_authorized(request.headers, path):
+            return 401, {
+                "error": {"type": "authentication_error", "message": f"no such key: {_sent_key(request.headers)}"}
+            }
         if path == OLLAMA_SHOW_PATH:
-            found = self._shows.get(asked.body["model"])
-            return (200, found) if found is not None else (404, {"error": "model not found"})
-        return self._answers.get(path, (404, {"error": {"message": f"no {path} here"}}))
+            details = self._model_details.get(request.body["model"])
+            return (200, details) if details is not None else (404, {"error": "model not found"})
+        return self._responses.get(path, (404, {"error": {"message": f"no {path} here"}}))
 
-    def _is_let_in(self, headers: Mapping[str, str], path: str) -> bool:
+    def _is_authorized(self, headers: Mapping[str, str], path: str) -> bool:
         if self.accepts_any_key and not path.endswith("/key"):
             return True
         if "x-api-key" in headers:
@@ -61,21 +63,21 @@ class ModelListServer:
         return headers.get("authorization") == f"Bearer {self.key}"
 
 
-def _sent(headers: Mapping[str, str]) -> str:
+def _sent_key(headers: Mapping[str, str]) -> str:
     return headers.get("x-api-key") or headers.get("authorization", "")
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    listings: ModelListServer
+    model_lists: ModelListServer
 
     def do_GET(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        status, answer = self.listings.respond(
+        status, response = self.model_lists.respond(
             ListRequest(self.command, self.path, headers, json.loads(raw) if raw else None)
         )
-        body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        body = response if isinstance(response, bytes) else json.dumps(response).encode()
         self.send_response(status)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -89,15 +91,15 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def run_model_list_server() -> Iterator[ModelListServer]:
-    handler = type("Handler", (_Handler,), {})
+    handler: type[_Handler] = type("Handler", (_Handler,), {})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
-        found = ModelListServer(f"http://127.0.0.1:{server.server_port}")
-        handler.listings = found
+        model_lists = ModelListServer(f"http://127.0.0.1:{server.server_port}")
+        handler.model_lists = model_lists
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            yield found
+            yield model_lists
         finally:
             server.shutdown()
             thread.join()

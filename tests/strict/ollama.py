@@ -1,4 +1,4 @@
-"""An Ollama that says what a test tells it and refuses what the real one refuses."""
+"""Run an Ollama server that sends scripted responses and refuses what the real one refuses."""
 
 import json
 from typing import Any
@@ -26,11 +26,11 @@ def done_line(reason: str | None = "stop", prompt: int | None = 10, completion: 
 
 
 def encode_ndjson(*lines: Line) -> bytes:
-    return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in lines).encode()
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines).encode()
 
 
 def text_response(*parts: str) -> bytes:
-    """A whole plain answer."""
+    """Return the complete stream of a plain text response."""
     return encode_ndjson(*(make_line(part) for part in (parts or ("Hello",))), done_line())
 
 
@@ -40,5 +40,5 @@ class StrictOllama(StrictServer):
     def check_request(self, headers: dict[str, str], body: dict[str, Any]) -> None:
         check_request(headers, body)
 
-    def error_body(self, refused: RequestRejected) -> dict[str, Any]:
-        return {"error": refused.message}
+    def error_body(self, rejection: RequestRejected) -> dict[str, Any]:
+        return {"error": rejection.message}

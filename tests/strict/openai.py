@@ -1,4 +1,4 @@
-"""A Responses server that says what a test tells it and refuses what OpenAI's refuses; OpenRouter's beside it."""
+"""Run a Responses API server, as OpenAI or OpenRouter, that sends scripted responses and refuses what they refuse."""
 
 import json
 from collections.abc import Sequence
@@ -20,46 +20,46 @@ def response_created() -> Event:
     return make_event("response.created", response={"id": "resp_1", "status": "in_progress", "usage": None})
 
 
-def message_events(place: int, *parts: str, phase: str | None = None) -> list[Event]:
-    """A message: announced, said part by part, finished."""
-    own: Item = {"id": f"msg_{place}", "type": "message", "role": "assistant"} | ({"phase": phase} if phase else {})
+def message_events(index: int, *parts: str, phase: str | None = None) -> list[Event]:
+    """Return the events of a message: added, its text deltas, done."""
+    own: Item = {"id": f"msg_{index}", "type": "message", "role": "assistant"} | ({"phase": phase} if phase else {})
     content = [{"type": "output_text", "text": "".join(parts), "annotations": []}]
     return [
         make_event(
-            "response.output_item.added", output_index=place, item=own | {"status": "in_progress", "content": []}
+            "response.output_item.added", output_index=index, item=own | {"status": "in_progress", "content": []}
         ),
-        *(make_event("response.output_text.delta", output_index=place, content_index=0, delta=part) for part in parts),
+        *(make_event("response.output_text.delta", output_index=index, content_index=0, delta=part) for part in parts),
         make_event(
-            "response.output_item.done", output_index=place, item=own | {"status": "completed", "content": content}
+            "response.output_item.done", output_index=index, item=own | {"status": "completed", "content": content}
         ),
     ]
 
 
-def function_call_events(place: int, call_id: str | None, name: str, *parts: str, done: bool = True) -> list[Event]:
-    own: Item = {"id": f"fc_{place}", "type": "function_call", "call_id": call_id, "name": name}
-    deltas = (make_event("response.function_call_arguments.delta", output_index=place, delta=part) for part in parts)
+def function_call_events(index: int, call_id: str | None, name: str, *parts: str, done: bool = True) -> list[Event]:
+    own: Item = {"id": f"fc_{index}", "type": "function_call", "call_id": call_id, "name": name}
+    deltas = (make_event("response.function_call_arguments.delta", output_index=index, delta=part) for part in parts)
     finished = own | {"arguments": "".join(parts), "status": "completed"}
     return [
         make_event(
-            "response.output_item.added", output_index=place, item=own | {"arguments": "", "status": "in_progress"}
+            "response.output_item.added", output_index=index, item=own | {"arguments": "", "status": "in_progress"}
         ),
         *deltas,
-        *([make_event("response.output_item.done", output_index=place, item=finished)] if done else []),
+        *([make_event("response.output_item.done", output_index=index, item=finished)] if done else []),
     ]
 
 
-def reasoning_events(place: int, *thoughts: str, sealed: str = "gAAAA", **members: Any) -> list[Event]:
-    own: Item = {"id": f"rs_{place}", "type": "reasoning"}
+def reasoning_events(index: int, *thoughts: str, sealed: str = "gAAAA", **members: Any) -> list[Event]:
+    own: Item = {"id": f"rs_{index}", "type": "reasoning"}
     summary = [{"type": "summary_text", "text": thought} for thought in thoughts]
     deltas = (
-        make_event("response.reasoning_summary_text.delta", output_index=place, summary_index=at, delta=thought)
+        make_event("response.reasoning_summary_text.delta", output_index=index, summary_index=at, delta=thought)
         for at, thought in enumerate(thoughts)
     )
     finished = own | {"summary": summary, "encrypted_content": sealed} | members
     return [
-        make_event("response.output_item.added", output_index=place, item=own | {"summary": []}),
+        make_event("response.output_item.added", output_index=index, item=own | {"summary": []}),
         *deltas,
-        make_event("response.output_item.done", output_index=place, item=finished),
+        make_event("response.output_item.done", output_index=index, item=finished),
     ]
 
 
@@ -75,39 +75,39 @@ def response_ended(kind: str = "completed", **members: Any) -> Event:
 
 
 def encode_sse(*events: Event | Sequence[Event]) -> bytes:
-    """The events as bytes on the wire; lists among them are laid flat."""
-    flat = [one for item in events for one in ([item] if isinstance(item, dict) else item)]
-    lines = (f"event: {one['type']}\ndata: {json.dumps(one, ensure_ascii=False)}\n\n" for one in flat)
-    return "".join(lines).encode()
+    """Encode events, and the events of lists among them, as server-sent events."""
+    flat = [event for item in events for event in ([item] if isinstance(item, dict) else item)]
+    frames = (f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in flat)
+    return "".join(frames).encode()
 
 
 def text_response(*parts: str) -> bytes:
-    """A whole plain answer."""
+    """Return the complete stream of a plain text response."""
     return encode_sse(response_created(), message_events(0, *(parts or ("Hello",))), response_ended())
 
 
 class StrictOpenAI(StrictServer):
-    """Encrypted reasoning may only come back as it went out."""
+    """Refuses encrypted reasoning that differs from what it sent."""
 
-    named = False
+    is_openrouter = False
 
     def __init__(self) -> None:
         super().__init__()
-        self._sealed: set[str] = set()
+        self._sent_encrypted: set[str] = set()
 
     def check_request(self, headers: dict[str, str], body: dict[str, Any]) -> None:
-        check_request(headers, body, is_openrouter=self.named)
+        check_request(headers, body, is_openrouter=self.is_openrouter)
         for item in body["input"]:
             sealed = item.get("encrypted_content")
-            if sealed and sealed not in self._sealed:
+            if sealed and sealed not in self._sent_encrypted:
                 raise RequestRejected("The encrypted content for item could not be verified. invalid_encrypted_content")
 
     def record_stream(self, stream: bytes) -> None:
         for line in stream.decode("utf-8", "ignore").splitlines():
-            one = json.loads(line[6:]) if line.startswith("data: {") else {}
-            sealed = (one.get("item") or {}).get("encrypted_content")
-            self._sealed |= {sealed} if sealed else set()
+            event = json.loads(line[6:]) if line.startswith("data: {") else {}
+            sealed = (event.get("item") or {}).get("encrypted_content")
+            self._sent_encrypted |= {sealed} if sealed else set()
 
 
 class StrictOpenRouter(StrictOpenAI):
-    named = True
+    is_openrouter = True

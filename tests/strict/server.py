@@ -1,4 +1,4 @@
-"""A provider's server for tests: says what it is told, and refuses what the real one refuses."""
+"""Base class of the provider servers: scripted responses, and checks of the requests."""
 
 import contextlib
 import json
@@ -17,7 +17,11 @@ Rule = Callable[[dict[str, Any]], str | None]
 
 @dataclass
 class ScriptedResponse:
-    """One response: chunks of a body, or a status with a JSON body. `then` runs after the chunks, before the end."""
+    """One response: a body in chunks, or an error status with a JSON body.
+
+    `before` runs before the response, `then` between the last chunk and the end. With `cut` the connection is closed
+    without an end.
+    """
 
     chunks: Sequence[bytes] = ()
     status: int = 200
@@ -28,9 +32,9 @@ class ScriptedResponse:
 
 
 class StrictServer:
-    """`say` queues responses, `bodies` holds what was asked. A request the real API refuses gets its error.
+    """A server that sends queued responses and records requests. A request that the real API refuses gets its error.
 
-    `rules` are peculiarities of one server: each returns the words it refuses a body with, or None.
+    `rules` are the peculiarities of one server: each returns the message it refuses a body with, or None.
     """
 
     content_type = "text/event-stream"
@@ -43,18 +47,22 @@ class StrictServer:
         self.refusals: list[str] = []
         self.rules: list[Rule] = []
         self._responses: deque[ScriptedResponse] = deque()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_class(self))
 
     def check_request(self, headers: dict[str, str], body: dict[str, Any]) -> None:
-        """Raise `Refused` for what the protocol does not allow."""
+        """Check a request against the protocol.
+
+        Raises:
+            RequestRejected: The real API would refuse the request.
+        """
         raise NotImplementedError
 
-    def error_body(self, refused: RequestRejected) -> dict[str, Any]:
-        """The body of a refusal."""
-        return {"error": {"message": refused.message, "type": refused.kind, "param": None, "code": None}}
+    def error_body(self, rejection: RequestRejected) -> dict[str, Any]:
+        """Return the body of an error response."""
+        return {"error": {"message": rejection.message, "type": rejection.kind, "param": None, "code": None}}
 
     def record_stream(self, stream: bytes) -> None:
-        """Look at what goes out, for what may come back."""
+        """Record the parts of a response that later requests may send back."""
 
     @property
     def url(self) -> str:
@@ -63,8 +71,8 @@ class StrictServer:
     def script_chunks(self, *chunks: bytes) -> None:
         self._responses.append(ScriptedResponse(chunks))
 
-    def script_response(self, said: ScriptedResponse) -> None:
-        self._responses.append(said)
+    def script_response(self, response: ScriptedResponse) -> None:
+        self._responses.append(response)
 
     def script_error(self, status: int, kind: str = "api_error", message: str = "no", **headers: str) -> None:
         body = json.dumps(self.error_body(RequestRejected(message, kind=kind))).encode()
@@ -73,9 +81,9 @@ class StrictServer:
         )
 
     def reset(self) -> None:
-        """What was asked, and what was to be said."""
-        for seen in (self.paths, self.bodies, self.headers, self.connections, self.refusals, self.rules):
-            seen.clear()
+        """Drop recorded requests, rules and queued responses."""
+        for records in (self.paths, self.bodies, self.headers, self.connections, self.refusals, self.rules):
+            records.clear()
         self._responses.clear()
 
     def respond(self, path: str, headers: dict[str, str], raw: bytes) -> ScriptedResponse:
@@ -88,12 +96,12 @@ class StrictServer:
             for rule in self.rules:
                 if problem := rule(body):
                     raise RequestRejected(problem)
-        except RequestRejected as refused:
-            self.refusals.append(refused.message)
-            return ScriptedResponse([json.dumps(self.error_body(refused)).encode()], refused.status)
-        said = self._responses.popleft()
-        self.record_stream(b"".join(said.chunks))
-        return said
+        except RequestRejected as rejection:
+            self.refusals.append(rejection.message)
+            return ScriptedResponse([json.dumps(self.error_body(rejection)).encode()], rejection.status)
+        response = self._responses.popleft()
+        self.record_stream(b"".join(response.chunks))
+        return response
 
     @classmethod
     @contextlib.contextmanager
@@ -109,31 +117,31 @@ class StrictServer:
             thread.join(5)
 
 
-def _handler(strict: StrictServer) -> type[BaseHTTPRequestHandler]:
+def _handler_class(strict: StrictServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             strict.connections.append(self.connection)
             raw = self.rfile.read(int(self.headers["content-length"]))
-            said = strict.respond(self.path, {name.lower(): value for name, value in self.headers.items()}, raw)
-            if said.before:
-                said.before()
+            response = strict.respond(self.path, {name.lower(): value for name, value in self.headers.items()}, raw)
+            if response.before:
+                response.before()
             with contextlib.suppress(OSError):
-                self._send(said)
+                self._send(response)
 
-        def _send(self, said: ScriptedResponse) -> None:
-            kind = strict.content_type if said.status == 200 else "application/json"
-            self.send_response(said.status)
-            for name, value in {"content-type": kind, "transfer-encoding": "chunked", **said.headers}.items():
+        def _send(self, response: ScriptedResponse) -> None:
+            kind = strict.content_type if response.status == 200 else "application/json"
+            self.send_response(response.status)
+            for name, value in {"content-type": kind, "transfer-encoding": "chunked", **response.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
-            for chunk in said.chunks:
+            for chunk in response.chunks:
                 self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
                 self.wfile.flush()
-            if said.then:
-                said.then()
-            if said.cut:
+            if response.then:
+                response.then()
+            if response.cut:
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
             else:

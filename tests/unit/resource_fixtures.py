@@ -1,8 +1,8 @@
-"""A resources whose tables, bucket and key are laid out once a file; every test finds tables and bucket empty.
+"""Fixtures of Resources whose AWS resources are created once per file. Every test finds tables and bucket empty.
 
     from tests.unit.resource_fixtures import clock, resources, shared_resources
 
-Its clients are its own, like any process's. Opening a mock of AWS and its tables takes longer than most tests do.
+Every test has clients of its own, like any process. Creating a mock of AWS and its tables takes longer than most tests.
 """
 
 import pytest

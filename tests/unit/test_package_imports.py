@@ -1,4 +1,4 @@
-"""Who may import whom: the table of docs/architecture.md is the law, and imports go down only."""
+"""Check imports between packages against the table in docs/architecture.md: a package imports only those above it."""
 
 import ast
 import re
@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HOUSE = ROOT / "layers" / "fermata" / "fermata"
-DOORS = ROOT / "functions"
-ROW = re.compile(r"^\| `(\w+)/` \|[^|]*\| ([^|]+) \|$", re.MULTILINE)
-EVERYWHERE = {"pydantic"}
-GUESTS = {
+PACKAGE = ROOT / "layers" / "fermata" / "fermata"
+FUNCTIONS = ROOT / "functions"
+TABLE_ROW = re.compile(r"^\| `(\w+)/` \|[^|]*\| ([^|]+) \|$", re.MULTILINE)
+COMMON_THIRD_PARTIES = {"pydantic"}
+THIRD_PARTIES = {
     "aws": {"boto3", "botocore", "aws_lambda_powertools", "types_boto3_dynamodb", "types_boto3_kms"}
     | {"types_boto3_s3", "types_boto3_stepfunctions"},
     "drivers": {"httpx", "httpcore"},
@@ -21,23 +21,23 @@ GUESTS = {
     "conversations": {"PIL"},
     "wire": {"jwt"},
 }
-"""Third parties a room may name besides pydantic; no other room names them."""
+"""Third-party packages that a subpackage may import besides the common ones."""
 
 
-def table() -> dict[str, set[str]]:
-    """Each room and the rooms it may import."""
-    rooms: dict[str, set[str]] = {}
-    for room, imports in ROW.findall((ROOT / "docs" / "architecture.md").read_text()):
-        named = set(re.split(r",\s*", imports.strip()))
-        rooms[room] = set(rooms) if named == {"all of the above"} else named & (set(rooms) | {room})
-    return rooms
+def read_table() -> dict[str, set[str]]:
+    """Return the subpackages that each subpackage may import."""
+    allowed: dict[str, set[str]] = {}
+    for package, imports in TABLE_ROW.findall((ROOT / "docs" / "architecture.md").read_text()):
+        names = set(re.split(r",\s*", imports.strip()))
+        allowed[package] = set(allowed) if names == {"all of the above"} else names & (set(allowed) | {package})
+    return allowed
 
 
-ROOMS = table()
+ALLOWED_IMPORTS = read_table()
 
 
-def imported(path: Path) -> set[str]:
-    """Every module a file imports, at its top or anywhere in it."""
+def list_imports(path: Path) -> set[str]:
+    """Return every module that a file imports, at its top or anywhere in it."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
@@ -48,40 +48,40 @@ def imported(path: Path) -> set[str]:
     return names
 
 
-def rooms_of(names: set[str]) -> set[str]:
-    return {name.split(".")[1] for name in names if name.startswith("fermata.")} & set(ROOMS)
+def select_packages(imports: set[str]) -> set[str]:
+    return {name.split(".")[1] for name in imports if name.startswith("fermata.")} & set(ALLOWED_IMPORTS)
 
 
-def guests_of(names: set[str]) -> set[str]:
-    return {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"fermata"}
+def select_third_parties(imports: set[str]) -> set[str]:
+    return {name.split(".")[0] for name in imports} - set(sys.stdlib_module_names) - {"fermata"}
 
 
-def test_the_table_names_every_room_there_is() -> None:
-    there = {path.name for path in HOUSE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert set(ROOMS) == there
+def test_the_table_lists_every_package() -> None:
+    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert set(ALLOWED_IMPORTS) == packages
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_imports_only_what_the_table_allows(room: str) -> None:
-    for path in (HOUSE / room).rglob("*.py"):
-        beyond = rooms_of(imported(path)) - ROOMS[room] - {room}
-        assert not beyond, f"{path.relative_to(ROOT)} imports {beyond}"
+@pytest.mark.parametrize("package", ALLOWED_IMPORTS)
+def test_a_package_imports_only_the_packages_its_row_allows(package: str) -> None:
+    for path in (PACKAGE / package).rglob("*.py"):
+        forbidden = select_packages(list_imports(path)) - ALLOWED_IMPORTS[package] - {package}
+        assert not forbidden, f"{path.relative_to(ROOT)} imports {forbidden}"
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_names_only_its_own_third_parties(room: str) -> None:
-    for path in (HOUSE / room).rglob("*.py"):
-        beyond = guests_of(imported(path)) - EVERYWHERE - GUESTS.get(room, set())
-        assert not beyond, f"{path.relative_to(ROOT)} imports {beyond}"
+@pytest.mark.parametrize("package", ALLOWED_IMPORTS)
+def test_a_package_imports_only_its_own_third_parties(package: str) -> None:
+    for path in (PACKAGE / package).rglob("*.py"):
+        forbidden = select_third_parties(list_imports(path)) - COMMON_THIRD_PARTIES - THIRD_PARTIES.get(package, set())
+        assert not forbidden, f"{path.relative_to(ROOT)} imports {forbidden}"
 
 
-@pytest.mark.parametrize("door", [path.name for path in sorted(DOORS.iterdir()) if path.is_dir()])
-def test_a_door_opens_into_the_house_and_into_no_other_door(door: str) -> None:
-    for path in (DOORS / door).rglob("*.py"):
-        beyond = guests_of(imported(path)) - ({"starlette"} if door == "stream" else set())
-        assert not beyond, f"{path.relative_to(ROOT)} imports {beyond}"
+@pytest.mark.parametrize("function", [path.name for path in sorted(FUNCTIONS.iterdir()) if path.is_dir()])
+def test_a_lambda_function_imports_no_other_function_and_no_third_party(function: str) -> None:
+    for path in (FUNCTIONS / function).rglob("*.py"):
+        forbidden = select_third_parties(list_imports(path)) - ({"starlette"} if function == "stream" else set())
+        assert not forbidden, f"{path.relative_to(ROOT)} imports {forbidden}"
 
 
-def test_nobody_inside_imports_a_door() -> None:
-    for path in HOUSE.rglob("*.py"):
-        assert not any(name.split(".")[0] == "functions" for name in imported(path)), path
+def test_the_package_imports_no_lambda_function() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        assert not any(name.split(".")[0] == "functions" for name in list_imports(path)), path

@@ -1,24 +1,24 @@
-"""`fermata audit`: what was used; and for an operator, whether the books agree, and to make them anew."""
+"""`fermata audit`: show usage; for an operator, also reconcile and rebuild the rollups."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from fermata_client.commands.common import (
-    CommandError,
-    connect_to_service,
-    json_option,
-    print_json,
-    report_errors,
-    service_options,
-)
-from fermata_client.stack.resources import open_stack_resources, run_reporting_errors, select_local_stack
+from fermata_client.commands.errors import CommandError, report_errors
+from fermata_client.commands.options import json_option, service_options
+from fermata_client.commands.output import print_json
+from fermata_client.commands.service_connection import connect_to_service
+from fermata_client.commands.stack_options import run_reporting_stack_errors
+from fermata_client.service.json_types import JsonObject
+from fermata_client.stack.resources import open_stack_resources, select_local_stack
 from fermata_client.stack.usage_logs import read_usage_records, rollup_log_group, write_missing_usage_records
 
 if TYPE_CHECKING:
     from fermata.aws.resources import Resources
 
-COLUMN_HEADINGS = ("", "prompt", "completion", "chats", "USD")
+COLUMN_HEADINGS = ("prompt", "completion", "chats", "USD")
+MIN_NAME_WIDTH = 12
+NUMBER_WIDTH = 14
 SECTION_TITLES = {"byUser": "by user", "byScope": "by scope", "byModel": "by model", "byDay": "by day"}
 
 
@@ -52,42 +52,42 @@ def audit(
     """
     if not (reconcile or rebuild):
         with connect_to_service(url, token) as client:
-            _show(client.get_audit(since=since, tz=tz), as_json=as_json)
+            _print_audit(client.get_audit(since=since, tz=tz), as_json=as_json)
         return
     stack = stack or select_local_stack()
     if rebuild:
-        run_reporting_errors(lambda: _rebuild(open_stack_resources(stack, region), stack, tenant))
+        run_reporting_stack_errors(lambda: _rebuild(open_stack_resources(stack, region), stack, tenant))
     if reconcile:
-        run_reporting_errors(lambda: _reconcile(open_stack_resources(stack, region), stack, tenant, since, tz))
+        run_reporting_stack_errors(lambda: _reconcile(open_stack_resources(stack, region), stack, tenant, since, tz))
 
 
-def _show(found: dict[str, Any], *, as_json: bool) -> None:
+def _print_audit(report: JsonObject, *, as_json: bool) -> None:
     if as_json:
-        print_json(found)
+        print_json(report)
         return
-    click.echo(f"since {found['since']}")
-    _table("", [("everything", found["totals"])])
-    for part, title in SECTION_TITLES.items():
-        _table(title, [(_name(row), row) for row in found[part]])
+    click.echo(f"since {report['since']}")
+    _print_section("", [("everything", report["totals"])])
+    for section, title in SECTION_TITLES.items():
+        _print_section(title, [(_row_name(row), row) for row in report[section]])
 
 
-def _name(row: dict[str, Any]) -> str:
+def _row_name(row: JsonObject) -> str:
     if "modelId" in row:
         return f"{row['providerId']}/{row['modelId']}"
     return str(row.get("userLabel") or row.get("scope") or row.get("day"))
 
 
-def _table(title: str, rows: list[tuple[str, dict[str, Any]]]) -> None:
-    width = max([len(name) for name, _ in rows] + [len(title), 12])
-    click.echo("\n" + title.ljust(width) + "".join(heading.rjust(14) for heading in COLUMN_HEADINGS[1:]))
+def _print_section(title: str, rows: list[tuple[str, JsonObject]]) -> None:
+    width = max([len(name) for name, _ in rows] + [len(title), MIN_NAME_WIDTH])
+    click.echo("\n" + title.ljust(width) + "".join(heading.rjust(NUMBER_WIDTH) for heading in COLUMN_HEADINGS))
     for name, row in rows:
         counts = (row["promptTokens"], row["completionTokens"], row["chatCount"])
         numbers = [f"{number:,}" for number in counts] + [f"{row['costUsd']:,.4f}"]
-        click.echo(name.ljust(width) + "".join(number.rjust(14) for number in numbers) + _unpriced(row))
+        click.echo(name.ljust(width) + "".join(number.rjust(NUMBER_WIDTH) for number in numbers) + _unpriced_note(row))
 
 
-def _unpriced(row: dict[str, Any]) -> str:
-    """A cost that nobody knows looks like none."""
+def _unpriced_note(row: JsonObject) -> str:
+    """Say how many requests have no price: their cost is unknown and counts as 0 (decision 0085)."""
     count = row.get("unpricedRequests", 0)
     return f"  + {count:,} without a known price" if count else ""
 
@@ -95,23 +95,22 @@ def _unpriced(row: dict[str, Any]) -> str:
 def _rebuild(resources: "Resources", stack: str | None, tenant: str) -> None:
     from fermata.usage.rollups.rebuild import rebuild_rollups
 
-    def pass_over(row: str) -> None:
+    def report_unreadable_row(row: str) -> None:
         click.echo(f"Passed over, because it cannot be read: {row}.")
 
-    rows = rebuild_rollups(resources, tenant, pass_over)
-    click.echo(f"The rollups of {tenant} are made anew, from {rows:,} rows of the ledger.")
-    if told := write_missing_usage_records(resources, tenant, rollup_log_group(stack)):
-        click.echo(f"Nobody had told of {told:,} of them: their lines are in the logs now.")
+    row_count = rebuild_rollups(resources, tenant, report_unreadable_row)
+    click.echo(f"The rollups of {tenant} are made anew, from {row_count:,} rows of the ledger.")
+    if written_count := write_missing_usage_records(resources, tenant, rollup_log_group(stack)):
+        click.echo(f"Nobody had told of {written_count:,} of them: their lines are in the logs now.")
 
 
 def _reconcile(resources: "Resources", stack: str | None, tenant: str, since: str | None, tz: str | None) -> None:
-    from fermata.usage.audit.query_parameters import parse_since as resolved
+    from fermata.usage.audit.query_parameters import parse_since
     from fermata.usage.audit.reconciliation import reconcile_usage
 
-    start = resolved(since, resources.clock.time())
-    differences = reconcile_usage(
-        resources, tenant, since, tz, read_usage_records(rollup_log_group(stack), start.timestamp())
-    )
+    start = parse_since(since, resources.clock.time())
+    records = read_usage_records(rollup_log_group(stack), start.timestamp())
+    differences = reconcile_usage(resources, tenant, since, tz, records)
     for difference in differences:
         click.echo(difference)
     if differences:

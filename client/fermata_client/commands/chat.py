@@ -1,17 +1,20 @@
-"""`fermata chat`: talk without a page, or to the content system behind the site."""
+"""`fermata chat`: ask a model without an open page, or about the content system behind the site."""
 
 from pathlib import Path
 
 import click
 
-from fermata_client.commands.common import CommandError, connect_to_service, report_errors, report_outcome, turn_options
+from fermata_client.commands.errors import CommandError, report_errors
+from fermata_client.commands.options import turn_options
+from fermata_client.commands.output import report_outcome
 from fermata_client.commands.prompt_images import prompt_content
+from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.client import FermataClient
 from fermata_client.terminal.screen import TurnPrinter
 from fermata_client.turns.runner import run_turn
 
 CHAT_SCOPES = ("data", "content", "plugin", "site")
-"""The first is meant when nothing is said: its model is offered no tools, since there is no page to use them on."""
+"""The first one is the default: it offers the model no tools, because there is no page to use them on."""
 
 
 @click.command()
@@ -22,7 +25,7 @@ CHAT_SCOPES = ("data", "content", "plugin", "site")
 )
 @click.option(
     "--image",
-    "pictures",
+    "images",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A picture to look at, for a model that can see; up to eight.",
@@ -34,7 +37,7 @@ def chat(
     prompt: str,
     conversation: str | None,
     scope: str | None,
-    pictures: tuple[Path, ...],
+    images: tuple[Path, ...],
     as_json: bool,
     url: str | None,
     token: str | None,
@@ -53,15 +56,21 @@ def chat(
         raise CommandError(
             "A conversation keeps its model. Leave out --model, or begin a new one without --conversation."
         )
-    screen = TurnPrinter()
+    printer = TurnPrinter()
     with connect_to_service(url, token) as client:
-        area = scope or _scope_of(client, conversation)
-        asked = {"content": prompt_content(client, prompt, pictures)} if pictures else {"prompt": prompt}
-        outcome = run_turn(client, area, **asked, conversation_id=conversation, on_event=screen, model=model)
-    screen.end_line()
+        outcome = run_turn(
+            client,
+            scope or _scope_of(client, conversation),
+            None if images else prompt,
+            content=prompt_content(client, prompt, images) if images else None,
+            conversation_id=conversation,
+            on_event=printer,
+            model=model,
+        )
+    printer.end_line()
     if not as_json:
         click.echo(f"Go on with: fermata chat --conversation {outcome.conversation_id} …", err=True)
-    report_outcome(outcome, screen, as_json=as_json)
+    report_outcome(outcome, printer, as_json=as_json)
 
 
 def _scope_of(client: FermataClient, conversation: str | None) -> str:

@@ -1,23 +1,18 @@
-"""`fermata conversations`: what was talked about."""
+"""`fermata conversations`: list, show, rename and delete conversations."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
-from fermata_client.commands.common import (
-    SCOPES,
-    connect_to_service,
-    json_option,
-    print_json,
-    report_errors,
-    service_options,
-)
+from fermata_client.commands.errors import report_errors
+from fermata_client.commands.options import SCOPES, json_option, service_options
+from fermata_client.commands.output import print_json
+from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.client import FermataClient
+from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.screen import strip_control_chars, summarize_input
 from fermata_client.terminal.table import format_minute, print_table
 
-Json = dict[str, Any]
 MAX_PAGE_SIZE = 500
 CONVERSATION_ID_ARGUMENT = click.argument("conversation_id", metavar="ID")
 
@@ -39,19 +34,26 @@ def conversations(context: click.Context) -> None:
 def list_conversations(scope: str | None, limit: int, as_json: bool, url: str | None, token: str | None) -> None:
     """List your conversations, the one that was used last first."""
     with connect_to_service(url, token) as client:
-        found = [one for name in ([scope] if scope else SCOPES) for one in _newest(client, name, limit)]
-    found = sorted(found, key=lambda one: str(one["updatedAt"]), reverse=True)[:limit]
+        scopes = [scope] if scope else SCOPES
+        listed = [conversation for name in scopes for conversation in _iter_newest(client, name, limit)]
+    newest = sorted(listed, key=lambda conversation: str(conversation["updatedAt"]), reverse=True)[:limit]
     if as_json:
-        print_json(found)
+        print_json(newest)
         return
     rows = [
-        (one["id"], format_minute(one["updatedAt"]), one["scope"], f"{one['costUsdTotal']:.4f}", one["title"])
-        for one in found
+        (
+            conversation["id"],
+            format_minute(conversation["updatedAt"]),
+            conversation["scope"],
+            f"{conversation['costUsdTotal']:.4f}",
+            conversation["title"],
+        )
+        for conversation in newest
     ]
     print_table(("id", "used", "scope", "USD", "title"), rows)
 
 
-def _newest(client: FermataClient, scope: str, limit: int) -> Iterator[Json]:
+def _iter_newest(client: FermataClient, scope: str, limit: int) -> Iterator[JsonObject]:
     cursor: str | None = None
     while limit > 0:
         page = client.list_conversations(scope, cursor=cursor, limit=min(limit, MAX_PAGE_SIZE))
@@ -62,14 +64,14 @@ def _newest(client: FermataClient, scope: str, limit: int) -> Iterator[Json]:
             return
 
 
-@conversations.command()
+@conversations.command("show")
 @CONVERSATION_ID_ARGUMENT
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many messages.")
 @click.option("--before", metavar="POSITION", help="Show older messages, from before this one.")
 @json_option
 @service_options
 @report_errors
-def show(
+def show_conversation(
     conversation_id: str, limit: int, before: str | None, as_json: bool, url: str | None, token: str | None
 ) -> None:
     """Show what was said in the conversation ID, its newest messages."""
@@ -80,9 +82,9 @@ def show(
         return
     conversation = page["conversation"]
     click.echo(strip_control_chars(conversation["title"]))
-    click.echo(_numbers(conversation))
+    click.echo(_totals_line(conversation))
     for message in conversation["messages"]:
-        for line in _lines(message):
+        for line in _message_lines(message):
             click.echo(line)
     if active := conversation.get("activeTurn"):
         click.echo(f"A turn is {active['state']} in it: {active['bridgeId']}", err=True)
@@ -90,14 +92,14 @@ def show(
         click.echo(f"Older messages: fermata conversations show {conversation_id} --before {cursor}", err=True)
 
 
-def _numbers(conversation: Json) -> str:
+def _totals_line(conversation: JsonObject) -> str:
     tokens = f"{conversation['promptTokensTotal']:,} + {conversation['completionTokensTotal']:,} tokens"
     model = strip_control_chars(conversation["modelId"]) or "the scope's model"
     used = format_minute(conversation["updatedAt"])
     return f"{conversation['scope']} · {model} · {used} · {tokens} · ${conversation['costUsdTotal']:.4f}\n"
 
 
-def _lines(message: Json) -> Iterator[str]:
+def _message_lines(message: JsonObject) -> Iterator[str]:
     mark = "> " if message["role"] == "user" else ""
     for block in message["content"]:
         match block["kind"]:
@@ -108,32 +110,32 @@ def _lines(message: Json) -> Iterator[str]:
             case "toolCall":
                 yield f"  → {strip_control_chars(block['toolName'])} {summarize_input(block['input'])}".rstrip()
             case "toolResult":
-                yield _result(message, block)
+                yield _tool_result_line(message, block)
 
 
-def _result(message: Json, block: Json) -> str:
+def _tool_result_line(message: JsonObject, block: JsonObject) -> str:
     name = strip_control_chars(message["toolName"] or "")
     return f"  ✓ {name}" if block["ok"] else f"  ✗ {name}: {strip_control_chars(block.get('error', 'failed'))}"
 
 
-@conversations.command()
+@conversations.command("rename")
 @CONVERSATION_ID_ARGUMENT
 @click.argument("title")
 @service_options
 @report_errors
-def rename(conversation_id: str, title: str, url: str | None, token: str | None) -> None:
+def rename_conversation(conversation_id: str, title: str, url: str | None, token: str | None) -> None:
     """Call the conversation ID TITLE."""
     with connect_to_service(url, token) as client:
-        changed = client.update_conversation(conversation_id, title=title)
-    click.echo(f"{conversation_id} is now called: {strip_control_chars(changed['title'])}")
+        renamed = client.update_conversation(conversation_id, title=title)
+    click.echo(f"{conversation_id} is now called: {strip_control_chars(renamed['title'])}")
 
 
-@conversations.command()
+@conversations.command("delete")
 @CONVERSATION_ID_ARGUMENT
 @click.confirmation_option(prompt="Delete this conversation, and end the turn that runs in it?", help="Do not ask.")
 @service_options
 @report_errors
-def delete(conversation_id: str, url: str | None, token: str | None) -> None:
+def delete_conversation(conversation_id: str, url: str | None, token: str | None) -> None:
     """Delete the conversation ID. What it cost stays in the audit."""
     with connect_to_service(url, token) as client:
         client.delete_conversation(conversation_id)

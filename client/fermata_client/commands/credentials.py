@@ -1,19 +1,18 @@
-"""`fermata credentials`: providers' keys. One is read from the environment or standard input, never from arguments."""
+"""`fermata credentials`: list, add, test, change and delete the keys of providers.
+
+A key is read from the environment or from standard input, never from arguments, which other processes can see.
+"""
 
 import os
 import sys
-from typing import Any
 
 import click
 
-from fermata_client.commands.common import (
-    CommandError,
-    connect_to_service,
-    json_option,
-    print_json,
-    report_errors,
-    service_options,
-)
+from fermata_client.commands.errors import CommandError, report_errors
+from fermata_client.commands.options import json_option, service_options
+from fermata_client.commands.output import print_json
+from fermata_client.commands.service_connection import connect_to_service
+from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.screen import strip_control_chars
 from fermata_client.terminal.table import format_minute, print_table
 
@@ -38,29 +37,29 @@ def credentials(context: click.Context) -> None:
 def list_credentials(as_json: bool, url: str | None, token: str | None) -> None:
     """List the credentials you entered, the newest first."""
     with connect_to_service(url, token) as client:
-        found = client.list_credentials()
+        own = client.list_credentials()
     if as_json:
-        print_json(found)
+        print_json(own)
         return
     rows = [
         (
-            one["id"],
-            one["providerId"],
-            _state(one),
-            format_minute(one["lastUsedAt"]),
-            one["displayLabel"],
-            one["baseUrl"],
+            credential["id"],
+            credential["providerId"],
+            _key_state(credential),
+            format_minute(credential["lastUsedAt"]),
+            credential["displayLabel"],
+            credential["baseUrl"],
         )
-        for one in found
+        for credential in own
     ]
     print_table(("id", "provider", "key", "used", "label", "address"), rows)
 
 
-def _state(credential: dict[str, Any]) -> str:
+def _key_state(credential: JsonObject) -> str:
     return "sealed" if credential["keyFingerprintCurrent"] else "enter again"
 
 
-@credentials.command()
+@credentials.command("add")
 @click.argument("provider")
 @click.option("--label", required=True, help="What to call it.")
 @click.option("--base-url", metavar="URL", help="The address of a server of your own, or of a gateway.")
@@ -68,7 +67,7 @@ def _state(credential: dict[str, Any]) -> str:
 @KEY_ENV_OPTION
 @service_options
 @report_errors
-def add(
+def add_credential(
     provider: str,
     label: str,
     base_url: str | None,
@@ -83,14 +82,14 @@ def add(
     """
     if no_key and not base_url:
         raise CommandError("Without a key there must be an address: name it with --base-url.")
-    key = None if no_key else _key(key_env)
+    key = None if no_key else _read_key(key_env)
     with connect_to_service(url, token) as client:
-        made = client.create_credential(provider, label, api_key=key, base_url=base_url)
-    click.echo(made["id"])
-    click.echo(f"Try it with: fermata credentials test {made['id']}", err=True)
+        created = client.create_credential(provider, label, api_key=key, base_url=base_url)
+    click.echo(created["id"])
+    click.echo(f"Try it with: fermata credentials test {created['id']}", err=True)
 
 
-@credentials.command()
+@credentials.command("change")
 @CREDENTIAL_ID_ARGUMENT
 @click.option("--label", help="Call it this.")
 @click.option("--base-url", metavar="URL", help="Its server's new address.")
@@ -98,7 +97,7 @@ def add(
 @KEY_ENV_OPTION
 @service_options
 @report_errors
-def change(
+def change_credential(
     credential_id: str,
     label: str | None,
     base_url: str | None,
@@ -108,7 +107,7 @@ def change(
     token: str | None,
 ) -> None:
     """Change the credential ID. Turns that run use a new key within five minutes."""
-    key = _key(key_env) if new_key or key_env else None
+    key = _read_key(key_env) if new_key or key_env else None
     if label is None and base_url is None and key is None:
         raise CommandError("Say what to change: --label, --base-url, --new-key or --key-env.")
     with connect_to_service(url, token) as client:
@@ -116,37 +115,38 @@ def change(
     click.echo(f"{credential_id} is changed: {strip_control_chars(changed['displayLabel'])}")
 
 
-@credentials.command()
+@credentials.command("test")
 @CREDENTIAL_ID_ARGUMENT
 @service_options
 @report_errors
-def test(credential_id: str, url: str | None, token: str | None) -> None:
+def test_credential(credential_id: str, url: str | None, token: str | None) -> None:
     """Ask the provider of the credential ID which models it opens."""
     with connect_to_service(url, token) as client:
-        found = client.test_credential(credential_id)
-    if not found["ok"]:
-        raise CommandError(f"It does not work: {found['error']}")
-    count = found["modelCount"]
+        result = client.test_credential(credential_id)
+    if not result["ok"]:
+        raise CommandError(f"It does not work: {result['error']}")
+    count = result["modelCount"]
     click.echo(f"It works, and opens {count:,} model{'' if count == 1 else 's'}.")
 
 
-@credentials.command()
+@credentials.command("delete")
 @CREDENTIAL_ID_ARGUMENT
 @click.confirmation_option(prompt="Delete this credential?", help="Do not ask.")
 @service_options
 @report_errors
-def delete(credential_id: str, url: str | None, token: str | None) -> None:
+def delete_credential(credential_id: str, url: str | None, token: str | None) -> None:
     """Delete the credential ID. It stays while it is a scope's default."""
     with connect_to_service(url, token) as client:
         client.delete_credential(credential_id)
     click.echo(f"{credential_id} is deleted.")
 
 
-def _key(name: str | None) -> str:
-    if name is not None:
-        key = os.environ.get(name, "").strip()
+def _read_key(variable: str | None) -> str:
+    """Read a key from an environment variable, or without one from the terminal or standard input."""
+    if variable is not None:
+        key = os.environ.get(variable, "").strip()
         if not key:
-            raise CommandError(f"The environment variable {name} is not set, or empty.")
+            raise CommandError(f"The environment variable {variable} is not set, or empty.")
         return key
     if sys.stdin.isatty():
         return str(click.prompt("Key", hide_input=True, err=True)).strip()

@@ -1,15 +1,11 @@
-"""`fermata defaults`: the model that a scope's conversations use when they name none."""
+"""`fermata defaults`: show, set and clear the default model of a scope."""
 
 import click
 
-from fermata_client.commands.common import (
-    SCOPES,
-    connect_to_service,
-    json_option,
-    print_json,
-    report_errors,
-    service_options,
-)
+from fermata_client.commands.errors import report_errors
+from fermata_client.commands.options import SCOPES, json_option, service_options
+from fermata_client.commands.output import print_json
+from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.terminal.table import print_table
 
 SCOPE_ARGUMENT = click.argument("scope", type=click.Choice(SCOPES))
@@ -20,21 +16,22 @@ SCOPE_ARGUMENT = click.argument("scope", type=click.Choice(SCOPES))
 def defaults(context: click.Context) -> None:
     """Show each scope's default model, set or clear one. Alone, it shows them."""
     if context.invoked_subcommand is None:
-        context.invoke(show)
+        context.invoke(show_defaults)
 
 
-@defaults.command()
+@defaults.command("show")
 @json_option
 @service_options
 @report_errors
-def show(as_json: bool, url: str | None, token: str | None) -> None:
+def show_defaults(as_json: bool, url: str | None, token: str | None) -> None:
     """Show the scopes and their default models."""
     with connect_to_service(url, token) as client:
-        found = client.get_defaults()
+        default_by_scope = client.get_defaults()
     if as_json:
-        print_json(found)
+        print_json(default_by_scope)
         return
-    rows = [(scope, *(found.get(scope, {}).get(name) for name in ("modelId", "credentialId"))) for scope in SCOPES]
+    defaults_by_row = [(scope, default_by_scope.get(scope, {})) for scope in SCOPES]
+    rows = [(scope, default.get("modelId"), default.get("credentialId")) for scope, default in defaults_by_row]
     print_table(("scope", "model", "credential"), rows)
 
 
@@ -51,11 +48,11 @@ def set_default(scope: str, credential_id: str, model_id: str, url: str | None, 
     click.echo(f"{scope} uses {model_id}.")
 
 
-@defaults.command()
+@defaults.command("clear")
 @SCOPE_ARGUMENT
 @service_options
 @report_errors
-def clear(scope: str, url: str | None, token: str | None) -> None:
+def clear_default(scope: str, url: str | None, token: str | None) -> None:
     """Let SCOPE have no default."""
     with connect_to_service(url, token) as client:
         client.clear_default(scope)

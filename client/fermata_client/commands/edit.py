@@ -1,11 +1,14 @@
-"""`fermata edit`: let the model work on an HTML file."""
+"""`fermata edit`: let a model edit an HTML file."""
 
 import shlex
 from pathlib import Path
 
 import click
 
-from fermata_client.commands.common import connect_to_service, report_errors, report_outcome, turn_options
+from fermata_client.commands.errors import report_errors
+from fermata_client.commands.options import turn_options
+from fermata_client.commands.output import report_outcome
+from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.document.html_file import HtmlFile, NotAnHtmlFileError, check_output_path
 from fermata_client.terminal.screen import TurnPrinter
 from fermata_client.tools.executor import HtmlFileExecutor
@@ -34,10 +37,10 @@ def edit(
 
     Style sheets and scripts that FILE loads from its own folder are edited along with it.
     """
-    page = _open(file, out, css)
-    before = page.file_texts((out or file).name)
-    executor = HtmlFileExecutor(page)
-    screen = TurnPrinter()
+    html_file = _open_html_file(file, out, css)
+    before = html_file.file_texts((out or file).name)
+    executor = HtmlFileExecutor(html_file)
+    printer = TurnPrinter()
     try:
         with connect_to_service(url, token) as client:
             outcome = run_turn(
@@ -47,22 +50,22 @@ def edit(
                 executor=executor,
                 snapshot=executor.snapshot,
                 revision=executor.revision,
-                on_event=screen,
+                on_event=printer,
                 model=model,
             )
-        page.write_copy()
+        html_file.write_copy()
     finally:
-        screen.end_line()
-        after = page.file_texts((out or file).name)
-        screen.print_changes(before, after)
+        printer.end_line()
+        after = html_file.file_texts((out or file).name)
+        printer.print_changes(before, after)
     if before != after and not as_json:
         click.echo(
             f"Take it back with: fermata undo {outcome.view.bridge_id} {shlex.quote(str(out or file))}", err=True
         )
-    report_outcome(outcome, screen, as_json=as_json)
+    report_outcome(outcome, printer, as_json=as_json)
 
 
-def _open(file: Path, out: Path | None, css: str | None) -> HtmlFile:
+def _open_html_file(file: Path, out: Path | None, css: str | None) -> HtmlFile:
     if out is None and file.exists() and not file.stat().st_mode & 0o222:
         raise NotAnHtmlFileError(f"{file} is read-only. Make it writable, or write elsewhere with --out.")
     if out is not None:

@@ -1,23 +1,17 @@
-"""`fermata models`: what the keys open."""
-
-from typing import Any
+"""`fermata models`: list the models that the caller's credentials open."""
 
 import click
 
-from fermata_client.commands.common import (
-    CommandError,
-    connect_to_service,
-    json_option,
-    print_json,
-    report_errors,
-    service_options,
-)
+from fermata_client.commands.errors import CommandError, report_errors
+from fermata_client.commands.options import json_option, service_options
+from fermata_client.commands.output import print_json
+from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.client import FermataClient
 from fermata_client.service.errors import RequestRefusedError
+from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.screen import strip_control_chars
 from fermata_client.terminal.table import print_table
 
-Json = dict[str, Any]
 CAPABILITY_LABELS = {"toolCalling": "tools", "visionInput": "images", "promptCache": "cache"}
 
 
@@ -32,53 +26,56 @@ def models(credential_id: str | None, provider: str | None, as_json: bool, url: 
     if provider and not credential_id:
         raise CommandError("Name the credential as well, with --credential.")
     with connect_to_service(url, token) as client:
-        found = _found(client, _wanted(client, credential_id, provider))
+        listed = _list_models(client, _select_credentials(client, credential_id, provider))
     if as_json:
-        print_json(found)
+        print_json(listed)
         return
-    print_table(("provider", "model", "tier", "window", "in", "out", "can"), [_row(model) for model in found])
+    print_table(("provider", "model", "tier", "window", "in", "out", "can"), [_table_row(model) for model in listed])
 
 
-def _wanted(client: FermataClient, credential_id: str | None, provider: str | None) -> list[tuple[str, str]]:
-    """Providers, and the credentials for them."""
+def _select_credentials(
+    client: FermataClient, credential_id: str | None, provider: str | None
+) -> list[tuple[str, str]]:
+    """Return pairs of provider and credential to list models for."""
     if provider and credential_id:
         return [(provider, credential_id)]
-    own = [(str(one["providerId"]), str(one["id"])) for one in client.list_credentials()]
-    wanted = [pair for pair in own if credential_id in (None, pair[1])]
-    if credential_id and not wanted:
+    own = [(str(credential["providerId"]), str(credential["id"])) for credential in client.list_credentials()]
+    selected = [pair for pair in own if credential_id in (None, pair[1])]
+    if credential_id and not selected:
         raise CommandError(f"You have entered no credential {credential_id}. Name its provider with --provider.")
-    if not wanted:
+    if not selected:
         raise CommandError("You have entered no credential yet. Begin with: fermata credentials add")
-    return wanted
+    return selected
 
 
-def _found(client: FermataClient, wanted: list[tuple[str, str]]) -> list[Json]:
-    """One of several providers that does not answer keeps nobody from seeing the others' models."""
-    found: list[Json] = []
-    for provider, credential in wanted:
+def _list_models(client: FermataClient, credentials: list[tuple[str, str]]) -> list[JsonObject]:
+    """List the models of several credentials. A provider that fails is reported, and the others are listed."""
+    listed: list[JsonObject] = []
+    for provider, credential_id in credentials:
         try:
-            told = client.list_models(provider, credential)
-        except RequestRefusedError as refusal:
-            if len(wanted) == 1:
+            models_of_credential = client.list_models(provider, credential_id)
+        except RequestRefusedError as error:
+            if len(credentials) == 1:
                 raise
-            click.echo(f"fermata: {strip_control_chars(refusal.error)} ({credential})", err=True)
+            click.echo(f"fermata: {strip_control_chars(error.error)} ({credential_id})", err=True)
         else:
-            found += [model | {"providerId": provider, "credentialId": credential} for model in told]
-    return found
+            origin = {"providerId": provider, "credentialId": credential_id}
+            listed += [model | origin for model in models_of_credential]
+    return listed
 
 
-def _row(model: Json) -> tuple[object, ...]:
-    price, abilities = model.get("pricing") or {}, model["capabilities"]
+def _table_row(model: JsonObject) -> tuple[object, ...]:
+    price = model.get("pricing") or {}
     return (
         model["providerId"],
         model["id"],
         model.get("tier"),
         model.get("contextWindow"),
-        _usd(price.get("inputPerMTok")),
-        _usd(price.get("outputPerMTok")),
-        " ".join(word for name, word in CAPABILITY_LABELS.items() if abilities.get(name)),
+        _format_usd(price.get("inputPerMTok")),
+        _format_usd(price.get("outputPerMTok")),
+        " ".join(label for name, label in CAPABILITY_LABELS.items() if model["capabilities"].get(name)),
     )
 
 
-def _usd(price: float | None) -> str | None:
+def _format_usd(price: float | None) -> str | None:
     return None if price is None else f"{price:g}"

@@ -1,11 +1,11 @@
-"""Pictures that go along with a prompt."""
+"""Build the content of a prompt that has images."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from fermata_client.commands.common import CommandError
+from fermata_client.commands.errors import CommandError
 from fermata_client.service.client import FermataClient
+from fermata_client.service.json_types import JsonObject
 
 MIME_TYPE_BY_SIGNATURE = {
     b"\xff\xd8\xff": "image/jpeg",
@@ -14,17 +14,22 @@ MIME_TYPE_BY_SIGNATURE = {
     b"GIF89a": "image/gif",
     b"RIFF": "image/webp",
 }
-"""What the files of each kind begin with."""
+"""MIME types by the first bytes of a file."""
 
 
-def prompt_content(client: FermataClient, prompt: str, pictures: Sequence[Path]) -> list[dict[str, Any]]:
-    """A prompt with its pictures; large ones are uploaded."""
-    return [{"kind": "text", "text": prompt}, *(_part(client, path) for path in pictures)]
+def prompt_content(client: FermataClient, prompt: str, images: Sequence[Path]) -> list[JsonObject]:
+    """Return the parts of a prompt with images. Large images are uploaded.
+
+    Raises:
+        CommandError: a file is not an image of a supported type.
+    """
+    return [{"kind": "text", "text": prompt}, *(_image_part(client, path) for path in images)]
 
 
-def _part(client: FermataClient, path: Path) -> dict[str, Any]:
+def _image_part(client: FermataClient, path: Path) -> JsonObject:
     raw = path.read_bytes()
-    kind = next((kind for beginning, kind in MIME_TYPE_BY_SIGNATURE.items() if raw.startswith(beginning)), None)
-    if kind is None:
+    mime_types = (mime for signature, mime in MIME_TYPE_BY_SIGNATURE.items() if raw.startswith(signature))
+    mime_type = next(mime_types, None)
+    if mime_type is None:
         raise CommandError(f"{path} is no picture that can be sent. Use a JPEG, PNG, WebP or GIF.")
-    return client.image_part(raw, kind)
+    return client.image_part(raw, mime_type)

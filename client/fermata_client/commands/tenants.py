@@ -1,11 +1,15 @@
-"""`fermata tenant`: who may call a deployment. It writes to the deployment's own tables and key, as its operator."""
+"""`fermata tenant`: add, show and change the tenants of a deployment, and rotate their secrets.
+
+An operator's command: it writes to the deployment's tables and uses its key.
+"""
 
 import json
 from typing import Any, TextIO
 
 import click
 
-from fermata_client.stack.resources import open_stack_resources, stack_options
+from fermata_client.commands.stack_options import stack_options
+from fermata_client.stack.resources import open_stack_resources
 
 DIALECTS = click.Choice(["fermata", "instatic"])
 TOOL_NAMES = click.Choice(["seed", "prefixed"])
@@ -13,9 +17,9 @@ ORIGIN_HELP = "A page's origin that may call with its cookie (https://editor.exa
 NAMES_HELP = "What its editor calls the tools: insertHtml, or site_insert_html (Instatic from 0.0.7 on)."
 ROUNDS_HELP = "Model calls one turn may make."
 THINKING_HELP = "Tokens a model is told to think before it answers; 0 leaves it to the model."
-TOKEN_SECONDS_HELP = "The longest a token may be good for, in seconds."
-ISSUER_SECRET_NOTE = "Keep it where the tenant's server signs its tokens:"
-HOST_SECRET_NOTE = "Keep it where the tenant's content system checks the tokens of its requests:"
+LIFETIME_HELP = "The longest a token may be good for, in seconds."
+SIGNING_SERVER_NOTE = "Keep it where the tenant's server signs its tokens:"
+CONTENT_SYSTEM_NOTE = "Keep it where the tenant's content system checks the tokens of its requests:"
 
 
 @click.group()
@@ -27,7 +31,7 @@ def tenant() -> None:
     """
 
 
-@tenant.command()
+@tenant.command("add")
 @click.argument("name")
 @click.option("--issuer", required=True, help="The `iss` of its tokens, an https URL. One issuer, one tenant.")
 @click.option("--audience", default="fermata", show_default=True, help="The `aud` of its tokens.")
@@ -38,9 +42,9 @@ def tenant() -> None:
 @click.option("--tool-names", type=TOOL_NAMES, default="seed", show_default=True, help=NAMES_HELP)
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
 @click.option("--thinking-tokens", type=int, help=THINKING_HELP)
-@click.option("--token-seconds", type=int, help=TOKEN_SECONDS_HELP)
+@click.option("--token-seconds", type=int, help=LIFETIME_HELP)
 @stack_options
-def add(
+def add_tenant(
     name: str,
     issuer: str,
     audience: str,
@@ -56,9 +60,9 @@ def add(
     region: str | None,
 ) -> None:
     """Let the tenant NAME call. Its secret goes to standard output, this once and never again."""
-    from fermata.wire.auth.tenant_store import add_tenant
+    from fermata.wire.auth import tenant_store
 
-    added, secret = add_tenant(
+    added, secret = tenant_store.add_tenant(
         open_stack_resources(stack, region),
         name,
         issuer=issuer,
@@ -68,36 +72,37 @@ def add(
         origins=origins,
         dialect=dialect,
         tool_names=tool_names,
-        limits=_limits(max_rounds=max_rounds, thinking_tokens=thinking_tokens, token_seconds=token_seconds),
+        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds),
     )
-    click.echo(_json(added.to_operator_view()), err=True)
+    click.echo(_to_json(added.to_operator_view()), err=True)
     if secret and not secret_file:
-        _tell(secret)
+        _print_secret(secret)
 
 
-@tenant.command()
+@tenant.command("show")
 @click.argument("name")
 @stack_options
-def show(name: str, stack: str | None, region: str | None) -> None:
+def show_tenant(name: str, stack: str | None, region: str | None) -> None:
     """Print what is known of the tenant NAME, except its secrets."""
     from fermata.hosts import registry
     from fermata.wire.auth.tenant_store import describe_tenant
 
     resources = open_stack_resources(stack, region)
-    known = registry.describe_host(resources, name)
-    click.echo(_json(describe_tenant(resources, name) | ({"host": known} if known else {})))
+    tenant_view = describe_tenant(resources, name)
+    host_view = registry.describe_host(resources, name)
+    click.echo(_to_json(tenant_view | ({"host": host_view} if host_view else {})))
 
 
-@tenant.command()
+@tenant.command("change")
 @click.argument("name")
 @click.option("--origin", "origins", multiple=True, help=f"{ORIGIN_HELP} These replace all it has.")
 @click.option("--dialect", type=DIALECTS, help="What its pages understand.")
 @click.option("--tool-names", type=TOOL_NAMES, help=NAMES_HELP)
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
 @click.option("--thinking-tokens", type=int, help=THINKING_HELP)
-@click.option("--token-seconds", type=int, help=TOKEN_SECONDS_HELP)
+@click.option("--token-seconds", type=int, help=LIFETIME_HELP)
 @stack_options
-def change(
+def change_tenant(
     name: str,
     origins: tuple[str, ...],
     dialect: Any,
@@ -117,36 +122,32 @@ def change(
         origins=origins or None,
         dialect=dialect,
         tool_names=tool_names,
-        limits=_limits(max_rounds=max_rounds, thinking_tokens=thinking_tokens, token_seconds=token_seconds),
+        limits=_tenant_limits(max_rounds, thinking_tokens, token_seconds),
     )
-    click.echo(_json(changed.to_operator_view()))
+    click.echo(_to_json(changed.to_operator_view()))
 
 
-@tenant.command()
+@tenant.command("rotate")
 @click.argument("name")
 @click.option("--overlap", type=click.IntRange(min=0), help="Seconds the old secret goes on counting. [default: 86400]")
 @stack_options
-def rotate(name: str, overlap: int | None, stack: str | None, region: str | None) -> None:
+def rotate_tenant_secret(name: str, overlap: int | None, stack: str | None, region: str | None) -> None:
     """Give the tenant NAME a new secret, printed this once; --overlap 0 ends the old one now."""
-    from fermata.wire.auth.tenant_store import DEFAULT_SECRET_OVERLAP_SECONDS, rotate_tenant_secret
+    from fermata.wire.auth import tenant_store
 
-    _tell(
-        rotate_tenant_secret(
-            open_stack_resources(stack, region),
-            name,
-            overlap_seconds=DEFAULT_SECRET_OVERLAP_SECONDS if overlap is None else overlap,
-        )
-    )
+    overlap_seconds = tenant_store.DEFAULT_SECRET_OVERLAP_SECONDS if overlap is None else overlap
+    resources = open_stack_resources(stack, region)
+    _print_secret(tenant_store.rotate_tenant_secret(resources, name, overlap_seconds=overlap_seconds))
 
 
-@tenant.command()
+@tenant.command("host")
 @click.argument("name")
 @click.option("--url", help="Where it is, an https URL. One that moves keeps its secret.")
 @click.option("--rotate", is_flag=True, help="Give it a new secret.")
 @click.option("--overlap", type=click.IntRange(min=0), help="Seconds the old secret goes on signing. [default: 600]")
 @click.option("--remove", is_flag=True, help="Ask it no more.")
 @stack_options
-def host(
+def configure_host(
     name: str,
     url: str | None,
     rotate: bool,
@@ -170,37 +171,35 @@ def host(
         registry.remove_host(resources, name)
     elif url is not None:
         record, secret = registry.register_host(resources, name, url)
-        click.echo(_json(record.to_operator_view()), err=True)
+        click.echo(_to_json(record.to_operator_view()), err=True)
         if secret:
-            _tell(secret, HOST_SECRET_NOTE)
+            _print_secret(secret, CONTENT_SYSTEM_NOTE)
     else:
-        _tell(
-            registry.rotate_host_secret(
-                resources, name, overlap_seconds=registry.HOST_SECRET_OVERLAP_SECONDS if overlap is None else overlap
-            ),
-            HOST_SECRET_NOTE,
-        )
+        overlap_seconds = registry.HOST_SECRET_OVERLAP_SECONDS if overlap is None else overlap
+        secret = registry.rotate_host_secret(resources, name, overlap_seconds=overlap_seconds)
+        _print_secret(secret, CONTENT_SYSTEM_NOTE)
 
 
-def _limits(**given: int | None) -> Any:
-    """None when nothing is said about limits."""
+def _tenant_limits(max_rounds: int | None, thinking_tokens: int | None, token_seconds: int | None) -> Any:
+    """Return `TenantLimits`; None if no limit is given. A limit out of range is an error of its option."""
     from pydantic import ValidationError
 
     from fermata.wire.auth.tenant import TenantLimits
 
-    said = {name: value for name, value in given.items() if value is not None}
+    options = {"max_rounds": max_rounds, "thinking_tokens": thinking_tokens, "token_seconds": token_seconds}
+    limits = {name: value for name, value in options.items() if value is not None}
     try:
-        return TenantLimits.model_validate(said) if said else None
+        return TenantLimits.model_validate(limits) if limits else None
     except ValidationError as error:
-        wrong = error.errors(include_url=False)[0]
-        option = f"--{wrong['loc'][0]}".replace("_", "-")
-        raise click.BadParameter(wrong["msg"].lower(), param_hint=option) from error
+        first = error.errors(include_url=False)[0]
+        option = f"--{first['loc'][0]}".replace("_", "-")
+        raise click.BadParameter(first["msg"].lower(), param_hint=option) from error
 
 
-def _tell(secret: str, where: str = ISSUER_SECRET_NOTE) -> None:
-    click.echo(f"The secret, shown only now. {where}", err=True)
+def _print_secret(secret: str, note: str = SIGNING_SERVER_NOTE) -> None:
+    click.echo(f"The secret, shown only now. {note}", err=True)
     click.echo(secret)
 
 
-def _json(value: dict[str, Any]) -> str:
+def _to_json(value: dict[str, Any]) -> str:
     return json.dumps(value, indent=2)

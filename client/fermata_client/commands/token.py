@@ -1,8 +1,9 @@
-"""`fermata token`: print a token for the local service."""
+"""`fermata token`: print the token of the local service."""
 
 import click
 
-from fermata_client.commands.common import report_errors, turn_options
+from fermata_client.commands.errors import report_errors
+from fermata_client.commands.options import turn_options
 from fermata_client.service.connection import find_connection
 
 

@@ -1,20 +1,25 @@
-"""The lines about the ledger that a deployment's logs hold: read, and written where nobody wrote them."""
+"""Read the usage records in a deployment's logs, and write those that are missing.
+
+The rollup function logs one record for each ledger row that it counts (decision 0057).
+"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fermata.aws.resources import Resources
 
+UsageRecord = dict[str, Any]
+
 LOG_READ_BATCH_SIZE = 10_000
-"""What one request for log lines brings at most."""
+"""The most log events that one FilterLogEvents returns."""
 LOG_WRITE_BATCH_SIZE = 200
-"""In one request: a megabyte of them."""
+"""Log events of one PutLogEvents, which takes a megabyte."""
 USAGE_LOG_EVENTS = ("usage", "usage.taken_back")
 SETTLED_SECONDS = 900
-"""By then whoever counts a row has told of it, as a rule."""
+"""Age of a ledger row from which its record is missing, and not just late."""
 DAY_SECONDS = 86_400
 
 
@@ -22,82 +27,102 @@ def rollup_log_group(stack: str | None) -> str:
     return f"/aws/lambda/{stack}-rollup"
 
 
-def read_usage_records(group: str, start: float) -> Iterator[dict[str, Any]]:
-    """The lines about requests, and about ends that took something back, from an instant on, each once."""
-    for event in USAGE_LOG_EVENTS:
-        yield from _lines(group, start, event)
+def read_usage_records(log_group: str, start: float) -> Iterator[UsageRecord]:
+    """Yield the records of requests and of reversed usage since an epoch time in seconds, each record once."""
+    for event_name in USAGE_LOG_EVENTS:
+        yield from _read_records(log_group, start, event_name)
 
 
-def write_missing_usage_records(resources: "Resources", tenant: str, group: str) -> int:
-    """Write the lines of rows that have none, as far back as the logs go; returns how many.
+def write_missing_usage_records(resources: "Resources", tenant: str, log_group: str) -> int:
+    """Write the records of ledger rows that have none, as far back as the log group keeps its events.
 
-    Not of the last quarter of an hour: their function may be about to tell of them, and each is to be told once.
+    Rows younger than `SETTLED_SECONDS` are left out: their function may still log them, and each is logged once.
+
+    Returns:
+        The number of records written.
     """
     from fermata.aws.clock import iso_from_epoch
     from fermata.usage.ledger.ledger_store import FIRST_LEDGER_MONTH
     from fermata.usage.ledger.log_lines import find_missing_log_lines
 
-    days, now = _days_kept(group), resources.clock.time()
-    first = now - days * DAY_SECONDS if days else 0.0
-    lines = read_usage_records(group, first)
-    found = find_missing_log_lines(
+    now = resources.clock.time()
+    retention_days = _read_retention_days(log_group)
+    start = now - retention_days * DAY_SECONDS if retention_days else 0.0
+    missing = find_missing_log_lines(
         resources,
         tenant,
-        lines,
-        iso_from_epoch(first) if days else FIRST_LEDGER_MONTH,
+        read_usage_records(log_group, start),
+        iso_from_epoch(start) if retention_days else FIRST_LEDGER_MONTH,
         iso_from_epoch(now - SETTLED_SECONDS),
     )
-    written, stream = 0, f"rebuild/{iso_from_epoch(now)}".replace(":", ".")
-    while part := list(islice(found, LOG_WRITE_BATCH_SIZE)):
-        _write(group, stream, part, now, is_new=not written)
-        written += len(part)
-    return written
+    log_stream = f"rebuild/{iso_from_epoch(now)}".replace(":", ".")
+    return _write_records(log_group, log_stream, missing, now)
 
 
-def _lines(group: str, start: float, event: str) -> Iterator[dict[str, Any]]:
+def _read_records(log_group: str, start: float, event_name: str) -> Iterator[UsageRecord]:
+    seen_ids = set[str]()
+    for log_event in _iter_log_events(log_group, start, event_name):
+        # the local cloud gives no event ids
+        event_id = log_event.get("eventId") or f"{log_event['timestamp']} {log_event['message']}"
+        if event_id in seen_ids:
+            continue
+        seen_ids.add(event_id)
+        record = _parse_record(log_event["message"])
+        if record.get("event") == event_name:
+            yield record
+
+
+def _iter_log_events(log_group: str, start: float, event_name: str) -> Iterator[dict[str, Any]]:
+    """Yield log events that match; some twice, where a full page without a token is continued by its last time."""
     import boto3
 
     logs = boto3.client("logs")
-    request: dict[str, Any] = {"logGroupName": group, "startTime": int(start * 1000)}
-    request["filterPattern"] = f'{{ $.event = "{event}" }}'
-    seen = set[str]()
+    request: dict[str, Any] = {
+        "logGroupName": log_group,
+        "startTime": int(start * 1000),
+        "filterPattern": f'{{ $.event = "{event_name}" }}',
+    }
     while True:
-        answer = logs.filter_log_events(**request)
-        for found in answer["events"]:
-            name = found.get("eventId") or f"{found['timestamp']} {found['message']}"  # the local cloud gives no ids
-            is_new = name not in seen
-            seen.add(name)
-            if is_new and (line := _line(found["message"])).get("event") == event:
-                yield line
-        if answer.get("nextToken"):
-            request["nextToken"] = answer["nextToken"]
-        elif len(answer["events"]) == LOG_READ_BATCH_SIZE and answer["events"][-1]["timestamp"] > request["startTime"]:
-            request["startTime"] = answer["events"][-1]["timestamp"]
+        response = logs.filter_log_events(**request)
+        log_events = response["events"]
+        yield from log_events
+        if response.get("nextToken"):
+            request["nextToken"] = response["nextToken"]
+        elif len(log_events) == LOG_READ_BATCH_SIZE and log_events[-1]["timestamp"] > request["startTime"]:
+            request["startTime"] = log_events[-1]["timestamp"]
             request.pop("nextToken", None)
         else:
             return
 
 
-def _line(message: str) -> dict[str, Any]:
-    """What the platform itself writes is no JSON, or says nothing of usage."""
+def _parse_record(message: str) -> UsageRecord:
+    """Parse a log message; empty for those of the Lambda platform, which are not JSON."""
     return dict(json.loads(message)) if '"usage' in message else {}
 
 
-def _days_kept(group: str) -> int:
-    """0: for ever."""
+def _read_retention_days(log_group: str) -> int:
+    """Return how long the log group keeps its events; 0 for ever."""
     import boto3
 
-    found = boto3.client("logs").describe_log_groups(logGroupNamePrefix=group)["logGroups"]
-    return next((int(one.get("retentionInDays") or 0) for one in found if one["logGroupName"] == group), 0)
+    groups = boto3.client("logs").describe_log_groups(logGroupNamePrefix=log_group)["logGroups"]
+    return next((int(group.get("retentionInDays") or 0) for group in groups if group["logGroupName"] == log_group), 0)
 
 
-def _write(group: str, stream: str, lines: list[dict[str, Any]], now: float, *, is_new: bool) -> None:
-    """As the functions write them, at the time of now: logs take nothing that is two weeks old."""
+def _write_records(log_group: str, log_stream: str, records: Iterable[UsageRecord], now: float) -> int:
+    """Write records in the form that the functions log, and return how many.
+
+    Their time is now: CloudWatch Logs takes no event that is two weeks old.
+    """
     import boto3
 
     logs = boto3.client("logs")
-    if is_new:
-        logs.create_log_stream(logGroupName=group, logStreamName=stream)
-    told = [{"level": "INFO", "message": line["event"], "service": "fermata", **line} for line in lines]
-    events = [{"timestamp": int(now * 1000), "message": json.dumps(one, default=str)} for one in told]
-    logs.put_log_events(logGroupName=group, logStreamName=stream, logEvents=events)
+    remaining = iter(records)
+    count = 0
+    while batch := list(islice(remaining, LOG_WRITE_BATCH_SIZE)):
+        if not count:
+            logs.create_log_stream(logGroupName=log_group, logStreamName=log_stream)
+        messages = [{"level": "INFO", "message": record["event"], "service": "fermata", **record} for record in batch]
+        events = [{"timestamp": int(now * 1000), "message": json.dumps(message, default=str)} for message in messages]
+        logs.put_log_events(logGroupName=log_group, logStreamName=log_stream, logEvents=events)
+        count += len(batch)
+    return count

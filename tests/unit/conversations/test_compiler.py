@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fermata.conversations.history.compiler import compile_history
-from fermata.conversations.history.model_profile import estimate_tokens
 from fermata.conversations.history.repair import UNANSWERED_CALL_ERROR
 from fermata.conversations.history.stale_results import make_elided_result
+from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.domain.blocks import BlobBlock, Block, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from tests.unit.conversations.message_builders import (

@@ -8,7 +8,8 @@ import pytest
 
 from fermata.aws.dynamodb import Put
 from fermata.aws.resources import Resources
-from fermata.conversations import message_store
+from fermata.conversations import block_store, message_store
+from fermata.conversations.block_store import BlockFetcher
 from fermata.domain.blocks import BlobBlock, ImageBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from tests.images import make_jpeg_header, make_png_header, to_base64
@@ -51,7 +52,7 @@ def test_a_large_block_is_stood_for_by_what_pairing_and_showing_need(resources: 
     assert (asked.of, asked.tool_call_id, asked.tool_name) == ("toolCall", "a", "read")
     assert asked.size > 40_000
     assert isinstance(result, BlobBlock)
-    assert (result.of, result.ok, result.error) == ("toolResult", False, LONG[: message_store.MAX_ROW_ERROR_CHARS])
+    assert (result.of, result.ok, result.error) == ("toolResult", False, LONG[: block_store.MAX_ROW_ERROR_CHARS])
 
 
 def test_many_blocks_that_are_large_together_leave_a_row_that_fits(resources: Resources) -> None:
@@ -62,7 +63,7 @@ def test_many_blocks_that_are_large_together_leave_a_row_that_fits(resources: Re
         "conversations", message_store.conversation_partition(*CONVERSATION_KEY), message_store.message_sort_key(0)
     )
     assert item is not None
-    assert len(item["content"]) < message_store.MAX_ROW_BYTES + 20_000
+    assert len(item["content"]) < block_store.MAX_ROW_BYTES + 20_000
     assert message_store.load_messages(resources, *CONVERSATION_KEY) == thread.messages
 
 
@@ -154,11 +155,11 @@ class TestReading:
         monkeypatch.setattr(resources.blobs, "get_bytes", lambda key: fetched.append(key) or get(key))
         found = read_stored_messages(resources)
         assert fetched == []
-        spoken = message_store.fetch_shown_blocks(resources, found)
-        assert (len(fetched), spoken[2]) == (2, found[2])
-        memory: dict[str, bytes] = {}
-        assert message_store.fetch_all_blocks(resources, found, memory) == thread.messages
-        assert message_store.fetch_all_blocks(resources, found, memory) == thread.messages
+        shown = BlockFetcher(resources.blobs).fetch_shown_blocks(found)
+        assert (len(fetched), shown[2]) == (2, found[2])
+        fetcher = BlockFetcher(resources.blobs)
+        assert fetcher.fetch_all_blocks(found) == thread.messages
+        assert fetcher.fetch_all_blocks(found) == thread.messages
         assert len(fetched) == 5
 
     @pytest.mark.parametrize(

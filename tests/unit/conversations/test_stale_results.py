@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from fermata.conversations.history.compiler import prepare_history
-from fermata.conversations.history.model_profile import estimate_tokens
 from fermata.conversations.history.stale_results import elide_oldest_results, elide_stale_results, make_elided_result
+from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.domain.blocks import Block, ToolResultBlock
 from fermata.domain.messages import Message
 from tests.unit.conversations.message_builders import ANTHROPIC_PROFILE, ThreadBuilder, make_call, make_image

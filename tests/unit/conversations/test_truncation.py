@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fermata.conversations.history.model_profile import estimate_tokens
+from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.conversations.history.truncation import BEGINNING_OMITTED_NOTE, truncate_history
 from fermata.domain.blocks import TextBlock
 from fermata.domain.messages import Message

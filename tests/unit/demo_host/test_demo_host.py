@@ -1,4 +1,4 @@
-"""The demo content system answers every question a tool asks, takes no other tokens, and acts once for each key."""
+"""The demo content system answers every query of the tools, refuses other tokens, and acts once per effect key."""
 
 import threading
 import time
@@ -36,25 +36,23 @@ def demo() -> Iterator[DemoHostServer]:
 
 
 @pytest.fixture
-def lines() -> Iterator[HostConnectionPool]:
-    kept = HostConnectionPool(UrlGuard(loopback=True), 5.0)
-    yield kept
-    kept.close()
+def pool() -> Iterator[HostConnectionPool]:
+    pool = HostConnectionPool(UrlGuard(loopback=True), 5.0)
+    yield pool
+    pool.close()
 
 
-def opened(
+def open_client(
     demo: DemoHostServer,
-    lines: HostConnectionPool,
+    pool: HostConnectionPool,
     caller: HostCaller = DEMO_CALLER,
     secret: str = SECRET,
     now: float | None = None,
 ) -> HostClient:
-    return HostClient(
-        demo.url, lambda: sign_host_token(caller, secret, "k", now or time.time()), lambda _seconds: lines
-    )
+    return HostClient(demo.url, lambda: sign_host_token(caller, secret, "k", now or time.time()), lambda _seconds: pool)
 
 
-def data(demo: DemoHostServer, lines: HostConnectionPool, scope: str, name: str, **given: Any) -> Any:
+def read_data(demo: DemoHostServer, pool: HostConnectionPool, scope: str, name: str, **arguments: Any) -> Any:
     context = ToolContext(
         tenant="local",
         user="you",
@@ -62,9 +60,9 @@ def data(demo: DemoHostServer, lines: HostConnectionPool, scope: str, name: str,
         scope=scope,
         turn="turn-1",
         effect_key="turn-1/1/0",
-        host=lambda: opened(demo, lines),
+        host=lambda: open_client(demo, pool),
     )
-    call = ToolCallBlock(tool_call_id="c", tool_name=name, input=given)
+    call = ToolCallBlock(tool_call_id="c", tool_name=name, input=arguments)
     admitted = admit_call(get_toolset(scope), call, context)
     assert isinstance(admitted, AdmittedCall), admitted
     output = run_tool(admitted, context)
@@ -72,54 +70,55 @@ def data(demo: DemoHostServer, lines: HostConnectionPool, scope: str, name: str,
     return output.data
 
 
-def test_every_tool_that_asks_gets_an_answer_it_understands(demo: DemoHostServer, lines: HostConnectionPool) -> None:
-    def ask(name: str, **given: Any) -> Any:
-        return data(demo, lines, "content", name, **given)
+def test_every_tool_can_read_the_answers_of_the_demo_host(demo: DemoHostServer, pool: HostConnectionPool) -> None:
+    def ask(name: str, **arguments: Any) -> Any:
+        return read_data(demo, pool, "content", name, **arguments)
 
     collections = ask("list_collections")["collections"]
-    assert [one["slug"] for one in collections] == ["posts", "recipes", "pages"]
+    assert [item["slug"] for item in collections] == ["posts", "recipes", "pages"]
     for collection in collections:
         assert ask("get_collection_schema", tableId=collection["id"])["collection"]["fields"]
-        listed = ask("list_documents", tableId=collection["id"])
-        assert listed["total"] == collection["rowCount"] == len(listed["documents"])
-        for document in listed["documents"]:
+        page = ask("list_documents", tableId=collection["id"])
+        assert page["total"] == collection["rowCount"] == len(page["documents"])
+        for document in page["documents"]:
             assert ask("get_document", documentId=document["id"])["document"]["fields"]["title"] == document["title"]
-    assert [one["id"] for one in ask("search_documents", query="rye")["results"]] == ["doc-rye", "doc-rye-loaf"]
+    assert [item["id"] for item in ask("search_documents", query="rye")["results"]] == ["doc-rye", "doc-rye-loaf"]
     assert len(ask("list_users")["users"]) == 3
     assert ask("list_media", query="rye", mimeType="image")["total"] == 1
 
 
-def test_documents_are_filtered_and_paged(demo: DemoHostServer, lines: HostConnectionPool) -> None:
-    drafts = data(demo, lines, "content", "list_documents", tableId="tbl-posts", status="draft")
-    assert [one["id"] for one in drafts["documents"]] == ["doc-flour"]
-    second = data(demo, lines, "content", "list_documents", tableId="tbl-posts", limit=1, offset=1)
-    assert (second["total"], [one["id"] for one in second["documents"]]) == (4, ["doc-easter"])
+def test_documents_are_filtered_and_paged(demo: DemoHostServer, pool: HostConnectionPool) -> None:
+    drafts = read_data(demo, pool, "content", "list_documents", tableId="tbl-posts", status="draft")
+    assert [item["id"] for item in drafts["documents"]] == ["doc-flour"]
+    page = read_data(demo, pool, "content", "list_documents", tableId="tbl-posts", limit=1, offset=1)
+    assert (page["total"], [item["id"] for item in page["documents"]]) == (4, ["doc-easter"])
 
 
-def test_the_tables_serve_the_site_too(demo: DemoHostServer, lines: HostConnectionPool) -> None:
-    assert [one["slug"] for one in data(demo, lines, "site", "list_post_types")["postTypes"]] == ["posts", "recipes"]
-    assert len(data(demo, lines, "site", "list_loop_sources")["dataTables"]) == 4
+def test_the_site_tools_read_the_tables_of_the_demo_host(demo: DemoHostServer, pool: HostConnectionPool) -> None:
+    assert [item["slug"] for item in read_data(demo, pool, "site", "list_post_types")["postTypes"]] == [
+        "posts",
+        "recipes",
+    ]
+    assert len(read_data(demo, pool, "site", "list_loop_sources")["dataTables"]) == 4
 
 
-def test_a_plugin_is_validated_and_activated(demo: DemoHostServer, lines: HostConnectionPool) -> None:
-    assert not data(demo, lines, "plugin", "plugin_validate", localId="tip-jar")["ok"]
-    done = data(demo, lines, "plugin", "plugin_activate", localId="opening-hours")
-    assert done == {
+def test_a_plugin_is_validated_and_activated(demo: DemoHostServer, pool: HostConnectionPool) -> None:
+    assert not read_data(demo, pool, "plugin", "plugin_validate", localId="tip-jar")["ok"]
+    result = read_data(demo, pool, "plugin", "plugin_activate", localId="opening-hours")
+    assert result == {
         "activated": True,
         "skipped": False,
         "pluginId": "bakery.opening-hours",
         "version": "1.1.0",
         "upgrade": {"from": "1.0.0", "to": "1.1.0"},
     }
-    assert data(demo, lines, "plugin", "plugin_list_plugins")["sitePlugins"][0]["activeVersion"] == "1.1.0"
+    assert read_data(demo, pool, "plugin", "plugin_list_plugins")["sitePlugins"][0]["activeVersion"] == "1.1.0"
 
 
-def test_an_activation_asked_for_twice_with_one_key_happens_once_and_says_the_same(
-    demo: DemoHostServer, lines: HostConnectionPool
-) -> None:
-    host = opened(demo, lines)
-    first, again = [host.activate_plugin("opening-hours", effect_key="turn/1/0") for _ in range(2)]
-    assert first == again
+def test_a_repeated_activation_with_one_effect_key_happens_once(demo: DemoHostServer, pool: HostConnectionPool) -> None:
+    host = open_client(demo, pool)
+    first, second = [host.activate_plugin("opening-hours", effect_key="turn/1/0") for _ in range(2)]
+    assert first == second
     assert demo.content.activations == [{"key": "turn/1/0", "plugin": "opening-hours", "asked": 2}]
     host.activate_plugin("opening-hours", effect_key="turn/2/0")
     assert [act["asked"] for act in demo.content.activations] == [2, 1]
@@ -128,20 +127,20 @@ def test_an_activation_asked_for_twice_with_one_key_happens_once_and_says_the_sa
 @pytest.mark.parametrize(
     ("plugin", "outcome"), [("newsletter", "has to grant them first"), ("tip-jar", "does not build")]
 )
-def test_what_must_not_be_active_is_not_activated(
-    demo: DemoHostServer, lines: HostConnectionPool, plugin: str, outcome: str
+def test_a_plugin_that_does_not_build_or_lacks_permissions_is_not_activated(
+    demo: DemoHostServer, pool: HostConnectionPool, plugin: str, outcome: str
 ) -> None:
-    host = opened(demo, lines)
+    host = open_client(demo, pool)
     try:
-        told = str(host.activate_plugin(plugin, effect_key="k"))
+        outcome_text = str(host.activate_plugin(plugin, effect_key="k"))
     except HostError as failure:
-        told = str(failure)
-    assert outcome in told
-    assert all(one["activeVersion"] is None for one in host.list_plugins()["plugins"][1:])
+        outcome_text = str(failure)
+    assert outcome in outcome_text
+    assert all(item["activeVersion"] is None for item in host.list_plugins()["plugins"][1:])
 
 
 @pytest.mark.parametrize(
-    ("how", "reason"),
+    ("changes", "reason"),
     [
         ({"secret": "another secret that is long enough to be one"}, "Signature verification failed"),
         ({"now": 1_000_000_000.0}, "expired"),
@@ -149,16 +148,14 @@ def test_what_must_not_be_active_is_not_activated(
         ({"caller": replace(DEMO_CALLER, tenant="florist")}, "another tenant"),
     ],
 )
-def test_a_token_that_is_not_right_opens_nothing(
-    demo: DemoHostServer, lines: HostConnectionPool, how: Any, reason: str
-) -> None:
-    with pytest.raises(HostError, match=reason) as caught:
-        opened(demo, lines, **how).list_tables()
-    assert caught.value.status == 401
+def test_an_invalid_token_is_refused(demo: DemoHostServer, pool: HostConnectionPool, changes: Any, reason: str) -> None:
+    with pytest.raises(HostError, match=reason) as error_info:
+        open_client(demo, pool, **changes).list_tables()
+    assert error_info.value.status == 401
 
 
-def test_activating_takes_the_capability_for_it(demo: DemoHostServer, lines: HostConnectionPool) -> None:
+def test_activating_a_plugin_requires_its_capability(demo: DemoHostServer, pool: HostConnectionPool) -> None:
     visitor = replace(DEMO_CALLER, capabilities=frozenset({"ai.chat"}))
     with pytest.raises(HostError, match=r"does not let this user do that: This takes the capability plugins\.install"):
-        opened(demo, lines, visitor).activate_plugin("opening-hours", effect_key="k")
+        open_client(demo, pool, visitor).activate_plugin("opening-hours", effect_key="k")
     assert demo.content.activations == []

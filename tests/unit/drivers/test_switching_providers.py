@@ -25,13 +25,13 @@ from tests.unit.drivers.history_strategies import MODELS, turn_with_rounds
 class Anthropic(anthropic.StrictAnthropic):
     """These histories hold thoughts of a server that is gone; what matters is that only its own come back."""
 
-    def remember(self, stream: bytes) -> None:
-        self._thoughts = [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}]
+    def record_stream(self, stream: bytes) -> None:
+        self._sent_thinking = [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}]
 
 
 class Responses(openai.StrictOpenAI):
     def check_request(self, headers: dict[str, str], body: dict[str, object]) -> None:
-        self._sealed |= {f"sealed:{body['model']}:{number}" for number in self._numbers(body)}
+        self._sent_encrypted |= {f"sealed:{body['model']}:{number}" for number in self._numbers(body)}
         super().check_request(headers, body)
 
     def _numbers(self, body: dict[str, object]) -> Iterator[str]:
@@ -41,7 +41,7 @@ class Responses(openai.StrictOpenAI):
 
 
 class OpenRouter(Responses):
-    named = True
+    is_openrouter = True
 
 
 KINDS: dict[str, tuple[type[StrictServer], bytes]] = {
@@ -72,7 +72,7 @@ def answered(
     server = servers[provider]
     server.refusals.clear()
     if isinstance(server, Anthropic):
-        server.remember(b"")
+        server.record_stream(b"")
     server.script_chunks(KINDS[provider][1])
     asked = model_request(
         *rows, model=model, volatile="Page: Home", thinking_tokens=2000 if model in MODELS.values() else 0

@@ -1,4 +1,4 @@
-"""Small tools, contexts and snapshots that the tests of this room share."""
+"""Build small tools, calls, contexts and snapshots for the tests of the package `tools`."""
 
 import json
 from pathlib import Path
@@ -9,17 +9,18 @@ from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
 from fermata.tools.tool_names import ToolNaming, get_wire_name
 from fermata.tools.toolset import Toolset
+from tests.tool_contract import TOOL_CONTRACT
 
 FIXTURES = Path(__file__).parent / "fixtures"
 CONTRACT_CASES: list[dict[str, Any]] = json.loads((FIXTURES / "cases.json").read_text())
-SITE_TOOL_CONTRACT: list[dict[str, Any]] = json.loads((FIXTURES / "site_tools.json").read_text())
+SITE_TOOL_CONTRACT = TOOL_CONTRACT["site"]
 
 ALL_CAPABILITIES = frozenset({"ai.chat", "ai.tools.write", "site.read", "site.structure.edit", "site.style.edit"})
 ALL_CAPABILITIES |= {"site.content.edit"}
 
 
 def contract_cases(*areas: str) -> list[Any]:
-    """Cases of these areas, as (id, input, expected)."""
+    """Return the contract cases of some areas, as (id, input, expected)."""
     return [(case["id"], case["input"], case["expected"]) for case in CONTRACT_CASES if case["area"] in areas]
 
 
@@ -36,12 +37,12 @@ class EchoInput(ToolInput):
     text: str = ""
 
 
-def echo(given: EchoInput, context: ToolContext) -> dict[str, str]:
-    return {"text": given.text}
+def echo(defaults: EchoInput, context: ToolContext) -> dict[str, str]:
+    return {"text": defaults.text}
 
 
 def make_tool(name: str = "echo", **changes: Any) -> Tool:
-    given = {
+    defaults = {
         "toolset": "toys",
         "description": "A toy.",
         "execution": Execution.SERVER,
@@ -49,7 +50,7 @@ def make_tool(name: str = "echo", **changes: Any) -> Tool:
         "input_model": EchoInput,
         "handler": echo,
     }
-    return Tool(name=name, **{**given, **changes})
+    return Tool(name=name, **{**defaults, **changes})
 
 
 def make_toolset(*tools: Tool) -> Toolset:
@@ -57,20 +58,20 @@ def make_toolset(*tools: Tool) -> Toolset:
 
 
 def make_call(name: str = "echo", arguments: Any = None, *, malformed: bool | None = None) -> ToolCallBlock:
-    given = {} if arguments is None else arguments
-    return ToolCallBlock(tool_call_id="c1", tool_name=name, input=given, malformed=malformed)
+    defaults = {} if arguments is None else arguments
+    return ToolCallBlock(tool_call_id="c1", tool_name=name, input=defaults, malformed=malformed)
 
 
 def make_context(**changes: Any) -> ToolContext:
-    given = {"tenant": "tenant-1", "user": "user-1", "capabilities": ALL_CAPABILITIES, "scope": "site", "turn": "t1"}
-    return ToolContext(**{**given, **changes})
+    defaults = {"tenant": "tenant-1", "user": "user-1", "capabilities": ALL_CAPABILITIES, "scope": "site", "turn": "t1"}
+    return ToolContext(**{**defaults, **changes})
 
 
 PRIMARY_COLOR = {"id": "k1", "slug": "primary", "lightValue": "#3b82f6", "order": 0}
 
 
 def make_site_snapshot(**settings: Any) -> dict[str, Any]:
-    """A site with a home page, a template, a component and the given `framework` and `fonts` settings."""
+    """Build the snapshot of a site with a page, a template and a component; `settings` has `framework` and `fonts`."""
     home = {"id": "p1", "slug": "index", "title": "Home", "rootNodeId": "r1", "nodes": {}}
     chrome = {
         "id": "p2",

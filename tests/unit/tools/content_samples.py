@@ -1,4 +1,4 @@
-"""A small content system's answers, and the workspace snapshot of somebody who works in it."""
+"""Sample answers of a small content system, and the workspace snapshot of one of its users."""
 
 from typing import Any
 

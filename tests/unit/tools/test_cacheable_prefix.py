@@ -1,4 +1,4 @@
-"""The stable part of every prompt is the same bytes for everybody, so that providers can keep it."""
+"""Every prompt starts with the same bytes for every caller, so that providers can cache them (decision 0100)."""
 
 import json
 import re
@@ -16,56 +16,62 @@ from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_nam
 from tests.unit.tools.builders import ALL_CAPABILITIES, make_site_snapshot
 from tests.unit.tools.content_samples import WORKSPACE
 
-EACH = list(product(SCOPES, ToolNaming))
+SCOPES_AND_NAMINGS = list(product(SCOPES, ToolNaming))
 PLACEHOLDER = re.compile(r"\{(?!currentEntry\.|\{?post\.)")
-NAMED = {"site": 35, "content": 15, "plugin": 6}
+NOT_IN_PROMPT = {"plugin": {"plugin_rename_file", "plugin_delete_file", "plugin_open_file", "plugin_list_plugins"}}
+"""Tools that a prompt does not explain, by scope."""
 
 PROGRAM = f"""
 import json, sys
-from tests.unit.tools.test_cacheable_prefix import shown
-print(json.dumps([shown(scope, names) for scope in {SCOPES} for names in ("seed", "prefixed")]))
+from tests.unit.tools.test_cacheable_prefix import digest_prefix
+print(json.dumps([digest_prefix(scope, naming) for scope in {SCOPES} for naming in ("seed", "prefixed")]))
 """
 
 
-def shown(scope: str, names: str, tenant: str = "") -> str:
-    """What a request begins with: the stable part and the tools, as a digest of their bytes."""
+def digest_prefix(scope: str, naming: str, tenant: str = "") -> str:
+    """Digest the bytes that a request starts with: the system prompt and the tools."""
     toolset = get_toolset(scope)
-    everything = frozenset().union(*(tool.permissions for tool in toolset.tools)) | ALL_CAPABILITIES
-    tools = [spec.to_wire() for spec in toolset.build_tool_specs(everything, scope, ToolNaming(names), tenant=tenant)]
-    return sha256((build_system_prompt(scope, ToolNaming(names)) + json.dumps(tools)).encode()).hexdigest()
+    capabilities = frozenset().union(*(tool.permissions for tool in toolset.tools)) | ALL_CAPABILITIES
+    tools = [
+        spec.to_wire() for spec in toolset.build_tool_specs(capabilities, scope, ToolNaming(naming), tenant=tenant)
+    ]
+    return sha256((build_system_prompt(scope, ToolNaming(naming)) + json.dumps(tools)).encode()).hexdigest()
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "4242"])
-def test_another_process_begins_with_the_same_bytes_however_it_hashes(seed: str) -> None:
+def test_every_process_builds_the_same_bytes_whatever_its_hash_seed(seed: str) -> None:
     environment = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PYTHONHASHSEED": seed}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, check=True)
-    assert json.loads(done.stdout) == [shown(scope, names) for scope, names in EACH]
+    process = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, check=True
+    )
+    assert json.loads(process.stdout) == [digest_prefix(scope, naming) for scope, naming in SCOPES_AND_NAMINGS]
 
 
-@pytest.mark.parametrize(("scope", "names"), EACH)
-def test_neither_the_tenant_nor_the_turn_changes_a_byte(scope: str, names: ToolNaming) -> None:
-    before = shown(scope, names, "tenant-1")
-    for posted in (make_site_snapshot(), WORKSPACE, {"page": 3}, None):
-        build_situation(scope, posted, names)
-        assert shown(scope, names, "tenant-2") == before
+@pytest.mark.parametrize(("scope", "naming"), SCOPES_AND_NAMINGS)
+def test_neither_the_tenant_nor_the_turn_changes_a_byte(scope: str, naming: ToolNaming) -> None:
+    before = digest_prefix(scope, naming, "tenant-1")
+    for snapshot in (make_site_snapshot(), WORKSPACE, {"page": 3}, None):
+        build_situation(scope, snapshot, naming)
+        assert digest_prefix(scope, naming, "tenant-2") == before
 
 
-@pytest.mark.parametrize("names", list(ToolNaming))
+@pytest.mark.parametrize("naming", list(ToolNaming))
 @pytest.mark.parametrize("scope", SCOPE_REGISTRY)
-def test_the_stable_part_names_tools_as_the_model_knows_them_and_no_others(scope: str, names: ToolNaming) -> None:
-    prompt, tools = build_system_prompt(scope, names), get_toolset(scope).tools
+def test_the_prompt_uses_the_wire_names_of_the_tools_and_no_other_names(scope: str, naming: ToolNaming) -> None:
+    prompt, tools = build_system_prompt(scope, naming), get_toolset(scope).tools
     for tool in tools:
-        others = {tool.name, get_prefixed_name(tool)} - {get_wire_name(tool, names)}
+        others = {tool.name, get_prefixed_name(tool)} - {get_wire_name(tool, naming)}
         assert not any(re.search(rf"\b{other}\b", prompt) for other in others), tool.name
     assert not PLACEHOLDER.search(prompt)
-    assert sum(bool(re.search(rf"\b{get_wire_name(tool, names)}\b", prompt)) for tool in tools) == NAMED[scope]
+    unexplained = {tool.name for tool in tools if not re.search(rf"\b{get_wire_name(tool, naming)}\b", prompt)}
+    assert unexplained == NOT_IN_PROMPT.get(scope, set())
 
 
 @pytest.mark.parametrize(
     ("scope", "key"), [("site", "instatic:site:nq4m34"), ("content", "instatic:content:of0mw0")], ids=["C152", "C153"]
 )
-def test_the_real_toolset_has_the_cache_key_the_editor_knows(scope: str, key: str) -> None:
+def test_the_toolset_has_the_prompt_cache_key_of_the_editor(scope: str, key: str) -> None:
     toolset = get_toolset(scope)
-    everything = frozenset().union(*(tool.permissions for tool in toolset.tools)) | ALL_CAPABILITIES
-    offered = toolset.build_tool_specs(everything, scope, ToolNaming.PREFIXED)
-    assert make_prompt_cache_key(scope, [spec.name for spec in offered]) == key
+    capabilities = frozenset().union(*(tool.permissions for tool in toolset.tools)) | ALL_CAPABILITIES
+    specs = toolset.build_tool_specs(capabilities, scope, ToolNaming.PREFIXED)
+    assert make_prompt_cache_key(scope, [spec.name for spec in specs]) == key

@@ -1,4 +1,4 @@
-"""Arguments a model sends are made to fit where their meaning is plain, and refused in words it can act on."""
+"""Arguments are coerced where their meaning is plain, and refused with errors that a model can act on."""
 
 import copy
 import json
@@ -16,51 +16,51 @@ from fermata.tools.tool import ToolInput
 from tests.unit.tools.builders import SITE_INPUT_MODELS, SITE_TOOL_CONTRACT, contract_cases, get_site_tool
 
 
-def schema_of(**properties: Any) -> dict[str, Any]:
+def make_object_schema(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-@pytest.mark.parametrize(("case", "given", "expected"), contract_cases("toolInputValidation"))
-def test_tool_input_is_validated_as_the_editor_does_it(case: str, given: Any, expected: Any) -> None:
-    schema = SITE_INPUT_MODELS[given["tool"]]
+@pytest.mark.parametrize(("case", "case_input", "expected"), contract_cases("toolInputValidation"))
+def test_tool_input_is_validated_like_the_editor_validates_it(case: str, case_input: Any, expected: Any) -> None:
+    schema = SITE_INPUT_MODELS[case_input["tool"]]
     if isinstance(expected, dict):
-        arguments = coerce_arguments(site_schema(given["tool"]), given["input"])
+        arguments = coerce_arguments(get_site_schema(case_input["tool"]), case_input["input"])
         assert {key: arguments[key] for key in expected} == expected, case
         assert schema.from_wire(arguments).to_wire().keys() == arguments.keys()
     else:
-        told = expected.split("'")[1]
-        with pytest.raises(InvalidToolInput, match=told):
-            coerce_arguments(site_schema(given["tool"]), given["input"])
+        member = expected.split("'")[1]
+        with pytest.raises(InvalidToolInput, match=member):
+            coerce_arguments(get_site_schema(case_input["tool"]), case_input["input"])
 
 
-def site_schema(prefixed: str) -> dict[str, Any]:
+def get_site_schema(prefixed: str) -> dict[str, Any]:
     return build_json_schema(SITE_INPUT_MODELS[prefixed])
 
 
-def test_the_error_names_every_member_and_what_is_wrong_with_it() -> None:
-    with pytest.raises(InvalidToolInput) as refused:
+def test_the_error_names_every_wrong_member_and_its_error() -> None:
+    with pytest.raises(InvalidToolInput) as error_info:
         coerce_arguments(get_site_tool("insertHtml").input_schema, {"parentId": "", "index": -1})
-    assert str(refused.value) == (
+    assert str(error_info.value) == (
         "html: Expected required property; parentId: Expected string length greater or equal to 1; "
         "index: Expected integer to be greater or equal to 0, got -1"
     )
 
 
-def test_the_error_names_a_member_deep_inside_the_variant_that_was_meant() -> None:
+def test_the_error_names_a_member_inside_the_intended_variant() -> None:
     with pytest.raises(InvalidToolInput, match=r"^document\.id: Expected required property$"):
         coerce_arguments(get_site_tool("read_document").input_schema, {"document": {"type": "page"}})
 
 
-def test_the_error_lists_what_a_union_takes() -> None:
+def test_the_error_lists_the_variants_of_a_union() -> None:
     with pytest.raises(InvalidToolInput, match=r'Expected union value \(one of "colors", "typography", .*got "Colors"'):
         coerce_arguments(get_site_tool("list_tokens").input_schema, {"family": "Colors"})
 
 
-def test_every_fault_of_a_deep_input_is_named_at_once() -> None:
+def test_all_errors_of_a_nested_input_are_named_at_once() -> None:
     sent = {"tokens": [{"slug": "", "lightValue": 7}, {"darkModeEnabled": "maybe"}, 3]}
-    with pytest.raises(InvalidToolInput) as refused:
+    with pytest.raises(InvalidToolInput) as error_info:
         coerce_arguments(get_site_tool("set_color_tokens").input_schema, sent)
-    assert str(refused.value).split("; ") == [
+    assert str(error_info.value).split("; ") == [
         "tokens[0].slug: Expected string length greater or equal to 1",
         "tokens[1].slug: Expected required property",
         "tokens[1].lightValue: Expected required property",
@@ -69,19 +69,19 @@ def test_every_fault_of_a_deep_input_is_named_at_once() -> None:
     ]
 
 
-def test_one_mistake_made_very_often_is_counted_rather_than_listed() -> None:
-    schema = schema_of(items={"type": "array", "items": {"type": "integer"}})
+def test_an_error_repeated_very_often_is_counted_instead_of_listed() -> None:
+    schema = make_object_schema(items={"type": "array", "items": {"type": "integer"}})
     with pytest.raises(InvalidToolInput, match=r"items\[99\]: .*; and 3 more$"):
         coerce_arguments(schema, {"items": ["a"] * 103})
 
 
 def test_a_long_value_is_cut_in_the_error() -> None:
-    with pytest.raises(InvalidToolInput) as refused:
-        coerce_arguments(schema_of(n={"type": "integer"}), {"n": "x" * 10_000})
-    assert len(str(refused.value)) < 120
+    with pytest.raises(InvalidToolInput) as error_info:
+        coerce_arguments(make_object_schema(n={"type": "integer"}), {"n": "x" * 10_000})
+    assert len(str(error_info.value)) < 120
 
 
-def test_a_list_of_arguments_is_no_object() -> None:
+def test_a_list_of_arguments_is_refused() -> None:
     ((_, _, arguments),) = [case for case in contract_cases("parseToolArguments") if case[0] == "C042"]
     with pytest.raises(InvalidToolInput, match="Expected object"):
         coerce_arguments(get_site_tool("getNodeHtml").input_schema, arguments)
@@ -89,16 +89,16 @@ def test_a_list_of_arguments_is_no_object() -> None:
 
 @pytest.mark.parametrize("member", ["index", "part", "family", "document"])
 def test_null_is_not_the_same_as_absent(member: str) -> None:
-    for known in SITE_TOOL_CONTRACT:
-        if member in known["inputSchema"]["properties"]:
+    for contract in SITE_TOOL_CONTRACT:
+        if member in contract["inputSchema"]["properties"]:
             assert any(
-                fault.startswith(f"{member}: Expected")
-                for fault in iter_schema_errors(known["inputSchema"], {member: None})
+                expected_error.startswith(f"{member}: Expected")
+                for expected_error in iter_schema_errors(contract["inputSchema"], {member: None})
             )
 
 
 @pytest.mark.parametrize(
-    ("kind", "sent", "meant"),
+    ("kind", "sent", "expected"),
     [
         ("integer", "2", 2),
         ("integer", " -7 ", -7),
@@ -118,9 +118,9 @@ def test_null_is_not_the_same_as_absent(member: str) -> None:
         ("boolean", 0.0, False),
     ],
 )
-def test_scalars_become_what_the_schema_asks_for(kind: str, sent: Any, meant: Any) -> None:
-    coerced = coerce_arguments(schema_of(x={"type": kind}), {"x": sent})["x"]
-    assert (coerced, type(coerced)) == (meant, type(meant))
+def test_scalars_are_coerced_to_the_type_of_the_schema(kind: str, sent: Any, expected: Any) -> None:
+    coerced = coerce_arguments(make_object_schema(x={"type": kind}), {"x": sent})["x"]
+    assert (coerced, type(coerced)) == (expected, type(expected))
 
 
 @pytest.mark.parametrize(
@@ -143,27 +143,27 @@ def test_scalars_become_what_the_schema_asks_for(kind: str, sent: Any, meant: An
         ("object", "{}"),
     ],
 )
-def test_a_value_without_a_plain_meaning_is_refused(kind: str, sent: Any) -> None:
+def test_a_value_that_cannot_be_coerced_is_refused(kind: str, sent: Any) -> None:
     with pytest.raises(InvalidToolInput, match=f"x: Expected {kind}"):
-        coerce_arguments(schema_of(x={"type": kind}), {"x": sent})
+        coerce_arguments(make_object_schema(x={"type": kind}), {"x": sent})
 
 
-def test_a_lone_value_becomes_a_list_of_one() -> None:
-    schema = schema_of(ids={"type": "array", "items": {"type": "string"}})
+def test_a_single_value_becomes_a_list_of_one() -> None:
+    schema = make_object_schema(ids={"type": "array", "items": {"type": "string"}})
     assert coerce_arguments(schema, {"ids": 5}) == {"ids": ["5"]}
 
 
-def test_a_constant_is_recognised_across_types() -> None:
-    schema = schema_of(level={"anyOf": [{"const": 1, "type": "integer"}, {"const": 2, "type": "integer"}]})
+def test_a_constant_is_recognised_by_its_text() -> None:
+    schema = make_object_schema(level={"anyOf": [{"const": 1, "type": "integer"}, {"const": 2, "type": "integer"}]})
     assert coerce_arguments(schema, {"level": "2"}) == {"level": 2}
 
 
-def test_in_a_union_a_value_that_fits_is_left_as_it_is() -> None:
-    schema = schema_of(ratio={"anyOf": [{"type": "number"}, {"type": "string"}]})
+def test_a_value_that_fits_a_union_is_not_changed() -> None:
+    schema = make_object_schema(ratio={"anyOf": [{"type": "number"}, {"type": "string"}]})
     assert coerce_arguments(schema, {"ratio": "1.25"}) == {"ratio": "1.25"}
 
 
-def test_defaults_are_filled_in_where_nothing_was_sent() -> None:
+def test_defaults_are_added_for_absent_members() -> None:
     class Page(ToolInput):
         limit: Annotated[int, Field(ge=1)] = 25
 
@@ -171,8 +171,8 @@ def test_defaults_are_filled_in_where_nothing_was_sent() -> None:
     assert coerce_arguments(build_json_schema(Page), {"limit": "3"}) == {"limit": 3}
 
 
-def test_members_of_a_map_are_kept_whatever_their_names() -> None:
-    schema = schema_of(patch={"type": "object", "patternProperties": {"^(.*)$": {}}})
+def test_members_of_a_map_are_kept_with_any_name() -> None:
+    schema = make_object_schema(patch={"type": "object", "patternProperties": {"^(.*)$": {}}})
     assert coerce_arguments(schema, {"patch": {"a": None, "b": [1]}, "c": 1}) == {"patch": {"a": None, "b": [1]}}
 
 
@@ -189,7 +189,7 @@ arguments = json_values | st.dictionaries(
 )
 
 
-def outcome_of(schema: dict[str, Any], sent: Any) -> dict[str, Any] | str:
+def coerce_or_describe_error(schema: dict[str, Any], sent: Any) -> dict[str, Any] | str:
     try:
         return coerce_arguments(schema, sent)
     except InvalidToolInput as refused:
@@ -197,9 +197,9 @@ def outcome_of(schema: dict[str, Any], sent: Any) -> dict[str, Any] | str:
 
 
 @given(prefixed=st.sampled_from(sorted(SITE_INPUT_MODELS)), sent=arguments)
-def test_whatever_is_sent_either_fits_afterwards_or_is_refused_in_words(prefixed: str, sent: Any) -> None:
-    schema, before = site_schema(prefixed), copy.deepcopy(sent)
-    outcome = outcome_of(schema, sent)
+def test_any_value_either_fits_after_coercion_or_is_refused_with_a_sentence(prefixed: str, sent: Any) -> None:
+    schema, before = get_site_schema(prefixed), copy.deepcopy(sent)
+    outcome = coerce_or_describe_error(schema, sent)
     if isinstance(outcome, str):
         assert "Expected" in outcome
     else:
@@ -211,14 +211,14 @@ def test_whatever_is_sent_either_fits_afterwards_or_is_refused_in_words(prefixed
 
 
 @given(node=st.text(min_size=1), html=st.text(min_size=1), index=st.none() | st.integers(min_value=0))
-def test_arguments_that_fit_are_left_as_they_are(node: str, html: str, index: int | None) -> None:
+def test_arguments_that_fit_are_not_changed(node: str, html: str, index: int | None) -> None:
     sent = {"parentId": node, "html": html} | ({} if index is None else {"index": index})
     coerced = coerce_arguments(get_site_tool("insertHtml").input_schema, sent)
     assert json.dumps(coerced) == json.dumps(sent)
 
 
 @pytest.mark.parametrize(
-    ("schema", "value", "fault"),
+    ("schema", "value", "expected_error"),
     [
         ({"type": "string", "maxLength": 2}, "abc", "Expected string length less or equal to 2"),
         ({"type": "string", "pattern": "^a"}, "b", 'Expected string to match ^a, got "b"'),
@@ -231,5 +231,5 @@ def test_arguments_that_fit_are_left_as_they_are(node: str, html: str, index: in
         ({"type": "boolean"}, 1, "Expected boolean, got 1"),
     ],
 )
-def test_every_keyword_has_its_own_words(schema: dict[str, Any], value: Any, fault: str) -> None:
-    assert list(iter_schema_errors(schema, value)) == [fault]
+def test_every_schema_keyword_has_its_own_error(schema: dict[str, Any], value: Any, expected_error: str) -> None:
+    assert list(iter_schema_errors(schema, value)) == [expected_error]

@@ -1,4 +1,4 @@
-"""What a model is told about the content workspace and the plugin editor, from turn to turn."""
+"""The situations of the content workspace and the plugin editor."""
 
 from typing import Any
 
@@ -23,18 +23,18 @@ PLUGIN: dict[str, Any] = {
 }
 
 
-def opened(**changes: Any) -> list[str]:
-    """The lines of the active document."""
+def list_document_lines(**changes: Any) -> list[str]:
+    """List the lines of the active document."""
     lines = build_situation("content", WORKSPACE | {"activeDocument": OPEN | changes}).splitlines()
     return lines[3:]
 
 
-def field(line_id: str, lines: list[str]) -> str:
+def find_field_value(line_id: str, lines: list[str]) -> str:
     (line,) = [line for line in lines if line.startswith(f"- {line_id}")]
     return line.split(": ", 1)[1]
 
 
-def test_the_lines_say_who_asks_what_there_is_and_what_is_open() -> None:
+def test_the_situation_lists_the_user_the_collections_and_the_open_document() -> None:
     assert build_situation("content", WORKSPACE).splitlines() == [
         "User: Ada (u-ada)",
         'Collections: [t-posts="Posts" (posts, postType, 3 documents), t-people="people" (people, data, 8 documents)]',
@@ -47,9 +47,9 @@ def test_the_lines_say_who_asks_what_there_is_and_what_is_open() -> None:
     ]
 
 
-@pytest.mark.parametrize("posted", [None, 3, [], {}, {"collections": "none"}, {"activeDocument": {"title": "No id"}}])
-def test_a_workspace_that_cannot_be_read_is_an_empty_one(posted: Any) -> None:
-    assert build_situation("content", posted).splitlines() == [
+@pytest.mark.parametrize("snapshot", [None, 3, [], {}, {"collections": "none"}, {"activeDocument": {"title": "No id"}}])
+def test_a_workspace_that_cannot_be_read_counts_as_empty(snapshot: Any) -> None:
+    assert build_situation("content", snapshot).splitlines() == [
         "User: Anonymous",
         "Collections: [(none)]",
         "Active collection: none",
@@ -63,18 +63,18 @@ def test_an_active_collection_that_is_not_listed_is_still_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field_id", "kind", "most"),
+    ("field_id", "kind", "max_chars"),
     [("body", "text", 200), ("lead", "longText", 200), ("text", "richText", 200), ("title", "text", 120)],
 )
-def test_whole_texts_are_cut_at_200_characters_and_others_at_120(field_id: str, kind: str, most: int) -> None:
-    value = "x" * most
+def test_long_texts_are_cut_at_200_characters_and_other_values_at_120(field_id: str, kind: str, max_chars: int) -> None:
+    value = "x" * max_chars
     schema = [{"id": field_id, "label": "Field", "type": kind}]
-    assert field(field_id, opened(schema=schema, fields={field_id: value})) == value
-    assert field(field_id, opened(schema=schema, fields={field_id: f"{value}y"})) == f"{value}…"
+    assert find_field_value(field_id, list_document_lines(schema=schema, fields={field_id: value})) == value
+    assert find_field_value(field_id, list_document_lines(schema=schema, fields={field_id: f"{value}y"})) == f"{value}…"
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "formatted"),
     [
         (None, "(empty)"),
         ("", "(empty)"),
@@ -86,26 +86,29 @@ def test_whole_texts_are_cut_at_200_characters_and_others_at_120(field_id: str, 
         ("two\n\nlines\u2028here", "two lines here"),
     ],
 )
-def test_a_value_is_told_on_its_own_line_whatever_it_is(value: Any, told: str) -> None:
-    assert field("own", opened(schema=[{"id": "own", "type": "any"}], fields={"own": value})) == told
+def test_a_value_of_any_type_is_formatted_on_one_line(value: Any, formatted: str) -> None:
+    assert (
+        find_field_value("own", list_document_lines(schema=[{"id": "own", "type": "any"}], fields={"own": value}))
+        == formatted
+    )
 
 
-def test_many_collections_fields_and_options_are_cut_with_a_count() -> None:
+def test_long_lists_of_collections_fields_and_options_are_cut_with_a_count() -> None:
     options = [{"id": f"o{n}", "label": "An option"} for n in range(20)]
     schema = [{"id": "pick", "type": "select", "options": options}] + [{"id": f"f{n}"} for n in range(70)]
-    lines = opened(schema=schema, fields={})
+    lines = list_document_lines(schema=schema, fields={})
     assert lines[-1] == "- +11 more fields"
     assert "o11, +8 more)" in lines[1]
     collections = [{"id": f"c{n}"} for n in range(60)]
-    told = build_situation("content", WORKSPACE | {"collections": collections}).splitlines()[1]
-    assert told.endswith(", +10 more]")
+    formatted = build_situation("content", WORKSPACE | {"collections": collections}).splitlines()[1]
+    assert formatted.endswith(", +10 more]")
 
 
-def test_the_users_mail_address_stays_here() -> None:
+def test_the_mail_address_of_the_user_is_not_sent_to_the_model() -> None:
     assert "@" not in build_situation("content", WORKSPACE)
 
 
-def test_the_plugin_that_is_open_is_told_with_its_files_and_its_last_build() -> None:
+def test_the_situation_lists_the_open_plugin_with_its_files_and_its_last_build() -> None:
     assert build_situation("plugin", PLUGIN).splitlines() == [
         "Plugin: pl-1 (id opening-hours, state draft)",
         "Files: [f1=plugin.json, f2=src/index.ts]",
@@ -117,15 +120,16 @@ def test_the_plugin_that_is_open_is_told_with_its_files_and_its_last_build() -> 
 
 
 @pytest.mark.parametrize(
-    ("active", "told"), [({"id": "f2", "path": "src/index.ts"}, "src/index.ts"), ({"id": "f2"}, "f2"), (None, "none")]
+    ("active", "formatted"),
+    [({"id": "f2", "path": "src/index.ts"}, "src/index.ts"), ({"id": "f2"}, "f2"), (None, "none")],
 )
-def test_the_open_file_may_be_posted_in_several_ways(active: Any, told: str) -> None:
-    assert f"Open file: {told}" in build_situation("plugin", PLUGIN | {"activeFile": active}).splitlines()
+def test_the_open_file_may_be_posted_in_several_ways(active: Any, formatted: str) -> None:
+    assert f"Open file: {formatted}" in build_situation("plugin", PLUGIN | {"activeFile": active}).splitlines()
 
 
-@pytest.mark.parametrize("posted", [None, 3, {"files": 3}, {"localId": {}}])
-def test_a_plugin_editor_that_cannot_be_read_is_an_empty_one(posted: Any) -> None:
-    lines = build_situation("plugin", posted).splitlines()
+@pytest.mark.parametrize("snapshot", [None, 3, {"files": 3}, {"localId": {}}])
+def test_a_plugin_editor_that_cannot_be_read_counts_as_empty(snapshot: Any) -> None:
+    lines = build_situation("plugin", snapshot).splitlines()
     assert lines[:3] == ["Plugin: none", "Files: [(none)]", "Open file: none"]
 
 
@@ -140,7 +144,7 @@ json_values = st.recursive(
 
 
 @settings(max_examples=60)
-@given(posted=json_values | st.fixed_dictionaries({"activeDocument": json_values, "collections": json_values}))
+@given(snapshot=json_values | st.fixed_dictionaries({"activeDocument": json_values, "collections": json_values}))
 @pytest.mark.parametrize(("scope", "begins"), [("content", "User: "), ("plugin", "Plugin: ")])
-def test_no_snapshot_can_break_the_lines(scope: str, begins: str, posted: Any) -> None:
-    assert build_situation(scope, posted).startswith(begins)
+def test_no_snapshot_breaks_the_situation(scope: str, begins: str, snapshot: Any) -> None:
+    assert build_situation(scope, snapshot).startswith(begins)

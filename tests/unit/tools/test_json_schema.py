@@ -1,4 +1,4 @@
-"""One source of tool schemas: the pydantic models."""
+"""The JSON Schemas of tool inputs are built from pydantic models."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -17,15 +17,15 @@ from tests.unit.tools.builders import SITE_TOOL_CONTRACT, get_site_tool
 from tests.unit.tools.pydantic_schema import build_pydantic_schema
 
 
-@pytest.mark.parametrize("known", SITE_TOOL_CONTRACT, ids=lambda known: known["name"])
-def test_each_site_tool_has_exactly_the_schema_the_editor_knows(known: dict[str, Any]) -> None:
-    schema = get_site_tool(known["name"]).input_schema
-    assert schema == known["inputSchema"]
-    assert list(schema["properties"]) == known["propertyOrder"]
+@pytest.mark.parametrize("contract", SITE_TOOL_CONTRACT, ids=lambda contract: contract["name"])
+def test_each_site_tool_has_exactly_the_schema_of_the_editor(contract: dict[str, Any]) -> None:
+    schema = get_site_tool(contract["name"]).input_schema
+    assert schema == contract["inputSchema"]
+    assert list(schema["properties"]) == contract["propertyOrder"]
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_every_schema_says_what_pydantic_says_of_the_same_model(scope: str) -> None:
+def test_every_schema_equals_pydantics_schema_of_the_same_model(scope: str) -> None:
     for tool in get_toolset(scope).tools:
         assert tool.input_schema == build_pydantic_schema(tool.input_model), tool.name
 
@@ -59,11 +59,11 @@ class Everything(ToolInput):
     unique: Annotated[tuple[str, ...], Field(json_schema_extra={"uniqueItems": True})] = ()
 
 
-def test_a_model_with_every_kind_of_member_is_told_as_pydantic_tells_it() -> None:
+def test_a_model_with_every_kind_of_member_has_pydantics_schema() -> None:
     assert build_json_schema(Everything) == build_pydantic_schema(Everything)
 
 
-def test_what_has_no_plain_schema_is_refused_by_its_name() -> None:
+def test_a_type_without_a_plain_schema_is_refused_by_its_name() -> None:
     class Odd(ToolInput):
         when: datetime
 
@@ -102,7 +102,7 @@ def test_a_map_becomes_pattern_properties() -> None:
     }
 
 
-def test_descriptions_and_real_defaults_of_members_are_told_but_docstrings_are_not() -> None:
+def test_descriptions_and_defaults_of_members_are_in_the_schema_but_docstrings_are_not() -> None:
     class Inner(ToolInput):
         """For readers of the code."""
 
@@ -127,12 +127,12 @@ class Branch(BaseModel):
     children: list["Branch"] = []
 
 
-def test_a_model_that_contains_itself_is_refused_when_its_schema_is_asked_for() -> None:
+def test_a_model_that_contains_itself_has_no_schema() -> None:
     with pytest.raises(TypeError, match="cannot contain itself: Branch"):
         build_json_schema(Branch)
 
 
-def test_a_tuple_of_fixed_places_is_refused() -> None:
+def test_a_tuple_of_fixed_length_has_no_schema() -> None:
     class Pair(ToolInput):
         pair: tuple[int, str]
 

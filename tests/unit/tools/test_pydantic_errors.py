@@ -1,4 +1,4 @@
-"""What a model is told of JSON that cannot be read: where it is wrong and which JSON is expected, never any Python."""
+"""Validation errors are described by the path and the expected JSON, without any Python."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ GROUP: dict[str, Any] = {
 }
 
 
-def told(part: type[LenientModel], value: Any) -> list[str]:
-    with pytest.raises(ValidationError) as refused:
-        part.from_wire(value)
-    return describe_pydantic_errors(refused.value)
+def describe_errors(model: type[LenientModel], value: Any) -> list[str]:
+    with pytest.raises(ValidationError) as error_info:
+        model.from_wire(value)
+    return describe_pydantic_errors(error_info.value)
 
 
 @pytest.mark.parametrize(
-    ("part", "value", "says"),
+    ("model", "value", "errors"),
     [
         (DocumentsPart, 5, ["the whole value: Expected object"]),
         (DocumentsPart, {}, ["page: Expected required property", "site: Expected required property"]),
@@ -47,7 +47,7 @@ def told(part: type[LenientModel], value: Any) -> list[str]:
         ),
     ],
 )
-def test_each_mistake_is_told_by_its_path_and_the_json_that_is_expected(
-    part: type[LenientModel], value: Any, says: list[str]
+def test_each_error_is_described_by_its_path_and_the_expected_json(
+    model: type[LenientModel], value: Any, errors: list[str]
 ) -> None:
-    assert told(part, value) == says
+    assert describe_errors(model, value) == errors

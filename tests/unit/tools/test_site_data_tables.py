@@ -1,4 +1,4 @@
-"""Where the site's post types and loop sources come from: the tenant's content system, else the snapshot."""
+"""The site's post types and loop sources come from the content system or from the snapshot."""
 
 from typing import Any
 
@@ -13,34 +13,34 @@ from tests.unit.tools.builders import make_call, make_context, make_site_snapsho
 from tests.unit.tools.content_samples import PAGES, PEOPLE, POSTS, TABLES
 
 
-def answer(name: str, **situation: Any) -> ToolOutput:
-    where = make_context(**situation)
-    admitted = admit_call(SITE_TOOLSET, make_call(name), where)
+def call_tool(name: str, **situation: Any) -> ToolOutput:
+    context = make_context(**situation)
+    admitted = admit_call(SITE_TOOLSET, make_call(name), context)
     assert isinstance(admitted, AdmittedCall)
-    return run_tool(admitted, where, sleep=lambda _seconds: None)
+    return run_tool(admitted, context, sleep=lambda _seconds: None)
 
 
 POST_TYPES = {"postTypes": [{"slug": "posts", "label": "Posts", "routeBase": "/blog", "kind": "postType"}]}
 
 
-def test_post_types_are_the_content_systems(host: ScriptedHost) -> None:
+def test_post_types_are_read_from_the_content_system(host: ScriptedHost) -> None:
     host.script_response("GET tables", {"error": "busy"}, status=503)
     host.script_response("GET tables", TABLES)
-    assert answer("list_post_types", host=host.open_client).data == POST_TYPES
+    assert call_tool("list_post_types", host=host.open_client).data == POST_TYPES
 
 
-def test_loop_sources_name_every_table_of_the_content_system(host: ScriptedHost) -> None:
+def test_loop_sources_list_every_table_of_the_content_system(host: ScriptedHost) -> None:
     host.script_response("GET tables", TABLES)
-    found = answer("list_loop_sources", host=host.open_client).data
-    assert [table["id"] for table in found["dataTables"]] == ["t-posts", "t-pages", "t-people"]
+    result = call_tool("list_loop_sources", host=host.open_client).data
+    assert [table["id"] for table in result["dataTables"]] == ["t-posts", "t-pages", "t-people"]
 
 
-def test_tables_that_the_snapshot_carries_stand_in_for_it() -> None:
-    carrying = make_site_snapshot() | {"dataTables": [POSTS, PAGES, PEOPLE]}
-    assert answer("list_post_types", snapshot=carrying).data == POST_TYPES
+def test_data_tables_in_the_snapshot_replace_the_content_system() -> None:
+    snapshot = make_site_snapshot() | {"dataTables": [POSTS, PAGES, PEOPLE]}
+    assert call_tool("list_post_types", snapshot=snapshot).data == POST_TYPES
 
 
 @pytest.mark.parametrize("name", ["list_post_types", "list_loop_sources"])
-def test_where_nobody_knows_the_tables_the_missing_setting_is_named(name: str) -> None:
-    refused = answer(name, snapshot=make_site_snapshot())
-    assert "fermata tenant host tenant-1 --url" in str(refused.error)
+def test_without_tables_the_failure_names_the_command_that_registers_a_content_system(name: str) -> None:
+    output = call_tool(name, snapshot=make_site_snapshot())
+    assert "fermata tenant host tenant-1 --url" in str(output.error)

@@ -1,4 +1,4 @@
-"""Design tokens are derived from the raw snapshot exactly as the editor writes them into CSS."""
+"""Design tokens are computed from the raw snapshot exactly as the editor writes them into CSS."""
 
 import re
 from typing import Any
@@ -18,41 +18,41 @@ from fermata.tools.site.toolset import SITE_TOOLSET
 from tests.unit.tools.builders import PRIMARY_COLOR, contract_cases, make_call, make_context, make_site_snapshot
 
 
-def colors(*tokens: dict[str, Any]) -> list[dict[str, Any]]:
+def list_colors(*tokens: dict[str, Any]) -> list[dict[str, Any]]:
     return list_tokens(make_site_snapshot(framework={"colors": {"tokens": list(tokens)}}))["colors"]
 
 
-def only_case(area: str, case: str | None = None) -> tuple[Any, Any]:
-    ((_, given, expected),) = [one for one in contract_cases(area) if case in (None, one[0])]
-    return given, expected
+def get_only_case(area: str, case: str | None = None) -> tuple[Any, Any]:
+    ((_, case_input, expected),) = [item for item in contract_cases(area) if case in (None, item[0])]
+    return case_input, expected
 
 
-def ask(snapshot: Any, **arguments: Any) -> ToolOutput:
+def call_list_tokens(snapshot: Any, **arguments: Any) -> ToolOutput:
     outcome = admit_call(SITE_TOOLSET, make_call("list_tokens", arguments), make_context(snapshot=snapshot))
     assert isinstance(outcome, AdmittedCall)
     return run_tool(outcome, make_context(snapshot=snapshot))
 
 
 def test_a_colour_that_cannot_be_parsed_stays_as_written_and_has_no_variants() -> None:
-    given, expected = only_case("colorToken", "C172")
-    (token,) = colors(given)
+    case_input, expected = get_only_case("colorToken", "C172")
+    (token,) = list_colors(case_input)
     assert {token["cssVar"]: token["value"]} == {"--ink": expected["--ink"]}
     assert len(token["variants"]) == expected["derived_variants"]
 
 
-def test_slugs_that_collide_are_numbered_in_order() -> None:
-    given, expected = only_case("colorToken", "C173")
-    tokens = [{"slug": slug, "lightValue": "#fff", "order": order} for order, slug in enumerate(given["slugs"])]
-    assert [token["slug"] for token in colors(*tokens)] == expected
+def test_repeated_slugs_are_numbered_in_order() -> None:
+    case_input, expected = get_only_case("colorToken", "C173")
+    tokens = [{"slug": slug, "lightValue": "#fff", "order": order} for order, slug in enumerate(case_input["slugs"])]
+    assert [token["slug"] for token in list_colors(*tokens)] == expected
 
 
-def test_a_third_collision_steps_over_a_slug_that_is_taken() -> None:
-    given = [{"slug": slug, "lightValue": "#fff", "order": i} for i, slug in enumerate(["a", "a-2", "a"])]
-    assert [token["slug"] for token in colors(*given)] == ["a", "a-2", "a-3"]
+def test_numbering_skips_a_slug_that_exists() -> None:
+    case_input = [{"slug": slug, "lightValue": "#fff", "order": i} for i, slug in enumerate(["a", "a-2", "a"])]
+    assert [token["slug"] for token in list_colors(*case_input)] == ["a", "a-2", "a-3"]
 
 
-def test_a_colour_has_a_variable_a_reference_utilities_and_variants_in_order() -> None:
-    (token,) = colors({**PRIMARY_COLOR, "category": "Brand"})
+def test_a_colour_has_a_variable_a_reference_utility_classes_and_variants() -> None:
+    (token,) = list_colors({**PRIMARY_COLOR, "category": "Brand"})
     assert {key: token[key] for key in token if key != "variants"} == {
         "slug": "primary",
         "category": "Brand",
@@ -67,7 +67,7 @@ def test_a_colour_has_a_variable_a_reference_utilities_and_variants_in_order() -
 
 
 def test_variants_are_computed_from_the_lightness_and_the_step() -> None:
-    (token,) = colors({"slug": "p", "lightValue": "hsl(210, 50%, 50%)"})
+    (token,) = list_colors({"slug": "p", "lightValue": "hsl(210, 50%, 50%)"})
     values = {variant["cssVar"]: variant["value"] for variant in token["variants"]}
     assert values["--p-30"] == "hsla(210, 50%, 50%, 0.3)"
     assert values["--p-d-1"] == "hsla(210, 50%, 42%, 1)"
@@ -78,26 +78,28 @@ def test_variants_are_computed_from_the_lightness_and_the_step() -> None:
 
 def test_a_variant_has_its_own_utility_classes() -> None:
     utilities = {"text": True, "background": False, "border": False, "fill": True}
-    (token,) = colors({**PRIMARY_COLOR, "generateUtilities": utilities, "generateTransparent": False})
+    (token,) = list_colors({**PRIMARY_COLOR, "generateUtilities": utilities, "generateTransparent": False})
     assert token["variants"][0]["utilityClasses"] == ["text-primary-d-1", "fill-primary-d-1"]
 
 
 @pytest.mark.parametrize(("count", "kept"), [(0, 0), (-3, 0), (2, 2), (2.9, 2), (99, 12)])
 def test_the_number_of_shades_is_clamped(count: float, kept: int) -> None:
     off = {"generateTransparent": False, "generateTints": {"enabled": False}}
-    (token,) = colors({**PRIMARY_COLOR, **off, "generateShades": {"enabled": True, "count": count}})
+    (token,) = list_colors({**PRIMARY_COLOR, **off, "generateShades": {"enabled": True, "count": count}})
     assert [variant["variant"] for variant in token["variants"]] == [f"d-{i}" for i in range(1, kept + 1)]
 
 
-def test_the_dark_value_is_there_only_when_dark_mode_is_on() -> None:
+def test_a_dark_value_requires_dark_mode() -> None:
     dark = {**PRIMARY_COLOR, "darkValue": "#000"}
-    assert "darkValue" not in colors(dark)[0]
-    assert colors({**dark, "darkModeEnabled": True})[0]["darkValue"] == "hsla(0, 0%, 0%, 1)"
+    assert "darkValue" not in list_colors(dark)[0]
+    assert list_colors({**dark, "darkModeEnabled": True})[0]["darkValue"] == "hsla(0, 0%, 0%, 1)"
 
 
-def test_colours_come_by_order_then_slug() -> None:
-    given = [{"slug": slug, "lightValue": "#fff", "order": order} for slug, order in (("z", 0), ("b", 1), ("a", 1))]
-    assert [token["slug"] for token in colors(*given)] == ["z", "a", "b"]
+def test_colours_are_sorted_by_order_then_slug() -> None:
+    case_input = [
+        {"slug": slug, "lightValue": "#fff", "order": order} for slug, order in (("z", 0), ("b", 1), ("a", 1))
+    ]
+    assert [token["slug"] for token in list_colors(*case_input)] == ["z", "a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_colours_come_by_order_then_slug() -> None:
         ("", ""),
     ],
 )
-def test_colours_the_editor_can_parse_become_hsla(written_as: str, value: str) -> None:
+def test_colours_that_the_editor_can_parse_become_hsla(written_as: str, value: str) -> None:
     assert to_hsla_text(written_as) == value
 
 
@@ -132,66 +134,70 @@ def test_no_text_breaks_the_colour_parser(text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "slug"), [("Primary Color", "primary-color"), ("--ink", "ink"), ("Tür 2!", "t-r-2"), ("---", "color")]
 )
-def test_colour_slugs_are_plain(name: str, slug: str) -> None:
+def test_colour_slugs_have_only_letters_digits_and_dashes(name: str, slug: str) -> None:
     assert slugify_color_name(name) == slug
 
 
-def scale(family: str, given: dict[str, Any], **preferences: Any) -> dict[str, str]:
-    group = {"id": "g1", "name": "Scale", **given}
+def compute_scale(family: str, case_input: dict[str, Any], **preferences: Any) -> dict[str, str]:
+    group = {"id": "g1", "name": "Scale", **case_input}
     framework = {family: {"groups": [group]}, "preferences": preferences}
-    (described,) = list_tokens(make_site_snapshot(framework=framework))[family]
-    return {step["cssVar"]: step["value"] for step in described["steps"]}
+    (described_group,) = list_tokens(make_site_snapshot(framework=framework))[family]
+    return {step["cssVar"]: step["value"] for step in described_group["steps"]}
 
 
-def test_the_type_scale_is_the_editors() -> None:
-    given, expected = only_case("typeScale")
-    values = scale("typography", {**given, "namingConvention": "text"})
+def test_the_type_scale_equals_the_editors() -> None:
+    case_input, expected = get_only_case("typeScale")
+    values = compute_scale("typography", {**case_input, "namingConvention": "text"})
     assert {name: values[name] for name in expected} == expected
     assert len(values) == 8
 
 
-def test_the_spacing_scale_is_the_editors() -> None:
-    given, expected = only_case("spacingScale")
-    given = {key: value for key, value in given.items() if key != "steps"}
-    values = scale("spacing", {**given, "namingConvention": "space"})
+def test_the_spacing_scale_equals_the_editors() -> None:
+    case_input, expected = get_only_case("spacingScale")
+    case_input = {key: value for key, value in case_input.items() if key != "steps"}
+    values = compute_scale("spacing", {**case_input, "namingConvention": "space"})
     assert {name: values[name] for name in expected} == expected
     assert len(values) == 11
 
 
-def test_a_group_that_says_nothing_has_the_defaults_of_its_family() -> None:
-    type_case, space_case = only_case("typeScale")[1], only_case("spacingScale")[1]
-    assert type_case.items() <= scale("typography", {}).items()
-    assert space_case.items() <= scale("spacing", {}).items()
+def test_an_empty_group_has_the_defaults_of_its_family() -> None:
+    type_case, space_case = get_only_case("typeScale")[1], get_only_case("spacingScale")[1]
+    assert type_case.items() <= compute_scale("typography", {}).items()
+    assert space_case.items() <= compute_scale("spacing", {}).items()
 
 
-def test_a_custom_ratio_goes_before_the_chosen_one() -> None:
+def test_a_custom_ratio_overrides_the_chosen_one() -> None:
     custom = {"scaleRatio": "1.125", "isCustomScaleRatio": True, "scaleRatioInputValue": 2}
-    values = scale("typography", {"min": {"fontSize": 10, **custom}, "max": {"fontSize": 10, **custom}, "steps": "s,m"})
+    values = compute_scale(
+        "typography", {"min": {"fontSize": 10, **custom}, "max": {"fontSize": 10, **custom}, "steps": "s,m"}
+    )
     assert values == {
         "--text-s": "clamp(0.25rem, calc(0vw + 0.25rem), 0.25rem)",
         "--text-m": "clamp(0.5rem, calc(0vw + 0.5rem), 0.5rem)",
     }
 
 
-def test_pixels_are_kept_where_the_site_does_not_use_rem() -> None:
-    values = scale("spacing", {"steps": "m", "baseScaleIndex": 0}, isRem=False, minScreenWidth=400, maxScreenWidth=800)
+def test_sizes_are_in_px_if_the_site_does_not_use_rem() -> None:
+    values = compute_scale(
+        "spacing", {"steps": "m", "baseScaleIndex": 0}, isRem=False, minScreenWidth=400, maxScreenWidth=800
+    )
     assert values == {"--space-m": "clamp(16px, calc(3vw + 4px), 28px)"}
 
 
-def test_manual_sizes_are_named_by_themselves() -> None:
+def test_manual_sizes_have_variables_of_their_own_names() -> None:
     sizes = [
         {"id": "a", "name": "Text Lead", "min": 20, "max": 24},
         {"id": "b", "name": "heroSize", "min": 40, "max": 40},
     ]
-    values = scale("typography", {"mode": "fluid_manual", "manualSizes": sizes}, isRem=False)
+    values = compute_scale("typography", {"mode": "fluid_manual", "manualSizes": sizes}, isRem=False)
     assert values == {
         "--text-lead": "clamp(20px, calc(0.37vw + 18.81px), 24px)",
         "--hero-size": "clamp(40px, calc(0vw + 40px), 40px)",
     }
 
 
-def test_the_naming_convention_may_place_the_step_itself() -> None:
-    assert list(scale("spacing", {"namingConvention": "gap {step} fluid", "steps": "s, ,m"})) == [
+def test_the_naming_convention_can_contain_the_step() -> None:
+    assert list(compute_scale("spacing", {"namingConvention": "gap {step} fluid", "steps": "s, ,m"})) == [
         "--gap-s-fluid",
         "--gap-m-fluid",
     ]
@@ -212,7 +218,7 @@ def test_utility_classes_come_from_the_generators_of_the_group() -> None:
     }
 
 
-def test_groups_come_in_order_and_disabled_ones_not_at_all() -> None:
+def test_groups_are_sorted_and_disabled_groups_are_left_out() -> None:
     groups = [
         {"id": "b", "name": "B", "order": 2},
         {"id": "a", "name": "A", "order": 1},
@@ -232,24 +238,24 @@ def test_groups_come_in_order_and_disabled_ones_not_at_all() -> None:
         {"min": {"fontSize": 1e200}},
     ],
 )
-def test_a_scale_that_cannot_be_computed_is_an_ordinary_failure(group: dict[str, Any]) -> None:
+def test_a_scale_that_cannot_be_computed_is_a_tool_failure(group: dict[str, Any]) -> None:
     framework = {"typography": {"groups": [{"id": "g1", "name": "Odd", **group}]}}
-    output = ask(make_site_snapshot(framework=framework))
+    output = call_list_tokens(make_site_snapshot(framework=framework))
     assert output == ToolOutput.failure("The typography scale 'Odd' cannot be computed from its numbers.")
 
 
-def test_screens_of_one_width_have_no_fluid_scale() -> None:
+def test_equal_screen_widths_have_no_fluid_scale() -> None:
     framework = {"spacing": {"groups": [{"id": "g1"}]}, "preferences": {"minScreenWidth": 400, "maxScreenWidth": 400}}
-    assert "cannot be computed" in (ask(make_site_snapshot(framework=framework)).error or "")
+    assert "cannot be computed" in (call_list_tokens(make_site_snapshot(framework=framework)).error or "")
 
 
-def test_font_variables_are_prefixed_and_plain() -> None:
-    given, expected = only_case("fontToken")
-    assert to_font_variable(given["variable"]) == expected
+def test_font_variables_are_prefixed_slugs() -> None:
+    case_input, expected = get_only_case("fontToken")
+    assert to_font_variable(case_input["variable"]) == expected
     assert to_font_variable("font-Head") == "font-head"
 
 
-def test_a_font_token_names_its_family_and_its_stack() -> None:
+def test_a_font_token_has_its_family_and_its_stack() -> None:
     fonts = {
         "items": [{"id": "f1", "family": 'In"ter'}],
         "tokens": [
@@ -279,7 +285,7 @@ def test_a_font_token_names_its_family_and_its_stack() -> None:
 
 
 def test_one_family_is_listed_with_the_others_empty() -> None:
-    output = ask(
+    output = call_list_tokens(
         make_site_snapshot(framework={"colors": {"tokens": [PRIMARY_COLOR]}, "spacing": {"groups": [{"id": "g"}]}}),
         family="colors",
     )
@@ -293,17 +299,17 @@ def test_one_family_is_listed_with_the_others_empty() -> None:
 
 @pytest.mark.parametrize("settings", [{}, {"framework": None, "fonts": None}, {"framework": {"typography": None}}])
 def test_a_site_without_a_design_system_has_no_tokens(settings: dict[str, Any]) -> None:
-    assert ask(make_site_snapshot(**settings)).data == {
+    assert call_list_tokens(make_site_snapshot(**settings)).data == {
         "tokens": {"colors": [], "typography": [], "spacing": [], "fonts": []}
     }
 
 
-def test_without_a_snapshot_the_tool_fails_and_says_so() -> None:
-    assert "no snapshot" in (ask(None).error or "")
+def test_without_a_snapshot_the_tool_fails_with_a_reason() -> None:
+    assert "no snapshot" in (call_list_tokens(None).error or "")
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "path"),
     [
         ("hello", "snapshot: "),
         ([], "snapshot: "),
@@ -316,19 +322,19 @@ def test_without_a_snapshot_the_tool_fails_and_says_so() -> None:
         (make_site_snapshot(framework={"preferences": {"rootFontSize": float("nan")}}), "preferences.rootFontSize: "),
     ],
 )
-def test_a_broken_snapshot_is_a_failure_that_names_the_broken_member(broken: Any, told: str) -> None:
-    output = ask(broken)
+def test_a_broken_snapshot_is_a_failure_that_names_the_wrong_member(broken: Any, path: str) -> None:
+    output = call_list_tokens(broken)
     assert not output.ok
-    assert told in (output.error or "")
+    assert path in (output.error or "")
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(3.125, "3.13"), (-3.125, "-3.13"), (1.005, "1"), (2.5, "2.5"), (-0.001, "0"), (100.0, "100")]
 )
-def test_numbers_are_rounded_as_the_editor_rounds_them(value: float, text: str) -> None:
+def test_numbers_are_rounded_like_the_editor_rounds_them(value: float, text: str) -> None:
     assert format_css_number(value) == text
 
 
 @given(st.floats(min_value=-1e9, max_value=1e9))
-def test_rounding_moves_a_number_by_half_a_cent_at_most(value: float) -> None:
+def test_rounding_changes_a_number_by_half_a_hundredth_at_most(value: float) -> None:
     assert abs(round_like_editor(value) - value) <= 0.005 + 1e-6

@@ -1,4 +1,4 @@
-"""The catalogue of documents, from the raw snapshot."""
+"""The documents of a site are listed from the raw snapshot."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ from fermata.tools.site.toolset import SITE_TOOLSET
 from tests.unit.tools.builders import make_call, make_context, make_site_snapshot
 
 
-def ask(posted: Any) -> ToolOutput:
-    outcome = admit_call(SITE_TOOLSET, make_call("site_list_documents"), make_context(snapshot=posted))
+def call_list_documents(snapshot: Any) -> ToolOutput:
+    outcome = admit_call(SITE_TOOLSET, make_call("site_list_documents"), make_context(snapshot=snapshot))
     assert isinstance(outcome, AdmittedCall)
-    return run_tool(outcome, make_context(snapshot=posted))
+    return run_tool(outcome, make_context(snapshot=snapshot))
 
 
 def test_pages_templates_and_components_are_listed_in_site_order() -> None:
-    assert ask(make_site_snapshot()).data == {
+    assert call_list_documents(make_site_snapshot()).data == {
         "currentDocument": {"type": "page", "id": "p1"},
         "documents": [
             {
@@ -55,11 +55,11 @@ def test_pages_templates_and_components_are_listed_in_site_order() -> None:
     }
 
 
-def listed(page: dict[str, Any]) -> dict[str, Any]:
-    posted = make_site_snapshot()
-    posted["site"]["pages"] = [{"id": "p9", "title": "Nine", "rootNodeId": "r9", **page}]
-    described: dict[str, Any] = list_site_documents(posted)["documents"][0]
-    return described
+def list_only_page(page: dict[str, Any]) -> dict[str, Any]:
+    snapshot = make_site_snapshot()
+    snapshot["site"]["pages"] = [{"id": "p9", "title": "Nine", "rootNodeId": "r9", **page}]
+    description: dict[str, Any] = list_site_documents(snapshot)["documents"][0]
+    return description
 
 
 @pytest.mark.parametrize(
@@ -75,35 +75,41 @@ def listed(page: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_the_summary_says_what_a_document_is_for(page: dict[str, Any], summary: str) -> None:
-    assert listed(page)["summary"] == summary
+def test_the_summary_describes_the_purpose_of_a_document(page: dict[str, Any], summary: str) -> None:
+    assert list_only_page(page)["summary"] == summary
 
 
-def test_a_template_is_told_with_its_target_and_priority() -> None:
+def test_a_template_is_listed_with_its_target_and_priority() -> None:
     target = {"kind": "postTypes", "tableSlugs": ["posts"]}
-    page = listed({"slug": "post", "template": {"enabled": True, "target": target, "priority": 7.5}})
+    page = list_only_page({"slug": "post", "template": {"enabled": True, "target": target, "priority": 7.5}})
     assert page["document"] == {"type": "template", "id": "p9"}
     assert page["template"] == {"target": target, "priority": 7.5}
 
 
-def test_a_component_that_is_open_is_current_although_a_page_is_active() -> None:
-    posted = make_site_snapshot() | {"currentDocument": {"type": "visualComponent", "id": "v1"}}
-    documents = list_site_documents(posted)["documents"]
-    assert [(one["active"], one["current"]) for one in documents] == [(True, False), (False, False), (False, True)]
+def test_an_open_component_is_current_while_a_page_is_active() -> None:
+    snapshot = make_site_snapshot() | {"currentDocument": {"type": "visualComponent", "id": "v1"}}
+    documents = list_site_documents(snapshot)["documents"]
+    assert [(document["active"], document["current"]) for document in documents] == [
+        (True, False),
+        (False, False),
+        (False, True),
+    ]
 
 
-def test_the_latest_snapshot_is_what_counts() -> None:
-    renamed = make_site_snapshot()
-    renamed["site"]["pages"][0]["title"] = "Start"
-    assert ask(renamed).data["documents"][0]["title"] == "Start"
+def test_documents_are_listed_from_the_snapshot_of_the_context() -> None:
+    snapshot = make_site_snapshot()
+    snapshot["site"]["pages"][0]["title"] = "Start"
+    assert call_list_documents(snapshot).data["documents"][0]["title"] == "Start"
 
 
-def test_a_broken_token_does_not_keep_documents_from_being_listed() -> None:
-    assert ask(make_site_snapshot(framework={"colors": {"tokens": [{"slug": 5}]}})).ok
+def test_documents_are_listed_despite_a_broken_token() -> None:
+    assert call_list_documents(make_site_snapshot(framework={"colors": {"tokens": [{"slug": 5}]}})).ok
 
 
-def test_without_a_snapshot_the_tool_fails_and_says_so() -> None:
-    assert ask(None) == ToolOutput.failure("The editor sent no snapshot with this prompt, so there is nothing to list.")
+def test_without_a_snapshot_the_tool_fails_with_a_reason() -> None:
+    assert call_list_documents(None) == ToolOutput.failure(
+        "The editor sent no snapshot with this prompt, so there is nothing to list."
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +121,7 @@ def test_without_a_snapshot_the_tool_fails_and_says_so() -> None:
         (make_site_snapshot() | {"page": "not-a-page"}, "snapshot.page: "),
     ],
 )
-def test_a_broken_snapshot_is_a_failure_that_names_the_broken_member(broken: Any, member: str) -> None:
-    output = ask(broken)
+def test_a_broken_snapshot_is_a_failure_that_names_the_wrong_member(broken: Any, member: str) -> None:
+    output = call_list_documents(broken)
     assert not output.ok
     assert member in (output.error or "")

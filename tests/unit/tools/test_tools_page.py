@@ -1,11 +1,11 @@
-"""The page about the tools says what the records say."""
+"""docs/tools.md describes the tools as they are defined."""
 
 from fermata.tools.registry import SCOPE_REGISTRY, get_toolset
 from local.tools_page import PAGE_PATH, render_page
 
 
-def test_the_page_is_what_would_be_written_now() -> None:
-    assert PAGE_PATH.read_text() == render_page(), "Write it anew: make docs"
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE_PATH.read_text() == render_page(), "Regenerate it: make docs"
 
 
 def test_the_page_has_every_tool_of_every_scope() -> None:

@@ -1,1 +1,1 @@
-"""Remembers what was said, and heals what was cut off."""
+"""Conversations: store them and their messages, show them to clients, and compile the history that a model is sent."""

@@ -1,7 +1,8 @@
-"""Conversations: their rows, who may see them, and how they look outside (contract instatic.md §1.2).
+"""Conversation rows in DynamoDB: create, list, change and delete conversations, and show them to clients.
 
-A row lies on its user's shelf, where the newest comes first. Deleting moves it into the bin, from where it is
-forgotten a month later (purging.py); until then only an operator can bring it back.
+The index `byUser` has a partition per user and scope, the latest use first. Deleting moves a conversation from it into
+one of the bin's partitions, from where it is purged a month later (purge.py). Until then only an operator can restore
+it (decision 0066).
 """
 
 import base64
@@ -15,7 +16,7 @@ from typing import Any
 from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.dynamodb import ConditionFailed, Item, Put, Update
 from fermata.aws.resources import Resources
-from fermata.conversations import message_store
+from fermata.conversations.message_store import conversation_partition
 from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
@@ -32,19 +33,19 @@ _CURSOR_PATTERN = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ([A-Za-z
 
 @dataclass(frozen=True)
 class ConversationPage:
-    """`cursor` leads to what follows; None on the last page."""
+    """One page of a list. `next_cursor` is None on the last page."""
 
     conversations: Sequence[Conversation]
     next_cursor: str | None
 
 
 def user_partition(tenant: str, user: str, scope: str) -> str:
-    """The index partition that lists one user's conversations of one scope, newest first."""
+    """Return the index partition of one user's conversations of one scope."""
     return f"t#{tenant}#u#{user}#{scope}"
 
 
 def bin_partition(conversation_id: str) -> str:
-    """The index partition of deleted conversations, oldest first."""
+    """Return the index partition of a deleted conversation. The bin is sharded, because all tenants write to it."""
     return bin_shard_partition(zlib.crc32(conversation_id.encode()) % BIN_SHARD_COUNT)
 
 
@@ -67,13 +68,17 @@ def create_conversation(
         created_at=now,
         updated_at=now,
     )
-    # Without a condition: nobody else has this id, and a put that is sent twice must not fail at itself.
+    # No condition: the id is new, and a put that the SDK sends again must not fail because of its first attempt.
     resources.tables.write_items(Put(resources.settings.conversations_table, to_conversation_item(conversation)))
     return conversation
 
 
 def get_conversation(resources: Resources, caller: Caller, conversation_id: str) -> Conversation:
-    """The caller's own conversation; anybody else's and a deleted one are as absent as a missing one."""
+    """Return the caller's own conversation.
+
+    Raises:
+        NotFound: The conversation does not exist, is deleted, or belongs to another user.
+    """
     row = _get_own_row(resources, caller, conversation_id)
     if "deleted_at" in row:
         raise NotFound(CONVERSATION_NOT_FOUND)
@@ -83,15 +88,25 @@ def get_conversation(resources: Resources, caller: Caller, conversation_id: str)
 def list_conversations(
     resources: Resources, caller: Caller, scope: str, *, cursor: str | None = None, limit: int
 ) -> ConversationPage:
-    """The caller's conversations of a scope, the one that was used last first. One query."""
-    place = user_partition(caller.tenant, caller.user, scope)
-    after = _decode_cursor(caller, place, cursor) if cursor else None
-    table = resources.settings.conversations_table
-    found = resources.tables.query_index(
-        table, USER_INDEX, ("gpk", place), descending=True, limit=limit + 1, start_after=after
+    """Return a page of the caller's conversations of a scope, the latest use first, by one query.
+
+    Args:
+        cursor: `next_cursor` of the page before.
+
+    Raises:
+        InvalidRequest: The cursor is malformed.
+    """
+    partition = user_partition(caller.tenant, caller.user, scope)
+    rows = resources.tables.query_index(
+        resources.settings.conversations_table,
+        USER_INDEX,
+        ("gpk", partition),
+        descending=True,
+        limit=limit + 1,
+        start_after=_decode_cursor(caller, partition, cursor) if cursor else None,
     )
-    page = [conversation_from_item(row) for row in found[:limit]]
-    return ConversationPage(page, _encode_cursor(page[-1]) if len(found) > limit else None)
+    conversations = [conversation_from_item(row) for row in rows[:limit]]
+    return ConversationPage(conversations, _encode_cursor(conversations[-1]) if len(rows) > limit else None)
 
 
 def update_conversation(
@@ -103,37 +118,49 @@ def update_conversation(
     credential_id: str | None = None,
     model_id: str | None = None,
 ) -> Conversation:
-    """What is not given stays. A turn that runs goes on with what it was started with."""
+    """Change what is given and return the conversation. A running turn keeps the model it was started with.
+
+    Raises:
+        NotFound: The conversation does not exist, is deleted, or belongs to another user.
+    """
     conversation = get_conversation(resources, caller, conversation_id)
-    given = {"title": title, "credential_id": credential_id, "model_id": model_id}
-    wanted = {name: value for name, value in given.items() if value is not None}
-    if not wanted:
+    requested = {"title": title, "credential_id": credential_id, "model_id": model_id}
+    changes = {name: value for name, value in requested.items() if value is not None}
+    if not changes:
         return conversation
-    stamped = wanted | {"updated_at": (now := resources.clock.now_iso()), "gsk": now}
-    kept = "attribute_exists(pk) AND attribute_not_exists(deleted_at)"
+    now = resources.clock.now_iso()
+    condition = "attribute_exists(pk) AND attribute_not_exists(deleted_at)"
+    update = _build_update(resources, conversation, changes | {"updated_at": now, "gsk": now}, condition)
     try:
-        resources.tables.write_items(_build_update(resources, conversation, stamped, kept))
-    except ConditionFailed as refused:
-        raise NotFound(CONVERSATION_NOT_FOUND) from refused
+        resources.tables.write_items(update)
+    except ConditionFailed as error:
+        raise NotFound(CONVERSATION_NOT_FOUND) from error
     return get_conversation(resources, caller, conversation_id)
 
 
 def delete_conversation(resources: Resources, caller: Caller, conversation_id: str) -> Conversation:
-    """Into the bin. Removing again what was removed is fine, and changes nothing.
+    """Move a conversation into the bin. Idempotent.
 
-    No prompt is let in afterwards; a turn that runs is the `claim` of what is returned.
+    No prompt is accepted afterwards.
+
+    Returns:
+        The deleted conversation; its `claim` is the turn that still runs, if any.
+
+    Raises:
+        NotFound: The conversation does not exist or belongs to another user.
     """
     row = _get_own_row(resources, caller, conversation_id)
     if "deleted_at" in row:
         return conversation_from_item(row)
     now = resources.clock.now_iso()
-    binned = {"deleted_at": now, "gpk": bin_partition(conversation_id), "gsk": now}
-    resources.tables.write_items(_build_update(resources, conversation_from_item(row), binned, "attribute_exists(pk)"))
+    changes = {"deleted_at": now, "gpk": bin_partition(conversation_id), "gsk": now}
+    update = _build_update(resources, conversation_from_item(row), changes, "attribute_exists(pk)")
+    resources.tables.write_items(update)
     return conversation_from_item(_get_own_row(resources, caller, conversation_id))
 
 
 def title_from_prompt(content: Sequence[Block]) -> str:
-    """A thread without a name is called after its first prompt (contract instatic.md §1.3)."""
+    """Return the title that a conversation gets from its first prompt: the beginning of the text, or "Image(s)"."""
     words = " ".join(" ".join(block.text for block in content if block.kind == "text").split())
     if not words:
         return "Image" if len(content) == 1 else "Images"
@@ -144,44 +171,41 @@ def to_conversation_item(conversation: Conversation) -> Item:
     row: Item = conversation.model_dump(exclude_none=True)
     if conversation.title == UNTITLED_CONVERSATION:
         del row["title"]
-    row |= {"pk": message_store.conversation_partition(conversation.tenant, conversation.id), "sk": "meta", "v": 1}
-    place = user_partition(conversation.tenant, conversation.user, conversation.scope)
-    return row | {"gpk": place, "gsk": conversation.updated_at}
+    pk = conversation_partition(conversation.tenant, conversation.id)
+    index_pk = user_partition(conversation.tenant, conversation.user, conversation.scope)
+    return row | {"pk": pk, "sk": "meta", "v": 1, "gpk": index_pk, "gsk": conversation.updated_at}
 
 
 def conversation_from_item(row: Item) -> Conversation:
-    """A title that somebody gave counts before the one the first prompt gave (turns/start/start_turn.py)."""
+    """Parse a row. A title that the user gave precedes the one from the first prompt (decision 0065)."""
     title = row.get("title") or row.get("auto_title") or UNTITLED_CONVERSATION
     return Conversation.model_validate(row | {"title": title})
 
 
 def to_conversation_view(conversation: Conversation) -> dict[str, Any]:
-    """The contract's ConversationView: numbers are numbers, only `credentialId` may be null."""
+    """Return the conversation as clients see it. Costs are numbers, and only `credentialId` may be null."""
     hidden = {"tenant", "user", "claim", "next_position"}
-    shown = conversation.model_dump(mode="json", by_alias=True, exclude=hidden)
-    return shown | {"costUsdTotal": round_usd(conversation.cost_usd_total)}
+    view = conversation.model_dump(mode="json", by_alias=True, exclude=hidden)
+    return view | {"costUsdTotal": round_usd(conversation.cost_usd_total)}
 
 
 def _get_own_row(resources: Resources, caller: Caller, conversation_id: str) -> Item:
     if not is_valid_id(conversation_id):
         raise NotFound(CONVERSATION_NOT_FOUND)
-    row = resources.tables.get_item(
-        resources.settings.conversations_table,
-        message_store.conversation_partition(caller.tenant, conversation_id),
-        "meta",
-    )
+    table = resources.settings.conversations_table
+    row = resources.tables.get_item(table, conversation_partition(caller.tenant, conversation_id), "meta")
     if row is None or row["user"] != caller.user:
         raise NotFound(CONVERSATION_NOT_FOUND)
     return row
 
 
 def _build_update(resources: Resources, conversation: Conversation, values: Item, condition: str) -> Update:
-    settings = ", ".join(f"#{name} = :{name}" for name in values)
+    assignments = ", ".join(f"#{name} = :{name}" for name in values)
     return Update(
         resources.settings.conversations_table,
-        message_store.conversation_partition(conversation.tenant, conversation.id),
+        conversation_partition(conversation.tenant, conversation.id),
         "meta",
-        f"SET {settings}",
+        f"SET {assignments}",
         {f":{name}": value for name, value in values.items()},
         names={f"#{name}": name for name in values},
         condition=condition,
@@ -194,17 +218,13 @@ def _encode_cursor(last: Conversation) -> str:
 
 
 def _decode_cursor(caller: Caller, partition: str, cursor: str) -> Item:
-    """The keys a cursor stands for. Its partition is the caller's own, whatever it says."""
+    """Return the index keys of a cursor. The partition is always the caller's own (decision 0067)."""
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
     except (binascii.Error, ValueError):
         text = ""
-    found = _CURSOR_PATTERN.fullmatch(text)
-    if found is None:
+    match = _CURSOR_PATTERN.fullmatch(text)
+    if match is None:
         raise InvalidRequest("'cursor' must be the nextCursor of the page before.")
-    return {
-        "gpk": partition,
-        "gsk": found[1],
-        "pk": message_store.conversation_partition(caller.tenant, found[2]),
-        "sk": "meta",
-    }
+    pk = conversation_partition(caller.tenant, match[2])
+    return {"gpk": partition, "gsk": match[1], "pk": pk, "sk": "meta"}

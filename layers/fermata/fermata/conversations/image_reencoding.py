@@ -1,7 +1,7 @@
-"""Draws pictures anew: what goes on is a plain JPEG that we made, whatever came.
+"""Re-encode images as plain JPEG, so that nothing but their pixels survives (decision 0111).
 
-So nothing but pixels survives: no metadata (where a photograph was taken), no second frame, no page or script that
-hides behind a picture. The only file that names the imaging library; it is loaded with the first picture.
+Metadata (such as where a photograph was taken), further frames, and pages or scripts appended to the file are gone
+afterwards. This is the only module that uses Pillow; it imports Pillow with the first image.
 """
 
 from __future__ import annotations
@@ -22,39 +22,49 @@ from fermata.domain.image_header import (
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_JPEG_MIME_TYPE = "image/jpeg"
 MAX_JPEG_BYTES = 1_500_000
-"""Of a drawn picture."""
+_JPEG_MIME_TYPE = "image/jpeg"
 _JPEG_QUALITIES = (85, 74, 64, 55)
-"""The first one with which it is small enough. With the last one even noise is."""
-_STRIP_HEIGHT_PIXELS, _ROUNDING_SLACK = 128, 1e-6
+"""Tried in this order until the image is small enough. At the last one even noise is."""
+_STRIP_HEIGHT_PIXELS = 128
+_ROUNDING_SLACK = 1e-6
 _BACKGROUND_COLOUR = "white"
-"""What shows through where a picture is transparent."""
+"""Shows through where an image is transparent."""
 
 
 class InvalidImageError(Exception):
-    """`str` is what is wrong with it, as the end of a sentence about it."""
+    """The bytes are no image that is accepted. The error message is the predicate of a sentence about the image."""
 
 
 class ImageTooLargeError(InvalidImageError):
-    """It is a picture, and larger than we open."""
+    """The image has more pixels than are decoded."""
 
 
 def check_image_header(raw: bytes) -> ImageHeader:
-    """What it says it is, by its first bytes. Whatever passes may be drawn; whether it can be is not known yet."""
-    picture = read_image_header(raw)
-    if picture is None:
+    """Return what the first bytes of an image state. The image is not decoded, so it may still be damaged.
+
+    Raises:
+        InvalidImageError: The bytes are of no accepted kind.
+        ImageTooLargeError: The header states more pixels than are decoded of that kind.
+    """
+    header = read_image_header(raw)
+    if header is None:
         raise InvalidImageError(f"is none of {', '.join(IMAGE_MIME_TYPES)}")
-    if picture.pixel_count > (most := MAX_INPUT_IMAGE_PIXELS[picture.mime_type]):
-        size = f"{picture.width:,} by {picture.height:,}"
-        raise ImageTooLargeError(f"has {size} pixels, and of {picture.mime_type} at most {most:,} in all are taken")
-    return picture
+    max_pixels = MAX_INPUT_IMAGE_PIXELS[header.mime_type]
+    if header.pixel_count > max_pixels:
+        size = f"{header.width:,} by {header.height:,} pixels"
+        raise ImageTooLargeError(f"has {size}, and of {header.mime_type} at most {max_pixels:,} in all are taken")
+    return header
 
 
 def reencode_as_jpeg(raw: bytes) -> tuple[bytes, ImageHeader]:
-    """The picture as a JPEG of at most MOST_EDGE, MOST_PIXELS and MOST_BYTES, upright, its first frame only."""
+    """Return the first frame, upright, as a JPEG within MAX_IMAGE_EDGE_PIXELS, MAX_STORED_IMAGE_PIXELS, MAX_JPEG_BYTES.
+
+    Raises:
+        InvalidImageError: The bytes are no accepted image, or damaged.
+    """
     image = _decode(raw, check_image_header(raw).mime_type)
-    image = _flatten(image)  # one step after the other, so that none is kept longer than it is needed
+    image = _flatten(image)  # one name for all steps, so that no step's image is kept longer than it is needed
     image = _shrink(image)
     _rotate_upright(image)
     data = _encode(image)
@@ -62,50 +72,54 @@ def reencode_as_jpeg(raw: bytes) -> tuple[bytes, ImageHeader]:
 
 
 def accept_unchanged(raw: bytes) -> ImageHeader | None:
-    """The picture when it may go on as it came: a sound PNG or JPEG within the limits. Raises NoPictureError."""
-    picture = check_image_header(raw)
+    """Return the header of a PNG or JPEG that is intact and within the limits; None when it has to be re-encoded.
+
+    Raises:
+        InvalidImageError: The bytes are no accepted image, or damaged.
+    """
+    header = check_image_header(raw)
     is_small = (
-        picture.longest_edge <= MAX_IMAGE_EDGE_PIXELS
-        and picture.pixel_count <= MAX_STORED_IMAGE_PIXELS
+        header.longest_edge <= MAX_IMAGE_EDGE_PIXELS
+        and header.pixel_count <= MAX_STORED_IMAGE_PIXELS
         and len(raw) <= MAX_JPEG_BYTES
     )
-    if not is_small or picture.mime_type not in (_JPEG_MIME_TYPE, "image/png"):
+    if not is_small or header.mime_type not in (_JPEG_MIME_TYPE, "image/png"):
         return None
-    return picture if _decode(raw, picture.mime_type).size == picture[1:] else None
+    return header if _decode(raw, header.mime_type).size == header[1:] else None
 
 
 def _decode(raw: bytes, mime_type: str) -> Image:
-    """Decoded whole, or refused. Only the kind that was seen is tried, and nothing the library knows besides."""
+    """Decode an image completely, by the decoder of its kind alone."""
     from PIL import Image
 
     try:
         image: Image.Image = Image.open(io.BytesIO(raw), formats=[mime_type.removeprefix("image/").upper()])
         if image.width * image.height > MAX_INPUT_IMAGE_PIXELS[mime_type]:
             raise ImageTooLargeError("is larger inside than it says")
-        if mime_type == _JPEG_MIME_TYPE:  # it can be decoded at a half or a quarter of its size at once
+        if mime_type == _JPEG_MIME_TYPE:  # a JPEG can be decoded directly at a half or a quarter of its size
             image.draft("RGB", _size_within_limits(image.size))
         image.load()
     except InvalidImageError:
         raise
-    except Exception as error:  # decoders raise what they like about hostile bytes, and any of it means no
+    except Exception as error:  # decoders raise any exception for malformed bytes
         raise InvalidImageError("is damaged, or cut off") from error
     return image
 
 
 def _flatten(image: Image) -> Image:
-    """In plain colours, without transparency."""
+    """Return the image in RGB, without transparency."""
     from PIL import Image
 
     if image.mode == "RGB" and not image.has_transparency_data:
         return image
-    if image.mode.startswith("I"):  # sixteen bits of grey, of which the upper eight can be seen
+    if image.mode.startswith("I"):  # 16 bits of grey, of which the upper eight are visible
         image = image.convert("I").point(lambda grey: grey * (1 / 256)).convert("L")
     if not image.has_transparency_data:
         flat = image.convert("RGB")
     else:
         layer = image if image.mode == "RGBA" else image.convert("RGBA")
         flat = Image.new("RGB", layer.size, _BACKGROUND_COLOUR)
-        for top in range(0, layer.height, _STRIP_HEIGHT_PIXELS):  # in strips, because each is copied on its way
+        for top in range(0, layer.height, _STRIP_HEIGHT_PIXELS):  # strip by strip, because `paste` copies its source
             strip = layer.crop((0, top, layer.width, min(top + _STRIP_HEIGHT_PIXELS, layer.height)))
             flat.paste(strip, (0, top), mask=strip)
     flat.info = image.info
@@ -122,22 +136,22 @@ def _shrink(image: Image) -> Image:
 
 
 def _size_within_limits(size: tuple[int, int]) -> tuple[int, int]:
-    """The size within our limits, in the same proportions."""
+    """Return the largest size within the limits that has the same proportions."""
     width, height = size
     scale = min(1.0, MAX_IMAGE_EDGE_PIXELS / max(size), (MAX_STORED_IMAGE_PIXELS / (width * height)) ** 0.5)
     return max(1, int(width * scale + _ROUNDING_SLACK)), max(1, int(height * scale + _ROUNDING_SLACK))
 
 
 def _rotate_upright(image: Image) -> None:
-    """As the camera was held. A note about that which cannot be read is as good as none."""
+    """Apply the EXIF orientation in place; malformed EXIF data counts as none."""
     from PIL import ImageOps
 
-    with contextlib.suppress(Exception):  # metadata is anybody's bytes; the pixels are all right
+    with contextlib.suppress(Exception):  # metadata may be malformed in any way while the pixels are intact
         ImageOps.exif_transpose(image, in_place=True)
 
 
 def _encode(image: Image) -> bytes:
-    """Nothing that it knew besides its pixels goes along."""
+    """Return the image as JPEG, without metadata, at the best quality that is small enough."""
     image.info = {}
     for quality in _JPEG_QUALITIES:
         target = io.BytesIO()

@@ -1,43 +1,49 @@
-"""Pictures of a conversation: they lie in the bucket as the bytes they are, and their rows know how large they are."""
+"""Store images of a conversation in S3 as bytes; their blocks keep kind, size in pixels and size in bytes."""
 
 import base64
 import binascii
+from collections.abc import Mapping
 
 from fermata.aws.resources import Resources
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.image_header import read_image_header
 
-FetchedBlobs = dict[str, bytes]
-"""What was fetched from the bucket, by key."""
-
 
 def store_image(resources: Resources, folder: str, image: ImageBlock) -> ImageBlock | None:
-    """The image with its bytes in the bucket; None when they are no picture, so that nobody ever sends them on."""
+    """Store an image's bytes in S3.
+
+    Returns:
+        The block with the key of the blob; None when its data is no image of a known kind, so that it is never sent
+        to a provider.
+    """
     measured = measure_image_block(image)
     if measured is None or image.data is None:
         return measured
     raw = base64.b64decode(image.data)
-    return measured.model_copy(
-        update={"data": None, "blob": resources.blobs.put_bytes(folder, raw, measured.mime_type), "size": len(raw)}
-    )
+    key = resources.blobs.put_bytes(folder, raw, measured.mime_type)
+    return measured.model_copy(update={"data": None, "blob": key, "size": len(raw)})
 
 
 def measure_image_block(image: ImageBlock) -> ImageBlock | None:
-    """The image with its true kind and size; None when it holds no picture that anybody knows."""
+    """Return the block with the kind and size that its data has; None when the data is no image of a known kind.
+
+    A block whose data is in S3 is returned unchanged.
+    """
     if image.data is None:
         return image if image.blob else None
     try:
         raw = base64.b64decode(image.data, validate=True)
     except (binascii.Error, ValueError):
         return None
-    picture = read_image_header(raw)
-    if picture is None:
+    header = read_image_header(raw)
+    if header is None:
         return None
-    known = {"mime_type": picture.mime_type, "width": picture.width, "height": picture.height, "size": len(raw)}
-    return image.model_copy(update=known)
+    update = {"mime_type": header.mime_type, "width": header.width, "height": header.height, "size": len(raw)}
+    return image.model_copy(update=update)
 
 
-def load_image_data(image: ImageBlock, fetched: FetchedBlobs) -> ImageBlock:
+def load_image_data(image: ImageBlock, body_by_key: Mapping[str, bytes]) -> ImageBlock:
+    """Return the block with its data as base64, taken from the fetched blobs unless it has data."""
     if image.blob is None or image.data is not None:
         return image
-    return image.model_copy(update={"data": base64.b64encode(fetched[image.blob]).decode()})
+    return image.model_copy(update={"data": base64.b64encode(body_by_key[image.blob]).decode()})

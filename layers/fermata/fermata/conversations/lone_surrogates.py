@@ -1,4 +1,4 @@
-"""Half a character (a surrogate without its other half) can be stored as JSON and sent by nobody: it becomes U+FFFD."""
+"""Replace lone surrogates with U+FFFD. JSON can store them, but UTF-8 cannot encode them, so no request can."""
 
 from typing import Any
 
@@ -7,7 +7,11 @@ from fermata.domain.weak_cache import WeakCache
 
 
 def replace_surrogates_in_block(block: Block) -> Block | None:
-    """The block itself when nothing is wrong with it. Thinking that is not as it came is worth nothing: None."""
+    """Return the same object when the block has no lone surrogate, otherwise a copy without them.
+
+    Returns:
+        None for reasoning with a lone surrogate, because a provider accepts reasoning only unchanged.
+    """
     if _is_encodable_block(block):
         return block
     match block.kind:
@@ -16,9 +20,8 @@ def replace_surrogates_in_block(block: Block) -> Block | None:
         case "toolCall":
             return block.model_copy(update={"input": replace_surrogates(block.input)})
         case "toolResult":
-            return block.model_copy(
-                update={"data": replace_surrogates(block.data), "error": replace_surrogates(block.error)}
-            )
+            update = {"data": replace_surrogates(block.data), "error": replace_surrogates(block.error)}
+            return block.model_copy(update=update)
     return None
 
 
@@ -37,6 +40,7 @@ def _is_encodable_block(block: Block) -> bool:
 
 
 def is_encodable(value: Any) -> bool:
+    """Return whether UTF-8 can encode every text in a JSON value."""
     if isinstance(value, str):
         return value.isascii() or _is_encodable_text(value)
     if isinstance(value, dict):
@@ -47,6 +51,7 @@ def is_encodable(value: Any) -> bool:
 
 
 def replace_surrogates(value: Any) -> Any:
+    """Return a JSON value with U+FFFD in place of each lone surrogate."""
     if isinstance(value, str):
         return value if is_encodable(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list | tuple):

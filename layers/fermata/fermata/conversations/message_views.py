@@ -1,4 +1,7 @@
-"""A conversation's messages as the contract shows them (instatic.md §1.2), the newest first, page by page."""
+"""Render a conversation's messages for clients, page by page from the newest back, and read their images.
+
+Decision 0067 explains the pages.
+"""
 
 import json
 from collections.abc import Callable, Sequence
@@ -7,8 +10,16 @@ from typing import Any, assert_never
 from urllib.parse import quote
 
 from fermata.aws.resources import Resources
-from fermata.conversations import message_store
+from fermata.conversations.block_store import BlockFetcher
 from fermata.conversations.history.repair import INTERRUPTED_CALL_ERROR
+from fermata.conversations.message_blocks import is_reasoning, is_tool_call
+from fermata.conversations.message_store import (
+    count_positions,
+    find_message,
+    group_into_lines,
+    read_following_messages,
+    read_newest_messages,
+)
 from fermata.domain.blocks import Block, ImageBlock
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import Dialect
@@ -17,19 +28,19 @@ from fermata.domain.messages import Message
 
 MessageLine = dict[str, Any]
 ToolCallKey = tuple[str, int, str | None]
-"""A call: its turn, its round, and its id there."""
+"""Turn, round and id of a tool call."""
 MAX_PAGE_LINES = 1000
 MAX_PAGE_BYTES = 3_800_000
-"""Of a page, counted as it travels inside of a Lambda's answer, which may have 6 MB: as JSON within JSON."""
+"""Size of a page as JSON within Lambda's JSON response, which may have 6 MB."""
 _READ_BATCH_SIZE = 200
 _MESSAGE_OVERHEAD_BYTES = 400
-"""Of what stands around each message."""
+"""Estimate of the members around a message's content."""
 _IMAGE_NOT_FOUND = "Conversation image not found"
 
 
 @dataclass(frozen=True)
 class MessagePage:
-    """`lines` in order; `before` asks for the page of older ones, None when there is none."""
+    """Lines in order. `before` is the position that the page of older lines ends before; None when there is none."""
 
     lines: Sequence[MessageLine]
     before: int | None
@@ -44,63 +55,66 @@ def read_message_page(
     before: int | None = None,
     limit: int = MAX_PAGE_LINES,
 ) -> MessagePage:
-    """The newest lines before a position, as many as an answer holds; a message is never divided.
+    """Return the newest lines before a position, as many as a response holds; a message is never divided.
 
-    `called`: what a tool is called towards the client, by any of the tool's names. A call that its turn's end closed
-    has no row for that; it is shown with the result the stream had.
+    A call that was closed by the end of its turn has no row for its result. It is shown with the result that the
+    stream had (decision 0097).
+
+    Args:
+        display_name: Maps any name of a tool to the one that the client knows.
+        limit: Lines of the page, unless its first message alone has more.
     """
     messages, has_more = _read_page_messages(resources, conversation, before, limit)
     folder = f"/admin/api/ai/conversations/{quote(conversation.id)}/messages"
-    view = _MessageRenderer(
-        folder, dialect, display_name, _find_unanswered_calls(resources, conversation, messages, before)
-    )
-    lines = [
-        line for message in message_store.fetch_shown_blocks(resources, messages) for line in view.render_lines(message)
-    ]
+    unanswered = _find_unanswered_calls(resources, conversation, messages, before)
+    renderer = _MessageRenderer(folder, dialect, display_name, unanswered)
+    shown = BlockFetcher(resources.blobs).fetch_shown_blocks(messages)
+    lines = [line for message in shown for line in renderer.render_lines(message)]
     return MessagePage(lines, messages[0].position if has_more else None)
 
 
 def _read_page_messages(
     resources: Resources, conversation: Conversation, before: int | None, limit: int
 ) -> tuple[list[Message], bool]:
-    """Messages in order, and whether there are older ones. There is always one, however large."""
-    kept: list[Message] = []
-    room, count = MAX_PAGE_BYTES, 0
-    at_once = min(_READ_BATCH_SIZE, limit + 1)
+    """Return the page's messages in order, at least one, and whether there are older ones."""
+    newest_first: list[Message] = []
+    page_bytes = 0
+    line_count = 0
+    batch_size = min(_READ_BATCH_SIZE, limit + 1)
     while True:
-        at = kept[-1].position if kept else before
-        batch = message_store.read_newest_messages(
-            resources, conversation.tenant, conversation.id, before=at, limit=at_once
+        batch_before = newest_first[-1].position if newest_first else before
+        batch = read_newest_messages(
+            resources, conversation.tenant, conversation.id, before=batch_before, limit=batch_size
         )
         for message in batch:
-            room, count = room - _count_response_bytes(message), count + message_store.count_positions(message)
-            if kept and (room < 0 or count > limit):
-                return kept[::-1], True
-            kept.append(message)
-        if len(batch) < at_once:
-            return kept[::-1], False
+            page_bytes += _count_response_bytes(message)
+            line_count += count_positions(message)
+            if newest_first and (page_bytes > MAX_PAGE_BYTES or line_count > limit):
+                return newest_first[::-1], True
+            newest_first.append(message)
+        if len(batch) < batch_size:
+            return newest_first[::-1], False
 
 
 def _find_unanswered_calls(
     resources: Resources, conversation: Conversation, messages: Sequence[Message], before: int | None
 ) -> frozenset[ToolCallKey]:
-    """The page's calls that nobody will answer any more: only the turn that has the claim still may."""
+    """Return the page's calls that will not be answered any more. Those of the turn with the claim still may be."""
     calls = {
         (message.turn, message.round, block.tool_call_id)
         for message in messages
         if message.turn != conversation.claim
         for block in message.content
-        if block.kind == "toolCall" or (block.kind == "blob" and block.of == "toolCall")
+        if is_tool_call(block)
     }
-    left = calls - _answered_calls(messages)
-    if before is not None and any(call[:2] == (messages[-1].turn, messages[-1].round) for call in left):
-        # The page ends within their round: their results come first behind it.
-        left -= _answered_calls(
-            message_store.read_following_messages(
-                resources, conversation.tenant, conversation.id, before, limit=len(left)
-            )
+    unanswered = calls - _answered_calls(messages)
+    if before is not None and any(call[:2] == (messages[-1].turn, messages[-1].round) for call in unanswered):
+        # The page ends within the round of these calls, so their results come first in what follows it.
+        following = read_following_messages(
+            resources, conversation.tenant, conversation.id, before, limit=len(unanswered)
         )
-    return frozenset(left)
+        unanswered -= _answered_calls(following)
+    return frozenset(unanswered)
 
 
 def _answered_calls(messages: Sequence[Message]) -> set[ToolCallKey]:
@@ -108,8 +122,8 @@ def _answered_calls(messages: Sequence[Message]) -> set[ToolCallKey]:
 
 
 def _count_response_bytes(message: Message) -> int:
-    """Bytes of a message's lines inside of a Lambda's answer, where each quote is escaped once more."""
-    text = json.dumps([block.to_wire() for block in message.content if not message_store.is_reasoning(block)])
+    """Return the bytes of a message in Lambda's response, where JSON within JSON escapes each quote once more."""
+    text = json.dumps([block.to_wire() for block in message.content if not is_reasoning(block)])
     large = sum(2 * block.size for block in message.content if block.kind == "blob" and block.of != "toolResult")
     return len(text) + text.count('"') + text.count("\\") + large + _MESSAGE_OVERHEAD_BYTES
 
@@ -117,23 +131,40 @@ def _count_response_bytes(message: Message) -> int:
 def read_message_image(
     resources: Resources, conversation: Conversation, message_id: str, index: str
 ) -> tuple[bytes, str]:
-    """The bytes of a message's picture and what kind it is; `index` is its block's place in the message."""
+    """Return an image's bytes and MIME type.
+
+    Args:
+        message_id: Id of the line that shows the image.
+        index: Position of the image in the line's content.
+
+    Raises:
+        NotFound: The ids lead to no stored image of the conversation.
+    """
     turn, _, position = message_id.rpartition("-")
-    if not (position.isascii() and position.isdigit() and index.isascii() and index.isdigit() and len(index) < 4):
+    if not (_is_number(position) and _is_number(index) and len(index) < 4):
         raise NotFound(_IMAGE_NOT_FOUND)
-    message = message_store.find_message(resources, conversation.tenant, conversation.id, int(position[:8]))
-    blocks = (
-        [block for group in message_store.group_into_lines(message.content)[:1] for block in group] if message else []
-    )
+    message = find_message(resources, conversation.tenant, conversation.id, int(position[:8]))
+    if message is None or message.turn != turn:
+        raise NotFound(_IMAGE_NOT_FOUND)
+    blocks = [block for line in group_into_lines(message.content)[:1] for block in line]
     block = blocks[int(index)] if int(index) < len(blocks) else None
-    if message is None or message.turn != turn or block is None or block.kind != "image" or block.blob is None:
+    if block is None or block.kind != "image" or block.blob is None:
         raise NotFound(_IMAGE_NOT_FOUND)
     return resources.blobs.get_bytes(block.blob), block.mime_type
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
 @dataclass(frozen=True)
 class _MessageRenderer:
-    """How messages look to one generation of clients; `folder` is where their pictures are."""
+    """Render messages for one client.
+
+    Attributes:
+        folder: URL path of the conversation's messages.
+        unanswered: Calls that are shown as closed.
+    """
 
     folder: str
     dialect: Dialect
@@ -141,26 +172,25 @@ class _MessageRenderer:
     unanswered: frozenset[ToolCallKey]
 
     def render_lines(self, message: Message) -> list[MessageLine]:
-        groups = message_store.group_into_lines(message.content)
+        groups = group_into_lines(message.content)
         lines = [self._render_line(message, message.position + offset, group) for offset, group in enumerate(groups)]
         if not self.unanswered or message.role == "tool":
             return lines
         return [shown for line in lines for shown in (line, *self._render_closed_call(message, line))]
 
     def _render_closed_call(self, message: Message, line: MessageLine) -> tuple[MessageLine, ...]:
-        """The end of a call that its turn's end closed; it has its call's place."""
+        """Return the failed result of an unanswered call. It has no row, so it has the position of its call."""
         if (message.turn, message.round, line["toolCallId"]) not in self.unanswered:
             return ()
-        name = f"{line['id']}-closed"
-        return (line | {"id": name, "role": "tool", "content": [_render_result(False, INTERRUPTED_CALL_ERROR)]},)
+        closed_id = f"{line['id']}-closed"
+        return (line | {"id": closed_id, "role": "tool", "content": [_render_result(False, INTERRUPTED_CALL_ERROR)]},)
 
     def _render_line(self, message: Message, position: int, group: Sequence[Block]) -> MessageLine:
-        name = f"{message.turn}-{position}"
-        content = [
-            self._render_block(block, f"{self.folder}/{name}/images/{index}") for index, block in enumerate(group)
-        ]
+        line_id = f"{message.turn}-{position}"
+        images_url = f"{self.folder}/{line_id}/images"
+        content = [self._render_block(block, f"{images_url}/{index}") for index, block in enumerate(group)]
         line: MessageLine = {
-            "id": name,
+            "id": line_id,
             "position": position,
             "role": message.role,
             "content": content,
@@ -170,7 +200,7 @@ class _MessageRenderer:
         }
         return line | {"partial": True} if message.partial and self.dialect != "instatic" else line
 
-    def _render_block(self, block: Block, url: str) -> MessageLine:
+    def _render_block(self, block: Block, image_url: str) -> MessageLine:
         match block.kind:
             case "text":
                 return {"kind": "text", "text": block.text}
@@ -178,18 +208,18 @@ class _MessageRenderer:
                 name = self.display_name(block.tool_name)
                 return {"kind": "toolCall", "toolCallId": block.tool_call_id, "toolName": name, "input": block.input}
             case "image":
-                return self._render_image(block, url)
+                return self._render_image(block, image_url)
             case "toolResult":
                 return _render_result(block.ok, block.error)
             case "blob":
                 return _render_result(bool(block.ok), block.error)
             case "reasoning":
-                raise ValueError("reasoning is nobody's but the model's")
+                raise ValueError("reasoning is not shown to clients")
             case _:
                 assert_never(block)
 
     def _render_image(self, block: ImageBlock, url: str) -> MessageLine:
-        """Instatic's browsers know JPEG only; any other kind would keep them from opening the conversation."""
+        """Return the image; for Instatic's browsers only a JPEG, because others keep them from opening the thread."""
         if self.dialect == "instatic" and block.mime_type != "image/jpeg":
             return {"kind": "text", "text": f"[{block.mime_type}]"}
         return {"kind": "image", "mimeType": block.mime_type, "url": url}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fermata.conversations.history.model_profile import estimate_tokens
+from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.conversations.history.truncation import BEGINNING_OMITTED_NOTE
-from fermata.conversations.message_store import block_images
+from fermata.conversations.message_blocks import block_images
 from fermata.credentials.model_choice import ModelChoice
 from fermata.domain.blocks import ImageBlock, TextBlock, ToolResultBlock
 from fermata.domain.errors import Unprocessable

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Compile the history of a conversation that one model is sent."""

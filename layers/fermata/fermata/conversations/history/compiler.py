@@ -1,45 +1,56 @@
-"""Turns stored rows into the history one model is sent: healed, without what is stale, and no longer than it can take.
+"""Compile stored messages into the history that one model is sent (decision 0064).
 
-The order matters: pairs first, so that nothing later can separate them; then what is stale, so that it takes no room;
-then the cut; then the pictures of what is left. Nothing is fetched from the bucket before (transcript.py).
+The order of the steps matters:
+
+1. Reasoning of other models is removed, and calls are paired with results, so that no later step can separate them.
+2. Stale results are elided, so that they take no room.
+3. The history is truncated to what the model accepts.
+4. Images are selected from what is left.
+
+No step fetches anything from S3; conversation_history.py does that with the result.
 """
 
 import operator
 from collections.abc import Iterable
 
 from fermata.conversations.history.image_selection import select_images
-from fermata.conversations.history.model_profile import ModelProfile, estimate_tokens
+from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.repair import repair_history
 from fermata.conversations.history.stale_results import elide_oldest_results, elide_stale_results
+from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.conversations.history.truncation import truncate_history
 from fermata.conversations.lone_surrogates import replace_surrogates_in_block
-from fermata.conversations.message_store import is_reasoning
+from fermata.conversations.message_blocks import is_reasoning
 from fermata.domain.blocks import Block
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
 
 
 def compile_history(messages: Iterable[Message], profile: ModelProfile, *, is_complete: bool = True) -> list[Message]:
-    """`is_whole`: the messages go back to the conversation's beginning."""
-    kept = truncate_history(prepare_history(messages, profile), profile, is_complete=is_complete)
-    if estimate_tokens(kept) > profile.max_history_tokens:
-        kept = elide_oldest_results(kept, profile)
-    return select_images(kept, profile)
+    """Return the history for a model, as a valid conversation within its limits, whatever the messages are.
+
+    Args:
+        is_complete: Whether the messages go back to the beginning of the conversation.
+    """
+    history = truncate_history(prepare_history(messages, profile), profile, is_complete=is_complete)
+    if estimate_tokens(history) > profile.max_history_tokens:
+        history = elide_oldest_results(history, profile)
+    return select_images(history, profile)
 
 
 def prepare_history(messages: Iterable[Message], profile: ModelProfile) -> list[Message]:
-    """Paired, readable, and without what is stale: what would be sent if there were room for everything."""
+    """Return what would be sent if the model had room for everything: paired, readable, without stale results."""
     readable = (_without_unreadable_blocks(message, profile) for message in messages)
     return elide_stale_results(repair_history(readable, profile.display_name), profile)
 
 
 def _without_unreadable_blocks(message: Message, profile: ModelProfile) -> Message:
-    """Without thinking that another model did, and without half characters, which no request can carry."""
+    """Remove reasoning of other models and lone surrogates. An unchanged message stays the same object."""
     if _is_model_independent(message):
         return message
-    content = tuple(kept for block in message.content if (kept := _readable_block(block, profile)))
-    same = len(content) == len(message.content) and all(map(operator.is_, content, message.content))
-    return message if same else message.model_copy(update={"content": content})
+    content = tuple(readable for block in message.content if (readable := _readable_block(block, profile)))
+    is_same = len(content) == len(message.content) and all(map(operator.is_, content, message.content))
+    return message if is_same else message.model_copy(update={"content": content})
 
 
 @WeakCache

@@ -1,23 +1,24 @@
-"""Which of a history's pictures are sent: those the model can see, and no more than a request may carry.
+"""Select the images of a history that are sent: those that the model reads, within the limits of a request.
 
-The oldest go first. They go in steps, so that the beginning of a request stays the same for a while (prompt caching).
-Where results are read as text, their pictures stay in the bucket, and the driver tells how many there were.
+The oldest are omitted first, several at once, so that the beginning of a request stays the same for a while: providers
+cache a prefix that does not change. Images of results that a model reads as text are only counted, so they are not
+fetched from S3; the driver tells the model how many there were (decision 0112).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.stale_results import make_elided_result
 from fermata.conversations.image_store import measure_image_block
-from fermata.conversations.message_store import block_images, has_images
+from fermata.conversations.message_blocks import block_images, has_images
 from fermata.domain.blocks import Block, ImageBlock, TextBlock
 from fermata.domain.messages import Message
 
-_IMAGE_CUT_STEPS = 2
-"""So many at once that half of them stay."""
+_OMITTED_AT_ONCE_DIVISOR = 2
+"""Half of the limit is omitted at once."""
 _MAX_SENT_EDGE_PIXELS = 8000
 _MAX_SENT_IMAGE_BYTES = 3_750_000
-"""Of one picture: 5 MB as base64."""
+"""One image; it has 5 MB as base64."""
 
 IMAGES_UNSUPPORTED_NOTE = "[Attached image omitted because the selected model does not support image input.]"
 EARLIER_IMAGE_NOTE = (
@@ -30,23 +31,29 @@ RESULT_IMAGES_UNSUPPORTED_NOTE = (
 
 
 def select_images(messages: Sequence[Message], profile: ModelProfile) -> list[Message]:
-    """The messages with the pictures that may be sent, and a note where others were."""
+    """Return the messages with the images that are sent. A note replaces the images that a prompt loses."""
     if not any(map(has_images, messages)):
         return list(messages)
     if not profile.reads_images:
         return [_without_images(message) for message in messages]
     if not profile.reads_earlier_images:
         messages = [_without_earlier_images(message, messages[-1].turn) for message in messages]
-    known = [
-        _with_measured_images(message) if _is_shown(message, profile) else _without_image_sources(message)
+    measured = [
+        _with_measured_images(message) if _shows_images(message, profile) else _without_image_sources(message)
         for message in messages
     ]
-    shown = [message for message in known if _is_shown(message, profile)]
-    pictures = [image for message in shown for block in message.content for image in block_images(block)]
-    chosen = {
-        id(image) for image in _newest_within_limits([image for image in pictures if _is_sendable(image)], profile)
-    }
-    return [_with_chosen_images(message, chosen) if _is_shown(message, profile) else message for message in known]
+    sendable = [
+        image
+        for message in measured
+        if _shows_images(message, profile)
+        for image in _message_images(message)
+        if _is_sendable(image)
+    ]
+    selected_ids = {id(image) for image in _newest_within_limits(sendable, profile)}
+    return [
+        _with_selected_images(message, selected_ids) if _shows_images(message, profile) else message
+        for message in measured
+    ]
 
 
 def count_images(message: Message) -> int:
@@ -54,57 +61,63 @@ def count_images(message: Message) -> int:
 
 
 def filter_earlier_turns(messages: Sequence[Message]) -> list[Message]:
-    """Those of other turns than the newest."""
+    """Return the messages of all turns but the newest."""
     return [message for message in messages if message.turn != messages[-1].turn]
 
 
-def _is_shown(message: Message, profile: ModelProfile) -> bool:
+def _message_images(message: Message) -> Iterable[ImageBlock]:
+    return (image for block in message.content for image in block_images(block))
+
+
+def _shows_images(message: Message, profile: ModelProfile) -> bool:
     return message.role != "tool" or profile.reads_result_images
 
 
 def _without_image_sources(message: Message) -> Message:
-    """Its pictures are only counted, so nobody fetches them."""
+    """Remove the references to S3, so that images that are only counted are not fetched."""
     return _map_images(message, lambda image: image.model_copy(update={"blob": None, "data": None}))
 
 
-def _without_earlier_images(message: Message, turn: str) -> Message:
-    """The provider refused so many: what earlier prompts showed is only told of, results of theirs are stubs anyway."""
-    return (
-        message
-        if message.turn == turn or message.role == "tool"
-        else _replace_images_by_note(message, lambda _: False, EARLIER_IMAGE_NOTE)
-    )
+def _without_earlier_images(message: Message, current_turn: str) -> Message:
+    """Replace a prompt's images by a note in every turn but the current one, after a provider refused so many.
+
+    Results with images of earlier turns are elided already (stale_results.py).
+    """
+    if message.turn == current_turn or message.role == "tool":
+        return message
+    return _replace_images_by_note(message, lambda _: False, EARLIER_IMAGE_NOTE)
 
 
 def _newest_within_limits(images: list[ImageBlock], profile: ModelProfile) -> list[ImageBlock]:
-    step = max(1, profile.max_images // _IMAGE_CUT_STEPS)
+    omitted_at_once = max(1, profile.max_images // _OMITTED_AT_ONCE_DIVISOR)
     while len(images) > profile.max_images or sum(image.size or 0 for image in images) > profile.max_image_bytes:
-        images = images[step:]
+        images = images[omitted_at_once:]
     return images
 
 
 def _is_sendable(image: ImageBlock) -> bool:
-    if image.width is None or image.height is None:  # nothing we know how to read
+    if image.width is None or image.height is None:  # of an unknown kind
         return False
     return max(image.width, image.height) <= _MAX_SENT_EDGE_PIXELS and (image.size or 0) <= _MAX_SENT_IMAGE_BYTES
 
 
 def _with_measured_images(message: Message) -> Message:
-    if all(image.width is not None for block in message.content for image in block_images(block)):
+    if all(image.width is not None for image in _message_images(message)):
         return message
     return _map_images(message, lambda image: measure_image_block(image) or image)
 
 
-def _with_chosen_images(message: Message, chosen: set[int]) -> Message:
-    if all(id(image) in chosen for block in message.content for image in block_images(block)):
+def _with_selected_images(message: Message, selected_ids: set[int]) -> Message:
+    """Omit the other images. A result that loses one is elided as a whole, so that the model can ask for it again."""
+    if all(id(image) in selected_ids for image in _message_images(message)):
         return message
     if message.role == "tool":
         return message.model_copy(update={"content": (make_elided_result(message.tool_name or ""),)})
-    return _replace_images_by_note(message, lambda image: id(image) in chosen, OMITTED_IMAGE_NOTE)
+    return _replace_images_by_note(message, lambda image: id(image) in selected_ids, OMITTED_IMAGE_NOTE)
 
 
 def _without_images(message: Message) -> Message:
-    """For a model without eyes: a prompt says what is missing, a result keeps its data."""
+    """Remove images for a model that reads none: a prompt gets a note, and a result keeps its data."""
     if not any(map(block_images, message.content)):
         return message
     if message.role != "tool":
@@ -120,7 +133,7 @@ def _without_result_images(block: Block) -> Block:
 
 
 def _replace_images_by_note(message: Message, is_sent: Callable[[ImageBlock], bool], note: str) -> Message:
-    """One note for all that a prompt loses, where the first of them was."""
+    """Replace the images that are not sent by one note, in the place of the first of them."""
     content: list[Block] = []
     is_noted = False
     for block in message.content:
@@ -137,8 +150,8 @@ def _map_images(message: Message, change: Callable[[ImageBlock], ImageBlock]) ->
     for block in message.content:
         if block.kind == "image":
             content.append(change(block))
-        elif block_images(block):
-            content.append(block.model_copy(update={"images": tuple(map(change, block_images(block)))}))
+        elif images := block_images(block):
+            content.append(block.model_copy(update={"images": tuple(map(change, images))}))
         else:
             content.append(block)
     return message.model_copy(update={"content": tuple(content)})

@@ -1,18 +1,19 @@
-"""Any history compiles: whatever rows are stored, what comes out is a conversation (design §7).
+"""Repair a history, so that any stored rows become a valid conversation that every provider accepts.
 
-Each reply is followed by one result for each of its calls, in its order; a call without one gets a failed result.
-Results that answer nothing, blocks that say nothing, blocks on the wrong side and messages that are there twice are
-left out. Call ids are plain and unique in the whole of it, because each provider names its calls as it likes; names
-of tools, which a model may make up, are plain.
+- Each reply is followed by one result for each of its calls, in their order. A call without a result gets a failed one.
+- Results without a call, empty blocks, blocks of the wrong role and duplicate messages are left out.
+- Call ids are unique and use only characters that all providers accept, because each provider has its own form of ids.
+- Names of tools, which a model may make up, use the same characters.
 """
 
 import hashlib
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import assert_never
 
+from fermata.conversations.message_blocks import is_tool_call, is_tool_result
 from fermata.domain.blocks import Block, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
@@ -21,8 +22,9 @@ UNANSWERED_CALL_ERROR = (
     "Tool call did not complete — the previous turn was interrupted before a result was produced. Its outcome is "
     "unknown: check the current state before you repeat it."
 )
+"""What the model reads as the result of an unanswered call (decision 0064)."""
 INTERRUPTED_CALL_ERROR = "The turn ended before this call was answered."
-"""What a call that was still open is told to have come to."""
+"""What clients are shown as the result of an unanswered call (decision 0097)."""
 _MAX_ID_CHARS = 64
 _UNSAFE_ID_CHARS = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -31,86 +33,36 @@ _ResultsByCall = defaultdict[_CallKey, deque[Message]]
 
 
 def repair_history(messages: Iterable[Message], display_name: Callable[[str], str] = str) -> tuple[Message, ...]:
-    """`called`: what a tool is called towards this reader, whatever it was called when it was used."""
+    """Return the messages as a valid conversation. Messages that need no repair stay the same objects.
+
+    Args:
+        messages: In any order.
+        display_name: Maps any name of a tool to the one that the model knows.
+    """
     ordered = _drop_duplicates(sorted(messages, key=lambda message: message.position))
-    results, ids = _group_results(ordered), _CallIds()
-    healed: list[Message] = []
+    pairing = _CallPairing(_group_results(ordered), display_name)
+    repaired: list[Message] = []
     for message in ordered:
-        if message.role == "tool":
-            continue
-        if content := _valid_blocks(message):
-            healed.extend(_pair_calls(message, content, results, ids, display_name))
-    return tuple(healed)
+        if message.role != "tool" and (content := _valid_blocks(message)):
+            repaired.extend(pairing.pair_calls(message, content))
+    return tuple(repaired)
 
 
 def _drop_duplicates(ordered: Iterable[Message]) -> list[Message]:
-    """The first of those that claim the same position."""
-    first: dict[int, Message] = {}
+    """Keep the first message of each position."""
+    message_by_position: dict[int, Message] = {}
     for message in ordered:
-        first.setdefault(message.position, message)
-    return list(first.values())
+        message_by_position.setdefault(message.position, message)
+    return list(message_by_position.values())
 
 
 @WeakCache
 def _valid_blocks(message: Message) -> tuple[Block, ...]:
-    """Those of its blocks that say something its side may say."""
     return tuple(block for block in message.content if _is_valid_block(block, message.role))
 
 
-def _group_results(ordered: Iterable[Message]) -> _ResultsByCall:
-    """Every result that can be read, by the call it answers."""
-    results: _ResultsByCall = defaultdict(deque)
-    for message in ordered:
-        if message.role == "tool":
-            content = tuple(block for block in message.content if _is_result(block))[:1]
-            if content:
-                kept = message if content == message.content else message.model_copy(update={"content": content})
-                results[message.turn, message.round, message.tool_call_id].append(kept)
-    return results
-
-
-def _pair_calls(
-    message: Message,
-    content: tuple[Block, ...],
-    results: _ResultsByCall,
-    ids: "_CallIds",
-    display_name: Callable[[str], str],
-) -> Iterator[Message]:
-    """The message, and behind it the result of each of its calls."""
-    blocks, answers = list(content), []
-    is_changed = len(content) != len(message.content)
-    for index, block in enumerate(content):
-        call_id, tool_name = _call_id_and_name(block)
-        if call_id is None:
-            continue
-        waiting = results[message.turn, message.round, call_id]
-        answer = waiting.popleft() if waiting else _failed_result(message, call_id, tool_name)
-        named = {
-            "tool_call_id": ids.make_unique(call_id),
-            "tool_name": display_name(_sanitize_name(tool_name) or "tool"),
-        }
-        if named != {"tool_call_id": call_id, "tool_name": tool_name}:
-            is_changed = True
-            blocks[index] = block.model_copy(update=named)
-        if named != {"tool_call_id": answer.tool_call_id, "tool_name": answer.tool_name}:
-            answer = answer.model_copy(update=named)
-        answers.append(answer)
-    yield message.model_copy(update={"content": tuple(blocks)}) if is_changed else message
-    yield from answers
-
-
-def _call_id_and_name(block: Block) -> tuple[str | None, str]:
-    if block.kind == "toolCall" or (block.kind == "blob" and block.of == "toolCall"):
-        return block.tool_call_id or "", block.tool_name or ""
-    return None, ""
-
-
-def _is_result(block: Block) -> bool:
-    return block.kind == "toolResult" or (block.kind == "blob" and block.of == "toolResult")
-
-
 def _is_valid_block(block: Block, role: str) -> bool:
-    """Whether the block says something, and its side may say it."""
+    """Return whether the block has content that its role may have."""
     match block.kind:
         case "text":
             return bool(block.text.strip())
@@ -124,6 +76,55 @@ def _is_valid_block(block: Block, role: str) -> bool:
             return False
         case _:
             assert_never(block)
+
+
+def _group_results(ordered: Iterable[Message]) -> _ResultsByCall:
+    """Return all results, each reduced to its first result block, by the call they answer."""
+    results: _ResultsByCall = defaultdict(deque)
+    for message in ordered:
+        if message.role != "tool":
+            continue
+        if content := tuple(block for block in message.content if is_tool_result(block))[:1]:
+            result = message if content == message.content else message.model_copy(update={"content": content})
+            results[message.turn, message.round, message.tool_call_id].append(result)
+    return results
+
+
+class _CallPairing:
+    """Pair calls with results, and give both the same unique id and the model's name of the tool."""
+
+    def __init__(self, results: _ResultsByCall, display_name: Callable[[str], str]) -> None:
+        self._results = results
+        self._display_name = display_name
+        self._call_ids = _CallIds()
+
+    def pair_calls(self, message: Message, content: Sequence[Block]) -> Iterator[Message]:
+        """Return the message with its valid blocks, followed by one result for each of its calls."""
+        blocks = list(content)
+        results: list[Message] = []
+        is_changed = len(content) != len(message.content)
+        for index, block in enumerate(content):
+            if not is_tool_call(block):
+                continue
+            call_id = block.tool_call_id or ""
+            tool_name = block.tool_name or ""
+            result = self._take_result(message, call_id) or _failed_result(message, call_id, tool_name)
+            update = {"tool_call_id": self._call_ids.make_unique(call_id), "tool_name": self._tool_name(tool_name)}
+            if update != {"tool_call_id": call_id, "tool_name": tool_name}:
+                is_changed = True
+                blocks[index] = block.model_copy(update=update)
+            if update != {"tool_call_id": result.tool_call_id, "tool_name": result.tool_name}:
+                result = result.model_copy(update=update)
+            results.append(result)
+        yield message.model_copy(update={"content": tuple(blocks)}) if is_changed else message
+        yield from results
+
+    def _take_result(self, message: Message, call_id: str) -> Message | None:
+        results = self._results[message.turn, message.round, call_id]
+        return results.popleft() if results else None
+
+    def _tool_name(self, name: str) -> str:
+        return self._display_name(_sanitize_name(name) or "tool")
 
 
 def _failed_result(message: Message, call_id: str, tool_name: str) -> Message:
@@ -140,24 +141,26 @@ def _failed_result(message: Message, call_id: str, tool_name: str) -> Message:
 
 
 class _CallIds:
-    """Ids every provider accepts. The same history is given the same ones again."""
+    """Unique call ids that every provider accepts. The same history always gets the same ids."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
 
     def make_unique(self, call_id: str) -> str:
-        plain = _sanitize_name(call_id) or "call"
-        name, count = plain, 1
-        while name in self._used:
+        sanitized = _sanitize_name(call_id) or "call"
+        unique = sanitized
+        count = 1
+        while unique in self._used:
             count += 1
-            name = f"{plain[: _MAX_ID_CHARS - 7]}_{count}"
-        self._used.add(name)
-        return name
+            unique = f"{sanitized[: _MAX_ID_CHARS - 7]}_{count}"
+        self._used.add(unique)
+        return unique
 
 
 @lru_cache(4096)
 def _sanitize_name(name: str) -> str:
-    plain = _UNSAFE_ID_CHARS.sub("_", name)
-    if len(plain) <= _MAX_ID_CHARS:
-        return plain
+    """Replace unsafe characters by underscores; a longer name becomes a digest."""
+    sanitized = _UNSAFE_ID_CHARS.sub("_", name)
+    if len(sanitized) <= _MAX_ID_CHARS:
+        return sanitized
     return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:40]

@@ -1,22 +1,20 @@
-"""Leaves out of a healed history what is not worth sending again: results that newer ones have made stale.
+"""Elide tool results that newer ones have made stale, with a note that tells the model to call the tool again."""
 
-What is left out is said, so that the model knows it can ask again.
-"""
+from collections.abc import Mapping, Sequence
 
-from collections.abc import Sequence
-
-from fermata.conversations.history.model_profile import ModelProfile, estimate_tokens
-from fermata.conversations.message_store import has_images
+from fermata.conversations.history.model_profile import ModelProfile
+from fermata.conversations.history.token_estimate import estimate_tokens
+from fermata.conversations.message_blocks import has_images
 from fermata.domain.blocks import Block, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
 
 _MIN_ELIDED_TOKENS = 200
-"""Tokens of a result that are not worth leaving out."""
+"""Eliding a smaller result gains nothing."""
 
 
 def make_elided_result(tool_name: str) -> ToolResultBlock:
-    """What stands for a result that was left out (contract instatic.md §5.6)."""
+    """Return the block that replaces an elided result. Its text is that of Instatic's server."""
     note = (
         f"Earlier {tool_name} output removed to conserve context. Call {tool_name} again if you need the current state."
     )
@@ -24,41 +22,44 @@ def make_elided_result(tool_name: str) -> ToolResultBlock:
 
 
 def elide_stale_results(messages: Sequence[Message], profile: ModelProfile) -> list[Message]:
-    """Of a heavy tool only the results of the newest round that called it stay, and only in the turn under way.
+    """Elide the results of heavy tools, except those of the newest round that called the tool in the current turn.
 
-    Heavy is what the tool says it is, and any result with pictures. What a tool wants forgotten is a bare success in
-    later turns.
+    A tool is heavy when it says so, and any result with images is. In later turns, the result of a tool that wants to
+    be forgotten is a success without data. Failures stay (decision 0064).
     """
-    current = messages[-1].turn if messages else ""
-    newest = {
+    current_turn = messages[-1].turn if messages else ""
+    newest_rounds = {
         message.tool_name: message.round
         for message in messages
-        if message.turn == current and _is_heavy(message, profile)
+        if message.turn == current_turn and _is_heavy(message, profile)
     }
-    return [_elide_if_stale(message, current, newest, profile) for message in messages]
+    return [_elide_if_stale(message, current_turn, newest_rounds, profile) for message in messages]
 
 
 def elide_oldest_results(messages: Sequence[Message], profile: ModelProfile) -> list[Message]:
-    """When the turn under way is too long by itself, its oldest results go first, as many as it takes."""
-    squeezed, over = list(messages), estimate_tokens(messages) - profile.max_history_tokens
+    """Elide the oldest results until the messages fit. For a current turn that is too long by itself."""
+    shortened = list(messages)
+    excess_tokens = estimate_tokens(messages) - profile.max_history_tokens
     for index, message in enumerate(messages):
-        if over <= 0:
+        if excess_tokens <= 0:
             break
-        if message.role == "tool" and _is_success(message) and estimate_tokens([message]) > _MIN_ELIDED_TOKENS:
-            squeezed[index] = _with_content(message, make_elided_result(message.tool_name or ""))
-            over -= estimate_tokens([message]) - estimate_tokens([squeezed[index]])
-    return squeezed
+        tokens = estimate_tokens([message])
+        if message.role == "tool" and _is_success(message) and tokens > _MIN_ELIDED_TOKENS:
+            shortened[index] = _with_content(message, make_elided_result(message.tool_name or ""))
+            excess_tokens -= tokens - estimate_tokens([shortened[index]])
+    return shortened
 
 
 def _elide_if_stale(
-    message: Message, current_turn: str, newest_rounds: dict[str | None, int], profile: ModelProfile
+    message: Message, current_turn: str, newest_rounds: Mapping[str | None, int], profile: ModelProfile
 ) -> Message:
     if message.role != "tool":
         return message
-    is_old, name = message.turn != current_turn, message.tool_name or ""
+    tool_name = message.tool_name or ""
+    is_old = message.turn != current_turn
     if _is_heavy(message, profile) and (is_old or newest_rounds[message.tool_name] != message.round):
-        return _with_content(message, make_elided_result(name))
-    if is_old and profile.is_forgotten_tool(name) and _is_success(message):
+        return _with_content(message, make_elided_result(tool_name))
+    if is_old and profile.is_forgotten_tool(tool_name) and _is_success(message):
         return _with_content(message, ToolResultBlock(ok=True))
     return message
 

@@ -1,7 +1,7 @@
 """The stable part of the system prompt of the content workspace. What the user sees now is in situation.py.
 
-It names all tools of the toolset, whatever the caller may use: providers cache a prompt only if every caller sends the
-same bytes (decision 0100).
+It is the same for every caller, whatever tools they may use: providers cache a prompt only if its bytes are the same
+(decision 0100).
 """
 
 from fermata.tools.content.toolset import CONTENT_TOOLSET

@@ -1,7 +1,7 @@
 """The stable part of the system prompt of the plugin editor. What the user sees now is in situation.py.
 
-It names all tools of the toolset, whatever the caller may use: providers cache a prompt only if every caller sends the
-same bytes (decision 0100).
+It is the same for every caller, whatever tools they may use: providers cache a prompt only if its bytes are the same
+(decision 0100).
 """
 
 from fermata.tools.plugin.toolset import PLUGIN_TOOLSET

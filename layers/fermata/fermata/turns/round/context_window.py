@@ -4,7 +4,8 @@ import json
 from collections.abc import Sequence
 
 from fermata.aws.resources import Resources
-from fermata.conversations.history.model_profile import ESTIMATED_BYTES_PER_TOKEN, ModelProfile
+from fermata.conversations.history.model_profile import ModelProfile
+from fermata.conversations.history.token_estimate import ESTIMATED_BYTES_PER_TOKEN
 from fermata.credentials.known_capabilities import get_known_capabilities
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.registry import get_model_traits

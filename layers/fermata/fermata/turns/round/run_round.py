@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from fermata.aws import observability
 from fermata.conversations.history.image_selection import count_images
-from fermata.conversations.history.model_profile import MAX_TOKENS_PER_IMAGE
+from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE
 from fermata.credentials import last_used
 from fermata.domain.blocks import Block, ToolCallBlock
 from fermata.domain.errors import ProviderError

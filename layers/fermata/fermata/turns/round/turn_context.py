@@ -10,7 +10,8 @@ from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.conversations.history.conversation_history import ConversationHistory
 from fermata.conversations.history.image_selection import count_images, filter_earlier_turns
-from fermata.conversations.history.model_profile import ModelProfile, estimate_tokens
+from fermata.conversations.history.model_profile import ModelProfile
+from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.domain.messages import Message
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.retry_policy import RetryPolicy

@@ -12,7 +12,7 @@ from fermata.aws.blob_store import CompressedJson
 from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
-from fermata.conversations.history.model_profile import MAX_TOKENS_PER_IMAGE
+from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE
 from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
 from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.caller import Caller

@@ -1,0 +1,55 @@
+"""Report errors of a command as one sentence on stderr."""
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import click
+
+from fermata_client.document.html_file import NotAnHtmlFileError
+from fermata_client.service.connection import ConnectionNotConfiguredError
+from fermata_client.service.errors import FermataClientError, RequestRefusedError, ServiceUnreachableError
+from fermata_client.terminal.screen import strip_control_chars
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+class CommandError(click.ClickException):
+    """One sentence on stderr, exit code 1."""
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"fermata: {strip_control_chars(self.message)}", file=file or sys.stderr)
+
+
+def report_errors(command: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Turn errors that the user can correct into a `CommandError`. Bugs keep their traceback."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+        try:
+            return command(*args, **kwargs)
+        except (ConnectionNotConfiguredError, NotAnHtmlFileError) as error:
+            raise CommandError(str(error)) from error
+        except BrokenPipeError:  # click exits quietly: the reader of the output has closed it
+            raise
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}.") from error
+
+    return wrapped
+
+
+def explain_error(error: FermataClientError, url: str) -> str:
+    """Describe an error of a request in a sentence that says what to do."""
+    match error:
+        case ServiceUnreachableError():
+            return f"Fermata is not running at {url}. Start it with `make run`, or name another address with --url."
+        case RequestRefusedError(status=401):
+            return f"{url} does not accept this token. Get a fresh one with `fermata token`, or give one with --token."
+        case RequestRefusedError(status=403):
+            return f"{url} does not allow this token to do that: {error.error}"
+        case RequestRefusedError(status=status, error=reason):
+            return f"The service refused the request with {status}: {reason}"
+        case _:
+            return str(error)

@@ -1,0 +1,129 @@
+"""A boto3 client of one simulated process: latency, switch points, faults, and the retries of the SDK.
+
+Retries follow botocore's standard mode: four attempts in all for connection errors, throttling and 5xx.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
+
+from tests.chaos.faults import FREEZE_SECONDS, LATE_COPY_SECONDS, FaultPlan
+from tests.chaos.memory_aws.errors import aws_error
+from tests.chaos.scheduler import Process, ProcessDied, Scheduler
+
+MAX_ATTEMPTS = 4
+LATENCY_SECONDS = {"dynamodb": (0.002, 0.03), "s3": (0.01, 0.08), "kms": (0.005, 0.02), "stepfunctions": (0.01, 0.08)}
+RETRIED_CODES = {
+    "InternalServerError",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "ServiceUnavailable",
+    "SlowDown",
+    "Throttling",
+    "ThrottlingException",
+    "TransactionInProgressException",
+}
+THROTTLE_CODES = {
+    "dynamodb": "ProvisionedThroughputExceededException",
+    "s3": "SlowDown",
+    "kms": "ThrottlingException",
+    "stepfunctions": "ThrottlingException",
+}
+PASSED_THROUGH = {"generate_presigned_url"}
+
+
+class SimulatedClient:
+    """Calls one in-memory service in the name of one process."""
+
+    def __init__(
+        self, service: str, backend: Any, scheduler: Scheduler, process: Process, faults: Callable[[], FaultPlan | None]
+    ) -> None:
+        self._service, self._backend, self._scheduler = service, backend, scheduler
+        self._process, self._faults = process, faults
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._backend, name)
+        if name in PASSED_THROUGH:
+            return method
+        if name == "get_paginator":
+            return lambda operation: SimulatedPaginator(self, method(operation))
+        return lambda **request: self.call(name, method, request)
+
+    def call(self, name: str, method: Callable[..., Any], request: dict[str, Any]) -> Any:
+        label = f"{self._service}.{operation_name(name)}"
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            try:
+                return self._attempt(label, method, request)
+            except (ConnectionClosedError, ReadTimeoutError):
+                if attempt == MAX_ATTEMPTS:
+                    raise
+            except ClientError as error:
+                if attempt == MAX_ATTEMPTS or error.response["Error"]["Code"] not in RETRIED_CODES:
+                    raise
+            self._scheduler.switch("sdk-retry", self._scheduler.random.uniform(0, min(2**attempt, 20)))
+        raise AssertionError("unreachable")
+
+    def _attempt(self, label: str, method: Callable[..., Any], request: dict[str, Any]) -> Any:
+        low, high = LATENCY_SECONDS[self._service]
+        latency = self._scheduler.random.uniform(low, high)
+        plan = self._faults()
+        fault = plan.draw(label) if plan is not None else None
+        if fault in ("kill before", "freeze before"):
+            self._strike(fault)
+        self._scheduler.switch(f"before {label}", latency / 2)
+        self._refuse(label, fault)
+        if fault == "late copy":
+            self._send_later(label, method, request)
+        result = method(**request)
+        if fault in ("kill after", "freeze after"):
+            self._strike(fault)
+        self._scheduler.switch(f"after {label}", latency / 2)
+        if fault == "response lost":
+            raise ConnectionClosedError(endpoint_url=label)
+        if fault == "error though it ran":
+            raise aws_error("InternalServerError", label, status=500)
+        return result
+
+    def _refuse(self, label: str, fault: str | None) -> None:
+        if fault == "request lost":
+            self._scheduler.switch("time-out", 10.0)
+            raise ReadTimeoutError(endpoint_url=label)
+        if fault == "throttle":
+            raise aws_error(THROTTLE_CODES[self._service], label)
+        if fault == "conflict":
+            raise aws_error(
+                "TransactionCanceledException", label, CancellationReasons=[{"Code": "TransactionConflict"}]
+            )
+
+    def _strike(self, fault: str) -> None:
+        if fault.startswith("kill"):
+            self._scheduler.kill(self._process)
+            raise ProcessDied
+        self._scheduler.freeze(self._process, self._scheduler.random.uniform(*FREEZE_SECONDS))
+
+    def _send_later(self, label: str, method: Callable[..., Any], request: dict[str, Any]) -> None:
+        """The network delivers a copy later, whatever has become of the process that sent it."""
+        delay = self._scheduler.random.uniform(*LATE_COPY_SECONDS)
+
+        def deliver() -> None:
+            try:
+                method(**request)
+            except ClientError:
+                return  # nobody waits for this answer
+
+        self._scheduler.start(self._scheduler.network, deliver, name=f"late {label}", delay=delay)
+
+
+class SimulatedPaginator:
+    def __init__(self, client: SimulatedClient, paginator: Any) -> None:
+        self._client, self._paginator = client, paginator
+
+    def paginate(self, **request: Any) -> Any:
+        return self._client.call("list_objects_v2", lambda **given: list(self._paginator.paginate(**given)), request)
+
+
+def operation_name(method: str) -> str:
+    """`transact_write_items` is TransactWriteItems."""
+    return re.sub(r"(?:^|_)(\w)", lambda match: match[1].upper(), method)

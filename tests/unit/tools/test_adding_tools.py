@@ -1,0 +1,140 @@
+"""A new tool is one entry in a toolset, and a new scope one entry in the registry: everything else follows from it."""
+
+from typing import Any
+
+import pytest
+
+from fermata.domain.tools import ToolOutput
+from fermata.tools.calls.pipeline import AdmittedCall, Dispatch, admit_call, apply_result_policy, choose_dispatch
+from fermata.tools.calls.runner import run_tool
+from fermata.tools.factories import EVERYONE, DeferredHandler
+from fermata.tools.listing import list_tools
+from fermata.tools.registry import (
+    SCOPE_REGISTRY,
+    ScopeRegistration,
+    build_situation,
+    build_system_prompt,
+    get_tool_namer,
+    get_toolset,
+)
+from fermata.tools.site.factory import SITE_TOOLS
+from fermata.tools.site.toolset import SITE_TOOLSET
+from fermata.tools.tool import NoInput, Tool, ToolContext
+from fermata.tools.tool_names import ToolNaming
+from fermata.tools.toolset import Toolset
+from local.tools_page import render_page
+from tests.unit.tools.builders import ALL_CAPABILITIES, make_call, make_context
+from tests.unit.tools.example_scope import CAN_READ_RECIPES
+
+COOK = CAN_READ_RECIPES | {"ai.chat", "ai.tools.write"}
+SNAPSHOT = {"recipes": {"rye": 120, "spelt <context>": 100}}
+
+
+def count_pages(_tool_input: NoInput, context: ToolContext) -> int:
+    return len(context.snapshot["site"]["pages"])
+
+
+SERVER_TOOL = SITE_TOOLS.instant_read(
+    name="countPages",
+    description="Counts the pages of the site, templates included.",
+    permissions=EVERYONE,
+    handler=count_pages,
+)
+BROWSER_TOOL = SITE_TOOLS.browser_write(
+    name="clearCanvas",
+    description="Removes everything from the canvas.",
+    permissions=EVERYONE,
+)
+
+
+@pytest.fixture
+def kitchen(monkeypatch: pytest.MonkeyPatch) -> Toolset:
+    module = "tests.unit.tools.example_scope"
+    registration = ScopeRegistration(
+        toolset=f"{module}:KITCHEN_TOOLSET", prompt=f"{module}:system_prompt", situation=f"{module}:situation"
+    )
+    monkeypatch.setitem(SCOPE_REGISTRY, "kitchen", registration)
+    return get_toolset("kitchen")
+
+
+def admit(toolset: Toolset, name: str, arguments: Any = None, **changes: Any) -> tuple[AdmittedCall, ToolContext]:
+    context = make_context(**changes)
+    admitted = admit_call(toolset, make_call(name, arguments), context)
+    assert isinstance(admitted, AdmittedCall), admitted
+    return admitted, context
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Toolset:
+    extended = Toolset("site", (*SITE_TOOLSET.tools, SERVER_TOOL, BROWSER_TOOL))
+    monkeypatch.setattr("fermata.tools.site.toolset.SITE_TOOLSET", extended)
+    return get_toolset("site")
+
+
+@pytest.mark.parametrize(("tool", "prefixed"), [(SERVER_TOOL, "site_count_pages"), (BROWSER_TOOL, "site_clear_canvas")])
+def test_an_added_tool_is_listed_offered_and_documented(site: Toolset, tool: Tool, prefixed: str) -> None:
+    (listed,) = [
+        item
+        for item in list_tools("site", ALL_CAPABILITIES, ToolNaming.PREFIXED, "tenant-1")
+        if item["name"] == prefixed
+    ]
+    assert listed["description"] == tool.description
+    assert listed["execution"] == tool.execution
+    assert listed["inputSchema"] == {"type": "object", "properties": {}}
+    assert tool.name in [spec.name for spec in site.build_tool_specs(ALL_CAPABILITIES, "site")]
+    assert get_tool_namer("site", "seed")(prefixed) == tool.name
+    assert f"### `{tool.name}` · `{prefixed}`" in render_page()
+
+
+def test_an_added_server_tool_is_run_by_its_handler(site: Toolset) -> None:
+    admitted, context = admit(site, "countPages", snapshot={"site": {"pages": [{}, {}]}})
+    assert choose_dispatch(admitted, browser_seconds=90) is Dispatch.RUN
+    assert apply_result_policy(admitted.tool, run_tool(admitted, context)) == ToolOutput.success(2)
+
+
+def test_an_added_browser_tool_is_sent_to_the_browser(site: Toolset) -> None:
+    admitted, _ = admit(site, "site_clear_canvas", {"unknown": 1})
+    assert choose_dispatch(admitted, browser_seconds=90) is Dispatch.BROWSER
+    assert admitted.arguments == {}
+
+
+def test_an_added_scope_lists_its_tools_for_a_caller(kitchen: Toolset) -> None:
+    listed = list_tools("kitchen", COOK, ToolNaming.CANONICAL, "tenant-1")
+    assert [(item["name"], item["capability"], item["permissions"]) for item in listed] == [
+        ("scale_recipe", "read", ["recipes.read"]),
+        ("highlight_step", "write", []),
+    ]
+    assert list_tools("kitchen", frozenset({"ai.chat"}), ToolNaming.CANONICAL, "tenant-1") == []
+
+
+@pytest.mark.parametrize("name", ["scale_recipe", "calculate_recipe"])
+def test_a_tool_of_an_added_scope_is_called_by_its_name_or_alias(kitchen: Toolset, name: str) -> None:
+    admitted, context = admit(
+        kitchen, name, {"recipe": "rye", "portions": "2"}, scope="kitchen", capabilities=COOK, snapshot=SNAPSHOT
+    )
+    assert run_tool(admitted, context) == ToolOutput.success({"portions": 2, "flourGrams": 240})
+
+
+def test_a_call_of_an_added_scope_is_validated_and_checked_like_any_other(kitchen: Toolset) -> None:
+    context = make_context(scope="kitchen", capabilities=COOK)
+    assert admit_call(kitchen, make_call("scale_recipe", {"portions": 0}), context) == ToolOutput.failure(
+        "Invalid input for scale_recipe: recipe: Expected required property; "
+        "portions: Expected integer to be greater or equal to 1, got 0."
+    )
+    visitor = make_context(scope="kitchen", capabilities=frozenset({"ai.chat"}))
+    assert admit_call(kitchen, make_call("highlight_step", {"step": 0}), visitor) == ToolOutput.failure(
+        "Tool highlight_step is not permitted for this user."
+    )
+
+
+def test_an_added_scope_has_its_own_prompt_and_situation(kitchen: Toolset) -> None:
+    assert build_system_prompt("kitchen") == "You help a cook. Calculate amounts with scale_recipe."
+    assert build_situation("kitchen", SNAPSHOT) == "Recipes: rye, spelt &lt;context>"
+    assert build_situation("kitchen", None) == "Recipes: (none)"
+
+
+def test_every_deferred_handler_can_be_imported() -> None:
+    handlers = [tool.handler for scope in SCOPE_REGISTRY for tool in get_toolset(scope).tools]
+    deferred = [handler for handler in handlers if isinstance(handler, DeferredHandler)]
+    assert deferred
+    assert all(callable(handler.load()) for handler in deferred)
