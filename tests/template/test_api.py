@@ -1,56 +1,36 @@
-"""The way in: routes, streaming, and the answers that API Gateway gives by itself."""
+"""The HTTP API: routes, streaming, and the responses of API Gateway itself."""
 
 import json
 from typing import Any
 
 import pytest
 
+from fermata.wire.operations.surface import OPERATIONS
+from local.template_routes import update_routes
 from tests.template import templates
 from tests.template.templates import Template, resources_of_type
 
-ROUTES = {
-    "/admin/api/ai/chat/{scope}": "StreamFunction",
-    "/admin/api/ai/bridges/{bridgeId}/events": "StreamFunction",
-    "/admin/api/ai/bridges/{bridgeId}/undo": "StreamFunction",
-    "/admin/api/ai/editor-bridge": "StreamFunction",
-    "/admin/api/ai/conversations/{id}/messages/{messageId}/images/{index}": "StreamFunction",
-    "/admin/api/ai/tool-result": "ToolResultFunction",
-    "/admin/api/ai/conversations": "ApiFunction",
-    "/admin/api/ai/conversations/{id}": "ApiFunction",
-    "/admin/api/ai/uploads": "ApiFunction",
-    "/admin/api/ai/tools/{scope}": "ApiFunction",
-    "/admin/api/ai/mcp/connectors": "ApiFunction",
-    "/admin/api/ai/defaults": "ApiFunction",
-    "/admin/api/ai/defaults/{scope}": "ApiFunction",
-    "/admin/api/ai/bridges/{bridgeId}": "ApiFunction",
-    "/admin/api/ai/bridges/{bridgeId}/cancel": "ApiFunction",
-    "/admin/api/ai/bridges/{bridgeId}/journal": "ApiFunction",
-    "/admin/api/ai/audit": "ApiFunction",
-    "/admin/api/ai/budgets": "ApiFunction",
-    "/admin/api/ai/openapi.json": "ApiFunction",
-    "/admin/api/ai/healthz": "ApiFunction",
-    "/admin/api/ai/version": "ApiFunction",
-    "/healthz": "ApiFunction",
-    "/version": "ApiFunction",
-    "/{proxy+}": "ApiFunction",
-    "/admin/api/ai/credentials": "CredentialsFunction",
-    "/admin/api/ai/credentials/{id}": "CredentialsFunction",
-    "/admin/api/ai/credentials/{id}/test": "CredentialsFunction",
-    "/admin/api/ai/providers/{id}/models": "CredentialsFunction",
+FUNCTIONS = {
+    "api": "ApiFunction",
+    "credentials": "CredentialsFunction",
+    "stream": "StreamFunction",
+    "tool_result": "ToolResultFunction",
 }
+"""The functions that serve HTTP requests: their logical ids by their folders."""
+ROUTES = {operation.path: FUNCTIONS[operation.function] for operation in OPERATIONS} | {"/{proxy+}": "ApiFunction"}
 STREAMS = {path for path, function in ROUTES.items() if function == "StreamFunction"}
 STATUS = {"MISSING_AUTHENTICATION_TOKEN": "404", "REQUEST_TOO_LARGE": "413", "THROTTLED": "429"}
 
 
-def api(deployed: Template) -> Template:
+def get_rest_api(deployed: Template) -> Template:
     (found,) = resources_of_type(deployed, "AWS::ApiGateway::RestApi").values()
     return found
 
 
-def integrations(template: Template) -> dict[str, Template]:
-    """What stands behind each path, for every method."""
+def get_integrations(template: Template) -> dict[str, Template]:
+    """Return the integration of each path, which is the same for every method."""
     found = {}
-    for path, methods in api(template)["Body"]["paths"].items():
+    for path, methods in get_rest_api(template)["Body"]["paths"].items():
         assert list(methods) == ["x-amazon-apigateway-any-method"], path
         found[path] = methods["x-amazon-apigateway-any-method"]["x-amazon-apigateway-integration"]
     return found
@@ -58,15 +38,27 @@ def integrations(template: Template) -> dict[str, Template]:
 
 @pytest.fixture(scope="session")
 def gateway_responses(deployed: Template) -> dict[str, Any]:
-    found: dict[str, Any] = api(deployed)["Body"]["x-amazon-apigateway-gateway-responses"]
+    found: dict[str, Any] = get_rest_api(deployed)["Body"]["x-amazon-apigateway-gateway-responses"]
     return found
 
 
-def test_every_route_leads_to_its_door_whatever_the_method(deployed: Template) -> None:
-    found = integrations(deployed)
+def test_every_path_leads_to_the_function_of_its_operations_with_any_method(deployed: Template) -> None:
+    found = get_integrations(deployed)
     assert set(found) == set(ROUTES)
     for path, integration in found.items():
         assert f"${{{ROUTES[path]}.Arn}}" in integration["uri"]["Fn::Sub"], path
+
+
+def test_the_routes_are_those_that_make_template_writes() -> None:
+    template = templates.TEMPLATE.read_text()
+    assert update_routes(template) == template, "run `make template`"
+
+
+def test_all_operations_on_a_path_are_served_by_one_function() -> None:
+    by_path: dict[str, set[str]] = {}
+    for operation in OPERATIONS:
+        by_path.setdefault(operation.path, set()).add(operation.function)
+    assert [path for path, functions in by_path.items() if len(functions) > 1] == []
 
 
 def test_every_route_is_written_once(source: Template) -> None:
@@ -76,8 +68,8 @@ def test_every_route_is_written_once(source: Template) -> None:
     assert sorted(paths) == sorted(ROUTES)
 
 
-def test_streams_leave_as_they_come_for_up_to_a_quarter_of_an_hour(deployed: Template) -> None:
-    for path, integration in integrations(deployed).items():
+def test_streams_are_passed_through_for_up_to_a_quarter_of_an_hour(deployed: Template) -> None:
+    for path, integration in get_integrations(deployed).items():
         if path in STREAMS:
             assert integration["responseTransferMode"] == "STREAM", path
             assert integration["timeoutInMillis"] == 900_000, path
@@ -86,20 +78,20 @@ def test_streams_leave_as_they_come_for_up_to_a_quarter_of_an_hour(deployed: Tem
             assert "responseTransferMode" not in integration, path
 
 
-def test_the_spelling_that_sam_ignores_in_silence_would_not_pass() -> None:
+def test_the_spelling_that_sam_silently_ignores_would_fail() -> None:
     """SAM wants RESPONSE_STREAM; with API Gateway's own word, STREAM, it deploys a buffered route and says nothing."""
     text = templates.TEMPLATE.read_text().replace(
         "ResponseTransferMode: RESPONSE_STREAM", "ResponseTransferMode: STREAM"
     )
     with pytest.raises(KeyError, match="responseTransferMode"):
-        test_streams_leave_as_they_come_for_up_to_a_quarter_of_an_hour(templates.transform_template(text))
+        test_streams_are_passed_through_for_up_to_a_quarter_of_an_hour(templates.transform_template(text))
 
 
-def test_the_api_is_regional_because_the_edge_cuts_silent_streams(deployed: Template) -> None:
-    assert api(deployed)["EndpointConfiguration"]["Types"] == ["REGIONAL"]
+def test_the_api_is_regional_because_an_edge_closes_idle_streams(deployed: Template) -> None:
+    assert get_rest_api(deployed)["EndpointConfiguration"]["Types"] == ["REGIONAL"]
 
 
-def test_no_route_begins_with_a_stage_name_which_the_web_adapter_would_cut_off(source: Template) -> None:
+def test_no_route_begins_with_a_stage_name_which_the_web_adapter_would_remove(source: Template) -> None:
     for path in ROUTES:
         for stage in source["Parameters"]["Stage"]["AllowedValues"]:
             assert not path.startswith(f"/{stage}"), path
@@ -121,7 +113,7 @@ def test_a_reader_ends_before_its_function_does(source: Template) -> None:
 
 
 @pytest.mark.parametrize("kind", [*STATUS, "INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT", "DEFAULT_4XX", "DEFAULT_5XX"])
-def test_an_answer_of_the_gateway_itself_is_an_error_that_a_browser_can_read(
+def test_a_response_of_the_gateway_itself_is_an_error_that_a_browser_can_read(
     gateway_responses: dict[str, Any], kind: str
 ) -> None:
     response = gateway_responses[kind]
@@ -133,12 +125,12 @@ def test_an_answer_of_the_gateway_itself_is_an_error_that_a_browser_can_read(
 
 
 @pytest.mark.parametrize(("kind", "status"), STATUS.items())
-def test_an_answer_of_the_gateway_itself_has_the_status_a_client_expects(
+def test_a_response_of_the_gateway_itself_has_the_status_a_client_expects(
     gateway_responses: dict[str, Any], kind: str, status: str
 ) -> None:
     assert str(gateway_responses[kind]["statusCode"]) == status
 
 
-def test_a_throttled_client_hears_when_to_come_back(gateway_responses: dict[str, Any]) -> None:
+def test_a_response_to_a_throttled_client_has_retry_after(gateway_responses: dict[str, Any]) -> None:
     headers = gateway_responses["THROTTLED"]["responseParameters"]
     assert headers["gatewayresponse.header.Retry-After"] == "'1'"
