@@ -1,8 +1,9 @@
-"""The rules of a style sheet with their byte positions."""
+"""Parse a style sheet into rules with their byte positions."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import tree_sitter_css
 from tree_sitter import Language, Node, Parser
@@ -13,7 +14,7 @@ BLOCK_NODE_TYPES = frozenset({"block", "keyframe_block_list"})
 CONDITIONAL_AT_RULES = ("@media", "@supports", "@container", "@layer", "@scope", "@starting-style")
 CLOSING_BRACKETS = {"{": "}", "(": ")", "[": "]"}
 
-_language = Language(tree_sitter_css.language())
+_LANGUAGE = Language(tree_sitter_css.language())
 _TOKEN = re.compile(r"/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|\\.|\s*[>+~,]\s*|\s+|.", re.DOTALL)
 
 
@@ -25,65 +26,68 @@ class CssDeclaration:
     value_start: int
     value_end: int
     end: int
-    """Behind the semicolon, when there is one."""
+    """After the semicolon, if there is one."""
 
 
 @dataclass(frozen=True)
 class CssRule:
-    """A piece of a sheet: a style rule, a conditional group, a statement, or something unknown (key "")."""
+    """A style rule, a conditional group, a statement, or syntax that the grammar does not know."""
 
     key: str
+    """The normalized prelude (`rule_key`); empty for unknown syntax."""
     start: int
     end: int
     source: bytes
-    """With the comments in front of it."""
+    """With the comments before it."""
     leading_comments: bytes = b""
-    """Those comments, up to the rule itself."""
+    """Those comments, up to `start`."""
     block_range: tuple[int, int] | None = None
-    """From behind the opening to the closing brace."""
+    """The content between its braces."""
     declarations: tuple[CssDeclaration, ...] = ()
     rules: tuple["CssRule", ...] = ()
     is_opaque: bool = False
-    """Holds something the grammar does not know, so its declarations may not be all of them."""
+    """The block has syntax that the grammar does not know, so that declarations may be missing here."""
 
     @property
     def prelude(self) -> str:
-        """What stands in front of the block, in one line."""
+        """The text before the block, in one line."""
         text = self.source[len(self.leading_comments) :]
-        inner = text[: self.block_range[0] - 1 - self.start] if self.block_range else text
-        return " ".join(inner.decode("utf-8", "replace").split())
+        prelude = text[: self.block_range[0] - 1 - self.start] if self.block_range else text
+        return " ".join(prelude.decode("utf-8", "replace").split())
 
     @property
     def is_condition(self) -> bool:
         return self.key.startswith(CONDITIONAL_AT_RULES) and self.block_range is not None
 
     def iter_descendants(self) -> Iterator["CssRule"]:
+        """Yield the rules in this one, at any depth."""
         for rule in self.rules:
             yield rule
             yield from rule.iter_descendants()
 
     @property
     def rule_count(self) -> int:
-        """How many rules adding this one adds."""
+        """Number of rules that a model counts when this one is added: conditional groups are not counted."""
         return sum(rule.rule_count for rule in self.rules) if self.is_condition else 1
 
 
 def parse_css(source: bytes) -> list[CssRule]:
-    return list(_rules(source, Parser(_language).parse(source).root_node))
+    """Parse any bytes. What the grammar does not know is kept as opaque rules."""
+    return list(_iter_rules(source, Parser(_LANGUAGE).parse(source).root_node))
 
 
-def find_rule(rules: list[CssRule] | tuple[CssRule, ...], path: tuple[str, ...]) -> CssRule | None:
-    """The last rule at this path; a later rule wins in CSS too."""
+def find_rule(rules: Sequence[CssRule], path: tuple[str, ...]) -> CssRule | None:
+    """Return the last rule at a path of keys, the outermost first: in CSS a later rule wins too."""
     for rule in reversed(rules):
         if rule.key == path[0]:
-            deeper = find_rule(rule.rules, path[1:]) if len(path) > 1 else rule
-            if deeper is not None:
-                return deeper
+            match = find_rule(rule.rules, path[1:]) if len(path) > 1 else rule
+            if match is not None:
+                return match
     return None
 
 
 def check_balanced(css: str) -> None:
-    """Refuse CSS that would swallow the rules behind it or end the style element."""
+    """Raise `EditError` for CSS that would take in the rules after it, or would end the style element."""
     if "</style" in css.lower():
         raise EditError("CSS must not contain a </style> tag.")
     expected: list[str] = []
@@ -100,57 +104,57 @@ def check_balanced(css: str) -> None:
 
 
 def rule_key(prelude: str) -> str:
-    """The same for preludes that differ in white space and comments only."""
+    """Normalize a prelude: those that differ in white space and comments only have the same key."""
     tokens = (token for token in _TOKEN.findall(prelude.strip()) if not token.startswith("/*"))
-    words = [token if token[0] in "\"'" else token.strip() or " " for token in tokens]
-    key = "".join(word for before, word in zip(["", *words], words, strict=False) if (before, word) != (" ", " "))
+    parts = [token if token[0] in "\"'" else token.strip() or " " for token in tokens]
+    key = "".join(part for previous, part in pairwise(["", *parts]) if (previous, part) != (" ", " "))
     return re.sub(r"\s*([:()])\s*", r"\1", key) if key.startswith("@") else key
 
 
-def _rules(source: bytes, node: Node) -> Iterator[CssRule]:
-    lead: int | None = None
+def _iter_rules(source: bytes, node: Node) -> Iterator[CssRule]:
+    comments_start: int | None = None
     for child in node.children:
         if child.type.endswith("comment"):
-            lead = child.start_byte if lead is None else lead
+            comments_start = child.start_byte if comments_start is None else comments_start
             continue
         if not child.is_named or child.type == "declaration":
             continue
-        yield _rule(source, child, child.start_byte if lead is None else lead)
-        lead = None
+        yield _rule_from_node(source, child, child.start_byte if comments_start is None else comments_start)
+        comments_start = None
 
 
-def _rule(source: bytes, node: Node, lead: int) -> CssRule:
+def _rule_from_node(source: bytes, node: Node, comments_start: int) -> CssRule:
     block = next((child for child in node.children if child.type in BLOCK_NODE_TYPES), None)
     prelude_end = block.start_byte if block else node.end_byte
     prelude = source[node.start_byte : prelude_end].decode("utf-8", "replace")
-    known = block is not None or node.type.endswith("statement") or node.type == "at_rule"
-    inside = block.children if block else []
+    is_known = block is not None or node.type.endswith("statement") or node.type == "at_rule"
+    children = block.children if block else []
     return CssRule(
-        key=rule_key(prelude.rstrip("; \t\r\n")) if known else "",
+        key=rule_key(prelude.rstrip("; \t\r\n")) if is_known else "",
         start=node.start_byte,
         end=node.end_byte,
-        source=source[lead : node.end_byte],
-        leading_comments=source[lead : node.start_byte],
+        source=source[comments_start : node.end_byte],
+        leading_comments=source[comments_start : node.start_byte],
         block_range=(block.start_byte + 1, block.end_byte - 1) if block else None,
-        declarations=tuple(_declaration(source, child) for child in inside if child.type == "declaration"),
-        rules=tuple(_rules(source, block)) if block else (),
-        is_opaque=any(child.type == "ERROR" for child in inside),
+        declarations=tuple(_declaration_from_node(source, child) for child in children if child.type == "declaration"),
+        rules=tuple(_iter_rules(source, block)) if block else (),
+        is_opaque=any(child.type == "ERROR" for child in children),
     )
 
 
-def _declaration(source: bytes, node: Node) -> CssDeclaration:
+def _declaration_from_node(source: bytes, node: Node) -> CssDeclaration:
     colon = next(child for child in node.children if child.type == ":")
     name = source[node.start_byte : colon.start_byte].decode("utf-8", "replace").strip()
     end = node.end_byte
-    value_end = end - 1 if source[end - 1 : end] == b";" else end
-    value = source[colon.end_byte : value_end]
-    start = value_end - len(value.lstrip())
-    value_end = start + len(value.strip())
+    has_semicolon = source[end - 1 : end] == b";"
+    value = source[colon.end_byte : end - 1 if has_semicolon else end]
+    value_start = colon.end_byte + len(value) - len(value.lstrip())
+    stripped = value.strip()
     return CssDeclaration(
         name=name if name.startswith("--") else name.lower(),
-        value=value.strip().decode("utf-8", "replace"),
+        value=stripped.decode("utf-8", "replace"),
         start=node.start_byte,
-        value_start=start,
-        value_end=value_end,
+        value_start=value_start,
+        value_end=value_start + len(stripped),
         end=end,
     )

@@ -6,7 +6,8 @@ The style sheets and scripts that lie beside the page are part of it.
 from dataclasses import dataclass
 from typing import Any, Self
 
-from fermata_client.css.merge import RuleCounts, SheetFormat, StyleSheetEditor
+from fermata_client.css.insertion import SheetFormat
+from fermata_client.css.merge import RuleCounts, StyleSheetEditor
 from fermata_client.document.base_document import BaseDocument
 from fermata_client.document.model_view import annotate_uids, document_part, join_stylesheets
 from fermata_client.html.browser_parser import FragmentContext, count_elements

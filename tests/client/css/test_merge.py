@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fermata_client.css.merge import RuleCounts, SheetFormat, StyleSheetEditor
+from fermata_client.css.insertion import SheetFormat
+from fermata_client.css.merge import RuleCounts, StyleSheetEditor
 from fermata_client.css.parser import find_rule, parse_css, rule_key
 from fermata_client.html.errors import EditError
 
