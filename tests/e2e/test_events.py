@@ -9,7 +9,7 @@ import pytest
 from local.cloud import LocalCloud
 from local.processes import ROOT
 from tests.e2e.conversation_driver import open_http
-from tests.template.test_events import door
+from tests.template.test_events import function_of_event
 
 FILES = sorted((ROOT / "events").glob("*.json"))
 UNDERSTOOD = (200, 201, 202, 400, 404)
@@ -40,5 +40,5 @@ def test_a_request_over_http_reaches_its_door(cloud: LocalCloud, path: Path) -> 
 
 @pytest.mark.parametrize("path", requests(over_http=False), ids=lambda path: path.stem)
 def test_a_request_of_the_platform_reaches_its_door_and_comes_to_nothing_here(cloud: LocalCloud, path: Path) -> None:
-    answer = cloud.invoke_function(door(path.stem), json.loads(path.read_text()))
+    answer = cloud.invoke_function(function_of_event(path.stem), json.loads(path.read_text()))
     assert "errorMessage" not in (answer or {})

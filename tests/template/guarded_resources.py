@@ -1,6 +1,6 @@
-"""A resources that may do only what its door's role allows: every call to AWS is held against the written policies.
+"""Resources that check every AWS call against the role of a function.
 
-The local cloud enforces no permissions; this is where a missing one shows.
+The local cloud enforces no permissions, so a missing permission shows only here.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ LOGICAL_TABLE_NAMES = {
     "usage": "UsageTable",
     "settings": "SettingsTable",
 }
-"""tests/resources.py's tables by their logical names in the template."""
+"""The logical ids of the tables of tests/resources.py in the template."""
 TRANSACTION_ACTIONS = {
     "Put": "dynamodb:PutItem",
     "Update": "dynamodb:UpdateItem",
@@ -28,7 +28,7 @@ TRANSACTION_ACTIONS = {
 
 @dataclass(frozen=True)
 class NeededPermission:
-    """What IAM would be asked: an action on a resource, the purpose when it is the key's, the prefix of a list."""
+    """A permission that a call needs: an action on a resource, with the key's purpose or the prefix of a list."""
 
     action: str
     resource: str
@@ -45,10 +45,12 @@ class NeededPermission:
 
 @dataclass(eq=False)
 class PermissionGuard:
+    """Checks calls against a role."""
+
     role: Role
     requested: set[NeededPermission] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)
-    """Kept as well as raised, because a sweep goes on after an error."""
+    """Recorded as well as raised, because some code continues after an error."""
 
     def check_call(self, params: dict[str, Any], model: Any, **_: Any) -> None:
         """Botocore calls this before each request is built."""
@@ -64,6 +66,8 @@ class PermissionGuard:
 
 @dataclass(frozen=True)
 class GuardedResources(Resources):
+    """Resources whose clients check every call."""
+
     guard: PermissionGuard
 
     def _client(self, service: Any) -> Any:
@@ -73,7 +77,7 @@ class GuardedResources(Resources):
 
 
 class GuardedWorkflow:
-    """The stage's workflow, reached with a role."""
+    """The stage's workflow, called with a role."""
 
     def __init__(self, inner: FakeWorkflow, guard: PermissionGuard) -> None:
         self._inner, self._guard = inner, guard
@@ -98,13 +102,13 @@ class GuardedWorkflow:
 
 
 def guard_resources(resources: Resources, workflow: FakeWorkflow, role: Role) -> GuardedResources:
-    found = GuardedResources(resources.settings, resources.clock, PermissionGuard(role))
-    found.__dict__["workflow"] = GuardedWorkflow(workflow, found.guard)
-    return found
+    guarded = GuardedResources(resources.settings, resources.clock, PermissionGuard(role))
+    guarded.__dict__["workflow"] = GuardedWorkflow(workflow, guarded.guard)
+    return guarded
 
 
 def list_needed_permissions(service: str, operation: str, params: dict[str, Any]) -> list[NeededPermission]:
-    """The permissions that one request takes, as AWS documents them."""
+    """Return the permissions that a request needs, as AWS documents them."""
     match service, operation:
         case "dynamodb", "TransactWriteItems":
             return [
@@ -129,10 +133,10 @@ def list_needed_permissions(service: str, operation: str, params: dict[str, Any]
             return [NeededPermission("s3:ListBucket", "Bucket", prefix=params["Prefix"])]
         case "s3", "DeleteObjects":
             return [
-                NeededPermission("s3:DeleteObject", f"Bucket/{found['Key']}") for found in params["Delete"]["Objects"]
+                NeededPermission("s3:DeleteObject", f"Bucket/{entry['Key']}") for entry in params["Delete"]["Objects"]
             ]
         case "s3", _:
             return [NeededPermission(f"s3:{operation}", f"Bucket/{params['Key']}")]
         case "kms", _:
             return [NeededPermission(f"kms:{operation}", "Key", params["EncryptionContext"]["purpose"])]
-    raise NotImplementedError(f"guarded.py does not know {service}.{operation} yet.")
+    raise NotImplementedError(f"guarded_resources.py does not know {service}.{operation} yet.")

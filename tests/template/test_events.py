@@ -1,4 +1,4 @@
-"""The requests in events/, which `sam local invoke` gives to the functions: routed, shaped and understood."""
+"""The sample events in events/, for `sam local invoke`: routed, complete and handled."""
 
 import json
 from collections.abc import Iterator
@@ -19,31 +19,42 @@ from tests.template.test_api import ROUTES
 from tests.tenant_tokens import make_tenant
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
-DOORS = ("stream", "tool_result", "api", "credentials", "round", "hold", "recover", "rollup", "refresh_prices", "purge")
+FUNCTION_FOLDERS = (
+    "stream",
+    "tool_result",
+    "api",
+    "credentials",
+    "round",
+    "hold",
+    "recover",
+    "rollup",
+    "refresh_prices",
+    "purge",
+)
 WORKFLOW = {"round", "hold"}
 
 
-def door(event: str) -> str:
-    """tool_result.json and recover_sweep.json: named for the door, and for the case where there are several."""
-    (found,) = [name for name in DOORS if event == name or event.startswith(f"{name}_")]
-    return found
+def function_of_event(name: str) -> str:
+    """Find the function of an event, whose file name begins with the function's folder."""
+    (folder,) = [folder for folder in FUNCTION_FOLDERS if name == folder or name.startswith(f"{folder}_")]
+    return folder
 
 
-def request(name: str) -> Any:
+def load_event(name: str) -> Any:
     return json.loads((ROOT / "events" / f"{name}.json").read_text())
 
 
-def test_every_door_has_a_request_to_try_it_with() -> None:
-    assert {door(path.stem) for path in EVENTS} == set(DOORS)
+def test_every_function_has_a_sample_event() -> None:
+    assert {function_of_event(path.stem) for path in EVENTS} == set(FUNCTION_FOLDERS)
 
 
 @pytest.mark.parametrize(
     "path", [path for path in EVENTS if "resource" in json.loads(path.read_text())], ids=lambda p: p.stem
 )
-def test_a_request_over_http_is_one_that_the_template_routes_to_that_door(path: Any, source: Template) -> None:
+def test_an_http_event_is_one_that_the_template_routes_to_its_function(path: Any, source: Template) -> None:
     event = json.loads(path.read_text())
     functions = resources_of_type(source, "AWS::Serverless::Function")
-    assert functions[ROUTES[event["resource"]]]["CodeUri"] == f"functions/{door(path.stem)}"
+    assert functions[ROUTES[event["resource"]]]["CodeUri"] == f"functions/{function_of_event(path.stem)}"
     filled = event["resource"].format(**(event["pathParameters"] or {}))
     assert filled == event["path"]
     assert event["requestContext"]["resourcePath"] == event["resource"]
@@ -52,15 +63,15 @@ def test_a_request_over_http_is_one_that_the_template_routes_to_that_door(path: 
 
 
 @pytest.mark.parametrize("name", sorted(WORKFLOW))
-def test_a_workflows_request_has_exactly_what_the_workflow_sends(name: str, machine: Template) -> None:
-    assert set(request(name)) == set(machine["States"]["RunRound"]["Arguments"]["Payload"])
+def test_a_workflow_event_has_exactly_the_members_that_the_workflow_sends(name: str, machine: Template) -> None:
+    assert set(load_event(name)) == set(machine["States"]["RunRound"]["Arguments"]["Payload"])
 
 
-def test_the_recovery_is_tried_in_each_of_its_three_ways(source: Template, machine: Template) -> None:
+def test_the_recovery_has_an_event_for_each_of_its_triggers(source: Template, machine: Template) -> None:
     recover = resources_of_type(source, "AWS::Serverless::Function")["RecoverFunction"]["Events"]
-    assert set(request("recover_caught")) == set(machine["States"]["Recover"]["Arguments"]["Payload"])
-    assert request("recover_sweep") == json.loads(recover["Sweep"]["Properties"]["Input"])
-    pattern, event = recover["ExecutionEnded"]["Properties"]["Pattern"], request("recover_execution")
+    assert set(load_event("recover_caught")) == set(machine["States"]["Recover"]["Arguments"]["Payload"])
+    assert load_event("recover_sweep") == json.loads(recover["Sweep"]["Properties"]["Input"])
+    pattern, event = recover["ExecutionEnded"]["Properties"]["Pattern"], load_event("recover_execution")
     assert event["source"] in pattern["source"]
     assert event["detail-type"] in pattern["detail-type"]
     assert event["detail"]["status"] in pattern["detail"]["status"]
@@ -75,8 +86,8 @@ class Context:
 
 
 @pytest.fixture
-def in_the_environment(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Iterator[Resources]:
-    """The doors open the resources that their environment names, as they do when deployed."""
+def deployed_resources(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Iterator[Resources]:
+    """The functions create their resources from the environment, as they do when deployed."""
     for name, value in environment_from_resources(resources).items():
         monkeypatch.setenv(name, value)
     get_resources.cache_clear()
@@ -87,70 +98,70 @@ def in_the_environment(resources: Resources, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("name", "status"),
     [
-        ("api", 201),
-        ("api_cancel", 404),
-        ("api_journal", 404),
-        ("credentials", 201),
-        ("credentials_test", 404),
-        ("credentials_models", 404),
+        ("api_create_conversation", 201),
+        ("api_cancel_turn", 404),
+        ("api_show_journal", 404),
+        ("credentials_create", 201),
+        ("credentials_try", 404),
+        ("credentials_list_models", 404),
         ("tool_result", 404),
-        ("stream", 404),
-        ("stream_events", 404),
-        ("stream_undo", 404),
+        ("stream_start_turn", 404),
+        ("stream_follow_turn", 404),
+        ("stream_undo_turn", 404),
     ],
 )
-def test_a_door_understands_its_request(in_the_environment: Resources, name: str, status: int) -> None:
-    """Whoever signs it is known, and the body is right; what it is about does not exist in an empty table: 404."""
-    event = request(name)
-    bakery = make_tenant(in_the_environment, origins=["https://editor.example.com"])
+def test_a_function_handles_its_http_event(deployed_resources: Resources, name: str, status: int) -> None:
+    """The caller is authenticated and the body is valid. An event about a missing item gets 404."""
+    event = load_event(name)
+    bakery = make_tenant(deployed_resources, origins=["https://editor.example.com"])
     event["headers"]["Authorization"] = bakery.bearer_headers()["authorization"]
     event["multiValueHeaders"]["Authorization"] = [event["headers"]["Authorization"]]
-    if door(name) == "stream":
-        answered = handle_request(in_the_environment, stream.router.routes, request_from_event(event)).status
+    if function_of_event(name) == "stream":
+        status_code = handle_request(deployed_resources, stream.router.routes, request_from_event(event)).status
     else:
-        answered = import_module(f"functions.{door(name)}.app").handler(event, Context())["statusCode"]
-    assert answered == status
+        status_code = import_module(f"functions.{function_of_event(name)}.app").handler(event, Context())["statusCode"]
+    assert status_code == status
 
 
-def test_the_refresh_of_prices_understands_its_schedule(
-    in_the_environment: Resources, source: Template, monkeypatch: pytest.MonkeyPatch
+def test_the_price_refresh_handles_its_scheduled_event(
+    deployed_resources: Resources, source: Template, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look = resources_of_type(source, "AWS::Serverless::Function")["RefreshPricesFunction"]["Events"]["Look"]
-    assert request("refresh_prices") == json.loads(look["Properties"]["Input"])
+    assert load_event("refresh_prices") == json.loads(look["Properties"]["Input"])
     with run_fixed_response_server() as server:
         server.body = b'{"data":[{"id":"openai/gpt-5","pricing":{"prompt":"0.1","completion":"0.2"}}]}'
         monkeypatch.setenv("CATALOGUE_URL", server.url)
         handler = import_module("functions.refresh_prices.app").handler
-        assert handler(request("refresh_prices"), Context()) == {"how": "fetched", "models": 1}
-        assert handler(request("refresh_prices"), Context()) == {"how": "fresh", "models": 1}
-        assert handler(request("refresh_prices") | {"force": True}, Context())["how"] == "fetched"
+        assert handler(load_event("refresh_prices"), Context()) == {"how": "fetched", "models": 1}
+        assert handler(load_event("refresh_prices"), Context()) == {"how": "fresh", "models": 1}
+        assert handler(load_event("refresh_prices") | {"force": True}, Context())["how"] == "fetched"
 
 
 @pytest.mark.parametrize("name", ["recover_caught", "recover_execution", "recover_sweep"])
-def test_the_recovery_understands_each_of_its_requests(in_the_environment: Resources, name: str) -> None:
-    seen = import_module("functions.recover.app").handler(request(name), Context())
+def test_the_recovery_handles_each_of_its_events(deployed_resources: Resources, name: str) -> None:
+    seen = import_module("functions.recover.app").handler(load_event(name), Context())
     assert seen == {"seen": 0 if name == "recover_sweep" else 1}
 
 
-def test_the_rollup_counts_the_row_of_its_request(in_the_environment: Resources) -> None:
-    assert import_module("functions.rollup.app").handler(request("rollup"), Context()) == {"batchItemFailures": []}
-    totals = audit_usage(in_the_environment, "bakery", "2026-11-28")["totals"]
+def test_the_rollup_counts_the_row_of_its_event(deployed_resources: Resources) -> None:
+    assert import_module("functions.rollup.app").handler(load_event("rollup"), Context()) == {"batchItemFailures": []}
+    totals = audit_usage(deployed_resources, "bakery", "2026-11-28")["totals"]
     assert (totals["promptTokens"], totals["costUsd"]) == (120, 0.02031)
 
 
-def test_the_purge_understands_its_schedule(in_the_environment: Resources, source: Template) -> None:
+def test_the_purge_handles_its_scheduled_event(deployed_resources: Resources, source: Template) -> None:
     hourly = resources_of_type(source, "AWS::Serverless::Function")["PurgeFunction"]["Events"]["Hourly"]
-    assert request("purge") == json.loads(hourly["Properties"]["Input"])
-    assert import_module("functions.purge.app").handler(request("purge"), Context()) == {"purged": 0}
+    assert load_event("purge") == json.loads(hourly["Properties"]["Input"])
+    assert import_module("functions.purge.app").handler(load_event("purge"), Context()) == {"purged": 0}
 
 
 @pytest.mark.parametrize("name", sorted(WORKFLOW))
-def test_a_round_or_a_hold_of_a_turn_that_is_gone_ends_quietly(
-    in_the_environment: Resources, name: str, monkeypatch: pytest.MonkeyPatch
+def test_a_round_or_hold_of_a_missing_turn_finishes_the_execution(
+    deployed_resources: Resources, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[str, str]] = []
     monkeypatch.setattr(
-        type(in_the_environment.workflow), "resume_execution", lambda _, token, goal: told.append((token, goal))
+        type(deployed_resources.workflow), "resume_execution", lambda _, token, goal: told.append((token, goal))
     )
-    import_module(f"functions.{name}.app").handler(request(name), Context())
-    assert told == [(request(name)["token"], "finish")]
+    import_module(f"functions.{name}.app").handler(load_event(name), Context())
+    assert told == [(load_event(name)["token"], "finish")]

@@ -84,12 +84,12 @@ def test_a_function_behind_the_api_ends_before_api_gateway_gives_up(functions: d
         assert functions[name]["Timeout"] < 29, name
 
 
-def test_every_function_knows_what_was_promised_to_it(functions: dict[str, Template]) -> None:
+def test_every_function_has_the_promised_variables(functions: dict[str, Template]) -> None:
     for name, function in functions.items():
         assert set(variables(function)) >= PROMISED, name
 
 
-def test_no_variable_is_set_that_nobody_reads(functions: dict[str, Template]) -> None:
+def test_every_variable_is_read_by_the_settings_or_a_library(functions: dict[str, Template]) -> None:
     ours = {field.upper() for field in Settings.model_fields}
     for name, function in functions.items():
         unread = {variable for variable in set(variables(function)) - ours if not READ_BY_LIBRARIES.fullmatch(variable)}
@@ -127,7 +127,7 @@ def test_logs_are_structured(functions: dict[str, Template]) -> None:
     assert all(function["LoggingConfig"]["LogFormat"] == "JSON" for function in functions.values())
 
 
-def test_whatever_is_invoked_without_a_caller_leaves_its_failures_in_a_queue(deployed: Template) -> None:
+def test_an_asynchronous_function_sends_its_failures_to_a_queue(deployed: Template) -> None:
     permissions = resources_of_type(deployed, "AWS::Lambda::Permission").values()
     asynchronous = {
         found["FunctionName"]["Ref"] for found in permissions if found["Principal"] != "apigateway.amazonaws.com"
@@ -146,7 +146,7 @@ def test_dead_letters_are_encrypted_and_kept_as_long_as_possible(deployed: Templ
         assert queue["MessageRetentionPeriod"] == 14 * 86400
 
 
-def test_the_recovery_hears_of_failed_executions_and_sweeps_every_minute(deployed: Template) -> None:
+def test_recovery_is_invoked_on_failed_executions_and_every_minute(deployed: Template) -> None:
     rules = resources_of_type(deployed, "AWS::Events::Rule")
     pattern = rules["RecoverFunctionExecutionEnded"]["EventPattern"]
     assert pattern["detail"]["status"] == ["FAILED", "TIMED_OUT", "ABORTED"]
@@ -160,7 +160,9 @@ def test_the_recovery_hears_of_failed_executions_and_sweeps_every_minute(deploye
     ("function", "parameter"),
     [("StreamFunction", "StreamConcurrency"), ("ToolResultFunction", "ToolResultConcurrency")],
 )
-def test_open_streams_can_be_kept_from_starving_answers(source: Template, function: str, parameter: str) -> None:
+def test_concurrency_can_be_reserved_for_streams_and_tool_results(
+    source: Template, function: str, parameter: str
+) -> None:
     written = resources_of_type(source, "AWS::Serverless::Function")[function]["ReservedConcurrentExecutions"]
     condition, when_set, otherwise = written["Fn::If"]
     assert when_set == {"Ref": parameter}
@@ -175,20 +177,20 @@ def test_no_secret_has_a_default_or_a_place_in_the_template(source: Template, fu
         assert [name for name in variables(function) if SECRET.search(name)] == []
 
 
-def test_prices_are_looked_at_often_and_with_a_request_that_forces_nothing(deployed: Template) -> None:
+def test_prices_are_refreshed_on_a_schedule_without_force(deployed: Template) -> None:
     look = resources_of_type(deployed, "AWS::Events::Rule")["RefreshPricesFunctionLook"]
     assert look["ScheduleExpression"] == "rate(5 minutes)"
     assert [target["Input"] for target in look["Targets"]] == ['{"v":1}']
 
 
-def test_what_was_deleted_is_purged_every_hour(deployed: Template) -> None:
+def test_deleted_conversations_are_purged_every_hour(deployed: Template) -> None:
     hourly = resources_of_type(deployed, "AWS::Events::Rule")["PurgeFunctionHourly"]
     assert hourly["ScheduleExpression"] == "rate(1 hour)"
     assert [target["Input"] for target in hourly["Targets"]] == ['{"v":1}']
 
 
 @pytest.mark.parametrize(("parameter", "form"), [("ProviderUrls", '{{"anthropic": "{}"}}'), ("CatalogueUrl", "{}")])
-def test_a_provider_is_never_spoken_to_in_the_clear(source: Template, parameter: str, form: str) -> None:
+def test_a_provider_is_only_requested_over_https(source: Template, parameter: str, form: str) -> None:
     pattern = re.compile(source["Parameters"][parameter]["AllowedPattern"])
     assert pattern.fullmatch(source["Parameters"][parameter]["Default"])
     assert pattern.fullmatch(form.format("https://gateway.example.com/v1"))

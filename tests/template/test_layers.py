@@ -61,7 +61,7 @@ def runs_on_lambda(tag: Tag) -> bool:
     return (stable or exact) and library is not None and int(library[1] or 17) <= 34
 
 
-def test_the_lock_is_read_whole() -> None:
+def test_the_lock_is_read_completely() -> None:
     """As many packages as lines that pin one; each with hashes."""
     pins = [line for line in (FOLDER / "requirements.txt").read_text().splitlines() if re.match(r"[\w.-]+==", line)]
     found = list(LOCKED.finditer((FOLDER / "requirements.txt").read_text()))
@@ -94,16 +94,16 @@ def test_a_wheel_is_one_that_the_lock_names(wheel: dict[str, str]) -> None:
         "wrapt-2.5.2-cp313-cp313-macosx_11_0_arm64.whl",
     ],
 )
-def test_a_wheel_for_another_machine_would_not_pass(file: str) -> None:
+def test_a_wheel_for_another_platform_would_fail(file: str) -> None:
     *_, tags = parse_wheel_filename(file)
     assert not any(runs_on_lambda(tag) for tag in tags)
 
 
-def test_the_list_says_nothing_about_where_wheels_come_from() -> None:
+def test_the_list_does_not_name_the_origin_of_wheels() -> None:
     assert all(set(wheel) == {"file", "sha256"} and Path(wheel["file"]).name == wheel["file"] for wheel in wheels())
 
 
-def test_the_package_itself_asks_for_nothing_else() -> None:
+def test_the_package_itself_requires_nothing_else() -> None:
     wanted = (FOLDER / "requirements.in").read_text().split()
     ours = (ROOT / "layers" / "fermata" / "pyproject.toml").read_text()
     dependencies = re.search(r"^dependencies = \[(.*?)^\]", ours, re.M | re.S)

@@ -25,15 +25,15 @@ def with_workflow(deployed: Template, machine: Template) -> Template:
     return inlined
 
 
-def test_the_template_as_written_is_clean() -> None:
+def test_the_template_as_written_passes_cfn_lint() -> None:
     assert templates.lint_template(templates.TEMPLATE.read_text()) == []
 
 
-def test_the_template_as_deployed_is_clean_and_so_is_its_workflow(deployed: Template, machine: Template) -> None:
+def test_the_template_as_deployed_and_its_workflow_pass_cfn_lint(deployed: Template, machine: Template) -> None:
     assert templates.lint_template(with_workflow(deployed, machine)) == []
 
 
-def test_a_workflow_that_step_functions_would_refuse_is_refused_here(deployed: Template, machine: Template) -> None:
+def test_an_invalid_workflow_fails_cfn_lint(deployed: Template, machine: Template) -> None:
     broken = copy.deepcopy(machine)
     broken["States"]["RunRound"]["ResultPath"] = "$.round"
     del broken["States"]["Hold"]["Next"]
@@ -42,7 +42,7 @@ def test_a_workflow_that_step_functions_would_refuse_is_refused_here(deployed: T
     assert any("States/Hold" in complaint and complaint.startswith("E3601") for complaint in found)
 
 
-def test_functions_that_refer_to_the_workflow_would_make_a_circle_and_the_check_sees_it() -> None:
+def test_a_cycle_between_functions_and_workflow_fails_cfn_lint() -> None:
     text = templates.TEMPLATE.read_text()
     circular = text.replace(f"STATE_MACHINE_ARN: {BY_NAME}", "STATE_MACHINE_ARN: !Ref TurnMachine")
     assert circular != text

@@ -49,7 +49,7 @@ def ours(deployed: Template) -> set[str]:
     return set(METRIC_UNITS) | {it["MetricName"] for found in filters for it in found["MetricTransformations"]}
 
 
-def test_the_rollup_hears_of_every_row_again_until_it_is_counted_or_in_the_queue(mapping: Template) -> None:
+def test_the_rollup_retries_every_row_until_it_is_counted_or_in_the_queue(mapping: Template) -> None:
     assert mapping["EventSourceArn"] == {"Fn::GetAtt": ["UsageTable", "StreamArn"]}
     assert mapping["StartingPosition"] == "TRIM_HORIZON"
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
@@ -58,7 +58,7 @@ def test_the_rollup_hears_of_every_row_again_until_it_is_counted_or_in_the_queue
     assert mapping["MaximumRecordAgeInSeconds"] < 86_400, "a stream forgets after a day"
 
 
-def test_the_filter_lets_rows_of_the_ledger_through_and_nothing_else(resources: Resources, mapping: Template) -> None:
+def test_the_filter_passes_only_ledger_rows(resources: Resources, mapping: Template) -> None:
     (one,) = mapping["FilterCriteria"]["Filters"]
     pattern = json.loads(one["Pattern"])
     assert pattern["eventName"] == ["INSERT"]
@@ -87,7 +87,7 @@ def stored(resources: Resources) -> dict[tuple[str, str], Any]:
     return {(item["pk"]["S"], item["sk"]["S"]): item for item in items}
 
 
-def test_an_alarm_watches_what_is_really_measured(deployed: Template, alarms: dict[str, Template]) -> None:
+def test_an_alarm_watches_a_metric_that_is_emitted(deployed: Template, alarms: dict[str, Template]) -> None:
     for name, alarm in alarms.items():
         assert alarm["Namespace"] not in OUR_OWN or alarm["MetricName"] in ours(deployed), name
         assert alarm["TreatMissingData"] == "notBreaching", name
@@ -109,7 +109,7 @@ def output(stage: Stage, capfd: pytest.CaptureFixture[str]) -> str:
     return capfd.readouterr().out
 
 
-def test_an_alarm_and_the_dashboard_look_where_the_functions_put_their_numbers(
+def test_alarms_and_dashboard_use_the_dimensions_that_functions_emit(
     output: str, deployed: Template, alarms: dict[str, Template]
 ) -> None:
     """A metric under other dimensions is another metric, which nobody ever writes."""
@@ -152,7 +152,7 @@ def shown(deployed: Template) -> list[tuple[str, frozenset[tuple[str, str]]]]:
     return found
 
 
-def test_failed_stuck_and_throttled_turns_a_late_audit_and_the_money_wake_somebody(alarms: dict[str, Template]) -> None:
+def test_there_are_alarms_for_failed_stuck_and_throttled_turns_rollup_lag_and_cost(alarms: dict[str, Template]) -> None:
     metrics = {alarm["MetricName"] for alarm in alarms.values()}
     assert metrics >= {"TurnsEnded", "StuckTurns", "ExecutionThrottled", "ThrottledEvents", "Throttles"}
     assert "UnreadableRows" in metrics
@@ -160,7 +160,7 @@ def test_failed_stuck_and_throttled_turns_a_late_audit_and_the_money_wake_somebo
     assert alarms["CostPerHourAlarm"]["Period"] == 3600
 
 
-def test_every_queue_of_dead_letters_is_watched(deployed: Template, alarms: dict[str, Template]) -> None:
+def test_every_dead_letter_queue_has_an_alarm(deployed: Template, alarms: dict[str, Template]) -> None:
     watched = {
         dimension["Value"]["Fn::GetAtt"][0]
         for alarm in alarms.values()
@@ -170,7 +170,9 @@ def test_every_queue_of_dead_letters_is_watched(deployed: Template, alarms: dict
     assert watched == set(resources_of_type(deployed, "AWS::SQS::Queue"))
 
 
-def test_alarms_are_sent_where_the_deployment_says_or_nowhere(source: Template, alarms: dict[str, Template]) -> None:
+def test_alarms_are_sent_to_the_topic_of_the_deployment_if_there_is_one(
+    source: Template, alarms: dict[str, Template]
+) -> None:
     assert source["Parameters"]["AlarmTopicArn"]["Default"] == ""
     for alarm in alarms.values():
         assert alarm["AlarmActions"] == {
@@ -178,7 +180,7 @@ def test_alarms_are_sent_where_the_deployment_says_or_nowhere(source: Template, 
         }
 
 
-def test_the_dashboard_shows_what_is_really_measured(deployed: Template) -> None:
+def test_the_dashboard_shows_metrics_that_are_emitted(deployed: Template) -> None:
     (board,) = resources_of_type(deployed, "AWS::CloudWatch::Dashboard").values()
     text = board["DashboardBody"]["Fn::Sub"]
     named = {name.partition(".")[0] for name in re.findall(r"\$\{([^}]+)\}", text)} - {"AWS::Region"}
@@ -188,7 +190,7 @@ def test_the_dashboard_shows_what_is_really_measured(deployed: Template) -> None
             assert metric[0] not in OUR_OWN or metric[1] in ours(deployed), widget["properties"]["title"]
 
 
-def test_a_saved_query_asks_for_lines_that_somebody_writes_and_for_what_they_say(
+def test_a_saved_query_reads_records_and_fields_that_are_logged(
     output: str, deployed: Template, caplog: pytest.LogCaptureFixture
 ) -> None:
     lines = [vars(record) for record in caplog.get_records("setup") if hasattr(record, "event")]
@@ -208,9 +210,7 @@ def test_a_saved_query_asks_for_lines_that_somebody_writes_and_for_what_they_say
         ("UnreadableRowsFilter", "RollupLogs", "usage/rollups/stream_consumer.py"),
     ],
 )
-def test_a_filter_over_lines_looks_for_lines_that_somebody_writes(
-    deployed: Template, name: str, logs: str, file: str
-) -> None:
+def test_a_metric_filter_matches_records_that_are_logged(deployed: Template, name: str, logs: str, file: str) -> None:
     code = (Path(ROOT) / "layers/fermata/fermata" / file).read_text()
     filters = resources_of_type(deployed, "AWS::Logs::MetricFilter")
     assert len(filters) == 2

@@ -1,4 +1,4 @@
-"""The doors do their work with nothing but the permissions that the template gives them."""
+"""Every function does its work with the permissions that the template gives it, and uses all of them."""
 
 import json
 import queue
@@ -49,55 +49,60 @@ from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_ca
 from tests.uploads import announce_test_upload, put_upload
 
 LARGE = "x" * 40_000
-"""More than a row takes: it goes to the bucket."""
+"""More than a row may have: it is stored in the bucket."""
 SNAPSHOT = {"site": {"pages": []}, "page": {"id": "p"}, "filler": LARGE}
 STREAM = ("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams")
 OUTSIDE_THE_CODE = ("logs:", "xray:", "sqs:", *STREAM)
-"""What Lambda itself does in a function's name."""
-KEPT: dict[tuple[str, str, str], str] = {}
-"""Permissions that no verb uses yet, and what they are for."""
-At = Callable[[str], Stage]
+"""Actions of Lambda itself with the function's role."""
+UNUSED_PERMISSIONS: dict[tuple[str, str, str], str] = {}
+"""Permissions that no code uses yet, and why they are kept."""
+StageOf = Callable[[str], Stage]
 
 
 @pytest.fixture(scope="module")
-def asked() -> dict[str, Any]:
-    """What all tests of this file together asked of AWS, by door; and which tests they were."""
+def usage() -> dict[str, Any]:
+    """The permissions that all tests of this file needed, by function; and the names of these tests."""
     return {"needs": defaultdict(set), "tests": set()}
 
 
 @pytest.fixture
-def doors(
+def functions(
     resources: Resources,
     deployed: Template,
     monkeypatch: pytest.MonkeyPatch,
-    asked: dict[str, Any],
+    usage: dict[str, Any],
     request: pytest.FixtureRequest,
 ) -> Iterator[dict[str, Any]]:
-    """A stage, and a guarded resources for each door; whatever was refused in a test fails it at the end."""
+    """A stage, and guarded resources for each function. A call that was refused in a test fails it at the end."""
     stage = Stage(resources, monkeypatch)
-    desks = {
-        door: guard_resources(resources, stage.workflow, role) for door, role in iam.roles_by_function(deployed).items()
+    guarded = {
+        function: guard_resources(resources, stage.workflow, role)
+        for function, role in iam.roles_by_function(deployed).items()
     }
-    yield {"stage": stage, **desks}
-    assert {door: found.guard.refused for door, found in desks.items() if found.guard.refused} == {}
-    for door, found in desks.items():
-        asked["needs"][door] |= found.guard.requested
-    asked["tests"].add(request.function.__name__)
+    yield {"stage": stage, **guarded}
+    assert {
+        function: guarded_resources.guard.refused
+        for function, guarded_resources in guarded.items()
+        if guarded_resources.guard.refused
+    } == {}
+    for function, guarded_resources in guarded.items():
+        usage["needs"][function] |= guarded_resources.guard.requested
+    usage["tests"].add(request.function.__name__)
 
 
 @pytest.fixture
-def at(doors: dict[str, Any]) -> At:
-    """The stage as one of the doors sees it: `at("round").run()`."""
+def at(functions: dict[str, Any]) -> StageOf:
+    """Return the stage with the resources of a function: `at("round").run_workflow()`."""
 
-    def seen(door: str) -> Stage:
-        stage: Stage = doors["stage"]
-        stage.resources = doors[door]
+    def seen(function: str) -> Stage:
+        stage: Stage = functions["stage"]
+        stage.resources = functions[function]
         return stage
 
     return seen
 
 
-def test_a_turn_with_large_prompts_calls_and_answers_runs_from_door_to_door(at: At) -> None:
+def test_a_turn_with_large_prompts_calls_and_answers(at: StageOf) -> None:
     turn = at("stream").start_turn(LARGE, snapshot=SNAPSHOT, idempotency_key="once")
     at("stream").start_turn(LARGE, snapshot=SNAPSHOT, idempotency_key="once")
     at("round").script_replies(
@@ -113,31 +118,35 @@ def test_a_turn_with_large_prompts_calls_and_answers_runs_from_door_to_door(at: 
     assert follow_log.read_entries_after(at("stream").resources, turn, 0)
 
 
-def test_a_round_asks_the_tenants_own_content_system(resources: Resources, at: At, doors: dict[str, Any]) -> None:
-    make_tenant(resources_of_new_process(resources), doors["stage"].caller.tenant)
+def test_a_round_requests_the_tenants_own_content_system(
+    resources: Resources, at: StageOf, functions: dict[str, Any]
+) -> None:
+    make_tenant(resources_of_new_process(resources), functions["stage"].caller.tenant)
     here = resources.settings.model_copy(update={"fermata_stage": "local"})
-    doors["round"] = _with_settings(doors["round"], here)
+    functions["round"] = _with_settings(functions["round"], here)
     with scripted_host() as host:
         host.script_response("GET tables", {"tables": []})
-        registry.register_host(Resources(here, resources.clock), doors["stage"].caller.tenant, host.url)
+        registry.register_host(Resources(here, resources.clock), functions["stage"].caller.tenant, host.url)
         at("stream").start_turn()
         at("round").script_replies(reply_with_calls(tool_call_block("list_post_types")), "None.")
         assert at("round").run_workflow() == "finished"
-        assert [asked.path for asked in host.requests] == ["tables"]
-    assert NeededPermission("kms:Decrypt", "Key", "host-secret") in doors["round"].guard.requested
+        assert [request.path for request in host.requests] == ["tables"]
+    assert NeededPermission("kms:Decrypt", "Key", "host-secret") in functions["round"].guard.requested
 
 
-def test_what_one_door_lets_in_two_others_use(resources: Resources, at: At, doors: dict[str, Any]) -> None:
-    caller, raw = doors["stage"].caller, b'{"page": {"id": "p"}}'
-    upload = announce_test_upload(doors["api"], "snapshot", raw)
-    uploads.presign_upload(doors["api"], caller, upload)
-    for door in ("stream", "tool_result"):
+def test_an_upload_is_presigned_by_one_function_and_read_by_two(
+    resources: Resources, at: StageOf, functions: dict[str, Any]
+) -> None:
+    caller, raw = functions["stage"].caller, b'{"page": {"id": "p"}}'
+    upload = announce_test_upload(functions["api"], "snapshot", raw)
+    uploads.presign_upload(functions["api"], caller, upload)
+    for function in ("stream", "tool_result"):
         with pytest.raises(NotFound):
-            uploads.fetch_upload(doors[door], caller, upload)
+            uploads.fetch_upload(functions[function], caller, upload)
     ref = put_upload(resources_of_new_process(resources), caller, "snapshot", raw)
     used = [
-        uploads.fetch_upload(doors[door], caller, uploads.parse_upload_ref(ref, "snapshot"))
-        for door in ("stream", "tool_result")
+        uploads.fetch_upload(functions[function], caller, uploads.parse_upload_ref(ref, "snapshot"))
+        for function in ("stream", "tool_result")
     ]
     assert used == [raw, raw]
     shown = put_upload(resources_of_new_process(resources), caller, "image", make_image())
@@ -149,7 +158,7 @@ def test_what_one_door_lets_in_two_others_use(resources: Resources, at: At, door
     assert at("round").run_workflow() == "finished"
 
 
-def test_several_calls_are_answered_one_by_one(at: At) -> None:
+def test_several_calls_are_answered_one_by_one(at: StageOf) -> None:
     at("stream").start_turn()
     at("round").script_replies(
         reply_with_calls(tool_call_block("deleteNode", nodeId="a"), tool_call_block("deleteNode", nodeId="b")), "Gone."
@@ -162,7 +171,7 @@ def test_several_calls_are_answered_one_by_one(at: At) -> None:
 
 
 @pytest.mark.parametrize("ends", ["done", "cancel", "recover"])
-def test_edits_are_taken_back_from_door_to_door(at: At, doors: dict[str, Any], clock: TestClock, ends: str) -> None:
+def test_an_undo_of_edits(at: StageOf, functions: dict[str, Any], clock: TestClock, ends: str) -> None:
     turn = at("stream").start_turn(revision="1")
     at("round").script_replies(
         reply_with_calls(tool_call_block("deleteNode", nodeId="a"), tool_call_block("deleteNode", nodeId="b")), "Gone."
@@ -178,11 +187,11 @@ def test_edits_are_taken_back_from_door_to_door(at: At, doors: dict[str, Any], c
     at("tool_result").answer_request({"ok": True, "inverse": back, "revision": "4"})
     at("round").run_workflow()
     _end(at, clock, ends)
-    assert len(turn_status.get_journal_page(doors["api"], at("api").caller, turn.id)["entries"]) == 2
+    assert len(turn_status.get_journal_page(functions["api"], at("api").caller, turn.id)["entries"]) == 2
     assert at("stream").event_types()[-1] in ("done", "cancelled", "error")
 
 
-def _end(at: At, clock: TestClock, ends: str) -> None:
+def _end(at: StageOf, clock: TestClock, ends: str) -> None:
     if ends == "done":
         at("tool_result").answer_request({"ok": False, "conflict": True, "error": LARGE, "revision": "9"})
         assert at("round").run_workflow() == "finished"
@@ -193,11 +202,11 @@ def _end(at: At, clock: TestClock, ends: str) -> None:
         at("recover").recover_turn(n=1, has_failed=True)
 
 
-def test_a_long_wait_is_held_and_answered(resources: Resources, at: At, doors: dict[str, Any]) -> None:
+def test_a_long_wait_is_held_and_answered(resources: Resources, at: StageOf, functions: dict[str, Any]) -> None:
     at("stream").start_turn()
     patient = resources.settings.model_copy(update={"browser_wait_seconds": 3600})
-    doors["round"] = _with_settings(doors["round"], patient)
-    doors["hold"] = _with_settings(doors["hold"], patient)
+    functions["round"] = _with_settings(functions["round"], patient)
+    functions["hold"] = _with_settings(functions["hold"], patient)
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html=LARGE)), "Done.")
     wake = at("round").advance_turn()
     output = at("round").workflow.outputs[wake.token]
@@ -209,13 +218,13 @@ def test_a_long_wait_is_held_and_answered(resources: Resources, at: At, doors: d
     assert at("round").run_workflow() == "finished"
 
 
-def _with_settings(door: GuardedResources, settings: Any) -> GuardedResources:
-    changed = GuardedResources(settings, door.clock, door.guard)
-    changed.__dict__["workflow"] = door.workflow
+def _with_settings(function: GuardedResources, settings: Any) -> GuardedResources:
+    changed = GuardedResources(settings, function.clock, function.guard)
+    changed.__dict__["workflow"] = function.workflow
     return changed
 
 
-def test_a_hold_that_comes_after_the_end_lets_the_execution_finish(at: At) -> None:
+def test_a_hold_that_comes_after_the_end_lets_the_execution_finish(at: StageOf) -> None:
     at("stream").start_turn()
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")))
     at("round").run_workflow()
@@ -226,8 +235,8 @@ def test_a_hold_that_comes_after_the_end_lets_the_execution_finish(at: At) -> No
 
 @pytest.mark.parametrize("ends", ["answer", "cancel", "recover"])
 def test_a_round_of_very_many_calls_is_held_and_ends(
-    at: At,
-    doors: dict[str, Any],
+    at: StageOf,
+    functions: dict[str, Any],
     clock: TestClock,
     ends: str,
 ) -> None:
@@ -246,11 +255,11 @@ def test_a_round_of_very_many_calls_is_held_and_ends(
     else:
         clock.advance(60)
         at("stream").workflow.states[turn.id, 1] = ("FAILED", "States.Runtime")
-        recover_turn.recover_silent_turns(doors["recover"])
+        recover_turn.recover_silent_turns(functions["recover"])
     assert at("stream").event_types()[-1] in ("cancelled", "error")
 
 
-def test_nobody_answers_and_the_round_gives_up(at: At, clock: TestClock) -> None:
+def test_an_unanswered_request_ends_the_turn(at: StageOf, clock: TestClock) -> None:
     at("stream").start_turn()
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")))
     at("round").run_workflow()
@@ -259,23 +268,23 @@ def test_nobody_answers_and_the_round_gives_up(at: At, clock: TestClock) -> None
     assert at("stream").event_types()[-1] == "error"
 
 
-def test_a_cancel_in_mid_text_is_paid_for_and_ends_the_turn(at: At, doors: dict[str, Any]) -> None:
+def test_a_cancel_during_a_model_request_ends_the_turn_and_is_billed(at: StageOf, functions: dict[str, Any]) -> None:
     turn = at("stream").start_turn()
     caller = at("stream").caller
     said, reply = reply_with_text(LARGE)
-    at("round").script_replies([said, lambda: end_turn.cancel_turn(doors["api"], caller, turn.id), reply])
+    at("round").script_replies([said, lambda: end_turn.cancel_turn(functions["api"], caller, turn.id), reply])
     at("round").advance_turn()
     assert at("stream").event_types()[-1] == "cancelled"
 
 
-def test_a_cancel_while_the_browser_works_wakes_the_round(at: At) -> None:
+def test_a_cancel_while_the_browser_works_resumes_the_workflow(at: StageOf) -> None:
     at("stream").start_turn()
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html=LARGE)))
     at("round").run_workflow()
     assert at("api").cancel_turn() == "cancelled"
 
 
-def test_a_new_prompt_takes_over_from_a_turn_that_is_still_talking(at: At, clock: TestClock) -> None:
+def test_a_new_prompt_takes_over_from_a_turn_during_a_model_request(at: StageOf, clock: TestClock) -> None:
     at("stream").start_turn(dialect="instatic")
     said, reply = reply_with_text(LARGE)
     at("round").script_replies(
@@ -285,7 +294,7 @@ def test_a_new_prompt_takes_over_from_a_turn_that_is_still_talking(at: At, clock
     assert at("round").run_workflow() == "finished"
 
 
-def test_a_new_prompt_takes_over_from_a_turn_that_waits_for_its_browser(at: At, clock: TestClock) -> None:
+def test_a_new_prompt_takes_over_from_a_turn_that_waits_for_its_browser(at: StageOf, clock: TestClock) -> None:
     at("stream").start_turn(dialect="instatic")
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")))
     at("round").run_workflow()
@@ -293,19 +302,19 @@ def test_a_new_prompt_takes_over_from_a_turn_that_waits_for_its_browser(at: At, 
     assert at("stream").start_turn(dialect="instatic")
 
 
-def test_a_reader_is_shown_what_comes(at: At, clock: TestClock) -> None:
+def test_a_reader_receives_new_entries(at: StageOf, clock: TestClock) -> None:
     turn = at("stream").start_turn()
-    came: queue.Queue[Any] = queue.Queue()
+    entries: queue.Queue[Any] = queue.Queue()
     at("round").script_replies("Hello.")
     at("round").run_workflow()
-    tails = follow_log.LogPoller(at("stream").resources)
-    follower = tails.follow(turn, 2, came.put)
+    poller = follow_log.LogPoller(at("stream").resources)
+    follower = poller.follow(turn, 2, entries.put)
     clock.advance(1)
-    assert came.get(timeout=10) is not None
-    tails.unfollow(follower)
+    assert entries.get(timeout=10) is not None
+    poller.unfollow(follower)
 
 
-def test_a_prompt_that_meets_a_silent_turn_sees_to_it(at: At, clock: TestClock) -> None:
+def test_a_prompt_restarts_a_stalled_turn(at: StageOf, clock: TestClock) -> None:
     at("stream").start_turn()
     at("stream").workflow.started.clear()
     clock.advance(60)
@@ -314,19 +323,19 @@ def test_a_prompt_that_meets_a_silent_turn_sees_to_it(at: At, clock: TestClock) 
     assert at("stream").workflow.started
 
 
-def test_the_recovery_starts_continues_and_ends_turns(at: At, doors: dict[str, Any], clock: TestClock) -> None:
+def test_the_recovery_starts_continues_and_ends_turns(at: StageOf, functions: dict[str, Any], clock: TestClock) -> None:
     turn = at("stream").start_turn()
     workflow = at("stream").workflow
     workflow.started.clear()
     clock.advance(60)
-    assert recover_turn.recover_silent_turns(doors["recover"]) == 1
+    assert recover_turn.recover_silent_turns(functions["recover"]) == 1
     workflow.states[turn.id, 1] = ("SUCCEEDED", "")
     said, reply = reply_with_text(LARGE)
     at("round").script_replies(
         [
             said,
-            lambda: recover_turn.recover_silent_turns(doors["recover"]),
-            lambda: recover_turn.recover_turn(doors["recover"], turn.tenant, turn.id, n=2, has_failed=True),
+            lambda: recover_turn.recover_silent_turns(functions["recover"]),
+            lambda: recover_turn.recover_turn(functions["recover"], turn.tenant, turn.id, n=2, has_failed=True),
             reply,
         ]
     )
@@ -335,8 +344,8 @@ def test_the_recovery_starts_continues_and_ends_turns(at: At, doors: dict[str, A
     assert at("stream").event_types()[-1] == "error"
 
 
-def test_credentials_and_defaults_are_managed(doors: dict[str, Any]) -> None:
-    stage, vault, other = doors["stage"], doors["credentials"], doors["api"]
+def test_credentials_and_defaults_are_managed(functions: dict[str, Any]) -> None:
+    stage, vault, other = functions["stage"], functions["credentials"], functions["api"]
     made = credential_store.create_credential(vault, stage.caller, "anthropic", "apiKey", "second", "sk-ant-2")
     credential_store.update_credential(vault, stage.caller, made.id, "renamed", "sk-ant-3")
     assert len(credential_store.list_credentials(vault, stage.caller)) == 2
@@ -347,32 +356,32 @@ def test_credentials_and_defaults_are_managed(doors: dict[str, Any]) -> None:
     credential_store.delete_credential(vault, stage.caller, made.id)
 
 
-def test_a_credential_is_tried_out_seeds_defaults_lists_its_models_and_shows_its_use(
-    resources: Resources, doors: dict[str, Any]
+def test_a_credential_is_tested_and_sets_defaults_lists_models_and_shows_its_last_use(
+    resources: Resources, functions: dict[str, Any]
 ) -> None:
-    caller = doors["stage"].caller
+    caller = functions["stage"].caller
     with run_model_list_server() as server:
         server.set_response("/v1/models", {"data": [{"id": "claude-opus-5"}]})
         urls = {"provider_urls": json.dumps({"anthropic": server.url})}
-        vault = _with_settings(doors["credentials"], resources.settings.model_copy(update=urls))
+        vault = _with_settings(functions["credentials"], resources.settings.model_copy(update=urls))
         made = credential_store.create_credential(vault, caller, "anthropic", "apiKey", "second", server.key)
         initial_defaults.set_missing_defaults(vault, caller, made)
         assert model_list.try_credential(vault, caller, made.id) == {"ok": True, "modelCount": 1}
         assert model_list.list_credential_models(vault, caller, "anthropic", made.id)
-    assert scope_defaults.get_defaults_view(doors["api"], caller.tenant)["site"]["modelId"] == "claude-opus-5"
-    last_used.record_use(doors["round"], caller.tenant, made.id)
+    assert scope_defaults.get_defaults_view(functions["api"], caller.tenant)["site"]["modelId"] == "claude-opus-5"
+    last_used.record_use(functions["round"], caller.tenant, made.id)
     assert last_used.get_credential_view(vault, made)["lastUsedAt"]
 
 
-def test_the_catalogue_is_refreshed(resources: Resources, doors: dict[str, Any]) -> None:
+def test_the_catalogue_is_refreshed(resources: Resources, functions: dict[str, Any]) -> None:
     with run_fixed_response_server() as server:
         server.body = b'{"data":[{"id":"openai/gpt-5","pricing":{"prompt":"0.1","completion":"0.2"}}]}'
         settings = resources.settings.model_copy(update={"catalogue_url": server.url})
-        refresh = _with_settings(doors["refresh_prices"], settings)
+        refresh = _with_settings(functions["refresh_prices"], settings)
         assert catalogue_refresh.refresh_catalogue(refresh).outcome == "fetched"
 
 
-def test_conversations_are_made_listed_shown_changed_and_deleted(at: At) -> None:
+def test_conversations_are_made_listed_shown_changed_and_deleted(at: StageOf) -> None:
     taken = ImageBlock(mime_type="image/jpeg", data=to_base64(make_image()))
     at("stream").start_turn(LARGE, pictures=(taken,))
     at("round").script_replies(LARGE)
@@ -400,13 +409,13 @@ def test_conversations_are_made_listed_shown_changed_and_deleted(at: At) -> None
 
 
 def test_budgets_hold_across_the_end_of_a_month_and_the_ledger_is_counted_and_audited(
-    resources: Resources, at: At, doors: dict[str, Any], clock: TestClock
+    resources: Resources, at: StageOf, functions: dict[str, Any], clock: TestClock
 ) -> None:
-    stage: Stage = doors["stage"]
+    stage: Stage = functions["stage"]
     stage.set_price(input_per_mtok=3, output_per_mtok=15)
     clock.now = datetime.fromisoformat("2027-01-31T23:59:50Z").timestamp()
     limits = BudgetLimits(daily_usd=Decimal(10))
-    set_budgets(doors["api"], stage.caller, Budgets(tenant=limits, users={stage.caller.user: limits}))
+    set_budgets(functions["api"], stage.caller, Budgets(tenant=limits, users={stage.caller.user: limits}))
     turn = at("stream").start_turn()
     at("round").script_replies(
         reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")),
@@ -419,26 +428,28 @@ def test_budgets_hold_across_the_end_of_a_month_and_the_ledger_is_counted_and_au
     assert at("round").run_workflow() == "finished"
     rows = list(ledger_store.read_ledger_rows(resources, turn.tenant, "2027-01", "2027-03"))
     assert (
-        count_stream_records(doors["rollup"], [LedgerStreamRecord(str(number), row) for number, row in enumerate(rows)])
+        count_stream_records(
+            functions["rollup"], [LedgerStreamRecord(str(number), row) for number, row in enumerate(rows)]
+        )
         == ""
     )
-    shown = audit_usage(doors["api"], turn.tenant, rows[0]["at"], "Asia/Kolkata", with_billable=True)
+    shown = audit_usage(functions["api"], turn.tenant, rows[0]["at"], "Asia/Kolkata", with_billable=True)
     assert shown["totals"]["costUsd"] > 0
-    assert load_budget_status(doors["api"], turn.tenant)["tenant"]["today"]["heldUsd"] == 0
+    assert load_budget_status(functions["api"], turn.tenant)["tenant"]["today"]["heldUsd"] == 0
 
 
-def test_deleted_conversations_are_purged(at: At, doors: dict[str, Any], clock: TestClock) -> None:
+def test_deleted_conversations_are_purged(at: StageOf, functions: dict[str, Any], clock: TestClock) -> None:
     at("stream").start_turn(LARGE)
     at("round").script_replies(LARGE)
     at("round").run_workflow()
     stage = at("api")
     conversation_store.delete_conversation(stage.resources, stage.caller, stage.conversation.id)
     clock.advance(31 * 86_400)
-    assert purge_deleted_conversations(doors["purge"]) == 1
+    assert purge_deleted_conversations(functions["purge"]) == 1
 
 
 @pytest.mark.parametrize(
-    ("door", "routes", "method", "path"),
+    ("function", "routes", "method", "path"),
     [
         ("stream", stream.router.routes, "GET", "/admin/api/ai/bridges/none/events"),
         ("tool_result", tool_result.router.routes, "POST", "/admin/api/ai/tool-result"),
@@ -446,10 +457,10 @@ def test_deleted_conversations_are_purged(at: At, doors: dict[str, Any], clock: 
         ("credentials", credentials.router.routes, "GET", "/admin/api/ai/credentials"),
     ],
 )
-def test_every_door_at_the_edge_can_tell_who_is_asking(
+def test_every_function_behind_the_api_can_authenticate_its_caller(
     resources: Resources,
-    doors: dict[str, Any],
-    door: str,
+    functions: dict[str, Any],
+    function: str,
     routes: Routes,
     method: str,
     path: str,
@@ -457,37 +468,38 @@ def test_every_door_at_the_edge_can_tell_who_is_asking(
     bakery = make_tenant(resources_of_new_process(resources), origins=["https://bakery.example"])
     headers = bakery.bearer_headers() | {"origin": "https://bakery.example"}
     answer = handle_request(
-        doors[door], routes, HttpRequest(id="r", method=method, path=path, headers=headers, body=b"{}")
+        functions[function], routes, HttpRequest(id="r", method=method, path=path, headers=headers, body=b"{}")
     )
     assert answer.status not in (401, 403, 500)
-    asked = HttpRequest(id="r", method="OPTIONS", path=path, headers={"origin": "https://bakery.example"})
-    assert handle_request(doors[door], routes, asked).status == 204
+    preflight = HttpRequest(id="r", method="OPTIONS", path=path, headers={"origin": "https://bakery.example"})
+    assert handle_request(functions[function], routes, preflight).status == 204
 
 
-def test_a_permission_that_is_missing_is_noticed(resources: Resources, doors: dict[str, Any]) -> None:
-    stage: Stage = doors["stage"]
-    powerless = guard_resources(resources, stage.workflow, iam.Role("nobody", ()))
-    with pytest.raises(AssertionError, match="nobody does not allow dynamodb:GetItem on ConversationsTable"):
-        conversation_store.get_conversation(powerless, stage.caller, stage.conversation.id)
+def test_a_missing_permission_raises(resources: Resources, functions: dict[str, Any]) -> None:
+    stage: Stage = functions["stage"]
+    unprivileged = guard_resources(resources, stage.workflow, iam.Role("an empty role", ()))
+    with pytest.raises(AssertionError, match="an empty role does not allow dynamodb:GetItem on ConversationsTable"):
+        conversation_store.get_conversation(unprivileged, stage.caller, stage.conversation.id)
     with pytest.raises(AssertionError, match="states:StartExecution"):
-        powerless.workflow.start_execution("bakery", "turn", 1)
+        unprivileged.workflow.start_execution("bakery", "turn", 1)
 
 
-def test_no_door_may_do_more_than_it_does(deployed: Template, asked: dict[str, Any]) -> None:
-    """A permission without a use is taken away, or its reason is written down in KEPT."""
-    if asked["tests"] != {name for name in globals() if name.startswith("test_")} - {
-        "test_no_door_may_do_more_than_it_does"
+def test_no_function_has_a_permission_that_it_does_not_use(deployed: Template, usage: dict[str, Any]) -> None:
+    """An unused permission is removed, or its reason is in UNUSED_PERMISSIONS."""
+    if usage["tests"] != {name for name in globals() if name.startswith("test_")} - {
+        "test_no_function_has_a_permission_that_it_does_not_use"
     }:
-        pytest.skip("says something only after all tests of this file have passed")
+        pytest.skip("needs the results of all tests of this file")
     unused = {
-        (door, action, resource)
-        for door, role in iam.roles_by_function(deployed).items()
+        (function, action, resource)
+        for function, role in iam.roles_by_function(deployed).items()
         for statement in role.statements
         for action in statement.actions
         for resource in statement.resources
-        if not action.startswith(OUTSIDE_THE_CODE) and not _is_used(asked["needs"][door], statement, action, resource)
+        if not action.startswith(OUTSIDE_THE_CODE)
+        and not _is_used(usage["needs"][function], statement, action, resource)
     }
-    assert unused == set(KEPT)
+    assert unused == set(UNUSED_PERMISSIONS)
 
 
 def _is_used(needs: set[NeededPermission], statement: Statement, action: str, resource: str) -> bool:

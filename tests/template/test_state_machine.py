@@ -75,7 +75,7 @@ def test_a_waiting_state_hands_out_its_token_and_ids_only(states: dict[str, Stat
     assert payload["retry"] == "{% $states.context.State.RetryCount %}"
 
 
-def test_both_waiting_states_are_called_alike(states: dict[str, State]) -> None:
+def test_both_waiting_states_have_the_same_payload(states: dict[str, State]) -> None:
     round_, hold = (states[name]["Arguments"] for name in WAITING)
     assert round_["Payload"] == hold["Payload"]
     assert round_["FunctionName"] == SUBSTITUTES["RoundFunctionArn"]
@@ -83,9 +83,7 @@ def test_both_waiting_states_are_called_alike(states: dict[str, State]) -> None:
 
 
 @pytest.mark.parametrize("name", WAITING)
-def test_a_failure_of_lambda_itself_is_tried_five_times_with_growing_pauses(
-    states: dict[str, State], name: str
-) -> None:
+def test_a_failure_of_lambda_itself_is_retried_five_times_with_backoff(states: dict[str, State], name: str) -> None:
     for error in ("Lambda.ServiceException", "Lambda.SdkClientException", "Lambda.TooManyRequestsException"):
         found = retrier(states[name], error)
         assert found["MaxAttempts"] == 5
@@ -94,11 +92,11 @@ def test_a_failure_of_lambda_itself_is_tried_five_times_with_growing_pauses(
 
 @pytest.mark.parametrize("name", WAITING)
 @pytest.mark.parametrize("error", ["RuntimeError", "Lambda.Unknown", "Runtime.ExitError", "Sandbox.Timedout"])
-def test_a_failure_of_ours_is_tried_once_more(states: dict[str, State], name: str, error: str) -> None:
+def test_a_failure_of_the_function_is_retried_once(states: dict[str, State], name: str, error: str) -> None:
     assert retrier(states[name], error)["MaxAttempts"] == 1
 
 
-def test_an_alarm_is_never_a_retry_because_the_round_must_look_first(states: dict[str, State]) -> None:
+def test_a_time_out_is_never_retried_because_the_round_must_check_first(states: dict[str, State]) -> None:
     for error in TIME_OUTS:
         assert retrier(states["RunRound"], error)["MaxAttempts"] == 0
     assert retrier(states["Hold"], "States.Timeout")["MaxAttempts"] == 0
@@ -106,23 +104,23 @@ def test_an_alarm_is_never_a_retry_because_the_round_must_look_first(states: dic
 
 @pytest.mark.parametrize("name", WAITING)
 @pytest.mark.parametrize("error", sorted(TIME_OUTS))
-def test_a_time_out_wakes_the_round_which_decides(states: dict[str, State], name: str, error: str) -> None:
+def test_a_time_out_invokes_the_round_which_decides(states: dict[str, State], name: str, error: str) -> None:
     assert caught(states[name], error) == "RunRound"
 
 
 @pytest.mark.parametrize("name", WAITING)
-def test_whatever_else_fails_is_recovered(states: dict[str, State], name: str) -> None:
+def test_every_other_failure_leads_to_recovery(states: dict[str, State], name: str) -> None:
     assert caught(states[name], "RuntimeError") == "Recover"
     assert next_states(states["Recover"]) == {"Failed"}
 
 
-def test_the_round_has_an_alarm_clock_and_the_hold_has_its_own_deadline(states: dict[str, State]) -> None:
+def test_the_round_has_a_heartbeat_and_the_hold_has_its_own_deadline(states: dict[str, State]) -> None:
     assert states["RunRound"]["HeartbeatSeconds"] == "{% 90 %}"
     assert "HeartbeatSeconds" not in states["Hold"]
     assert states["Hold"]["TimeoutSeconds"] == "{% $states.input.seconds %}"
 
 
-def test_the_function_says_where_it_goes_on(states: dict[str, State]) -> None:
+def test_the_functions_result_selects_the_next_state(states: dict[str, State]) -> None:
     ways = {choice["Condition"]: choice["Next"] for choice in states["Next"]["Choices"]}
     assert ways == {
         "{% $states.input.next = 'round' %}": "RunRound",
@@ -141,7 +139,7 @@ def test_a_browser_round_costs_two_transitions_and_a_turn_of_text_four(states: d
     assert len(of_a_text) <= 4
 
 
-def test_the_workflow_carries_nothing_but_what_its_functions_say(states: dict[str, State]) -> None:
+def test_the_workflow_carries_only_the_functions_results(states: dict[str, State]) -> None:
     """Ids come from the execution's input; a caught error, whose text may be long, is left in the history."""
     assert not any("Assign" in state for state in states.values())
     for name in WAITING:

@@ -32,7 +32,7 @@ def keys(schema: list[dict[str, str]]) -> tuple[str, ...]:
     return tuple(key["AttributeName"] for key in schema)
 
 
-def test_there_is_a_table_for_each_kind_of_memory(tables: dict[str, Template]) -> None:
+def test_the_template_has_these_tables(tables: dict[str, Template]) -> None:
     assert set(tables) == TABLES
 
 
@@ -46,18 +46,18 @@ def test_a_table_is_encrypted_recoverable_and_paid_by_use(tables: dict[str, Temp
 
 
 @pytest.mark.parametrize("name", sorted(TABLES | {"Bucket", "Key"}))
-def test_what_is_remembered_outlives_the_stack(deployed: Template, name: str) -> None:
+def test_tables_bucket_and_key_outlive_the_stack(deployed: Template, name: str) -> None:
     """RetainExceptOnCreate: kept as with Retain, but a first deployment that fails leaves nothing behind."""
     assert deployed["Resources"][name]["DeletionPolicy"] == "RetainExceptOnCreate"
     assert deployed["Resources"][name]["UpdateReplacePolicy"] == "Retain"
 
 
-def test_rows_with_an_end_expire_by_themselves(tables: dict[str, Template]) -> None:
+def test_rows_with_a_ttl_expire(tables: dict[str, Template]) -> None:
     expiring = {name: table["TimeToLiveSpecification"] for name, table in tables.items() if EXPIRING & {name}}
     assert expiring == {name: {"AttributeName": "ttl", "Enabled": True} for name in EXPIRING}
 
 
-def test_settings_and_prices_never_expire_by_themselves(tables: dict[str, Template]) -> None:
+def test_settings_and_prices_never_expire(tables: dict[str, Template]) -> None:
     assert not any("TimeToLiveSpecification" in tables[name] for name in TABLES - EXPIRING)
 
 
@@ -75,14 +75,14 @@ def test_conversations_are_found_by_user_and_open_turns_by_age(tables: dict[str,
     assert found == INDEXES
 
 
-def test_nobody_outside_reads_the_bucket(bucket: Template) -> None:
+def test_the_bucket_is_private(bucket: Template) -> None:
     assert bucket["PublicAccessBlockConfiguration"] == dict.fromkeys(
         ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets"), True
     )
     assert bucket["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
 
 
-def test_blobs_are_encrypted_at_rest_and_on_their_way(deployed: Template, bucket: Template) -> None:
+def test_blobs_are_encrypted_at_rest_and_in_transit(deployed: Template, bucket: Template) -> None:
     (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert rule["ServerSideEncryptionByDefault"]["SSEAlgorithm"] == "AES256"
     (policy,) = resources_of_type(deployed, "AWS::S3::BucketPolicy").values()
@@ -108,22 +108,22 @@ def expiring(bucket: Template, prefix: str) -> dict[str, Any]:
     return dict(rule)
 
 
-def test_an_upload_stays_as_long_as_its_reference_is_good(bucket: Template) -> None:
+def test_an_upload_is_kept_as_long_as_its_reference_is_valid(bucket: Template) -> None:
     """S3 counts days from the next midnight on, so it never goes before that."""
     assert expiring(bucket, "uploads/")["ExpirationInDays"] * 86400 == uploads.UPLOAD_TTL_SECONDS
 
 
-def test_a_browser_may_put_what_was_signed_and_nothing_else(bucket: Template) -> None:
+def test_a_browser_may_only_put_what_was_presigned(bucket: Template) -> None:
     (rule,) = bucket["CorsConfiguration"]["CorsRules"]
     assert rule["AllowedMethods"] == ["PUT"]
     assert set(rule["AllowedHeaders"]) == set(uploads.Upload("snapshot", 1, "a" * 64, 1).client_headers)
     assert rule["AllowedOrigins"] == {"Ref": "UploadOrigins"}
 
 
-def test_uploads_that_were_never_finished_are_swept(bucket: Template) -> None:
+def test_unfinished_uploads_are_aborted(bucket: Template) -> None:
     rules: list[dict[str, Any]] = bucket["LifecycleConfiguration"]["Rules"]
     assert any("AbortIncompleteMultipartUpload" in rule for rule in rules)
 
 
-def test_the_key_is_renewed_every_year(deployed: Template) -> None:
+def test_the_key_is_rotated_every_year(deployed: Template) -> None:
     assert resources_of_type(deployed, "AWS::KMS::Key")["Key"]["EnableKeyRotation"] is True

@@ -1,4 +1,4 @@
-"""The requests of `events/` reach the doors they are for, and the doors know every path the template gives them."""
+"""Handlers of sample events, and the paths that the template routes to each function."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from functions.tool_result import app as tool_result
 from tests.tenant_tokens import TokenSigner, make_tenant
 
 ROOT = Path(__file__).parents[3]
-DOORS: dict[str, Routes] = {
+ROUTES_OF_FUNCTIONS: dict[str, Routes] = {
     "ApiFunction": api.router.routes,
     "CredentialsFunction": credentials.router.routes,
     "StreamFunction": stream.router.routes,
@@ -30,25 +30,30 @@ def bakery(resources: Resources, deployed: None) -> TokenSigner:
 
 
 @pytest.mark.parametrize(
-    ("name", "door", "status"),
-    [("api", api, 201), ("credentials", credentials, 201), ("tool_result", tool_result, 404), ("api_cancel", api, 404)],
+    ("name", "function", "status"),
+    [
+        ("api_create_conversation", api, 201),
+        ("credentials_create", credentials, 201),
+        ("tool_result", tool_result, 404),
+        ("api_cancel_turn", api, 404),
+    ],
 )
-def test_a_sample_request_is_understood_by_its_door(bakery: TokenSigner, name: str, door: Any, status: int) -> None:
+def test_a_sample_event_is_handled_by_its_function(bakery: TokenSigner, name: str, function: Any, status: int) -> None:
     event = json.loads((ROOT / "events" / f"{name}.json").read_text())
     token = bakery.bearer_headers()["authorization"]
     event["headers"]["Authorization"] = token
     event["multiValueHeaders"]["Authorization"] = [token]
-    answer = door.handler(event, None)
+    answer = function.handler(event, None)
     assert answer["statusCode"] == status, answer["body"]
 
 
-@pytest.mark.parametrize("function", DOORS)
-def test_a_door_knows_exactly_the_paths_the_template_gives_it(function: str) -> None:
+@pytest.mark.parametrize("function", ROUTES_OF_FUNCTIONS)
+def test_a_function_handles_exactly_the_paths_that_the_template_routes_to_it(function: str) -> None:
     class Loader(yaml.SafeLoader):
         pass
 
     Loader.add_multi_constructor("!", lambda *_: None)
     template = yaml.load((ROOT / "template.yaml").read_text(), Loader)
     events = template["Resources"][function]["Properties"]["Events"].values()
-    given = {event["Properties"]["Path"] for event in events if event["Type"] == "Api"}
-    assert {route.operation.path for route in DOORS[function]} == given - {"/{proxy+}"}
+    template_paths = {event["Properties"]["Path"] for event in events if event["Type"] == "Api"}
+    assert {route.operation.path for route in ROUTES_OF_FUNCTIONS[function]} == template_paths - {"/{proxy+}"}
