@@ -79,8 +79,8 @@ bench: install ## measure, print the numbers and write bench/results/latest.json
 template: install ## write the routes in template.yaml from the HTTP operations
 	@.venv/bin/python -m local.template_routes
 
-docs: install ## write docs/tools.md anew from the records of the tools
-	@.venv/bin/python -m local.tools_page
+docs: install ## write docs/tools.md and docs/modules.md from the code
+	@.venv/bin/python -m local.tools_page && .venv/bin/python -m local.modules_page
 
 token: install ## print a token of the running service
 	@.venv/bin/fermata token
