@@ -11,9 +11,9 @@ __all__ = ["clock", "shared_resources"]
 
 @pytest.fixture
 def resources(shared_resources: Resources, clock: TestClock) -> Resources:
-    """Empty tables; the parts themselves are laid out once a file."""
+    """Resources with empty tables; the AWS mock itself is set up once for each file."""
     for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values():
         table.items.clear()
-    fresh = Resources(shared_resources.settings, clock)
-    fresh.__dict__.update(tables=shared_resources.tables, blobs=shared_resources.blobs)
-    return fresh
+    resources = Resources(shared_resources.settings, clock)
+    resources.__dict__.update(tables=shared_resources.tables, blobs=shared_resources.blobs)
+    return resources

@@ -1,16 +1,18 @@
-"""Messages of a conversation, written short.
+"""Build messages of a conversation, store them, and summarize them.
 
-thread = Thread()
-thread.user("Add a footer"); thread.model(call("a", "insertHtml")); thread.result("a", data=1)
+thread = ThreadBuilder()
+thread.add_prompt("Add a footer")
+thread.add_reply(make_call("a", "insertHtml"))
+thread.add_result("a", data=1)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fermata.aws.dynamodb import serialize_item
 from fermata.aws.resources import Resources
-from fermata.conversations import message_store
 from fermata.conversations.history.model_profile import ModelProfile
+from fermata.conversations.message_store import build_message_put
 from fermata.domain.blocks import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from tests.images import make_jpeg_header, to_base64
@@ -19,8 +21,8 @@ MODEL = "claude-sonnet-4-5"
 ANTHROPIC_PROFILE = ModelProfile(provider="anthropic", model=MODEL, max_history_tokens=100_000)
 
 
-def make_call(call_id: str, name: str = "insertHtml", **given: Any) -> ToolCallBlock:
-    return ToolCallBlock(tool_call_id=call_id, tool_name=name, input=given)
+def make_call(call_id: str, name: str = "insertHtml", **arguments: Any) -> ToolCallBlock:
+    return ToolCallBlock(tool_call_id=call_id, tool_name=name, input=arguments)
 
 
 def make_image(width: int = 40, height: int = 30) -> ImageBlock:
@@ -34,42 +36,46 @@ def make_reasoning(text: str = "hm", provider: str = "anthropic", model: str = M
 
 
 class ThreadBuilder:
-    """Each prompt begins a turn, each reply a round; results belong to the newest round."""
+    """Build messages in order. Each prompt begins a turn, each reply begins a round, and results belong to the last."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        self.turn, self.round, self.position = 0, 0, 0
+        self.turn = 0
+        self.round = 0
+        self.position = 0
 
     def add_prompt(self, *content: str | Block) -> Message:
-        self.turn, self.round = self.turn + 1, 0
+        self.turn += 1
+        self.round = 0
         return self.add_message("user", *content)
 
     def add_reply(self, *content: str | Block) -> Message:
         self.round += 1
         return self.add_message("assistant", *content)
 
-    def add_result(self, call_id: str, name: str = "insertHtml", *, ok: bool = True, **parts: Any) -> Message:
-        block = ToolResultBlock(ok=ok, **parts)
+    def add_result(self, call_id: str, name: str = "insertHtml", *, ok: bool = True, **fields: Any) -> Message:
+        block = ToolResultBlock(ok=ok, **fields)
         return self.add_message("tool", block, tool_call_id=call_id, tool_name=name)
 
-    def add_message(self, role: Any, *content: str | Block, **parts: Any) -> Message:
+    def add_message(self, role: Any, *content: str | Block, **fields: Any) -> Message:
         blocks = tuple(TextBlock(text=block) if isinstance(block, str) else block for block in content)
-        made = Message(
-            position=self.position, role=role, content=blocks, turn=f"turn-{self.turn}", round=self.round, **parts
+        message = Message(
+            position=self.position, role=role, content=blocks, turn=f"turn-{self.turn}", round=self.round, **fields
         )
         self.position += 1
-        self.messages.append(made)
-        return made
+        self.messages.append(message)
+        return message
 
 
-def summarize_messages(messages: Any) -> list[str]:
-    """`user: Hello`, `assistant: call a`, `tool a: ok`: what a history comes to, a line each."""
+def summarize_messages(messages: Iterable[Message]) -> list[str]:
+    """Return a line for each message, such as `user: Hello`, `assistant: call a`, `tool a: ok`."""
     return [_summarize_message(message) for message in messages]
 
 
 def _summarize_message(message: Message) -> str:
-    said = ", ".join(_summarize_block(block) for block in message.content)
-    return f"{message.role} {message.tool_call_id}: {said}" if message.role == "tool" else f"{message.role}: {said}"
+    content = ", ".join(_summarize_block(block) for block in message.content)
+    author = f"tool {message.tool_call_id}" if message.role == "tool" else message.role
+    return f"{author}: {content}"
 
 
 def _summarize_block(block: Block) -> str:
@@ -85,8 +91,8 @@ def _summarize_block(block: Block) -> str:
 
 
 def store_messages(resources: Resources, tenant: str, conversation: str, messages: Sequence[Message]) -> None:
-    """As a turn would, only many at once."""
-    puts = [message_store.build_message_put(resources, tenant, conversation, message) for message in messages]
+    """Store messages as turns do, but in batches."""
+    puts = [build_message_put(resources, tenant, conversation, message) for message in messages]
     for start in range(0, len(puts), 25):
         requests: Any = [{"PutRequest": {"Item": serialize_item(put.item)}} for put in puts[start : start + 25]]
         resources.tables._client.batch_write_item(RequestItems={resources.settings.conversations_table: requests})

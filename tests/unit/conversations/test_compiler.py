@@ -1,4 +1,4 @@
-"""What one model is sent: the contract's cases, and the order of things."""
+"""Compiled histories: the cases recorded from Instatic's server, and the order of the steps."""
 
 import json
 from dataclasses import replace
@@ -27,11 +27,11 @@ CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "cases
 INSTATIC_INTERRUPTED_ERROR = (
     "Tool call did not complete — the previous turn was interrupted before a result was produced."
 )
-"""The contract's sentence; ours goes on, because a call without a result may have had its effect."""
+"""Instatic's text. Ours continues it, because a call without a result may have had its effect (decision 0064)."""
 
 
 def load_case_messages(case: str) -> list[Message]:
-    """The contract's rows, one for each call and result, as messages of ours."""
+    """Return a case's rows, which have one row for each call and result, as messages."""
     thread = ThreadBuilder()
     for row in CASES[case]["input"]:
         content = [_block(block) for block in row["content"]] if isinstance(row.get("content"), list) else []
@@ -61,7 +61,7 @@ def compile_case(case: str) -> list[str]:
     return summarize_messages(compile_history(load_case_messages(case), ANTHROPIC_PROFILE))
 
 
-def test_the_sentence_of_an_interrupted_call_is_the_contracts_and_goes_on() -> None:
+def test_the_error_of_an_unanswered_call_begins_with_that_of_instatic() -> None:
     assert CASES["C029"]["expected"]["each_output"] == {"ok": False, "error": INSTATIC_INTERRUPTED_ERROR}
     assert UNANSWERED_CALL_ERROR.startswith(INSTATIC_INTERRUPTED_ERROR)
 
@@ -71,7 +71,7 @@ def test_c028_a_complete_turn_is_replayed_unchanged() -> None:
     assert compile_case("C028") == expected
 
 
-def test_c029_calls_left_open_at_the_end_are_healed_in_their_order() -> None:
+def test_c029_unanswered_calls_at_the_end_get_failed_results_in_their_order() -> None:
     lines = compile_case("C029")
     assert [line for line in lines if line.startswith("tool")] == [
         f"tool {name}: failed {UNANSWERED_CALL_ERROR}" for name in "abcde"
@@ -79,7 +79,7 @@ def test_c029_calls_left_open_at_the_end_are_healed_in_their_order() -> None:
     assert sum(line.startswith("assistant") for line in lines) == CASES["C029"]["expected"]["assistant_messages"]
 
 
-def test_c031_a_healed_result_comes_before_the_next_prompt() -> None:
+def test_c031_a_failed_result_is_inserted_before_the_next_prompt() -> None:
     assert compile_case("C031") == [
         "user: continue",
         "assistant: call a",
@@ -88,7 +88,7 @@ def test_c031_a_healed_result_comes_before_the_next_prompt() -> None:
     ]
 
 
-def test_c032_a_failure_that_was_kept_is_sent() -> None:
+def test_c032_a_stored_failure_is_sent() -> None:
     assert compile_case("C032")[-1] == "tool t1: failed boom"
 
 
@@ -96,8 +96,8 @@ def test_c033_a_tool_row_without_a_result_counts_as_interrupted() -> None:
     assert compile_case("C033")[-1] == f"tool t1: failed {UNANSWERED_CALL_ERROR}"
 
 
-def test_c035_content_that_is_none_is_no_exception() -> None:
-    """The original sends an empty message, which providers refuse; here it is left out."""
+def test_c035_malformed_content_raises_nothing() -> None:
+    """Instatic's server sends an empty message, which providers refuse; here it is left out."""
     assert compile_case("C035") == []
 
 
@@ -107,12 +107,12 @@ def test_c138_and_c139_replies_and_results_alternate() -> None:
     assert compile_case("C139") == ["user: hi", "assistant: ok", "assistant: call t1", "tool t1: ok", "assistant: done"]
 
 
-def test_c076_what_was_left_out_reads_as_the_contract_has_it() -> None:
-    said = CASES["C076"]["expected"]["data"]["note"]
-    assert make_elided_result("read_document").data == {"elided": True, "note": said.replace("<tool>", "read_document")}
+def test_c076_an_elided_result_has_the_note_of_instatic() -> None:
+    note = CASES["C076"]["expected"]["data"]["note"].replace("<tool>", "read_document")
+    assert make_elided_result("read_document").data == {"elided": True, "note": note}
 
 
-def test_c036_of_pictures_a_blind_model_reads_one_note_in_their_place() -> None:
+def test_c036_a_model_without_image_input_reads_one_note_in_place_of_images() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("look", make_image(), make_image())
     (message,) = compile_history(thread.messages, replace(ANTHROPIC_PROFILE, reads_images=False))
@@ -132,20 +132,20 @@ def test_c074_two_heavy_results_of_one_round_are_both_sent() -> None:
     assert history == thread.messages
 
 
-def test_c075_what_is_replayed_of_an_earlier_turn_is_never_heavy() -> None:
-    """The original forgets all data of earlier turns; here that of heavy tools, and of those that want it."""
+def test_c075_data_of_heavy_tools_is_not_sent_again_in_later_turns() -> None:
+    """Instatic's server drops all data of earlier turns; here only that of heavy and forgotten tools is dropped."""
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     thread.add_reply(make_call("a", "read_document"), make_call("b", "look_up"), make_call("c", "insertHtml"))
     for call_id, name in (("a", "read_document"), ("b", "look_up"), ("c", "insertHtml")):
         thread.add_result(call_id, name, data={"nodeIds": ["n"]})
     thread.add_prompt("And now?")
-    recipient = replace(
+    profile = replace(
         ANTHROPIC_PROFILE,
         is_heavy_tool=lambda name: name == "read_document",
         is_forgotten_tool=lambda name: name == "look_up",
     )
-    results = [m.content[0] for m in compile_history(thread.messages, recipient) if m.role == "tool"]
+    results = [message.content[0] for message in compile_history(thread.messages, profile) if message.role == "tool"]
     assert results == [
         make_elided_result("read_document"),
         ToolResultBlock(ok=True),
@@ -153,13 +153,13 @@ def test_c075_what_is_replayed_of_an_earlier_turn_is_never_heavy() -> None:
     ]
 
 
-def test_every_case_is_looked_at() -> None:
+def test_every_recorded_case_has_a_test() -> None:
     text = Path(__file__).read_text().lower()
     assert [case for case in CASES if case.lower() not in text] == []
 
 
-class TestThinking:
-    def test_it_goes_back_to_its_own_model_as_it_came(self) -> None:
+class TestReasoning:
+    def test_its_own_model_gets_it_unchanged(self) -> None:
         thread = ThreadBuilder()
         thread.add_prompt("Go")
         thread.add_reply(make_reasoning("I wonder"), "Ok")
@@ -168,7 +168,7 @@ class TestThinking:
     @pytest.mark.parametrize(
         "other", [{"provider": "openai"}, {"model": "claude-opus-4-8"}, {"provider": "openai", "model": "gpt-5.2"}]
     )
-    def test_another_model_never_sees_any_of_it(self, other: dict[str, str]) -> None:
+    def test_another_model_does_not_get_it(self, other: dict[str, str]) -> None:
         thread = ThreadBuilder()
         thread.add_prompt("Go")
         thread.add_reply(
@@ -180,7 +180,7 @@ class TestThinking:
             "assistant: Ok",
         ]
 
-    def test_when_it_cannot_be_sent_as_it_came_it_is_not_sent(self) -> None:
+    def test_it_is_not_sent_with_a_lone_surrogate(self) -> None:
         thread = ThreadBuilder()
         thread.add_prompt("Go")
         thread.add_reply(make_reasoning("half \ud83d"), "Ok")
@@ -191,7 +191,7 @@ class TestThinking:
         )
 
 
-def test_half_characters_become_the_replacement_character_everywhere() -> None:
+def test_lone_surrogates_become_the_replacement_character_everywhere() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("a\ud83d")
     thread.add_reply("b\ude00", make_call("c", **{"k\ud83d": ["\ud83d", {"x": "ok 🦀"}]}))
@@ -200,12 +200,12 @@ def test_half_characters_become_the_replacement_character_everywhere() -> None:
     thread.add_result("e", ok=False, error="\ud83d")
     for message in compile_history(thread.messages, ANTHROPIC_PROFILE):
         message.model_dump_json().encode()
-    whole = str(compile_history(thread.messages, ANTHROPIC_PROFILE))
-    assert "\\ud83d" not in whole
-    assert "🦀" in whole
+    text = str(compile_history(thread.messages, ANTHROPIC_PROFILE))
+    assert "\\ud83d" not in text
+    assert "🦀" in text
 
 
-def test_a_turn_too_long_by_itself_is_made_to_fit_and_keeps_its_pairs() -> None:
+def test_a_turn_that_is_too_long_by_itself_fits_and_keeps_its_pairs() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     for number in range(20):

@@ -1,4 +1,4 @@
-"""A turn reads no more of its conversation than its model can take."""
+"""A turn reads no more of its conversation than its model accepts."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,16 +23,16 @@ SMALL_PROFILE = replace(ANTHROPIC_PROFILE, max_history_tokens=5_000)
 
 @pytest.fixture
 def read(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows each query gave back."""
+    """Numbers of rows that the queries returned."""
     counts: list[int] = []
     query = resources.tables.query_items
 
-    def counted(*args: Any, **how: Any) -> Any:
-        found = query(*args, **how)
-        counts.append(len(found))
-        return found
+    def count_rows(*args: Any, **kwargs: Any) -> Any:
+        rows = query(*args, **kwargs)
+        counts.append(len(rows))
+        return rows
 
-    monkeypatch.setattr(resources.tables, "query_items", counted)
+    monkeypatch.setattr(resources.tables, "query_items", count_rows)
     return counts
 
 
@@ -43,23 +43,24 @@ def test_a_short_conversation_is_one_query(resources: Resources, read: list[int]
     assert len(read) == 1
 
 
-def test_a_turn_in_a_thread_of_two_thousand_messages_reads_what_one_in_a_thread_of_two_hundred_does(
+def test_a_turn_reads_as_many_rows_in_a_thread_of_two_thousand_messages_as_of_two_hundred(
     resources: Resources, read: list[int]
 ) -> None:
-    short, long = add_turns(50), add_turns(500)
+    short = add_turns(50)
+    long = add_turns(500)
     store_messages(resources, *CONVERSATION_KEY, short.messages)
-    of_short = ConversationHistory(resources, *CONVERSATION_KEY, SMALL_PROFILE).compile_messages()
-    rows_read, queries = sum(read), len(read)
+    short_history = ConversationHistory(resources, *CONVERSATION_KEY, SMALL_PROFILE).compile_messages()
+    expected = (sum(read), len(read))
     store_messages(resources, *CONVERSATION_KEY, long.messages)
     read.clear()
-    of_long = ConversationHistory(resources, *CONVERSATION_KEY, SMALL_PROFILE).compile_messages()
-    assert (sum(read), len(read)) == (rows_read, queries)
+    long_history = ConversationHistory(resources, *CONVERSATION_KEY, SMALL_PROFILE).compile_messages()
+    assert (sum(read), len(read)) == expected
     assert sum(read) <= 2 * FIRST_READ_ROWS
-    assert len(of_long) == pytest.approx(len(of_short), abs=20)
-    assert of_long == tuple(compile_history(long.messages, SMALL_PROFILE))
+    assert len(long_history) == pytest.approx(len(short_history), abs=20)
+    assert long_history == tuple(compile_history(long.messages, SMALL_PROFILE))
 
 
-def test_heavy_results_of_earlier_turns_take_no_room(resources: Resources, read: list[int]) -> None:
+def test_heavy_results_of_earlier_turns_take_no_tokens(resources: Resources, read: list[int]) -> None:
     thread = add_turns(30, size=6_000)
     store_messages(resources, *CONVERSATION_KEY, thread.messages)
     heavy = replace(SMALL_PROFILE, is_heavy_tool=lambda name: name == "insertHtml")
@@ -79,7 +80,7 @@ def test_the_newest_turn_is_sent_from_its_beginning_however_long_it_is(resources
     assert len(history) == 201
 
 
-def test_what_is_committed_meanwhile_follows(resources: Resources, read: list[int]) -> None:
+def test_messages_that_are_committed_later_follow(resources: Resources, read: list[int]) -> None:
     thread = add_turns(1)
     store_messages(resources, *CONVERSATION_KEY, thread.messages)
     transcript = ConversationHistory(resources, *CONVERSATION_KEY, SMALL_PROFILE)
@@ -91,7 +92,7 @@ def test_what_is_committed_meanwhile_follows(resources: Resources, read: list[in
     assert len(read) == 1
 
 
-def test_nothing_is_fetched_that_is_not_sent(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_blobs_that_are_sent_are_fetched(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
     thread = ThreadBuilder()
     for _ in range(3):
         thread.add_prompt("Look", make_image(60 + thread.turn, 50))
@@ -100,11 +101,11 @@ def test_nothing_is_fetched_that_is_not_sent(resources: Resources, monkeypatch: 
         thread.add_reply("Done")
     store_messages(resources, *CONVERSATION_KEY, thread.messages)
     fetched: list[str] = []
-    get = resources.blobs.get_bytes
-    monkeypatch.setattr(resources.blobs, "get_bytes", lambda key: fetched.append(key) or get(key))
+    get_bytes = resources.blobs.get_bytes
+    monkeypatch.setattr(resources.blobs, "get_bytes", lambda key: fetched.append(key) or get_bytes(key))
     transcript = ConversationHistory(resources, *CONVERSATION_KEY, ANTHROPIC_PROFILE)
     assert len(transcript.compile_messages()) == 12
-    assert len(fetched) == 5  # the three prompts' pictures, and of the newest turn the result and its picture
+    assert len(fetched) == 5  # the images of three prompts, and the result and image of the newest turn
     thread.add_reply("And done")
     transcript.add_messages(thread.messages[-1:])
     transcript.compile_messages()

@@ -1,4 +1,4 @@
-"""Conversations: listed, made, changed, put into the bin."""
+"""Conversations: list, create, update, title and delete them."""
 
 import base64
 from typing import Any
@@ -7,7 +7,19 @@ import pytest
 
 from fermata.aws.dynamodb import Update
 from fermata.aws.resources import Resources
-from fermata.conversations import conversation_store, message_store
+from fermata.conversations.conversation_store import (
+    UNTITLED_CONVERSATION,
+    ConversationPage,
+    bin_partition,
+    create_conversation,
+    delete_conversation,
+    get_conversation,
+    list_conversations,
+    title_from_prompt,
+    to_conversation_view,
+    update_conversation,
+)
+from fermata.conversations.message_store import conversation_partition
 from fermata.domain.blocks import TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
@@ -24,15 +36,15 @@ def create_titled(
     resources: Resources, clock: TestClock, title: str | None = None, caller: Caller = ADA, scope: str = "site"
 ) -> str:
     clock.advance(1)
-    return conversation_store.create_conversation(resources, caller, scope, title, None, "model-1").id
+    return create_conversation(resources, caller, scope, title, None, "model-1").id
 
 
-def list_titles(page: conversation_store.ConversationPage) -> list[str]:
+def list_titles(page: ConversationPage) -> list[str]:
     return [conversation.title for conversation in page.conversations]
 
 
-class TestTheList:
-    def test_the_newest_comes_first_and_only_ones_own_of_the_scope(
+class TestList:
+    def test_it_has_the_users_own_conversations_of_the_scope_the_newest_first(
         self, resources: Resources, clock: TestClock
     ) -> None:
         for number in range(3):
@@ -40,7 +52,7 @@ class TestTheList:
         create_titled(resources, clock, "Bob's", caller=BOB)
         create_titled(resources, clock, "The florist's", caller=FLORIST)
         create_titled(resources, clock, "Content", scope="content")
-        page = conversation_store.list_conversations(resources, ADA, "site", limit=10)
+        page = list_conversations(resources, ADA, "site", limit=10)
         assert list_titles(page) == ["Mine 2", "Mine 1", "Mine 0"]
         assert page.next_cursor is None
 
@@ -50,45 +62,43 @@ class TestTheList:
         seen: list[str] = []
         cursor: str | None = None
         for _ in range(3):
-            page = conversation_store.list_conversations(resources, ADA, "site", cursor=cursor, limit=3)
-            seen, cursor = seen + list_titles(page), page.next_cursor
+            page = list_conversations(resources, ADA, "site", cursor=cursor, limit=3)
+            seen += list_titles(page)
+            cursor = page.next_cursor
         assert seen == ["6", "5", "4", "3", "2", "1", "0"]
         assert cursor is None
 
-    def test_a_page_that_ends_with_the_last_one_has_no_cursor(self, resources: Resources, clock: TestClock) -> None:
+    def test_the_last_page_has_no_cursor(self, resources: Resources, clock: TestClock) -> None:
         for number in range(4):
             create_titled(resources, clock, f"{number}")
-        first = conversation_store.list_conversations(resources, ADA, "site", limit=2)
-        assert (
-            conversation_store.list_conversations(resources, ADA, "site", cursor=first.next_cursor, limit=2).next_cursor
-            is None
-        )
+        first = list_conversations(resources, ADA, "site", limit=2)
+        assert list_conversations(resources, ADA, "site", cursor=first.next_cursor, limit=2).next_cursor is None
 
     def test_a_page_is_one_query(self, resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch) -> None:
         for number in range(30):
             create_titled(resources, clock, f"{number}")
-        asked: list[Any] = []
+        requests: list[Any] = []
         query = resources.tables._client.query
         monkeypatch.setattr(
-            resources.tables._client, "query", lambda **request: asked.append(request) or query(**request)
+            resources.tables._client, "query", lambda **request: requests.append(request) or query(**request)
         )
-        assert len(conversation_store.list_conversations(resources, ADA, "site", limit=20).conversations) == 20
-        assert len(asked) == 1
+        assert len(list_conversations(resources, ADA, "site", limit=20).conversations) == 20
+        assert len(requests) == 1
 
-    def test_what_was_used_last_comes_first(self, resources: Resources, clock: TestClock) -> None:
+    def test_the_conversation_that_was_used_last_comes_first(self, resources: Resources, clock: TestClock) -> None:
         old = create_titled(resources, clock, "Old")
         create_titled(resources, clock, "New")
         clock.advance(1)
-        conversation_store.update_conversation(resources, ADA, old, title="Old, renamed")
-        assert list_titles(conversation_store.list_conversations(resources, ADA, "site", limit=5)) == [
+        update_conversation(resources, ADA, old, title="Old, renamed")
+        assert list_titles(list_conversations(resources, ADA, "site", limit=5)) == [
             "Old, renamed",
             "New",
         ]
 
-    @pytest.mark.parametrize("odd", ["x", "é", "W10", "WzEsMl0", "bnVsbA", "_", "W" * 3000, "=", "/w"])
-    def test_a_cursor_that_is_none_of_ours_is_refused(self, resources: Resources, odd: str) -> None:
+    @pytest.mark.parametrize("cursor", ["x", "é", "W10", "WzEsMl0", "bnVsbA", "_", "W" * 3000, "=", "/w"])
+    def test_a_malformed_cursor_is_refused(self, resources: Resources, cursor: str) -> None:
         with pytest.raises(InvalidRequest, match="nextCursor"):
-            conversation_store.list_conversations(resources, ADA, "site", cursor=odd, limit=5)
+            list_conversations(resources, ADA, "site", cursor=cursor, limit=5)
 
     @pytest.mark.parametrize(
         "forged",
@@ -103,96 +113,100 @@ class TestTheList:
             "yesterday abc",
         ],
     )
-    def test_one_that_was_forged_is_refused(self, resources: Resources, forged: str) -> None:
+    def test_a_forged_cursor_is_refused(self, resources: Resources, forged: str) -> None:
         cursor = base64.urlsafe_b64encode(forged.encode()).decode().rstrip("=")
         with pytest.raises(InvalidRequest, match="nextCursor"):
-            conversation_store.list_conversations(resources, ADA, "site", cursor=cursor, limit=5)
+            list_conversations(resources, ADA, "site", cursor=cursor, limit=5)
 
-    def test_one_whose_conversation_was_used_or_removed_meanwhile_still_leads_on(
+    def test_a_cursor_still_works_when_its_conversation_was_used_or_deleted(
         self, resources: Resources, clock: TestClock
     ) -> None:
-        made = [create_titled(resources, clock, f"{number}") for number in range(4)]
-        used = conversation_store.list_conversations(resources, ADA, "site", limit=1).next_cursor
-        gone = conversation_store.list_conversations(resources, ADA, "site", limit=2).next_cursor
+        conversation_ids = [create_titled(resources, clock, f"{number}") for number in range(4)]
+        used = list_conversations(resources, ADA, "site", limit=1).next_cursor
+        gone = list_conversations(resources, ADA, "site", limit=2).next_cursor
         clock.advance(1)
-        conversation_store.update_conversation(resources, ADA, made[3], title="3, renamed")
-        conversation_store.delete_conversation(resources, ADA, made[2])
-        assert list_titles(conversation_store.list_conversations(resources, ADA, "site", cursor=used, limit=5)) == [
+        update_conversation(resources, ADA, conversation_ids[3], title="3, renamed")
+        delete_conversation(resources, ADA, conversation_ids[2])
+        assert list_titles(list_conversations(resources, ADA, "site", cursor=used, limit=5)) == [
             "1",
             "0",
         ]
-        assert list_titles(conversation_store.list_conversations(resources, ADA, "site", cursor=gone, limit=5)) == [
+        assert list_titles(list_conversations(resources, ADA, "site", cursor=gone, limit=5)) == [
             "1",
             "0",
         ]
 
-    def test_anothers_cursor_leads_nowhere_but_into_ones_own_list(self, resources: Resources, clock: TestClock) -> None:
+    def test_a_cursor_of_another_user_leads_into_the_callers_own_list(
+        self, resources: Resources, clock: TestClock
+    ) -> None:
         mine = create_titled(resources, clock, "Mine")
         for number in range(3):
             create_titled(resources, clock, f"Bob's {number}", caller=BOB)
-        cursor = conversation_store.list_conversations(resources, BOB, "site", limit=1).next_cursor
-        page = conversation_store.list_conversations(resources, ADA, "site", cursor=cursor, limit=5)
+        cursor = list_conversations(resources, BOB, "site", limit=1).next_cursor
+        page = list_conversations(resources, ADA, "site", cursor=cursor, limit=5)
         assert [conversation.id for conversation in page.conversations] == [mine]
 
 
-class TestChanging:
-    def test_what_is_given_changes_and_the_rest_stays(self, resources: Resources, clock: TestClock) -> None:
-        made = create_titled(resources, clock, "Home")
-        changed = conversation_store.update_conversation(resources, ADA, made, credential_id="c2", model_id="model-2")
+class TestUpdate:
+    def test_it_changes_what_is_given_and_nothing_else(self, resources: Resources, clock: TestClock) -> None:
+        conversation_id = create_titled(resources, clock, "Home")
+        changed = update_conversation(resources, ADA, conversation_id, credential_id="c2", model_id="model-2")
         assert (changed.title, changed.credential_id, changed.model_id) == ("Home", "c2", "model-2")
-        assert conversation_store.update_conversation(resources, ADA, made, title="Start").model_id == "model-2"
+        assert update_conversation(resources, ADA, conversation_id, title="Start").model_id == "model-2"
 
-    def test_nothing_given_changes_nothing(self, resources: Resources, clock: TestClock) -> None:
-        made = create_titled(resources, clock)
-        before = conversation_store.get_conversation(resources, ADA, made)
+    def test_without_changes_nothing_is_written(self, resources: Resources, clock: TestClock) -> None:
+        conversation_id = create_titled(resources, clock)
+        before = get_conversation(resources, ADA, conversation_id)
         clock.advance(5)
-        assert conversation_store.update_conversation(resources, ADA, made) == before
+        assert update_conversation(resources, ADA, conversation_id) == before
 
     @pytest.mark.parametrize("caller", [BOB, FLORIST])
-    def test_anothers_is_not_found(self, resources: Resources, clock: TestClock, caller: Caller) -> None:
-        made = create_titled(resources, clock)
-        for act in (
-            conversation_store.get_conversation,
-            conversation_store.update_conversation,
-            conversation_store.delete_conversation,
+    def test_a_conversation_of_another_user_is_not_found(
+        self, resources: Resources, clock: TestClock, caller: Caller
+    ) -> None:
+        conversation_id = create_titled(resources, clock)
+        for function in (
+            get_conversation,
+            update_conversation,
+            delete_conversation,
         ):
             with pytest.raises(NotFound, match="Conversation not found"):
-                act(resources, caller, made)
+                function(resources, caller, conversation_id)
 
-    @pytest.mark.parametrize("odd", ["", " ", "a/b", "é", "x" * 5_000, "c#m#00000000"])
-    def test_what_is_no_id_of_ours_is_not_found_and_not_looked_for(self, resources: Resources, odd: str) -> None:
+    @pytest.mark.parametrize("conversation_id", ["", " ", "a/b", "é", "x" * 5_000, "c#m#00000000"])
+    def test_a_malformed_id_is_not_found(self, resources: Resources, conversation_id: str) -> None:
         with pytest.raises(NotFound, match="Conversation not found"):
-            conversation_store.get_conversation(resources, ADA, odd)
+            get_conversation(resources, ADA, conversation_id)
 
 
 class TestTitles:
-    def auto_titled(self, resources: Resources, conversation: str, title: str) -> Conversation:
-        """As a prompt does it."""
-        pk = message_store.conversation_partition("bakery", conversation)
-        named = "SET auto_title = if_not_exists(auto_title, :title)"
-        resources.tables.write_items(Update("conversations", pk, "meta", named, {":title": title}))
-        return conversation_store.get_conversation(resources, ADA, conversation)
+    def set_automatic_title(self, resources: Resources, conversation: str, title: str) -> Conversation:
+        """Set the title as the start of a turn does."""
+        pk = conversation_partition("bakery", conversation)
+        expression = "SET auto_title = if_not_exists(auto_title, :title)"
+        resources.tables.write_items(Update("conversations", pk, "meta", expression, {":title": title}))
+        return get_conversation(resources, ADA, conversation)
 
-    def test_without_a_name_it_is_called_after_its_first_prompt(self, resources: Resources, clock: TestClock) -> None:
-        made = create_titled(resources, clock)
-        assert (
-            conversation_store.get_conversation(resources, ADA, made).title == conversation_store.UNTITLED_CONVERSATION
-        )
-        assert self.auto_titled(resources, made, "First").title == "First"
-        assert self.auto_titled(resources, made, "Second").title == "First"
+    def test_without_a_title_the_first_prompt_becomes_the_title(self, resources: Resources, clock: TestClock) -> None:
+        conversation_id = create_titled(resources, clock)
+        assert get_conversation(resources, ADA, conversation_id).title == UNTITLED_CONVERSATION
+        assert self.set_automatic_title(resources, conversation_id, "First").title == "First"
+        assert self.set_automatic_title(resources, conversation_id, "Second").title == "First"
 
-    def test_a_name_that_somebody_gave_wins_whenever_it_came(self, resources: Resources, clock: TestClock) -> None:
+    def test_a_title_that_the_user_gave_precedes_that_of_the_first_prompt(
+        self, resources: Resources, clock: TestClock
+    ) -> None:
         for when in ("before", "after"):
-            made = create_titled(resources, clock)
+            conversation_id = create_titled(resources, clock)
             if when == "before":
-                conversation_store.update_conversation(resources, ADA, made, title="Mine")
-            self.auto_titled(resources, made, "First prompt")
-            conversation_store.update_conversation(resources, ADA, made, title="Mine")
-            assert conversation_store.get_conversation(resources, ADA, made).title == "Mine"
+                update_conversation(resources, ADA, conversation_id, title="Mine")
+            self.set_automatic_title(resources, conversation_id, "First prompt")
+            update_conversation(resources, ADA, conversation_id, title="Mine")
+            assert get_conversation(resources, ADA, conversation_id).title == "Mine"
 
-    def test_the_placeholder_sent_as_a_title_is_none(self, resources: Resources, clock: TestClock) -> None:
-        made = create_titled(resources, clock, conversation_store.UNTITLED_CONVERSATION)
-        assert self.auto_titled(resources, made, "First").title == "First"
+    def test_the_placeholder_is_no_title(self, resources: Resources, clock: TestClock) -> None:
+        conversation_id = create_titled(resources, clock, UNTITLED_CONVERSATION)
+        assert self.set_automatic_title(resources, conversation_id, "First").title == "First"
 
     @pytest.mark.parametrize(
         ("content", "title"),
@@ -205,34 +219,34 @@ class TestTitles:
             ([make_image(), make_image()], "Images"),
         ],
     )
-    def test_a_prompt_as_a_title(self, content: list[Any], title: str) -> None:
-        assert conversation_store.title_from_prompt(content) == title
+    def test_the_title_from_a_prompt(self, content: list[Any], title: str) -> None:
+        assert title_from_prompt(content) == title
 
 
-class TestTheBin:
-    def test_what_was_removed_is_gone_from_everywhere_and_removing_it_again_is_fine(
+class TestBin:
+    def test_a_deleted_conversation_is_not_found_and_can_be_deleted_again(
         self, resources: Resources, clock: TestClock
     ) -> None:
-        made = create_titled(resources, clock, "Home")
+        conversation_id = create_titled(resources, clock, "Home")
         for _ in range(2):
-            assert conversation_store.delete_conversation(resources, ADA, made).id == made
-        assert list_titles(conversation_store.list_conversations(resources, ADA, "site", limit=5)) == []
-        for act in (conversation_store.get_conversation, conversation_store.update_conversation):
+            assert delete_conversation(resources, ADA, conversation_id).id == conversation_id
+        assert list_titles(list_conversations(resources, ADA, "site", limit=5)) == []
+        for function in (get_conversation, update_conversation):
             with pytest.raises(NotFound):
-                act(resources, ADA, made)
+                function(resources, ADA, conversation_id)
 
-    def test_a_removed_one_keeps_its_messages_for_the_operator(self, resources: Resources, clock: TestClock) -> None:
-        made = create_titled(resources, clock, "Home")
-        conversation_store.delete_conversation(resources, ADA, made)
-        row = resources.tables.get_item("conversations", message_store.conversation_partition("bakery", made), "meta")
+    def test_a_deleted_conversation_stays_in_the_bin_for_the_operator(
+        self, resources: Resources, clock: TestClock
+    ) -> None:
+        conversation_id = create_titled(resources, clock, "Home")
+        delete_conversation(resources, ADA, conversation_id)
+        row = resources.tables.get_item("conversations", conversation_partition("bakery", conversation_id), "meta")
         assert row is not None
-        assert (row["deleted_at"], row["gpk"]) == (clock.now_iso(), conversation_store.bin_partition(made))
+        assert (row["deleted_at"], row["gpk"]) == (clock.now_iso(), bin_partition(conversation_id))
 
 
-def test_its_view_has_the_contracts_members_and_no_other(resources: Resources, clock: TestClock) -> None:
-    view = conversation_store.to_conversation_view(
-        conversation_store.get_conversation(resources, ADA, create_titled(resources, clock))
-    )
+def test_the_view_has_the_members_of_instatics_server_and_no_other(resources: Resources, clock: TestClock) -> None:
+    view = to_conversation_view(get_conversation(resources, ADA, create_titled(resources, clock)))
     numbers = {
         "promptTokensTotal", "completionTokensTotal", "cacheReadTokensTotal", "cacheCreationTokensTotal",
         "costUsdTotal", "contextTokens",

@@ -1,4 +1,4 @@
-"""Pictures are drawn anew: whatever comes, what goes on is a small upright JPEG with nothing in it but pixels."""
+"""Re-encoding: any accepted image becomes a small upright JPEG with nothing in it but pixels."""
 
 import contextlib
 import io
@@ -23,14 +23,15 @@ from tests.images import make_gif_header, make_image, make_jpeg_header, make_png
 from tests.peak_memory import measure_peak_megabytes
 
 KINDS = ("JPEG", "PNG", "GIF", "WEBP")
-ORIENTATION, GPS = 0x0112, 0x8825
+EXIF_ORIENTATION = 0x0112
+EXIF_GPS = 0x8825
 
 
 def reencode_and_open(raw: bytes) -> Image.Image:
-    data, picture = reencode_as_jpeg(raw)
+    data, header = reencode_as_jpeg(raw)
     image = open_image(data)
-    assert (picture.mime_type, image.format) == ("image/jpeg", "JPEG")
-    assert image.size == (picture.width, picture.height)
+    assert (header.mime_type, image.format) == ("image/jpeg", "JPEG")
+    assert image.size == (header.width, header.height)
     assert len(data) <= image_reencoding.MAX_JPEG_BYTES
     image.load()
     return image
@@ -45,14 +46,14 @@ def read_colour(image: Image.Image, x: int, y: int) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_becomes_a_jpeg_that_shows_the_same(kind: str) -> None:
+def test_every_kind_becomes_a_jpeg_that_looks_the_same(kind: str) -> None:
     image = reencode_and_open(make_image(60, 40, kind))
     assert image.size == (60, 40)
     assert (read_colour(image, 5, 20), read_colour(image, 55, 20)) == ("red", "blue")
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK", "RGBA", "LA", "I;16"])
-def test_every_way_to_hold_colours_is_understood(mode: str) -> None:
+def test_every_colour_mode_is_accepted(mode: str) -> None:
     kind = "JPEG" if mode == "CMYK" else "PNG"
     target = io.BytesIO()
     Image.new("RGB", (30, 20), "white").convert("L" if mode == "I;16" else "RGB").convert(mode).save(target, kind)
@@ -67,7 +68,7 @@ def test_sixteen_bits_of_grey_stay_grey() -> None:
 
 @pytest.mark.parametrize("kind", ["PNG", "WEBP"])
 @pytest.mark.parametrize("size", [(40, 300), (2000, 1000)])
-def test_what_is_transparent_shows_white(kind: str, size: tuple[int, int]) -> None:
+def test_transparency_becomes_white(kind: str, size: tuple[int, int]) -> None:
     image = Image.new("RGBA", size, (0, 0, 0, 0))
     ImageDraw.Draw(image).rectangle((0, 0, size[0] // 2, size[1]), fill="red")
     target = io.BytesIO()
@@ -78,12 +79,12 @@ def test_what_is_transparent_shows_white(kind: str, size: tuple[int, int]) -> No
 
 
 @pytest.mark.parametrize(
-    ("size", "becomes"),
+    ("size", "expected"),
     [((4000, 3000), (1414, 1060)), ((3000, 10), (1568, 5)), ((10, 12_000), (1, 1568)), ((1568, 900), (1568, 900))],
 )
-def test_a_large_picture_becomes_one_that_no_provider_shrinks(size: tuple[int, int], becomes: tuple[int, int]) -> None:
+def test_a_large_image_becomes_one_that_no_provider_shrinks(size: tuple[int, int], expected: tuple[int, int]) -> None:
     image = reencode_and_open(make_image(*size))
-    assert image.size == becomes
+    assert image.size == expected
     assert max(image.size) <= MAX_IMAGE_EDGE_PIXELS
     assert image.width * image.height <= MAX_STORED_IMAGE_PIXELS
 
@@ -96,19 +97,19 @@ def test_even_noise_becomes_small_enough() -> None:
 
 
 @pytest.mark.parametrize(("orientation", "size"), [(1, (60, 40)), (3, (60, 40)), (6, (40, 60)), (8, (40, 60))])
-def test_it_stands_as_the_camera_was_held(orientation: int, size: tuple[int, int]) -> None:
+def test_the_orientation_of_the_camera_is_applied(orientation: int, size: tuple[int, int]) -> None:
     exif = Image.Exif()
-    exif[ORIENTATION] = orientation
+    exif[EXIF_ORIENTATION] = orientation
     assert reencode_and_open(make_image(60, 40, exif=exif)).size == size
     assert reencode_and_open(make_image(6000 // 2, 4000 // 2, exif=exif)).size == (
         (1500, 1000) if size == (60, 40) else (1000, 1500)
     )
 
 
-def test_where_a_photograph_was_taken_is_told_to_nobody() -> None:
+def test_metadata_is_removed() -> None:
     exif = Image.Exif()
-    exif[ORIENTATION] = 6
-    exif.get_ifd(GPS)[2] = (52.0, 30.0, 0.0)
+    exif[EXIF_ORIENTATION] = 6
+    exif.get_ifd(EXIF_GPS)[2] = (52.0, 30.0, 0.0)
     exif[0x010E] = "my kitchen"
     taken = make_image(60, 40, exif=exif, comment=b"my kitchen", icc_profile=b"my kitchen", xmp=b"<x>my kitchen</x>")
     assert taken.count(b"my kitchen") >= 3
@@ -122,12 +123,12 @@ def test_where_a_photograph_was_taken_is_told_to_nobody() -> None:
 @pytest.mark.parametrize(
     "broken", [b"Exif\x00\x00" + b"MM\x00*" + b"\xff" * 40, b"Exif\x00\x00", b"Exif\x00\x00II*\x00"]
 )
-def test_metadata_that_cannot_be_read_does_no_harm(broken: bytes) -> None:
+def test_malformed_metadata_does_no_harm(broken: bytes) -> None:
     assert reencode_and_open(make_image(60, 40, exif=broken)).size == (60, 40)
 
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
-def test_of_a_moving_picture_the_first_frame_is_shown(kind: str) -> None:
+def test_the_first_frame_of_an_animation_is_kept(kind: str) -> None:
     frames = [Image.new("RGB", (20, 20), name) for name in ("green", "red", "blue")]
     target = io.BytesIO()
     frames[0].save(target, kind, save_all=True, append_images=frames[1:], duration=100)
@@ -139,7 +140,7 @@ def make_png_chunk(name: bytes, data: bytes) -> bytes:
 
 
 def make_png_bomb(width: int, height: int) -> bytes:
-    """A few kilobytes that unfold to as many pixels as they say."""
+    """Return a few kilobytes that decode to as many pixels as the header states."""
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     rows = zlib.compress(bytes((width + 1) * min(height, 3000)), 9)
     return (
@@ -151,7 +152,7 @@ def make_png_bomb(width: int, height: int) -> bytes:
 
 
 def make_gif_bomb() -> bytes:
-    """A small screen, and a frame of 65,000 by 65,000 on it."""
+    """Return a GIF with a small screen and a frame of 65,000 by 65,000 pixels."""
     screen = b"GIF89a" + struct.pack("<HH", 10, 10) + b"\x80\x00\x00" + bytes(6)
     frame = b"\x2c" + struct.pack("<HHHH", 0, 0, 65_000, 65_000) + b"\x00"
     return screen + frame + b"\x02\x02\x44\x01\x00\x3b"
@@ -167,18 +168,20 @@ def make_gif_bomb() -> bytes:
         make_webp_header(16_000, 16_000),
     ],
 )
-def test_a_picture_that_unfolds_to_more_than_fits_is_not_opened(bomb: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_whose_header_states_too_many_pixels_is_not_decoded(
+    bomb: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(image_reencoding, "_decode", None)
     with pytest.raises(ImageTooLargeError, match=r"pixels, and of image/\w+ at most [\d,]+ in all are taken"):
         reencode_as_jpeg(bomb)
 
 
-def test_a_picture_that_is_larger_inside_than_it_says_is_refused() -> None:
+def test_an_image_that_is_larger_than_its_header_states_is_refused() -> None:
     with pytest.raises(InvalidImageError):
         reencode_as_jpeg(make_gif_bomb())
 
 
-def test_text_that_unfolds_without_end_is_refused() -> None:
+def test_compressed_metadata_that_expands_without_end_is_refused() -> None:
     note = PngImagePlugin.PngInfo()
     note.add_text("comment", "x" * 70_000_000, zip=True)
     target = io.BytesIO()
@@ -190,14 +193,14 @@ def test_text_that_unfolds_without_end_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
-def test_a_picture_that_was_cut_off_is_refused(kind: str, share: float) -> None:
+def test_a_truncated_image_is_refused(kind: str, share: float) -> None:
     noise = Image.effect_noise((80, 80), 100).convert("RGB")
     target = io.BytesIO()
     noise.save(target, kind)
-    whole = target.getvalue()
-    assert reencode_and_open(whole).size == (80, 80)
+    raw = target.getvalue()
+    assert reencode_and_open(raw).size == (80, 80)
     with pytest.raises(InvalidImageError):
-        reencode_as_jpeg(whole[: int(len(whole) * share)])
+        reencode_as_jpeg(raw[: int(len(raw) * share)])
 
 
 @pytest.mark.parametrize(
@@ -212,7 +215,7 @@ def test_a_picture_that_was_cut_off_is_refused(kind: str, share: float) -> None:
         b"GIF89a",
     ],
 )
-def test_what_only_begins_like_a_picture_is_refused(fake: bytes) -> None:
+def test_a_file_that_only_begins_like_an_image_is_refused(fake: bytes) -> None:
     with pytest.raises(InvalidImageError):
         reencode_as_jpeg(fake)
 
@@ -230,55 +233,55 @@ def test_what_only_begins_like_a_picture_is_refused(fake: bytes) -> None:
         b"\x00\x00\x00\x20ftypavif" + bytes(60),
     ],
 )
-def test_no_other_kind_is_even_tried(other: bytes) -> None:
+def test_other_kinds_are_not_decoded(other: bytes) -> None:
     with pytest.raises(InvalidImageError, match="is none of image/jpeg"):
         check_image_header(other)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_hides_behind_a_picture_stays_behind(kind: str) -> None:
+def test_bytes_behind_an_image_are_removed(kind: str) -> None:
     hidden = b"<html><script>alert(1)</script></html>PK\x03\x04"
     data, _ = reencode_as_jpeg(make_image(20, 20, kind) + hidden)
     assert b"script" not in data
     assert b"PK\x03\x04" not in data
 
 
-@pytest.mark.filterwarnings("ignore")  # the library's about what it met
+@pytest.mark.filterwarnings("ignore")  # Pillow warns of some of the changes
 @pytest.mark.parametrize("kind", KINDS)
-def test_whatever_is_done_to_its_bytes_it_is_drawn_or_refused(kind: str) -> None:
-    """Every byte of a small picture turned over, one at a time."""
-    whole = make_image(9, 7, kind)
-    for at in range(len(whole)):
-        bent = whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :]
+def test_a_damaged_image_is_reencoded_or_refused(kind: str) -> None:
+    """Each byte of a small image is inverted, one at a time."""
+    raw = make_image(9, 7, kind)
+    for index in range(len(raw)):
+        damaged = raw[:index] + bytes([raw[index] ^ 0xFF]) + raw[index + 1 :]
         with contextlib.suppress(InvalidImageError):
-            reencode_and_open(bent)
+            reencode_and_open(damaged)
 
 
-class TestAsItIs:
+class TestAcceptUnchanged:
     @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
-    def test_a_sound_small_picture_may_go_on_as_it_came(self, kind: str) -> None:
+    def test_an_intact_small_image_is_accepted(self, kind: str) -> None:
         assert accept_unchanged(make_image(60, 40, kind)) == check_image_header(make_image(60, 40, kind))
 
     @pytest.mark.parametrize(
         "raw", [make_image(60, 40, "GIF"), make_image(60, 40, "WEBP"), make_image(1600, 20, "PNG")]
     )
-    def test_others_have_to_be_drawn(self, raw: bytes) -> None:
+    def test_other_images_have_to_be_reencoded(self, raw: bytes) -> None:
         assert accept_unchanged(raw) is None
 
     @pytest.mark.parametrize("raw", [make_png_header(), make_image(60, 40, "PNG")[:-30], make_jpeg_header()])
-    def test_a_damaged_one_is_refused(self, raw: bytes) -> None:
+    def test_a_damaged_image_is_refused(self, raw: bytes) -> None:
         with pytest.raises(InvalidImageError):
             accept_unchanged(raw)
 
 
-def test_the_limits_name_the_kinds_that_are_taken() -> None:
+def test_there_is_a_limit_for_each_accepted_kind() -> None:
     for kind in KINDS:
         assert MAX_INPUT_IMAGE_PIXELS[f"image/{kind.lower()}"] >= MAX_STORED_IMAGE_PIXELS
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells how much memory was used")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux reports the peak memory of a process")
 @pytest.mark.parametrize(
-    ("kind", "size", "mode", "how"),
+    ("kind", "size", "mode", "options"),
     [
         ("JPEG", (4000, 3000), "RGB", {"progressive": True, "quality": 85, "subsampling": 0}),
         ("PNG", (3840, 2160), "RGBA", {"compress_level": 1}),
@@ -286,13 +289,15 @@ def test_the_limits_name_the_kinds_that_are_taken() -> None:
         ("WEBP", (2560, 1600), "RGBA", {"method": 0}),
     ],
 )
-def test_the_largest_that_are_taken_fit_into_a_doors_memory(
-    tmp_path: Path, kind: str, size: tuple[int, int], mode: str, how: dict[str, Any]
+def test_the_largest_accepted_images_fit_into_the_memory_of_the_function(
+    tmp_path: Path, kind: str, size: tuple[int, int], mode: str, options: dict[str, Any]
 ) -> None:
-    """The door that draws them has 208 MB, of which 80 are in use before the first."""
-    Image.effect_noise((size[0] // 8, size[1] // 8), 80).resize(size).convert(mode).save(tmp_path / "it", kind, **how)
-    before = (
-        "from fermata.conversations.image_reencoding import reencode_as_jpeg; import PIL.ImageOps; "
-        "raw = open('it', 'rb').read()"
+    """The function that re-encodes them has 208 MB, of which 80 are used before the first image."""
+    Image.effect_noise((size[0] // 8, size[1] // 8), 80).resize(size).convert(mode).save(
+        tmp_path / "image", kind, **options
     )
-    assert measure_peak_megabytes(before, "reencode_as_jpeg(raw)", tmp_path) < 95
+    setup = (
+        "from fermata.conversations.image_reencoding import reencode_as_jpeg; import PIL.ImageOps; "
+        "raw = open('image', 'rb').read()"
+    )
+    assert measure_peak_megabytes(setup, "reencode_as_jpeg(raw)", tmp_path) < 95

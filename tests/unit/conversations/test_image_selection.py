@@ -1,4 +1,4 @@
-"""Which pictures are sent."""
+"""Selection of the images that a model is sent."""
 
 from dataclasses import replace
 
@@ -26,17 +26,17 @@ def count_all_images(messages: list[Message]) -> int:
     return sum(len(block_images(block)) for message in messages for block in message.content)
 
 
-def make_stored_image(**known: int) -> ImageBlock:
-    return ImageBlock(mime_type="image/jpeg", blob="key", **({"width": 100, "height": 100, "size": 1000} | known))
+def make_stored_image(**measures: int) -> ImageBlock:
+    return ImageBlock(mime_type="image/jpeg", blob="key", **({"width": 100, "height": 100, "size": 1000} | measures))
 
 
-def test_a_few_pictures_stay_as_they_are() -> None:
+def test_a_few_images_are_sent() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Look", make_image(), make_image())
     assert count_all_images(select_images(thread.messages, ANTHROPIC_PROFILE)) == 2
 
 
-def test_of_too_many_the_oldest_go_several_at_once_so_that_the_rest_stays_put_for_a_while() -> None:
+def test_of_too_many_images_the_oldest_are_omitted_several_at_once() -> None:
     thread = ThreadBuilder()
     sent = []
     for number in range(45):
@@ -45,27 +45,27 @@ def test_of_too_many_the_oldest_go_several_at_once_so_that_the_rest_stays_put_fo
         sent.append(count_all_images(select_images(thread.messages, ANTHROPIC_PROFILE)))
     assert max(sent) == MAX_IMAGES
     assert min(sent[MAX_IMAGES:]) > MAX_IMAGES // 2
-    kept = select_images(thread.messages, ANTHROPIC_PROFILE)
-    assert kept[0].content == (TextBlock(text="Look 0"), TextBlock(text=OMITTED_IMAGE_NOTE))
-    assert kept[-2].content == thread.messages[-2].content or count_all_images([kept[-2]]) == 1
+    selected = select_images(thread.messages, ANTHROPIC_PROFILE)
+    assert selected[0].content == (TextBlock(text="Look 0"), TextBlock(text=OMITTED_IMAGE_NOTE))
+    assert selected[-2].content == thread.messages[-2].content or count_all_images([selected[-2]]) == 1
 
 
-def test_twenty_one_screenshots_of_2001_pixels_are_sent_as_fewer() -> None:
-    """Above twenty, Anthropic refuses any of more than 2,000 pixels."""
+def test_of_twenty_one_screenshots_fewer_are_sent() -> None:
+    """From the 21st image on, Anthropic refuses images of more than 2,000 pixels."""
     thread = ThreadBuilder()
     thread.add_prompt("Compare", *[make_image(2001, 1500) for _ in range(21)])
     assert count_all_images(select_images(thread.messages, ANTHROPIC_PROFILE)) == 11
 
 
-@pytest.mark.parametrize("known", [{"width": 8001}, {"height": 9000}, {"size": 4_000_000}])
-def test_one_that_no_provider_takes_is_left_out(known: dict[str, int]) -> None:
+@pytest.mark.parametrize("measures", [{"width": 8001}, {"height": 9000}, {"size": 4_000_000}])
+def test_an_image_that_no_provider_accepts_is_omitted(measures: dict[str, int]) -> None:
     thread = ThreadBuilder()
-    thread.add_prompt("Look", make_stored_image(**known), make_stored_image())
+    thread.add_prompt("Look", make_stored_image(**measures), make_stored_image())
     (message,) = select_images(thread.messages, ANTHROPIC_PROFILE)
     assert message.content == (TextBlock(text="Look"), TextBlock(text=OMITTED_IMAGE_NOTE), make_stored_image())
 
 
-def test_together_they_stay_below_what_a_request_may_weigh() -> None:
+def test_the_images_of_a_request_stay_within_its_limit_of_bytes() -> None:
     thread = ThreadBuilder()
     for _ in range(18):
         thread.add_prompt("Look", make_stored_image(size=1_400_000))
@@ -73,14 +73,14 @@ def test_together_they_stay_below_what_a_request_may_weigh() -> None:
 
 
 @pytest.mark.parametrize("data", ["%%%", "QUJD", "", None])
-def test_what_is_no_picture_is_never_sent(data: str | None) -> None:
+def test_data_that_is_no_image_is_not_sent(data: str | None) -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Look", ImageBlock(mime_type="image/png", data=data))
     (message,) = select_images(thread.messages, ANTHROPIC_PROFILE)
     assert message.content == (TextBlock(text="Look"), TextBlock(text=OMITTED_IMAGE_NOTE))
 
 
-def test_a_picture_is_sent_as_what_it_is_not_as_what_it_was_called() -> None:
+def test_an_image_is_sent_with_its_true_mime_type() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Look", make_image().model_copy(update={"mime_type": "image/png"}))
     (message,) = select_images(thread.messages, ANTHROPIC_PROFILE)
@@ -88,7 +88,7 @@ def test_a_picture_is_sent_as_what_it_is_not_as_what_it_was_called() -> None:
     assert message.content[1].mime_type == "image/jpeg"
 
 
-def test_a_result_that_loses_a_picture_is_left_out_whole_so_that_it_can_be_asked_for_again() -> None:
+def test_a_result_that_loses_an_image_is_elided_so_that_the_tool_is_called_again() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     thread.add_reply(make_call("a", "look"))
@@ -96,7 +96,7 @@ def test_a_result_that_loses_a_picture_is_left_out_whole_so_that_it_can_be_asked
     assert select_images(thread.messages, ANTHROPIC_PROFILE)[-1].content == (make_elided_result("look"),)
 
 
-def test_fewer_are_sent_where_a_request_may_carry_fewer() -> None:
+def test_fewer_images_are_sent_where_a_request_accepts_fewer() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Compare", *[make_image() for _ in range(9)])
     few = replace(ANTHROPIC_PROFILE, max_images=8)
@@ -105,28 +105,28 @@ def test_fewer_are_sent_where_a_request_may_carry_fewer() -> None:
     assert count_all_images(select_images(thread.messages, replace(few, max_images=9))) == 9
 
 
-def test_of_earlier_turns_only_a_note_is_left_where_that_was_too_much() -> None:
+def test_images_of_earlier_turns_become_a_note_when_the_provider_refused_so_many() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Look", make_image(), make_image())
     thread.add_reply("Ok")
     thread.add_prompt("And this?", make_image())
-    kept = select_images(thread.messages, replace(ANTHROPIC_PROFILE, reads_earlier_images=False))
-    assert kept[0].content == (TextBlock(text="Look"), TextBlock(text=EARLIER_IMAGE_NOTE))
-    assert count_all_images(kept) == count_all_images(kept[-1:]) == 1
+    selected = select_images(thread.messages, replace(ANTHROPIC_PROFILE, reads_earlier_images=False))
+    assert selected[0].content == (TextBlock(text="Look"), TextBlock(text=EARLIER_IMAGE_NOTE))
+    assert count_all_images(selected) == count_all_images(selected[-1:]) == 1
 
 
-class TestWhereResultsAreReadAsText:
-    def test_their_pictures_are_counted_and_fetched_by_nobody(self) -> None:
+class TestResultsReadAsText:
+    def test_their_images_are_counted_but_not_fetched(self) -> None:
         thread = ThreadBuilder()
         thread.add_prompt("Go")
         thread.add_reply(make_call("a", "look"))
         thread.add_result("a", "look", data={"seen": True}, images=(make_stored_image(), make_stored_image(width=9000)))
         (block,) = select_images(thread.messages, TEXT_RESULTS_PROFILE)[-1].content
         assert isinstance(block, ToolResultBlock)
-        assert [(one.blob, one.data) for one in block.images or ()] == [(None, None)] * 2
+        assert [(image.blob, image.data) for image in block.images or ()] == [(None, None)] * 2
         assert block.data == {"seen": True}
 
-    def test_they_take_no_room_from_those_of_prompts(self) -> None:
+    def test_their_images_do_not_count_against_those_of_prompts(self) -> None:
         thread = ThreadBuilder()
         thread.add_prompt("Look", *[make_image() for _ in range(MAX_IMAGES)])
         thread.add_reply(make_call("a", "look"))
@@ -134,20 +134,20 @@ class TestWhereResultsAreReadAsText:
         assert count_all_images(select_images(thread.messages, TEXT_RESULTS_PROFILE)[:1]) == MAX_IMAGES
 
 
-class TestAModelWithoutEyes:
-    def test_a_prompt_says_once_what_is_missing_where_the_first_picture_was(self) -> None:
+class TestModelWithoutImageInput:
+    def test_a_prompt_has_one_note_in_place_of_its_first_image(self) -> None:
         thread = ThreadBuilder()
         thread.add_prompt("Look", make_image(), make_image())
         (message,) = select_images(thread.messages, TEXT_ONLY_PROFILE)
         assert message.content == (TextBlock(text="Look"), TextBlock(text=IMAGES_UNSUPPORTED_NOTE))
 
     @pytest.mark.parametrize(
-        ("data", "kept"), [({"html": "x"}, {"html": "x"}), (None, {"data": None}), (7, {"data": 7})]
+        ("data", "expected"), [({"html": "x"}, {"html": "x"}), (None, {"data": None}), (7, {"data": 7})]
     )
-    def test_a_result_keeps_its_data(self, data: object, kept: dict[str, object]) -> None:
+    def test_a_result_keeps_its_data(self, data: object, expected: dict[str, object]) -> None:
         thread = ThreadBuilder()
         thread.add_prompt("Go")
         thread.add_reply(make_call("a", "look"))
         thread.add_result("a", "look", data=data, images=(make_image(),))
         (block,) = select_images(thread.messages, TEXT_ONLY_PROFILE)[-1].content
-        assert block == ToolResultBlock(ok=True, data=kept | {"note": RESULT_IMAGES_UNSUPPORTED_NOTE})
+        assert block == ToolResultBlock(ok=True, data=expected | {"note": RESULT_IMAGES_UNSUPPORTED_NOTE})

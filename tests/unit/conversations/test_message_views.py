@@ -1,4 +1,4 @@
-"""A conversation's messages as its clients see them."""
+"""Messages, pages and images of a conversation as clients see them."""
 
 import json
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from fermata.aws.resources import Resources
-from fermata.conversations import conversation_store, message_views
+from fermata.conversations.conversation_store import create_conversation
 from fermata.conversations.history.repair import INTERRUPTED_CALL_ERROR
+from fermata.conversations.message_views import MessagePage, read_message_image, read_message_page
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import NotFound
@@ -26,22 +27,22 @@ LONG = "x" * 40_000
 
 @pytest.fixture
 def conversation(resources: Resources) -> Conversation:
-    return conversation_store.create_conversation(resources, ADA, "site", None, None, "model-1")
+    return create_conversation(resources, ADA, "site", None, None, "model-1")
 
 
 def read_lines(
     resources: Resources, conversation: Conversation, thread: ThreadBuilder, dialect: Any = "fermata"
 ) -> list[dict[str, Any]]:
     store_messages(resources, ADA.tenant, conversation.id, thread.messages)
-    return list(message_views.read_message_page(resources, conversation, dialect).lines)
+    return list(read_message_page(resources, conversation, dialect).lines)
 
 
-def count_lambda_response_bytes(page: message_views.MessagePage) -> int:
-    """Bytes of the answer around a page, as Lambda counts them: a JSON text inside of JSON."""
+def count_lambda_response_bytes(page: MessagePage) -> int:
+    """Return the bytes of the response with a page as Lambda counts them: JSON within JSON."""
     return len(json.dumps({"body": json.dumps({"conversation": {"messages": page.lines}})}))
 
 
-def test_every_call_is_a_line_of_its_own_and_thinking_is_nobodys_business(
+def test_each_call_is_a_line_of_its_own_and_reasoning_is_not_shown(
     resources: Resources, conversation: Conversation
 ) -> None:
     thread = ThreadBuilder()
@@ -50,8 +51,8 @@ def test_every_call_is_a_line_of_its_own_and_thinking_is_nobodys_business(
     thread.position += 3
     thread.add_result("a", "read", data={"secret": 1})
     thread.add_result("b", ok=False, error="no")
-    found = read_lines(resources, conversation, thread)
-    assert [(line["position"], line["role"], line["toolCallId"], line["toolName"]) for line in found] == [
+    lines = read_lines(resources, conversation, thread)
+    assert [(line["position"], line["role"], line["toolCallId"], line["toolName"]) for line in lines] == [
         (0, "user", None, None),
         (1, "assistant", None, None),
         (2, "assistant", "a", "read"),
@@ -60,7 +61,7 @@ def test_every_call_is_a_line_of_its_own_and_thinking_is_nobodys_business(
         (5, "tool", "a", "read"),
         (6, "tool", "b", "insertHtml"),
     ]
-    assert [line["content"] for line in found][1:] == [
+    assert [line["content"] for line in lines][1:] == [
         [{"kind": "text", "text": "I look."}],
         [{"kind": "toolCall", "toolCallId": "a", "toolName": "read", "input": {"path": "/"}}],
         [{"kind": "toolCall", "toolCallId": "b", "toolName": "insertHtml", "input": {}}],
@@ -68,17 +69,17 @@ def test_every_call_is_a_line_of_its_own_and_thinking_is_nobodys_business(
         [{"kind": "toolResult", "ok": True}],
         [{"kind": "toolResult", "ok": False, "error": "no"}],
     ]
-    assert len({line["id"] for line in found}) == len(found)
-    assert found == read_lines(resources, conversation, thread)
+    assert len({line["id"] for line in lines}) == len(lines)
+    assert lines == read_lines(resources, conversation, thread)
 
 
-def list_closed_calls(page: message_views.MessagePage) -> list[tuple[str, int]]:
+def list_closed_calls(page: MessagePage) -> list[tuple[str, int]]:
     failed = [{"kind": "toolResult", "ok": False, "error": INTERRUPTED_CALL_ERROR}]
     return [(line["toolCallId"], line["position"]) for line in page.lines if line["content"] == failed]
 
 
 @pytest.mark.parametrize("dialect", ["fermata", "instatic"])
-def test_a_call_that_its_turns_end_closed_is_shown_as_the_stream_showed_it(
+def test_a_call_closed_by_the_end_of_its_turn_is_shown_as_the_stream_showed_it(
     resources: Resources, conversation: Conversation, dialect: Any
 ) -> None:
     thread = ThreadBuilder()
@@ -87,8 +88,8 @@ def test_a_call_that_its_turns_end_closed_is_shown_as_the_stream_showed_it(
     thread.position += 2
     thread.add_result("a", "read")
     thread.add_prompt("And now?")
-    found = read_lines(resources, conversation, thread, dialect)
-    assert [(line["position"], line["role"], line["toolCallId"], line["toolName"]) for line in found] == [
+    lines = read_lines(resources, conversation, thread, dialect)
+    assert [(line["position"], line["role"], line["toolCallId"], line["toolName"]) for line in lines] == [
         (0, "user", None, None),
         (1, "assistant", None, None),
         (2, "assistant", "a", "read"),
@@ -97,23 +98,25 @@ def test_a_call_that_its_turns_end_closed_is_shown_as_the_stream_showed_it(
         (4, "tool", "a", "read"),
         (5, "user", None, None),
     ]
-    assert found[4]["content"] == [{"kind": "toolResult", "ok": False, "error": INTERRUPTED_CALL_ERROR}]
-    assert len({line["id"] for line in found}) == len(found)
+    assert lines[4]["content"] == [{"kind": "toolResult", "ok": False, "error": INTERRUPTED_CALL_ERROR}]
+    assert len({line["id"] for line in lines}) == len(lines)
     with pytest.raises(NotFound):
-        message_views.read_message_image(resources, conversation, found[4]["id"], "0")
+        read_message_image(resources, conversation, lines[4]["id"], "0")
 
 
-def test_a_call_of_the_turn_that_still_runs_is_open(resources: Resources, conversation: Conversation) -> None:
+def test_a_call_of_the_running_turn_is_open(resources: Resources, conversation: Conversation) -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     thread.add_reply(make_call("a"))
     store_messages(resources, ADA.tenant, conversation.id, thread.messages)
     running = conversation.model_copy(update={"claim": "turn-1"})
-    assert list_closed_calls(message_views.read_message_page(resources, running, "fermata")) == []
-    assert list_closed_calls(message_views.read_message_page(resources, conversation, "fermata")) == [("a", 1)]
+    assert list_closed_calls(read_message_page(resources, running, "fermata")) == []
+    assert list_closed_calls(read_message_page(resources, conversation, "fermata")) == [("a", 1)]
 
 
-def test_a_page_that_ends_among_results_knows_those_behind_it(resources: Resources, conversation: Conversation) -> None:
+def test_a_page_that_ends_among_results_knows_the_results_behind_it(
+    resources: Resources, conversation: Conversation
+) -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     thread.add_reply(make_call("a"), make_call("b"), make_call("c"))
@@ -123,12 +126,11 @@ def test_a_page_that_ends_among_results_knows_those_behind_it(resources: Resourc
     thread.add_reply("Done.")
     store_messages(resources, ADA.tenant, conversation.id, thread.messages)
     for before in (4, 5, 6, None):
-        assert list_closed_calls(
-            message_views.read_message_page(resources, conversation, "fermata", before=before)
-        ) == [("b", 2)]
+        page = read_message_page(resources, conversation, "fermata", before=before)
+        assert list_closed_calls(page) == [("b", 2)]
 
 
-def test_what_is_large_is_shown_whole_but_for_results_which_show_no_data(
+def test_large_blocks_are_shown_completely_and_results_without_data(
     resources: Resources, conversation: Conversation
 ) -> None:
     thread = ThreadBuilder()
@@ -144,37 +146,31 @@ def test_what_is_large_is_shown_whole_but_for_results_which_show_no_data(
     assert contents[4]["error"] == LONG[:1000]
 
 
-def test_what_was_cut_off_says_so_except_to_those_who_know_no_such_member(
+def test_a_partial_reply_is_marked_except_in_the_dialect_of_instatic(
     resources: Resources, conversation: Conversation
 ) -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Hi")
-    store_messages(
-        resources,
-        "bakery",
-        conversation.id,
-        [*thread.messages, thread.add_reply("Hel").model_copy(update={"partial": True})],
-    )
-    prompt, said = message_views.read_message_page(resources, conversation, "fermata").lines
-    assert (said["partial"], "partial" in prompt) == (True, False)
-    assert not any(
-        "partial" in line for line in message_views.read_message_page(resources, conversation, "instatic").lines
-    )
+    reply = thread.add_reply("Hel").model_copy(update={"partial": True})
+    store_messages(resources, "bakery", conversation.id, [thread.messages[0], reply])
+    prompt_line, reply_line = read_message_page(resources, conversation, "fermata").lines
+    assert (reply_line["partial"], "partial" in prompt_line) == (True, False)
+    instatic_lines = read_message_page(resources, conversation, "instatic").lines
+    assert not any("partial" in line for line in instatic_lines)
 
 
-class TestPictures:
-    def test_a_picture_is_an_address_that_leads_to_its_bytes(
-        self, resources: Resources, conversation: Conversation
-    ) -> None:
+class TestImages:
+    def test_an_image_is_a_url_that_leads_to_its_bytes(self, resources: Resources, conversation: Conversation) -> None:
         thread = ThreadBuilder()
         thread.add_prompt("Look", make_image(70, 80), make_image(90, 10))
         (line,) = read_lines(resources, conversation, thread)
         for index, raw in ((1, make_jpeg_header(70, 80)), (2, make_jpeg_header(90, 10))):
             shown = line["content"][index]
             assert shown["mimeType"] == "image/jpeg"
-            base, name = f"/admin/api/ai/conversations/{conversation.id}/messages", line["id"]
-            assert shown["url"] == f"{base}/{name}/images/{index}"
-            assert message_views.read_message_image(resources, conversation, name, str(index)) == (raw, "image/jpeg")
+            folder = f"/admin/api/ai/conversations/{conversation.id}/messages"
+            assert shown["url"] == f"{folder}/{line['id']}/images/{index}"
+            image = read_message_image(resources, conversation, line["id"], str(index))
+            assert image == (raw, "image/jpeg")
 
     @pytest.mark.parametrize(
         ("name", "index"),
@@ -191,16 +187,16 @@ class TestPictures:
             ("turn-1-99999999999999999999", "1"),
         ],
     )
-    def test_whatever_is_no_picture_is_not_found(
+    def test_what_is_no_image_is_not_found(
         self, resources: Resources, conversation: Conversation, name: str, index: str
     ) -> None:
         thread = ThreadBuilder()
         thread.add_prompt("Look", make_image(), make_image())
         read_lines(resources, conversation, thread)
         with pytest.raises(NotFound, match="Conversation image not found"):
-            message_views.read_message_image(resources, conversation, name, index)
+            read_message_image(resources, conversation, name, index)
 
-    def test_an_instatic_browser_is_spared_the_kinds_it_does_not_know(
+    def test_an_instatic_browser_gets_a_text_instead_of_an_image_that_is_no_jpeg(
         self, resources: Resources, conversation: Conversation
     ) -> None:
         thread = ThreadBuilder()
@@ -212,7 +208,7 @@ class TestPictures:
 
 
 class TestPages:
-    def test_a_thread_of_two_thousand_messages_opens_page_by_page(
+    def test_a_thread_of_two_thousand_messages_has_two_pages(
         self, resources: Resources, conversation: Conversation
     ) -> None:
         thread = ThreadBuilder()
@@ -223,63 +219,67 @@ class TestPages:
         seen: list[int] = []
         before: int | None = None
         for _ in range(2):
-            page = message_views.read_message_page(resources, conversation, "fermata", before=before)
-            seen, before = [line["position"] for line in page.lines] + seen, page.before
+            page = read_message_page(resources, conversation, "fermata", before=before)
+            seen = [line["position"] for line in page.lines] + seen
+            before = page.before
         assert seen == list(range(2000))
         assert before is None
 
-    def test_a_small_page_of_a_long_thread_reads_little_of_it(
+    def test_a_small_page_of_a_long_thread_reads_few_rows(
         self, resources: Resources, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         thread = ThreadBuilder()
         for _ in range(300):
             thread.add_prompt("Hello")
         store_messages(resources, ADA.tenant, conversation.id, thread.messages)
-        read: list[int] = []
+        row_counts: list[int] = []
         query = resources.tables.query_items
 
-        def counted(*args: Any, **how: Any) -> Any:
-            read.append(len(found := query(*args, **how)))
-            return found
+        def count_rows(*args: Any, **kwargs: Any) -> Any:
+            rows = query(*args, **kwargs)
+            row_counts.append(len(rows))
+            return rows
 
-        monkeypatch.setattr(resources.tables, "query_items", counted)
-        page = message_views.read_message_page(resources, conversation, "fermata", limit=5)
+        monkeypatch.setattr(resources.tables, "query_items", count_rows)
+        page = read_message_page(resources, conversation, "fermata", limit=5)
         assert ([line["position"] for line in page.lines], page.before) == ([295, 296, 297, 298, 299], 295)
-        assert read == [6]
+        assert row_counts == [6]
 
-    def test_a_thread_of_ten_megabytes_never_passes_what_lambda_may_answer(
+    def test_pages_of_a_thread_of_ten_megabytes_stay_within_the_limit_of_lambda(
         self, resources: Resources, conversation: Conversation
     ) -> None:
-        sizes = self.sizes(resources, conversation, "y" * 45_000, 10_000_000)
+        sizes = self.read_page_sizes(resources, conversation, "y" * 45_000, 10_000_000)
         assert len(sizes) > 2
         assert max(sizes) < 6 * 1024 * 1024
 
     @pytest.mark.parametrize("text", ["x" * 3_000, '"' * 3_000, "\\n\u6f22" * 1_000, "🦀\n"])
-    def test_what_json_within_json_makes_of_a_text_is_reckoned_with(
+    def test_the_size_of_a_page_counts_the_escapes_of_json_within_json(
         self, resources: Resources, conversation: Conversation, text: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(message_views, "MAX_PAGE_BYTES", 100_000)
-        sizes = self.sizes(resources, conversation, text, 120_000)
+        monkeypatch.setattr("fermata.conversations.message_views.MAX_PAGE_BYTES", 100_000)
+        sizes = self.read_page_sizes(resources, conversation, text, 120_000)
         assert len(sizes) > 1
         assert 40_000 < max(sizes) < 110_000
 
-    def sizes(self, resources: Resources, conversation: Conversation, text: str, total: int) -> list[int]:
-        """Of all pages of a thread that says this text again and again."""
+    def read_page_sizes(self, resources: Resources, conversation: Conversation, text: str, total: int) -> list[int]:
+        """Return the sizes of all pages of a thread that repeats this text."""
         thread = ThreadBuilder()
         for _ in range(total // (2 * len(text)) if len(text) > 100 else 300):
             thread.add_prompt(text)
             thread.add_reply(make_call(f"c{thread.turn}", html=text))
         store_messages(resources, ADA.tenant, conversation.id, thread.messages)
-        sizes, seen = [], 0
+        sizes: list[int] = []
+        line_count = 0
         before: int | None = None
         while before is not None or not sizes:
-            page = message_views.read_message_page(resources, conversation, "fermata", before=before)
+            page = read_message_page(resources, conversation, "fermata", before=before)
             sizes.append(count_lambda_response_bytes(page))
-            seen, before = seen + len(page.lines) - len(list_closed_calls(page)), page.before
-        assert seen == len(thread.messages)
+            line_count += len(page.lines) - len(list_closed_calls(page))
+            before = page.before
+        assert line_count == len(thread.messages)
         return sizes
 
-    def test_a_page_has_as_many_lines_as_asked_for_and_never_half_a_message(
+    def test_a_page_has_at_most_the_requested_lines_and_only_whole_messages(
         self, resources: Resources, conversation: Conversation
     ) -> None:
         thread = ThreadBuilder()
@@ -289,15 +289,13 @@ class TestPages:
         thread.add_result("a")
         thread.add_reply("Done")
         store_messages(resources, ADA.tenant, conversation.id, thread.messages)
-        page = message_views.read_message_page(resources, conversation, "fermata", limit=3)
+        page = read_message_page(resources, conversation, "fermata", limit=3)
         assert [line["position"] for line in page.lines] == [3, 4]
-        older = message_views.read_message_page(resources, conversation, "fermata", before=page.before, limit=1)
+        older = read_message_page(resources, conversation, "fermata", before=page.before, limit=1)
         assert [line["position"] for line in older.lines] == [1, 2]
-        oldest = message_views.read_message_page(resources, conversation, "fermata", before=older.before, limit=1)
+        oldest = read_message_page(resources, conversation, "fermata", before=older.before, limit=1)
         assert [line["position"] for line in oldest.lines] == [0]
         assert oldest.before is None
 
-    def test_an_empty_thread_is_one_empty_page(self, resources: Resources, conversation: Conversation) -> None:
-        assert message_views.read_message_page(resources, conversation, "fermata") == message_views.MessagePage(
-            [], None
-        )
+    def test_an_empty_thread_has_one_empty_page(self, resources: Resources, conversation: Conversation) -> None:
+        assert read_message_page(resources, conversation, "fermata") == MessagePage([], None)

@@ -1,4 +1,4 @@
-"""Whatever rows are stored, what comes out is a conversation."""
+"""Repair of histories: any stored rows become a valid conversation."""
 
 import re
 
@@ -20,16 +20,16 @@ def thread() -> ThreadBuilder:
     return ThreadBuilder()
 
 
-def test_a_whole_turn_is_left_as_it_is(thread: ThreadBuilder) -> None:
+def test_a_complete_turn_is_not_changed(thread: ThreadBuilder) -> None:
     thread.add_prompt("Hi")
     thread.add_reply("Ok", make_call("a"))
     thread.add_result("a")
     thread.add_reply("Done")
-    healed = repair_history(thread.messages)
-    assert all(mine is theirs for mine, theirs in zip(healed, thread.messages, strict=True))
+    repaired = repair_history(thread.messages)
+    assert all(message is original for message, original in zip(repaired, thread.messages, strict=True))
 
 
-def test_an_unanswered_call_reads_that_its_outcome_is_unknown_before_the_next_prompt(thread: ThreadBuilder) -> None:
+def test_an_unanswered_call_gets_a_failed_result_before_the_next_prompt(thread: ThreadBuilder) -> None:
     thread.add_prompt("Go")
     thread.add_reply(make_call("a"), make_call("b"))
     thread.add_result("b")
@@ -44,17 +44,17 @@ def test_an_unanswered_call_reads_that_its_outcome_is_unknown_before_the_next_pr
     assert summarize_messages(repair_history(thread.messages)) == expected
 
 
-def test_tools_are_called_as_the_reader_calls_them_in_calls_and_results_alike(thread: ThreadBuilder) -> None:
+def test_calls_and_results_have_the_display_names_of_their_tools(thread: ThreadBuilder) -> None:
     thread.add_prompt("Go")
     thread.add_reply(make_call("a"), make_call("b"))
     thread.add_result("a")
-    healed = repair_history(thread.messages, lambda name: f"site_{name}")
-    calls = [block.tool_name for message in healed for block in message.content if isinstance(block, ToolCallBlock)]
-    results = [message.tool_name for message in healed if message.role == "tool"]
+    repaired = repair_history(thread.messages, lambda name: f"site_{name}")
+    calls = [block.tool_name for message in repaired for block in message.content if isinstance(block, ToolCallBlock)]
+    results = [message.tool_name for message in repaired if message.role == "tool"]
     assert calls == results == [f"site_{make_call('a').tool_name}"] * 2
 
 
-def test_results_come_in_the_order_of_their_calls_right_behind_them(thread: ThreadBuilder) -> None:
+def test_results_follow_their_calls_in_the_same_order(thread: ThreadBuilder) -> None:
     thread.add_prompt("Go")
     thread.add_reply(make_call("a"), make_call("b"), make_call("c"))
     for call_id in ("c", "a", "b"):
@@ -62,7 +62,7 @@ def test_results_come_in_the_order_of_their_calls_right_behind_them(thread: Thre
     assert summarize_messages(repair_history(thread.messages))[2:] == ["tool a: ok", "tool b: ok", "tool c: ok"]
 
 
-def test_a_result_that_answers_nothing_is_left_out(thread: ThreadBuilder) -> None:
+def test_a_result_without_a_call_is_left_out(thread: ThreadBuilder) -> None:
     thread.add_prompt("Go")
     thread.add_result("nobody")
     thread.add_reply("Ok", make_call("a"))
@@ -82,8 +82,8 @@ def test_of_two_results_of_one_call_the_first_counts(thread: ThreadBuilder) -> N
     assert summarize_messages(repair_history(thread.messages))[2:] == ["tool a: failed first"]
 
 
-def test_a_result_of_another_round_with_the_same_id_is_not_mixed_up(thread: ThreadBuilder) -> None:
-    """Some providers number each round's calls anew."""
+def test_results_of_two_rounds_with_the_same_call_id_are_not_confused(thread: ThreadBuilder) -> None:
+    """Some providers number the calls of each round from 0."""
     thread.add_prompt("Go")
     thread.add_reply(make_call("call_0"))
     thread.add_result("call_0", ok=False, error="one")
@@ -98,7 +98,7 @@ def test_a_result_of_another_round_with_the_same_id_is_not_mixed_up(thread: Thre
     ]
 
 
-def test_two_calls_of_one_reply_with_the_same_id_are_told_apart(thread: ThreadBuilder) -> None:
+def test_two_calls_of_one_reply_with_the_same_id_get_different_ids(thread: ThreadBuilder) -> None:
     thread.add_prompt("Go")
     thread.add_reply(make_call("x"), make_call("x"))
     thread.add_result("x")
@@ -107,7 +107,7 @@ def test_two_calls_of_one_reply_with_the_same_id_are_told_apart(thread: ThreadBu
 
 
 @pytest.mark.parametrize("odd", ["", "a b", "toolu/1", "é", "x" * 500, "functions.insertHtml:0"])
-def test_every_id_becomes_one_that_all_providers_take(thread: ThreadBuilder, odd: str) -> None:
+def test_every_id_becomes_one_that_all_providers_accept(thread: ThreadBuilder, odd: str) -> None:
     thread.add_prompt("Go")
     thread.add_reply(make_call(odd))
     thread.add_result(odd)
@@ -118,7 +118,7 @@ def test_every_id_becomes_one_that_all_providers_take(thread: ThreadBuilder, odd
     assert result.tool_call_id == block.tool_call_id
 
 
-def test_ids_are_the_same_each_time(thread: ThreadBuilder) -> None:
+def test_the_same_history_gets_the_same_ids(thread: ThreadBuilder) -> None:
     thread.add_prompt("Go")
     thread.add_reply(make_call("a b"), make_call("a b"), make_call("x" * 90))
     first = summarize_messages(repair_history(thread.messages))
@@ -126,7 +126,7 @@ def test_ids_are_the_same_each_time(thread: ThreadBuilder) -> None:
     assert summarize_messages(repair_history(thread.messages))[: len(first)] == first
 
 
-def test_blocks_that_say_nothing_go_and_so_does_a_message_of_them(thread: ThreadBuilder) -> None:
+def test_empty_blocks_and_messages_of_nothing_else_are_left_out(thread: ThreadBuilder) -> None:
     thread.add_prompt("Go", " ")
     thread.add_reply("", make_call("a"))
     thread.add_result("a")
@@ -134,20 +134,20 @@ def test_blocks_that_say_nothing_go_and_so_does_a_message_of_them(thread: Thread
     assert summarize_messages(repair_history(thread.messages)) == ["user: Go", "assistant: call a", "tool a: ok"]
 
 
-def test_blocks_on_the_wrong_side_go(thread: ThreadBuilder) -> None:
+def test_blocks_of_the_wrong_role_are_left_out(thread: ThreadBuilder) -> None:
     thread.add_prompt("Go", make_call("a"), make_reasoning())
     thread.add_reply("Ok", make_image())
     assert summarize_messages(repair_history(thread.messages)) == ["user: Go", "assistant: Ok"]
 
 
-def test_a_message_that_is_there_twice_counts_once(thread: ThreadBuilder) -> None:
+def test_the_first_message_of_a_position_counts(thread: ThreadBuilder) -> None:
     thread.add_prompt("Go")
     thread.add_reply("Ok")
     again = thread.messages[1].model_copy(update={"content": (TextBlock(text="Again"),)})
     assert summarize_messages(repair_history([*thread.messages, again])) == ["user: Go", "assistant: Ok"]
 
 
-def test_messages_are_put_in_order(thread: ThreadBuilder) -> None:
+def test_messages_are_sorted_by_position(thread: ThreadBuilder) -> None:
     thread.add_prompt("Go")
     thread.add_reply("Ok")
     assert summarize_messages(repair_history(reversed(thread.messages))) == ["user: Go", "assistant: Ok"]

@@ -1,4 +1,4 @@
-"""What is not worth sending again."""
+"""Elision of stale tool results."""
 
 from dataclasses import replace
 
@@ -17,11 +17,11 @@ HEAVY_PROFILE = replace(
 READ_TOOL = "read_document"
 
 
-def add_read_round(thread: ThreadBuilder, *call_ids: str, **parts: object) -> None:
-    """A round that reads, once for each id."""
+def add_read_round(thread: ThreadBuilder, *call_ids: str, **fields: object) -> None:
+    """Add a round that calls the read tool once for each id."""
     thread.add_reply(*(make_call(call_id, READ_TOOL) for call_id in call_ids))
     for call_id in call_ids:
-        thread.add_result(call_id, READ_TOOL, **({"data": {"html": f"<p>{call_id}</p>"}} | parts))
+        thread.add_result(call_id, READ_TOOL, **({"data": {"html": f"<p>{call_id}</p>"}} | fields))
 
 
 def results_by_call(messages: list[Message]) -> dict[str, Block]:
@@ -32,14 +32,14 @@ def has_data(block: Block) -> bool:
     return isinstance(block, ToolResultBlock) and block.data is not None and "elided" not in block.data
 
 
-def test_of_a_heavy_tool_only_the_newest_rounds_results_stay() -> None:
+def test_of_a_heavy_tool_only_the_results_of_the_newest_round_stay() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     for call_id in ("a", "b", "c"):
         add_read_round(thread, call_id)
-    found = results_by_call(elide_stale_results(thread.messages, HEAVY_PROFILE))
-    assert {name: has_data(block) for name, block in found.items()} == {"a": False, "b": False, "c": True}
-    assert found["a"] == make_elided_result(READ_TOOL)
+    results = results_by_call(elide_stale_results(thread.messages, HEAVY_PROFILE))
+    assert {name: has_data(block) for name, block in results.items()} == {"a": False, "b": False, "c": True}
+    assert results["a"] == make_elided_result(READ_TOOL)
 
 
 def test_two_results_of_the_newest_round_both_stay() -> None:
@@ -49,7 +49,7 @@ def test_two_results_of_the_newest_round_both_stay() -> None:
     assert all(map(has_data, results_by_call(elide_stale_results(thread.messages, HEAVY_PROFILE)).values()))
 
 
-def test_each_tool_has_its_own_newest() -> None:
+def test_each_tool_has_its_own_newest_round() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     add_read_round(thread, "a")
@@ -58,7 +58,7 @@ def test_each_tool_has_its_own_newest() -> None:
     assert all(map(has_data, results_by_call(elide_stale_results(thread.messages, HEAVY_PROFILE)).values()))
 
 
-def test_a_turn_that_is_over_leaves_nothing_heavy_behind() -> None:
+def test_heavy_results_of_earlier_turns_are_elided() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     add_read_round(thread, "a")
@@ -66,7 +66,7 @@ def test_a_turn_that_is_over_leaves_nothing_heavy_behind() -> None:
     assert results_by_call(elide_stale_results(thread.messages, HEAVY_PROFILE))["a"] == make_elided_result(READ_TOOL)
 
 
-def test_a_failure_is_never_left_out() -> None:
+def test_a_failure_is_never_elided() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     add_read_round(thread, "a", ok=False, error="There is no such document.", data=None)
@@ -76,18 +76,18 @@ def test_a_failure_is_never_left_out() -> None:
     )
 
 
-def test_a_result_with_pictures_is_heavy_whatever_its_tool() -> None:
+def test_a_result_with_images_is_heavy_whatever_its_tool() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     for call_id in ("a", "b"):
         thread.add_reply(make_call(call_id, "look"))
         thread.add_result(call_id, "look", images=(make_image(),), data={})
-    found = results_by_call(elide_stale_results(thread.messages, ANTHROPIC_PROFILE))
-    assert found["a"] == make_elided_result("look")
-    assert has_data(found["b"])
+    results = results_by_call(elide_stale_results(thread.messages, ANTHROPIC_PROFILE))
+    assert results["a"] == make_elided_result("look")
+    assert has_data(results["b"])
 
 
-def test_what_a_tool_wants_forgotten_is_a_bare_success_in_later_turns() -> None:
+def test_a_forgotten_result_is_a_success_without_data_in_later_turns() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     thread.add_reply(make_call("a", "look_up"))
@@ -97,7 +97,7 @@ def test_what_a_tool_wants_forgotten_is_a_bare_success_in_later_turns() -> None:
     assert results_by_call(elide_stale_results(thread.messages, HEAVY_PROFILE))["a"] == ToolResultBlock(ok=True)
 
 
-def test_a_turn_too_long_for_its_model_loses_its_oldest_results() -> None:
+def test_a_turn_that_is_too_long_by_itself_loses_its_oldest_results() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     for number in range(10):
@@ -106,6 +106,6 @@ def test_a_turn_too_long_for_its_model_loses_its_oldest_results() -> None:
     small = replace(ANTHROPIC_PROFILE, max_history_tokens=10_000)
     squeezed = elide_oldest_results(prepare_history(thread.messages, small), small)
     assert estimate_tokens(squeezed) <= 10_000
-    whole = [has_data(block) for block in results_by_call(squeezed).values()]
-    assert whole == sorted(whole)
-    assert whole.count(True) == 3
+    is_kept = [has_data(block) for block in results_by_call(squeezed).values()]
+    assert is_kept == sorted(is_kept)
+    assert is_kept.count(True) == 3

@@ -1,4 +1,4 @@
-"""How far back a request goes."""
+"""Truncation of a history to the newest turns."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ SMALL_PROFILE = replace(ANTHROPIC_PROFILE, max_history_tokens=5_000)
 
 
 def add_turns(count: int, thread: ThreadBuilder | None = None, size: int = 600) -> ThreadBuilder:
-    """Turns of about 230 tokens each: prompt, call, result, answer."""
+    """Add turns of about 230 tokens each: prompt, call, result, reply."""
     thread = thread or ThreadBuilder()
     for _ in range(count):
         thread.add_prompt(f"Prompt {thread.turn}")
@@ -23,28 +23,28 @@ def add_turns(count: int, thread: ThreadBuilder | None = None, size: int = 600) 
 
 
 def remove_note(messages: list[Message]) -> list[Message]:
-    """Without the note at the front."""
+    """Return the messages without the note at the beginning."""
     first = messages[0]
     content = tuple(block for block in first.content if block != TextBlock(text=BEGINNING_OMITTED_NOTE))
     return [first.model_copy(update={"content": content}), *messages[1:]]
 
 
-def test_a_conversation_that_fits_is_sent_whole() -> None:
+def test_a_conversation_that_fits_is_not_truncated() -> None:
     thread = add_turns(10)
     assert truncate_history(thread.messages, SMALL_PROFILE) == thread.messages
 
 
-def test_of_a_longer_one_whole_turns_are_sent_the_newest_and_the_model_is_told() -> None:
+def test_a_longer_conversation_is_truncated_to_its_newest_turns_and_gets_a_note() -> None:
     thread = add_turns(60)
-    kept = truncate_history(thread.messages, SMALL_PROFILE)
-    assert estimate_tokens(kept) <= SMALL_PROFILE.max_history_tokens + 100
-    assert kept[0].role == "user"
-    assert kept[0].content[0] == TextBlock(text=BEGINNING_OMITTED_NOTE)
-    assert remove_note(kept) == thread.messages[-len(kept) :]
-    assert len(kept) > 40
+    history = truncate_history(thread.messages, SMALL_PROFILE)
+    assert estimate_tokens(history) <= SMALL_PROFILE.max_history_tokens + 100
+    assert history[0].role == "user"
+    assert history[0].content[0] == TextBlock(text=BEGINNING_OMITTED_NOTE)
+    assert remove_note(history) == thread.messages[-len(history) :]
+    assert len(history) > 40
 
 
-def test_the_cut_stays_where_it_is_for_a_while_so_that_the_prefix_can_be_cached() -> None:
+def test_the_cut_stays_in_place_for_several_turns_so_that_the_prefix_can_be_cached() -> None:
     thread = add_turns(60)
     beginnings = []
     for _ in range(40):
@@ -56,25 +56,25 @@ def test_the_cut_stays_where_it_is_for_a_while_so_that_the_prefix_can_be_cached(
 
 def test_the_cut_does_not_depend_on_how_much_was_read() -> None:
     thread = add_turns(60)
-    whole = truncate_history(thread.messages, SMALL_PROFILE)
-    assert truncate_history(thread.messages[100:], SMALL_PROFILE, is_complete=False) == whole
-    assert truncate_history(thread.messages[60:], SMALL_PROFILE, is_complete=False) == whole
+    expected = truncate_history(thread.messages, SMALL_PROFILE)
+    assert truncate_history(thread.messages[100:], SMALL_PROFILE, is_complete=False) == expected
+    assert truncate_history(thread.messages[60:], SMALL_PROFILE, is_complete=False) == expected
 
 
-def test_the_newest_turn_stays_however_long_it_is() -> None:
+def test_the_newest_turn_stays_even_when_it_is_too_long() -> None:
     thread = add_turns(3)
     add_turns(1, thread, size=100_000)
-    kept = truncate_history(thread.messages, SMALL_PROFILE)
-    assert remove_note(kept) == thread.messages[-4:]
+    history = truncate_history(thread.messages, SMALL_PROFILE)
+    assert remove_note(history) == thread.messages[-4:]
 
 
-def test_what_was_read_from_the_middle_says_so_even_when_it_fits() -> None:
+def test_messages_from_the_middle_of_a_conversation_get_a_note_even_when_they_fit() -> None:
     thread = add_turns(3)
-    kept = truncate_history(thread.messages[4:], SMALL_PROFILE, is_complete=False)
-    assert kept[0].content[0] == TextBlock(text=BEGINNING_OMITTED_NOTE)
+    history = truncate_history(thread.messages[4:], SMALL_PROFILE, is_complete=False)
+    assert history[0].content[0] == TextBlock(text=BEGINNING_OMITTED_NOTE)
 
 
-def test_of_few_long_turns_all_that_fit_are_sent() -> None:
+def test_of_few_long_turns_all_that_fit_are_kept() -> None:
     thread = ThreadBuilder()
     for _ in range(6):
         thread.add_prompt("Go")
@@ -82,6 +82,6 @@ def test_of_few_long_turns_all_that_fit_are_sent() -> None:
             thread.add_reply(make_call(f"c{thread.turn}-{number}"))
             thread.add_result(f"c{thread.turn}-{number}", data="x" * 150)
         thread.add_reply("Done")
-    one = estimate_tokens(thread.messages[:42])
-    kept = truncate_history(thread.messages, replace(ANTHROPIC_PROFILE, max_history_tokens=3 * one + 10))
-    assert remove_note(kept) == thread.messages[3 * 42 :]
+    turn_tokens = estimate_tokens(thread.messages[:42])
+    history = truncate_history(thread.messages, replace(ANTHROPIC_PROFILE, max_history_tokens=3 * turn_tokens + 10))
+    assert remove_note(history) == thread.messages[3 * 42 :]
