@@ -76,7 +76,7 @@ def add_credential(
     url: str | None,
     token: str | None,
 ) -> None:
-    """Enter a key for PROVIDER: anthropic, openai, openrouter, ollama or openai-compatible.
+    """Enter a key for PROVIDER, such as anthropic or ollama; for an unknown name, the service lists those there are.
 
     The key is read from standard input, unseen when it is typed. Scopes without a default get one from it.
     """

@@ -1,4 +1,4 @@
-"""What the mappers of all providers share: whose turn it is, names for calls, results and images as text."""
+"""Group a conversation into messages that alternate, with the call ids, results and images that all mappers share."""
 
 import hashlib
 import json
@@ -17,18 +17,18 @@ from fermata.domain.weak_cache import WeakCache
 CONTINUE_PROMPT = "Continue."
 OMITTED_SCREENSHOTS_NOTE = "[{} screenshot(s) omitted: this provider delivers tool results as text only.]"
 
-_UNPLAIN = re.compile(r"[^A-Za-z0-9_-]")
-_NINE = re.compile(r"[A-Za-z0-9]{9}")
+_NOT_IN_PLAIN_ID = re.compile(r"[^A-Za-z0-9_-]")
+_NINE_CHARACTERS = re.compile(r"[A-Za-z0-9]{9}")
 encode_compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 CallIdFormatter = Callable[[str, int], str]
-"""The name for a call id; from 2 on, another one each time it is asked with a higher number."""
+"""Turns a call id into one the provider accepts; a higher number (the first is 1) gives another one."""
 ModelBlock = TextBlock | ToolCallBlock | ReasoningBlock
 
 
 @dataclass
 class CallResult:
-    """One answered call: by the name it has on the wire, and by its tool's."""
+    """The result of one call, with the call's id on the wire and the name of its tool."""
 
     call_id: str
     tool_name: str
@@ -37,16 +37,19 @@ class CallResult:
 
 @dataclass
 class MessageGroup:
-    """Rows in a row of the same side. A model's turn holds the results of its calls, wherever they stood."""
+    """Consecutive messages of one side. A group of the model holds the results of its calls, wherever they were.
+
+    Attributes:
+        volatile: What changes from turn to turn; follows the newest prompt (decision 0060).
+        is_filler: Nobody wrote it; the protocol demands a message of the user there.
+    """
 
     role: str
     blocks: list[ModelBlock] = field(default_factory=list)
     images: list[ImageBlock] = field(default_factory=list)
     results: list[CallResult] = field(default_factory=list)
     volatile: str = ""
-    """What changes from turn to turn, behind the newest prompt (docs/decisions/0060)."""
     is_filler: bool = False
-    """Nobody said it; the protocol wants a person to speak."""
 
     @property
     def texts(self) -> list[str]:
@@ -61,167 +64,169 @@ class MessageGroup:
         return [block for block in self.blocks if isinstance(block, ReasoningBlock)]
 
     def awaits_result(self, call_id: str) -> bool:
-        """Whether it made this call and has no result of it."""
-        made = any(call.tool_call_id == call_id for call in self.calls)
-        return made and not any(result.call_id == call_id for result in self.results)
+        """Tell whether the group made this call and has no result of it."""
+        is_caller = any(call.tool_call_id == call_id for call in self.calls)
+        return is_caller and not any(result.call_id == call_id for result in self.results)
 
 
-def group_messages(ask: ModelRequest, provider: str, fit: CallIdFormatter) -> list[MessageGroup]:
-    """The conversation as turns that alternate, begin with a person and end with one or with results.
+def group_messages(request: ModelRequest, provider: str, format_call_id: CallIdFormatter) -> list[MessageGroup]:
+    """Group the conversation so that the sides alternate, a user begins, and a user or results end it.
 
-    Call ids are made to fit and unique. Reasoning of another provider or model is left out, and so is what no turn
-    needs: empty texts, and reasoning that nothing follows.
+    Call ids become unique ids that the provider accepts. Reasoning of another provider or model is left out, and so are
+    empty texts and reasoning that nothing follows.
     """
-    turns: list[MessageGroup] = []
-    names = CallIdMapper(fit)
-    for message in ask.messages:
+    groups: list[MessageGroup] = []
+    call_ids = CallIdMapper(format_call_id)
+    for message in request.messages:
         if message.role == "tool":
-            _add_result(turns, message, names)
+            _add_result(groups, message, call_ids)
         else:
-            _add_message(turns, message, ask, provider, names)
-    kept = [turn for turn in turns if _drop_trailing_reasoning(turn)]
-    return _alternate_sides(kept, ask.volatile)
+            _add_message(groups, message, request, provider, call_ids)
+    for group in groups:
+        _drop_trailing_reasoning(group)
+    return _alternate_sides([group for group in groups if group.blocks or group.images], request.volatile)
 
 
 def _add_message(
-    turns: list[MessageGroup], message: Message, ask: ModelRequest, provider: str, names: "CallIdMapper"
+    groups: list[MessageGroup], message: Message, request: ModelRequest, provider: str, call_ids: "CallIdMapper"
 ) -> None:
-    if not turns or turns[-1].role != message.role or turns[-1].results:
-        turns.append(MessageGroup(message.role))
-    turn = turns[-1]
+    if not groups or groups[-1].role != message.role or groups[-1].results:
+        groups.append(MessageGroup(message.role))
+    group = groups[-1]
     for block in message.content:
         match block.kind:  # by name: an isinstance check of a pydantic model is slow, and histories are long
             case "text":
                 if block.text.strip():
-                    turn.blocks.append(block)
+                    group.blocks.append(block)
             case "image":
                 if message.role == "user":
-                    turn.images.append(block)
+                    group.images.append(block)
             case "toolCall":
                 if message.role == "assistant":
-                    name = names.map_call_id(block.tool_call_id)
-                    same = name == block.tool_call_id
-                    turn.blocks.append(block if same else block.model_copy(update={"tool_call_id": name}))
+                    call_id = call_ids.map_call_id(block.tool_call_id)
+                    is_same = call_id == block.tool_call_id
+                    group.blocks.append(block if is_same else block.model_copy(update={"tool_call_id": call_id}))
             case "reasoning":
-                if message.role == "assistant" and (block.provider, block.model) == (provider, ask.model):
-                    turn.blocks.append(block)
+                if message.role == "assistant" and (block.provider, block.model) == (provider, request.model):
+                    group.blocks.append(block)
             case "toolResult":
-                pass  # a result stands in a row of its own
+                pass  # results have rows of their own
             case "blob":
                 raise ValueError("a blob must be fetched before it is sent to a provider")
             case _:
                 assert_never(block)
 
 
-def _add_result(turns: list[MessageGroup], message: Message, names: "CallIdMapper") -> None:
-    """A result belongs to the newest turn of the model, whatever a person has said in between."""
-    asked = next((turn for turn in reversed(turns) if turn.role == "assistant"), None)
-    call_id = names.map_result_id(message.tool_call_id or "")
+def _add_result(groups: list[MessageGroup], message: Message, call_ids: "CallIdMapper") -> None:
+    """A result belongs to the newest group of the model, whatever a user has said in between."""
+    caller = next((group for group in reversed(groups) if group.role == "assistant"), None)
+    call_id = call_ids.map_result_id(message.tool_call_id or "")
     for block in message.content:
         if block.kind == "blob":
             raise ValueError("a blob must be fetched before it is sent to a provider")
-        if asked is not None and block.kind == "toolResult" and asked.awaits_result(call_id):
-            asked.results.append(CallResult(call_id, message.tool_name or "", block))
+        if caller is not None and block.kind == "toolResult" and caller.awaits_result(call_id):
+            caller.results.append(CallResult(call_id, message.tool_name or "", block))
 
 
-def _drop_trailing_reasoning(turn: MessageGroup) -> bool:
-    """Whether anything is left of the turn without reasoning that leads nowhere."""
-    while turn.role == "assistant" and turn.blocks and turn.blocks[-1].kind == "reasoning":
-        turn.blocks.pop()
-    return bool(turn.blocks or turn.images)
+def _drop_trailing_reasoning(group: MessageGroup) -> None:
+    """Reasoning that nothing follows is refused by the providers that have it (decision 0071)."""
+    while group.role == "assistant" and group.blocks and group.blocks[-1].kind == "reasoning":
+        group.blocks.pop()
 
 
-def _alternate_sides(turns: list[MessageGroup], volatile: str) -> list[MessageGroup]:
+def _alternate_sides(groups: list[MessageGroup], volatile: str) -> list[MessageGroup]:
     merged: list[MessageGroup] = []
-    for turn in turns:
-        if merged and merged[-1].role == turn.role and not merged[-1].results:
-            merged[-1].blocks += turn.blocks
-            merged[-1].images += turn.images
-            merged[-1].results += turn.results
+    for group in groups:
+        if merged and merged[-1].role == group.role and not merged[-1].results:
+            merged[-1].blocks += group.blocks
+            merged[-1].images += group.images
+            merged[-1].results += group.results
         else:
-            merged.append(turn)
+            merged.append(group)
     if not merged or merged[0].role == "assistant":
-        merged.insert(0, _filler_prompt())
+        merged.insert(0, _make_filler_prompt())
     if merged[-1].role == "assistant" and not merged[-1].results:
-        merged.append(_filler_prompt())
+        merged.append(_make_filler_prompt())
     if volatile.strip():
-        ours = [turn for turn in merged if turn.role == "user"]
-        prompt = next((turn for turn in reversed(ours) if not turn.is_filler), ours[-1])
-        prompt.volatile = f"<context>\n{volatile}\n</context>"
+        prompts = [group for group in merged if group.role == "user"]
+        newest = next((group for group in reversed(prompts) if not group.is_filler), prompts[-1])
+        newest.volatile = f"<context>\n{volatile}\n</context>"
     return merged
 
 
-def _filler_prompt() -> MessageGroup:
+def _make_filler_prompt() -> MessageGroup:
     return MessageGroup("user", [TextBlock(text=CONTINUE_PROMPT)], is_filler=True)
 
 
 class CallIdMapper:
-    """Ids a provider accepts, unique in the whole request. The same history is given the same ones again."""
+    """Map call ids to ids that a provider accepts and that are unique in the request; always to the same ones."""
 
-    def __init__(self, fit: CallIdFormatter) -> None:
-        self._fit = fit
+    def __init__(self, format_call_id: CallIdFormatter) -> None:
+        self._format_call_id = format_call_id
         self._used: set[str] = set()
         self._counts: dict[str, int] = {}
         self._latest: dict[str, str] = {}
 
     def map_call_id(self, call_id: str) -> str:
         count = self._counts.get(call_id, 0) + 1
-        while (name := self._fit(call_id, count)) in self._used:
+        while (wire_id := self._format_call_id(call_id, count)) in self._used:
             count += 1
-        self._used.add(name)
+        self._used.add(wire_id)
         self._counts[call_id] = count
-        self._latest[call_id] = name
-        return name
+        self._latest[call_id] = wire_id
+        return wire_id
 
     def map_result_id(self, call_id: str) -> str:
-        return self._latest.get(call_id) or self._fit(call_id, 1)
+        """Return the id of the newest call with that id."""
+        return self._latest.get(call_id) or self._format_call_id(call_id, 1)
 
 
 def plain_id_formatter(max_chars: int) -> CallIdFormatter:
-    """Letters, digits, `_` and `-`, at most so many."""
+    """Make a formatter for ids of letters, digits, `_` and `-`."""
 
-    def fit(call_id: str, count: int) -> str:
-        ending = "" if count == 1 else f"_{count}"
-        return (_plain(call_id)[: max_chars - len(ending)] or "_") + ending
+    def format_call_id(call_id: str, number: int) -> str:
+        suffix = "" if number == 1 else f"_{number}"
+        return (_to_plain_id(call_id)[: max_chars - len(suffix)] or "_") + suffix
 
-    return fit
+    return format_call_id
 
 
 @lru_cache(4096)
-def _plain(text: str) -> str:
-    return _UNPLAIN.sub("_", text)
+def _to_plain_id(text: str) -> str:
+    return _NOT_IN_PLAIN_ID.sub("_", text)
 
 
-def format_nine_character_id(call_id: str, count: int) -> str:
-    """Mistral's rule: nine letters or digits."""
-    if count == 1 and _NINE.fullmatch(call_id):
+def format_nine_character_id(call_id: str, number: int) -> str:
+    """Format an id for Mistral, which accepts exactly nine letters or digits."""
+    if number == 1 and _NINE_CHARACTERS.fullmatch(call_id):
         return call_id
-    return hashlib.sha256(f"{count}:{call_id}".encode("utf-8", "replace")).hexdigest()[:9]
+    return hashlib.sha256(f"{number}:{call_id}".encode("utf-8", "replace")).hexdigest()[:9]
 
 
 def get_call_arguments(call: ToolCallBlock) -> dict[str, object]:
-    """What a call was made with, as far as it is an object; half of one was never run and is not repeated."""
+    """Return a call's arguments; none for a call that was cut off, because it never ran."""
     return call.input if isinstance(call.input, dict) and not call.malformed else {}
 
 
 def schema_with_properties(spec: ToolSpec) -> dict[str, object]:
-    """Some providers refuse an object that does not list its members, even if it has none."""
+    """Return a tool's schema; some providers refuse an object schema without `properties`, even for no arguments."""
     return spec.input_schema if "properties" in spec.input_schema else {**spec.input_schema, "properties": {}}
 
 
 @WeakCache
 def encode_result_data(block: ToolResultBlock) -> str:
-    """What a success found, as JSON. History is sent again with every round, so this is encoded once."""
+    """Encode a result's data as JSON. The history is sent again with every round, so this is cached."""
     return encode_compact_json({"ok": True} if block.data is None else block.data)
 
 
 @WeakCache
 def encode_call_arguments(call: ToolCallBlock) -> str:
+    """Encode a call's arguments as JSON; cached like `encode_result_data`."""
     return encode_compact_json(get_call_arguments(call))
 
 
 def format_result_text(block: ToolResultBlock) -> str:
-    """A result for a provider that reads results as text: its data or its error, and how many images it misses."""
+    """Format a result for a provider that reads text only: data or error, and how many images are left out."""
     text = encode_result_data(block) if block.ok else (block.error or "").strip() or "The tool failed."
     return f"{text}\n\n{OMITTED_SCREENSHOTS_NOTE.format(len(block.images))}" if block.images else text
 

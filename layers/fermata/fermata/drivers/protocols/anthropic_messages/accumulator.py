@@ -1,4 +1,4 @@
-"""Folds the events of one streamed answer into blocks. No I/O and no clock: the same events give the same pieces."""
+"""Fold the events of a Messages stream into a response."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +10,7 @@ from fermata.drivers.protocols.token_usage import to_token_count
 from fermata.drivers.protocols.tool_arguments import parse_tool_arguments, replace_lone_surrogates, to_storable_json
 from fermata.drivers.protocols.tool_call_ids import assign_unique_call_ids
 
-_STOPS = {
+_FINISH_REASONS = {
     "end_turn": FinishReason.END,
     "stop_sequence": FinishReason.END,
     "tool_use": FinishReason.TOOL_CALLS,
@@ -22,59 +22,75 @@ _STOPS = {
 
 
 @dataclass
-class _Part:
-    """One content block while it grows: its start as it came, and the text of its deltas by the field they extend."""
+class _ContentBlock:
+    """One content block while it grows: how it started, and the deltas of each of its fields."""
 
     start: dict[str, Any]
-    grown: dict[str, list[str]] = field(default_factory=dict)
+    deltas: dict[str, list[str]] = field(default_factory=dict)
 
-    def grow(self, name: str, text: str) -> None:
-        self.grown.setdefault(name, []).append(text)
+    def append(self, name: str, text: str) -> None:
+        self.deltas.setdefault(name, []).append(text)
 
-    def text(self, name: str) -> str:
-        return as_text(self.start.get(name)) + "".join(self.grown.get(name, ()))
+    def get_text(self, name: str) -> str:
+        return as_text(self.start.get(name)) + "".join(self.deltas.get(name, ()))
+
+    def parse_arguments(self) -> tuple[Any, bool]:
+        """Return a call's arguments, and whether they are unreadable."""
+        text = "".join(self.deltas.get("json", ()))
+        return parse_tool_arguments(text) if text.strip() else (to_storable_json(self.start.get("input")) or {}, False)
+
+    def build_payload(self) -> dict[str, Any]:
+        """Return the block with its deltas; a delta of a field that the block did not start with is ignored."""
+        payload = self.start | {name: self.get_text(name) for name in self.deltas.keys() & self.start.keys()}
+        if "signature" in self.deltas:
+            payload["signature"] = self.deltas["signature"][0]
+        if "json" in self.deltas and "input" in self.start:
+            payload["input"] = self.parse_arguments()[0]
+        return payload
 
 
 class MessagesAccumulator:
-    def __init__(self, model: str, request: bytes) -> None:
+    """The `ResponseAccumulator` of Anthropic's Messages API."""
+
+    def __init__(self, model: str, request_body: bytes) -> None:
         self.has_usage = False
         self.is_complete = False
         self.stream_error: Any = None
         self._model = model
-        self._request = request
-        self._parts: dict[int, _Part] = {}
+        self._request_body = request_body
+        self._blocks: dict[int, _ContentBlock] = {}
         self._usage: dict[str, Any] = {}
-        self._stop = ""
-        self._details: dict[str, Any] = {}
+        self._stop_reason = ""
+        self._stop_details: dict[str, Any] = {}
 
     @property
     def may_end(self) -> bool:
-        """The reason to stop comes with the last usage, when all blocks are there; only a farewell follows it."""
-        return bool(self._stop)
+        """The stop reason comes after all blocks, with the last usage; only `message_stop` follows."""
+        return bool(self._stop_reason)
 
     def add_event(self, event: dict[str, Any]) -> tuple[StreamPart, ...]:
-        piece = self._piece(event)
-        return () if piece is None else (piece,)
+        part = self._fold_event(event)
+        return () if part is None else (part,)
 
     def handle_done(self) -> None:
-        """This stream ends with an event of its own."""
+        """Ignore the marker: this stream ends with an event of its own."""
 
-    def _piece(self, event: dict[str, Any]) -> StreamPart | None:
+    def _fold_event(self, event: dict[str, Any]) -> StreamPart | None:
         match event.get("type"):
             case "content_block_delta":
-                return self._delta(as_index(event.get("index")), as_dict(event.get("delta")))
+                return self._fold_delta(as_index(event.get("index")), as_dict(event.get("delta")))
             case "content_block_start":
-                part = _Part(as_dict(event.get("content_block")))
-                self._parts[as_index(event.get("index"))] = part
-                return TextDelta(text=text) if (text := part.text("text")) else None
+                block = _ContentBlock(as_dict(event.get("content_block")))
+                self._blocks[as_index(event.get("index"))] = block
+                return TextDelta(text=text) if (text := block.get_text("text")) else None
             case "message_start":
                 self.has_usage = True
-                self._count(as_dict(event.get("message")).get("usage"))
+                self._update_usage(as_dict(event.get("message")).get("usage"))
             case "message_delta":
                 delta = as_dict(event.get("delta"))
-                self._stop = as_text(delta.get("stop_reason")) or self._stop
-                self._details = as_dict(delta.get("stop_details")) or self._details
-                self._count(event.get("usage"))
+                self._stop_reason = as_text(delta.get("stop_reason")) or self._stop_reason
+                self._stop_details = as_dict(delta.get("stop_details")) or self._stop_details
+                self._update_usage(event.get("usage"))
             case "message_stop":
                 self.is_complete = True
             case "error":
@@ -83,88 +99,74 @@ class MessagesAccumulator:
 
     @property
     def tokens(self) -> TokenUsage:
-        """`prompt` is what was neither read from nor written to the cache; the breakdown of writes stays in `raw`."""
-        told = self._usage.get
-        by_age = sum(map(to_token_count, as_dict(told("cache_creation")).values()))
+        """Cached tokens are counted apart from the prompt (decision 0074); `raw` keeps the breakdown of writes."""
+        usage = self._usage
+        writes_by_lifetime = sum(map(to_token_count, as_dict(usage.get("cache_creation")).values()))
         return TokenUsage(
-            prompt=to_token_count(told("input_tokens")),
-            completion=to_token_count(told("output_tokens")),
-            cache_read=to_token_count(told("cache_read_input_tokens")),
-            cache_creation=to_token_count(told("cache_creation_input_tokens", by_age)),
-            raw=to_storable_json(self._usage) or None,
+            prompt=to_token_count(usage.get("input_tokens")),
+            completion=to_token_count(usage.get("output_tokens")),
+            cache_read=to_token_count(usage.get("cache_read_input_tokens")),
+            cache_creation=to_token_count(usage.get("cache_creation_input_tokens", writes_by_lifetime)),
+            raw=to_storable_json(usage) or None,
         )
 
     def build_response(self) -> ModelResponse:
-        stop = _STOPS.get(self._stop, FinishReason.END)
-        parts = [self._parts[index] for index in sorted(self._parts)]
-        blocks = [block for part in parts if (block := self._block(part)) is not None]
+        stop = _FINISH_REASONS.get(self._stop_reason, FinishReason.END)
+        built = (self._build_block(self._blocks[index]) for index in sorted(self._blocks))
+        blocks = [block for block in built if block is not None]
         if stop is FinishReason.MAX_TOKENS and blocks and isinstance(blocks[-1], ToolCallBlock):
-            # The limit fell inside this call. That its arguments can be read does not make them all of them.
+            # The limit fell inside this call, so its arguments may be incomplete even if they are readable.
             blocks[-1] = blocks[-1].model_copy(update={"malformed": True})
         if stop in (FinishReason.END, FinishReason.TOOL_CALLS):
-            stop = FinishReason.TOOL_CALLS if any(isinstance(b, ToolCallBlock) for b in blocks) else FinishReason.END
+            has_calls = any(isinstance(block, ToolCallBlock) for block in blocks)
+            stop = FinishReason.TOOL_CALLS if has_calls else FinishReason.END
         return ModelResponse(
-            blocks=assign_unique_call_ids(blocks, self._request),
+            blocks=assign_unique_call_ids(blocks, self._request_body),
             stop=stop,
             tokens=self.tokens,
             tokens_known="output_tokens" in self._usage,
-            refusal=self._reason() if stop is FinishReason.REFUSAL else None,
+            refusal=self._get_refusal_reason() if stop is FinishReason.REFUSAL else None,
         )
 
-    def _reason(self) -> str | None:
-        """Why the model declined: in a sentence where there is one, else by the policy's name."""
-        category = as_text(self._details.get("category")).replace("_", " ")
-        return as_text(self._details.get("explanation")) or (
-            f"it touches the policy on {category}" if category else None
-        )
+    def _get_refusal_reason(self) -> str | None:
+        """Return the provider's explanation, or else the name of the policy."""
+        category = as_text(self._stop_details.get("category")).replace("_", " ")
+        explanation = as_text(self._stop_details.get("explanation"))
+        return explanation or (f"it touches the policy on {category}" if category else None)
 
-    def _delta(self, index: int, delta: dict[str, Any]) -> StreamPart | None:
-        part = self._parts.setdefault(index, _Part({"type": "text"}))
+    def _fold_delta(self, index: int, delta: dict[str, Any]) -> StreamPart | None:
+        block = self._blocks.setdefault(index, _ContentBlock({"type": "text"}))
         match delta.get("type"):
             case "text_delta" if text := as_text(delta.get("text")):
-                part.grow("text", text)
+                block.append("text", text)
                 return TextDelta(text=text)
             case "input_json_delta":
-                part.grow("json", as_text(delta.get("partial_json")))
+                block.append("json", as_text(delta.get("partial_json")))
             case "thinking_delta" if text := as_text(delta.get("thinking")):
-                part.grow("thinking", text)
+                block.append("thinking", text)
                 return ReasoningDelta(text=text)
             case "signature_delta" if signature := as_text(delta.get("signature")):
-                part.grown["signature"] = [signature]
+                block.deltas["signature"] = [signature]
         return None
 
-    def _count(self, usage: Any) -> None:
-        """Every number is a running total, so the last one wins."""
+    def _update_usage(self, usage: Any) -> None:
+        """Every number is a running total, so the last one counts."""
         self._usage |= {name: value for name, value in as_dict(usage).items() if value is not None}
 
-    def _block(self, part: _Part) -> Block | None:
-        match as_text(part.start.get("type")):
+    def _build_block(self, block: _ContentBlock) -> Block | None:
+        match as_text(block.start.get("type")):
             case "text" | "":
-                text = replace_lone_surrogates(part.text("text"))
+                text = replace_lone_surrogates(block.get_text("text"))
                 return TextBlock(text=text) if text.strip() else None
             case "tool_use":
-                value, malformed = _arguments(part)
+                arguments, is_malformed = block.parse_arguments()
                 return ToolCallBlock(
-                    tool_call_id=as_name(part.start.get("id")),
-                    tool_name=as_name(part.start.get("name")),
-                    input=value,
-                    malformed=malformed or None,
+                    tool_call_id=as_name(block.start.get("id")),
+                    tool_name=as_name(block.start.get("name")),
+                    input=arguments,
+                    malformed=is_malformed or None,
                 )
             case _:
-                # Thinking, and whatever else only the provider reads again: as it came, to go back as it came.
-                return ReasoningBlock(provider="anthropic", model=self._model, payload=to_storable_json(_payload(part)))
-
-
-def _payload(part: _Part) -> dict[str, Any]:
-    """Only members that the block began with grow; a delta that went astray is not let into it."""
-    payload = part.start | {name: part.text(name) for name in part.grown.keys() & part.start.keys()}
-    if "signature" in part.grown:
-        payload["signature"] = part.grown["signature"][0]
-    if "json" in part.grown and "input" in part.start:
-        payload["input"] = _arguments(part)[0]
-    return payload
-
-
-def _arguments(part: _Part) -> tuple[Any, bool]:
-    text = "".join(part.grown.get("json", ()))
-    return parse_tool_arguments(text) if text.strip() else (to_storable_json(part.start.get("input")) or {}, False)
+                # Thinking, and any block that only the provider reads: stored as it came, to be sent back unchanged.
+                payload = to_storable_json(block.build_payload())
+                return ReasoningBlock(provider="anthropic", model=self._model, payload=payload)

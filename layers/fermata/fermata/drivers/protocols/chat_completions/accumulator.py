@@ -1,4 +1,4 @@
-"""Folds streamed chat-completion chunks into blocks. No I/O and no clock: the same chunks give the same pieces."""
+"""Fold the chunks of a chat-completions stream into a response (decision 0073)."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_
 from fermata.drivers.protocols.tool_arguments import parse_tool_arguments, replace_lone_surrogates, to_storable_json
 from fermata.drivers.protocols.tool_call_ids import assign_unique_call_ids
 
-_STOPS = {
+_FINISH_REASONS = {
     "length": FinishReason.MAX_TOKENS,
     "max_tokens": FinishReason.MAX_TOKENS,
     "model_length": FinishReason.MAX_TOKENS,
@@ -25,33 +25,51 @@ _STOPS = {
 
 @dataclass
 class _Call:
+    """One tool call while it grows."""
+
     index: int
     id: str = ""
     name: str = ""
-    text: list[str] = field(default_factory=list)
-    extra: Any = None
+    arguments: list[str] = field(default_factory=list)
+    extra_content: Any = None
+
+    def is_continued_by(self, call_id: str, name: str) -> bool:
+        """Tell whether a fragment with this id and name belongs to the call, or begins another one."""
+        if call_id and self.id:
+            return call_id == self.id
+        if not name or not self.name or call_id or self.id:
+            return True
+        return name == self.name and not "".join(self.arguments).strip()
 
 
 class ChatAccumulator:
-    def __init__(self, provider: str, label: str, model: str, request: bytes, expected: int) -> None:
+    """The `ResponseAccumulator` of chat completions.
+
+    Args:
+        expected_tokens: An estimate of the prompt, to detect that the server has truncated it.
+    """
+
+    def __init__(self, provider: str, label: str, model: str, request_body: bytes, expected_tokens: int) -> None:
         self.is_complete = False
         self.stream_error: Any = None
-        self._provider, self._label, self._model = provider, label, model
-        self._request = request
-        self._expected = expected
+        self._provider = provider
+        self._label = label
+        self._model = model
+        self._request_body = request_body
+        self._expected_tokens = expected_tokens
         self._text: list[str] = []
-        self._thoughts: dict[str, list[Any]] = {}
+        self._reasoning: dict[str, list[Any]] = {}
         self._calls: list[_Call] = []
-        self._open: dict[int, _Call] = {}
+        self._calls_by_index: dict[int, _Call] = {}
         """The newest call of each index."""
-        self._stop = ""
-        self._refused: list[str] = []
+        self._finish_reason = ""
+        self._refusal: list[str] = []
         self._usage: dict[str, Any] = {}
 
     @property
     def may_end(self) -> bool:
-        """A reason to stop was given; usage may follow, and some servers forget the last word."""
-        return bool(self._stop)
+        """After the finish reason usage may follow, and some servers forget the `[DONE]` marker."""
+        return bool(self._finish_reason)
 
     @property
     def has_usage(self) -> bool:
@@ -65,124 +83,127 @@ class ChatAccumulator:
             self._usage |= {name: to_storable_json(value) for name, value in usage.items() if value is not None}
         for choice in as_dict_list(event.get("choices")):
             if not choice.get("index"):
-                yield from self._choose(choice)
+                yield from self._fold_choice(choice)
 
     def handle_done(self) -> None:
         self.is_complete = True
 
     @property
     def tokens(self) -> TokenUsage:
-        count = self._usage.get
-        details = count("prompt_tokens_details") or {
-            "cached_tokens": count("prompt_cache_hit_tokens") or count("cached_tokens")
+        usage = self._usage
+        details = usage.get("prompt_tokens_details") or {
+            "cached_tokens": usage.get("prompt_cache_hit_tokens") or usage.get("cached_tokens")
         }
-        return tokens_from_usage(self._usage, count("prompt_tokens"), count("completion_tokens"), details)
+        return tokens_from_usage(usage, usage.get("prompt_tokens"), usage.get("completion_tokens"), details)
 
     def build_response(self) -> ModelResponse:
         ordered = sorted(self._calls, key=lambda call: call.index)
-        calls = [block for call in ordered for block in self._blocks(call)]
-        stop = FinishReason.REFUSAL if self._refused else _STOPS.get(self._stop, FinishReason.END)
+        calls = [block for call in ordered for block in self._build_call_blocks(call)]
+        stop = FinishReason.REFUSAL if self._refusal else _FINISH_REASONS.get(self._finish_reason, FinishReason.END)
         if stop is FinishReason.MAX_TOKENS and calls:
-            # The limit fell inside the last call. That its arguments can be read does not make them all of them.
+            # The limit fell inside the last call, so its arguments may be incomplete even if they are readable.
             calls[-1] = calls[-1].model_copy(update={"malformed": True})
         if stop is FinishReason.END and calls:
             stop = FinishReason.TOOL_CALLS
         text = replace_lone_surrogates("".join(self._text))
-        said: list[Block] = [TextBlock(text=text)] if text.strip() else []
+        texts: list[Block] = [TextBlock(text=text)] if text.strip() else []
         return ModelResponse(
-            blocks=assign_unique_call_ids([*self._thought(), *said, *calls], self._request),
+            blocks=assign_unique_call_ids([*self._build_reasoning(), *texts, *calls], self._request_body),
             stop=stop,
             tokens=self.tokens,
             tokens_known="completion_tokens" in self._usage,
-            warning=truncation_warning(self._label, self._expected, self.tokens),
-            refusal=self._reason() if stop is FinishReason.REFUSAL else None,
+            warning=truncation_warning(self._label, self._expected_tokens, self.tokens),
+            refusal=self._get_refusal_reason() if stop is FinishReason.REFUSAL else None,
         )
 
-    def _reason(self) -> str | None:
-        """In the model's own words, or that it was not the model."""
-        return "".join(self._refused).strip() or (CONTENT_FILTER_REASON if self._stop == "content_filter" else None)
+    def _get_refusal_reason(self) -> str | None:
+        """Return the model's own words, or that a content filter stopped it."""
+        is_filtered = self._finish_reason == "content_filter"
+        return "".join(self._refusal).strip() or (CONTENT_FILTER_REASON if is_filtered else None)
 
-    def _choose(self, choice: Mapping[str, Any]) -> Iterator[StreamPart]:
+    def _fold_choice(self, choice: Mapping[str, Any]) -> Iterator[StreamPart]:
         delta = as_dict(choice.get("delta")) or as_dict(choice.get("message"))
-        yield from self._think(delta)
-        yield from self._say(delta)
-        for call in as_dict_list(delta.get("tool_calls")):
-            self._ask(call)
-        self._stop = as_text(choice.get("finish_reason")) or self._stop
-        if self._stop == "error":
+        yield from self._fold_reasoning(delta)
+        yield from self._fold_content(delta)
+        for fragment in as_dict_list(delta.get("tool_calls")):
+            self._fold_call(fragment)
+        self._finish_reason = as_text(choice.get("finish_reason")) or self._finish_reason
+        if self._finish_reason == "error":
             self.stream_error = {"message": "the answer broke off", "type": "server_error"}
 
-    def _say(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
-        content, refusal = delta.get("content"), as_text(delta.get("refusal"))
-        parts = [*content] if isinstance(content, list) else [content]
-        if refusal:
-            self._refused.append(refusal)
-            parts.append(refusal)
-        for part in parts:
-            if text := as_text(part.get("text") if isinstance(part, dict) else part):
+    def _fold_content(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
+        content = delta.get("content")
+        pieces = [*content] if isinstance(content, list) else [content]
+        if refusal := as_text(delta.get("refusal")):
+            self._refusal.append(refusal)
+            pieces.append(refusal)
+        for piece in pieces:
+            if text := as_text(piece.get("text") if isinstance(piece, dict) else piece):
                 self._text.append(text)
                 yield TextDelta(text=text)
-            elif isinstance(part, dict) and isinstance(part.get("thinking"), list):
-                yield from self._think({"reasoning_content": "".join(_texts(part["thinking"]))})
+            elif isinstance(piece, dict) and isinstance(piece.get("thinking"), list):
+                # Mistral sends reasoning as a list of texts inside the content.
+                texts = (as_text(member.get("text")) for member in as_dict_list(piece["thinking"]))
+                yield from self._fold_reasoning({"reasoning_content": "".join(texts)})
 
-    def _think(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
-        """The same thoughts may stand there under several names: all are kept, one is shown."""
+    def _fold_reasoning(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
+        """Servers may send the same reasoning in several fields: all are stored, one is shown."""
         shown = ""
         for name in ("reasoning_content", "reasoning"):
             if text := as_text(delta.get(name)):
-                self._thoughts.setdefault(name, []).append(text)
+                self._reasoning.setdefault(name, []).append(text)
                 shown = shown or text
         if isinstance(details := delta.get(REASONING_DETAILS_FIELD), list):
-            self._thoughts.setdefault(REASONING_DETAILS_FIELD, []).extend(details)
+            self._reasoning.setdefault(REASONING_DETAILS_FIELD, []).extend(details)
         if shown:
             yield ReasoningDelta(text=shown)
 
-    def _ask(self, told: Mapping[str, Any]) -> None:
-        """A piece of a call. Servers that give no place, or all the same, begin a new call with its id or name."""
-        function = as_dict(told.get("function"))
-        call = self._place(told, function)
-        call.id = call.id or as_name(told.get("id"))
-        call.name = call.name or as_name(function.get("name"))
-        call.extra = told.get(EXTRA_CONTENT_FIELD) or call.extra
-        text = function.get("arguments")
-        if isinstance(text, dict):
-            call.text = [json.dumps(text)]
-        elif isinstance(text, str):
-            call.text.append(text)
+    def _fold_call(self, fragment: Mapping[str, Any]) -> None:
+        function = as_dict(fragment.get("function"))
+        call_id, name = as_name(fragment.get("id")), as_name(function.get("name"))
+        call = self._find_call(fragment.get("index"), call_id, name)
+        call.id = call.id or call_id
+        call.name = call.name or name
+        call.extra_content = fragment.get(EXTRA_CONTENT_FIELD) or call.extra_content
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):
+            call.arguments = [json.dumps(arguments)]
+        elif isinstance(arguments, str):
+            call.arguments.append(arguments)
 
-    def _place(self, told: Mapping[str, Any], function: Mapping[str, Any]) -> _Call:
-        index, call_id, name = told.get("index"), as_name(told.get("id")), as_name(function.get("name"))
+    def _find_call(self, index: Any, call_id: str, name: str) -> _Call:
+        """Return the call that a fragment belongs to.
+
+        Servers without indexes, or with the same index for all calls, begin a new call with its id or name.
+        """
         latest = self._calls[-1] if self._calls else None
-        there = self._open.get(index) if isinstance(index, int) else latest
-        if there is not None:
-            another = call_id and there.id and call_id != there.id
-            nameless = name and there.name and not call_id and not there.id
-            begins_again = nameless and (name != there.name or "".join(there.text).strip())
-            if not another and not begins_again:
-                return there
-        place = index if isinstance(index, int) else latest.index if latest else 0
-        self._calls.append(_Call(place))
-        self._open[place] = self._calls[-1]
-        return self._calls[-1]
+        candidate = self._calls_by_index.get(index) if isinstance(index, int) else latest
+        if candidate is not None and candidate.is_continued_by(call_id, name):
+            return candidate
+        new_index = index if isinstance(index, int) else latest.index if latest else 0
+        call = _Call(new_index)
+        self._calls.append(call)
+        self._calls_by_index[new_index] = call
+        return call
 
-    def _blocks(self, call: _Call) -> list[Block]:
-        if not (call.id or call.name or call.text):
+    def _build_call_blocks(self, call: _Call) -> list[Block]:
+        if not (call.id or call.name or call.arguments):
             return []
-        value, malformed = parse_tool_arguments("".join(call.text))
-        block = ToolCallBlock(tool_call_id=call.id, tool_name=call.name, input=value, malformed=malformed or None)
-        return [self._kept({EXTRA_CONTENT_FIELD: call.extra}), block] if call.extra else [block]
+        arguments, is_malformed = parse_tool_arguments("".join(call.arguments))
+        block = ToolCallBlock(
+            tool_call_id=call.id, tool_name=call.name, input=arguments, malformed=is_malformed or None
+        )
+        if not call.extra_content:
+            return [block]
+        return [self._build_reasoning_block({EXTRA_CONTENT_FIELD: call.extra_content}), block]
 
-    def _thought(self) -> list[Block]:
-        whole_ones = {
-            name: parts if name == REASONING_DETAILS_FIELD else "".join(parts) for name, parts in self._thoughts.items()
+    def _build_reasoning(self) -> list[Block]:
+        payload = {
+            name: pieces if name == REASONING_DETAILS_FIELD else "".join(pieces)
+            for name, pieces in self._reasoning.items()
         }
-        return [self._kept(whole_ones)] if whole_ones else []
+        return [self._build_reasoning_block(payload)] if payload else []
 
-    def _kept(self, payload: dict[str, Any]) -> ReasoningBlock:
-        """For the provider alone to read again."""
+    def _build_reasoning_block(self, payload: dict[str, Any]) -> ReasoningBlock:
+        """Only the provider reads these blocks again."""
         return ReasoningBlock(provider=self._provider, model=self._model, payload=to_storable_json(payload))
-
-
-def _texts(parts: list[Any]) -> Iterator[str]:
-    """The thoughts in a list of parts, as Mistral sends them."""
-    return (as_text(part.get("text")) for part in as_dict_list(parts))

@@ -1,13 +1,14 @@
-"""Maps an `Ask` to a chat-completions body that servers of many makers accept.
+"""Map a model request to a chat-completions body that servers of many makers accept (decision 0073).
 
-Templates behind these servers want turns that alternate, content as plain text where it can be, and every call of a
-turn in one message with its results right behind it.
+The chat templates behind these servers want messages that alternate, plain text where possible, and all calls of a
+response in one message with their results right behind it.
 """
 
 from typing import Any
 
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
+from fermata.drivers.adjustments import AppliedAdjustments
 from fermata.drivers.protocols.message_mapping import (
     MessageGroup,
     encode_call_arguments,
@@ -21,97 +22,96 @@ from fermata.drivers.protocols.message_mapping import (
 
 REASONING_DETAILS_FIELD = "reasoning_details"
 REASONING_FIELDS = ("reasoning_content", "reasoning", REASONING_DETAILS_FIELD)
-"""Where servers put what a model thought."""
+"""Where servers put a model's reasoning."""
 EXTRA_CONTENT_FIELD = "extra_content"
-"""Where some put the signature of a call."""
-_MAX_CALL_ID_CHARS = 40
-_MAX_TOOL_NAME_CHARS = 64
-NINE_CHARACTER_CALL_IDS = "ids of nine characters"
-ADD_EMPTY_REASONING = "empty thoughts"
-"""A server in thinking mode wants thoughts at every call, also at those another model made."""
-ADD_PLACEHOLDER_SIGNATURES = "empty signatures"
-"""The same, for signatures."""
-OMIT_REASONING_FIELDS = "without thoughts"
+"""Where some servers put the signature of a call."""
 
-_NO_SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_validator"}}
-"""What the maker documents for calls that come from elsewhere."""
+# Names of adjustments:
+NINE_CHARACTER_CALL_IDS = "nine-character call ids"
+ADD_EMPTY_REASONING = "add empty reasoning"
+"""For a server that, in thinking mode, wants reasoning at every call, even at those of another model."""
+ADD_PLACEHOLDER_SIGNATURES = "add placeholder signatures"
+"""For a server that wants a signature at every call, even at those of another model."""
+OMIT_REASONING_FIELDS = "omit reasoning fields"
+
+_MAX_CALL_ID_CHARS = 40
+_PLACEHOLDER_SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+"""What Google documents for calls that come from another model."""
+_format_plain_call_id = plain_id_formatter(_MAX_CALL_ID_CHARS)
+_format_tool_name = plain_id_formatter(64)
 
 _JsonObject = dict[str, Any]
 
 
-def build_request_body(ask: ModelRequest, provider: str, adjusted: frozenset[str]) -> dict[str, Any]:
-    turns = group_messages(
-        ask,
-        provider,
-        format_nine_character_id if NINE_CHARACTER_CALL_IDS in adjusted else plain_id_formatter(_MAX_CALL_ID_CHARS),
-    )
-    messages: list[_JsonObject] = [{"role": "system", "content": ask.system}] if ask.system.strip() else []
-    for turn in turns:
-        messages += _user(turn) if turn.role == "user" else _assistant(turn, adjusted)
-    body: dict[str, Any] = {"model": ask.model, "messages": messages, "stream": True}
+def build_request_body(request: ModelRequest, provider: str, applied: AppliedAdjustments) -> _JsonObject:
+    """Build the JSON body. Reasoning blocks of other providers than `provider` are left out."""
+    format_call_id = format_nine_character_id if NINE_CHARACTER_CALL_IDS in applied else _format_plain_call_id
+    messages: list[_JsonObject] = [{"role": "system", "content": request.system}] if request.system.strip() else []
+    for group in group_messages(request, provider, format_call_id):
+        messages += [_build_user(group)] if group.role == "user" else _build_assistant(group, applied)
+    body: _JsonObject = {"model": request.model, "messages": messages, "stream": True}
     body["stream_options"] = {"include_usage": True}
-    body["max_tokens"] = ask.max_tokens
-    if ask.tools:
-        body["tools"] = [build_function_tool(spec) for spec in ask.tools]
-    if ask.tools and not ask.call_tools:
+    body["max_tokens"] = request.max_tokens
+    if request.tools:
+        body["tools"] = [build_function_tool(spec) for spec in request.tools]
+    if request.tools and not request.call_tools:
         body["tool_choice"] = "none"
     return body
 
 
 def build_function_tool(spec: ToolSpec) -> _JsonObject:
-    said = {"description": spec.description} if spec.description else {}
-    return {"type": "function", "function": {"name": spec.name, **said, "parameters": schema_with_properties(spec)}}
+    description = {"description": spec.description} if spec.description else {}
+    function = {"name": spec.name, **description, "parameters": schema_with_properties(spec)}
+    return {"type": "function", "function": function}
 
 
-def format_user_text(turn: MessageGroup) -> str:
-    """A person's words in one text, and what stands behind them in a paragraph of its own."""
-    said = " ".join(turn.texts)
-    return f"{said}\n\n{turn.volatile}" if said and turn.volatile else said or turn.volatile
+def format_user_text(group: MessageGroup) -> str:
+    """Join a user's texts; the volatile part follows as a paragraph of its own."""
+    text = " ".join(group.texts)
+    return f"{text}\n\n{group.volatile}" if text and group.volatile else text or group.volatile
 
 
-def _user(turn: MessageGroup) -> list[_JsonObject]:
-    if not turn.images:
-        return [{"role": "user", "content": format_user_text(turn)}]
-    texts = [{"type": "text", "text": text} for text in turn.texts]
-    images = [{"type": "image_url", "image_url": {"url": image_to_data_url(image)}} for image in turn.images]
-    volatile = [{"type": "text", "text": turn.volatile}] if turn.volatile else []
-    return [{"role": "user", "content": [*texts, *images, *volatile]}]
+def _build_user(group: MessageGroup) -> _JsonObject:
+    if not group.images:
+        return {"role": "user", "content": format_user_text(group)}
+    texts = [{"type": "text", "text": text} for text in group.texts]
+    images = [{"type": "image_url", "image_url": {"url": image_to_data_url(image)}} for image in group.images]
+    volatile = [{"type": "text", "text": group.volatile}] if group.volatile else []
+    return {"role": "user", "content": [*texts, *images, *volatile]}
 
 
-def _assistant(turn: MessageGroup, adjusted: frozenset[str]) -> list[_JsonObject]:
-    message: _JsonObject = {"role": "assistant", "content": "\n\n".join(turn.texts)}
-    if calls := _calls(turn, adjusted):
-        message |= _thoughts(turn, adjusted) | {"tool_calls": calls}
+def _build_assistant(group: MessageGroup, applied: AppliedAdjustments) -> list[_JsonObject]:
+    message: _JsonObject = {"role": "assistant", "content": "\n\n".join(group.texts)}
+    if calls := _build_calls(group, applied):
+        message |= _build_reasoning(group, applied) | {"tool_calls": calls}
     results = [
-        {"role": "tool", "tool_call_id": one.call_id, "content": format_result_text(one.block)} for one in turn.results
+        {"role": "tool", "tool_call_id": result.call_id, "content": format_result_text(result.block)}
+        for result in group.results
     ]
     return [message, *results]
 
 
-def _calls(turn: MessageGroup, adjusted: frozenset[str]) -> list[_JsonObject]:
-    """Each call, with what its server wants back along with it."""
+def _build_calls(group: MessageGroup, applied: AppliedAdjustments) -> list[_JsonObject]:
+    """Build each call together with the extra content that its server expects back."""
     calls: list[_JsonObject] = []
     extra: _JsonObject = {}
-    for block in turn.blocks:
+    for block in group.blocks:
         if block.kind == "reasoning" and EXTRA_CONTENT_FIELD in block.payload:
             extra = {EXTRA_CONTENT_FIELD: block.payload[EXTRA_CONTENT_FIELD]}
         elif block.kind == "toolCall":
-            function = {
-                "name": plain_id_formatter(_MAX_TOOL_NAME_CHARS)(block.tool_name, 1),
-                "arguments": encode_call_arguments(block),
-            }
-            if ADD_PLACEHOLDER_SIGNATURES in adjusted and not extra:
-                extra = {EXTRA_CONTENT_FIELD: _NO_SIGNATURE}
+            function = {"name": _format_tool_name(block.tool_name, 1), "arguments": encode_call_arguments(block)}
+            if ADD_PLACEHOLDER_SIGNATURES in applied and not extra:
+                extra = {EXTRA_CONTENT_FIELD: _PLACEHOLDER_SIGNATURE}
             calls.append({"id": block.tool_call_id, "type": "function", "function": function} | extra)
             extra = {}
     return calls
 
 
-def _thoughts(turn: MessageGroup, adjusted: frozenset[str]) -> _JsonObject:
-    """What led to the calls, under the names it came under. Where nothing was called it is of no use any more."""
-    if OMIT_REASONING_FIELDS in adjusted:
+def _build_reasoning(group: MessageGroup, applied: AppliedAdjustments) -> _JsonObject:
+    """Return the reasoning that led to the calls, in the fields it came in."""
+    if OMIT_REASONING_FIELDS in applied:
         return {}
-    thoughts: _JsonObject = {"reasoning_content": ""} if ADD_EMPTY_REASONING in adjusted else {}
-    for block in turn.reasoning:
-        thoughts |= {name: value for name, value in block.payload.items() if name in REASONING_FIELDS}
-    return thoughts
+    fields: _JsonObject = {"reasoning_content": ""} if ADD_EMPTY_REASONING in applied else {}
+    for block in group.reasoning:
+        fields |= {name: value for name, value in block.payload.items() if name in REASONING_FIELDS}
+    return fields

@@ -1,4 +1,4 @@
-"""Folds the lines of Ollama's answer into blocks. No I/O and no clock: the same lines give the same pieces."""
+"""Fold the lines of Ollama's stream into a response."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,23 +12,29 @@ from fermata.drivers.protocols.tool_call_ids import assign_unique_call_ids
 
 
 class OllamaAccumulator:
-    def __init__(self, provider: str, label: str, model: str, request: bytes, expected: int) -> None:
+    """The `ResponseAccumulator` of Ollama's own chat protocol.
+
+    Args:
+        expected_tokens: An estimate of the prompt, to detect that the server has truncated it.
+    """
+
+    def __init__(self, provider: str, label: str, model: str, request_body: bytes, expected_tokens: int) -> None:
         self.is_complete = False
         self.may_end = False
         self.stream_error: Any = None
         self._provider = provider
         self._label = label
         self._model = model
-        self._request = request
-        self._expected = expected
+        self._request_body = request_body
+        self._expected_tokens = expected_tokens
         self._text: list[str] = []
-        self._thoughts: list[str] = []
+        self._thinking: list[str] = []
         self._calls: list[ToolCallBlock] = []
-        self._last: dict[str, Any] = {}
+        self._last_line: dict[str, Any] = {}
 
     @property
     def has_usage(self) -> bool:
-        return bool(self._last)
+        return bool(self._last_line)
 
     def add_event(self, event: dict[str, Any]) -> Iterator[StreamPart]:
         if error := event.get("error"):
@@ -36,55 +42,57 @@ class OllamaAccumulator:
             return
         message = as_dict(event.get("message"))
         if text := as_text(message.get("thinking")):
-            self._thoughts.append(text)
+            self._thinking.append(text)
             yield ReasoningDelta(text=text)
         if text := as_text(message.get("content")):
             self._text.append(text)
             yield TextDelta(text=text)
-        self._calls += [_call(call) for call in as_dict_list(message.get("tool_calls"))]
+        self._calls += [_build_call(call) for call in as_dict_list(message.get("tool_calls"))]
         if event.get("done"):
-            told = {name: value for name, value in event.items() if name != "message" and value is not None}
-            self._last, self.is_complete = to_storable_json(told), True
+            numbers = {name: value for name, value in event.items() if name != "message" and value is not None}
+            self._last_line = to_storable_json(numbers)
+            self.is_complete = True
 
     def handle_done(self) -> None:
-        """The last line says so itself."""
+        """Ignore the marker: the last line says so itself."""
 
     @property
     def tokens(self) -> TokenUsage:
-        count = self._last.get
-        cached = {"cached_tokens": count("prompt_eval_cached_count")}
-        return tokens_from_usage(self._last, count("prompt_eval_count"), count("eval_count"), cached)
+        usage = self._last_line
+        cached = {"cached_tokens": usage.get("prompt_eval_cached_count")}
+        return tokens_from_usage(usage, usage.get("prompt_eval_count"), usage.get("eval_count"), cached)
 
     def build_response(self) -> ModelResponse:
         stop = FinishReason.TOOL_CALLS if self._calls else FinishReason.END
-        if self._last.get("done_reason") == "length":
+        if self._last_line.get("done_reason") == "length":
             stop = FinishReason.MAX_TOKENS
         return ModelResponse(
-            blocks=assign_unique_call_ids([*self._said(), *self._calls], self._request),
+            blocks=assign_unique_call_ids([*self._iter_text_blocks(), *self._calls], self._request_body),
             stop=stop,
             tokens=self.tokens,
-            tokens_known="eval_count" in self._last,
-            warning=truncation_warning(self._label, self._expected, self.tokens),
+            tokens_known="eval_count" in self._last_line,
+            warning=truncation_warning(self._label, self._expected_tokens, self.tokens),
         )
 
-    def _said(self) -> Iterator[Block]:
-        if self._thoughts and self._calls:  # only what led to a call is ever said again
-            payload = {"thinking": replace_lone_surrogates("".join(self._thoughts))}
+    def _iter_text_blocks(self) -> Iterator[Block]:
+        if self._thinking and self._calls:  # only thinking that led to a call is sent back
+            payload = {"thinking": replace_lone_surrogates("".join(self._thinking))}
             yield ReasoningBlock(provider=self._provider, model=self._model, payload=payload)
         text = replace_lone_surrogates("".join(self._text))
         if text.strip():
             yield TextBlock(text=text)
 
 
-def _call(told: Mapping[str, Any]) -> ToolCallBlock:
-    """Calls come whole, their arguments as an object; some proxies write them as text."""
-    function = as_dict(told.get("function"))
-    value, malformed = function.get("arguments"), False
-    if isinstance(value, str):
-        value, malformed = parse_tool_arguments(value)
+def _build_call(call: Mapping[str, Any]) -> ToolCallBlock:
+    """Calls arrive whole, with an object as arguments; some proxies write the arguments as text."""
+    function = as_dict(call.get("function"))
+    arguments = function.get("arguments")
+    is_malformed = False
+    if isinstance(arguments, str):
+        arguments, is_malformed = parse_tool_arguments(arguments)
     return ToolCallBlock(
-        tool_call_id=as_name(told.get("id")),
+        tool_call_id=as_name(call.get("id")),
         tool_name=as_name(function.get("name")),
-        input={} if value is None else to_storable_json(value),
-        malformed=malformed or None,
+        input={} if arguments is None else to_storable_json(arguments),
+        malformed=is_malformed or None,
     )

@@ -1,8 +1,9 @@
-"""Maps an `Ask` to the body of Ollama's /api/chat.
+"""Map a model request to the body of Ollama's /api/chat (decision 0072).
 
-Ollama loads a model with the window a request asks for, and loads it anew for another one; so all requests ask for
-the same. What does not fit is refused (`truncate`, `shift`), because otherwise it is cut from the front in silence,
-tools and all. Older servers know neither member; the fold then looks at what was counted.
+Ollama loads a model with the context window that a request asks for, and loads it again for another window; so all
+requests ask for the same one. `truncate` and `shift` are off, so that a request that does not fit is refused; otherwise
+Ollama cuts it from the front without notice, tools included. Older servers ignore both members; for these, the
+accumulator compares the tokens they counted with an estimate.
 """
 
 from typing import Any
@@ -23,44 +24,48 @@ _MAX_CALL_ID_CHARS = 64
 _JsonObject = dict[str, Any]
 
 
-def build_request_body(ask: ModelRequest, provider: str, *, thinking_allowance: int) -> _JsonObject:
-    messages: list[_JsonObject] = [{"role": "system", "content": ask.system}] if ask.system.strip() else []
-    for turn in group_messages(ask, provider, plain_id_formatter(_MAX_CALL_ID_CHARS)):
-        messages += [_user(turn)] if turn.role == "user" else _assistant(turn)
-    body: _JsonObject = {"model": ask.model, "messages": messages, "stream": True, "truncate": False, "shift": False}
-    limit = ask.max_tokens + thinking_allowance
-    body["options"] = {"num_ctx": ask.window_tokens, "num_predict": limit}
-    if ask.tools and ask.call_tools:  # there is no way to offer tools that may not be called
-        body["tools"] = [build_function_tool(spec) for spec in ask.tools]
-    if ask.thinking_tokens > 0:
+def build_request_body(request: ModelRequest, provider: str, *, thinking_allowance: int) -> _JsonObject:
+    """Build the JSON body. Reasoning blocks of other providers than `provider` are left out."""
+    messages: list[_JsonObject] = [{"role": "system", "content": request.system}] if request.system.strip() else []
+    for group in group_messages(request, provider, plain_id_formatter(_MAX_CALL_ID_CHARS)):
+        messages += [_build_user(group)] if group.role == "user" else _build_assistant(group)
+    body: _JsonObject = {"model": request.model, "messages": messages, "stream": True}
+    body |= {"truncate": False, "shift": False}
+    body["options"] = {
+        "num_ctx": request.window_tokens,
+        "num_predict": request.max_tokens + thinking_allowance,
+    }
+    if request.tools and request.call_tools:  # tools cannot be offered without permitting calls
+        body["tools"] = [build_function_tool(spec) for spec in request.tools]
+    if request.thinking_tokens > 0:
         body["think"] = True
     return body
 
 
-def _user(turn: MessageGroup) -> _JsonObject:
-    message: _JsonObject = {"role": "user", "content": format_user_text(turn)}
-    return message | {"images": [get_image_base64(image) for image in turn.images]} if turn.images else message
+def _build_user(group: MessageGroup) -> _JsonObject:
+    message: _JsonObject = {"role": "user", "content": format_user_text(group)}
+    return message | {"images": [get_image_base64(image) for image in group.images]} if group.images else message
 
 
-def _assistant(turn: MessageGroup) -> list[_JsonObject]:
-    message: _JsonObject = {"role": "assistant", "content": "\n\n".join(turn.texts)}
-    if turn.calls:
-        message["thinking"] = "".join(str(block.payload.get("thinking") or "") for block in turn.reasoning)
+def _build_assistant(group: MessageGroup) -> list[_JsonObject]:
+    message: _JsonObject = {"role": "assistant", "content": "\n\n".join(group.texts)}
+    if group.calls:
+        message["thinking"] = "".join(str(block.payload.get("thinking") or "") for block in group.reasoning)
         message["tool_calls"] = [
             {
                 "id": call.tool_call_id,
-                "function": {"index": at, "name": call.tool_name, "arguments": get_call_arguments(call)},
+                "function": {"index": index, "name": call.tool_name, "arguments": get_call_arguments(call)},
             }
-            for at, call in enumerate(turn.calls)
+            for index, call in enumerate(group.calls)
         ]
-    names = {call.tool_call_id: call.tool_name for call in turn.calls}
+    names = {call.tool_call_id: call.tool_name for call in group.calls}
     results = [
         {
             "role": "tool",
-            "tool_name": names.get(one.call_id, one.tool_name),
-            "tool_call_id": one.call_id,
-            "content": format_result_text(one.block),
+            "tool_name": names.get(result.call_id, result.tool_name),
+            "tool_call_id": result.call_id,
+            "content": format_result_text(result.block),
         }
-        for one in turn.results
+        for result in group.results
     ]
     return [message, *results]

@@ -1,8 +1,8 @@
-"""Maps an `Ask` to the body of a stateless Responses request.
+"""Map a model request to the body of a stateless Responses request (decision 0071).
 
-The stable part comes first (instructions, tools, the conversation as it grows), so that the providers' automatic
-prompt caches find each request's prefix in the last one. Nothing is stored with the provider: what it wants to
-remember between two rounds goes along as encrypted reasoning.
+The stable part comes first (instructions, tools, the conversation as it grows), so that the provider's automatic prompt
+cache finds each request's prefix in the last one. The provider stores nothing: what it wants to remember between two
+rounds is sent back as encrypted reasoning.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from typing import Any
 from fermata.domain.blocks import ReasoningBlock
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
+from fermata.drivers.adjustments import AppliedAdjustments
 from fermata.drivers.protocols.json_fields import as_dict_list, as_text
 from fermata.drivers.protocols.message_mapping import (
     MessageGroup,
@@ -23,114 +24,136 @@ from fermata.drivers.protocols.message_mapping import (
 )
 
 MIN_OUTPUT_TOKENS = 16
-_MAX_CALL_ID_CHARS = 64
-OMIT_REASONING_ITEMS = "reasoning items"
-"""The adjustment for a server that cannot read what it once encrypted: another account's key, or too old."""
-_REASONING = ("type", "id", "status", "summary", "encrypted_content", "content", "format", "signature")
-"""What OpenRouter says of a reasoning item, and takes again."""
+OMIT_REASONING_ITEMS = "omit reasoning items"
+"""The adjustment for a server that cannot decrypt reasoning: of another account, or too old."""
+_REASONING_FIELDS = ("type", "id", "status", "summary", "encrypted_content", "content", "format", "signature")
+"""What OpenRouter sends in a reasoning item, and accepts."""
+_format_id = plain_id_formatter(64)
 
 _JsonObject = dict[str, Any]
 
 
 def build_request_body(
-    ask: ModelRequest,
+    request: ModelRequest,
     provider: str,
-    adjusted: frozenset[str],
+    applied: AppliedAdjustments,
     *,
     with_item_ids: bool,
     thinking_allowance: int,
-) -> dict[str, Any]:
-    """`named`: whether items need ids and a status, as OpenRouter has them, or must not have any."""
-    turns = group_messages(ask, provider, plain_id_formatter(_MAX_CALL_ID_CHARS))
-    if OMIT_REASONING_ITEMS in adjusted:
-        for turn in turns:
-            turn.blocks = [block for block in turn.blocks if block.kind != "reasoning"]
-    items = _Named() if with_item_ids else _Nameless()
-    body: dict[str, Any] = {"model": ask.model, "stream": True, "store": False}
-    if ask.system.strip():
-        body["instructions"] = ask.system
-    body["input"] = [item for turn in turns for item in _items(turn, items)]
-    if ask.tools:
-        body["tools"] = [_tool(spec) for spec in ask.tools]
-    if ask.tools and not ask.call_tools:
+) -> _JsonObject:
+    """Build the JSON body.
+
+    Args:
+        provider: Reasoning blocks of other providers are left out.
+        with_item_ids: Whether items have an id and a status, as OpenRouter requires, or none, as OpenAI does.
+        thinking_allowance: Tokens that are added to the output limit for thinking.
+    """
+    groups = group_messages(request, provider, _format_id)
+    if OMIT_REASONING_ITEMS in applied:
+        for group in groups:
+            group.blocks = [block for block in group.blocks if block.kind != "reasoning"]
+    builder = _OpenRouterItems() if with_item_ids else _OpenAIItems()
+    body: _JsonObject = {"model": request.model, "stream": True, "store": False}
+    if request.system.strip():
+        body["instructions"] = request.system
+    body["input"] = [item for group in groups for item in _iter_items(group, builder)]
+    if request.tools:
+        body["tools"] = [_build_tool(spec) for spec in request.tools]
+    if request.tools and not request.call_tools:
         body["tool_choice"] = "none"
-    body["max_output_tokens"] = max(MIN_OUTPUT_TOKENS, ask.max_tokens) + thinking_allowance
+    body["max_output_tokens"] = max(MIN_OUTPUT_TOKENS, request.max_tokens) + thinking_allowance
     return body
 
 
-def _items(turn: MessageGroup, items: "_Nameless") -> Iterator[_JsonObject]:
-    if turn.role == "user":
-        yield {"type": "message", "role": "user", "content": _content(turn)}
+def _iter_items(group: MessageGroup, builder: "_OpenAIItems") -> Iterator[_JsonObject]:
+    if group.role == "user":
+        yield {"type": "message", "role": "user", "content": _build_user_content(group)}
         return
     phase: _JsonObject = {}
-    for block in turn.blocks:
+    for block in group.blocks:
         match block.kind:
             case "text":
-                yield items.message(block.text) | phase
+                yield builder.build_message(block.text) | phase
                 phase = {}
             case "toolCall":
-                name = plain_id_formatter(_MAX_CALL_ID_CHARS)(block.tool_name, 1)
-                yield items.call(block.tool_call_id, name, encode_call_arguments(block))
+                yield builder.build_call(
+                    block.tool_call_id, _format_id(block.tool_name, 1), encode_call_arguments(block)
+                )
             case "reasoning" if block.payload.get("type") == "message":
+                # Newer models stop early if the phase of an earlier message is lost (decision 0071).
                 phase = {"phase": block.payload.get("phase")}
             case "reasoning":
-                yield from items.reasoning(block)
-    for result in turn.results:
+                yield from builder.iter_reasoning(block)
+    for result in group.results:
         output = format_result_text(result.block)
         yield {"type": "function_call_output", "call_id": result.call_id, "output": output}
 
 
-def _content(turn: MessageGroup) -> list[_JsonObject]:
-    texts = [{"type": "input_text", "text": text} for text in turn.texts]
-    images = [{"type": "input_image", "image_url": image_to_data_url(image), "detail": "auto"} for image in turn.images]
-    volatile = [{"type": "input_text", "text": turn.volatile}] if turn.volatile else []
+def _build_user_content(group: MessageGroup) -> list[_JsonObject]:
+    texts = [{"type": "input_text", "text": text} for text in group.texts]
+    images = [
+        {"type": "input_image", "image_url": image_to_data_url(image), "detail": "auto"} for image in group.images
+    ]
+    volatile = [{"type": "input_text", "text": group.volatile}] if group.volatile else []
     return [*texts, *images, *volatile]
 
 
-def _tool(spec: ToolSpec) -> _JsonObject:
-    # Without `strict: false` the provider makes every optional member of the schema a required one.
-    said = {"description": spec.description} if spec.description else {}
-    return {"type": "function", "name": spec.name, **said, "parameters": schema_with_properties(spec), "strict": False}
+def _build_tool(spec: ToolSpec) -> _JsonObject:
+    # Without `strict: false`, OpenAI makes every optional member of the schema a required one (decision 0071).
+    description = {"description": spec.description} if spec.description else {}
+    return {
+        "type": "function",
+        "name": spec.name,
+        **description,
+        "parameters": schema_with_properties(spec),
+        "strict": False,
+    }
 
 
-class _Nameless:
-    """OpenAI looks an id up among stored items, of which there are none."""
+class _OpenAIItems:
+    """Build items without ids: OpenAI looks an id up among stored items, and nothing is stored."""
 
-    def message(self, text: str) -> _JsonObject:
+    def build_message(self, text: str) -> _JsonObject:
         return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
 
-    def call(self, call_id: str, name: str, arguments: str) -> _JsonObject:
+    def build_call(self, call_id: str, name: str, arguments: str) -> _JsonObject:
         return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
-    def reasoning(self, block: ReasoningBlock) -> Iterator[_JsonObject]:
-        """Only what was encrypted is read again; a summary has to be there, if only empty."""
+    def iter_reasoning(self, block: ReasoningBlock) -> Iterator[_JsonObject]:
+        """Only encrypted content is of use to OpenAI; the summary is required, if only empty."""
         if encrypted := as_text(block.payload.get("encrypted_content")):
             summary = as_dict_list(block.payload.get("summary"))
             yield {"type": "reasoning", "summary": summary, "encrypted_content": encrypted}
 
 
-class _Named(_Nameless):
-    """OpenRouter wants what the model said back as its API gives it: with ids, and finished."""
+class _OpenRouterItems(_OpenAIItems):
+    """Build items with id and status; OpenRouter's schema requires both.
+
+    Ids of messages and calls follow from their place, so that a request's prefix stays the same to the byte.
+    """
 
     def __init__(self) -> None:
-        self._messages = 0
-        self._seen: set[str] = set()
+        self._message_count = 0
+        self._reasoning_ids: set[str] = set()
 
-    def message(self, text: str) -> _JsonObject:
-        self._messages += 1
-        content = [{"type": "output_text", "text": text, "annotations": []}]
-        own = {"id": f"msg_{self._messages}", "status": "completed"}
-        return {"type": "message", "role": "assistant", **own, "content": content}
+    def build_message(self, text: str) -> _JsonObject:
+        self._message_count += 1
+        return {
+            "type": "message",
+            "role": "assistant",
+            "id": f"msg_{self._message_count}",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
 
-    def call(self, call_id: str, name: str, arguments: str) -> _JsonObject:
-        own = {"id": f"fc_{call_id}", "status": "completed"}
-        return super().call(call_id, name, arguments) | own
+    def build_call(self, call_id: str, name: str, arguments: str) -> _JsonObject:
+        return super().build_call(call_id, name, arguments) | {"id": f"fc_{call_id}", "status": "completed"}
 
-    def reasoning(self, block: ReasoningBlock) -> Iterator[_JsonObject]:
-        """As it came; its id, which signatures may be bound to, stands only once in a request."""
-        item = {name: block.payload[name] for name in _REASONING if block.payload.get(name) is not None}
-        name = as_text(item.get("id")) or f"rs_{len(self._seen) + 1}"
-        is_whole = item.get("type") == "reasoning" and isinstance(item.get("encrypted_content", ""), str)
-        if is_whole and name not in self._seen:
-            self._seen.add(name)
-            yield {**item, "summary": as_dict_list(item.get("summary")), "id": name}
+    def iter_reasoning(self, block: ReasoningBlock) -> Iterator[_JsonObject]:
+        """Return the item as it came. Signatures may be bound to its id, which may occur once in a request."""
+        item = {name: block.payload[name] for name in _REASONING_FIELDS if block.payload.get(name) is not None}
+        item_id = as_text(item.get("id")) or f"rs_{len(self._reasoning_ids) + 1}"
+        is_valid = item.get("type") == "reasoning" and isinstance(item.get("encrypted_content", ""), str)
+        if is_valid and item_id not in self._reasoning_ids:
+            self._reasoning_ids.add(item_id)
+            yield {**item, "summary": as_dict_list(item.get("summary")), "id": item_id}
