@@ -1,4 +1,4 @@
-"""boto3 clients that talk to the local cloud and to nothing else."""
+"""Make boto3 clients that talk to the local cloud and to nothing else."""
 
 import functools
 from typing import Any
@@ -17,7 +17,7 @@ CREDENTIALS_ENVIRONMENT = {
 
 @functools.cache
 def get_session() -> Any:
-    """Shared by all clients, so that a service's description is read once. Any service may be named."""
+    """Get the session of all clients. Sharing it makes botocore read each service description once."""
     return boto3.session.Session(
         aws_access_key_id=CREDENTIALS_ENVIRONMENT["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=CREDENTIALS_ENVIRONMENT["AWS_SECRET_ACCESS_KEY"],
@@ -27,6 +27,6 @@ def get_session() -> Any:
 
 @functools.cache
 def get_client(service: str, endpoint: str) -> Any:
-    """One per service and endpoint: building a client costs more than most calls of it."""
+    """Get the client of a service, cached because making one costs more than most calls."""
     config = Config(retries={"total_max_attempts": 1}, max_pool_connections=64, proxies={}, read_timeout=120)
     return get_session().client(service, endpoint_url=endpoint, config=config)

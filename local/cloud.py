@@ -1,9 +1,10 @@
-"""The whole service on this machine: emulator, demo model and content system, the deployed stack, the front door."""
+"""Run the whole service on this machine: emulator, demo model, demo host, the deployed stack and the front door."""
 
 import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -15,22 +16,22 @@ from fermata.drivers.registry import get_provider
 from local import deploy, seed, template
 from local.aws_clients import get_client
 from local.front_door.api_gateway import ApiGateway
-from local.processes import ChildProcess, EmulatorProcess, inherited_environment
+from local.processes import ChildProcess, DidNotStartError, EmulatorProcess, inherited_environment
 from local.seed import LocalResources, SeededModel
+from local.sockets import open_listener
 
 LOCAL_TIMINGS = {"PollMs": "5", "IdlePollMs": "50", "FlushMs": "30"}
-"""One machine, so looking often is cheap and waiting is not. Everything else is as deployed."""
+"""Parameters that differ from the deployed ones: polling is cheap on one machine."""
 DEFAULT_REAL_MODEL = "claude-sonnet-4-5"
-DEMO_LABEL, REAL_LABEL = "Demo model (fixed rules, not an AI)", "Anthropic"
+DEMO_MODEL_LABEL = "Demo model (fixed rules, not an AI)"
+REAL_MODEL_LABEL = "Anthropic"
 SWEEP_EVENT = {"v": 1, "sweep": True}
+EXECUTIONS_TIMEOUT_SECONDS = 60.0
+"""When waiting for executions is given up. They usually end a moment after the turn."""
 
 
 class LocalCloud:
-    """A context manager: everything runs inside `with`, and nothing of it after.
-
-    `directory` holds logs, the tenant's secrets and, with `keep_state`, what the emulator knows. `overrides` of the
-    template's parameters are written as there (`PollMs=20`), environment variables in capitals.
-    """
+    """The local cloud as a context manager. Nothing of it outlives the `with` block."""
 
     def __init__(
         self,
@@ -43,35 +44,48 @@ class LocalCloud:
         real_api_key: str | None = None,
         **overrides: object,
     ) -> None:
+        """
+        Args:
+            directory: holds logs, the tenant's secrets and, with `keep_state`, the state of the emulator.
+            keep_state: whether the emulator writes its state down and reads it at the next start.
+            port: of the front door; 0 picks a free one.
+            minute_seconds: how long a minute of a schedule lasts.
+            model_options: command-line options of the demo model.
+            real_api_key: asks Anthropic with this key instead of the demo model.
+            overrides: template parameters as the template spells them (`PollMs=20`), and environment variables of
+                all functions in capitals.
+        """
         self.directory = directory
         self.token = ""
         self.url = ""
         self.model: SeededModel | None = None
         self._keep_state = keep_state
         self._port = port
-        self._minute = minute_seconds
+        self._minute_seconds = minute_seconds
         self._model_options = model_options
-        self._real_key = real_api_key
-        self._overrides: dict[str, str] = LOCAL_TIMINGS | {"Stage": "local"} | _texts(overrides)
+        self._real_api_key = real_api_key
+        self._overrides: dict[str, str] = LOCAL_TIMINGS | {"Stage": "local"} | _to_strings(overrides)
         self._outputs: dict[str, str] = {}
-        self._demo: ChildProcess | None = None
-        self._host: ChildProcess | None = None
-        self._front: ChildProcess | None = None
+        self._listener: socket.socket | None = None
+        self._demo_model: ChildProcess | None = None
+        self._demo_host: ChildProcess | None = None
+        self._front_door: ChildProcess | None = None
         self._emulator: EmulatorProcess | None = None
 
     def __enter__(self) -> Self:
-        with contextlib.ExitStack() as starting:
-            starting.callback(self._stop)
+        with contextlib.ExitStack() as cleanup:
+            cleanup.callback(self._stop)
             self.directory.mkdir(parents=True, exist_ok=True)
+            self._listener = self._listen()
             self.start_emulator()
             self.model = self._choose_model()
-            self._host = self._start_host()
+            self._demo_host = self._start_demo_host()
             self._deploy()
             self.token = seed.seed_cloud(self.resources(), self.directory, self.model, self.host_url)
             self._open_front_door()
             if self._keep_state:
                 self.run_recovery_sweep()
-            starting.pop_all()
+            cleanup.pop_all()
         return self
 
     def __exit__(
@@ -81,116 +95,131 @@ class LocalCloud:
 
     @property
     def endpoint(self) -> str:
-        """Where AWS is."""
+        """URL of the emulated AWS."""
         assert self._emulator is not None
         return self._emulator.endpoint
 
     @property
     def host_url(self) -> str:
-        """Where the demo content system of the local tenant is."""
-        assert self._host is not None
-        return self._host.ready_line
+        """URL of the local tenant's demo host."""
+        assert self._demo_host is not None
+        return self._demo_host.ready_line
 
     def get_client(self, service: str) -> Any:
+        """Get a boto3 client of the emulated AWS."""
         return get_client(service, self.endpoint)
 
     def resources(self) -> LocalResources:
-        """What the verbs of `fermata` need to act on this cloud, with the round function's configuration."""
-        return LocalResources.for_endpoint(self.endpoint, self._variables("round"))
+        """Make resources for the functions of `fermata`, with the settings of the deployed round function."""
+        return LocalResources.for_endpoint(self.endpoint, self._function_variables("round"))
 
     def get_output(self, name: str) -> str:
-        """Of the deployed stack: a table's name, the machine's ARN."""
+        """Get an output of the deployed stack: a table's name, the machine's ARN."""
         return self._outputs[name]
 
     def sign_token(self, **claims: Any) -> str:
-        """A token of the local tenant with other claims: another `sub`, fewer `capabilities`."""
+        """Sign a token of the local tenant with other claims: another `sub`, fewer `capabilities`."""
         return seed.sign_token((self.directory / "secret").read_text(), **claims)
 
     def redeploy(self, **overrides: object) -> None:
-        """Deploy again, with other parameters or variables; what runs finishes as it was started."""
-        self._overrides |= _texts(overrides)
-        before = self._front_door_settings()
+        """Deploy again with other parameters or variables. Running invocations and executions finish as they began."""
+        self._overrides |= _to_strings(overrides)
+        settings_before = self._front_door_settings()
         self._deploy()
-        if self._front_door_settings() != before:
+        if self._front_door_settings() != settings_before:
             self._open_front_door()
 
     def start_emulator(self) -> None:
-        """Again at the same address, after `kill_emulator`."""
+        """Start the emulator; after `kill_emulator`, at the same address."""
         port = int(self._emulator.endpoint.rpartition(":")[2]) if self._emulator else 0
         self._emulator = EmulatorProcess(
-            self.directory, keep_state=self._keep_state, port=port, minute_seconds=self._minute
+            self.directory, keep_state=self._keep_state, port=port, minute_seconds=self._minute_seconds
         )
 
     def save_state(self) -> None:
-        """What happened so far outlives a kill (with `keep_state`)."""
+        """Write everything so far down, so that it outlives a kill (with `keep_state`)."""
         assert self._emulator is not None
         self._emulator.save_snapshot()
 
     def kill_emulator(self) -> None:
-        """As a power cut would. What it had not written down is lost, and every execution."""
+        """Kill the emulator as a power cut would. All executions and all unsaved state are lost."""
         assert self._emulator is not None
         self._emulator.kill()
 
     def restart_emulator(self) -> None:
+        """Stop the emulator cleanly and start it at the same address."""
         assert self._emulator is not None
         self._emulator.stop()
         self.start_emulator()
 
     def run_recovery_sweep(self) -> int:
-        """Have the sweep look at every open turn now; how many it saw."""
+        """Run the sweep over open turns now and return how many it looked at."""
         answer = self.invoke_function("recover", SWEEP_EVENT)
         return int(answer["seen"]) if isinstance(answer, dict) else 0
 
-    def invoke_function(self, function: str, event: Any) -> Any:
-        answer = self.get_client("lambda").invoke(FunctionName=self.function_name(function), Payload=json.dumps(event))
+    def invoke_function(self, folder: str, event: Any) -> Any:
+        """Invoke the function of `functions/<folder>` and return its result."""
+        answer = self.get_client("lambda").invoke(FunctionName=self.function_name(folder), Payload=json.dumps(event))
         return json.loads(answer["Payload"].read())
 
     def function_name(self, folder: str) -> str:
-        """The deployed name of the function whose code is in `functions/<folder>`."""
+        """Get the deployed name of the function whose code is in `functions/<folder>`."""
         functions = template.resources_of_type(template.load_template(), "Function")
-        logical = next(name for name, it in functions.items() if it["Properties"]["CodeUri"].endswith(f"/{folder}"))
+        logical_id = next(
+            name for name, function in functions.items() if function["Properties"]["CodeUri"].endswith(f"/{folder}")
+        )
         resource = self.get_client("cloudformation").describe_stack_resource(
-            StackName=deploy.STACK_NAME, LogicalResourceId=logical
+            StackName=deploy.STACK_NAME, LogicalResourceId=logical_id
         )
         return str(resource["StackResourceDetail"]["PhysicalResourceId"])
 
-    def worker_pids(self, function: str, *, busy: bool | None = None) -> list[int]:
-        """The processes of a function; with `busy`, only those that run an invocation, or only the idle ones."""
+    def worker_pids(self, folder: str, *, busy: bool | None = None) -> list[int]:
+        """List the processes of a function. `busy` selects those that run an invocation, or only the idle ones."""
         assert self._emulator is not None
-        found = self._emulator.list_function_processes().get(self.function_name(function), [])
-        return [process["pid"] for process in found if busy is None or process["busy"] is busy]
+        processes = self._emulator.list_function_processes().get(self.function_name(folder), [])
+        return [process["pid"] for process in processes if busy is None or process["busy"] is busy]
 
-    def kill_workers(self, function: str) -> int:
-        """Kill the processes that run an invocation of a function; how many there were."""
-        pids = self.worker_pids(function, busy=True)
+    def kill_workers(self, folder: str) -> int:
+        """Kill the processes that run an invocation of a function and return how many there were."""
+        pids = self.worker_pids(folder, busy=True)
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         return len(pids)
 
     def find_ended_process(self) -> str | None:
-        """The name of a process that is no longer running."""
-        named = {"the front door": self._front, "the emulator": self._emulator, "the demo model": self._demo}
-        named["the demo content system"] = self._host
-        return next((name for name, child in named.items() if child is not None and not child.is_running()), None)
+        """Get the name of a process that has ended by itself, if there is one."""
+        children = {
+            "the front door": self._front_door,
+            "the emulator": self._emulator,
+            "the demo model": self._demo_model,
+            "the demo content system": self._demo_host,
+        }
+        return next((name for name, child in children.items() if child is not None and not child.is_running()), None)
 
     def child_pids(self) -> list[int]:
-        """Of everything that was started here."""
+        """List the processes that this cloud has started."""
         return [child.pid for child in self._children()]
 
     def list_executions(self, turn: str | None = None) -> list[dict[str, Any]]:
-        """Executions of the turn machine, the newest first; of one turn, or all."""
+        """List executions of the turn machine, the newest first; only those of `turn`, if one is given."""
         machine = self.get_output("TurnMachineArn")
-        found = self.get_client("stepfunctions").list_executions(stateMachineArn=machine)["executions"]
-        return [execution for execution in found if turn is None or execution["name"].rpartition("-")[0] == turn]
+        executions = self.get_client("stepfunctions").list_executions(stateMachineArn=machine)["executions"]
+        return [execution for execution in executions if turn is None or execution["name"].rpartition("-")[0] == turn]
 
-    def wait_for_executions(self, turn: str, timeout_seconds: float = 10.0) -> list[dict[str, Any]]:
-        """The executions of a turn once all have ended, which is a moment after its client has heard the end."""
+    def wait_for_executions(
+        self, turn: str, timeout_seconds: float = EXECUTIONS_TIMEOUT_SECONDS
+    ) -> list[dict[str, Any]]:
+        """List the executions of a turn once all have ended, which is shortly after its client sees the end.
+
+        Raises:
+            TimeoutError: when one still runs after `timeout_seconds`.
+        """
         deadline = time.monotonic() + timeout_seconds
         while time.monotonic() < deadline:
-            found = self.list_executions(turn)
-            if all(execution["status"] != "RUNNING" for execution in found):
-                return found
+            executions = self.list_executions(turn)
+            if all(execution["status"] != "RUNNING" for execution in executions):
+                return executions
             time.sleep(0.02)
         raise TimeoutError(f"An execution of turn {turn} still runs.")
 
@@ -199,30 +228,37 @@ class LocalCloud:
         arn = f"{self.get_output('TurnMachineArn').replace(':stateMachine:', ':execution:')}:{name}"
         self.get_client("stepfunctions").stop_execution(executionArn=arn)
 
-    def read_log_lines(self, function: str) -> list[str]:
-        """What a function has printed so far; the streaming function's lines are the front door's."""
-        if function == self._stream_folder():
+    def read_log_lines(self, folder: str) -> list[str]:
+        """Read the log of a function. The streaming function runs in the front door, so its log is there."""
+        if folder == self._streaming_folder():
             return (self.directory / "front_door.log").read_text(errors="replace").splitlines()
-        logs = self.get_client("logs").get_paginator("filter_log_events")
-        group = f"/aws/lambda/{self.function_name(function)}"
-        return [event["message"] for page in logs.paginate(logGroupName=group) for event in page["events"]]
+        log_events = self.get_client("logs").get_paginator("filter_log_events")
+        group = f"/aws/lambda/{self.function_name(folder)}"
+        return [event["message"] for page in log_events.paginate(logGroupName=group) for event in page["events"]]
+
+    def _listen(self) -> socket.socket:
+        try:
+            return open_listener(self._port)
+        except OSError as error:
+            raise DidNotStartError(f"The front door cannot listen on port {self._port}: {error.strerror}.") from error
 
     def _choose_model(self) -> SeededModel:
-        if self._real_key:
+        if self._real_api_key:
             urls = json.loads(self._overrides.get("ProviderUrls", "{}"))
             url = urls.get("anthropic") or get_provider("anthropic").default_url or ""
-            return SeededModel(REAL_LABEL, self._real_key, os.environ.get("FERMATA_MODEL", DEFAULT_REAL_MODEL), url)
-        self._demo = self._start("local.demo_model", "demo_model.log", {}, *self._model_options)
-        url = str(json.loads(self._demo.ready_line)["url"])
+            model_id = os.environ.get("FERMATA_MODEL", DEFAULT_REAL_MODEL)
+            return SeededModel(REAL_MODEL_LABEL, self._real_api_key, model_id, url)
+        self._demo_model = self._start_child("local.demo_model", "demo_model.log", {}, self._model_options)
+        url = str(json.loads(self._demo_model.ready_line)["url"])
         urls = {"anthropic": url, "openai": url, "openrouter": f"{url}/api"}
         self._overrides["ProviderUrls"] = json.dumps(urls)
         self._overrides.setdefault("CatalogueUrl", f"{url}/api/v1/models")
-        return SeededModel(DEMO_LABEL, "demo", "fermata-demo", url)
+        return SeededModel(DEMO_MODEL_LABEL, "demo", "fermata-demo", url)
 
-    def _start_host(self) -> ChildProcess:
-        secret = seed.ensure_secret_file(self.directory, seed.HOST_CREDENTIAL_FILE)
-        arguments = ("--tenant", seed.TENANT, "--secret-file", str(secret))
-        return self._start("local.demo_host", "demo_host.log", {}, *arguments)
+    def _start_demo_host(self) -> ChildProcess:
+        secret_file = seed.ensure_secret_file(self.directory, seed.HOST_CREDENTIAL_FILE)
+        arguments = ["--tenant", seed.TENANT, "--secret-file", str(secret_file)]
+        return self._start_child("local.demo_host", "demo_host.log", {}, arguments)
 
     def _deploy(self) -> None:
         parameters = {name: value for name, value in self._overrides.items() if not name.isupper()}
@@ -230,45 +266,64 @@ class LocalCloud:
         self._outputs = deploy.deploy_stack(self.endpoint, parameters, variables)
 
     def _open_front_door(self) -> None:
-        if self._front is not None:
-            self._front.stop()
+        """Start a front door, then stop the one before it. Meanwhile connections queue at the socket they share."""
+        assert self._listener is not None
+        previous = self._front_door
         settings = {
-            "FERMATA_PORT": str(self._port),
+            "FERMATA_LISTENER": str(self._listener.fileno()),
             "FERMATA_ENDPOINT": self.endpoint,
             "FERMATA_API": f"{self._outputs['ApiId']}/{self._outputs['StageName']}",
-            "FERMATA_STREAM": self.function_name(self._stream_folder()),
+            "FERMATA_STREAM": self.function_name(self._streaming_folder()),
         }
-        self._front = self._start("local.front_door.app", "front_door.log", settings)
-        self.url = self._front.ready_line
-        self._port = int(self.url.rpartition(":")[2])
+        descriptors = [self._listener.fileno()]
+        self._front_door = self._start_child(
+            "local.front_door", "front_door.log", settings, inherited_descriptors=descriptors
+        )
+        self.url = self._front_door.ready_line
+        if previous is not None:
+            previous.stop()
 
     def _front_door_settings(self) -> tuple[str, dict[str, str]]:
-        """What the front door reads once, when it opens."""
-        return self._outputs["ApiId"], self._variables(self._stream_folder())
+        """What a front door reads once, at its start."""
+        return self._outputs["ApiId"], self._function_variables(self._streaming_folder())
 
-    def _stream_folder(self) -> str:
+    def _streaming_folder(self) -> str:
         document = template.load_template()
-        (name,) = ApiGateway(document).streaming_functions()
-        return str(document["Resources"][name]["Properties"]["CodeUri"]).rpartition("/")[2]
+        (logical_id,) = ApiGateway(document).streaming_functions()
+        return str(document["Resources"][logical_id]["Properties"]["CodeUri"]).rpartition("/")[2]
 
-    def _variables(self, function: str) -> dict[str, str]:
-        config = self.get_client("lambda").get_function_configuration(FunctionName=self.function_name(function))
+    def _function_variables(self, folder: str) -> dict[str, str]:
+        name = self.function_name(folder)
+        config = self.get_client("lambda").get_function_configuration(FunctionName=name)
         return dict(config["Environment"]["Variables"])
 
-    def _start(self, module: str, log: str, settings: Mapping[str, str], *arguments: str) -> ChildProcess:
+    def _start_child(
+        self,
+        module: str,
+        log_name: str,
+        settings: Mapping[str, str],
+        arguments: Sequence[str] = (),
+        inherited_descriptors: Sequence[int] = (),
+    ) -> ChildProcess:
         command = [sys.executable, "-m", "local.parent_watch", module, *arguments]
-        return ChildProcess(command, inherited_environment() | dict(settings), self.directory / log)
+        environment = inherited_environment() | dict(settings)
+        return ChildProcess(
+            command, environment, self.directory / log_name, inherited_descriptors=inherited_descriptors
+        )
 
     def _stop(self) -> None:
-        """All at once: each has its own goodbyes to say."""
+        """Ask all processes to stop before waiting for any: each takes its time."""
         for child in self._children():
             child.request_stop()
         for child in self._children():
             child.stop()
+        if self._listener is not None:
+            self._listener.close()
 
     def _children(self) -> list[ChildProcess]:
-        return [child for child in (self._front, self._emulator, self._host, self._demo) if child is not None]
+        children = (self._front_door, self._emulator, self._demo_host, self._demo_model)
+        return [child for child in children if child is not None]
 
 
-def _texts(overrides: Mapping[str, object]) -> dict[str, str]:
+def _to_strings(overrides: Mapping[str, object]) -> dict[str, str]:
     return {name: str(value) for name, value in overrides.items()}

@@ -1,6 +1,6 @@
-"""`python -m local.demo [PROMPT]`: one real turn on a page of its own cloud, from nothing to a diff.
+"""Run one turn on a page, on a new local cloud, and show what it changed: `python -m local.demo [PROMPT]`.
 
-The last line of its output is one JSON object with the turn's numbers; the exit code is 0 only when it is done.
+The last line of output is a JSON object with the turn's numbers. The exit code is 0 only when the turn is done.
 """
 
 import json
@@ -19,17 +19,17 @@ from local.run import install_stop_signals, real_api_key
 
 PAGE_PATH = ROOT / "examples/bakery/index.html"
 RESULT_PATH = ROOT / "build/bakery/index.html"
-STATE_DIRECTORY = ROOT / "build/demo"
+DEMO_DIRECTORY = ROOT / "build/demo"
 DEFAULT_PROMPT = "Add a pricing section after the opening hours"
 
 
 def main() -> None:
     install_stop_signals()
     prompt = " ".join(sys.argv[1:]) or os.environ.get("PROMPT") or DEFAULT_PROMPT
-    shutil.rmtree(STATE_DIRECTORY, ignore_errors=True)
+    shutil.rmtree(DEMO_DIRECTORY, ignore_errors=True)
     print("Starting a local cloud …", flush=True)
     try:
-        with LocalCloud(STATE_DIRECTORY, real_api_key=real_api_key()) as cloud:
+        with LocalCloud(DEMO_DIRECTORY, real_api_key=real_api_key()) as cloud:
             summary = run_demo(cloud, prompt)
     except (DidNotStartError, DeploymentFailedError, FermataClientError) as error:
         sys.exit(str(error))
@@ -48,15 +48,17 @@ def run_demo(cloud: LocalCloud, prompt: str) -> dict[str, Any]:
 
 
 def edit_page(cloud: LocalCloud, prompt: str) -> TurnOutcome:
-    """Play the browser: carry out the tools on a copy of the page and show what changed."""
-    page, screen = HtmlFile(PAGE_PATH, RESULT_PATH), TurnPrinter()
-    before, executor = page.document.source.decode(), HtmlFileExecutor(page)
+    """Run the turn, with its browser tools on a copy of the page, and print the diff."""
+    page = HtmlFile(PAGE_PATH, RESULT_PATH)
+    printer = TurnPrinter()
+    source_before = page.document.source.decode()
+    executor = HtmlFileExecutor(page)
     with FermataClient(cloud.url, cloud.token) as client:
-        outcome = run_turn(client, "site", prompt, executor=executor, snapshot=executor.snapshot, on_event=screen)
+        outcome = run_turn(client, "site", prompt, executor=executor, snapshot=executor.snapshot, on_event=printer)
     page.write_copy()
-    screen.end_line()
+    printer.end_line()
     print()
-    screen.print_diff(before, page.document.source.decode(), PAGE_PATH.name)
+    printer.print_diff(source_before, page.document.source.decode(), PAGE_PATH.name)
     print(f"\nThe new page: {relative_path(RESULT_PATH)} (the original is as it was).")
     if outcome.error:
         print(f"The turn ended with an error: {outcome.error}")
@@ -64,21 +66,24 @@ def edit_page(cloud: LocalCloud, prompt: str) -> TurnOutcome:
 
 
 def summarize_outcome(cloud: LocalCloud, outcome: TurnOutcome) -> dict[str, Any]:
-    told = outcome.to_summary()
-    wanted = ("status", "bridgeId", "rounds", "browserTools", "serverTools")
-    summary = {name: told.get(name) for name in wanted}
-    summary["transitions"] = count_transitions(cloud, str(told.get("bridgeId")))
-    return summary | {"events": told["events"], "seconds": told["seconds"]}
+    """Get the turn's numbers, with the state transitions that Step Functions would bill."""
+    client_summary = outcome.to_summary()
+    summary = {
+        name: client_summary.get(name) for name in ("status", "bridgeId", "rounds", "browserTools", "serverTools")
+    }
+    summary["transitions"] = count_transitions(cloud, str(client_summary.get("bridgeId")))
+    return summary | {"events": client_summary["events"], "seconds": client_summary["seconds"]}
 
 
 def count_transitions(cloud: LocalCloud, turn: str) -> int:
-    """What Step Functions would charge for: every state entered, and the start of each execution."""
-    states, count = cloud.get_client("stepfunctions"), 0
+    """Count what Step Functions bills: every state entered, and the start of each execution."""
+    histories = cloud.get_client("stepfunctions").get_paginator("get_execution_history")
+    transitions = 0
     for execution in cloud.wait_for_executions(turn):
-        pages = states.get_paginator("get_execution_history").paginate(executionArn=execution["executionArn"])
-        events = [event["type"] for page in pages for event in page["events"]]
-        count += 1 + sum(event.endswith("StateEntered") for event in events)
-    return count
+        pages = histories.paginate(executionArn=execution["executionArn"])
+        event_types = [event["type"] for page in pages for event in page["events"]]
+        transitions += 1 + sum(event_type.endswith("StateEntered") for event_type in event_types)
+    return transitions
 
 
 def relative_path(path: Path) -> Path:

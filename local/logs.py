@@ -1,13 +1,14 @@
-"""`python -m local.logs`: what the functions of the running service have logged, oldest first, one JSON object a line.
+"""Print the functions' log lines of the running service, oldest first, one JSON object a line: `python -m local.logs`.
 
-The lines are those CloudWatch would hold; the streaming function runs in the front door, and so do its lines.
+The lines are those that CloudWatch Logs would hold. The streaming function runs in the front door, so its lines are in
+the front door's log.
 """
 
 import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,45 +20,48 @@ from local.state import STATE_DIRECTORY
 NOT_RUNNING_MESSAGE = "No service runs in this folder. Start it with `make run`, then ask again."
 
 
-def main(state: Path = STATE_DIRECTORY, wanted: str = "") -> None:
-    """Only lines that contain `wanted`: a turn's id, a request id, `ERROR`."""
-    connection = state / "local.json"
-    if not connection.exists():
+def main(state_directory: Path = STATE_DIRECTORY, text: str = "") -> None:
+    """Print the lines that contain `text`: a turn's id, a request id, `ERROR`."""
+    connection_file = state_directory / "local.json"
+    if not connection_file.exists():
         sys.exit(NOT_RUNNING_MESSAGE)
-    endpoint = json.loads(connection.read_text())["endpoint"]
+    endpoint = json.loads(connection_file.read_text())["endpoint"]
     try:
-        for line in read_log_lines(get_client("logs", endpoint), state):
-            if wanted in line:
+        for line in read_log_lines(get_client("logs", endpoint), state_directory):
+            if text in line:
                 print(line)
     except EndpointConnectionError:
         sys.exit(NOT_RUNNING_MESSAGE)
-    except BrokenPipeError:  # `| head` has seen enough; the interpreter must not try to flush what is left
+    except BrokenPipeError:  # `| head` has read enough; the interpreter must not flush the rest at its exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def read_log_lines(logs: Any, state: Path) -> Iterator[str]:
-    told = [*_functions(logs), *_front_door(state)]
-    yield from (line for _, line in sorted(told, key=lambda one: one[0]))
+def read_log_lines(logs_client: Any, state_directory: Path) -> Iterator[str]:
+    """Read the lines of all functions in the order of their timestamps."""
+    dated_lines = [*_read_function_lines(logs_client), *_read_front_door_lines(state_directory)]
+    yield from (line for _, line in sorted(dated_lines, key=lambda dated: dated[0]))
 
 
-def _functions(logs: Any) -> Iterator[tuple[str, str]]:
-    for page in logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix="/aws/lambda/"):
-        for group in page["logGroups"]:
-            events = logs.get_paginator("filter_log_events").paginate(logGroupName=group["logGroupName"])
-            yield from _dated(event["message"] for part in events for event in part["events"])
+def _read_function_lines(logs_client: Any) -> Iterator[tuple[str, str]]:
+    log_groups = logs_client.get_paginator("describe_log_groups")
+    log_events = logs_client.get_paginator("filter_log_events")
+    for group_page in log_groups.paginate(logGroupNamePrefix="/aws/lambda/"):
+        for group in group_page["logGroups"]:
+            for page in log_events.paginate(logGroupName=group["logGroupName"]):
+                yield from _with_timestamps(event["message"] for event in page["events"])
 
 
-def _front_door(state: Path) -> Iterator[tuple[str, str]]:
-    file = state / "front_door.log"
-    yield from _dated(file.read_text(errors="replace").splitlines() if file.exists() else ())
+def _read_front_door_lines(state_directory: Path) -> Iterator[tuple[str, str]]:
+    file = state_directory / "front_door.log"
+    yield from _with_timestamps(file.read_text(errors="replace").splitlines() if file.exists() else ())
 
 
-def _dated(told: Any) -> Iterator[tuple[str, str]]:
-    """Our own lines only, by the moment they name; a runtime's `START` and `REPORT` name none."""
-    for message in told:
+def _with_timestamps(messages: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Pair each JSON line with its timestamp. Lines of the runtime (`START`, `REPORT`) have none and are left out."""
+    for message in messages:
         with contextlib.suppress(ValueError, TypeError, KeyError):
             yield str(json.loads(message)["timestamp"]), message.strip()
 
 
 if __name__ == "__main__":
-    main(wanted=" ".join(sys.argv[1:]))
+    main(text=" ".join(sys.argv[1:]))

@@ -1,6 +1,6 @@
-"""`python -m local.parent_watch MODULE [ARGUMENTS]`: run a module that ends when its standard input does.
+"""Run a module until standard input ends: `python -m local.parent_watch MODULE [ARGUMENTS]` (decision 0034).
 
-Whoever starts it keeps the other end of the pipe, so that it can never be left behind.
+The parent process holds the other end of the pipe, so the module never outlives its parent.
 """
 
 import os
@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def announce_ready(line: str) -> None:
-    """The one line that says it is ready; what is printed later goes to the log with everything else."""
+    """Print the line that says the process is ready. Everything printed later goes to the log, like standard error."""
     print(line, flush=True)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 

@@ -1,11 +1,10 @@
-"""Processes of the local cloud: none outlives the one that started it."""
+"""Start and stop the processes of the local cloud. None of them outlives the process that started it."""
 
 import contextlib
 import os
 import select
 import signal
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -14,43 +13,59 @@ import httpx
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT_PYTHON = ROOT / ".venv/bin/python"
-FUNCTION_SERVICES = "dynamodb kms s3 stepfunctions"
-"""What the project's functions talk to."""
 EMULATOR_PYTHON = ROOT / ".venv-emulator/bin/python"
+FUNCTION_SERVICES = "dynamodb kms s3 stepfunctions"
+"""AWS services that the project's functions call."""
+START_TIMEOUT_SECONDS = 120.0
+"""When a process that says nothing is given up. Starting takes a second or two; much more on a busy machine."""
+STOP_TIMEOUT_SECONDS = 10.0
+PAGE_TIMEOUT_SECONDS = 120.0
+LOG_TAIL_LINES = 15
+REMOVED_VARIABLES = ("AWS_", "PYTEST_", "ANTHROPIC_", "FERMATA_", "STATE_DIR", "WORK_DIR")
 
 
 def inherited_environment() -> dict[str, str]:
-    """The shell's variables, without accounts, keys and settings that are not meant for the local cloud."""
-    apart = ("AWS_", "PYTEST_", "ANTHROPIC_", "FERMATA_", "STATE_DIR", "WORK_DIR")
-    return {name: value for name, value in os.environ.items() if not name.startswith(apart)}
+    """Copy the shell's variables without accounts, keys and settings that are not meant for the local cloud."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(REMOVED_VARIABLES)}
 
 
 class DidNotStartError(RuntimeError):
-    """A process ended, or said nothing, instead of becoming ready."""
+    """A process ended, or printed nothing, before it was ready."""
 
 
 class ChildProcess:
-    """A process that says one line when it is ready, and ends when its standard input does.
+    """A process that prints one line when it is ready, and ends when its standard input does.
 
-    It has its own process group, so that Ctrl-C reaches us alone and we stop things in order; and since the pipe
-    breaks when we are gone, even a kill of ours is the end of it.
+    It leads its own process group, so that Ctrl-C reaches only the parent, which stops its children in order. Its
+    standard input is a pipe from the parent, so that it ends even when the parent is killed.
     """
 
     def __init__(
-        self, command: Sequence[str], env: Mapping[str, str], log: Path, start_timeout_seconds: float = 30.0
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        *,
+        inherited_descriptors: Sequence[int] = (),
     ) -> None:
+        """Start the process and wait until it is ready.
+
+        Raises:
+            DidNotStartError: with the end of `log`.
+        """
         self._log = log
-        with log.open("ab") as sink:
+        with log.open("ab") as log_file:
             self._process = subprocess.Popen(  # noqa: S603  the project's own programs
                 list(command),
                 cwd=ROOT,
-                env=dict(env),
+                env=dict(environment),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=sink,
+                stderr=log_file,
                 start_new_session=True,
+                pass_fds=inherited_descriptors,
             )
-        self.ready_line = self._first_line(command, start_timeout_seconds)
+        self.ready_line = self._wait_for_ready_line(command)
 
     @property
     def pid(self) -> int:
@@ -64,34 +79,32 @@ class ChildProcess:
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
 
-    def stop(self, timeout_seconds: float = 10.0) -> None:
-        """Ask it to end; insist when it does not."""
+    def stop(self) -> None:
+        """Request the end and wait for it; kill the process when it does not end in time."""
         self.request_stop()
         try:
-            self._process.wait(timeout_seconds)
+            self._process.wait(STOP_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
-        self._output().close()
+        self._stdout.close()
 
     def kill(self) -> None:
-        """As a power cut would: nothing is saved."""
+        """Kill the process and its group as a power cut would: nothing is saved."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
         self._close_input()
-        self._output().close()
+        self._stdout.close()
 
-    def _first_line(self, command: Sequence[str], patience: float) -> str:
-        deadline, output = time.monotonic() + patience, self._output()
-        while select.select([output], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            if line := output.readline():
-                return line.decode().strip()
-            break
+    def _wait_for_ready_line(self, command: Sequence[str]) -> str:
+        if select.select([self._stdout], [], [], START_TIMEOUT_SECONDS)[0] and (line := self._stdout.readline()):
+            return line.decode().strip()
         self.kill()
-        tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-15:])
+        tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
         raise DidNotStartError(f"`{' '.join(command)}` did not start. The end of {self._log}:\n{tail}")
 
-    def _output(self) -> IO[bytes]:
+    @property
+    def _stdout(self) -> IO[bytes]:
         assert self._process.stdout is not None
         return self._process.stdout
 
@@ -102,11 +115,19 @@ class ChildProcess:
 
 
 class EmulatorProcess(ChildProcess):
-    """AWS on this machine, listening at `endpoint`. A schedule's minute lasts `minute` seconds."""
+    """The emulated AWS, listening at `endpoint`."""
 
     def __init__(self, directory: Path, *, keep_state: bool = False, port: int = 0, minute_seconds: float = 60) -> None:
+        """Start the emulator.
+
+        Args:
+            directory: holds its log, unpacked functions and, with `keep_state`, its state.
+            keep_state: whether it writes its state down and reads it at the next start.
+            port: 0 picks a free one.
+            minute_seconds: how long a minute of a schedule lasts.
+        """
         directory.mkdir(parents=True, exist_ok=True)
-        env = inherited_environment() | {
+        environment = inherited_environment() | {
             "PYTHONPATH": str(ROOT),
             "GATEWAY_PORT": str(port),
             "FUNCTION_PYTHON": str(PROJECT_PYTHON),
@@ -115,14 +136,18 @@ class EmulatorProcess(ChildProcess):
             "SCHEDULE_MINUTE_SECONDS": str(minute_seconds),
         }
         if keep_state:
-            env["STATE_DIR"] = str(directory / "state")
-        super().__init__([str(EMULATOR_PYTHON), "-m", "local.emulator"], env, directory / "emulator.log")
+            environment["STATE_DIR"] = str(directory / "state")
+        super().__init__([str(EMULATOR_PYTHON), "-m", "local.emulator"], environment, directory / "emulator.log")
         self.endpoint = self.ready_line
 
     def list_function_processes(self) -> dict[str, list[dict[str, Any]]]:
-        """The processes of every function: `pid`, and whether it is `busy` with an invocation."""
-        return dict(httpx.get(f"{self.endpoint}/_fermata/processes", trust_env=False).json())
+        """List the processes of every function: `pid`, and whether it is `busy` with an invocation."""
+        return dict(
+            httpx.get(f"{self.endpoint}/_fermata/processes", trust_env=False, timeout=PAGE_TIMEOUT_SECONDS).json()
+        )
 
     def save_snapshot(self) -> None:
-        """Write everything down now; it does so by itself every second or so while things change."""
-        httpx.get(f"{self.endpoint}/_fermata/snapshot", trust_env=False, timeout=60).raise_for_status()
+        """Write the state down now. The emulator does so by itself about once a second while things change."""
+        httpx.get(
+            f"{self.endpoint}/_fermata/snapshot", trust_env=False, timeout=PAGE_TIMEOUT_SECONDS
+        ).raise_for_status()

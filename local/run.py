@@ -1,4 +1,4 @@
-"""`python -m local.run`: the service on this machine until Ctrl-C, its state kept in `.fermata/` between runs."""
+"""Run the service on this machine until Ctrl-C, with its state in `.fermata/`: `python -m local.run`."""
 
 import json
 import os
@@ -17,19 +17,19 @@ from local.state import STATE_DIRECTORY, lock_state
 DEFAULT_PORT = 8787
 
 
-def main(state: Path = STATE_DIRECTORY) -> None:
+def main(state_directory: Path = STATE_DIRECTORY) -> None:
     install_stop_signals()
     print("Starting …", flush=True)
     try:
         with (
-            lock_state(state),
-            LocalCloud(state, keep_state=True, port=_free_port(), real_api_key=real_api_key()) as cloud,
+            lock_state(state_directory),
+            LocalCloud(state_directory, keep_state=True, port=_choose_port(), real_api_key=real_api_key()) as cloud,
         ):
             write_connection_file(cloud)
             print(greeting_text(cloud), flush=True)
-            while not (ended := cloud.find_ended_process()):
+            while not (ended_process := cloud.find_ended_process()):
                 time.sleep(0.5)
-            sys.exit(f"Stopped, because {ended} ended by itself. Its last words are in {state}.")
+            sys.exit(f"Stopped, because {ended_process} ended by itself. Its last words are in {state_directory}.")
     except (DidNotStartError, DeploymentFailedError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
@@ -37,7 +37,7 @@ def main(state: Path = STATE_DIRECTORY) -> None:
 
 
 def real_api_key() -> str | None:
-    """The key of a real model, when the environment holds one."""
+    """Get the API key of a real model from the environment, if there is one."""
     return os.environ.get("ANTHROPIC_API_KEY") or None
 
 
@@ -57,7 +57,7 @@ def greeting_text(cloud: LocalCloud) -> str:
 
 
 def curl_commands(cloud: LocalCloud) -> str:
-    """Ready to paste: who you are, a conversation, and a turn in it, streamed."""
+    """Write curl commands that create a conversation and stream a turn in it."""
     base = f"{cloud.url}/admin/api/ai"
     call = 'curl -sS -H "Authorization: Bearer $TOKEN"'
     return (
@@ -68,17 +68,17 @@ def curl_commands(cloud: LocalCloud) -> str:
 
 
 def write_connection_file(cloud: LocalCloud) -> None:
-    """Where the command line finds the service; the token is for nobody else."""
+    """Write the file in which the command line finds the service. It holds a token, so only its owner may read it."""
     file = cloud.directory / "local.json"
     file.touch(mode=0o600)
     file.write_text(json.dumps({"url": cloud.url, "token": cloud.token, "endpoint": cloud.endpoint}))
 
 
-def _free_port() -> int:
-    wanted = os.environ.get("FERMATA_PORT") or str(DEFAULT_PORT)
-    if not (wanted.isdecimal() and int(wanted) < 65536):
-        sys.exit(f"FERMATA_PORT must be a port number up to 65535, not {wanted!r}.")
-    port = int(wanted)
+def _choose_port() -> int:
+    setting = os.environ.get("FERMATA_PORT") or str(DEFAULT_PORT)
+    if not (setting.isdecimal() and int(setting) < 65536):
+        sys.exit(f"FERMATA_PORT must be a port number up to 65535, not {setting!r}.")
+    port = int(setting)
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -89,14 +89,17 @@ def _free_port() -> int:
 
 
 def install_stop_signals() -> None:
-    """Also where whoever started us ignores Ctrl-C (a shell's background jobs); a second one changes nothing."""
+    """Raise KeyboardInterrupt at the first SIGINT or SIGTERM and ignore later ones.
+
+    SIGINT is set explicitly, because a shell ignores it for its background jobs.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle_stop_signal)
 
 
 def handle_stop_signal(number: int, frame: FrameType | None) -> None:
-    for again in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(again, signal.SIG_IGN)
+    for later_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(later_number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

@@ -1,7 +1,6 @@
-"""What a fresh local cloud holds: one tenant with its own secret and a demo content system, one credential, and a
-default for every scope.
+"""Seed a local cloud: prices, one tenant with its secret and demo host, one credential, a default for every scope.
 
-Everything is made through the verbs an operator and an editor use. Seeding again changes only what differs.
+Everything is made through the functions that operators and editors use. Seeding again changes only what differs.
 """
 
 import contextlib
@@ -28,11 +27,14 @@ from fermata.wire.auth import tenant_store
 from fermata.wire.auth.tenant import TenantLimits
 from local.aws_clients import get_session
 
-TENANT, ISSUER, AUDIENCE, USER = "local", "http://127.0.0.1/local", "fermata", "you"
+TENANT = "local"
+ISSUER = "http://127.0.0.1/local"
+AUDIENCE = "fermata"
+USER = "you"
 DAY_SECONDS = 86_400
 TOKEN_SECONDS = 7 * DAY_SECONDS
 EDITOR_PORTS = (3000, 4173, 4321, 5173, 8000, 8080, 8787)
-"""Where editors under development usually are; their pages may call the service."""
+"""Ports that editors under development usually listen on. Their pages may call the service."""
 CAPABILITIES = tuple(str(capability) for capability in Capability)
 EDITOR_CAPABILITIES = (
     *("site.read", "site.structure.edit", "site.style.edit"),
@@ -45,7 +47,7 @@ HOST_CREDENTIAL_FILE = "host_secret"
 
 @dataclass(frozen=True)
 class LocalResources(Resources):
-    """A resources whose parts are on the local cloud, whatever the process's own environment says."""
+    """Resources on the local cloud at `endpoint`, whatever the environment of this process says."""
 
     endpoint: str
 
@@ -59,7 +61,7 @@ class LocalResources(Resources):
 
 @dataclass(frozen=True)
 class SeededModel:
-    """Who answers: the demo model, or a real one whose key was in the environment."""
+    """The model of all scopes: the demo model, or a real one whose API key was in the environment."""
 
     label: str
     key: str
@@ -68,41 +70,48 @@ class SeededModel:
 
 
 def seed_cloud(resources: Resources, directory: Path, model: SeededModel, host_url: str) -> str:
-    """A token for the tenant's user."""
+    """Seed the cloud and return a token of the tenant's user."""
     secret = ensure_secret_file(directory, "secret").read_text()
-    with _quiet():
-        _prices(resources)
-        _tenant(resources, secret)
-        _host(resources, directory, host_url)
+    with _without_audit_events():
+        _seed_prices(resources)
+        _seed_tenant(resources, secret)
+        _seed_host(resources, directory, host_url)
         caller = Caller(tenant=TENANT, user=USER, capabilities=frozenset(CAPABILITIES))
-        credential = _credential(resources, caller, model)
+        credential_id = _seed_credential(resources, caller, model)
         for scope in SCOPES:
             current = scope_defaults.read_default(resources, TENANT, scope)
-            if current is None or (current.credential_id, current.model_id) != (credential, model.id):
-                scope_defaults.set_default(resources, caller, scope, credential, model.id)
+            if current is None or (current.credential_id, current.model_id) != (credential_id, model.id):
+                scope_defaults.set_default(resources, caller, scope, credential_id, model.id)
     return sign_token(secret)
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """The verbs tell the audit what they do; here it is nobody's deed, and the terminal is for the user."""
-    log = logging.getLogger("fermata")
-    level = log.level
-    log.setLevel(logging.WARNING)
+def _without_audit_events() -> Iterator[None]:
+    """Suppress audit events: seeding is no user's action, and the terminal is for the user."""
+    logger = logging.getLogger("fermata")
+    level = logger.level
+    logger.setLevel(logging.WARNING)
     yield
-    log.setLevel(level)
+    logger.setLevel(level)
 
 
 def sign_token(secret: str, **claims: Any) -> str:
-    """Signed as an editor's own server would sign it; `claims` replace or add."""
+    """Sign a token as an editor's server does. `claims` add to the usual ones or replace them."""
     now = int(Clock().time())
-    granted = {"capabilities": [*CAPABILITIES, *EDITOR_CAPABILITIES], "tenant": TENANT}
-    times = {"iat": now, "exp": now + TOKEN_SECONDS}
-    return jwt.encode({"iss": ISSUER, "aud": AUDIENCE, "sub": USER} | granted | times | claims, secret, "HS256")
+    usual_claims: dict[str, Any] = {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "sub": USER,
+        "tenant": TENANT,
+        "capabilities": [*CAPABILITIES, *EDITOR_CAPABILITIES],
+        "iat": now,
+        "exp": now + TOKEN_SECONDS,
+    }
+    return jwt.encode(usual_claims | claims, secret, "HS256")
 
 
-def _prices(resources: Resources) -> None:
-    """With a real model but without a network there is no catalogue; turns run all the same, at unknown prices."""
+def _seed_prices(resources: Resources) -> None:
+    """Fetch the price catalogue. Without a network there is none, and turns run at unknown prices."""
     try:
         refresh_catalogue(resources)
     except CatalogueUnavailable as error:
@@ -110,7 +119,7 @@ def _prices(resources: Resources) -> None:
 
 
 def ensure_secret_file(directory: Path, name: str) -> Path:
-    """A secret of its own, made once for each state directory; nobody else can read the file."""
+    """Get the file of a secret, which is made once per directory and is readable by its owner only."""
     file = directory / name
     if not file.exists():
         file.touch(mode=0o600)
@@ -118,27 +127,33 @@ def ensure_secret_file(directory: Path, name: str) -> Path:
     return file
 
 
-def _host(resources: Resources, directory: Path, url: str) -> None:
-    """The demo content system is somewhere else at every start; a host of the operator's own stays."""
-    known, last = registry.read_host(resources, TENANT), directory / "host_url"
-    if known is None or (last.exists() and known.url == last.read_text()):
-        registry.register_host(
-            resources, TENANT, url, secret=ensure_secret_file(directory, HOST_CREDENTIAL_FILE).read_text()
-        )
-        last.write_text(url)
+def _seed_host(resources: Resources, directory: Path, url: str) -> None:
+    """Register the demo host, whose address changes at every start. A host that an operator has registered stays."""
+    registered = registry.read_host(resources, TENANT)
+    last_url_file = directory / "host_url"
+    if registered is None or (last_url_file.exists() and registered.url == last_url_file.read_text()):
+        secret = ensure_secret_file(directory, HOST_CREDENTIAL_FILE).read_text()
+        registry.register_host(resources, TENANT, url, secret=secret)
+        last_url_file.write_text(url)
 
 
-def _tenant(resources: Resources, secret: str) -> None:
+def _seed_tenant(resources: Resources, secret: str) -> None:
     origins = [f"http://{host}:{port}" for host in ("127.0.0.1", "localhost") for port in EDITOR_PORTS]
     try:
         tenant_store.describe_tenant(resources, TENANT)
     except NotFound:
-        limits = TenantLimits(token_seconds=TOKEN_SECONDS)
-        given = {"issuer": ISSUER, "audience": AUDIENCE, "secret": secret, "limits": limits}
-        tenant_store.add_tenant(resources, TENANT, origins=origins, **given)  # type: ignore[arg-type]  # one dict, many types
+        tenant_store.add_tenant(
+            resources,
+            TENANT,
+            origins=origins,
+            issuer=ISSUER,
+            audience=AUDIENCE,
+            secret=secret,
+            limits=TenantLimits(token_seconds=TOKEN_SECONDS),
+        )
 
 
-def _credential(resources: Resources, caller: Caller, model: SeededModel) -> str:
+def _seed_credential(resources: Resources, caller: Caller, model: SeededModel) -> str:
     for credential in credential_store.list_credentials(resources, caller):
         if credential.display_label == model.label:
             if credential_store.open_api_key(resources, TENANT, credential.id, credential.version) != model.key:

@@ -1,6 +1,6 @@
-"""Where `make run` keeps its state, who may use it, and how it is forgotten: `python -m local.state`.
+"""Lock and delete the state directory of `make run`; `python -m local.state` deletes it.
 
-Standard library only: forgetting must work before anything is installed.
+Standard library only: deleting must work before anything is installed.
 """
 
 import contextlib
@@ -15,7 +15,10 @@ STATE_DIRECTORY = Path(__file__).resolve().parent.parent / ".fermata"
 
 @contextlib.contextmanager
 def lock_state(directory: Path) -> Iterator[None]:
-    """Two services on one state would each overwrite what the other knows; and nobody else reads it."""
+    """Lock the state directory for one service, and make it readable by its owner only.
+
+    Two services on one state would overwrite each other's data. Exits when another one holds the lock.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     directory.chmod(0o700)
     with (directory / "lock").open("w") as lock:
@@ -27,6 +30,7 @@ def lock_state(directory: Path) -> Iterator[None]:
 
 
 def delete_state(directory: Path) -> None:
+    """Delete the state directory. Exits when a service uses it."""
     if directory.exists():
         with lock_state(directory):
             shutil.rmtree(directory)

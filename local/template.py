@@ -1,4 +1,4 @@
-"""template.yaml, read: the one description of the service that the deployment and the front door share."""
+"""Read template.yaml with CloudFormation's short forms."""
 
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ SAM_TYPE_PREFIX = "AWS::Serverless::"
 
 
 class _Loader(yaml.SafeLoader):
-    """Knows CloudFormation's short forms: `!Ref x` is {"Ref": x}, `!GetAtt a.b` is {"Fn::GetAtt": [a, b]}."""
+    """A YAML loader for CloudFormation's short forms: `!Ref x` is {"Ref": x}, `!GetAtt a.b` {"Fn::GetAtt": [a, b]}."""
 
 
-def _short_form(loader: _Loader, name: str, node: yaml.Node) -> Json:
+def _construct_short_form(loader: _Loader, name: str, node: yaml.Node) -> Json:
     if isinstance(node, yaml.ScalarNode):
         value: Any = loader.construct_scalar(node)
     elif isinstance(node, yaml.SequenceNode):
@@ -29,7 +29,7 @@ def _short_form(loader: _Loader, name: str, node: yaml.Node) -> Json:
     return {name if name in ("Ref", "Condition") else f"Fn::{name}": value}
 
 
-_Loader.add_multi_constructor("!", _short_form)
+_Loader.add_multi_constructor("!", _construct_short_form)
 
 
 def load_template(path: Path = TEMPLATE_PATH) -> Json:
@@ -38,5 +38,6 @@ def load_template(path: Path = TEMPLATE_PATH) -> Json:
 
 
 def resources_of_type(document: Json, kind: str) -> dict[str, Json]:
-    """The resources of one SAM type, by their logical names."""
-    return {name: it for name, it in document["Resources"].items() if it["Type"] == f"{SAM_TYPE_PREFIX}{kind}"}
+    """Get the resources of one SAM type, by logical id. `kind`: `Function`, `Api`, …"""
+    wanted_type = f"{SAM_TYPE_PREFIX}{kind}"
+    return {name: resource for name, resource in document["Resources"].items() if resource["Type"] == wanted_type}

@@ -1,4 +1,4 @@
-"""Writes docs/tools.md from the records of the tools: `make docs`."""
+"""Write docs/tools.md from the definitions of the tools: `make docs`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,26 +32,26 @@ EXECUTION_LABELS = {
 
 
 def render_page() -> str:
-    return "\n".join([INTRODUCTION, *(line for scope in SCOPE_REGISTRY for line in _scope(scope))])
+    return "\n".join([INTRODUCTION, *(line for scope in SCOPE_REGISTRY for line in _render_scope(scope))])
 
 
-def _scope(scope: str) -> Iterator[str]:
+def _render_scope(scope: str) -> Iterator[str]:
     tools = get_toolset(scope).tools
     yield f"## {scope}: {len(tools)} tools\n"
     for tool in sorted(tools, key=lambda tool: tool.execution is not Execution.SERVER):
-        yield from _tool(tool)
+        yield from _render_tool(tool)
 
 
-def _tool(tool: Tool) -> Iterator[str]:
+def _render_tool(tool: Tool) -> Iterator[str]:
     names = dict.fromkeys([tool.name, get_prefixed_name(tool)])
     yield f"### {' · '.join(f'`{name}`' for name in names)}\n"
     yield tool.description.replace("<", "&lt;") + "\n"
-    yield f"- Carried out by {EXECUTION_LABELS[tool.execution]}; {'; '.join(_notes(tool))}"
-    yield f"- Needs {_needs(tool)}"
-    yield f"- Takes {_takes(tool.input_schema)}\n"
+    yield f"- Carried out by {EXECUTION_LABELS[tool.execution]}; {'; '.join(_render_notes(tool))}"
+    yield f"- Needs {_render_needs(tool)}"
+    yield f"- Takes {_render_takes(tool.input_schema)}\n"
 
 
-def _notes(tool: Tool) -> Iterator[str]:
+def _render_notes(tool: Tool) -> Iterator[str]:
     yield "writes" if tool.capability is Access.WRITE else "reads"
     if tool.risk.value == "high":
         yield "high risk"
@@ -59,15 +59,15 @@ def _notes(tool: Tool) -> Iterator[str]:
         yield "heavy"
 
 
-def _needs(tool: Tool) -> str:
-    any_of = " or ".join(f"`{one}`" for one in sorted(tool.permissions))
+def _render_needs(tool: Tool) -> str:
+    any_of = " or ".join(f"`{permission}`" for permission in sorted(tool.permissions))
     write = f"`{Capability.WRITE.value}`" if tool.capability is Access.WRITE else ""
     if any_of and write:
         return f"{write}, and {any_of}"
     return any_of or write or "nothing more than to chat"
 
 
-def _takes(schema: dict[str, Any]) -> str:
+def _render_takes(schema: dict[str, Any]) -> str:
     required = schema.get("required", ())
     members = [f"`{name}`" if name in required else f"`{name}`?" for name in schema["properties"]]
     return ", ".join(members) or "nothing"

@@ -1,4 +1,4 @@
-"""`python -m local.demo_host --tenant NAME --secret-file FILE`: serves until it is told to stop."""
+"""Serve the demo host until it is stopped: `python -m local.demo_host --tenant NAME --secret-file FILE`."""
 
 import argparse
 from pathlib import Path

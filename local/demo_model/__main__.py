@@ -1,9 +1,10 @@
-"""`python -m local.demo_model`: serves until it is told to stop."""
+"""Serve the demo model until it is stopped: `python -m local.demo_model`."""
 
 import argparse
 import json
 
-from local.demo_model.server import ResponsePace, make_server, open_listener
+from local.demo_model.server import ResponsePace, make_server
+from local.sockets import open_listener
 
 
 def main() -> None:

@@ -28,10 +28,11 @@ class ScriptedError(_Told):
 
 
 class ScriptStep(_Told):
-    """One answer, and what goes wrong with it. `after` counts characters of text; faults happen there.
+    """One answer and its faults. Faults happen once `after` characters of text are sent.
 
-    `status` answers with an HTTP error at once. `stall` waits that many seconds and goes on. `error` is an error event
-    in the stream. `cut` closes the connection in mid-stream. `single_bytes` sends every byte on its own.
+    `status` responds with an HTTP error at once. `stall` waits that many seconds, `hold_until_file` until a file of
+    that path exists; then the answer goes on. `error` is an error event in the stream. `cut` closes the connection in
+    mid-stream. `single_bytes` sends every byte on its own.
     """
 
     text: str = ""
@@ -48,6 +49,7 @@ class ScriptStep(_Told):
     retry_after: str | float | None = None
     after: int = 10**9
     stall: float = 0
+    hold_until_file: str | None = None
     error: ScriptedError | None = None
     cut: bool = False
     single_bytes: bool = False

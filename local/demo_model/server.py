@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 import json
-import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -30,8 +30,10 @@ from local.demo_model.request_checks.anthropic_messages import RequestRejected
 from local.demo_model.request_records import RequestRecord, RequestRecords
 from local.demo_model.rules import next_answer
 from local.demo_model.scripted_answers import Script, ScriptStep, ScriptStore
+from local.sockets import open_listener
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
+FILE_POLL_SECONDS = 0.01
 PROTOCOLS_BY_PATH: dict[str, ProtocolAdapter] = {
     "/v1/messages": AnthropicMessages(),
     "/v1/responses": OpenAIResponses(is_openrouter=False),
@@ -161,6 +163,7 @@ class DemoModelServer:
         for event in insert_pause(iter_content_events(answer, pace.chunks), step.after):
             if event is None:
                 await asyncio.sleep(step.stall)
+                await _wait_for_file(step.hold_until_file)
                 if step.cut:
                     raise _Cut
                 if step.error:
@@ -219,6 +222,11 @@ _KINDS = {
 }
 
 
+async def _wait_for_file(path: str | None) -> None:
+    while path is not None and not Path(path).exists():
+        await asyncio.sleep(FILE_POLL_SECONDS)
+
+
 def _key(headers: Mapping[str, str]) -> str:
     """Whichever kind of key was sent."""
     return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
@@ -260,15 +268,6 @@ def make_server(pace: ResponsePace) -> uvicorn.Server:
         DemoModelServer(pace).make_app(), log_level="critical", lifespan="off", timeout_keep_alive=60
     )
     return uvicorn.Server(config)
-
-
-def open_listener(port: int) -> socket.socket:
-    """A listening socket on this machine only; it takes connections before the server runs."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio sends 40 ms late
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(512)
-    return listener
 
 
 @contextlib.contextmanager

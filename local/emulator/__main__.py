@@ -1,10 +1,16 @@
-"""`python -m local.emulator`: MiniStack with the corrections, on 127.0.0.1 only.
+"""Serve patched MiniStack on 127.0.0.1: `python -m local.emulator`.
 
-Settings come from the environment: `GATEWAY_PORT` (default: any free port), `FUNCTION_PYTHON` (the interpreter that
-runs the functions), `FUNCTION_CLIENTS` (AWS services they call, to be ready for them), `STATE_DIR` (keep state there),
-`WORK_DIR` (emptied first; functions are unpacked there), `SCHEDULE_MINUTE_SECONDS` (default 60). The first line on
-standard output is the endpoint. The emulator ends, and saves its state, when its standard input does: so it never
-outlives whoever started it.
+Settings come from the environment:
+
+- `GATEWAY_PORT`: default any free port
+- `FUNCTION_PYTHON`: interpreter that runs the functions
+- `FUNCTION_CLIENTS`: AWS services that the functions call, whose descriptions are loaded before the first invocation
+- `STATE_DIR`: where state is saved; without it, no state is saved
+- `WORK_DIR`: where functions are unpacked; emptied at the start
+- `SCHEDULE_MINUTE_SECONDS`: default 60
+
+The first line on standard output is the endpoint. The emulator saves its state and ends when its standard input ends,
+so it never outlives its parent (decision 0034).
 """
 
 import asyncio
@@ -22,17 +28,19 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
+from local.sockets import open_listener
+
 
 def main() -> None:
     listener = open_listener(int(os.environ.get("GATEWAY_PORT", "0")))
     with work_directory() as directory:
         configure_ministack(listener.getsockname()[1], directory)
-        sys.setswitchinterval(0.0005)  # a request must not wait 5 ms for a thread that evaluates an expression
+        sys.setswitchinterval(0.0005)  # the default lets a request wait 5 ms for a thread that evaluates an expression
         run_event_loop(serve_app(listener))
 
 
 def configure_ministack(port: int, directory: str) -> None:
-    """MiniStack reads its settings while it is imported, so they come first."""
+    """Set MiniStack's settings, which it reads while it is imported."""
     os.environ |= {
         "GATEWAY_PORT": str(port),
         "BIND_HOST": "127.0.0.1",
@@ -51,18 +59,18 @@ def configure_ministack(port: int, directory: str) -> None:
             "S3_PERSIST": "1",
             "S3_DATA_DIR": str(Path(os.environ["STATE_DIR"]) / "s3"),
         }
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard) if soft < hard else (soft, hard))
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
 
 
 async def serve_app(listener: socket.socket) -> None:
-    """MiniStack's own server costs more per request than all of its DynamoDB; this one a third of that."""
+    """Serve the app with uvicorn, which costs a third per request of what MiniStack's own server costs."""
     import uvicorn
 
     from local.emulator.app import open_app
 
     class Server(uvicorn.Server):
-        """Leaves the signals to us: uvicorn would raise them again, before the work directory is removed."""
+        """Leaves signals to `serve_app`: uvicorn would raise them again before the work directory is removed."""
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -81,26 +89,18 @@ async def serve_app(listener: socket.socket) -> None:
             timeout_keep_alive=75,
             timeout_graceful_shutdown=1,
         )
-        server, loop = Server(config), asyncio.get_running_loop()
+        server = Server(config)
+        loop = asyncio.get_running_loop()
         stop = functools.partial(setattr, server, "should_exit", True)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
-        threading.Thread(target=_at_end_of_input, args=(loop, stop), daemon=True).start()
+        threading.Thread(target=_stop_at_end_of_input, args=(loop, stop), daemon=True).start()
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
         await server.serve([listener])
 
 
-def open_listener(port: int) -> socket.socket:
-    """Named as TCP: asyncio sends small packets at once only on a socket that says so, else 40 ms late."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(512)
-    return listener
-
-
 def run_event_loop(coroutine: Coroutine[Any, Any, None]) -> None:
-    """On the faster event loop where there is one."""
+    """Run on uvloop where it is installed."""
     try:
         import uvloop
     except ImportError:
@@ -109,7 +109,7 @@ def run_event_loop(coroutine: Coroutine[Any, Any, None]) -> None:
         uvloop.run(coroutine)
 
 
-def _at_end_of_input(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
+def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
     with contextlib.suppress(RuntimeError):
@@ -118,7 +118,7 @@ def _at_end_of_input(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) 
 
 @contextlib.contextmanager
 def work_directory() -> Iterator[str]:
-    """Where functions are unpacked; what a killed emulator left there goes first."""
+    """Make the directory where functions are unpacked. What a killed emulator has left there is removed first."""
     parent = os.environ.get("WORK_DIR")
     if parent:
         shutil.rmtree(parent, ignore_errors=True)

@@ -1,8 +1,8 @@
-"""Who may speak to the emulator: programs of this machine, never a web page.
+"""Restrict access to the emulator to programs of this machine.
 
-It knows no passwords, and stock MiniStack lets pages of any origin call it. A page could then open every sealed secret.
-So a request that names an origin is refused, and so is one for another host (a name that was made to point here).
-Only the deployed API may be called by pages: it checks their origin and their token itself.
+The emulator checks no credentials, and unpatched MiniStack accepts requests of web pages from any origin: a page could
+read every secret. So requests with an `Origin` header are refused, and requests for another host, which come from a
+DNS name that points to this machine. Only the deployed API accepts pages: it checks origins and tokens itself.
 """
 
 import json
@@ -19,7 +19,7 @@ def restrict_access(app: App) -> App:
     port = os.environ["GATEWAY_PORT"]
     hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost")}
 
-    async def polite(scope: Any, receive: Any, send: Any) -> None:
+    async def restricted_app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await app(scope, receive, send)
             return
@@ -29,7 +29,7 @@ def restrict_access(app: App) -> App:
             await _refuse(send)
             return
 
-        async def sending(message: Any) -> None:
+        async def send_without_cors(message: Any) -> None:
             if message["type"] == "http.response.start":
                 kept = [
                     (name, value)
@@ -39,9 +39,9 @@ def restrict_access(app: App) -> App:
                 message = message | {"headers": kept}
             await send(message)
 
-        await app(scope, receive, send if is_api else sending)
+        await app(scope, receive, send if is_api else send_without_cors)
 
-    return polite
+    return restricted_app
 
 
 async def _refuse(send: Any) -> None:

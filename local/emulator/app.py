@@ -1,4 +1,4 @@
-"""MiniStack's application with every correction in place."""
+"""Make the emulator's ASGI app: patched MiniStack, its access check, and pages for tests and tools."""
 
 import asyncio
 import contextlib
@@ -38,24 +38,25 @@ PATCHES = (
     callback_tasks,
     task_tokens,
 )
-PROCESSES, SNAPSHOT = "/_fermata/processes", "/_fermata/snapshot"
+PROCESSES_PATH = "/_fermata/processes"
+SNAPSHOT_PATH = "/_fermata/snapshot"
 PageHandler = Callable[[], Awaitable[Any]]
 
 
 @contextlib.asynccontextmanager
 async def open_app() -> AsyncIterator[App]:
-    """The application with its own pages and, when state is kept, the snapshots beside it."""
+    """Patch MiniStack and yield the app. Snapshots are written meanwhile, when state is saved."""
     registry.apply_patches()
-    watched = snapshots.SnapshotWriter(ministack.app)
-    pages: dict[str, PageHandler] = {PROCESSES: _processes, SNAPSHOT: watched.save}
-    keeper = asyncio.create_task(watched.save_periodically()) if persistence.PERSIST_STATE else None
-    yield restrict_access(add_pages(RequestRecorder(watched), pages))
-    if keeper is not None:
-        keeper.cancel()
+    writer = snapshots.SnapshotWriter(ministack.app)
+    pages: dict[str, PageHandler] = {PROCESSES_PATH: _list_processes, SNAPSHOT_PATH: writer.save}
+    writing = asyncio.create_task(writer.save_periodically()) if persistence.PERSIST_STATE else None
+    yield restrict_access(add_pages(RequestRecorder(writer), pages))
+    if writing is not None:
+        writing.cancel()
 
 
 def add_pages(app: App, pages: dict[str, PageHandler]) -> App:
-    """Adds what only the tests and tools of this project ask for."""
+    """Serve JSON pages that only the tests and tools of this project request, by path."""
 
     async def route(scope: Any, receive: Any, send: Any) -> None:
         page = pages.get(scope["path"]) if scope["type"] == "http" else None
@@ -69,6 +70,6 @@ def add_pages(app: App, pages: dict[str, PageHandler]) -> App:
     return route
 
 
-async def _processes() -> dict[str, list[dict[str, Any]]]:
-    """The processes that run functions. In a thread, because a function that is being imported may call us."""
+async def _list_processes() -> dict[str, list[dict[str, Any]]]:
+    """List function processes in a thread, because a function that is being imported may call the emulator."""
     return await asyncio.to_thread(lambda_functions.list_processes)

@@ -1,8 +1,7 @@
-"""What was asked of AWS, for whoever counts it: nothing is kept until somebody asks for it.
+"""Record requests to the emulated AWS, for tests and measurements that count them.
 
-`POST /_fermata/requests` begins, `GET` gives what was recorded since, `DELETE` stops. Each record holds the service,
-the operation, the moment (`time.monotonic_ns()`), and for DynamoDB the request and the response as they went over the
-wire.
+`POST /_fermata/requests` starts recording, `GET` returns the records since then, `DELETE` stops. A record holds the
+service, the operation, the times of start and end (`time.monotonic_ns()`), and for DynamoDB the request and response.
 """
 
 import json
@@ -18,7 +17,7 @@ RequestRecord = dict[str, Any]
 
 
 class RequestRecorder:
-    """Stands before the emulator's application; one `if` per request while nobody counts."""
+    """An ASGI app around the emulator's. It costs one comparison per request while nothing is recorded."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -26,51 +25,52 @@ class RequestRecorder:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http" and scope["path"] == RECORDER_PATH:
-            await self._tell(scope["method"], send)
+            await self._handle_recorder_request(scope["method"], send)
         elif scope["type"] == "http" and self._records is not None:
             await self._record(self._records, scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
     async def _record(self, records: list[RequestRecord], scope: Any, receive: Any, send: Any) -> None:
-        record = _about(scope)
-        asked, answered = bytearray(), bytearray()
+        record = _describe_request(scope)
+        request_body = bytearray()
+        response_body = bytearray()
 
-        async def receiving() -> Any:
+        async def record_request() -> Any:
             message = await receive()
-            asked.extend(message.get("body", b""))
+            request_body.extend(message.get("body", b""))
             return message
 
-        async def sending(message: Any) -> None:
+        async def record_response(message: Any) -> None:
             record["status"] = message.get("status", record.get("status"))
-            answered.extend(message.get("body", b""))
+            response_body.extend(message.get("body", b""))
             await send(message)
 
-        await self._app(scope, receiving, sending)
+        await self._app(scope, record_request, record_response)
         record["endedNs"] = time.monotonic_ns()
         if record["service"] == "dynamodb":
-            record |= {"request": json.loads(asked or b"{}"), "response": json.loads(answered or b"{}")}
+            record |= {"request": json.loads(request_body or b"{}"), "response": json.loads(response_body or b"{}")}
         if record["service"]:
             records.append(record)
 
-    async def _tell(self, method: str, send: Any) -> None:
-        answer = self._records or []
+    async def _handle_recorder_request(self, method: str, send: Any) -> None:
+        records = self._records or []
         if method == "POST":
             self._records = []
         elif method == "DELETE":
             self._records = None
         headers = [(b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
+        await send({"type": "http.response.body", "body": json.dumps(records).encode()})
 
 
-def _about(scope: Any) -> RequestRecord:
-    """Clients sign for a service, and name the operation in a header or, for S3, by their method."""
+def _describe_request(scope: Any) -> RequestRecord:
+    """Read the service from the signature, and the operation from a header or, for S3, from the method."""
     headers = dict(scope["headers"])
-    signed = CREDENTIAL_SCOPE.search(headers.get(b"authorization", b""))
+    scope_match = CREDENTIAL_SCOPE.search(headers.get(b"authorization", b""))
     target = headers.get(b"x-amz-target", b"").decode("latin-1").rpartition(".")[2]
     return {
-        "service": signed[1].decode() if signed else "",
+        "service": scope_match[1].decode() if scope_match else "",
         "operation": target or scope["method"],
         "path": scope["path"],
         "atNs": time.monotonic_ns(),

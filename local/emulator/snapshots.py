@@ -1,8 +1,8 @@
-"""State that survives a kill: while things change, a forked copy of the process writes them down.
+"""Save state while it changes, in a forked copy of the process (decision 0033).
 
-Stock MiniStack saves on a clean stop only. A fork sees one instant of the memory and costs the service a few
-milliseconds, however long the writing takes; it happens on the event loop, between two requests, so that no
-transaction is caught half done. What a kill loses is at most `INTERVAL_SECONDS` and the writing itself.
+Unpatched MiniStack saves only on a clean stop. A fork sees the memory at one instant and costs the server a few
+milliseconds, however long the writing takes. It happens on the event loop between two requests, so no transaction is
+half done. A kill loses the changes of `INTERVAL_SECONDS` and of the writing itself.
 """
 
 import asyncio
@@ -28,20 +28,20 @@ pin_functions(ministack, _build_persistence_save_dict="9a6393cc953d")
 
 
 class SnapshotWriter:
-    """Watches requests for changes and writes a snapshot when there were any."""
+    """An ASGI app that notices requests that may change state, and writes snapshots."""
 
     def __init__(self, app: App) -> None:
         self._app = app
         self._changed = False
-        self._one_at_a_time = asyncio.Lock()
+        self._writing = asyncio.Lock()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await self._app(scope, receive, send)
-        if scope["type"] == "http" and not _only_reads(scope):
+        if scope["type"] == "http" and not _is_read(scope):
             self._changed = True
 
     async def save_periodically(self) -> None:
-        """Runs as long as the server does. A slow disk makes the snapshots rarer, not the service slower."""
+        """Save while the server runs. A slow disk makes snapshots rarer, but not the server slower."""
         pause = INTERVAL_SECONDS
         while True:
             await asyncio.sleep(pause)
@@ -51,19 +51,23 @@ class SnapshotWriter:
                 pause = max(INTERVAL_SECONDS, 5 * (time.monotonic() - started))
 
     async def save(self) -> None:
-        """Returns when everything up to its call is on the disk."""
-        async with self._one_at_a_time:
+        """Save now. Returns when all changes before the call are on the disk."""
+        async with self._writing:
             self._changed = False
             await asyncio.to_thread(os.waitpid, _fork_and_save(), 0)
 
 
-def _only_reads(scope: Any) -> bool:
+def _is_read(scope: Any) -> bool:
     target = dict(scope["headers"]).get(b"x-amz-target", b"").decode("latin-1")
     return scope["method"] in ("GET", "HEAD") or target.rpartition(".")[2].startswith(READ_OPERATIONS)
 
 
 def _fork_and_save() -> int:
-    """A lock that another thread held at the fork stays shut in the copy: then the alarm ends it, and we try again."""
+    """Fork a process that saves and return its pid.
+
+    A lock that another thread holds at the fork is never released in the copy. Then the alarm ends the copy, and the
+    next snapshot tries again.
+    """
     child = os.fork()
     if child:
         return child
@@ -75,9 +79,9 @@ def _fork_and_save() -> int:
 
 
 def _save(directory: Path) -> None:
-    """All services are written beside the old state, then put in its place together, so that they fit each other."""
-    beside = directory / "new"
-    persistence.STATE_DIR = str(beside)
+    """Write the files of all services beside the old ones, then replace them together, so that they are consistent."""
+    new_directory = directory / "new"
+    persistence.STATE_DIR = str(new_directory)
     persistence.save_all(ministack._build_persistence_save_dict())
-    for file in beside.iterdir():
+    for file in new_directory.iterdir():
         file.replace(directory / file.name)

@@ -1,4 +1,4 @@
-"""What API Gateway does with a request before any function sees it, read from template.yaml."""
+"""Find routes, check sizes and make gateway responses as API Gateway does, from template.yaml (decision 0032)."""
 
 import json
 import re
@@ -10,11 +10,11 @@ from local import template
 from local.template import Json
 
 MAX_BODY_BYTES = 10 * 1024 * 1024
-"""API Gateway takes no larger body."""
+"""Largest body that API Gateway accepts."""
 MAX_EVENT_BYTES = 6 * 1024 * 1024
-"""Lambda takes no larger event: the body as a JSON text, the headers twice, and the rest of the event."""
+"""Largest event that Lambda accepts. It holds the body as JSON text, the headers twice, and `EVENT_OVERHEAD_BYTES`."""
 EVENT_OVERHEAD_BYTES = 4096
-"""About what an event holds besides the request."""
+"""Estimate of what an event holds besides the request."""
 INTEGRATION_TIMEOUT_SECONDS = 29.0
 
 DEFAULT_STATUS_CODES = {
@@ -24,14 +24,14 @@ DEFAULT_STATUS_CODES = {
     "INTEGRATION_FAILURE": 504,
     "INTEGRATION_TIMEOUT": 504,
 }
-"""What AWS answers where the template does not say."""
+"""Status by gateway response type, where the template gives none."""
 CONTEXT_VARIABLE = re.compile(r"\$context\.(error\.messageString|error\.message|requestId)")
 PathParts = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Route:
-    """One path of the API and the function behind it. `streams` when its answer is sent as it comes."""
+    """One path of the API and the logical id of the function behind it. `is_streamed`: the response is not buffered."""
 
     path_parts: PathParts
     method: str
@@ -48,13 +48,13 @@ class Route:
 
     @property
     def sort_key(self) -> tuple[int, ...]:
-        """Words go before parameters, and those before the rest of a path."""
+        """Order routes: literal parts before parameters, and those before a greedy parameter."""
         return tuple(2 if part.endswith("+}") else int(part.startswith("{")) for part in self.path_parts)
 
 
 @dataclass(frozen=True)
 class GatewayResponse:
-    """An answer of the gateway itself."""
+    """A response that the gateway makes itself."""
 
     status: int
     headers: dict[str, str]
@@ -67,62 +67,63 @@ class ApiGateway:
     def __init__(self, document: Json) -> None:
         (api,) = template.resources_of_type(document, "Api").values()
         self._responses: dict[str, Json] = api["Properties"].get("GatewayResponses", {})
-        self._routes = sorted(_routes(document), key=lambda route: route.sort_key)
+        self._routes = sorted(_read_routes(document), key=lambda route: route.sort_key)
 
     def find_route(self, method: str, path: str) -> Route | None:
-        parts = _parts(path)
+        parts = _split_path(path)
         return next((route for route in self._routes if route.matches(method, parts)), None)
 
     def streaming_functions(self) -> set[str]:
-        """The logical names of the functions that stream."""
+        """Get the logical ids of the functions that stream."""
         return {route.function for route in self._routes if route.is_streamed}
 
-    def gateway_response(self, kind: str, request_id: str, message: str = "") -> GatewayResponse:
-        """The gateway response of this kind, or of its default, with its variables filled in."""
-        status = DEFAULT_STATUS_CODES.get(kind) or (500 if kind == "DEFAULT_5XX" else 400)
+    def gateway_response(self, response_type: str, request_id: str, message: str = "") -> GatewayResponse:
+        """Make the gateway response of this type, or of its default type, with its variables filled in."""
+        status = DEFAULT_STATUS_CODES.get(response_type) or (500 if response_type == "DEFAULT_5XX" else 400)
         default = "DEFAULT_5XX" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "DEFAULT_4XX"
-        response = self._responses.get(kind) or self._responses.get(default, {})
+        response = self._responses.get(response_type) or self._responses.get(default, {})
         values = {"error.messageString": json.dumps(message), "error.message": message, "requestId": request_id}
         bodies = response.get("ResponseTemplates", {"application/json": '{"message":$context.error.messageString}'})
-        body = CONTEXT_VARIABLE.sub(lambda found: values[found[1]], bodies["application/json"])
-        headers = response.get("ResponseParameters", {}).get("Headers", {})
-        given = {name.lower(): _header(source, request_id) for name, source in headers.items()}
-        return GatewayResponse(
-            response.get("StatusCode", status), {"content-type": "application/json"} | given, body.encode()
-        )
+        body = CONTEXT_VARIABLE.sub(lambda match: values[match[1]], bodies["application/json"])
+        headers = {"content-type": "application/json"}
+        for name, source in response.get("ResponseParameters", {}).get("Headers", {}).items():
+            headers[name.lower()] = _header_value(source, request_id)
+        return GatewayResponse(response.get("StatusCode", status), headers, body.encode())
 
 
 def fits_lambda_event(headers: list[tuple[bytes, bytes]], query: bytes, body: bytes) -> bool:
-    """Whether the request still fits into a Lambda event, with every character escaped that JSON escapes."""
-    around = EVENT_OVERHEAD_BYTES + 2 * len(query) + 2 * sum(len(name) + len(value) + 6 for name, value in headers)
-    if around + len(body) > MAX_EVENT_BYTES:
+    """Whether the request fits into a Lambda event, once the body is escaped as JSON text."""
+    overhead = EVENT_OVERHEAD_BYTES + 2 * len(query) + 2 * sum(len(name) + len(value) + 6 for name, value in headers)
+    if overhead + len(body) > MAX_EVENT_BYTES:
         return False
-    if around + 6 * len(body) <= MAX_EVENT_BYTES:
+    if overhead + 6 * len(body) <= MAX_EVENT_BYTES:
         return True
     text = json.dumps(body.decode("utf-8", "replace"), ensure_ascii=False)
-    return around + len(text.encode("utf-8", "surrogatepass")) <= MAX_EVENT_BYTES
+    return overhead + len(text.encode("utf-8", "surrogatepass")) <= MAX_EVENT_BYTES
 
 
-def _routes(document: Json) -> list[Route]:
-    found = []
-    for name, function in template.resources_of_type(document, "Function").items():
+def _read_routes(document: Json) -> list[Route]:
+    routes = []
+    for logical_id, function in template.resources_of_type(document, "Function").items():
         for event in function["Properties"].get("Events", {}).values():
             if event["Type"] == "Api":
-                asked: Json = event["Properties"]
-                streams = asked.get("ResponseTransferMode") == "RESPONSE_STREAM"
-                found.append(Route(_parts(asked["Path"]), asked["Method"].upper(), name, streams))
-    return found
+                properties: Json = event["Properties"]
+                is_streamed = properties.get("ResponseTransferMode") == "RESPONSE_STREAM"
+                method = properties["Method"].upper()
+                routes.append(Route(_split_path(properties["Path"]), method, logical_id, is_streamed))
+    return routes
 
 
-def _parts(path: str) -> PathParts:
+def _split_path(path: str) -> PathParts:
     return tuple(part for part in path.split("/") if part)
 
 
-def _match(wanted: PathParts, given: PathParts) -> bool:
-    return all(want.startswith("{") or want == got for want, got in zip(wanted, given, strict=True))
+def _match(pattern: PathParts, parts: PathParts) -> bool:
+    pairs = zip(pattern, parts, strict=True)
+    return all(expected.startswith("{") or expected == part for expected, part in pairs)
 
 
-def _header(source: Any, request_id: str) -> str:
-    """A literal stands in single quotes; the only variable we use is the request's id."""
+def _header_value(source: Any, request_id: str) -> str:
+    """Evaluate a header of a gateway response: a literal in single quotes, or the request's id."""
     text = str(source)
     return request_id if text == "context.requestId" else text.strip("'")

@@ -1,272 +1,131 @@
-"""`python -m local.front_door.app`: the address of the local service, in the place of API Gateway's own.
+"""Route requests as API Gateway does: refuse them, stream the answer, or pass them on to the emulator.
 
-The emulator can route but not stream, and takes bodies of any size. So this stands before it: with the routes, limits
-and gateway responses of template.yaml it serves the streaming function's app itself, and passes everything else on.
-
-Settings from the environment: `FERMATA_PORT` (0: any free port), `FERMATA_ENDPOINT` (the emulator), `FERMATA_API`
-(the API's id and stage, `id/stage`), `FERMATA_STREAM` (name of the deployed streaming function), `FERMATA_TEMPLATE`
-(default: the project's).
+The emulator routes but cannot stream, and accepts bodies of any size. The front door stands before it with the
+routes, limits and gateway responses of template.yaml, and serves the streaming function's app in its own process.
 """
 
-import importlib
 import json
-import os
 import re
-import socket
-import sys
 import uuid
-from collections.abc import Awaitable, Callable, MutableMapping
-from http import HTTPStatus
-from pathlib import Path
-from typing import Any
 
-import uvicorn
-
-from local import template
-from local.aws_clients import CREDENTIALS_ENVIRONMENT, get_client
-from local.front_door.api_gateway import (
-    INTEGRATION_TIMEOUT_SECONDS,
-    MAX_BODY_BYTES,
-    ApiGateway,
-    GatewayResponse,
-    fits_lambda_event,
+from local.front_door.api_gateway import ApiGateway, GatewayResponse
+from local.front_door.asgi import App, Headers, Receive, Scope, Send, find_header
+from local.front_door.request_bodies import BodyTooLargeError, read_api_body, read_limited_body, replay_body
+from local.front_door.responses import (
+    HOP_BY_HOP_HEADERS,
+    gateway_error_type,
+    remove_emulator_headers,
+    replace_content_length,
+    send_gateway_response,
+    send_gateway_response_and_drain,
 )
 from local.front_door.s3_uploads import BUCKET_PATH_PREFIX, ENTITY_TOO_LARGE, MAX_UPLOAD_BYTES, S3Uploads
-from local.front_door.upstream_client import UpstreamClient, UpstreamResponse, UpstreamUnavailableError
-from local.parent_watch import announce_ready
-
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
+from local.front_door.upstream_client import UpstreamClient, UpstreamUnavailableError
 
 VALID_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:=+/-]{1,128}")
-HOP_BY_HOP_HEADERS = frozenset(
-    (b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection", b"expect")
-)
-MAX_DRAINED_BYTES = 64 * 1024 * 1024
-"""How much of a refused body is still read and thrown away, so that its sender gets to hear why."""
-
-
-class BodyTooLargeError(Exception):
-    """The body passes API Gateway's limit, or Lambda's; `is_read` when all of it has come."""
-
-    def __init__(self, *, is_read: bool = False) -> None:
-        super().__init__()
-        self.is_read = is_read
+PLATFORM_HEADERS = frozenset((b"x-request-id", b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-port"))
+"""Headers that only the platform may set."""
 
 
 class FrontDoor:
-    """The ASGI app: find the route, hold the limits, then stream here or pass on."""
+    """The ASGI app."""
 
-    def __init__(self, gateway: ApiGateway, stream: App, upstream: UpstreamClient, bucket: S3Uploads) -> None:
+    def __init__(self, gateway: ApiGateway, streaming_app: App, upstream: UpstreamClient, uploads: S3Uploads) -> None:
         self._gateway = gateway
-        self._bucket = bucket
-        self._stream = stream
+        self._streaming_app = streaming_app
         self._upstream = upstream
+        self._uploads = uploads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         if scope["path"].startswith(f"{BUCKET_PATH_PREFIX}/"):
-            await self._into_the_bucket(scope, receive, send)
-            return
-        host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
-        scope = prepare_scope(scope)
-        request_id = dict(scope["headers"])[b"x-request-id"].decode()
+            await self._upload(scope, receive, send)
+        else:
+            await self._call_api(prepare_scope(scope), receive, send)
+
+    async def _call_api(self, scope: Scope, receive: Receive, send: Send) -> None:
         route = self._gateway.find_route(scope["method"], scope["path"])
         if route is None:
-            await send_gateway_response(
-                send, self._gateway.gateway_response("MISSING_AUTHENTICATION_TOKEN", request_id)
-            )
+            await self._send_error(send, "MISSING_AUTHENTICATION_TOKEN", scope)
             return
         try:
-            body = await read_body(scope, receive)
+            body = await read_api_body(scope, receive)
         except BodyTooLargeError as error:
-            refusal = self._gateway.gateway_response("REQUEST_TOO_LARGE", request_id)
-            await (
-                send_gateway_response(send, refusal)
-                if error.is_read
-                else send_gateway_response_and_drain(receive, send, refusal)
-            )
+            response = self._gateway.gateway_response("REQUEST_TOO_LARGE", request_id(scope))
+            await _refuse_body(receive, send, response, is_read=error.is_read)
             return
         if body is None:
             return
         if route.is_streamed:
-            await self._stream(scope, replay_body(body, receive), send)
+            await self._streaming_app(scope, replay_body(body, receive), send)
         else:
-            await self._pass_on(scope, body, send, request_id, host)
+            await self._pass_on(scope, body, send)
 
-    async def _into_the_bucket(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             body = await read_limited_body(scope, receive, MAX_UPLOAD_BYTES)
         except BodyTooLargeError as error:
-            refusal = GatewayResponse(*ENTITY_TOO_LARGE)
-            await (
-                send_gateway_response(send, refusal)
-                if error.is_read
-                else send_gateway_response_and_drain(receive, send, refusal)
-            )
+            await _refuse_body(receive, send, GatewayResponse(*ENTITY_TOO_LARGE), is_read=error.is_read)
             return
-        if body is not None:
-            headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-            path, query = (
-                scope["raw_path"].decode().removeprefix(BUCKET_PATH_PREFIX),
-                scope["query_string"].decode("latin-1"),
-            )
-            said = await self._bucket.handle_upload(scope["method"], path, query, headers, body)
-            await send_gateway_response(send, GatewayResponse(*said))
+        if body is None:
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        path = scope["raw_path"].decode().removeprefix(BUCKET_PATH_PREFIX)
+        query = scope["query_string"].decode("latin-1")
+        response = await self._uploads.handle_upload(scope["method"], path, query, headers, body)
+        await send_gateway_response(send, GatewayResponse(*response))
 
-    async def _pass_on(self, scope: Scope, body: bytes, send: Send, request_id: str, host: str) -> None:
+    async def _pass_on(self, scope: Scope, body: bytes, send: Send) -> None:
         try:
-            said = await self._upstream.send_request(scope, body)
+            response = await self._upstream.send_request(scope, body)
         except TimeoutError:
-            await send_gateway_response(send, self._gateway.gateway_response("INTEGRATION_TIMEOUT", request_id))
+            await self._send_error(send, "INTEGRATION_TIMEOUT", scope)
             return
         except UpstreamUnavailableError:
-            await send_gateway_response(send, self._gateway.gateway_response("INTEGRATION_FAILURE", request_id))
+            await self._send_error(send, "INTEGRATION_FAILURE", scope)
             return
-        if kind := gateway_error_kind(said):
-            await send_gateway_response(
-                send, self._gateway.gateway_response(kind, request_id, json.loads(said.body)["message"])
-            )
+        if error_type := gateway_error_type(response):
+            await self._send_error(send, error_type, scope, json.loads(response.body)["message"])
             return
-        told = self._bucket.rewrite_signed_urls(said.body, host)
-        headers = visible_headers(said.headers)
-        if told != said.body:
-            headers = [pair for pair in headers if pair[0] != b"content-length"]
-            headers.append((b"content-length", str(len(told)).encode()))
-        if said.get_header(b"x-request-id") is None:
-            headers.append((b"x-request-id", request_id.encode()))
-        await send({"type": "http.response.start", "status": said.status, "headers": headers})
-        await send({"type": "http.response.body", "body": told})
+        host = (find_header(scope["headers"], b"host") or b"").decode("latin-1")
+        response_body = self._uploads.rewrite_signed_urls(response.body, host)
+        headers = remove_emulator_headers(response.headers)
+        if response_body != response.body:
+            headers = replace_content_length(headers, len(response_body))
+        if response.get_header(b"x-request-id") is None:
+            headers.append((b"x-request-id", request_id(scope).encode()))
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": response_body})
+
+    async def _send_error(self, send: Send, response_type: str, scope: Scope, message: str = "") -> None:
+        response = self._gateway.gateway_response(response_type, request_id(scope), message)
+        await send_gateway_response(send, response)
 
 
 def prepare_scope(scope: Scope) -> Scope:
-    """The request as a function may see it: with an id, who sent it, and nothing that only the platform may say."""
-    given: Headers = [(name.lower(), value) for name, value in scope["headers"]]
-    offered = next((value for name, value in given if name == b"x-request-id"), b"")
-    request_id = offered if VALID_REQUEST_ID.fullmatch(offered) else str(uuid.uuid4()).encode()
-    dropped = {b"x-request-id", b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-port"} | HOP_BY_HOP_HEADERS
-    kept = [pair for pair in given if pair[0] not in dropped and not pair[0].startswith(b"x-amzn-")]
-    host, _ = scope.get("client") or ("127.0.0.1", 0)
-    added = [(b"x-request-id", request_id), (b"x-forwarded-for", host.encode()), (b"x-forwarded-proto", b"http")]
+    """Set what the platform sets: the request's id and its sender. Remove platform headers that the caller has sent."""
+    received: Headers = [(name.lower(), value) for name, value in scope["headers"]]
+    offered_id = find_header(received, b"x-request-id") or b""
+    accepted_id = offered_id if VALID_REQUEST_ID.fullmatch(offered_id) else str(uuid.uuid4()).encode()
+    removed = PLATFORM_HEADERS | HOP_BY_HOP_HEADERS
+    kept = [(name, value) for name, value in received if name not in removed and not name.startswith(b"x-amzn-")]
+    client_address, _ = scope.get("client") or ("127.0.0.1", 0)
+    added = [
+        (b"x-request-id", accepted_id),
+        (b"x-forwarded-for", client_address.encode()),
+        (b"x-forwarded-proto", b"http"),
+    ]
     return {**scope, "headers": kept + added}
 
 
-async def read_body(scope: Scope, receive: Receive) -> bytes | None:
-    """The whole body, at most what the platform takes; None when the caller went away while sending it."""
-    whole = await read_limited_body(scope, receive, MAX_BODY_BYTES)
-    if whole is not None and not fits_lambda_event(scope["headers"], scope["query_string"], whole):
-        raise BodyTooLargeError(is_read=True)
-    return whole
+def request_id(scope: Scope) -> str:
+    """Get the id that `prepare_scope` has set."""
+    return (find_header(scope["headers"], b"x-request-id") or b"").decode()
 
 
-async def read_limited_body(scope: Scope, receive: Receive, max_bytes: int) -> bytes | None:
-    declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    if int(declared) > max_bytes:
-        raise BodyTooLargeError
-    body, more = bytearray(), True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > max_bytes:
-            raise BodyTooLargeError(is_read=not more)
-    return bytes(body)
-
-
-def replay_body(body: bytes, receive: Receive) -> Receive:
-    """A body that was read, handed on as if it came just now; then whatever else happens to the connection."""
-    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def again() -> Message:
-        return pending.pop() if pending else await receive()
-
-    return again
-
-
-async def send_gateway_response(send: Send, refusal: GatewayResponse, *, more: bool = False) -> None:
-    headers = [(name.encode(), value.encode()) for name, value in refusal.headers.items()]
-    headers.append((b"content-length", str(len(refusal.body)).encode()))
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": refusal.body, "more_body": more})
-
-
-async def send_gateway_response_and_drain(receive: Receive, send: Send, refusal: GatewayResponse) -> None:
-    """Most clients listen only once they have sent everything. So the rest is read, up to a point, and dropped."""
-    await send_gateway_response(send, refusal, more=True)
-    drained, more = 0, True
-    while more and drained < MAX_DRAINED_BYTES:
-        message = await receive()
-        drained += len(message.get("body", b""))
-        more = message.get("more_body", False)
-    await send({"type": "http.response.body", "body": b""})
-
-
-def gateway_error_kind(said: UpstreamResponse) -> str | None:
-    """The gateway response that stands for an error of the emulator's gateway, not of a function."""
-    is_error = said.status >= HTTPStatus.BAD_REQUEST and said.body.startswith(b'{"message"')
-    if not is_error or said.get_header(b"x-request-id") is not None:
-        return None
-    known = {502: "INTEGRATION_FAILURE", 504: "INTEGRATION_TIMEOUT", 429: "THROTTLED"}
-    is_ours = said.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    return known.get(said.status) or ("DEFAULT_5XX" if is_ours else "DEFAULT_4XX")
-
-
-def visible_headers(headers: Headers) -> Headers:
-    """The function's headers, without those of the emulator."""
-    own = (b"date", b"server", *HOP_BY_HOP_HEADERS)
-    return [pair for pair in headers if pair[0] not in own and not pair[0].startswith((b"x-amzn-", b"x-amz-"))]
-
-
-def load_stream_app(endpoint: str, function: str, folder: Path) -> App:
-    """The streaming function's ASGI app, in this process, with the configuration it was deployed with."""
-    config = get_client("lambda", endpoint).get_function_configuration(FunctionName=function)
-    os.environ.update(config["Environment"]["Variables"])
-    os.environ.update(
-        CREDENTIALS_ENVIRONMENT, AWS_ENDPOINT_URL=endpoint, AWS_REGION=CREDENTIALS_ENVIRONMENT["AWS_DEFAULT_REGION"]
-    )
-    sys.path.insert(0, str(folder))
-    app: App = importlib.import_module("app").app
-    return app
-
-
-def open_listener(port: int) -> socket.socket:
-    """Named as TCP: asyncio sends small packets at once only on a socket that says so, else 40 ms late."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(512)
-    return listener
-
-
-def main() -> None:
-    endpoint, path = os.environ["FERMATA_ENDPOINT"], Path(os.environ.get("FERMATA_TEMPLATE", template.TEMPLATE_PATH))
-    document = template.load_template(path)
-    gateway = ApiGateway(document)
-    (name,) = gateway.streaming_functions()
-    folder = path.parent / document["Resources"][name]["Properties"]["CodeUri"]
-    stream = load_stream_app(endpoint, os.environ["FERMATA_STREAM"], folder)
-    upstream = UpstreamClient(endpoint, os.environ["FERMATA_API"], INTEGRATION_TIMEOUT_SECONDS)
-    app = FrontDoor(gateway, stream, upstream, S3Uploads(endpoint))
-    listener = open_listener(int(os.environ.get("FERMATA_PORT", "8787")))
-    config = uvicorn.Config(
-        app,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        lifespan="off",
-        log_level="warning",
-        timeout_graceful_shutdown=1,
-    )
-    announce_ready(f"http://127.0.0.1:{listener.getsockname()[1]}")
-    uvicorn.Server(config).run([listener])
-
-
-if __name__ == "__main__":
-    main()
+async def _refuse_body(receive: Receive, send: Send, response: GatewayResponse, *, is_read: bool) -> None:
+    if is_read:
+        await send_gateway_response(send, response)
+    else:
+        await send_gateway_response_and_drain(receive, send, response)

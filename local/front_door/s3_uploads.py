@@ -1,7 +1,7 @@
-"""The bucket as a browser reaches it. On AWS a signed address leads straight to S3; here it leads through the front
-door, at `/_bucket`, so that nothing but the service's own port is needed.
+"""Accept uploads to pre-signed S3 URLs at the front door, under `/_bucket`, and check them as S3 does.
 
-S3 lets in only what was signed, in time and unchanged. The emulator lets in anything, so that is checked here.
+On AWS a pre-signed URL points to S3. Here it points to the front door, so that a browser needs only the service's own
+port. The emulator does not check signatures, so the front door does.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from local.aws_clients import get_client
 
 BUCKET_PATH_PREFIX = "/_bucket"
 MAX_UPLOAD_BYTES = 32 * 1024 * 1024
-"""Far more than is ever signed for; S3 itself takes 5 GB."""
+"""More than the service ever signs for; S3 itself accepts 5 GB."""
 EMULATOR_SIGNING_KEY = "test"
-"""The key that the emulator gives to functions."""
+"""Secret access key that the emulator gives to all functions."""
 SIGNATURE_PARAMETER = "X-Amz-Signature"
 CHECKSUM_HEADER = "x-amz-checksum-sha256"
 CORS_HEADERS = {
@@ -35,7 +35,7 @@ CORS_HEADERS = {
 
 
 class BucketResponse(NamedTuple):
-    """An answer of the bucket's; a refusal says S3's code for it."""
+    """A response of S3. The body of an error holds S3's error code."""
 
     status: int
     headers: dict[str, str]
@@ -43,68 +43,76 @@ class BucketResponse(NamedTuple):
 
 
 class S3Uploads:
+    """Uploads to the emulator's S3 at `endpoint`."""
+
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
 
     def rewrite_signed_urls(self, body: bytes, host: str) -> bytes:
-        """An answer of the service with its signed addresses, as they lead here."""
+        """Point the pre-signed URLs in a response body to the front door at `host`."""
         return body.replace(f'"{self._endpoint}/'.encode(), f'"http://{host}{BUCKET_PATH_PREFIX}/'.encode())
 
     async def handle_upload(
         self, method: str, path: str, query: str, headers: dict[str, str], body: bytes
     ) -> BucketResponse:
-        """What S3 would say to this. `path` as it came, encoded, without PREFIX."""
+        """Store the object, or refuse the request as S3 would.
+
+        Args:
+            path: percent-encoded as received, without `BUCKET_PATH_PREFIX`.
+        """
         if method == "OPTIONS":
             return BucketResponse(200, CORS_HEADERS)
-        problem = None if method == "PUT" else "MethodNotAllowed"
-        problem = problem or self._problem(path, query, headers, body)
-        if problem:
-            return _refused(problem)
-        await asyncio.to_thread(self._put, unquote(path), headers, body)
+        if method != "PUT":
+            return _error_response("MethodNotAllowed")
+        if error_code := self._find_error(path, query, headers, body):
+            return _error_response(error_code)
+        await asyncio.to_thread(self._put_object, unquote(path), headers, body)
         return BucketResponse(200, CORS_HEADERS)
 
-    def _problem(self, path: str, query: str, headers: dict[str, str], body: bytes) -> str | None:
-        given = dict(parse_qsl(query))
-        if _is_late(given):
+    def _find_error(self, path: str, query: str, headers: dict[str, str], body: bytes) -> str | None:
+        parameters = dict(parse_qsl(query))
+        if _is_expired(parameters):
             return "AccessDenied"
-        if not hmac.compare_digest(given.get(SIGNATURE_PARAMETER, ""), self._signature(path, query, headers)):
+        if not hmac.compare_digest(parameters.get(SIGNATURE_PARAMETER, ""), self._sign(path, query, headers)):
             return "SignatureDoesNotMatch"
         checksum = base64.b64encode(hashlib.sha256(body).digest()).decode()
         return None if headers.get(CHECKSUM_HEADER, checksum) == checksum else "BadDigest"
 
-    def _signature(self, path: str, query: str, headers: dict[str, str]) -> str:
-        """What the address would have been signed with, had it been made for these headers."""
-        given = dict(parse_qsl(query))
-        names = given.get("X-Amz-SignedHeaders", "").split(";")
-        scope = given.get("X-Amz-Credential", "").split("/")
-        if len(scope) != 5:
+    def _sign(self, path: str, query: str, headers: dict[str, str]) -> str:
+        """Compute the signature that the URL has if it was made for exactly these headers."""
+        parameters = dict(parse_qsl(query))
+        signed_names = parameters.get("X-Amz-SignedHeaders", "").split(";")
+        credential_parts = parameters.get("X-Amz-Credential", "").split("/")
+        if len(credential_parts) != 5:
             return ""
-        signed = {name: headers.get(name, "") for name in names} | {"host": self._endpoint.rpartition("/")[2]}
-        rest = "&".join(part for part in query.split("&") if not part.startswith(f"{SIGNATURE_PARAMETER}="))
-        request = AWSRequest("PUT", f"{self._endpoint}{path}?{rest}", headers=signed)
-        request.context["timestamp"] = given.get("X-Amz-Date", "")
-        signer: Any = S3SigV4QueryAuth(Credentials(scope[0], EMULATOR_SIGNING_KEY), scope[3], scope[2])
-        wanted = signer.string_to_sign(request, signer.canonical_request(request))
-        return str(signer.signature(wanted, request))
+        access_key, _, region, service, _ = credential_parts
+        signed_headers = {name: headers.get(name, "") for name in signed_names}
+        signed_headers["host"] = self._endpoint.rpartition("/")[2]
+        unsigned_query = "&".join(part for part in query.split("&") if not part.startswith(f"{SIGNATURE_PARAMETER}="))
+        request = AWSRequest("PUT", f"{self._endpoint}{path}?{unsigned_query}", headers=signed_headers)
+        request.context["timestamp"] = parameters.get("X-Amz-Date", "")
+        signer: Any = S3SigV4QueryAuth(Credentials(access_key, EMULATOR_SIGNING_KEY), service, region)
+        string_to_sign = signer.string_to_sign(request, signer.canonical_request(request))
+        return str(signer.signature(string_to_sign, request))
 
-    def _put(self, path: str, headers: dict[str, str], body: bytes) -> None:
+    def _put_object(self, path: str, headers: dict[str, str], body: bytes) -> None:
         bucket, _, key = path.removeprefix("/").partition("/")
-        kind = headers.get("content-type", "binary/octet-stream")
-        get_client("s3", self._endpoint).put_object(Bucket=bucket, Key=key, Body=body, ContentType=kind)
+        content_type = headers.get("content-type", "binary/octet-stream")
+        get_client("s3", self._endpoint).put_object(Bucket=bucket, Key=key, Body=body, ContentType=content_type)
 
 
-def _is_late(given: dict[str, str]) -> bool:
+def _is_expired(parameters: dict[str, str]) -> bool:
     try:
-        made = datetime.strptime(given["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-        return time.time() > made.timestamp() + int(given["X-Amz-Expires"])
+        signed_at = datetime.strptime(parameters["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        return time.time() > signed_at.timestamp() + int(parameters["X-Amz-Expires"])
     except (KeyError, ValueError):
         return True
 
 
-def _refused(code: str) -> BucketResponse:
+def _error_response(code: str) -> BucketResponse:
     status = {"MethodNotAllowed": 405, "BadDigest": 400, "EntityTooLarge": 400}.get(code, 403)
     body = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code></Error>'
     return BucketResponse(status, CORS_HEADERS | {"content-type": "application/xml"}, body.encode())
 
 
-ENTITY_TOO_LARGE = _refused("EntityTooLarge")
+ENTITY_TOO_LARGE = _error_response("EntityTooLarge")

@@ -1,6 +1,6 @@
-"""The way from the front door to the emulator's API Gateway: HTTP over connections that stay open.
+"""Send requests from the front door to the emulator's API Gateway, over kept-alive connections.
 
-Written on h11, because a general client costs more per request than everything else in the front door together.
+It is written on h11: a general HTTP client costs more per request than everything else in the front door together.
 """
 
 import asyncio
@@ -11,23 +11,25 @@ from urllib.parse import urlsplit
 
 import h11
 
+from local.front_door.asgi import Headers, find_header
+
 READ_CHUNK_BYTES = 1 << 16
 MAX_IDLE_CONNECTIONS = 64
 REPLACED_HEADERS = frozenset((b"host", b"content-length"))
 
 
 class UpstreamUnavailableError(Exception):
-    """The emulator cannot be reached, or hung up before it had answered."""
+    """The emulator cannot be reached, or closed the connection before it had responded."""
 
 
 @dataclass(frozen=True)
 class UpstreamResponse:
     status: int
-    headers: list[tuple[bytes, bytes]]
+    headers: Headers
     body: bytes
 
     def get_header(self, name: bytes) -> bytes | None:
-        return next((value for key, value in self.headers if key == name), None)
+        return find_header(self.headers, name)
 
 
 @dataclass
@@ -38,23 +40,29 @@ class UpstreamConnection:
 
 
 class UpstreamClient:
-    """Raises NoAnswerError, or TimeoutError after `seconds`; the connection is then thrown away."""
+    """A pool of connections to the emulator. A connection that fails is thrown away."""
 
     def __init__(self, endpoint: str, api: str, timeout_seconds: float) -> None:
         self._host = urlsplit(endpoint).hostname or "127.0.0.1"
         self._port = urlsplit(endpoint).port or 80
-        identity, stage = api.split("/")
-        self._prefix = f"/restapis/{identity}/{stage}/_user_request_".encode()
-        self._seconds = timeout_seconds
+        api_id, stage = api.split("/")
+        self._prefix = f"/restapis/{api_id}/{stage}/_user_request_".encode()
+        self._timeout_seconds = timeout_seconds
         self._idle: list[UpstreamConnection] = []
 
     async def send_request(self, scope: MutableMapping[str, Any], body: bytes) -> UpstreamResponse:
+        """Send the request of an ASGI scope and read the whole response.
+
+        Raises:
+            UpstreamUnavailableError
+            TimeoutError: after `timeout_seconds`.
+        """
         connection: UpstreamConnection | None = None
         try:
-            async with asyncio.timeout(self._seconds):
-                connection = await self._connection()
-                connection.writer.write(self._request(connection.state, scope, body))
-                answer = await _read(connection)
+            async with asyncio.timeout(self._timeout_seconds):
+                connection = await self._get_connection()
+                connection.writer.write(self._encode_request(connection.state, scope, body))
+                response = await _read_response(connection)
         except (OSError, h11.RemoteProtocolError) as error:
             _close(connection)
             if isinstance(error, TimeoutError):
@@ -63,12 +71,12 @@ class UpstreamClient:
         except asyncio.CancelledError:
             _close(connection)
             raise
-        self._keep(connection)
-        return answer
+        self._release(connection)
+        return response
 
-    def _request(self, state: h11.Connection, scope: MutableMapping[str, Any], body: bytes) -> bytes:
+    def _encode_request(self, state: h11.Connection, scope: MutableMapping[str, Any], body: bytes) -> bytes:
         query = b"?" + scope["query_string"] if scope["query_string"] else b""
-        headers = [pair for pair in scope["headers"] if pair[0] not in REPLACED_HEADERS]
+        headers = [(name, value) for name, value in scope["headers"] if name not in REPLACED_HEADERS]
         headers.append((b"host", f"{self._host}:{self._port}".encode()))
         headers.append((b"content-length", str(len(body)).encode()))
         target = self._prefix + scope["raw_path"] + query
@@ -76,7 +84,7 @@ class UpstreamClient:
         data = state.send(h11.Data(data=body)) if body else b""
         return b"".join(part or b"" for part in (head, data, state.send(h11.EndOfMessage())))
 
-    async def _connection(self) -> UpstreamConnection:
+    async def _get_connection(self) -> UpstreamConnection:
         while self._idle:
             connection = self._idle.pop()
             if not connection.reader.at_eof():
@@ -85,7 +93,7 @@ class UpstreamClient:
         reader, writer = await asyncio.open_connection(self._host, self._port)
         return UpstreamConnection(reader, writer, h11.Connection(h11.CLIENT))
 
-    def _keep(self, connection: UpstreamConnection) -> None:
+    def _release(self, connection: UpstreamConnection) -> None:
         reusable = connection.state.our_state is h11.DONE and connection.state.their_state is h11.DONE
         if reusable and len(self._idle) < MAX_IDLE_CONNECTIONS:
             connection.state.start_next_cycle()
@@ -94,14 +102,17 @@ class UpstreamClient:
             _close(connection)
 
 
-async def _read(connection: UpstreamConnection) -> UpstreamResponse:
-    status, headers, body = 0, [], bytearray()
+async def _read_response(connection: UpstreamConnection) -> UpstreamResponse:
+    status = 0
+    headers: Headers = []
+    body = bytearray()
     while True:
         event = connection.state.next_event()
         if event is h11.NEED_DATA:
             connection.state.receive_data(await connection.reader.read(READ_CHUNK_BYTES))
         elif isinstance(event, h11.Response):
-            status, headers = event.status_code, [(bytes(name), bytes(value)) for name, value in event.headers]
+            status = event.status_code
+            headers = [(bytes(name), bytes(value)) for name, value in event.headers]
         elif isinstance(event, h11.Data):
             body += event.data
         elif isinstance(event, h11.EndOfMessage):

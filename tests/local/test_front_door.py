@@ -32,7 +32,7 @@ def door(emulator: EmulatorProcess, tmp_path_factory: pytest.TempPathFactory) ->
     }
     log = tmp_path_factory.mktemp("door") / "door.log"
     child = ChildProcess(
-        [sys.executable, "-m", "local.parent_watch", "local.front_door.app"], os.environ | settings, log
+        [sys.executable, "-m", "local.parent_watch", "local.front_door"], os.environ | settings, log
     )
     yield child.ready_line
     child.stop()

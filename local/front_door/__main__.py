@@ -1,0 +1,75 @@
+"""Serve the front door: `python -m local.front_door`.
+
+Settings come from the environment:
+
+- `FERMATA_LISTENER`: descriptor of a listening socket to serve; without it, `FERMATA_PORT` (0: any free port)
+- `FERMATA_ENDPOINT`: URL of the emulator
+- `FERMATA_API`: id and stage of the deployed API, as `id/stage`
+- `FERMATA_STREAM`: name of the deployed streaming function
+- `FERMATA_TEMPLATE`: path of the template (default: the project's)
+"""
+
+import importlib
+import os
+import socket
+import sys
+from pathlib import Path
+
+import uvicorn
+
+from local import template
+from local.aws_clients import CREDENTIALS_ENVIRONMENT, get_client
+from local.front_door.api_gateway import INTEGRATION_TIMEOUT_SECONDS, ApiGateway
+from local.front_door.app import FrontDoor
+from local.front_door.asgi import App
+from local.front_door.s3_uploads import S3Uploads
+from local.front_door.upstream_client import UpstreamClient
+from local.parent_watch import announce_ready
+from local.sockets import open_listener
+
+DEFAULT_PORT = "8787"
+
+
+def main() -> None:
+    endpoint = os.environ["FERMATA_ENDPOINT"]
+    template_path = Path(os.environ.get("FERMATA_TEMPLATE", template.TEMPLATE_PATH))
+    document = template.load_template(template_path)
+    gateway = ApiGateway(document)
+    (logical_id,) = gateway.streaming_functions()
+    folder = template_path.parent / document["Resources"][logical_id]["Properties"]["CodeUri"]
+    streaming_app = load_streaming_app(endpoint, os.environ["FERMATA_STREAM"], folder)
+    upstream = UpstreamClient(endpoint, os.environ["FERMATA_API"], INTEGRATION_TIMEOUT_SECONDS)
+    config = uvicorn.Config(
+        FrontDoor(gateway, streaming_app, upstream, S3Uploads(endpoint)),
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="off",
+        log_level="warning",
+        timeout_graceful_shutdown=1,
+    )
+    listener = get_listener()
+    announce_ready(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    uvicorn.Server(config).run([listener])
+
+
+def get_listener() -> socket.socket:
+    descriptor = os.environ.get("FERMATA_LISTENER")
+    if descriptor is not None:
+        return socket.socket(fileno=int(descriptor))
+    return open_listener(int(os.environ.get("FERMATA_PORT", DEFAULT_PORT)))
+
+
+def load_streaming_app(endpoint: str, function: str, folder: Path) -> App:
+    """Import the streaming function's ASGI app into this process, with the configuration it was deployed with."""
+    config = get_client("lambda", endpoint).get_function_configuration(FunctionName=function)
+    os.environ.update(config["Environment"]["Variables"])
+    region = CREDENTIALS_ENVIRONMENT["AWS_DEFAULT_REGION"]
+    os.environ.update(CREDENTIALS_ENVIRONMENT, AWS_ENDPOINT_URL=endpoint, AWS_REGION=region)
+    sys.path.insert(0, str(folder))
+    app: App = importlib.import_module("app").app
+    return app
+
+
+if __name__ == "__main__":
+    main()
