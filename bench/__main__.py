@@ -79,14 +79,14 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     yield measure_import_ratio(max(1, size.repetitions // 2))
     rounds = size.late_round + size.repetitions + 10
     with open_harness(
-        directory / "counts", minute=SCHEDULE_MINUTE_SECONDS, **template_timings(), MaxRounds=rounds
+        directory / "counts", minute_seconds=SCHEDULE_MINUTE_SECONDS, **template_timings(), MaxRounds=rounds
     ) as stage:
         yield from workflow_counts.measure_transitions(stage)
         yield workflow_counts.measure_browser_round_requests(stage)
         yield aws_call_counts.measure_kms_calls(stage)
         yield aws_call_counts.measure_conversation_list_calls(stage, size.conversation_count)
         yield from reference_turn.measure_reference_turn(stage, size.turn_shape)
-    with open_harness(directory / "times", minute=SCHEDULE_MINUTE_SECONDS, MaxRounds=rounds) as stage:
+    with open_harness(directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, MaxRounds=rounds) as stage:
         yield from measure_times(stage, size)
         workspace = audit_queries.AuditedWorkspace(stage, size.ledger_rows)
         yield audit_queries.measure_audit_bytes(workspace)

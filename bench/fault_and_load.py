@@ -115,7 +115,7 @@ def measure_long_conversation(stage: BenchHarness, few: int, many: int) -> Resul
     small, large = small.of_kind("step"), large.of_kind("step")
     meters = small.meter_units(sizes), large.meter_units(sizes)
     counts = [requests.count_for_service("dynamodb") for requests in (small, large)]
-    writes, reads = ([getattr(meter, name) for meter in meters] for name in ("write", "read"))
+    writes, reads = ([getattr(meter, name) for meter in meters] for name in ("write_units", "read_units"))
     numbers = {
         "requests": counts,
         "WRU": writes,

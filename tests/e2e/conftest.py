@@ -1,6 +1,7 @@
-"""One local cloud for all turns proved here, with short times, and what tests need to drive and disturb it.
+"""Fixtures of the end-to-end tests: a local cloud with short times, and what drives and disturbs it.
 
-It is not the one other tests share: these tests deploy it anew, break its functions and let its calls fail.
+The cloud is not the one of other tests: these tests deploy it again, break its functions and let its calls fail.
+A test leaves it as it was, because pytest-xdist runs test files in an order of its own.
 """
 
 import json
@@ -13,29 +14,17 @@ from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.caller import Caller
 from local.cloud import LocalCloud
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, USER, LocalResources
-from tests.e2e import canaries
+from tests.e2e import canaries, session_checks
 from tests.e2e.conversation_driver import ConversationDriver, open_http
 from tests.e2e.demo_model_client import DemoModelClient
 from tests.e2e.deployment import SHORT_TIMINGS, function_folders
 from tests.e2e.fault_rules import FaultRules
 from tests.tenant_tokens import make_tenant
 
-LAST_MODULES = ("test_waits.py", "test_afterwards.py")
-"""One leaves the clocks too short for other tests; the other asks about all turns of the session."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    items.sort(
-        key=lambda item: (
-            LAST_MODULES.index(item.path.name) if item.path.parent == here and item.path.name in LAST_MODULES else -1
-        )
-    )
-
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What the functions had to say about a failure is shown beside it."""
+    """Show the last errors that functions have logged beside a failure."""
     report = yield
     running = getattr(item, "funcargs", {}).get("cloud")
     if report.when == "call" and report.failed and running is not None:
@@ -46,7 +35,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def read_logged_errors(cloud: LocalCloud) -> list[str]:
-    """Exceptions that functions have logged and no rule of ours has raised."""
+    """Read the exceptions that functions have logged, except injected ones."""
     lines = [
         json.loads(line) for name in function_folders() for line in cloud.read_log_lines(name) if '"exception"' in line
     ]
@@ -65,10 +54,12 @@ def cloud(tmp_path_factory: pytest.TempPathFactory, faults_folder: Path) -> Iter
     with LocalCloud(directory, FERMATA_FAULTS=faults_folder, **SHORT_TIMINGS) as running:
         use_api_key(running, canaries.KEY)
         yield running
+        session_checks.check_executions(running)
+        session_checks.check_logs(running)
 
 
 def use_api_key(cloud: LocalCloud, key: str) -> None:
-    """Give the site scope a key that can be told from everything else, as an operator would."""
+    """Give the site scope an API key that can be recognized anywhere, as an operator does."""
     new = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Demo", "apiKey": key}
     with open_http(cloud) as bare:
         made = bare.post("/credentials", json=new)
@@ -79,7 +70,7 @@ def use_api_key(cloud: LocalCloud, key: str) -> None:
 
 @pytest.fixture(scope="session")
 def resources(cloud: LocalCloud) -> LocalResources:
-    """To see what is stored."""
+    """Resources to look at what is stored."""
     return cloud.resources()
 
 
@@ -94,8 +85,8 @@ def model(cloud: LocalCloud) -> Iterator[DemoModelClient]:
 @pytest.fixture
 def faults(cloud: LocalCloud, faults_folder: Path) -> Iterator[FaultRules]:
     yield FaultRules(faults_folder)
-    for left in faults_folder.iterdir():
-        left.unlink()
+    for rule in faults_folder.glob("*.json"):
+        rule.unlink(missing_ok=True)
 
 
 @pytest.fixture

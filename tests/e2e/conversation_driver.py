@@ -12,6 +12,7 @@ from local.seed import TENANT
 from tests.e2e import canaries
 from tests.e2e.demo_model_client import DemoModelClient, Step, script_marker
 from tests.e2e.stream_reader import API_PREFIX, Event, StreamReader
+from tests.waiting import BACKSTOP_SECONDS
 
 Json = dict[str, Any]
 OK_RESULT: Json = {"ok": True, "data": {"nodeIds": ["n1"], "note": canaries.RESULT}}
@@ -31,7 +32,9 @@ def make_snapshot(*titles: str) -> Json:
 def open_http(cloud: LocalCloud, token: str | None = None) -> httpx.Client:
     """A bare client of the front door, for requests a good client does not make."""
     headers = {"authorization": f"Bearer {cloud.token if token is None else token}"}
-    return httpx.Client(base_url=cloud.url + API_PREFIX, headers=headers, trust_env=False, timeout=30, verify=False)
+    return httpx.Client(
+        base_url=cloud.url + API_PREFIX, headers=headers, trust_env=False, timeout=BACKSTOP_SECONDS, verify=False
+    )
 
 
 @dataclass

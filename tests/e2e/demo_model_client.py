@@ -1,37 +1,50 @@
-"""The demo model told what to say, and asked what it was sent.
+"""Script the demo model's answers, and read the requests it has received.
 
-key = model.tell(says("One moment."), calls(("insertHtml", {"parentId": "root", "html": "<p>x</p>"})))
-prompt = f"Please. {marker(key)}"
-model.requests(key)                      # every request it got, with bodies and moments
+key = model.add_script(text_step("One moment."), tool_call_step(("insertHtml", {"parentId": "root", "html": ""})))
+prompt = f"Please. {script_marker(key)}"
+model.list_requests(key)
 """
 
 import itertools
-import time
 import uuid
+from pathlib import Path
 from typing import Any
 
 import httpx
 
-from tests.waiting import wait_until
+from tests.waiting import BACKSTOP_SECONDS, wait_until
 
 Step = dict[str, Any]
 Json = dict[str, Any]
+NEVER_MS = 24 * 3600 * 1000
+"""A `firstMs` for an answer whose first byte is never sent."""
 _numbers = itertools.count(1)
 
 
 def text_step(text: str, **faults: Any) -> Step:
-    """One answer of text; `chunkMs`, `stall`, `cut` and the like as local/demo_model/scripted_answers.py has them."""
+    """Make an answer of text. `faults` are those of local/demo_model/scripted_answers.py, in camel case."""
     return {"text": text, **faults}
 
 
 def tool_call_step(*named: tuple[str, Json], text: str = "", **faults: Any) -> Step:
-    return {"text": text, "toolCalls": [{"name": name, "input": given} for name, given in named], **faults}
+    """Make an answer with tool calls, given as pairs of name and input."""
+    return {"text": text, "toolCalls": [{"name": name, "input": arguments} for name, arguments in named], **faults}
 
 
 def slow_text_step(text: str, seconds: float, **faults: Any) -> Step:
-    """The text word by word, evenly over so many seconds."""
+    """Make an answer that sends its words evenly over so many seconds."""
     words = text.count(" ") + 1
     return text_step(text, chunkMs=1000 * seconds / max(1, words - 1), **faults)
+
+
+def unfinished_text_step(text: str, after: int = 60) -> Step:
+    """Make an answer that falls silent after so many characters, until its connection is closed."""
+    return text_step(text, after=after, stall=NEVER_MS / 1000)
+
+
+def held_text_step(text: str, gate: Path, after: int = 8) -> Step:
+    """Make an answer that stands still after so many characters until the file `gate` exists."""
+    return text_step(text, after=after, holdUntilFile=str(gate))
 
 
 def script_marker(key: str) -> str:
@@ -39,46 +52,49 @@ def script_marker(key: str) -> str:
 
 
 class DemoModelClient:
+    """A client of the demo model's own pages."""
+
     def __init__(self, url: str) -> None:
-        self._http = httpx.Client(base_url=url, trust_env=False, timeout=30)
+        self._http = httpx.Client(base_url=url, trust_env=False, timeout=BACKSTOP_SECONDS)
 
     def close(self) -> None:
         self._http.close()
 
     def add_script(self, *steps: Step, repeat_last: bool = False, by: str = "request") -> str:
-        """The n-th request with the marker in its prompt (or of a turn's n-th round) gets the n-th step."""
+        """Add a script and return its key.
+
+        Args:
+            steps: the answers to requests whose prompt holds the script's marker.
+            repeat_last: whether the last step answers all further requests. Else the demo model's rules do.
+            by: `request` takes the steps in the order of requests, `round` by the number of the turn's round.
+        """
         key = f"script-{next(_numbers)}-{uuid.uuid4().hex[:6]}"
         script = {"key": key, "steps": list(steps), "by": by, "repeatLast": repeat_last}
         self._http.post("/demo/script", json=script).raise_for_status()
         return key
 
     def delete_script(self, key: str) -> None:
-        """Answer by the rules again, whatever the script had left."""
+        """Delete a script, so that the rules answer again."""
         self._http.delete("/demo/script", params={"key": key}).raise_for_status()
 
     def list_requests(self, key: str, *, bodies: bool = True) -> list[Json]:
+        """List the requests that a script has answered, with the times of their responses."""
         answer = self._http.get("/demo/requests", params={"key": key, "bodies": int(bodies)})
-        found: list[Json] = answer.json()["requests"]
-        return found
+        requests: list[Json] = answer.json()["requests"]
+        return requests
 
-    def wait_for_requests(self, key: str, times: int = 1, timeout_seconds: float = 15) -> list[Json]:
-        """Waits until the provider has been asked so often."""
+    def wait_for_requests(self, key: str, count: int = 1) -> list[Json]:
+        """Wait until the script has received so many requests."""
 
-        def look() -> list[Json]:
-            found = self.list_requests(key)
-            return found if len(found) >= times else []
+        def find_requests() -> list[Json]:
+            requests = self.list_requests(key)
+            return requests if len(requests) >= count else []
 
-        return wait_until(look, f"the provider is asked {times} times by {key}", timeout_seconds)
+        return wait_until(find_requests, f"the provider is asked {count} times by {key}")
 
-    def wait_for_close(self, key: str, number: int = -1, timeout_seconds: float = 15) -> float:
-        """Waits until the service closed the connection of that request; the moment on the monotonic clock."""
-
-        def look() -> float:
-            return (self.list_requests(key, bodies=False)[number]["closedByPeerNs"] or 0) / 1e9
-
-        return wait_until(look, f"the connection of {key} is closed", timeout_seconds)
-
-
-def monotonic_seconds() -> float:
-    """The clock that the demo model's moments are told on."""
-    return time.monotonic()
+    def wait_for_close(self, key: str, number: int = -1) -> None:
+        """Wait until the service has closed the connection of that request before its response was complete."""
+        wait_until(
+            lambda: self.list_requests(key, bodies=False)[number]["closedByPeerNs"],
+            f"the connection of {key} is closed",
+        )

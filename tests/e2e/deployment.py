@@ -1,4 +1,4 @@
-"""What is deployed for these tests, and with which clocks."""
+"""Template parameters and functions of the end-to-end tests' deployment."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ SHORT_TIMINGS: dict[str, Any] = {
     "HeartbeatSeconds": 240,
     "BrowserWaitSeconds": 240,
     "ReaderHeartbeatSeconds": 1,
-    "ProviderStallSeconds": 2,
+    "ProviderStallSeconds": 10,
     "MaxRounds": 250,
     "START_GRACE_SECONDS": 1,
 }
 
 
 def function_folders() -> list[str]:
-    """The folders of all functions there are."""
+    """List the folders of all functions."""
     deployed = template.resources_of_type(template.load_template(), "Function").values()
     return [function["Properties"]["CodeUri"].rpartition("/")[2] for function in deployed]

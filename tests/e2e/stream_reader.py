@@ -1,4 +1,4 @@
-"""A tab that follows a turn in the background, over a bare connection that can be cut anywhere."""
+"""Follow a turn in the background, over a bare connection that can be dropped at any byte."""
 
 import contextlib
 import json
@@ -9,16 +9,19 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from tests.waiting import wait_until
+from tests.waiting import BACKSTOP_SECONDS, wait_until
 
 Event = dict[str, Any]
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 TERMINAL_EVENTS = ("done", "error", "cancelled")
 API_PREFIX = "/admin/api/ai"
 
 
 class StreamReader:
-    """`events` grow as they come. With `limit` it hangs up in the middle of byte number `limit`."""
+    """A reader of an event stream. `events` grows as they are received.
+
+    With `limit` it closes the connection after so many bytes.
+    """
 
     def __init__(
         self,
@@ -61,32 +64,33 @@ class StreamReader:
     def text(self) -> str:
         return "".join(str(event["text"]) for event in self.events if event["type"] == "text")
 
-    def events_of_type(self, kind: str) -> list[Event]:
-        return [event for event in list(self.events) if event["type"] == kind]
+    def events_of_type(self, event_type: str) -> list[Event]:
+        return [event for event in list(self.events) if event["type"] == event_type]
 
-    def wait_for_event(self, event_type: str, count: int = 1, timeout_seconds: float = 20) -> Event:
-        """The `count`-th event of this kind, once it is there."""
+    def wait_for_event(self, event_type: str, count: int = 1) -> Event:
+        """Wait for the `count`-th event of this type and return it."""
 
-        def look() -> Event | None:
-            found = self.events_of_type(event_type)
-            return found[count - 1] if len(found) >= count else None
+        def find_event() -> Event | None:
+            events = self.events_of_type(event_type)
+            return events[count - 1] if len(events) >= count else None
 
-        event = self._until(look, f"{event_type} number {count}", timeout_seconds)
+        event = self._wait_until(find_event, f"{event_type} number {count}")
         assert event is not None
         return event
 
-    def wait_for_text(self, length: int, timeout_seconds: float = 20) -> None:
-        self._until(lambda: len(self.text) >= length, f"{length} characters of text", timeout_seconds)
+    def wait_for_text(self, length: int) -> None:
+        """Wait until so many characters of text have been received."""
+        self._wait_until(lambda: len(self.text) >= length, f"{length} characters of text")
 
-    def _until(self, look: Callable[[], Found], what: str, seconds: float) -> Found:
+    def _wait_until(self, condition: Callable[[], Result], description: str) -> Result:
         try:
-            return wait_until(look, what, seconds)
-        except AssertionError as late:
-            late.add_note(f"HTTP {self.status} {self.refusal or self.broken or ''}; seen: {self.events}")
+            return wait_until(condition, description)
+        except AssertionError as error:
+            error.add_note(f"HTTP {self.status} {self.refusal or self.broken or ''}; seen: {self.events}")
             raise
 
-    def wait_for_end(self, timeout_seconds: float = 30) -> list[Event]:
-        """Waits until the response ends; all events."""
+    def wait_for_end(self, timeout_seconds: float = BACKSTOP_SECONDS) -> list[Event]:
+        """Wait until the response ends and return all events."""
         self._thread.join(timeout_seconds)
         assert not self._thread.is_alive(), f"the stream does not end; seen so far: {self.event_types}"
         return self.events
@@ -96,14 +100,16 @@ class StreamReader:
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
-        self._thread.join(10)
+        self._thread.join(BACKSTOP_SECONDS)
 
     def _read(self) -> None:
         url, headers, path, body = self._request
         method = "GET" if body is None else "POST"
         try:
             with (
-                httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60, verify=False) as http,
+                httpx.Client(
+                    base_url=url, headers=headers, trust_env=False, timeout=BACKSTOP_SECONDS, verify=False
+                ) as http,
                 http.stream(method, path, json=body) as response,
             ):
                 self.status, self.headers = response.status_code, response.headers

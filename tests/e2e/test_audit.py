@@ -3,9 +3,9 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,11 +20,11 @@ from local.cloud import LocalCloud
 from local.processes import inherited_environment
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
 from tests.e2e.conversation_driver import INSERT_CALL, OK_RESULT, ConversationDriver, open_http
-from tests.e2e.demo_model_client import DemoModelClient, slow_text_step, text_step, tool_call_step
+from tests.e2e.demo_model_client import DemoModelClient, held_text_step, text_step, tool_call_step
 from tests.e2e.fault_rules import FaultRules
 from tests.tenant_tokens import TokenSigner, make_tenant
+from tests.waiting import wait_until
 
-PATIENCE = 20.0
 PRICED = "fermata-demo"
 """A request may cost 0.041 USD for its answer, and a little for its prompt."""
 Json = dict[str, Any]
@@ -72,19 +72,19 @@ def usage_lines(cloud: LocalCloud) -> list[Json]:
     return [line for line in lines if line.get("event") in USAGE_LOG_EVENTS]
 
 
-def settled(cloud: LocalCloud, resources: LocalResources) -> None:
-    """The stream has brought everything, and all books agree."""
-    deadline = time.monotonic() + PATIENCE
-    while differences := reconcile_usage(resources, "weighed", None, "Asia/Kathmandu", usage_lines(cloud)):
-        assert time.monotonic() < deadline, differences
-        time.sleep(0.2)
+def wait_until_settled(cloud: LocalCloud, resources: LocalResources) -> None:
+    """Wait until the stream has delivered everything, and ledger, rollups and logs agree."""
+    wait_until(
+        lambda: not reconcile_usage(resources, "weighed", None, "Asia/Kathmandu", usage_lines(cloud)),
+        "ledger, rollups and logs agree",
+    )
 
 
 def test_what_a_turn_used_is_in_the_audit_and_in_the_logs(
     cloud: LocalCloud, resources: LocalResources, new_talk: Callable[[], ConversationDriver], admin: httpx.Client
 ) -> None:
     outcome = new_talk().run_turn(tool_call_step(INSERT_CALL), text_step("Done."), executor=lambda _: OK_RESULT)
-    settled(cloud, resources)
+    wait_until_settled(cloud, resources)
     found = admin.get("/audit", params={"tz": "Asia/Kathmandu"}).json()
     told = outcome.view.usage or {}
     assert found["totals"]["promptTokens"] == told["promptTokens"] > 0
@@ -97,7 +97,7 @@ def test_what_a_turn_used_is_in_the_audit_and_in_the_logs(
 def test_an_operators_command_finds_the_books_in_the_cloud_and_says_that_they_agree(
     cloud: LocalCloud, resources: LocalResources
 ) -> None:
-    settled(cloud, resources)
+    wait_until_settled(cloud, resources)
     command = [sys.executable, "-c", "from fermata_client.cli import main; main()", "audit", "--reconcile"]
     here = inherited_environment() | LOCAL_AWS_ENVIRONMENT | {"AWS_ENDPOINT_URL": cloud.endpoint}
     done = subprocess.run(
@@ -117,30 +117,33 @@ def test_a_rollup_that_dies_after_it_counted_counts_nothing_twice(
     admin: httpx.Client,
     faults: FaultRules,
 ) -> None:
-    settled(cloud, resources)
+    wait_until_settled(cloud, resources)
     before = admin.get("/audit").json()["totals"]
     with faults.expect_fault("dynamodb.TransactWriteItems", "exit", when="after", contains="#rollup#1#counted#"):
         new_talk().run_turn(text_step("Hello."))
-    deadline = time.monotonic() + PATIENCE
-    while (after := admin.get("/audit").json()["totals"])["chatCount"] == before["chatCount"]:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: admin.get("/audit").json()["totals"]["chatCount"] != before["chatCount"], "the turn is counted")
     new_talk().run_turn(text_step("Hello again."))
-    missing = "in the ledger, and no line in the logs."
-    while len(found := reconcile_usage(resources, "weighed", None, None, usage_lines(cloud))) != 1:
-        assert time.monotonic() < deadline, (found, after)
-        time.sleep(0.2)
-    assert found[0].endswith(missing), "the line died with its function; the sums are right"
+
+    def find_only_difference() -> str:
+        differences = reconcile_usage(resources, "weighed", None, None, usage_lines(cloud))
+        return differences[0] if len(differences) == 1 else ""
+
+    difference = wait_until(find_only_difference, "only the log line that died with its function is missing")
+    assert difference.endswith("in the ledger, and no line in the logs.")
 
 
 def test_of_turns_that_start_at_once_with_room_for_one_at_most_one_is_admitted(
-    cloud: LocalCloud, token: str, new_talk: Callable[[], ConversationDriver], admin: httpx.Client
+    cloud: LocalCloud, token: str, new_talk: Callable[[], ConversationDriver], admin: httpx.Client, tmp_path: Path
 ) -> None:
+    gate = tmp_path / "gate"
     spent = admin.get("/budgets").json()["tenant"]["today"]["spentUsd"]
     assert admin.put("/budgets", json={"tenant": {"dailyUsd": spent + 0.08}}).status_code == 200
     talks = [new_talk() for _ in range(8)]
     bodies = [
-        {"conversationId": talk.conversation, "prompt": talk.scripted_prompt(slow_text_step("Hi there.", 5))}
+        {
+            "conversationId": talk.conversation,
+            "prompt": talk.scripted_prompt(held_text_step("Hi there.", gate, after=2)),
+        }
         for talk in talks
     ]
 
@@ -150,6 +153,7 @@ def test_of_turns_that_start_at_once_with_room_for_one_at_most_one_is_admitted(
 
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(start, bodies))
+    gate.touch()
     refused = [answer for answer in answers if answer.status_code == 402]
     assert len(refused) >= 7
     assert {answer.status_code for answer in answers} <= {202, 402}

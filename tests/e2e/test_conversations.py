@@ -1,6 +1,7 @@
 """One conversation, one turn at a time: double clicks, repeated requests, reloaded tabs."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,7 +10,8 @@ import pytest
 from local.cloud import LocalCloud
 from tests.e2e import turn_checks
 from tests.e2e.conversation_driver import DELETE_CALL, INSERT_CALL, ConversationDriver, open_http
-from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
+from tests.e2e.demo_model_client import held_text_step, slow_text_step, text_step, tool_call_step
+from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import API_PREFIX, StreamReader
 from tests.waiting import wait_until
 
@@ -71,10 +73,10 @@ def test_a_streamed_prompt_joined_by_its_key_reads_the_same_turn(talk: Conversat
     for _ in range(2):
         key = {"idempotency-key": "k-3"}
         tabs.append(StreamReader(talk.cloud.url, talk.token, f"{API_PREFIX}/chat/site", body=body, headers=key))
-        tabs[-1].wait("bridgeReady")
+        tabs[-1].wait_for_event("bridgeReady")
     talk.bridge = tabs[0].events[0]["bridgeId"]
     for tab in tabs:
-        tab.finish()
+        tab.wait_for_end()
     turn_checks.check_turn(talk, *tabs)
 
 
@@ -104,22 +106,27 @@ def test_a_reloaded_tab_finds_the_turn_what_it_waits_for_and_until_when(talk: Co
     turn_checks.check_turn(talk, reader)
 
 
-def test_while_text_flows_a_reloaded_tab_is_told_that_it_runs_and_sees_the_rest(talk: ConversationDriver) -> None:
-    reader = talk.start_turn(slow_text_step("one two three four five six seven eight", seconds=1))
+def test_while_text_flows_a_reloaded_tab_is_told_that_it_runs_and_sees_the_rest(
+    talk: ConversationDriver, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    reader = talk.start_turn(held_text_step("one two three four five six seven eight", gate))
     reader.wait_for_event("text")
     active = talk.client.get_conversation(talk.conversation)["activeTurn"]
     assert active["state"] == "running"
     again = talk.open_reader(after=active["seq"])
+    gate.touch()
     reader.wait_for_end()
     again.wait_for_end()
     seen = [event for event in reader.events if event["seq"] <= active["seq"]] + again.events
     turn_checks.check_turn(talk, reader, seen)
 
 
-def test_the_prompt_is_kept_before_the_first_word_of_its_answer(talk: ConversationDriver) -> None:
-    reader = talk.start_turn(text_step("Late.", firstMs=1000), words="Remember me.")
-    talk.model.wait_for_requests(talk.script)
-    (row,) = talk.client.get_conversation(talk.conversation)["messages"]
+def test_the_prompt_is_kept_before_the_first_word_of_its_answer(talk: ConversationDriver, faults: FaultRules) -> None:
+    with faults.hold_call("dynamodb.PutItem", contains="Late.") as gate:
+        reader = talk.start_turn(text_step("Late."), words="Remember me.")
+        gate.wait_reached()
+        (row,) = talk.client.get_conversation(talk.conversation)["messages"]
     assert row["role"] == "user"
     assert "Remember me." in row["content"][0]["text"]
     reader.wait_for_end()

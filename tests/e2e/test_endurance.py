@@ -14,6 +14,7 @@ from tests.e2e.conversation_driver import (
     make_snapshot,
 )
 from tests.e2e.demo_model_client import text_step, tool_call_step
+from tests.waiting import BACKSTOP_SECONDS
 
 ROUNDS = 200
 
@@ -22,7 +23,7 @@ def test_a_turn_of_200_rounds_finishes(talk: ConversationDriver) -> None:
     reader = talk.start_turn(
         *[tool_call_step(DOCUMENTS_CALL)] * (ROUNDS - 1), text_step("At last."), snapshot=make_snapshot("Home")
     )
-    reader.wait_for_end(110)
+    reader.wait_for_end(5 * BACKSTOP_SECONDS)
     assert len(talk.model_requests()) == ROUNDS
     view = turn_checks.check_turn(talk, reader)
     assert len(view.rounds) == ROUNDS

@@ -178,7 +178,7 @@ def test_a_cancel_does_not_wait_for_the_content_system(
     reader = workshop.start_turn(tool_call_step(ACTIVATE), text_step("Never said."))
     wait_until(lambda: scripted.requests, "the content system is asked")
     assert workshop.cancel_turn().status_code == 200
-    wait_until(lambda: not cloud.worker_pids("round", busy=True), "the round lets go of it", timeout_seconds=5)
+    wait_until(lambda: not cloud.worker_pids("round", busy=True), "the round lets go of it")
     answered.set()
     reader.wait_for_end()
     turn_checks.check_turn(workshop, reader, ends="cancelled")

@@ -12,7 +12,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.messages import Message
 from local.cloud import LocalCloud
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
-from tests.e2e.demo_model_client import DemoModelClient, script_marker, slow_text_step, text_step, tool_call_step
+from tests.e2e.demo_model_client import DemoModelClient, script_marker, text_step, tool_call_step, unfinished_text_step
 from tests.images import make_image, open_image, to_base64
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.tool_contract import TOOL_CONTRACT
@@ -126,14 +126,14 @@ class TestTheNewest:
     ) -> None:
         browser.aborts_at = "text"
         browser.send_prompt(
-            conversation, prompt(slow_text_step("one two three four five six seven eight nine ten", seconds=15))
+            conversation, prompt(unfinished_text_step("one two three four five six seven eight nine ten", after=8))
         )
 
         def is_over() -> bool:
             return "activeTurn" not in browser.http.get(f"/conversations/{conversation}").json()["conversation"]
 
         assert not is_over()
-        wait_until(is_over, "the turn is given up", 12)
+        wait_until(is_over, "the turn is given up")
         browser.aborts_at = None
         run = browser.send_prompt(conversation, prompt(text_step("Here I am.")))
         assert (run.text, run.is_done, run.dropped) == ("Here I am.", True, [])

@@ -15,7 +15,7 @@ from tests.e2e.conversation_driver import (
     make_snapshot,
     result_text,
 )
-from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
+from tests.e2e.demo_model_client import NEVER_MS, text_step, tool_call_step, unfinished_text_step
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import Event
 from tests.waiting import wait_until
@@ -26,7 +26,7 @@ ROUND, ANSWER, END = "toolRequest", "toolResult", "REMOVE claim"
 
 
 def test_killed_in_mid_text_the_client_sees_one_clean_answer(talk: ConversationDriver, cloud: LocalCloud) -> None:
-    reader = talk.start_turn(slow_text_step(LONG, seconds=20), text_step("The whole answer."))
+    reader = talk.start_turn(unfinished_text_step(LONG), text_step("The whole answer."))
     reader.wait_for_text(20)
     assert cloud.kill_workers("round") == 1
     reader.wait_for_end()
@@ -37,7 +37,7 @@ def test_killed_in_mid_text_the_client_sees_one_clean_answer(talk: ConversationD
 
 
 def test_killed_before_the_first_byte_the_round_is_asked_for_again(talk: ConversationDriver, cloud: LocalCloud) -> None:
-    reader = talk.start_turn(text_step("Never said.", firstMs=30_000), text_step("Said."))
+    reader = talk.start_turn(text_step("Never said.", firstMs=NEVER_MS), text_step("Said."))
     talk.model.wait_for_requests(talk.script)
     assert cloud.kill_workers("round") == 1
     reader.wait_for_end()
@@ -65,7 +65,7 @@ def test_killed_while_an_instant_tool_runs_the_round_is_asked_for_again(
 def test_killed_twice_in_the_same_round_the_turn_ends_with_an_error_and_keeps_its_text(
     talk: ConversationDriver, cloud: LocalCloud
 ) -> None:
-    reader = talk.start_turn(slow_text_step(LONG, seconds=20), slow_text_step(LONG, seconds=20), repeat_last=True)
+    reader = talk.start_turn(unfinished_text_step(LONG), unfinished_text_step(LONG), repeat_last=True)
     reader.wait_for_text(20)
     cloud.kill_workers("round")
     reader.wait_for_event("roundRetracted")

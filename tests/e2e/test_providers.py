@@ -1,6 +1,5 @@
 """The provider's bad days: it refuses, is busy, dies, stalls, and sends its bytes in the worst pieces."""
 
-import time
 from typing import Any
 
 from tests.e2e import canaries, turn_checks
@@ -45,9 +44,8 @@ def test_a_rate_limit_is_waited_out_as_long_as_the_provider_says(talk: Conversat
 
 
 def test_a_rate_limit_that_lasts_too_long_ends_the_turn_instead(talk: ConversationDriver) -> None:
-    began = time.monotonic()
     last = end(talk, text_step("", status=429, retryAfter=3600), text_step("", status=429, retryAfter=3600))
-    assert time.monotonic() - began < 20
+    assert last["asked"] == 1
     assert last["code"] == "provider_quota"
     assert last["retryable"] is True
 
@@ -83,7 +81,7 @@ def test_a_stream_that_breaks_again_ends_the_turn_and_keeps_what_was_said(talk: 
 
 
 def test_a_stall_is_a_failure_and_the_round_is_asked_for_anew(talk: ConversationDriver) -> None:
-    reader = talk.start_turn(slow_text_step(LONG, seconds=0.3, after=60, stall=30), text_step("Lively."))
+    reader = talk.start_turn(slow_text_step(LONG, seconds=0.3, after=60, stall=3600), text_step("Lively."))
     reader.wait_for_end()
     assert turn_checks.check_turn(talk, reader).text == "Lively."
     talk.model.wait_for_close(talk.script, number=0)

@@ -1,5 +1,7 @@
 """Following a turn: who reconnects sees the whole, a second tab sees the same, a closed tab stops nothing."""
 
+from pathlib import Path
+
 import pytest
 
 from fermata_client import fold_events
@@ -13,7 +15,7 @@ from tests.e2e.conversation_driver import (
     ConversationDriver,
     open_http,
 )
-from tests.e2e.demo_model_client import Step, slow_text_step, text_step, tool_call_step
+from tests.e2e.demo_model_client import Step, held_text_step, slow_text_step, text_step, tool_call_step
 from tests.e2e.stream_reader import API_PREFIX, StreamReader
 from tests.waiting import wait_until
 
@@ -119,10 +121,12 @@ def test_a_number_that_is_none_is_refused(talk: ConversationDriver, after: str) 
     assert "after" in refused.json()["error"]
 
 
-def test_closing_the_tab_stops_nothing(talk: ConversationDriver) -> None:
-    reader = talk.start_turn(slow_text_step("one two three four five six seven eight", seconds=1))
+def test_closing_the_tab_stops_nothing(talk: ConversationDriver, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    reader = talk.start_turn(held_text_step("one two three four five six seven eight", gate))
     reader.wait_for_event("text")
     reader.drop_connection()
+    gate.touch()
     wait_until(lambda: talk.client.get_bridge(talk.bridge)["status"] == "done", "the turn ends without a reader")
     (request,) = talk.model_requests()
     assert request["lastByteNs"]

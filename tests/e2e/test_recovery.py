@@ -11,7 +11,7 @@ from local.cloud import LocalCloud
 from local.processes import ROOT
 from tests.e2e import turn_checks
 from tests.e2e.conversation_driver import INSERT_CALL, ConversationDriver, open_http
-from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
+from tests.e2e.demo_model_client import text_step, tool_call_step, unfinished_text_step
 from tests.e2e.fault_rules import FaultRules
 from tests.waiting import wait_until
 
@@ -39,11 +39,11 @@ def test_stopped_by_an_operator_while_paused_the_client_gets_an_error(
 def test_stopped_by_an_operator_in_mid_text_the_provider_is_hung_up_on(
     talk: ConversationDriver, cloud: LocalCloud
 ) -> None:
-    reader = talk.start_turn(slow_text_step(LONG, seconds=20))
+    reader = talk.start_turn(unfinished_text_step(LONG))
     reader.wait_for_text(10)
     cloud.stop_execution(f"{talk.bridge}-1")
     reader.wait_for_end()
-    talk.model.wait_for_close(talk.script, timeout_seconds=3)
+    talk.model.wait_for_close(talk.script)
     assert LONG.startswith(turn_checks.check_turn(talk, reader, ends="error").text)
 
 

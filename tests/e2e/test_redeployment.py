@@ -12,6 +12,7 @@ from tests.e2e.conversation_driver import INSERT_CALL, OK_RESULT, ConversationDr
 from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import Event
+from tests.waiting import BACKSTOP_SECONDS
 
 WORDS = " ".join(f"word{number}" for number in range(60))
 
@@ -25,7 +26,7 @@ def test_one_turn_streams_and_another_is_paused_while_everything_is_deployed_ane
     deployed = threading.Event()
 
     def answer(_: Event) -> dict[str, Any]:
-        assert deployed.wait(200)
+        assert deployed.wait(BACKSTOP_SECONDS)
         return OK_RESULT
 
     with ThreadPoolExecutor(2) as pool, faults.hold_call("dynamodb.PutItem", contains="word30") as gate:
@@ -35,7 +36,7 @@ def test_one_turn_streams_and_another_is_paused_while_everything_is_deployed_ane
         cloud.redeploy(HeartbeatSeconds=241, FlushMs=31)
         gate.open()
         deployed.set()
-        views = [one.result(240).view for one in followed]
+        views = [one.result(BACKSTOP_SECONDS).view for one in followed]
     assert [view.text for view in views] == [WORDS, "Here I am again."]
     assert len(streaming.model_requests()) == 1
     assert [turn_checks.check_turn(streaming), turn_checks.check_turn(paused)] == views

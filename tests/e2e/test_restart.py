@@ -10,7 +10,7 @@ from fermata_client import RetryPolicy
 from local.cloud import LocalCloud
 from tests.e2e import turn_checks
 from tests.e2e.conversation_driver import INSERT_CALL, OK_RESULT, ConversationDriver
-from tests.e2e.demo_model_client import DemoModelClient, slow_text_step, text_step, tool_call_step
+from tests.e2e.demo_model_client import DemoModelClient, text_step, tool_call_step, unfinished_text_step
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cloud
@@ -78,7 +78,7 @@ def test_open_turns_go_on_in_a_new_execution_when_everything_is_back(
 ) -> None:
     paused, streaming = new_talk(), new_talk()
     request = paused.start_turn(tool_call_step(INSERT_CALL), text_step("Still here.")).wait_for_event("toolRequest")
-    reader = streaming.start_turn(slow_text_step(LONG, seconds=60), text_step("One clean answer."))
+    reader = streaming.start_turn(unfinished_text_step(LONG), text_step("One clean answer."))
     reader.wait_for_text(20)
     OUTAGES[how](frail)
     wait_until(

@@ -106,7 +106,7 @@ def test_the_journal_lists_the_edits_and_an_undo_gives_the_page_back_byte_for_by
     after = page.read_bytes()
     outcome = undo(edited, page)
     assert page.read_bytes() == PAGE
-    assert outcome.view.report == {"undone": [entry["effectKey"] for entry in listed[::-1]], "skipped": []}
+    assert outcome.view.undo_report == {"undone": [entry["effectKey"] for entry in listed[::-1]], "skipped": []}
     assert {entry["state"] for entry in edited.client.list_journal_entries(turn)["entries"]} == {"undone"}
     turn_checks.check_turn(edited)
     with pytest.raises(RequestRefusedError, match="nothing to undo"):
@@ -121,7 +121,7 @@ def test_edits_go_to_and_fro_byte_for_byte(edited: ConversationDriver, page: Pat
     for _ in range(2):
         edited.bridge = turn
         for expected, state in ((PAGE, "undone"), (after, "applied")):
-            assert undo(edited, page).view.report["skipped"] == []
+            assert undo(edited, page).view.undo_report["skipped"] == []
             assert page.read_bytes() == expected
             assert {entry["state"] for entry in edited.client.list_journal_entries(turn)["entries"]} == {state}
     turn_checks.check_turn(edited)
@@ -150,7 +150,7 @@ def test_a_function_killed_in_the_middle_of_an_undo_changes_nothing(
         outcome = undo(edited, page)
     assert outcome.status == "done"
     assert page.read_bytes() == PAGE
-    assert len(outcome.view.report["undone"]) == 4
+    assert len(outcome.view.undo_report["undone"]) == 4
     view = turn_checks.check_turn(edited)
     assert view == outcome.view
 
@@ -160,9 +160,9 @@ def test_what_somebody_else_changed_stays_and_the_rest_is_taken_back(edited: Con
     page.write_bytes(by_hand)
     outcome = undo(edited, page)
     assert page.read_bytes() == PAGE.replace(b"Bread", b"Bread &amp; rolls")
-    [skipped] = outcome.view.report["skipped"]
+    [skipped] = outcome.view.undo_report["skipped"]
     assert skipped["effectKey"].endswith("/2/0")
-    assert len(outcome.view.report["undone"]) == 3
+    assert len(outcome.view.undo_report["undone"]) == 3
     turn_checks.check_turn(edited)
     edited.run_turn(text_step("I see."))
     told = str(edited.model_requests()[-1]["body"]["messages"])

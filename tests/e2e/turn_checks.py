@@ -103,9 +103,9 @@ def check_claim_released(talk: ConversationDriver) -> None:
     assert bridge["pending"] == []
 
 
-def wait_for_executions(cloud: LocalCloud, bridge: str, timeout_seconds: float = 15) -> None:
+def wait_for_executions(cloud: LocalCloud, bridge: str) -> None:
     """Every execution of the turn ends, so that nothing is left that may wake up later."""
-    wait_until(lambda: not list_running_executions(cloud, bridge), f"the executions of {bridge} end", timeout_seconds)
+    wait_until(lambda: not list_running_executions(cloud, bridge), f"the executions of {bridge} end")
 
 
 def list_running_executions(cloud: LocalCloud, bridge: str) -> list[str]:

@@ -31,9 +31,7 @@ def door(emulator: EmulatorProcess, tmp_path_factory: pytest.TempPathFactory) ->
         "FERMATA_PORT": "0",
     }
     log = tmp_path_factory.mktemp("door") / "door.log"
-    child = ChildProcess(
-        [sys.executable, "-m", "local.parent_watch", "local.front_door"], os.environ | settings, log
-    )
+    child = ChildProcess([sys.executable, "-m", "local.parent_watch", "local.front_door"], os.environ | settings, log)
     yield child.ready_line
     child.stop()
 

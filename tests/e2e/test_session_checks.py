@@ -1,0 +1,35 @@
+"""Run turns full of canaries through every function, and check executions and logs.
+
+The same checks run at the end of each session, for everything that its cloud has run (conftest.py).
+"""
+
+from local.cloud import LocalCloud
+from tests.e2e import canaries, session_checks
+from tests.e2e.conversation_driver import (
+    DOCUMENTS_CALL,
+    INSERT_CALL,
+    ConversationDriver,
+    make_snapshot,
+    open_http,
+)
+from tests.e2e.demo_model_client import text_step, tool_call_step
+from tests.waiting import wait_until
+
+CHECKED_FUNCTIONS = ("stream", "tool_result", "api", "credentials", "round", "recover")
+
+
+def test_no_execution_and_no_log_line_holds_content_or_a_secret(cloud: LocalCloud, talk: ConversationDriver) -> None:
+    calls = tool_call_step(
+        ("insertHtml", {"html": canaries.PAGE}), DOCUMENTS_CALL, text=canaries.ANSWER, thinking=canaries.ANSWER
+    )
+    talk.start_turn(calls, text_step("", status=500, retryAfter=99), snapshot=make_snapshot("Home")).wait_for_end()
+    reader = talk.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
+    talk.answer_request(reader.wait_for_event("toolRequest"))
+    reader.wait_for_end()
+    with open_http(cloud) as http:
+        assert http.get("/credentials").status_code == 200
+    cloud.run_recovery_sweep()
+    for folder in CHECKED_FUNCTIONS:
+        wait_until(lambda folder=folder: cloud.read_log_lines(folder), f"{folder} has log lines")  # type: ignore[misc]
+    session_checks.check_executions(cloud)
+    session_checks.check_logs(cloud)
