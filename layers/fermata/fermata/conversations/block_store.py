@@ -92,7 +92,7 @@ def store_blocks(resources: Resources, folder: str, content: Iterable[Block]) ->
     """
     blocks = _store_images(resources, folder, content)
     stored = [block.to_wire() for block in blocks]
-    sizes = [len(encode_compact_json(block)) for block in stored]
+    sizes = [len(encode_row_json(block)) for block in stored]
     total = sum(sizes)
     for index in sorted(range(len(stored)), key=lambda index: -sizes[index]):
         if sizes[index] <= blob_store.BLOB_THRESHOLD_BYTES and total <= MAX_ROW_BYTES:
@@ -142,5 +142,5 @@ def parse_block(value: Any) -> Block:
     return _block_adapter.validate_python(value)
 
 
-def encode_compact_json(value: Any) -> str:
+def encode_row_json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))

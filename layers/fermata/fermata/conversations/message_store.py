@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from fermata.aws import blob_store, observability
 from fermata.aws.dynamodb import Item, Put
 from fermata.aws.resources import Resources
-from fermata.conversations.block_store import BlockFetcher, encode_compact_json, parse_block, store_blocks
+from fermata.conversations.block_store import BlockFetcher, encode_row_json, parse_block, store_blocks
 from fermata.conversations.message_blocks import is_reasoning, is_tool_call
 from fermata.domain.blocks import Block
 from fermata.domain.messages import Message
@@ -62,7 +62,7 @@ def build_message_put(resources: Resources, tenant: str, conversation: str, mess
         "turn": message.turn,
         "round": message.round,
         "createdAt": message.created_at,
-        "content": encode_compact_json(store_blocks(resources, folder, message.content)),
+        "content": encode_row_json(store_blocks(resources, folder, message.content)),
     }
     if message.tool_call_id:
         row |= {"toolCallId": message.tool_call_id, "toolName": message.tool_name}

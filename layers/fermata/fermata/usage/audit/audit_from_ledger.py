@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from fermata.aws.dynamodb import Item
-from fermata.usage.audit.audit_response import to_audit_response
+from fermata.usage.audit.audit_response import AuditTotals, to_audit_response
 from fermata.usage.audit.local_days import LocalDays
 from fermata.usage.ledger.ledger_parsing import parse_request_row
 from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY
-from fermata.usage.usage_totals import TotalsByName, new_totals_by_name
 
 _ConversationsByName = dict[str, set[str]]
 
@@ -25,7 +24,8 @@ def audit_ledger_rows(
     """
     rows = list(ledger_rows)
     unbillable_turns = {row["turn"] for row in rows if row["sk"] == TURN_END_SORT_KEY and not row["billable"]}
-    totals: tuple[TotalsByName, ...] = tuple(new_totals_by_name() for _ in range(4))
+    totals = AuditTotals()
+    sections = (totals.users, totals.scopes, totals.models, totals.days)
     conversations: tuple[_ConversationsByName, ...] = tuple(defaultdict(set) for _ in range(4))
     for row in rows:
         if row["sk"] == TURN_END_SORT_KEY or row["at"] < since:
@@ -33,11 +33,10 @@ def audit_ledger_rows(
         is_billable = row["billable"] and row["turn"] not in unbillable_turns
         (posting,) = parse_request_row(row | {"billable": is_billable}).postings
         names = (posting.user, posting.scope, posting.model, days.day_of_quarter(posting.quarter).label)
-        for totals_by_name, conversations_by_name, name in zip(totals, conversations, names, strict=True):
+        for totals_by_name, conversations_by_name, name in zip(sections, conversations, names, strict=True):
             totals_by_name[name].add(posting.totals)
             conversations_by_name[name].add(row["conversation"])
-    for totals_by_name, conversations_by_name in zip(totals, conversations, strict=True):
+    for totals_by_name, conversations_by_name in zip(sections, conversations, strict=True):
         for name, active in conversations_by_name.items():
             totals_by_name[name].conversations = len(active)
-    users, scopes, models, by_day = totals
-    return to_audit_response(since, users, scopes, models, by_day, {}, with_billable=with_billable)
+    return to_audit_response(since, totals, {}, with_billable=with_billable)

@@ -14,7 +14,7 @@ from typing import Any
 from fermata.aws.clock import iso_from_epoch
 from fermata.aws.dynamodb import Item
 from fermata.aws.resources import Resources
-from fermata.usage.audit.audit_response import to_audit_response
+from fermata.usage.audit.audit_response import AuditTotals, to_audit_response
 from fermata.usage.audit.local_days import LocalDays
 from fermata.usage.audit.query_parameters import LAST_QUARTER_START, format_instant, parse_since, parse_time_zone
 from fermata.usage.audit.user_labels import load_user_labels
@@ -32,7 +32,7 @@ from fermata.usage.quarter_hours import (
 from fermata.usage.rollups.conversation_activity import ConversationActivity
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rollup_store import RollupEdition, load_activities, load_rollups, read_editions
-from fermata.usage.usage_totals import TotalsByName, UsageDimension, new_totals_by_name
+from fermata.usage.usage_totals import UsageDimension
 
 _LAST_DAY = "9999"
 
@@ -55,7 +55,7 @@ def audit_usage(
     start = parse_since(since, resources.clock.time())
     written_start = format_instant(start)
     if start > LAST_QUARTER_START:
-        return to_audit_response(written_start, {}, {}, {}, {}, {}, with_billable=with_billable)
+        return to_audit_response(written_start, AuditTotals(), {}, with_billable=with_billable)
     sums = AuditSums(_first_whole_quarter(start), LocalDays(parse_time_zone(time_zone)))
     edition = read_editions(resources, tenant)[0]
     _add_rollups(resources, edition, sums)
@@ -63,9 +63,7 @@ def audit_usage(
         end = iso_from_epoch(sums.first_quarter * QUARTER_SECONDS)
         _add_partial_quarter(resources, edition, sums, _read_requests(resources, tenant, written_start, end))
     labels = load_user_labels(resources, tenant)
-    return to_audit_response(
-        written_start, sums.users, sums.scopes, sums.models, sums.days, labels, with_billable=with_billable
-    )
+    return to_audit_response(written_start, sums.totals, labels, with_billable=with_billable)
 
 
 def _first_whole_quarter(start: datetime) -> int:
@@ -74,14 +72,14 @@ def _first_whole_quarter(start: datetime) -> int:
 
 @dataclass
 class AuditSums:
-    """Totals of an audit. `first_quarter` is the first quarter that counts as a whole."""
+    """Add rollups, postings and conversations to the totals of an audit.
+
+    `first_quarter` is the first quarter that counts as a whole.
+    """
 
     first_quarter: int
     local_days: LocalDays
-    users: TotalsByName = field(default_factory=new_totals_by_name)
-    scopes: TotalsByName = field(default_factory=new_totals_by_name)
-    models: TotalsByName = field(default_factory=new_totals_by_name)
-    days: TotalsByName = field(default_factory=new_totals_by_name)
+    totals: AuditTotals = field(default_factory=AuditTotals)
 
     def add_day(self, name: str, rollup: PeriodRollup) -> None:
         """Add the rollup of a UTC day.
@@ -94,7 +92,7 @@ class AuditSums:
             self.add_rollup(rollup)
         for number, totals in rollup.quarters.items():
             if midnight + number >= self.first_quarter:
-                self.days[self.local_days.day_of_quarter(midnight + number).label].add(totals)
+                self.totals.days[self.local_days.day_of_quarter(midnight + number).label].add(totals)
         for number, gaps in rollup.gaps.items():
             if midnight + number >= self.first_quarter:
                 self._add_gaps(midnight + number, gaps)
@@ -103,7 +101,7 @@ class AuditSums:
         """Add a rollup's totals by user, scope and model."""
         dimensions: tuple[UsageDimension, ...] = ("users", "scopes", "models")
         for dimension in dimensions:
-            own_totals = self._get_totals(dimension)
+            own_totals = self.totals.get_totals(dimension)
             for name, totals in rollup.get_totals(dimension).items():
                 own_totals[name].add(totals)
 
@@ -115,25 +113,21 @@ class AuditSums:
         day = self.local_days.day_of_quarter(quarter)
         start = max(day.first_quarter, self.first_quarter)
         first_activities = [count for gap, count in gaps.items() if not gap or quarter - gap < start]
-        self.days[day.label].conversations += sum(first_activities)
+        self.totals.days[day.label].conversations += sum(first_activities)
 
     def add_posting(self, posting: Posting) -> None:
         for dimension, name in posting.names:
-            self._get_totals(dimension)[name].add(posting.totals)
-        self.days[self.local_days.day_of_quarter(posting.quarter).label].add(posting.totals)
+            self.totals.get_totals(dimension)[name].add(posting.totals)
+        self.totals.days[self.local_days.day_of_quarter(posting.quarter).label].add(posting.totals)
 
     def add_conversation(self, activity: ConversationActivity, postings: Iterable[Posting]) -> None:
         """Count a conversation whose postings lie right before `first_quarter`, unless a later activity counts it."""
         day = self.local_days.day_of_quarter(self.first_quarter - 1)
         if not activity.is_active_between(self.first_quarter, day.end_quarter):
-            self.days[day.label].conversations += 1
+            self.totals.days[day.label].conversations += 1
         for dimension, name in {pair for posting in postings for pair in posting.names}:
             if (activity.get_latest(dimension, name) or 0) < self.first_quarter:
-                self._get_totals(dimension)[name].conversations += 1
-
-    def _get_totals(self, dimension: UsageDimension) -> TotalsByName:
-        totals_by_name: TotalsByName = getattr(self, dimension)
-        return totals_by_name
+                self.totals.get_totals(dimension)[name].conversations += 1
 
 
 def _add_rollups(resources: Resources, edition: RollupEdition, sums: AuditSums) -> None:

@@ -1,9 +1,32 @@
 """Render the response body of an audit. Its members are those of Instatic's server."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from fermata.usage.usage_totals import TotalsByName, UsageTotals
+from fermata.usage.usage_totals import TotalsByName, UsageDimension, UsageTotals, new_totals_by_name
+
+
+@dataclass
+class AuditTotals:
+    """Totals of an audit by user, scope, model (`provider/model`) and local day."""
+
+    users: TotalsByName = field(default_factory=new_totals_by_name)
+    scopes: TotalsByName = field(default_factory=new_totals_by_name)
+    models: TotalsByName = field(default_factory=new_totals_by_name)
+    days: TotalsByName = field(default_factory=new_totals_by_name)
+
+    def get_totals(self, dimension: UsageDimension) -> TotalsByName:
+        totals_by_name: TotalsByName = getattr(self, dimension)
+        return totals_by_name
+
+    @property
+    def overall(self) -> UsageTotals:
+        """Totals of everything. Every conversation has one scope, so the scopes add up to it."""
+        overall = UsageTotals()
+        for totals in self.scopes.values():
+            overall.add(totals)
+        return overall
 
 
 def to_usage_row(totals: UsageTotals, *, with_billable: bool = False) -> dict[str, Any]:
@@ -31,14 +54,7 @@ def rank_by_cost(totals_by_name: TotalsByName) -> list[tuple[str, UsageTotals]]:
 
 
 def to_audit_response(
-    since: str,
-    users: TotalsByName,
-    scopes: TotalsByName,
-    models: TotalsByName,
-    days: TotalsByName,
-    labels: Mapping[str, str],
-    *,
-    with_billable: bool = False,
+    since: str, totals: AuditTotals, labels: Mapping[str, str], *, with_billable: bool = False
 ) -> dict[str, Any]:
     """Return the whole response body.
 
@@ -47,23 +63,22 @@ def to_audit_response(
         labels: Display names of users; a user without one is shown by id.
         with_billable: Whether rows have `billableCostUsd`.
     """
-    overall = UsageTotals()  # every conversation has one scope, so the scopes add up to everything
-    for totals in scopes.values():
-        overall.add(totals)
 
-    def to_row(totals: UsageTotals) -> dict[str, Any]:
-        return to_usage_row(totals, with_billable=with_billable)
+    def to_row(row_totals: UsageTotals) -> dict[str, Any]:
+        return to_usage_row(row_totals, with_billable=with_billable)
 
     return {
         "since": since,
-        "totals": to_row(overall),
+        "totals": to_row(totals.overall),
         "byUser": [
-            {"userId": user, "userLabel": labels.get(user, user)} | to_row(totals)
-            for user, totals in rank_by_cost(users)
+            {"userId": user, "userLabel": labels.get(user, user)} | to_row(row_totals)
+            for user, row_totals in rank_by_cost(totals.users)
         ],
-        "byScope": [{"scope": scope} | to_row(totals) for scope, totals in rank_by_cost(scopes)],
-        "byModel": [_model_members(name) | to_row(totals) for name, totals in rank_by_cost(models)],
-        "byDay": [{"day": day} | to_row(totals) for day, totals in sorted(days.items()) if totals.requests],
+        "byScope": [{"scope": scope} | to_row(row_totals) for scope, row_totals in rank_by_cost(totals.scopes)],
+        "byModel": [_model_members(name) | to_row(row_totals) for name, row_totals in rank_by_cost(totals.models)],
+        "byDay": [
+            {"day": day} | to_row(row_totals) for day, row_totals in sorted(totals.days.items()) if row_totals.requests
+        ],
     }
 
 
