@@ -337,7 +337,7 @@ def test_the_command_explains_itself() -> None:
 def test_it_serves_a_recorded_catalogue_in_which_it_has_a_price_itself(http: httpx.Client) -> None:
     listed = http.get("/api/v1/models")
     catalogue = parse_catalogue(listed.content, 0)
-    assert len(catalogue.offers) == len(listed.json()["data"]) - 1
+    assert len(catalogue.priced_models) == len(listed.json()["data"]) - 1
     assert catalogue.find_priced_model("fermata-demo")
     old, new = (catalogue.find_priced_model(name) for name in ("gpt-4o-2024-05-13", "gpt-4o"))
     assert old != new

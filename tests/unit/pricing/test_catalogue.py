@@ -62,16 +62,16 @@ class TestReading:
             "cache_write_per_mtok": "3.75",
         }
         offer = PricedModel(price=Price.model_validate(rates), context_window=200_000, sees=True, calls=True)
-        assert parse_catalogue(catalogue_body(told), 7).offers == {"claude-sonnet-4-5": offer}
+        assert parse_catalogue(catalogue_body(told), 7).priced_models == {"claude-sonnet-4-5": offer}
 
     @pytest.mark.parametrize("window", [0, -1, 1.5, "200000", True, 10**30])
     def test_a_window_that_is_none_is_left_out(self, window: Any) -> None:
-        (offer,) = parse_catalogue(catalogue_body(SONNET | {"context_length": window}), 7).offers.values()
+        (offer,) = parse_catalogue(catalogue_body(SONNET | {"context_length": window}), 7).priced_models.values()
         assert offer.context_window is None
 
     def test_what_the_list_does_not_say_stays_open(self) -> None:
         bare = {"id": "openai/gpt-5", "pricing": {"prompt": "0", "completion": 0}, "context_length": None}
-        (offer,) = parse_catalogue(catalogue_body(bare), 7).offers.values()
+        (offer,) = parse_catalogue(catalogue_body(bare), 7).priced_models.values()
         assert (offer.context_window, offer.sees, offer.calls) == (None, None, None)
         assert offer.price.cache_read_per_mtok is None
 
@@ -91,7 +91,7 @@ class TestReading:
         ],
     )
     def test_other_makers_and_models_without_both_prices_are_left_out(self, left_out: Any) -> None:
-        assert set(parse_catalogue(catalogue_body(left_out, SONNET), 7).offers) == {"claude-sonnet-4-5"}
+        assert set(parse_catalogue(catalogue_body(left_out, SONNET), 7).priced_models) == {"claude-sonnet-4-5"}
 
     @pytest.mark.parametrize(
         ("body", "says"),
@@ -167,7 +167,7 @@ class TestTheRouter:
         assert item is not None
         assert len(item["offers"]) + len(bytes(item["routed"])) < 100_000
         assert catalogue.read_stored_catalogue(resources_of_new_process(resources)) == made
-        assert len(made.routed) == 1_000
+        assert len(made.openrouter_models) == 1_000
 
     def test_an_item_from_before_they_were_kept_is_read_as_it_is(self, resources: Resources) -> None:
         catalogue.store_catalogue(resources, parse_catalogue(catalogue_body(SONNET, self.GEMINI), 7))
@@ -198,13 +198,13 @@ class TestNames:
         known = self.offered(
             catalogue_entry("openai/gpt-4o-2024-05-13", "0.000005"), catalogue_entry("openai/gpt-4o", "0.0000025")
         )
-        assert known.offers["gpt-4o"].price.input_per_mtok == Decimal("2.5")
+        assert known.priced_models["gpt-4o"].price.input_per_mtok == Decimal("2.5")
 
     def test_where_only_dated_releases_are_listed_the_first_speaks_for_all(self) -> None:
         known = self.offered(
             catalogue_entry("openai/o9-2027-02-01", "0.000002"), catalogue_entry("openai/o9-2027-01-01", "0.000001")
         )
-        assert known.offers["o9"].price.input_per_mtok == 2
+        assert known.priced_models["o9"].price.input_per_mtok == 2
 
     def test_a_variant_is_another_model(self) -> None:
         known = self.offered(catalogue_entry("openai/gpt-5"))

@@ -33,7 +33,7 @@ def test_an_empty_table_is_filled(here: Resources, clock: TestClock) -> None:
     assert refresh_catalogue(here) == RefreshResult("fetched", 1)
     held = catalogue.read_stored_catalogue(here)
     assert held is not None
-    assert (set(held.offers), held.refreshed) == ({"claude-sonnet-4-5"}, clock.time())
+    assert (set(held.priced_models), held.refreshed_at) == ({"claude-sonnet-4-5"}, clock.time())
 
 
 def test_one_that_cannot_be_understood_is_fetched_anew(here: Resources) -> None:
@@ -66,7 +66,7 @@ def test_who_refreshed_it_sees_the_new_one_at_once(here: Resources, openrouter: 
     refresh_catalogue(here, force=True)
     known = catalogue.get_catalogue(here)
     assert known is not None
-    assert set(known.offers) == {"gpt-5"}
+    assert set(known.priced_models) == {"gpt-5"}
 
 
 def test_only_one_process_fetches_at_a_time(
@@ -85,7 +85,7 @@ def test_only_one_process_fetches_at_a_time(
 
 
 def test_who_died_while_fetching_stands_in_nobodys_way_for_long(here: Resources, clock: TestClock) -> None:
-    catalogue_refresh._put_lease(here, until=int(clock.time()) + catalogue_refresh.REFRESH_LEASE_SECONDS)
+    catalogue_refresh._put_lease(here, expires_at=int(clock.time()) + catalogue_refresh.REFRESH_LEASE_SECONDS)
     assert refresh_catalogue(here).outcome == "underway"
     clock.advance(catalogue_refresh.REFRESH_LEASE_SECONDS)
     assert refresh_catalogue(here).outcome == "fetched"

@@ -227,7 +227,8 @@ class Stage:
 
     def set_price(self, **per_mtok: Any) -> None:
         catalogue.store_catalogue(
-            self.resources, PriceCatalogue(refreshed=1, offers={"model-1": PricedModel(price=Price(**per_mtok))})
+            self.resources,
+            PriceCatalogue(refreshed_at=1, priced_models={"model-1": PricedModel(price=Price(**per_mtok))}),
         )
 
     def make_prompt(self, text: str = "Do something", **parts: Any) -> starting.TurnPrompt:

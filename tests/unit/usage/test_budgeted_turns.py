@@ -98,7 +98,9 @@ def use_openrouter(stage: Stage, model: str) -> None:
         stage.resources, stage.caller, "openrouter", "apiKey", "Router", "sk-or-1"
     )
     listed = CatalogueModel(price=Price(input_per_mtok=Decimal(3), output_per_mtok=Decimal(15)))
-    catalogue.store_catalogue(stage.resources, PriceCatalogue(refreshed=1, offers={}, routed={model: listed}))
+    catalogue.store_catalogue(
+        stage.resources, PriceCatalogue(refreshed_at=1, priced_models={}, openrouter_models={model: listed})
+    )
     stage.driver.provider = "openrouter"
     stage.conversation = conversation_store.create_conversation(
         stage.resources, stage.caller, "site", None, credential.id, model

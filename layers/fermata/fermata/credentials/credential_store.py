@@ -1,4 +1,4 @@
-"""Credentials: entered, listed, changed, removed, and opened for a provider request."""
+"""Create, list, update, delete and open credentials (decision 0042)."""
 
 from collections.abc import Iterable
 
@@ -35,18 +35,23 @@ def create_credential(
     api_key: str | None,
     base_url: str | None = None,
 ) -> Credential:
-    """A key for a provider everybody reaches at the same address, or an address of one's own and perhaps a key."""
+    """Store a credential: an API key for the provider's default URL, or a base URL and perhaps a key.
+
+    Raises:
+        InvalidRequest: The provider is unknown, or the form cannot work: a missing key, a private address.
+        Conflict: The user has a credential of that provider with the same label.
+    """
     _check_form(resources, provider_id, auth_mode, api_key, base_url)
-    identity = new_id()
+    credential_id = new_id()
     credential = Credential(
-        id=identity,
+        id=credential_id,
         tenant=caller.tenant,
         user=caller.user,
         provider_id=provider_id,
         auth_mode=auth_mode,
         display_label=label,
         base_url=base_url,
-        sealed=_seal_key(resources, caller.tenant, identity, api_key) if api_key else None,
+        sealed=_seal_key(resources, caller.tenant, credential_id, api_key) if api_key else None,
         key_id=resources.settings.key_id if api_key else None,
         created_at=resources.clock.now_iso(),
     )
@@ -54,7 +59,7 @@ def create_credential(
     _commit(
         resources,
         credential,
-        Put(table, _label_guard(credential), if_absent=True),
+        Put(table, _build_label_row(credential), if_absent=True),
         Put(table, credential.to_row(), if_absent=True),
     )
     _audit("created", credential)
@@ -62,7 +67,7 @@ def create_credential(
 
 
 def list_credentials(resources: Resources, caller: Caller) -> list[Credential]:
-    """The caller's own, newest first."""
+    """Return the caller's own credentials, the newest first."""
     table = resources.settings.settings_table
     items = resources.tables.query_items(table, f"t#{caller.tenant}", min_sk="credential#", max_sk="credential#~")
     own = [Credential.model_validate(item) for item in items if item["user"] == caller.user]
@@ -70,6 +75,7 @@ def list_credentials(resources: Resources, caller: Caller) -> list[Credential]:
 
 
 def get_own_credential(resources: Resources, caller: Caller, credential_id: str) -> Credential:
+    """Return a credential that the caller entered. Raises NotFound for all others, existing or not."""
     credential = read_credential(resources, caller.tenant, credential_id)
     if credential is None or credential.user != caller.user:
         raise NotFound(CREDENTIAL_NOT_FOUND)
@@ -84,9 +90,14 @@ def update_credential(
     api_key: str | None,
     base_url: str | None = None,
 ) -> Credential:
-    """A new key or address makes a new version; turns that run go on with it within five minutes (open_key).
+    """Change what is not None. A new key or address makes a new version (`open_credential`).
 
-    An empty key takes the key away, where there is an address.
+    An empty key removes the key, if the credential has its own address.
+
+    Raises:
+        InvalidRequest: The new form cannot work, or the key would follow to another host.
+        NotFound: The caller has no such credential.
+        Conflict: The new label is taken, or another request changed the credential meanwhile.
     """
     old = get_own_credential(resources, caller, credential_id)
     new = old.model_copy(update={"display_label": label or old.display_label})
@@ -96,73 +107,78 @@ def update_credential(
     if api_key is not None:
         new = _with_key(resources, new, api_key).model_copy(update={"version": old.version + 1})
     table = resources.settings.settings_table
-    writes: list[Write] = [Put(table, _label_guard(new)), _unchanged_put(table, old, new)]
+    writes: list[Write] = [Put(table, _build_label_row(new)), _put_if_unchanged(table, old, new)]
     if new.display_label != old.display_label:
-        guard = label_sort_key(old.user, old.provider_id, old.display_label)
-        writes = [Put(table, _label_guard(new), if_absent=True), writes[1], Delete(table, f"t#{old.tenant}", guard)]
+        old_label = label_sort_key(old.user, old.provider_id, old.display_label)
+        writes[0] = Put(table, _build_label_row(new), if_absent=True)
+        writes.append(Delete(table, f"t#{old.tenant}", old_label))
     _commit(resources, new, *writes)
     _audit("updated", new)
     return new
 
 
 def delete_credential(resources: Resources, caller: Caller, credential_id: str) -> None:
-    """Not while a scope's default points at it."""
+    """Delete a credential, unless it is the default of a scope.
+
+    Raises:
+        NotFound: The caller has no such credential.
+        Conflict: It is a default, or another request changed it meanwhile.
+    """
     old = get_own_credential(resources, caller, credential_id)
     table, pk = resources.settings.settings_table, f"t#{old.tenant}"
-    unused = "attribute_not_exists(pk) OR credential_id <> :id"
-    checks = [ConditionCheck(table, pk, f"default#{scope}", unused, {":id": old.id}) for scope in SCOPES]
-    guard = label_sort_key(old.user, old.provider_id, old.display_label)
-    # One that was renamed meanwhile has its label in another guard.
-    delete = Delete(table, pk, credential_sort_key(old.id), "display_label = :label", {":label": old.display_label})
+    is_unused = "attribute_not_exists(pk) OR credential_id <> :id"
+    checks = [ConditionCheck(table, pk, f"default#{scope}", is_unused, {":id": old.id}) for scope in SCOPES]
+    # A credential that was renamed meanwhile has another label row.
+    has_label = "display_label = :label"
+    deletes = [
+        Delete(table, pk, credential_sort_key(old.id), has_label, {":label": old.display_label}),
+        Delete(table, pk, label_sort_key(old.user, old.provider_id, old.display_label)),
+        Delete(table, pk, model_list_sort_key(old.id)),
+    ]
     try:
-        resources.tables.write_items(
-            *checks, delete, Delete(table, pk, guard), Delete(table, pk, model_list_sort_key(old.id))
-        )
-    except TransactionCanceled as refused:
-        used = [scope for scope, reason in zip(SCOPES, refused.reasons, strict=False) if reason.condition_failed]
-        if not used:
+        resources.tables.write_items(*checks, *deletes)
+    except TransactionCanceled as error:
+        scopes = [scope for scope, reason in zip(SCOPES, error.reasons, strict=False) if reason.condition_failed]
+        if not scopes:
             get_own_credential(resources, caller, credential_id)
-            raise Conflict(CREDENTIAL_CHANGED) from refused
-        text = f"This credential is the default of {', '.join(used)}. Choose another default there first."
-        raise Conflict(text) from refused
+            raise Conflict(CREDENTIAL_CHANGED) from error
+        message = f"This credential is the default of {', '.join(scopes)}. Choose another default there first."
+        raise Conflict(message) from error
     _audit("deleted", old)
 
 
 def read_credential(resources: Resources, tenant: str, credential_id: str) -> Credential | None:
-    known = is_valid_id(credential_id)
-    item = (
-        resources.tables.get_item(resources.settings.settings_table, f"t#{tenant}", credential_sort_key(credential_id))
-        if known
-        else None
-    )
+    """Return a credential of any user of the tenant."""
+    if not is_valid_id(credential_id):
+        return None
+    table = resources.settings.settings_table
+    item = resources.tables.get_item(table, f"t#{tenant}", credential_sort_key(credential_id))
     return Credential.model_validate(item) if item else None
 
 
 def find_existing_ids(resources: Resources, tenant: str, credential_ids: Iterable[str]) -> frozenset[str]:
-    """Those of them that have not been removed; asks nobody about none, and once about a hundred."""
-    keys = [
-        (f"t#{tenant}", credential_sort_key(identity))
-        for identity in sorted(set(credential_ids))
-        if is_valid_id(identity)
-    ]
-    parts = [keys[start : start + CREDENTIAL_BATCH_SIZE] for start in range(0, len(keys), CREDENTIAL_BATCH_SIZE)]
-    found = [resources.tables.batch_get_items(resources.settings.settings_table, part) for part in parts]
-    return frozenset(item["id"] for items in found for item in items.values())
+    """Return the ids whose credentials exist. Costs one read for each hundred ids, and none for no ids."""
+    valid_ids = sorted(credential_id for credential_id in set(credential_ids) if is_valid_id(credential_id))
+    keys = [(f"t#{tenant}", credential_sort_key(credential_id)) for credential_id in valid_ids]
+    batches = [keys[start : start + CREDENTIAL_BATCH_SIZE] for start in range(0, len(keys), CREDENTIAL_BATCH_SIZE)]
+    items = [resources.tables.batch_get_items(resources.settings.settings_table, batch) for batch in batches]
+    return frozenset(item["id"] for batch in items for item in batch.values())
 
 
 def open_credential(resources: Resources, tenant: str, credential_id: str, version: int) -> tuple[Credential, str]:
-    """A credential and its key in plain text ("" when it has none); a warm process asks AWS nothing.
+    """Return a credential and its API key in plain text ("" if it has none). A warm process makes no AWS call.
 
-    There is one key, the newest: a turn that was started with an earlier version uses the new one as soon as this
-    process reads the row again, so that an old key can be revoked five minutes after it was replaced. `version`
-    keeps a turn started after the change from ever getting the old one.
+    Only the newest key exists. A turn that started with an earlier version gets the new key as soon as this process
+    reads the row again, so an old key can be revoked five minutes after it was replaced. `version` is part of the
+    cache key, so that a turn that starts after the change never gets the old key.
+
+    Raises:
+        NotFound: The credential was deleted.
+        Conflict: Its key can no longer be decrypted.
     """
-
-    def load() -> Credential | None:
-        return read_credential(resources, tenant, credential_id)
-
+    key = ("credential", tenant, credential_id, version)
     credential = resources.cache.get_or_load(
-        ("credential", tenant, credential_id, version), CREDENTIAL_CACHE_SECONDS, load
+        key, CREDENTIAL_CACHE_SECONDS, lambda: read_credential(resources, tenant, credential_id)
     )
     if credential is None:
         raise NotFound(CREDENTIAL_NOT_FOUND)
@@ -171,10 +187,12 @@ def open_credential(resources: Resources, tenant: str, credential_id: str, versi
     if not credential.is_current(resources.settings.key_id):
         raise unreadable_key_error(credential)
     try:
-        key = resources.vault.open_secret(credential.sealed, purpose="provider-key", tenant=tenant, name=credential_id)
+        api_key = resources.vault.open_secret(
+            credential.sealed, purpose="provider-key", tenant=tenant, name=credential_id
+        )
     except SecretUndecryptable as error:
         raise unreadable_key_error(credential) from error
-    return credential, key
+    return credential, api_key
 
 
 def open_api_key(resources: Resources, tenant: str, credential_id: str, version: int) -> str:
@@ -182,6 +200,7 @@ def open_api_key(resources: Resources, tenant: str, credential_id: str, version:
 
 
 def unreadable_key_error(credential: Credential) -> Conflict:
+    """Describe a credential whose API key was encrypted with another KMS key."""
     return Conflict(f"The key of credential {credential.display_label!r} can no longer be opened. Enter it again.")
 
 
@@ -207,7 +226,7 @@ def _check_form(
 
 
 def _check_move(resources: Resources, old: Credential, api_key: str | None, base_url: str) -> None:
-    """A stored key never follows to another host: whoever may change the address could read it there."""
+    """A stored key never follows to another host (decision 0042): whoever changes the address could read it there."""
     if old.auth_mode == "apiKey":
         raise InvalidRequest("This credential has no address of its own. Enter another one, with authMode 'baseUrl'.")
     provider_urls.make_url_guard(resources.settings).check_url_and_host(base_url)
@@ -230,30 +249,31 @@ def _seal_key(resources: Resources, tenant: str, credential_id: str, api_key: st
     return resources.vault.seal_secret(api_key, purpose="provider-key", tenant=tenant, name=credential_id)
 
 
-def _label_guard(credential: Credential) -> Item:
+def _build_label_row(credential: Credential) -> Item:
+    """The row that makes the label unique."""
     key = label_sort_key(credential.user, credential.provider_id, credential.display_label)
     return {"pk": f"t#{credential.tenant}", "sk": key, "v": 1, "credential": credential.id}
 
 
-def _unchanged_put(table: str, old: Credential, new: Credential) -> Put:
-    held = "version = :version AND display_label = :label"
-    return Put(table, new.to_row(), condition=held, values={":version": old.version, ":label": old.display_label})
+def _put_if_unchanged(table: str, old: Credential, new: Credential) -> Put:
+    condition = "version = :version AND display_label = :label"
+    return Put(table, new.to_row(), condition=condition, values={":version": old.version, ":label": old.display_label})
 
 
 def _commit(resources: Resources, credential: Credential, *writes: Write) -> None:
-    """The first write is the one that keeps the label free of doubles."""
+    """Write the rows. The first write is the label row, which fails if the label is taken."""
     try:
         resources.tables.write_items(*writes)
-    except TransactionCanceled as refused:
-        if refused.reasons[0].condition_failed:
+    except TransactionCanceled as error:
+        if error.reasons[0].condition_failed:
             label, provider = credential.display_label, credential.provider_id
-            raise Conflict(f"You have a credential {label!r} for {provider} already.") from refused
-        raise Conflict(CREDENTIAL_CHANGED) from refused
+            raise Conflict(f"You have a credential {label!r} for {provider} already.") from error
+        raise Conflict(CREDENTIAL_CHANGED) from error
 
 
-def _audit(what: str, credential: Credential) -> None:
+def _audit(action: str, credential: Credential) -> None:
     observability.log_audit_event(
-        f"ai.credential.{what}",
+        f"ai.credential.{action}",
         tenant=credential.tenant,
         user=credential.user,
         credential=credential.id,

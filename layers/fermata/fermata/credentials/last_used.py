@@ -1,7 +1,7 @@
-"""When each credential was last used.
+"""Record when each credential was last used (decision 0043).
 
-The rows lie in the usage table, where whoever runs a round may put rows anyway: to note a use, nobody needs the right
-to change credentials.
+The rows are in the usage table, where the Lambda that runs rounds may write anyway; so it needs no permission to
+change credentials.
 """
 
 from typing import Any
@@ -18,44 +18,45 @@ RECORD_INTERVAL_SECONDS = 300
 
 
 def record_use(resources: Resources, tenant: str, credential_id: str) -> None:
-    """Note that a credential was used now, at most every five minutes in each process.
+    """Record that a credential is used now, at most every five minutes in each process.
 
-    Call it when the provider has answered, never before it is asked. It never fails: a use that could not be noted is
-    told to us and to nobody else.
+    Call it when the provider has answered. It never fails: a write that fails is logged.
     """
 
-    def note() -> bool | None:
-        item = {
-            "pk": _last_used_partition(tenant),
-            "sk": credential_id,
-            "v": 1,
-            "last_used_at": resources.clock.now_iso(),
-        }
+    def write() -> bool | None:
+        item = {"pk": _last_used_partition(tenant), "sk": credential_id, "v": 1}
+        item["last_used_at"] = resources.clock.now_iso()
         try:
             resources.tables.write_items(Put(resources.settings.usage_table, item))
         except AWS_ERRORS as error:
             observability.log_warning("credential.touch_failed", credential=credential_id, reason=str(error))
-            return None
+            return None  # not cached, so the next use tries again
         return True
 
-    resources.cache.get_or_load(("touched", tenant, credential_id), RECORD_INTERVAL_SECONDS, note)
+    resources.cache.get_or_load(("touched", tenant, credential_id), RECORD_INTERVAL_SECONDS, write)
 
 
 def list_credential_views(resources: Resources, caller: Caller) -> list[dict[str, Any]]:
-    """The caller's credentials as they are shown, the newest first."""
-    found = credential_store.list_credentials(resources, caller)
-    used = _last_used(resources, caller.tenant) if found else {}
-    return [credential.to_view(resources.settings.key_id, used.get(credential.id)) for credential in found]
+    """Return the caller's credentials in their wire form, the newest first."""
+    credentials = credential_store.list_credentials(resources, caller)
+    instants = _read_last_used(resources, caller.tenant) if credentials else {}
+    return [credential.to_view(resources.settings.key_id, instants.get(credential.id)) for credential in credentials]
 
 
 def get_credential_view(resources: Resources, credential: Credential) -> dict[str, Any]:
-    used = _last_used(resources, credential.tenant, credential.id)
-    return credential.to_view(resources.settings.key_id, used.get(credential.id))
+    """Return one credential in its wire form."""
+    instants = _read_last_used(resources, credential.tenant, credential.id)
+    return credential.to_view(resources.settings.key_id, instants.get(credential.id))
 
 
-def _last_used(resources: Resources, tenant: str, only: str = "") -> dict[str, str]:
+def _read_last_used(resources: Resources, tenant: str, credential_id: str = "") -> dict[str, str]:
+    """Return the instants by credential: of one, or of all the tenant's."""
     rows = resources.tables.query_items(
-        resources.settings.usage_table, _last_used_partition(tenant), min_sk=only, max_sk=only, consistent=False
+        resources.settings.usage_table,
+        _last_used_partition(tenant),
+        min_sk=credential_id,
+        max_sk=credential_id,
+        consistent=False,
     )
     return {row["sk"]: row["last_used_at"] for row in rows}
 

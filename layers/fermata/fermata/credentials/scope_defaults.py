@@ -1,4 +1,4 @@
-"""Each scope's default: the credential and model a conversation uses when it names none."""
+"""Store each scope's default: the credential and model of a conversation that names none."""
 
 from typing import Any
 
@@ -13,6 +13,8 @@ from fermata.domain.scopes import SCOPES
 
 
 class ScopeDefault(DomainModel):
+    """The default of one scope, as its row stores it."""
+
     scope: str
     credential_id: str
     model_id: str
@@ -21,40 +23,43 @@ class ScopeDefault(DomainModel):
 
 
 def check_scope(scope: str) -> str:
+    """Return the scope. Raises InvalidRequest for an unknown one."""
     if scope not in SCOPES:
         raise InvalidRequest(f"Unknown scope {scope[:40]!r}. The scopes are {', '.join(SCOPES)}.")
     return scope
 
 
 def set_default(resources: Resources, caller: Caller, scope: str, credential_id: str, model_id: str) -> ScopeDefault:
-    default = _made(resources, caller, scope, credential_id, model_id)
+    """Set a scope's default. Raises InvalidRequest if the tenant has no such credential."""
+    default = _make_default(resources, caller, scope, credential_id, model_id)
     try:
         resources.tables.write_items(
-            _put(resources, caller.tenant, default), _existing(resources, caller.tenant, credential_id)
+            _put_default(resources, caller.tenant, default),
+            _check_credential_exists(resources, caller.tenant, credential_id),
         )
-    except TransactionCanceled as refused:
-        raise InvalidRequest("Credential not found. Pick an existing credential.") from refused
+    except TransactionCanceled as error:
+        raise InvalidRequest("Credential not found. Pick an existing credential.") from error
     _audit(caller, default)
     return default
 
 
 def set_default_if_absent(resources: Resources, caller: Caller, scope: str, credential_id: str, model_id: str) -> None:
-    """Like `set_default`, but only where there is none; whoever came first, or removed the credential, is right."""
-    default = _made(resources, caller, scope, credential_id, model_id)
-    put = _put(resources, caller.tenant, default, absent=True)
+    """Set a scope's default if it has none. Does nothing if another request set it, or deleted the credential."""
+    default = _make_default(resources, caller, scope, credential_id, model_id)
+    put = _put_default(resources, caller.tenant, default, if_absent=True)
     try:
-        resources.tables.write_items(put, _existing(resources, caller.tenant, credential_id))
+        resources.tables.write_items(put, _check_credential_exists(resources, caller.tenant, credential_id))
     except TransactionCanceled:
         return
-    _audit(caller, default, auto=True)
+    _audit(caller, default, is_automatic=True)
 
 
 def clear_default(resources: Resources, caller: Caller, scope: str) -> None:
-    place = (f"t#{caller.tenant}", f"default#{scope}")
+    """Remove a scope's default, if it has one."""
+    key = (f"t#{caller.tenant}", f"default#{scope}")
+    delete = Delete(resources.settings.settings_table, *key, condition="attribute_exists(pk)")
     try:
-        resources.tables.write_items(
-            Delete(resources.settings.settings_table, *place, condition="attribute_exists(pk)")
-        )
+        resources.tables.write_items(delete)
     except ConditionFailed:
         return
     observability.log_audit_event("ai.default.cleared", tenant=caller.tenant, user=caller.user, scope=scope)
@@ -66,32 +71,32 @@ def read_default(resources: Resources, tenant: str, scope: str) -> ScopeDefault 
 
 
 def get_defaults_view(resources: Resources, tenant: str) -> dict[str, Any]:
-    """Only the scopes that have one."""
+    """Return the defaults in their wire form, by scope; scopes without a default are absent."""
     items = resources.tables.query_items(
         resources.settings.settings_table, f"t#{tenant}", min_sk="default#", max_sk="default#~"
     )
     return {item["scope"]: {"credentialId": item["credential_id"], "modelId": item["model_id"]} for item in items}
 
 
-def _made(resources: Resources, caller: Caller, scope: str, credential_id: str, model_id: str) -> ScopeDefault:
+def _make_default(resources: Resources, caller: Caller, scope: str, credential_id: str, model_id: str) -> ScopeDefault:
     now = resources.clock.now_iso()
     return ScopeDefault(
         scope=scope, credential_id=credential_id, model_id=model_id, updated_at=now, updated_by=caller.user
     )
 
 
-def _put(resources: Resources, tenant: str, default: ScopeDefault, *, absent: bool = False) -> Put:
+def _put_default(resources: Resources, tenant: str, default: ScopeDefault, *, if_absent: bool = False) -> Put:
     item = {"pk": f"t#{tenant}", "sk": f"default#{default.scope}", "v": 1, **default.model_dump()}
-    return Put(resources.settings.settings_table, item, if_absent=absent)
+    return Put(resources.settings.settings_table, item, if_absent=if_absent)
 
 
-def _existing(resources: Resources, tenant: str, credential_id: str) -> ConditionCheck:
+def _check_credential_exists(resources: Resources, tenant: str, credential_id: str) -> ConditionCheck:
     return ConditionCheck(
         resources.settings.settings_table, f"t#{tenant}", credential_sort_key(credential_id), "attribute_exists(pk)"
     )
 
 
-def _audit(caller: Caller, default: ScopeDefault, *, auto: bool = False) -> None:
+def _audit(caller: Caller, default: ScopeDefault, *, is_automatic: bool = False) -> None:
     observability.log_audit_event(
         "ai.default.updated",
         tenant=caller.tenant,
@@ -99,5 +104,5 @@ def _audit(caller: Caller, default: ScopeDefault, *, auto: bool = False) -> None
         scope=default.scope,
         credential=default.credential_id,
         model=default.model_id,
-        auto=auto,
+        auto=is_automatic,
     )

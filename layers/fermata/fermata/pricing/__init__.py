@@ -1,1 +1,1 @@
-"""What a token costs and how big a window is."""
+"""Price provider requests, and know the context windows of models."""

@@ -1,6 +1,6 @@
-"""The catalogue: what each model costs and how much it holds, as OpenRouter publishes it.
+"""Store and read the price catalogue: what each model costs and holds, as OpenRouter publishes it (decision 0040).
 
-One item holds all of it. Whoever reads it sees one whole catalogue, and replacing it is one write.
+One item holds all of it, so that a reader sees one whole catalogue, and replacing it is one write.
 """
 
 import json
@@ -25,21 +25,26 @@ CATALOGUE_CACHE_SECONDS = 6 * 3600
 MISSING_CATALOGUE_CACHE_SECONDS = 60
 MAX_USD_PER_MILLION_TOKENS = Decimal(1_000_000)
 MIN_USD_PER_MILLION_TOKENS = Decimal("1e-12")
-"""Of a million tokens; what is given away costs 0."""
+"""Above zero; a free model costs 0."""
 MAX_CONTEXT_WINDOW_TOKENS = 10**9
 MAX_PRICE_DIGITS = 20
 MAX_CATALOGUE_NAME_CHARS = 300
-"""Of a model's name."""
 MAX_STORED_CATALOGUE_BYTES = 350_000
 """An item of DynamoDB holds 400 KB."""
 
 
 class InvalidCatalogue(ValueError):
-    """What was read is not a list of priced models."""
+    """The text is not a list of priced models."""
 
 
 class CatalogueModel(DomainModel):
-    """One model of the catalogue. `sees` and `calls` are None where the catalogue does not say."""
+    """One model of the catalogue. None means that the catalogue does not say.
+
+    Attributes:
+        context_window: In tokens.
+        sees: Whether it reads images.
+        calls: Whether it calls tools.
+    """
 
     price: Price | None = None
     context_window: int | None = None
@@ -48,78 +53,88 @@ class CatalogueModel(DomainModel):
 
 
 class PricedModel(CatalogueModel):
-    """One that has a price, for everybody who has it from its maker."""
+    """A model whose price counts for everybody who uses it at its maker."""
 
     price: Price
 
 
-_offers: TypeAdapter[dict[str, PricedModel]] = TypeAdapter(dict[str, PricedModel])
-_routed: TypeAdapter[dict[str, CatalogueModel]] = TypeAdapter(dict[str, CatalogueModel])
+_priced_models: TypeAdapter[dict[str, PricedModel]] = TypeAdapter(dict[str, PricedModel])
+_openrouter_models: TypeAdapter[dict[str, CatalogueModel]] = TypeAdapter(dict[str, CatalogueModel])
 
 
 class PriceCatalogue(DomainModel):
-    """`offers`, of the makers in KEPT: by exact name, and by pricing key, where the release without a date speaks for
-    all. `routed`: every model that OpenRouter has, of any maker, by its id there and by nothing else.
+    """One version of the catalogue.
+
+    Attributes:
+        refreshed_at: Epoch seconds.
+        priced_models: Those of the makers in `PRICED_MAKER_PREFIXES`, by normalized name and by undated name. Under an
+            undated name, the release without a date counts if there is one.
+        openrouter_models: Every model of OpenRouter, of any maker, by its exact id there (decision 0087).
     """
 
-    refreshed: int
-    """Epoch seconds."""
-    offers: dict[str, PricedModel]
-    routed: dict[str, CatalogueModel] = Field(default_factory=dict)
+    refreshed_at: int
+    priced_models: dict[str, PricedModel]
+    openrouter_models: dict[str, CatalogueModel] = Field(default_factory=dict)
 
     def find_priced_model(self, model: str) -> PricedModel | None:
-        return self.offers.get(normalize_model_name(model)) or self.offers.get(undated_model_name(model))
+        return self.priced_models.get(normalize_model_name(model)) or self.priced_models.get(undated_model_name(model))
 
     def find_model(self, provider: str, model: str) -> CatalogueModel | None:
-        """A model as this provider names it."""
-        exact = self.routed.get(model) if provider == OPENROUTER_NAME else None
+        """Find a model by the name that this provider uses."""
+        exact = self.openrouter_models.get(model) if provider == OPENROUTER_NAME else None
         return exact or self.find_priced_model(model)
 
 
-def parse_catalogue(text: str | bytes, refreshed: int) -> PriceCatalogue:
-    """OpenRouter's answer to GET /api/v1/models. Without both prices a model is no offer."""
+def parse_catalogue(text: str | bytes, refreshed_at: int) -> PriceCatalogue:
+    """Parse OpenRouter's response to GET /api/v1/models. Raises InvalidCatalogue."""
     try:
         document = json.loads(text, parse_float=Decimal)
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise InvalidCatalogue("it is not JSON") from error
-    models = document.get("data") if isinstance(document, dict) else None
-    if not isinstance(models, list):
+    entries = document.get("data") if isinstance(document, dict) else None
+    if not isinstance(entries, list):
         raise InvalidCatalogue("it has no list 'data'")
-    routed = {
-        model["id"]: _parse_model(model)
-        for model in models
-        if isinstance(model, dict) and _is_model_id(model.get("id"))
+    models = {
+        entry["id"]: _parse_model(entry)
+        for entry in entries
+        if isinstance(entry, dict) and _is_model_id(entry.get("id"))
     }
-    offers = _index_offers(routed)
-    if not offers:
-        raise InvalidCatalogue(
-            "it prices no model of " + " or ".join(prefix.strip("/") for prefix in PRICED_MAKER_PREFIXES)
-        )
-    return PriceCatalogue(refreshed=refreshed, offers=offers, routed=routed)
+    priced_models = _index_priced_models(models)
+    if not priced_models:
+        makers = " or ".join(prefix.strip("/") for prefix in PRICED_MAKER_PREFIXES)
+        raise InvalidCatalogue(f"it prices no model of {makers}")
+    return PriceCatalogue(refreshed_at=refreshed_at, priced_models=priced_models, openrouter_models=models)
 
 
 def read_stored_catalogue(resources: Resources) -> PriceCatalogue | None:
-    """One that cannot be understood is as good as none: turns go on unpriced, and the next refresh replaces it."""
+    """Read the stored catalogue.
+
+    An unreadable one counts as none: turns run on without prices, and the next refresh replaces it.
+    """
     item = resources.tables.get_item(resources.settings.pricing_table, *CATALOGUE_KEY)
     if item is None:
         return None
     try:
-        offers = _offers.validate_json(item["offers"])
-        routed = _routed.validate_json(zlib.decompress(bytes(item["routed"]))) if "routed" in item else {}
-        return PriceCatalogue(refreshed=item["refreshed"], offers=offers, routed=routed)
+        # Rows from before decision 0087 have no `routed`.
+        routed = zlib.decompress(bytes(item["routed"])) if "routed" in item else b"{}"
+        return PriceCatalogue(
+            refreshed_at=item["refreshed"],
+            priced_models=_priced_models.validate_json(item["offers"]),
+            openrouter_models=_openrouter_models.validate_json(routed),
+        )
     except (KeyError, TypeError, ValidationError, zlib.error):
         observability.log_exception("pricing.unreadable")
         return None
 
 
 def store_catalogue(resources: Resources, catalogue: PriceCatalogue) -> None:
-    """Replace the stored catalogue, wholly."""
-    offers = _offers.dump_json(catalogue.offers, exclude_none=True)
-    routed = zlib.compress(_routed.dump_json(catalogue.routed, exclude_none=True))
+    """Replace the stored catalogue. Raises InvalidCatalogue if it does not fit into one item."""
+    offers = _priced_models.dump_json(catalogue.priced_models, exclude_none=True)
+    routed = zlib.compress(_openrouter_models.dump_json(catalogue.openrouter_models, exclude_none=True))
     if len(offers) + len(routed) > MAX_STORED_CATALOGUE_BYTES:
-        models = max(len(catalogue.offers), len(catalogue.routed))
-        raise InvalidCatalogue(f"its {models:,} models are more than one item holds")
-    item = {"pk": CATALOGUE_KEY[0], "sk": CATALOGUE_KEY[1], "v": 1, "refreshed": catalogue.refreshed}
+        count = max(len(catalogue.priced_models), len(catalogue.openrouter_models))
+        raise InvalidCatalogue(f"its {count:,} models are more than one item holds")
+    item = {"pk": CATALOGUE_KEY[0], "sk": CATALOGUE_KEY[1], "v": 1, "refreshed": catalogue.refreshed_at}
     item |= {"offers": offers.decode(), "routed": routed}
     resources.tables.write_items(Put(resources.settings.pricing_table, item))
     resources.cache.invalidate("catalogue")
@@ -127,70 +142,65 @@ def store_catalogue(resources: Resources, catalogue: PriceCatalogue) -> None:
 
 
 def get_catalogue(resources: Resources) -> PriceCatalogue | None:
-    """What this process knows: read at most every six hours, never fetched. While there is none, every minute."""
+    """Return the catalogue from the process's cache, which reads the stored one every six hours.
 
-    def look() -> tuple[PriceCatalogue | None]:
-        return (read_stored_catalogue(resources),)
+    While none is stored, it looks once a minute. It never fetches one.
+    """
+
+    def read() -> tuple[PriceCatalogue | None]:
+        return (read_stored_catalogue(resources),)  # a tuple, because the cache does not hold None
 
     return resources.cache.get_or_load(
         "catalogue",
         CATALOGUE_CACHE_SECONDS,
-        lambda: resources.cache.get_or_load("catalogue, if any", MISSING_CATALOGUE_CACHE_SECONDS, look)[0],
+        lambda: resources.cache.get_or_load("catalogue, if any", MISSING_CATALOGUE_CACHE_SECONDS, read)[0],
     )
 
 
 def price_per_million_tokens(per_token: Any) -> Decimal | None:
-    """A price per token as a price per million. None for what is no price: blank, not a number, below zero, absurd."""
+    """Convert a price per token; None if it is no price: blank, no number, below zero, or absurd (decision 0040)."""
     try:
         usd = Decimal(str(per_token)) * 1_000_000
     except ArithmeticError:
         return None
-    if (
-        isinstance(per_token, bool)
-        or not usd.is_finite()
-        or (usd and not MIN_USD_PER_MILLION_TOKENS <= usd <= MAX_USD_PER_MILLION_TOKENS)
-    ):
+    if isinstance(per_token, bool) or not usd.is_finite():
+        return None
+    if usd and not MIN_USD_PER_MILLION_TOKENS <= usd <= MAX_USD_PER_MILLION_TOKENS:
         return None
     usd = usd.normalize()
     return None if len(usd.as_tuple().digits) > MAX_PRICE_DIGITS else usd + 0
 
 
-def _is_model_id(identity: Any) -> bool:
-    return (
-        isinstance(identity, str)
-        and 0 < len(identity) <= MAX_CATALOGUE_NAME_CHARS
-        and identity.isascii()
-        and identity.isprintable()
-    )
+def _is_model_id(value: Any) -> bool:
+    is_text = isinstance(value, str) and 0 < len(value) <= MAX_CATALOGUE_NAME_CHARS
+    return is_text and value.isascii() and value.isprintable()
 
 
-def _index_offers(routed: Mapping[str, CatalogueModel]) -> dict[str, PricedModel]:
-    """Every offer under both of its names. A name that is somebody's exact one is never lent to another release."""
-    exact: dict[str, PricedModel] = {}
-    lent: dict[str, PricedModel] = {}
-    for name, listed in routed.items():
-        if listed.price and name.startswith(PRICED_MAKER_PREFIXES):
-            offer = PricedModel(**listed.model_dump(exclude={"price"}), price=listed.price)
-            exact[normalize_model_name(name)] = offer
-            lent.setdefault(undated_model_name(name), offer)
-    return lent | exact
+def _index_priced_models(models: Mapping[str, CatalogueModel]) -> dict[str, PricedModel]:
+    """Index the models of the priced makers by both names; a normalized name is never another release's undated one."""
+    by_name: dict[str, PricedModel] = {}
+    by_undated_name: dict[str, PricedModel] = {}
+    for model_id, model in models.items():
+        if model.price and model_id.startswith(PRICED_MAKER_PREFIXES):
+            priced = PricedModel(**model.model_dump(exclude={"price"}), price=model.price)
+            by_name[normalize_model_name(model_id)] = priced
+            by_undated_name.setdefault(undated_model_name(model_id), priced)
+    return by_undated_name | by_name
 
 
-def _parse_model(model: Mapping[str, Any]) -> CatalogueModel:
-    window = model.get("context_length")
+def _parse_model(entry: Mapping[str, Any]) -> CatalogueModel:
+    window = entry.get("context_length")
     return CatalogueModel(
-        price=_parse_price(_get_dict(model, "pricing")),
+        price=_parse_price(_get_dict(entry, "pricing")),
         context_window=window if type(window) is int and 0 < window <= MAX_CONTEXT_WINDOW_TOKENS else None,
-        sees=_list_contains(_get_dict(model, "architecture"), "input_modalities", "image"),
-        calls=_list_contains(model, "supported_parameters", "tools"),
+        sees=_list_contains(_get_dict(entry, "architecture"), "input_modalities", "image"),
+        calls=_list_contains(entry, "supported_parameters", "tools"),
     )
 
 
 def _parse_price(pricing: Mapping[str, Any]) -> Price | None:
-    price_in, price_out = (
-        price_per_million_tokens(pricing.get("prompt")),
-        price_per_million_tokens(pricing.get("completion")),
-    )
+    price_in = price_per_million_tokens(pricing.get("prompt"))
+    price_out = price_per_million_tokens(pricing.get("completion"))
     if price_in is None or price_out is None:
         return None
     return Price(
@@ -201,11 +211,12 @@ def _parse_price(pricing: Mapping[str, Any]) -> Price | None:
     )
 
 
-def _get_dict(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
+def _get_dict(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = entry.get(name)
+    return value if isinstance(value, dict) else {}
 
 
-def _list_contains(value: Mapping[str, Any], name: str, word: str) -> bool | None:
-    found = value.get(name)
-    return word in found if isinstance(found, list) else None
+def _list_contains(entry: Mapping[str, Any], name: str, word: str) -> bool | None:
+    """Return None if the member is no list."""
+    value = entry.get(name)
+    return word in value if isinstance(value, list) else None

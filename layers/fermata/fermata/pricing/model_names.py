@@ -1,4 +1,4 @@
-"""A model has one name in the price table, however its provider, a gateway or a release date spells it."""
+"""Normalize model names, which providers, gateways and release dates spell differently."""
 
 import re
 
@@ -7,15 +7,15 @@ RELEASE_DATE_PATTERNS = (re.compile(r"-\d{4}-\d{2}-\d{2}\Z"), re.compile(r"-\d{8
 
 
 def normalize_model_name(model: str) -> str:
-    """Lower case, without one leading provider, dots as dashes. A release date stays."""
+    """Return the name in lower case, without one leading provider, with dots as dashes. A release date stays."""
     return _strip_provider(model).replace(".", "-")
 
 
 def undated_model_name(model: str) -> str:
-    """The exact name without the release date at its end (contract instatic.md §5.13)."""
+    """Return the normalized name without the release date at its end (decision 0040)."""
     name = _strip_provider(model)
-    for date in RELEASE_DATE_PATTERNS:
-        name = date.sub("", name)
+    for pattern in RELEASE_DATE_PATTERNS:
+        name = pattern.sub("", name)
     return name.replace(".", "-")
 
 

@@ -1,4 +1,4 @@
-"""Prices per million tokens, and the exact cost of one provider request."""
+"""Compute the exact cost of a provider request from prices per million tokens."""
 
 from decimal import Decimal
 
@@ -7,7 +7,7 @@ from fermata.domain.model_io import TokenUsage
 
 
 class Price(DomainModel):
-    """USD per million tokens, exact; a missing cache rate is the input rate (contract instatic.md §5.12)."""
+    """Exact USD per million tokens. Without a cache rate, cached tokens cost the input rate."""
 
     input_per_mtok: Decimal
     output_per_mtok: Decimal
@@ -16,23 +16,25 @@ class Price(DomainModel):
 
 
 def compute_cost(price: Price | None, tokens: TokenUsage) -> Decimal:
-    """USD of one request, exact: nothing is rounded here. Without a price it is 0."""
+    """Return the USD of one request, not rounded; 0 without a price."""
     if price is None:
         return Decimal(0)
-    read = price.input_per_mtok if price.cache_read_per_mtok is None else price.cache_read_per_mtok
-    write = price.input_per_mtok if price.cache_write_per_mtok is None else price.cache_write_per_mtok
+    read_rate = price.input_per_mtok if price.cache_read_per_mtok is None else price.cache_read_per_mtok
+    write_rate = price.input_per_mtok if price.cache_write_per_mtok is None else price.cache_write_per_mtok
     total = (
         tokens.uncached_prompt_tokens * price.input_per_mtok
-        + tokens.cache_read * read
-        + tokens.cache_creation * write
+        + tokens.cache_read * read_rate
+        + tokens.cache_creation * write_rate
         + tokens.completion * price.output_per_mtok
     )
     return total.scaleb(-6)
 
 
 def compute_max_cost(price: Price, prompt: int, completion: int) -> Decimal:
-    """USD that so many tokens cost at most: nobody knows beforehand which of the prompt is read, or written, or
-    neither. To write it into a cache may cost more than to send it.
+    """Return the USD that so many tokens cost at most (decision 0055).
+
+    Before the request it is unknown which of the prompt is read from a cache or written to one. To write it may cost
+    more than to send it, so the highest of the three rates counts.
     """
     rates = (price.input_per_mtok, price.cache_read_per_mtok, price.cache_write_per_mtok)
     highest = max(rate for rate in rates if rate is not None)

@@ -1,4 +1,4 @@
-"""What one provider request costs: what its provider says, else what the catalogue's price comes to."""
+"""Determine what one provider request costs: what its provider reports, or else the catalogue's price."""
 
 from decimal import Context, Decimal
 
@@ -11,13 +11,16 @@ from fermata.pricing import catalogue
 from fermata.pricing.prices import Price, compute_cost
 
 MIN_USD_STEP = Decimal("1e-24")
-"""A table holds numbers of 38 digits at most."""
+"""DynamoDB holds numbers of 38 digits at most."""
 
 
 class RequestCost(DomainModel):
-    """`known` is False when nobody could say: the cost is then 0, and the tokens are all that is known.
+    """The cost of one request.
 
-    `price` is the catalogue's, where the cost was computed with it.
+    Attributes:
+        cost: In USD, exact; 0 if it is unknown (decision 0085).
+        known: Whether the provider or the catalogue has said it.
+        price: The catalogue's, if the cost was computed with it.
     """
 
     cost: Decimal
@@ -26,7 +29,7 @@ class RequestCost(DomainModel):
 
 
 def get_request_cost(resources: Resources, provider: str, model: str, tokens: TokenUsage) -> RequestCost:
-    """Asks no server: what the catalogue does not hold is unknown, not fetched."""
+    """Return a request's cost. Makes no request: a model that the catalogue does not hold has no known cost."""
     if get_model_traits(provider).are_free:
         return RequestCost(cost=Decimal(0))
     if tokens.reported_cost is not None:
@@ -39,23 +42,23 @@ def get_request_cost(resources: Resources, provider: str, model: str, tokens: To
 
 
 def _round_to_storable(cost: Decimal) -> Decimal:
-    """As it was said, unless that is finer than anything is priced."""
+    """Return the cost unchanged, unless it has more decimals than can be stored."""
     rounded = cost.quantize(MIN_USD_STEP, context=Context(prec=38))
     return cost if cost == rounded else rounded
 
 
 def find_price(resources: Resources, provider: str, model: str) -> Price | None:
-    """The catalogue's price of a model, from this process's memory where it can be."""
-    known = catalogue.get_catalogue(resources)
-    listed = known.find_model(provider, model) if known else None
+    """Return the catalogue's price of a model; the catalogue is cached in the process."""
+    prices = catalogue.get_catalogue(resources)
+    listed = prices.find_model(provider, model) if prices else None
     return listed.price if listed else None
 
 
 def _warn_once(resources: Resources, provider: str, model: str) -> None:
-    """Once in six hours and process: a turn of fifty rounds is one fact."""
+    """Log one warning in six hours and process, so that a turn of fifty rounds logs one."""
 
-    def tell() -> bool:
+    def warn() -> bool:
         observability.log_warning("pricing.unknown_model", provider=provider, model=model[:200])
         return True
 
-    resources.cache.get_or_load(("unpriced", provider, model), catalogue.CATALOGUE_CACHE_SECONDS, tell)
+    resources.cache.get_or_load(("unpriced", provider, model), catalogue.CATALOGUE_CACHE_SECONDS, warn)

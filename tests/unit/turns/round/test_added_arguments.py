@@ -34,5 +34,5 @@ def test_the_picture_of_the_canvas_is_asked_for_by_the_sites_own_tool(stage: Sta
 @pytest.mark.parametrize(("case", "sees"), [("C077", True), ("C078", False)])
 def test_the_flag_says_whether_the_model_sees(stage: Stage, case: str, sees: bool) -> None:
     offer = PricedModel(price=Price(input_per_mtok=1, output_per_mtok=1), sees=sees)
-    catalogue.store_catalogue(stage.resources, PriceCatalogue(refreshed=1, offers={"model-1": offer}))
+    catalogue.store_catalogue(stage.resources, PriceCatalogue(refreshed_at=1, priced_models={"model-1": offer}))
     assert asked(stage, "render_snapshot") == {"captureScreenshot": sees}, case

@@ -41,7 +41,7 @@ def offer(stage: Stage, **known: Any) -> None:
     """What the catalogue says of the stage's model."""
     price = Price(input_per_mtok=1, output_per_mtok=1)
     catalogue.store_catalogue(
-        stage.resources, PriceCatalogue(refreshed=1, offers={"model-1": PricedModel(price=price, **known)})
+        stage.resources, PriceCatalogue(refreshed_at=1, priced_models={"model-1": PricedModel(price=price, **known)})
     )
 
 

@@ -20,7 +20,7 @@ def furnished(stage: Stage, turns: int) -> Stage:
     """In a conversation of so many turns, for a model whose window is full long before its beginning."""
     price = Price(input_per_mtok=1, output_per_mtok=1)
     offers = {"model-1": PricedModel(price=price, context_window=WINDOW)}
-    catalogue.store_catalogue(stage.resources, PriceCatalogue(refreshed=1, offers=offers))
+    catalogue.store_catalogue(stage.resources, PriceCatalogue(refreshed_at=1, priced_models=offers))
     thread = ThreadBuilder()
     for number in range(turns):
         thread.add_prompt(f"Prompt {number:04d} " + "x" * 1_000)

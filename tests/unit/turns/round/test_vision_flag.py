@@ -32,7 +32,7 @@ def use(stage: Stage, provider: str, offer: PricedModel | None = None) -> None:
     stage.driver.provider = provider
     stage.new_conversation()
     if offer:
-        catalogue.store_catalogue(stage.resources, PriceCatalogue(refreshed=1, offers={"model-1": offer}))
+        catalogue.store_catalogue(stage.resources, PriceCatalogue(refreshed_at=1, priced_models={"model-1": offer}))
 
 
 @pytest.mark.parametrize(
