@@ -1,11 +1,11 @@
-"""Instatic's own browser client, as far as it matters to a server: how each generation asks, parses and gives up.
+"""Instatic's browser client as a server sees it: how each generation sends, parses and aborts.
 
     browser = Browser(url, "0.0.11", cookie)
     conversation = browser.begin()
     run = browser.send(conversation, "Add a footer")
 
-It is written from the contract (instatic.md §0.1, §1, §2), not from anybody's code. It reads strictly in order: while
-it runs a tool and posts the result, it does not look at the stream.
+It is written from docs/instatic.md, not from Instatic's code. It reads strictly in order: it does not read the stream
+while it runs a tool and posts the result.
 """
 
 import json
@@ -28,11 +28,11 @@ from tests.unit.instatic.schemas import (
 AI = "/admin/api/ai"
 Event = dict[str, Any]
 Tool = Callable[[Any], dict[str, Any]]
-CUT_SHORT = "The response ended before the turn completed"
+STREAM_CUT_SHORT = "The response ended before the turn completed"
 
 
 class SchemaError(AssertionError):
-    """A success that the browser's strict schema refuses: there, the call fails although HTTP said 200."""
+    """A response with status 200 that the browser's strict schema refuses: in the browser, the call fails."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class ToolBadge:
 
 @dataclass
 class PanelRun:
-    """One prompt as the panel shows it. `dropped` are the lines that a schema refused, in silence."""
+    """One prompt as the panel shows it. `dropped` are the lines that a schema refused silently."""
 
     text: str = ""
     badges: dict[str, ToolBadge] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class PanelRun:
 
 
 class LineParser:
-    """Bytes to events: split at LF, trimmed; blank, unparsable and refused lines are skipped, an open tail is lost."""
+    """Parse bytes to events: trimmed lines. Blank, invalid and refused lines are skipped; an open tail is lost."""
 
     def __init__(self, generation: Generation) -> None:
         self._generation, self._tail = generation, b""
@@ -91,9 +91,9 @@ class Browser:
         self.generation = generation
         self.tools: dict[str, Tool] = {}
         self.aborts_at: str | None = None
-        """The kind of event at which the user presses Stop: the fetch is aborted, and nothing else is said."""
+        """The type of event at which the user presses Stop: the fetch is aborted, and no other request is sent."""
         self.snapshot: Any = {"site": {"pages": []}, "page": {"id": "p"}}
-        """What the editor shows; it goes along with every prompt and every result."""
+        """The editor's document, sent with every prompt and every result."""
         self.http = httpx.Client(
             base_url=url + AI,
             headers={"cookie": f"instatic_admin_session={cookie}", "origin": origin},
@@ -111,63 +111,64 @@ class Browser:
         body = {"scope": scope, "credentialId": credential, "modelId": model}
         answer = self.http.post("/conversations", json=body)
         assert answer.status_code == 201, answer.text
-        return str(self._checked(answer.json()["conversation"], CONVERSATION)["id"])
+        return str(self._check_shape(answer.json()["conversation"], CONVERSATION)["id"])
 
     def list_conversations(self, scope: str = "site") -> list[Event]:
-        found = self.http.get("/conversations", params={"scope": scope}).json()["conversations"]
-        return [self._checked(one, CONVERSATION) for one in found]
+        conversations = self.http.get("/conversations", params={"scope": scope}).json()["conversations"]
+        return [self._check_shape(conversation, CONVERSATION) for conversation in conversations]
 
     def load_messages(self, conversation: str) -> list[Event]:
-        """The thread's messages, checked block by block."""
-        found = self._checked(self.http.get(f"/conversations/{conversation}").json()["conversation"], CONVERSATION)
-        for message in found["messages"]:
-            self._checked(message, MESSAGE)
+        """Load the conversation's messages, and check them block by block."""
+        body = self.http.get(f"/conversations/{conversation}").json()
+        messages = self._check_shape(body["conversation"], CONVERSATION)["messages"]
+        for message in messages:
+            self._check_shape(message, MESSAGE)
             for block in message["content"]:
                 shape = block_shape(str(block.get("kind")), self.generation)
                 if shape is None:
                     raise SchemaError(f"unknown block {block}")
-                self._checked(block, shape)
-        return list(found["messages"])
+                self._check_shape(block, shape)
+        return list(messages)
 
     def send_prompt(self, conversation: str, prompt: str, *pictures: str, scope: str = "site") -> PanelRun:
-        """Until the stream is over, or the user stops it."""
+        """Send a prompt and read the stream until it ends or the user stops it."""
         run = PanelRun()
-        body = {"conversationId": conversation, "snapshot": self.snapshot, **self._said(prompt, pictures)}
+        body = {"conversationId": conversation, "snapshot": self.snapshot, **self._prompt_members(prompt, pictures)}
         parser = LineParser(self.generation)
         try:
             with self.http.stream("POST", f"/chat/{scope}", json=body) as response:
                 if response.status_code != 200:
-                    run.error = self._refused(response)
+                    run.error = self._format_refusal(response)
                     return run
-                self._read(response, parser, run)
+                self._read_stream(response, parser, run)
         except httpx.TransportError as error:
             run.error = f"Agent request failed: {error}"
         run.dropped = parser.dropped
         return run
 
-    def _said(self, prompt: str, pictures: tuple[str, ...]) -> dict[str, Any]:
+    def _prompt_members(self, prompt: str, pictures: tuple[str, ...]) -> dict[str, Any]:
         if self.generation != NEWEST:
             assert not pictures, "older browsers have no pictures to send"
             return {"prompt": prompt}
         text = [{"kind": "text", "text": prompt}] if prompt else []
         return {"content": [*text, *({"kind": "image", "mimeType": "image/jpeg", "data": one} for one in pictures)]}
 
-    def _refused(self, response: httpx.Response) -> str:
+    def _format_refusal(self, response: httpx.Response) -> str:
         response.read()
         if self.generation != NEWEST:
             return f"{response.status_code} {response.reason_phrase}"
         return str(response.json()["error"])
 
-    def _read(self, response: httpx.Response, parser: LineParser, run: PanelRun) -> None:
+    def _read_stream(self, response: httpx.Response, parser: LineParser, run: PanelRun) -> None:
         for chunk in response.iter_raw():
             for event in parser.feed(chunk):
-                self._take(event, run)
+                self._handle_event(event, run)
                 if event["type"] == self.aborts_at or run.error is not None:
                     return
         if not run.is_done and self.generation == NEWEST:
-            run.error = CUT_SHORT
+            run.error = STREAM_CUT_SHORT
 
-    def _take(self, event: Event, run: PanelRun) -> None:
+    def _handle_event(self, event: Event, run: PanelRun) -> None:
         run.kinds.append(event["type"])
         match event["type"]:
             case "bridgeReady":
@@ -177,7 +178,7 @@ class Browser:
             case "toolCall":
                 run.badges[event["toolCallId"]] = ToolBadge(event["toolName"])
             case "toolRequest":
-                self._execute(event, run)
+                self._run_tool(event, run)
             case "toolResult":
                 badge = run.badges[event["toolCallId"]]
                 badge.state, badge.error = ("ok" if event["ok"] else "failed"), event.get("error")
@@ -190,7 +191,7 @@ class Browser:
             case "done":
                 run.is_done = True
 
-    def _execute(self, event: Event, run: PanelRun) -> None:
+    def _run_tool(self, event: Event, run: PanelRun) -> None:
         tool = self.tools.get(event["toolName"])
         result = tool(event["input"]) if tool else {"ok": False, "error": f"Unknown tool {event['toolName']}"}
         body = {"bridgeId": run.bridge, "requestId": event["requestId"], "result": result}
@@ -200,7 +201,7 @@ class Browser:
         elif answer.status_code != 404:
             assert answer.json() == {"ok": True}, answer.text
 
-    def _checked(self, value: Any, shape: Any) -> Event:
+    def _check_shape(self, value: Any, shape: Any) -> Event:
         problem = find_schema_error(value, shape)
         if problem:
             raise SchemaError(problem)

@@ -1,4 +1,4 @@
-"""The service in this process: every door behind one address, on moto, with a workflow that goes on by itself."""
+"""The service in this process: all functions behind one address, on moto, with a workflow that runs by itself."""
 
 import threading
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ ROUTES = [route for function in (stream, api, tool_result) for route in function
 
 
 class AdjustableClock(Clock):
-    """Goes on as clocks do, and can be put forward."""
+    """A clock that runs, and can be advanced."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -37,18 +37,18 @@ class AdjustableClock(Clock):
 
 @dataclass
 class BackgroundWorkflow(FakeWorkflow):
-    """Step Functions without a wait: each state runs in the background as soon as somebody goes on to it."""
+    """Step Functions without delays: each state runs in the background as soon as it is entered."""
 
     resources: Resources | None = None
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(8, thread_name_prefix="state"))
     failures: list[BaseException] = field(default_factory=list)
-    _places: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    _executions: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     _number: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start_execution(self, tenant: str, turn: str, n: int) -> None:
         super().start_execution(tenant, turn, n)
-        self._enter((tenant, turn, n), None, holds=False)
+        self._enter((tenant, turn, n), None, is_hold=False)
 
     def resume_execution(
         self, token: str, next_state: str, *, seconds: int = 0, hint: dict[str, Any] | None = None
@@ -56,33 +56,33 @@ class BackgroundWorkflow(FakeWorkflow):
         with self._lock:
             was_open = super().resume_execution(token, next_state, seconds=seconds, hint=hint)
         if was_open and next_state != "finish":
-            self._enter(self._places[token], hint, holds=next_state == "hold")
+            self._enter(self._executions[token], hint, is_hold=next_state == "hold")
         return was_open
 
-    def _enter(self, place: tuple[str, str, int], hint: dict[str, Any] | None, *, holds: bool) -> None:
-        tenant, turn, n = place
+    def _enter(self, execution: tuple[str, str, int], hint: dict[str, Any] | None, *, is_hold: bool) -> None:
+        tenant, turn, n = execution
         with self._lock:
             self._number += 1
             token = f"token-{self._number}"
             self.open_tokens.add(token)
-            self._places[token] = place
+            self._executions[token] = execution
             entered = f"2026-01-01T00:00:00.{self._number:06d}Z"
-        wake = Invocation(
-            tenant, turn, n, token, build_epoch(n, entered, 0), f"owner of {token}", lambda: 900.0, hint, holds
+        invocation = Invocation(
+            tenant, turn, n, token, build_epoch(n, entered, 0), f"owner of {token}", lambda: 900.0, hint, is_hold
         )
-        self.pool.submit(self._run, wake)
+        self.pool.submit(self._run, invocation)
 
-    def _run(self, wake: Invocation) -> None:
+    def _run(self, invocation: Invocation) -> None:
         assert self.resources is not None
-        line = None if wake.is_hold else RecordingConnection()
+        connection = None if invocation.is_hold else RecordingConnection()
         try:
-            advance_turn.advance_turn(self.resources, wake, line)
-        except BaseException as failure:  # noqa: BLE001 - kept for the test to see: nobody else would
+            advance_turn.advance_turn(self.resources, invocation, connection)
+        except BaseException as failure:  # noqa: BLE001 - run_service reports it
             self.failures.append(failure)
 
 
 def serialize_moto_requests(monkeypatch: Any) -> None:
-    """Moto is not made for threads: its requests wait for each other."""
+    """Let moto handle one request at a time, because it is not thread-safe."""
     lock, process = threading.RLock(), BotocoreStubber.process_request
 
     def locked(self: BotocoreStubber, request: Any) -> Any:
@@ -94,7 +94,7 @@ def serialize_moto_requests(monkeypatch: Any) -> None:
 
 @contextmanager
 def run_service(stage: Stage, monkeypatch: Any) -> Iterator[str]:
-    """The address of all doors; the stage's turns run by themselves from here on."""
+    """Run the service for a stage, whose turns then run by themselves. Yields its URL."""
     serialize_moto_requests(monkeypatch)
     workflow = BackgroundWorkflow(resources=stage.resources)
     stage.workflow = stage.resources.__dict__["workflow"] = workflow

@@ -1,6 +1,6 @@
-"""What Instatic's browsers accept: their schemas, as the contract has them (instatic.md §1.2, §2).
+"""Schemas that Instatic's browsers validate events and responses with.
 
-An optional member may be missing but never null; members a schema does not name are ignored, whatever they hold.
+An optional member may be missing but never null. Members that a schema does not name are ignored.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Each generation of Instatic's browsers works against the service, unchanged except for its address."""
+"""Each generation of Instatic's browsers works with the service, unchanged except for its address."""
 
 import threading
 from typing import Any
@@ -36,36 +36,37 @@ NAMES[NEWEST] = NAMES["0.0.8"]
 
 @pytest.fixture
 def conversation(stage: Stage, browser: Browser) -> str:
-    made = browser.create_conversation(stage.credential.id, "model-1")
-    stage.conversation = conversation_store.get_conversation(stage.resources, ADA, made)
-    return made
+    conversation_id = browser.create_conversation(stage.credential.id, "model-1")
+    stage.conversation = conversation_store.get_conversation(stage.resources, ADA, conversation_id)
+    return conversation_id
 
 
 @pytest.fixture
 def insert(generation: str) -> str:
-    """What the editor calls the tool that inserts HTML."""
+    """The name that the editor has for the tool that inserts HTML."""
     return NAMES[generation][0]
 
 
-def settle(stage: Stage, run: PanelRun) -> None:
-    """The turn is over, and everything is as it must be then."""
+def check_ended_turn(stage: Stage, run: PanelRun) -> None:
+    """Wait until the turn has ended, and check the invariants of ended turns."""
     stage._turn = find_turn(stage.resources, ADA.tenant, run.bridge)
     wait_until(lambda: stage.event_types()[-1] in ("done", "error", "cancelled"), "the turn ends")
     check_invariants(stage, next_prompt=False)
 
 
 class Gate:
-    """A provider that goes on only when it is told to; to be put into a script."""
+    """A step of a provider's script that waits until it is opened."""
 
     def __init__(self) -> None:
-        self.reached, self.opened = threading.Event(), threading.Event()
+        self.reached = threading.Event()
+        self.opened = threading.Event()
 
     def __call__(self) -> None:
         self.reached.set()
-        assert self.opened.wait(MAX_THREAD_WAIT_SECONDS), "nobody opened the gate"
+        assert self.opened.wait(MAX_THREAD_WAIT_SECONDS), "the gate was not opened"
 
 
-def test_a_text_turn_is_shown_and_opens_again(stage: Stage, browser: Browser, conversation: str) -> None:
+def test_a_text_turn_is_shown_and_loaded_again(stage: Stage, browser: Browser, conversation: str) -> None:
     stage.script_replies("Good morning.")
     run = browser.send_prompt(conversation, "  Hello  ")
     assert (run.text, run.is_done, run.error, run.dropped) == ("Good morning.", True, None, [])
@@ -74,48 +75,50 @@ def test_a_text_turn_is_shown_and_opens_again(stage: Stage, browser: Browser, co
     assert (run.usage["promptTokens"], run.usage["costUsd"]) == (10, 0)
     assert run.context == [10]
     opened = browser.load_messages(conversation)
-    said = [(message["role"], message["content"][0]["text"]) for message in opened]
-    assert said == [("user", "Hello"), ("assistant", "Good morning.")]
+    texts = [(message["role"], message["content"][0]["text"]) for message in opened]
+    assert texts == [("user", "Hello"), ("assistant", "Good morning.")]
     newest = browser.list_conversations()[0]
     assert (newest["id"], newest["title"], newest["contextTokens"]) == (conversation, "Hello", 10)
-    settle(stage, run)
+    check_ended_turn(stage, run)
 
 
-def test_how_much_a_model_thinks_is_the_tenants_to_say_and_its_thoughts_are_not_shown(
+def test_the_tenant_sets_the_thinking_budget_and_reasoning_is_not_shown(
     stage: Stage, browser: Browser, conversation: str
 ) -> None:
     update_tenant(stage.resources, ADA.tenant, limits=TenantLimits(thinking_tokens=2048))
-    said, reply = reply_with_text("Good morning.")
-    stage.script_replies([ReasoningDelta(text="A greeting."), said, reply])
+    text, reply = reply_with_text("Good morning.")
+    stage.script_replies([ReasoningDelta(text="A greeting."), text, reply])
     run = browser.send_prompt(conversation, "Hello")
     assert stage.driver.requests[0].thinking_tokens == 2048
     assert (run.text, run.dropped) == ("Good morning.", [])
     assert run.kinds == ["bridgeReady", "text", "context", "usage", "done"]
 
 
-def test_a_prompt_that_was_cut_is_told_of_and_not_kept(stage: Stage, browser: Browser, conversation: str) -> None:
-    said, reply = reply_with_text("Good morning.")
-    stage.script_replies([said, reply.model_copy(update={"warning": "The server cut the prompt."})])
+def test_a_warning_about_a_cut_prompt_is_shown_and_not_stored(
+    stage: Stage, browser: Browser, conversation: str
+) -> None:
+    text, reply = reply_with_text("Good morning.")
+    stage.script_replies([text, reply.model_copy(update={"warning": "The server cut the prompt."})])
     run = browser.send_prompt(conversation, "Hello")
     assert (run.text.strip(), run.dropped) == ("Good morning.\n\nThe server cut the prompt.", [])
     assert [message["content"][0]["text"] for message in browser.load_messages(conversation)] == [
         "Hello",
         "Good morning.",
     ]
-    settle(stage, run)
+    check_ended_turn(stage, run)
 
 
-def test_a_tool_turn_is_carried_out_in_the_browser_call_by_call(
+def test_tools_run_in_the_browser_call_by_call(
     stage: Stage, browser: Browser, conversation: str, generation: str
 ) -> None:
     insert, documents = NAMES[generation]
-    given: list[Any] = []
-    browser.tools[insert] = lambda value: given.append(value) or OK
+    inputs: list[Any] = []
+    browser.tools[insert] = lambda value: inputs.append(value) or OK
     first, second = tool_call_block(insert, parentId="a", html="1"), tool_call_block(insert, parentId="b", html="2")
     stage.script_replies(reply_with_calls(first, tool_call_block(documents), second, text="I add two."), "Done.")
     run = browser.send_prompt(conversation, "Add two")
     assert (run.is_done, run.error, run.dropped) == (True, None, [])
-    assert [value["parentId"] for value in given] == ["a", "b"]
+    assert [value["parentId"] for value in inputs] == ["a", "b"]
     assert [(badge.name, badge.state) for badge in run.badges.values()] == [
         (insert, "ok"),
         (documents, "ok"),
@@ -127,10 +130,10 @@ def test_a_tool_turn_is_carried_out_in_the_browser_call_by_call(
     opened = browser.load_messages(conversation)
     assert [message["role"] for message in opened] == ["user", *["assistant"] * 4, *["tool"] * 3, "assistant"]
     assert {message["toolName"] for message in opened} == {None, insert, documents}
-    settle(stage, run)
+    check_ended_turn(stage, run)
 
 
-def test_a_tool_that_fails_is_told_to_the_model_and_shown(
+def test_a_failed_tool_is_reported_to_the_model_and_shown(
     stage: Stage, browser: Browser, conversation: str, insert: str
 ) -> None:
     browser.tools[insert] = lambda _: {"ok": False, "error": "There is no such node."}
@@ -138,51 +141,51 @@ def test_a_tool_that_fails_is_told_to_the_model_and_shown(
     run = browser.send_prompt(conversation, "Add one")
     assert [(badge.state, badge.error) for badge in run.badges.values()] == [("failed", "There is no such node.")]
     assert run.is_done
-    settle(stage, run)
+    check_ended_turn(stage, run)
 
 
-def test_an_error_of_the_provider_is_shown_word_for_word(stage: Stage, browser: Browser, conversation: str) -> None:
-    said, _ = reply_with_text("Half an ans")
-    stage.script_replies([said, make_provider_error("provider_error", retryable=False)])
+def test_a_provider_error_is_shown_literally(stage: Stage, browser: Browser, conversation: str) -> None:
+    text, _ = reply_with_text("Half an ans")
+    stage.script_replies([text, make_provider_error("provider_error", retryable=False)])
     run = browser.send_prompt(conversation, "Hello")
     assert run.text == "Half an ans"
     assert run.error == "The provider failed: provider_error."
     assert (run.kinds[-1], run.is_done, run.dropped) == ("error", False, [])
-    settle(stage, run)
+    check_ended_turn(stage, run)
 
 
 class TestStopping:
     """Instatic's browsers stop by closing the connection."""
 
-    def test_a_closed_connection_ends_the_turn_where_it_can_be_seen(
+    def test_a_closed_connection_ends_the_turn_where_it_can_be_detected(
         self, stage: Stage, browser: Browser, conversation: str
     ) -> None:
         gate = Gate()
-        said, reply = reply_with_text("A long answ")
-        stage.script_replies([said, gate, reply])
+        text, reply = reply_with_text("A long answ")
+        stage.script_replies([text, gate, reply])
         browser.aborts_at = "text"
         run = browser.send_prompt(conversation, "Hello")
         assert gate.reached.wait(MAX_THREAD_WAIT_SECONDS)
-        wait_until(lambda: stage.load_conversation().claim is None, "the turn is given up")
+        wait_until(lambda: stage.load_conversation().claim is None, "the turn is cancelled")
         gate.opened.set()
-        settle(stage, run)
+        check_ended_turn(stage, run)
         assert stage.event_types()[-1] == "cancelled"
         opened = browser.load_messages(conversation)
         assert [message["content"][0]["text"] for message in opened] == ["Hello", "A long answ"]
 
-    def test_a_prompt_after_that_goes_on_with_the_conversation(
+    def test_a_prompt_after_that_continues_the_conversation(
         self, stage: Stage, browser: Browser, conversation: str, insert: str
     ) -> None:
         stage.script_replies(reply_with_calls(tool_call_block(insert, parentId="x", html="1")), "And now?")
         browser.aborts_at = "toolCall"
         run = browser.send_prompt(conversation, "Add one")
-        wait_until(lambda: stage.load_conversation().claim is None, "the turn is given up")
-        settle(stage, run)
+        wait_until(lambda: stage.load_conversation().claim is None, "the turn is cancelled")
+        check_ended_turn(stage, run)
         browser.aborts_at = None
         again = browser.send_prompt(conversation, "Go on")
         assert (again.text, again.is_done) == ("And now?", True)
         assert [message.role for message in stage.driver.requests[-1].messages] == ["user", "assistant", "tool", "user"]
-        settle(stage, again)
+        check_ended_turn(stage, again)
 
     def test_a_second_reader_keeps_the_turn_alive(
         self, stage: Stage, browser: Browser, conversation: str, insert: str
@@ -194,70 +197,70 @@ class TestStopping:
         with browser.http.stream("GET", f"/bridges/{run.bridge}/events") as second:
             lines = second.iter_lines()
             next(lines)
-            wait_out(stage)
+            wait_for_abandonment(stage)
             assert stage.load_conversation().claim == run.bridge
         wait_until(
-            lambda: stage.load_conversation().claim is None, "the turn is given up when the second one has gone too"
+            lambda: stage.load_conversation().claim is None, "the turn is cancelled when the second reader has left too"
         )
-        settle(stage, run)
+        check_ended_turn(stage, run)
 
-    def test_a_reader_that_came_back_in_time_keeps_it_alive_too(
+    def test_a_reader_that_reconnects_in_time_keeps_the_turn_alive(
         self, stage: Stage, browser: Browser, conversation: str
     ) -> None:
         gate = Gate()
-        said, reply = reply_with_text("Long.")
-        stage.script_replies([said, gate, reply])
+        text, reply = reply_with_text("Long.")
+        stage.script_replies([text, gate, reply])
         browser.aborts_at = "text"
         run = browser.send_prompt(conversation, "Hello")
-        with browser.http.stream("GET", f"/bridges/{run.bridge}/events") as again:
-            wait_out(stage)
+        with browser.http.stream("GET", f"/bridges/{run.bridge}/events") as second:
+            wait_for_abandonment(stage)
             gate.opened.set()
-            assert b'"done"' in again.read()
-        settle(stage, run)
+            assert b'"done"' in second.read()
+        check_ended_turn(stage, run)
         assert stage.event_types()[-1] == "done"
 
 
-class TestWhereADisconnectCannotBeSeen:
+class TestWithoutDetectionOfDisconnects:
     @pytest.fixture
     def quick(self, quick: dict[str, object]) -> dict[str, object]:
-        """As on AWS."""
+        """The settings of AWS, where disconnects are not detected."""
         return quick | {"fermata_stage": "prod"}
 
-    def test_the_next_prompt_interrupts_what_still_runs(
+    def test_the_next_prompt_interrupts_the_running_turn(
         self, stage: Stage, browser: Browser, conversation: str, clock: AdjustableClock
     ) -> None:
         gate = Gate()
-        said, reply = reply_with_text("A long answ")
-        stage.script_replies([said, gate, reply], "Second.")
+        text, reply = reply_with_text("A long answ")
+        stage.script_replies([text, gate, reply], "Second.")
         browser.aborts_at = "text"
         first = browser.send_prompt(conversation, "Hello")
         assert gate.reached.wait(MAX_THREAD_WAIT_SECONDS)
-        wait_out(stage)
+        wait_for_abandonment(stage)
         assert stage.load_conversation().claim == first.bridge
         browser.aborts_at = None
         clock.advance(3)
         second = browser.send_prompt(conversation, "Something else")
         gate.opened.set()
         assert (second.text, second.is_done, second.dropped) == ("Second.", True, [])
-        settle(stage, first)
+        check_ended_turn(stage, first)
         assert stage.event_types()[-1] == "cancelled"
-        settle(stage, second)
+        check_ended_turn(stage, second)
 
-    def test_within_two_seconds_it_is_a_double_click(
+    def test_a_second_prompt_within_two_seconds_is_refused_as_a_double_click(
         self, stage: Stage, browser: Browser, conversation: str, generation: str, insert: str
     ) -> None:
         stage.script_replies(reply_with_calls(tool_call_block(insert, parentId="x", html="1")))
         browser.aborts_at = "toolCall"
         run = browser.send_prompt(conversation, "Add one")
-        twice = browser.send_prompt(conversation, "Add one")
-        assert twice.error is not None
+        second = browser.send_prompt(conversation, "Add one")
+        assert second.error is not None
         if generation == NEWEST:
-            assert twice.error.startswith("This conversation is already generating a response")
+            assert second.error.startswith("This conversation is already generating a response")
         else:
-            assert twice.error == "409 Conflict"
+            assert second.error == "409 Conflict"
         assert stage.load_conversation().claim == run.bridge
 
-    def test_another_user_never_interrupts_and_never_sees_it(
+    def test_another_user_cannot_interrupt_a_turn_or_see_it(
         self, stage: Stage, browser: Browser, conversation: str, another_browser: Open, generation: str
     ) -> None:
         bob = another_browser(user="bob")
@@ -265,25 +268,25 @@ class TestWhereADisconnectCannotBeSeen:
         assert run.error == ("Conversation not found" if generation == NEWEST else "404 Not Found")
 
 
-def wait_out(stage: Stage) -> None:
-    """Longer than an abandoned turn is left alone."""
+def wait_for_abandonment(stage: Stage) -> None:
+    """Wait longer than it takes until a turn without readers is cancelled."""
     threading.Event().wait(2 * stage.resources.settings.abandoned_seconds)
 
 
-class TestATurnThatEndsUnderTheBrowsersHands:
-    def test_calls_left_open_are_closed_then_usage_and_done(
+class TestATurnThatEndsWhileAToolRuns:
+    def test_open_calls_are_closed_before_usage_and_done(
         self, stage: Stage, browser: Browser, conversation: str, insert: str, generation: str
     ) -> None:
-        """Somebody cancels while the tool runs: what the stream holds is what every generation understands."""
+        """After a cancel while the tool runs, every generation understands the rest of the stream."""
         cancelled: list[str] = []
 
-        def slow(_: Any) -> dict[str, Any]:
+        def cancel_and_succeed(_: Any) -> dict[str, Any]:
             active = browser.http.get(f"/conversations/{conversation}").json()["conversation"]["activeTurn"]
             answer = browser.http.post(f"/bridges/{active['bridgeId']}/cancel")
             cancelled.append(answer.json()["status"])
             return OK
 
-        browser.tools[insert] = slow
+        browser.tools[insert] = cancel_and_succeed
         stage.script_replies(
             reply_with_calls(
                 tool_call_block(insert, parentId="x", html="1"), tool_call_block(insert, parentId="y", html="2")
@@ -304,24 +307,24 @@ class TestATurnThatEndsUnderTheBrowsersHands:
         assert [message["toolCallId"] for message in closed] == list(run.badges)
         assert not any(message["content"][0]["ok"] for message in closed)
         assert run.dropped == []
-        settle(stage, run)
+        check_ended_turn(stage, run)
 
 
-class TestWhatIsAskedUnasked:
+class TestRequestsOfTheEditorItself:
     def test_the_editors_bridge_only_stays_alive(self, browser: Browser, generation: str) -> None:
         scope = {"scope": "site"} if generation == NEWEST else {}
         with browser.http.stream("GET", "/editor-bridge", params=scope) as bridge:
             assert bridge.status_code == 200
             assert bridge.headers["content-type"] == NDJSON_CONTENT_TYPE
             chunks = bridge.iter_raw()
-            beats = b"".join(next(chunks) for _ in range(3))
-        assert set(beats) == {ord("\n")}
+            heartbeats = b"".join(next(chunks) for _ in range(3))
+        assert set(heartbeats) == {ord("\n")}
 
     def test_there_are_no_connectors(self, browser: Browser) -> None:
         answer = browser.http.get("/mcp/connectors")
         assert (answer.status_code, answer.json()) == (200, {"connectors": []})
 
-    def test_a_session_of_somebody_else_under_the_same_cookie_is_not_ours(
+    def test_a_foreign_session_under_the_same_cookie_name_is_refused(
         self, service: str, bakery: TokenSigner, generation: str
     ) -> None:
         with Browser(service, generation, "not-a-token-of-ours", bakery.origin) as stranger:
@@ -329,8 +332,8 @@ class TestWhatIsAskedUnasked:
 
 
 @pytest.mark.parametrize("generation", [NEWEST], indirect=True)
-class TestTheNewest:
-    def test_it_sends_pictures_and_sees_them_again(self, stage: Stage, browser: Browser, conversation: str) -> None:
+class TestNewestGeneration:
+    def test_images_are_sent_and_shown_again(self, stage: Stage, browser: Browser, conversation: str) -> None:
         stage.script_replies("Nice.")
         run = browser.send_prompt(conversation, "Look", to_base64(make_image(70, 80)), to_base64(make_image()))
         assert (run.text, run.error) == ("Nice.", None)
@@ -342,9 +345,9 @@ class TestTheNewest:
         assert answer.headers["content-type"] == "image/jpeg"
         assert answer.headers["cache-control"] == "private, no-store"
         assert answer.headers["x-content-type-options"] == "nosniff"
-        settle(stage, run)
+        check_ended_turn(stage, run)
 
-    def test_a_picture_nobody_has_is_a_404_in_the_contracts_words(self, browser: Browser, conversation: str) -> None:
+    def test_a_missing_image_is_a_404_with_instatics_text(self, browser: Browser, conversation: str) -> None:
         answer = browser.http.get(f"/conversations/{conversation}/messages/none-0/images/1")
         assert (answer.status_code, answer.json()) == (404, {"error": "Conversation image not found"})
 
@@ -352,7 +355,7 @@ class TestTheNewest:
         ("picture", "status"),
         [(b"<svg/>", 400), (make_image(2000, 10), 413), (make_jpeg_header(filler=1_600_000), 413)],
     )
-    def test_a_picture_that_cannot_be_meant_is_refused_before_anything_is_kept(
+    def test_an_invalid_image_is_refused_before_anything_is_stored(
         self, stage: Stage, browser: Browser, conversation: str, picture: bytes, status: int
     ) -> None:
         image = {"kind": "image", "mimeType": "image/jpeg", "data": to_base64(picture)}
@@ -360,11 +363,11 @@ class TestTheNewest:
         assert answer.status_code == status
         assert stage.load_messages() == []
 
-    def test_a_kind_of_picture_it_could_not_show_is_refused(self, browser: Browser, conversation: str) -> None:
+    def test_an_image_type_that_the_browser_cannot_show_is_refused(self, browser: Browser, conversation: str) -> None:
         image = {"kind": "image", "mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"}
         answer = browser.http.post("/chat/site", json={"conversationId": conversation, "content": [image]})
         assert answer.status_code == 400
         assert "image/jpeg" in answer.json()["error"]
 
-    def test_an_odd_scope_of_the_editors_bridge_is_refused(self, browser: Browser) -> None:
+    def test_an_unknown_scope_of_the_editors_bridge_is_refused(self, browser: Browser) -> None:
         assert browser.http.get("/editor-bridge", params={"scope": "shop"}).status_code == 400

@@ -1,4 +1,4 @@
-"""The browser of these tests reads as Instatic's own do: the contract's executed cases hold for it."""
+"""The browser of these tests parses as Instatic's own: it passes the cases recorded from Instatic's client."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.unit.instatic.browser import LineParser
 from tests.unit.instatic.schemas import EVENTS, GENERATIONS, NEWEST, event_shape, find_schema_error
 
 CASES = {case["id"]: case for case in json.loads((Path(__file__).parents[1] / "wire" / "cases.json").read_text())}
-OF_SCHEMAS = [case for case in CASES.values() if case["area"] == "clientEventSchema"]
+SCHEMA_CASES = [case for case in CASES.values() if case["area"] == "clientEventSchema"]
 
 
 def accepts(event: dict[str, Any], generation: str) -> bool:
@@ -18,8 +18,8 @@ def accepts(event: dict[str, Any], generation: str) -> bool:
     return shape is not None and find_schema_error(event, shape) is None
 
 
-@pytest.mark.parametrize("case", OF_SCHEMAS, ids=lambda case: case["id"])
-def test_an_event_is_accepted_or_dropped_as_the_contract_says(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("case", SCHEMA_CASES, ids=lambda case: case["id"])
+def test_an_event_is_accepted_or_dropped_as_in_instatics_client(case: dict[str, Any]) -> None:
     assert accepts(case["input"], "0.0.6") is case["expected"]["accepted"]
 
 

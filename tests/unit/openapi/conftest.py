@@ -10,32 +10,32 @@ from tests.resources import REGION, build_provider_urls, make_resources
 from tests.unit.openapi.service import GATEWAY, MODELS, Service, make_service
 from tests.unit.turns.conftest import lean_transactions, plain_responses
 
-QUICK: dict[str, Any] = {"reader_seconds": 0.03, "reader_heartbeat_seconds": 0.01, "poll_ms": 1, "idle_poll_ms": 5}
-look_up = socket.getaddrinfo
+SHORT_STREAMS: dict[str, Any] = {
+    "reader_seconds": 0.03,
+    "reader_heartbeat_seconds": 0.01,
+    "poll_ms": 1,
+    "idle_poll_ms": 5,
+}
+real_getaddrinfo = socket.getaddrinfo
 
 
-def look_up_here(host: Any, *more: Any, **others: Any) -> Any:
+def resolve_loopback_only(host: Any, *more: Any, **others: Any) -> Any:
     if host != "127.0.0.1":
         raise socket.gaierror(f"There is no {host!r} in these tests.")
-    return look_up(host, *more, **others)
+    return real_getaddrinfo(host, *more, **others)
 
 
 @pytest.fixture(scope="module")
-def stand() -> Iterator[Service]:
-    """Streams last moments, providers list the same models to everybody, and no other host is there."""
+def service() -> Iterator[Service]:
+    """The service with short streams, and one provider as the only host that can be resolved."""
     with pytest.MonkeyPatch.context() as patch, mock_aws(), run_fixed_response_server() as provider:
         provider.body = MODELS
         patch.setenv("AWS_DEFAULT_REGION", REGION)
-        patch.setattr(socket, "getaddrinfo", look_up_here)
+        patch.setattr(socket, "getaddrinfo", resolve_loopback_only)
         lean_transactions(patch)
         plain_responses(patch)
-        settings: dict[str, Any] = {
-            "reader_seconds": 0.03,
-            "reader_heartbeat_seconds": 0.01,
-            "poll_ms": 1,
-            "idle_poll_ms": 5,
-        }
-        resources = make_resources(**settings, provider_urls=build_provider_urls(provider.url))
-        stand, GATEWAY.resources = make_service(resources, patch), resources
-        yield stand
-        stand.stage.close()
+        resources = make_resources(**SHORT_STREAMS, provider_urls=build_provider_urls(provider.url))
+        GATEWAY.resources = resources
+        service = make_service(resources, patch)
+        yield service
+        service.stage.close()

@@ -1,4 +1,4 @@
-"""Whether a door's answer is one that the document has."""
+"""Check that a function's response is one that the OpenAPI document has."""
 
 import re
 from functools import cache
@@ -12,7 +12,7 @@ PATH_PARAMETER = re.compile(r"\\\{\w+\\\}")
 
 @cache
 def list_documented_operations() -> list[tuple[str, re.Pattern[str], str, frozenset[int]]]:
-    """Of each operation: its method, its path, its name, and the statuses it may answer."""
+    """Return the method, path, name and response statuses of every operation."""
     paths = document.get_openapi_document()["paths"]
     return [
         (
@@ -26,7 +26,7 @@ def list_documented_operations() -> list[tuple[str, re.Pattern[str], str, frozen
 
 
 def check_documented(request: HttpRequest, response: Response) -> None:
-    """Preflights, unknown paths and methods are told of once, for all operations."""
+    """Check a response. Preflights, unknown paths and methods are described once, for all operations."""
     for method, path, name, statuses in list_documented_operations():
         if method == request.method and path.fullmatch(request.path):
             assert response.status in statuses, (

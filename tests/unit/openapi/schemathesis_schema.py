@@ -1,4 +1,4 @@
-"""The document as the tests take it, loaded by schemathesis in front of the doors."""
+"""The OpenAPI document as schemathesis loads it, in front of all functions."""
 
 import json
 from copy import deepcopy
@@ -17,7 +17,7 @@ AnyCase: TypeAlias = Case[Any]
 
 
 def forbid_additional_properties(document: dict[str, Any]) -> dict[str, Any]:
-    """As if answers could have no member that it does not name."""
+    """Forbid members of responses that the document does not name."""
     closed = deepcopy(document)
     bodies = {operation.body.__name__ for operation in surface.OPERATIONS if operation.body} | {"Document"}
     for name, schema in closed["components"]["schemas"].items():
@@ -26,16 +26,16 @@ def forbid_additional_properties(document: dict[str, Any]) -> dict[str, Any]:
     return closed
 
 
-def without_vast_limits(part: Any) -> Any:
+def without_large_limits(part: Any) -> Any:
     """Drop limits of long texts: generating them takes longer than refusing them (unit/wire/test_request_bodies.py)."""
     if isinstance(part, list):
-        return [without_vast_limits(one) for one in part]
+        return [without_large_limits(item) for item in part]
     if not isinstance(part, dict):
         return part
-    return {name: without_vast_limits(one) for name, one in part.items() if name != "maxLength" or one < 1_000}
+    return {name: without_large_limits(item) for name, item in part.items() if name != "maxLength" or item < 1_000}
 
 
-DOCUMENT = without_vast_limits(forbid_additional_properties(get_openapi_document()))
+DOCUMENT = without_large_limits(forbid_additional_properties(get_openapi_document()))
 CONFIG = schemathesis.Config.from_dict({"seed": 1, "base-url": "http://localhost"})
 schema = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)
 schema.app = GATEWAY
@@ -45,7 +45,7 @@ STREAM_LINE_VALIDATOR = Draft202012Validator(
 
 
 def check_stream_lines(response: Response) -> None:
-    """Of a stream, which schemathesis takes for one text."""
+    """Check the lines of a stream, which schemathesis takes for one text."""
     if response.headers.get("content-type") == [NDJSON_CONTENT_TYPE]:
         assert response.content.endswith(b"\n")
         for text in filter(None, response.content.decode().split("\n")):

@@ -1,6 +1,6 @@
-"""The whole surface in one process: doors over moto, turns that run to their end as soon as they are started.
+"""The whole HTTP API in one process, on moto, with turns that run to their end as soon as they are started.
 
-API Gateway's part is a WSGI application that hands requests over as API Gateway does.
+A WSGI application takes the part of API Gateway.
 """
 
 import asyncio
@@ -40,23 +40,24 @@ MODELS = b'{"data":[{"id":"claude-opus-4-5","display_name":"Opus"},{"id":"claude
 
 
 class ImmediateWorkflow(FakeWorkflow):
-    """Plays each turn to its end within the request that starts it."""
+    """A workflow that runs each turn to its end within the request that starts it."""
 
     def __init__(self, stage: "PlayingStage") -> None:
         super().__init__()
-        self.stage, self.runs_turns = stage, True
+        self.stage = stage
+        self.runs_turns = True
 
     def start_execution(self, tenant: str, turn: str, n: int) -> None:
         super().start_execution(tenant, turn, n)
         if self.runs_turns:
-            found = find_turn(self.stage.resources, tenant, turn)
-            if not found.undoes:  # an undo asks no model
+            started_turn = find_turn(self.stage.resources, tenant, turn)
+            if not started_turn.undoes:  # an undo requests no model
                 self.stage.script_replies("Done.")
-            self.stage.run_turn(found)
+            self.stage.run_turn(started_turn)
 
 
 class PlayingStage(Stage):
-    """A stage for turns that somebody else starts."""
+    """A stage for turns that are started through the API."""
 
     workflow: "ImmediateWorkflow"
 
@@ -65,9 +66,9 @@ class PlayingStage(Stage):
         self.run_workflow()
 
     def start_waiting_turn(self, conversation: str) -> Turn:
-        """A turn that waits for a browser; its prompt is a picture."""
-        picture = ImageBlock(mime_type="image/jpeg", data=images.to_base64(images.make_image()))
-        prompt = replace(self.make_prompt(), conversation_id=conversation, content=(picture,))
+        """Start a turn with an image as its prompt, and run it until it waits for a browser."""
+        image = ImageBlock(mime_type="image/jpeg", data=images.to_base64(images.make_image()))
+        prompt = replace(self.make_prompt(), conversation_id=conversation, content=(image,))
         self.workflow.runs_turns = False
         turn = start_turn.start_turn(self.resources, self.caller, prompt).turn
         self.workflow.runs_turns = True
@@ -78,10 +79,10 @@ class PlayingStage(Stage):
 
 @dataclass(frozen=True)
 class Service:
-    """Everything belongs to Ada of the bakery; the studio's browsers are Instatic's.
+    """The service with two tenants: the bakery, whose user Ada owns everything, and the studio with Instatic clients.
 
-    Nothing was said in the conversation `quiet`. `spoken` is one of which the message `image` begins with a picture.
-    The turn `asking` waits for a browser to answer `request`.
+    The message `image_message` of `used_conversation` begins with an image. `waiting_turn` waits for a browser to
+    answer `open_request`.
     """
 
     resources: Resources
@@ -95,7 +96,7 @@ class Service:
     open_request: str
 
     def headers(self, operation: BaseOperation) -> dict[str, str]:
-        """The editor's bridge is for the studio."""
+        """Return the headers of a caller who may do everything; of the studio for the editor's bridge."""
         signer = self.studio if operation is editor.EDITOR_BRIDGE else self.bakery
         return {"Authorization": signer.bearer_headers(capabilities=CAPABILITIES)["authorization"]}
 
@@ -103,51 +104,51 @@ class Service:
         return self.bakery.bearer_headers(capabilities=capabilities)["authorization"]
 
     def real_ids(self, operation: BaseOperation) -> dict[str, str]:
-        """What leads to something, for each parameter and member that points at anything."""
+        """Return an existing id for each parameter and member that refers to something."""
         kind = operation.path.removeprefix(f"{API_PREFIX}/").split("/")[0]
         return {
-            "id": self._id(kind, is_last=operation.method == "DELETE"),
+            "id": self._path_id(kind, deletes=operation.method == "DELETE"),
             "conversationId": self.empty_conversation,
             "credentialId": self.stage.credential.id,
-            "bridgeId": self._bridge(operation),
+            "bridgeId": self._bridge_id(operation),
             "requestId": self.open_request,
             "messageId": self.image_message,
             "index": "0",
         }
 
-    def _id(self, kind: str, *, is_last: bool) -> str:
-        """Of something new where it will be gone afterwards."""
+    def _path_id(self, kind: str, *, deletes: bool) -> str:
+        """Return the id of a new item if the operation deletes it."""
         match kind:
             case "conversations":
-                return self.stage.new_conversation().id if is_last else self.used_conversation
+                return self.stage.new_conversation().id if deletes else self.used_conversation
             case "credentials":
-                return self._new_credential() if is_last else self.stage.credential.id
+                return self._create_credential() if deletes else self.stage.credential.id
             case _:
                 return "anthropic"
 
-    def _bridge(self, operation: BaseOperation) -> str:
-        """A turn of its own where it will not be the same afterwards."""
+    def _bridge_id(self, operation: BaseOperation) -> str:
+        """Return a new turn if the operation changes it."""
         match operation:
             case turns.CANCEL_TURN:
-                return self._another_turn()
+                return self._start_turn()
             case turns.UNDO_TURN | turns.SHOW_JOURNAL:
-                return self._edited_turn()
+                return self._start_edited_turn()
             case _:
                 return self.waiting_turn
 
-    def _edited_turn(self) -> str:
-        """Its editor told of a way back."""
+    def _start_edited_turn(self) -> str:
+        """Start a turn with an edit that has an inverse."""
         turn = self.stage.start_waiting_turn(self.stage.new_conversation().id)
-        back = {"tool": "restore", "input": {"patch": {}}}
-        self.stage.answer_request({"ok": True, "revision": "r2", "inverse": back})
+        inverse = {"tool": "restore", "input": {"patch": {}}}
+        self.stage.answer_request({"ok": True, "revision": "r2", "inverse": inverse})
         self.stage.script_replies("Done.")
         self.stage.run_turn(turn)
         return turn.id
 
-    def _another_turn(self) -> str:
+    def _start_turn(self) -> str:
         return self.stage.start_waiting_turn(self.stage.new_conversation().id).id
 
-    def _new_credential(self) -> str:
+    def _create_credential(self) -> str:
         return credential_store.create_credential(
             self.resources, self.stage.caller, "anthropic", "apiKey", new_id(), "sk-ant-test"
         ).id
@@ -156,15 +157,15 @@ class Service:
 def make_service(resources: Resources, patch: pytest.MonkeyPatch) -> Service:
     stage = PlayingStage(resources, patch)
     stage.workflow = resources.__dict__["workflow"] = ImmediateWorkflow(stage)
-    spoken = stage.conversation.id
-    turn = stage.start_waiting_turn(spoken)
+    used_conversation = stage.conversation.id
+    turn = stage.start_waiting_turn(used_conversation)
     return Service(
         resources=resources,
         stage=stage,
         bakery=make_tenant(resources),
         studio=make_tenant(resources, "studio", dialect="instatic"),
         empty_conversation=stage.new_conversation().id,
-        used_conversation=spoken,
+        used_conversation=used_conversation,
         image_message=f"{turn.id}-0",
         waiting_turn=turn.id,
         open_request=stage.tool_requests()[-1].request_id,
@@ -172,22 +173,22 @@ def make_service(resources: Resources, patch: pytest.MonkeyPatch) -> Service:
 
 
 class WsgiGateway:
-    """A WSGI application over all doors at once: no two of them have a path in common."""
+    """A WSGI application over the routes of all functions."""
 
     resources: Resources
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        answer = handle_request(self.resources, ROUTES, request_from_event(_event(environ)))
-        status, headers, content = _sent(answer)
+        response = handle_request(self.resources, ROUTES, request_from_event(_make_event(environ)))
+        status, headers, content = _render(response)
         start_response(f"{status} {HTTPStatus(status).phrase}", list(headers.items()))
         return [content]
 
 
 GATEWAY = WsgiGateway()
-"""Schemathesis wants it before there is a resources; the fixture `stand` brings one."""
+"""Schemathesis needs it at import time. The fixture `service` sets its resources."""
 
 
-def _event(environ: dict[str, Any]) -> dict[str, Any]:
+def _make_event(environ: dict[str, Any]) -> dict[str, Any]:
     headers = {key[5:].replace("_", "-").lower(): value for key, value in environ.items() if key.startswith("HTTP_")}
     if environ.get("CONTENT_TYPE"):
         headers["content-type"] = environ["CONTENT_TYPE"]
@@ -204,19 +205,19 @@ def _event(environ: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _sent(answer: Response) -> tuple[int, dict[str, str], bytes]:
-    if answer.stream is None:
-        event = to_proxy_response(answer)
+def _render(response: Response) -> tuple[int, dict[str, str], bytes]:
+    if response.stream is None:
+        event = to_proxy_response(response)
         text = event["body"]
-        return answer.status, event["headers"], base64.b64decode(text) if event["isBase64Encoded"] else text.encode()
-    assert isinstance(answer.stream, AsyncIterable)
+        return response.status, event["headers"], base64.b64decode(text) if event["isBase64Encoded"] else text.encode()
+    assert isinstance(response.stream, AsyncIterable)
     try:
-        content = asyncio.run(_whole(answer.stream))
+        content = asyncio.run(_join(response.stream))
     finally:
-        if answer.on_close:
-            answer.on_close()
-    return answer.status, dict(answer.headers), content
+        if response.on_close:
+            response.on_close()
+    return response.status, dict(response.headers), content
 
 
-async def _whole(stream: AsyncIterable[bytes]) -> bytes:
+async def _join(stream: AsyncIterable[bytes]) -> bytes:
     return b"".join([chunk async for chunk in stream])

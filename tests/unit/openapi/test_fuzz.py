@@ -74,14 +74,14 @@ def hash_case(case: AnyCase) -> int:
 
 @schema.parametrize()
 @SETTINGS
-def test_every_response_is_documented(case: AnyCase, stand: Service) -> None:
+def test_every_response_is_documented(case: AnyCase, service: Service) -> None:
     operation = get_operation(case)
     case_hash = hash_case(case)
     if case_hash % 2:
-        with_real_ids(case, stand.real_ids(operation))
+        with_real_ids(case, service.real_ids(operation))
     accepts = {"Accept": "application/json"} if case_hash % 3 == 0 else {}
     response = with_real_images(case).call_and_validate(
-        headers=stand.headers(operation) | accepts, excluded_checks=[positive_data_acceptance, ignored_auth]
+        headers=service.headers(operation) | accepts, excluded_checks=[positive_data_acceptance, ignored_auth]
     )
     check_stream_lines(response)
     if response.status_code == 400 and not is_wrong_on_purpose(case):

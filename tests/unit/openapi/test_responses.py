@@ -1,4 +1,4 @@
-"""Each operation does what it is for, and its answer is as documented; without a token it does nothing."""
+"""Every operation works, and its response is as documented; without a token it does nothing."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.tenant_tokens import TokenSigner
 from tests.unit.openapi.schemathesis_schema import AnyCase, check_stream_lines, schema
 from tests.unit.openapi.service import Service
 
-KEY = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": "sk-ant-secret"}
+NEW_CREDENTIAL = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": "sk-ant-secret"}
 BODIES: dict[str, Any] = {
     "startTurn": {"conversationId": "", "prompt": "Add a footer"},
     "answerTool": {"bridgeId": "", "requestId": "", "result": {"ok": True, "data": {"nodeIds": ["n1"]}}},
@@ -20,7 +20,7 @@ BODIES: dict[str, Any] = {
     "createConversation": {"scope": "site", "title": "Home"},
     "changeConversation": {"title": "About us"},
     "setDefault": {"credentialId": "", "modelId": "claude-opus-4-5"},
-    "createCredential": KEY,
+    "createCredential": NEW_CREDENTIAL,
     "changeCredential": {"displayLabel": "Ours"},
     "setBudgets": {"tenant": {"monthlyUsd": 100}},
 }
@@ -30,66 +30,68 @@ QUERIES: dict[str, dict[str, Any]] = {
     "showConversation": {"limit": 1},
     "listModels": {"credentialId": ""},
 }
-FORGED = TokenSigner(
+FORGED_AUTHORIZATION = TokenSigner(
     "bakery", "https://bakery.example", "fermata", "some other secret than the bakery's"
 ).bearer_headers()["authorization"]
-SUCCESSES = [(operation, told) for operation in surface.OPERATIONS for told in operation.responses]
-CLOSED = [operation for operation in surface.OPERATIONS if operation.capabilities]
-OPEN = [operation for operation in surface.OPERATIONS if not operation.capabilities]
+SUCCESSES = [(operation, success) for operation in surface.OPERATIONS for success in operation.responses]
+AUTHENTICATED_OPERATIONS = [operation for operation in surface.OPERATIONS if operation.capabilities]
+PUBLIC_OPERATIONS = [operation for operation in surface.OPERATIONS if not operation.capabilities]
 
 
-def asked(operation: BaseOperation, known: dict[str, str]) -> AnyCase:
-    """A request that is right; members that are empty here point at what is there."""
+def make_case(operation: BaseOperation, ids: dict[str, str]) -> AnyCase:
+    """Make a valid request. Members that are empty in BODIES and QUERIES get existing ids."""
 
-    def filled(members: dict[str, Any]) -> dict[str, Any]:
-        return {name: value if value != "" else known[name] for name, value in members.items()}
+    def fill_in(members: dict[str, Any]) -> dict[str, Any]:
+        return {name: value if value != "" else ids[name] for name, value in members.items()}
 
-    steps = {step[1:-1] for step in operation.path.split("/") if step.startswith("{")}
+    path_parameters = {segment[1:-1] for segment in operation.path.split("/") if segment.startswith("{")}
     body: dict[str, Any] = {}
     if operation.body:
-        body = {"body": filled(BODIES[operation.name]), "media_type": "application/json"}
+        body = {"body": fill_in(BODIES[operation.name]), "media_type": "application/json"}
     return schema[operation.path][operation.method].Case(
-        path_parameters={step: known.get(step, "site") for step in steps},
-        query=filled(QUERIES.get(operation.name, {})),
+        path_parameters={name: ids.get(name, "site") for name in path_parameters},
+        query=fill_in(QUERIES.get(operation.name, {})),
         **body,
     )
 
 
 @pytest.mark.parametrize(
-    ("operation", "told"), SUCCESSES, ids=lambda one: getattr(one, "name", getattr(one, "status", ""))
+    ("operation", "success"), SUCCESSES, ids=lambda case: getattr(case, "name", getattr(case, "status", ""))
 )
-def test_what_an_operation_is_for_is_done_and_answered_as_documented(
-    stand: Service, operation: BaseOperation, told: SuccessResponse
+def test_an_operation_succeeds_as_documented(
+    service: Service, operation: BaseOperation, success: SuccessResponse
 ) -> None:
-    accepts = {"Accept": "application/json"} if told.status == 202 else {}
-    case = asked(operation, stand.real_ids(operation))
-    response = case.call_and_validate(headers=stand.headers(operation) | accepts)
-    assert response.status_code == told.status
+    accepts = {"Accept": "application/json"} if success.status == 202 else {}
+    case = make_case(operation, service.real_ids(operation))
+    response = case.call_and_validate(headers=service.headers(operation) | accepts)
+    assert response.status_code == success.status
     check_stream_lines(response)
 
 
-@pytest.mark.parametrize("headers", [{}, {"Authorization": FORGED}], ids=["no token", "a forged token"])
-@pytest.mark.parametrize("operation", CLOSED, ids=lambda operation: operation.name)
-def test_without_a_good_token_nothing_is_done(
-    stand: Service, operation: BaseOperation, headers: dict[str, str]
+@pytest.mark.parametrize("headers", [{}, {"Authorization": FORGED_AUTHORIZATION}], ids=["no token", "a forged token"])
+@pytest.mark.parametrize("operation", AUTHENTICATED_OPERATIONS, ids=lambda operation: operation.name)
+def test_a_request_without_a_valid_token_is_refused(
+    service: Service, operation: BaseOperation, headers: dict[str, str]
 ) -> None:
-    case = asked(operation, stand.real_ids(operation))
+    case = make_case(operation, service.real_ids(operation))
     response = case.call_and_validate(headers=headers, excluded_checks=[ignored_auth])
     assert response.status_code == 401
     assert response.json() == {"error": "Unauthorized"}
 
 
-@pytest.mark.parametrize("operation", CLOSED, ids=lambda operation: operation.name)
-def test_without_a_capability_nothing_is_done(stand: Service, operation: BaseOperation) -> None:
-    others = {capability for other in CLOSED for capability in other.capabilities} - set(operation.capabilities)
-    case = asked(operation, stand.real_ids(operation))
-    response = case.call_and_validate(headers={"Authorization": stand.token(*sorted(others))})
+@pytest.mark.parametrize("operation", AUTHENTICATED_OPERATIONS, ids=lambda operation: operation.name)
+def test_a_request_without_a_capability_is_refused(service: Service, operation: BaseOperation) -> None:
+    others = {capability for other in AUTHENTICATED_OPERATIONS for capability in other.capabilities} - set(
+        operation.capabilities
+    )
+    case = make_case(operation, service.real_ids(operation))
+    response = case.call_and_validate(headers={"Authorization": service.token(*sorted(others))})
     assert response.status_code == 403
     assert response.json() == {"error": "Forbidden"}
 
 
-def test_only_what_tells_nothing_of_anybody_is_open_to_everybody() -> None:
-    assert [operation.path for operation in OPEN] == [
+def test_only_operations_without_tenant_data_are_public() -> None:
+    assert [operation.path for operation in PUBLIC_OPERATIONS] == [
         "/healthz",
         "/version",
         "/admin/api/ai/healthz",

@@ -1,4 +1,4 @@
-"""Whose it is decides: with every capability, nobody reaches into another tenant, nor into another user's things."""
+"""Callers with every capability cannot reach another tenant, nor another user's data."""
 
 from typing import Any
 
@@ -11,61 +11,65 @@ from fermata.wire.operations.operation import BaseOperation
 from tests.resources import REGION, TABLE_NAMES
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.openapi.service import CAPABILITIES, Service
-from tests.unit.openapi.test_responses import BODIES, CLOSED, QUERIES, asked
+from tests.unit.openapi.test_responses import AUTHENTICATED_OPERATIONS, BODIES, QUERIES, make_case
 
-OWN = [name for name in CAPABILITIES if name != Capability.TURNS]
-"""Who may manage turns may follow, answer and end those of others."""
-SHARED = (credentials.LIST_MODELS, defaults.SET_DEFAULT)
-"""A tenant's credentials are for all of its users to chat with."""
+CAPABILITIES_OF_A_USER = [name for name in CAPABILITIES if name != Capability.TURNS]
+"""Without the capability to manage the turns of others."""
+SHARED_OPERATIONS = (credentials.LIST_MODELS, defaults.SET_DEFAULT)
+"""A tenant's credentials may be used by all of its users."""
 
 
-def points(operation: BaseOperation) -> bool:
-    """Whether it is about something of somebody's, and not about all that is the caller's own."""
-    steps = {step for step in operation.path.split("/") if step.startswith("{")} - {"{scope}"}
+def refers_to_an_item(operation: BaseOperation) -> bool:
+    """Say whether the operation is about one item, and not about everything that the caller owns."""
+    path_parameters = {segment for segment in operation.path.split("/") if segment.startswith("{")} - {"{scope}"}
     members = [*BODIES.get(operation.name, {}).values(), *QUERIES.get(operation.name, {}).values()]
-    return bool(steps) or "" in members
+    return bool(path_parameters) or "" in members
 
 
 @pytest.fixture(scope="module")
-def rival(stand: Service) -> TokenSigner:
-    return make_tenant(stand.resources, "rival")
+def rival(service: Service) -> TokenSigner:
+    return make_tenant(service.resources, "rival")
 
 
-def things(tenant: str) -> dict[Any, Any]:
-    """Everything that is stored of a tenant."""
+def read_rows(tenant: str) -> dict[Any, Any]:
+    """Read all rows of a tenant."""
     client = boto3.client("dynamodb", region_name=REGION)
-    found: dict[Any, Any] = {}
+    rows: dict[Any, Any] = {}
     for table in TABLE_NAMES:
         for page in client.get_paginator("scan").paginate(TableName=table):
-            found |= {(table, str(item["pk"]), str(item["sk"])): item for item in page["Items"]}
-    return {key: item for key, item in found.items() if f"'t#{tenant}" in key[1]}
+            rows |= {(table, str(item["pk"]), str(item["sk"])): item for item in page["Items"]}
+    return {key: item for key, item in rows.items() if f"'t#{tenant}" in key[1]}
 
 
-@pytest.mark.parametrize("operation", CLOSED, ids=lambda operation: operation.name)
-def test_another_tenant_finds_nothing_and_changes_nothing(
-    stand: Service, rival: TokenSigner, operation: BaseOperation
+@pytest.mark.parametrize("operation", AUTHENTICATED_OPERATIONS, ids=lambda operation: operation.name)
+def test_another_tenant_reads_and_changes_nothing(
+    service: Service, rival: TokenSigner, operation: BaseOperation
 ) -> None:
-    known = stand.real_ids(operation)
-    case, before = asked(operation, known), things("bakery")
+    ids = service.real_ids(operation)
+    case, before = make_case(operation, ids), read_rows("bakery")
     response = case.call(headers=rival.bearer_headers(capabilities=CAPABILITIES))
     if operation is defaults.SET_DEFAULT:
         assert (response.status_code, "Credential not found" in response.text) == (400, True)
-    elif points(operation) or operation is editor.EDITOR_BRIDGE:
+    elif refers_to_an_item(operation) or operation is editor.EDITOR_BRIDGE:
         assert response.status_code == 404
     else:
         assert response.status_code < 300
         assert not any(
             name in response.text
-            for name in (stand.used_conversation, stand.empty_conversation, stand.stage.credential.id)
+            for name in (service.used_conversation, service.empty_conversation, service.stage.credential.id)
         )
-    assert things("bakery").keys() >= before.keys()
-    assert {key: item for key, item in things("bakery").items() if key in before} == before
+    assert read_rows("bakery").keys() >= before.keys()
+    assert {key: item for key, item in read_rows("bakery").items() if key in before} == before
 
 
-OWNED = [one for one in CLOSED if points(one) and one not in SHARED]
+OWNED_OPERATIONS = [
+    operation
+    for operation in AUTHENTICATED_OPERATIONS
+    if refers_to_an_item(operation) and operation not in SHARED_OPERATIONS
+]
 
 
-@pytest.mark.parametrize("operation", OWNED, ids=lambda operation: operation.name)
-def test_another_user_of_the_tenant_finds_nothing_of_it_either(stand: Service, operation: BaseOperation) -> None:
-    bob = stand.bakery.bearer_headers(user="bob", capabilities=tuple(OWN))
-    assert asked(operation, stand.real_ids(operation)).call(headers=bob).status_code == 404
+@pytest.mark.parametrize("operation", OWNED_OPERATIONS, ids=lambda operation: operation.name)
+def test_another_user_of_the_tenant_gets_404(service: Service, operation: BaseOperation) -> None:
+    bob = service.bakery.bearer_headers(user="bob", capabilities=tuple(CAPABILITIES_OF_A_USER))
+    assert make_case(operation, service.real_ids(operation)).call(headers=bob).status_code == 404

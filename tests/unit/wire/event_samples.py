@@ -1,0 +1,57 @@
+"""Samples of every event that leaves the log, with and without optional members."""
+
+from fermata.domain.events import (
+    BridgeReadyEvent,
+    CancelledEvent,
+    ContextEvent,
+    DoneEvent,
+    ErrorEvent,
+    Event,
+    HeldEvent,
+    ReasoningEvent,
+    RoundRetractedEvent,
+    SkippedEdit,
+    TextEvent,
+    ToolCallEvent,
+    ToolRequestEvent,
+    ToolResultEvent,
+    UndoReport,
+    UsageEvent,
+    WarningEvent,
+)
+
+SOON = "2026-01-01T00:00:00Z"
+REPORT = UndoReport(undone=("b/1/0",), skipped=(SkippedEdit(effect_key="b/1/1", reason="Conflict."),))
+EVENT_SAMPLES: tuple[Event, ...] = (
+    BridgeReadyEvent(bridge_id="b"),
+    BridgeReadyEvent(bridge_id="u", undoes="b"),
+    TextEvent(text="Hello"),
+    ReasoningEvent(text="Hm"),
+    ToolCallEvent(tool_call_id="c", tool_name="insertHtml"),
+    ToolRequestEvent(
+        request_id="r",
+        tool_call_id="c",
+        tool_name="insertHtml",
+        input={},
+        effect_key="t/1/c",
+        deadline="2026-01-01T00:00:00Z",
+        revision="r1",
+        undoes="b/1/0",
+    ),
+    ToolResultEvent(tool_call_id="c", tool_name="insertHtml", ok=True),
+    ToolResultEvent(tool_call_id="c", tool_name="insertHtml", ok=False, error="There is no such node."),
+    ContextEvent(prompt_tokens=1, context_tokens=2),
+    ContextEvent(prompt_tokens=1, context_tokens=2, cache_read_tokens=1, cache_creation_tokens=0),
+    UsageEvent(prompt_tokens=1, completion_tokens=1, cost_usd=0.5),
+    RoundRetractedEvent(round=1),
+    HeldEvent(until=SOON, retry_after=30),
+    WarningEvent(message="The server cut the prompt."),
+    ErrorEvent(message="The provider failed."),
+    ErrorEvent(message="The provider failed.", code="provider_error", retryable=True),
+    DoneEvent(),
+    DoneEvent(report=REPORT),
+    CancelledEvent(),
+    CancelledEvent(report=REPORT),
+    ErrorEvent(message="Nobody answered.", report=REPORT),
+    ToolResultEvent(tool_call_id="c", tool_name="restore", ok=False, error="The node has changed.", conflict=True),
+)
