@@ -9,7 +9,8 @@ from fermata_client.commands.errors import report_errors
 from fermata_client.commands.options import turn_options
 from fermata_client.commands.output import report_outcome
 from fermata_client.commands.service_connection import connect_to_service
-from fermata_client.document.html_file import HtmlFile, NotAnHtmlFileError, check_output_path
+from fermata_client.document.disk_files import NotAnHtmlFileError, check_output_path
+from fermata_client.document.html_file import HtmlFile
 from fermata_client.terminal.screen import TurnPrinter
 from fermata_client.tools.executor import HtmlFileExecutor
 from fermata_client.turns.runner import run_turn

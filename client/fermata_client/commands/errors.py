@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
-from fermata_client.document.html_file import NotAnHtmlFileError
+from fermata_client.document.disk_files import NotAnHtmlFileError
 from fermata_client.service.connection import ConnectionNotConfiguredError
 from fermata_client.service.errors import FermataClientError, RequestRefusedError, ServiceUnreachableError
 from fermata_client.terminal.screen import strip_control_chars

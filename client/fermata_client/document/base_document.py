@@ -1,11 +1,11 @@
-"""A page and the files beside it as one value: the elements with their ids, and what an edit leaves of it.
+"""An immutable page with the files it loads, and the basic edits of it.
 
-A page never changes; an edit returns the next one. Ids are given in document order and belong to their element for as
-long as it exists: an edit hands them on by position, new elements get new numbers, and no number comes twice.
+An edit returns a new document. Ids are assigned in document order. An element keeps its id for as long as it exists: an
+edit transfers ids by position, new elements get new numbers, and no number is used twice.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -26,12 +26,12 @@ from fermata_client.html.tags import RAW_TEXT_TAGS
 from fermata_client.html.tree import Element, HtmlTree
 
 DOCUMENT_ID = "document"
-"""The id of the file itself; new content goes there when there is no body."""
+"""Id of the file itself, which takes new content where there is no body."""
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 
 
 def page_id_from_path(path: PurePath) -> str:
-    """A short name that stays the same for the file: its stem, in address letters."""
+    """Return the file's stem in the characters of an address."""
     return re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-") or "page"
 
 
@@ -40,16 +40,17 @@ class BaseDocument:
     source: bytes
     tree: HtmlTree = field(repr=False)
     next_id: int
+    """Number of the next new element's id."""
     path: str = "index.html"
-    """The name of the page's file; other files are named from its folder."""
+    """Name of the page's file. Paths of other files are relative to its folder."""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """The style sheets and scripts beside the page that it loads."""
+    """Style sheets and scripts of the folder that the page loads, by path (decision 0121)."""
     shared_files: frozenset[str] = frozenset()
-    """Those of the files that belong to another page as well, so they are read only."""
+    """Paths of files that another page uses too. They are read only."""
     target_sheet: str = ""
-    """The linked style sheet that gets new rules; empty: the last sheet of the page."""
+    """Path of the linked style sheet that gets new rules; empty for the last sheet of the page."""
     reversals: tuple[Reversal, ...] = field(default=(), compare=False)
-    """How the edits since the document was read are taken back, the newest first."""
+    """Reversals of the edits since the document was read, newest first."""
 
     @classmethod
     def parse(
@@ -62,12 +63,12 @@ class BaseDocument:
         shared_files: frozenset[str] = frozenset(),
         target_sheet: str = "",
     ) -> Self:
-        """A page with fresh ids, counted from `next_id`."""
-        page = parse_html(source)
-        page.root.uid = DOCUMENT_ID
-        for number, element in enumerate(page.elements, next_id):
+        """Parse a page, and give its elements ids numbered from `next_id`."""
+        tree = parse_html(source)
+        tree.root.uid = DOCUMENT_ID
+        for number, element in enumerate(tree.elements, next_id):
             element.uid = f"n{number}"
-        return cls(source, page, next_id + len(page.elements), path, files, shared_files, target_sheet)
+        return cls(source, tree, next_id + len(tree.elements), path, files, shared_files, target_sheet)
 
     @property
     def id(self) -> str:
@@ -75,43 +76,45 @@ class BaseDocument:
 
     @property
     def title(self) -> str:
-        """What the head says, else nothing."""
-        head = self.title_element
-        if head is None:
+        """Text of the title element; empty if there is none."""
+        element = self.title_element
+        if element is None:
             return ""
-        text = self.source[head.inner_start : head.inner_end].decode("utf-8", "replace")
+        text = self.source[element.inner_start : element.inner_end].decode("utf-8", "replace")
         return " ".join(unescape(text).split())
 
     @property
     def title_element(self) -> Element | None:
-        return next((e for e in self.tree.elements if e.tag == "title" and not e.is_within("svg")), None)
+        titles = (element for element in self.tree.elements if element.tag == "title")
+        return next((title for title in titles if not title.is_within("svg")), None)
 
     @property
     def content_root(self) -> Element:
-        """Where the content of the page lives."""
+        """The element that holds the page's content: body, html, or the file itself."""
         return self.tree.find_first("body") or self.tree.find_first("html") or self.tree.root
 
     @property
     def sheet_elements(self) -> list[Element]:
-        """The style elements and links whose rules we can read, in the order in which they count."""
-        return [e for e in self.tree.elements if is_stylesheet(e) and (e.tag == "style" or self.linked_file(e))]
+        """The style elements and links whose rules can be read, in the order in which they apply."""
+        sheets = [element for element in self.tree.elements if is_stylesheet(element)]
+        return [sheet for sheet in sheets if sheet.tag == "style" or self.linked_file(sheet)]
 
     @cached_property
     def revision(self) -> str:
-        """The same for the same bytes of the page and of the files beside it that it loads."""
-        content = sha256(self.source)
+        """Hash of the page and of the files that it loads."""
+        digest = sha256(self.source)
         for path in sorted(self.files.keys() & set(linked_file_paths(self.tree))):
-            content.update(b"\0%s\0%s" % (path.encode(), sha256(self.files[path]).digest()))
-        return content.hexdigest()[:16]
+            digest.update(b"\0%s\0%s" % (path.encode(), sha256(self.files[path]).digest()))
+        return digest.hexdigest()[:16]
 
     @cached_property
     def active_content(self) -> frozenset[ActiveContent]:
-        """What a browser would run of the page itself."""
+        """Active content of the page itself, without that of its files."""
         check_nesting_depth(self.tree)
         return find_active_content(self.source)
 
     def linked_file(self, element: Element) -> str:
-        """The file that a link or script element loads, when we have it; else nothing."""
+        """Return the path of the file that a link or script element loads, if it is one of `files`; else empty."""
         path = linked_file_path(self.tree, element)
         return path if path and path in self.files else ""
 
@@ -120,6 +123,7 @@ class BaseDocument:
         return self.files[path] if path else self.source[element.inner_start : element.inner_end]
 
     def find_element(self, uid: str) -> Element:
+        """Find an element by its id, or raise `EditError`."""
         if uid == DOCUMENT_ID:
             return self.content_root
         for element in self.tree.elements:
@@ -128,7 +132,11 @@ class BaseDocument:
         raise EditError(f"There is no node {uid} in this document (any more). Please read the document again.")
 
     def find_container(self, uid: str, *, raw_text: bool = False) -> Element:
-        """An element that can take content, or CannotDo with what to do instead."""
+        """Find an element that can take content, or raise `EditError` with what to do instead.
+
+        Args:
+            raw_text: accept an element that holds text only.
+        """
         element = self.find_element(uid)
         if element.tag == "html" and self.tree.find_first("body") is not None:
             raise EditError(f"Work on the body instead: its uid is {self.content_root.uid}.")
@@ -141,41 +149,52 @@ class BaseDocument:
         return element
 
     def with_splices(self, splices: list[Splice], *edited: Element, carried: CarriedIds | None = None) -> Self:
-        """The document after the splices, which lie in `edited`. Refused when any other element would change its place
-        or its end: then the new markup reaches out of where it stands. `carried` elements keep their ids.
+        """Return the document after the splices.
+
+        Args:
+            edited: the elements that the splices are in.
+            carried: ids of elements that a splice moves.
+
+        Raises:
+            EditError: another element would change its place or its end.
         """
         if not splices:
             return self
-        source = apply_splices(self.source, splices)
-        page, next_id = transfer_ids(self.tree, self.source, source, splices, self.next_id, edited, carried)
-        back = reversal_of_splices("", self.source, splices)
-        return replace(self, source=source, tree=page, next_id=next_id, reversals=(back, *self.reversals))
+        return self._with_source(apply_splices(self.source, splices), splices, edited, carried)
+
+    def with_source(self, source: bytes) -> Self:
+        """Return the document with another source of the page. Elements at the same place keep their ids."""
+        if source == self.source:
+            return self
+        return self._with_source(source, [shortest_splice(self.source, source)], None, None)
+
+    def _with_source(
+        self,
+        source: bytes,
+        splices: list[Splice],
+        edited: Sequence[Element] | None,
+        carried: CarriedIds | None,
+    ) -> Self:
+        tree, next_id = transfer_ids(self.tree, self.source, source, splices, self.next_id, edited, carried)
+        reversal = reversal_of_splices("", self.source, splices)
+        return replace(self, source=source, tree=tree, next_id=next_id, reversals=(reversal, *self.reversals))
 
     def with_file(self, path: str, content: bytes | None) -> Self:
-        """With another content of a file beside the page; with None without the file."""
-        old = self.files.get(path)
-        if content == old:
+        """Return the document with other content of a file; None removes the file."""
+        old_content = self.files.get(path)
+        if content == old_content:
             return self
         if path in self.shared_files:
             raise EditError(f"{path} also belongs to the page that this one is a copy of, so it is left as it is.")
-        files = {name: old for name, old in self.files.items() if name != path}
-        files |= {} if content is None else {path: content}
-        back = reversal_of_file(path, old, content)
-        return replace(self, files=files, reversals=(back, *self.reversals))
-
-    def with_source(self, source: bytes) -> Self:
-        """The page with bytes that it had before. Elements at the same place keep their ids."""
-        if source == self.source:
-            return self
-        splice = shortest_splice(self.source, source)
-        page, next_id = transfer_ids(self.tree, self.source, source, [splice], self.next_id, None, None)
-        back = reversal_of_splices("", self.source, [splice])
-        return replace(self, source=source, tree=page, next_id=next_id, reversals=(back, *self.reversals))
+        other_files = {name: other for name, other in self.files.items() if name != path}
+        files = other_files if content is None else other_files | {path: content}
+        reversal = reversal_of_file(path, old_content, content)
+        return replace(self, files=files, reversals=(reversal, *self.reversals))
 
     def with_head_element(self, tag: str, lines: list[bytes]) -> Self:
-        """With a `tag` element, given line by line, at the end of the head; a head is made when there is none."""
-        home = self.tree.find_first("head") or self.tree.find_first("html") or self.tree.root
-        document = self.with_splices([head_splice(self.source, self.tree, lines)], home)
+        """Return the document with a `tag` element, given as lines, at the end of its head (created if missing)."""
+        parent = self.tree.find_first("head") or self.tree.find_first("html") or self.tree.root
+        document = self.with_splices([head_splice(self.source, self.tree, lines)], parent)
         if all(element.tag != tag for element in document.elements_created_since(self)):
             raise EditError("This page ends within a tag, so nothing can be added. Please mend it by hand.")
         return document

@@ -1,14 +1,15 @@
-"""One HTML page that a model edits: every edit is a new page, and nothing else moves.
+"""An HTML page, with the style sheets and scripts it loads, as a model edits it.
 
-The style sheets and scripts that lie beside the page are part of it.
+Every edit returns a new document, and changes no byte outside of what it edits.
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from fermata_client.css.insertion import SheetFormat
 from fermata_client.css.merge import RuleCounts, StyleSheetEditor
 from fermata_client.document.base_document import BaseDocument
+from fermata_client.document.edit_summary import created_elements_to_wire, note_to_wire, rule_counts_to_wire
 from fermata_client.document.model_view import annotate_uids, document_part, join_stylesheets
 from fermata_client.html.browser_parser import FragmentContext, count_elements
 from fermata_client.html.errors import EditError
@@ -16,77 +17,66 @@ from fermata_client.html.fragment import HtmlFragment
 from fermata_client.html.indentation import detect_indent_unit, detect_newline, indent_at, indent_lines
 from fermata_client.html.insertion import content_splice, insertion_splice, removal_splice
 from fermata_client.html.linked_files import is_for_screens
+from fermata_client.html.parser import UTF8_BOM
 from fermata_client.html.sanitize import sanitize_html
 from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tags import RAW_TEXT_TAGS, ROOT_TAG
 from fermata_client.html.tree import Element
+from fermata_client.service.json_types import JsonObject
 
 FIXED_TAGS = frozenset({"html", "head", "body"})
-
-MODULE_BY_TAG = {
-    "a": "base.link",
-    "button": "base.button",
-    "form": "base.form",
-    "img": "base.image",
-    "input": "base.input",
-    "label": "base.label",
-    "ol": "base.list",
-    "option": "base.option",
-    "select": "base.select",
-    "svg": "base.svg",
-    "textarea": "base.textarea",
-    "ul": "base.list",
-    "video": "base.video",
-    **dict.fromkeys(
-        ("h1", "h2", "h3", "h4", "h5", "h6", "p", "span", "strong", "em", "small", "blockquote"), "base.text"
-    ),
-}
+"""Elements that are not moved, copied or deleted."""
 
 
 @dataclass(frozen=True)
 class HtmlDocument(BaseDocument):
+    """A page. Its edits raise `EditError` with a sentence for the model, and some return data for the model."""
+
     @property
     def css(self) -> str:
+        """The readable style sheets as one text."""
         return join_stylesheets(self.sheet_source(element) for element in self.sheet_elements)
 
-    def read_part(self, part: int) -> dict[str, Any]:
-        html = annotate_uids(self.source, self.tree, self._begin, len(self.source), whole=False)
+    def read_part(self, part: int) -> JsonObject:
+        """Return one part of the page for the model, numbered from 1: `{html, css, pageInfo}`."""
+        html = annotate_uids(self.source, self.tree, self._text_start, len(self.source), whole=False)
         return document_part(html, self.css, part)
 
     def element_html(self, uid: str) -> str:
+        """Return the markup of an element with the ids of all elements in it."""
         element = self.find_element(uid)
-        begin = self._begin if element.tag == ROOT_TAG else element.start
-        return annotate_uids(self.source, self.tree, begin, element.end, whole=True)
+        start = self._text_start if element.tag == ROOT_TAG else element.start
+        return annotate_uids(self.source, self.tree, start, element.end, whole=True)
 
-    def insert_html(self, parent_id: str, html: str, index: int | None = None) -> tuple[Self, dict[str, Any]]:
-        """Put HTML into an element as its `index`-th child element, or as its last."""
+    def insert_html(self, parent_id: str, html: str, index: int | None = None) -> tuple[Self, JsonObject]:
+        """Insert HTML into an element, before its `index`-th child element or after all content (None)."""
         parent = self.find_container(parent_id)
-        payload = sanitize_html(html, FragmentContext.from_element(parent))
-        if not payload.markup:
-            return self._styles_only(payload)
-        placed = self.with_splices([insertion_splice(self.source, parent, index, payload)], parent)
-        _refuse_swallowing(self.source, placed, parent)
-        document, data = self._report(placed, parent, payload)
+        fragment = sanitize_html(html, FragmentContext.from_element(parent))
+        if not fragment.markup:
+            return self._put_styles_only(fragment)
+        edited = self.with_splices([insertion_splice(self.source, parent, index, fragment)], parent)
+        _check_all_kept(self.source, edited, parent)
+        document, data = self._finish_insertion(edited, parent, fragment)
         if index is not None and index > len(parent.children):
-            there = f"<{parent.tag}> has {len(parent.children)} elements, so index {index} is behind the last of them."
-            data["note"] = " ".join([there, *([data["note"]] if "note" in data else [])])
+            note = f"<{parent.tag}> has {len(parent.children)} elements, so index {index} is behind the last of them."
+            data["note"] = " ".join([note, *([data["note"]] if "note" in data else [])])
         return document, data
 
-    def replace_content(self, uid: str, html: str) -> tuple[Self, dict[str, Any]]:
-        """Make HTML the whole content of an element."""
+    def replace_content(self, uid: str, html: str) -> tuple[Self, JsonObject]:
+        """Replace the whole content of an element with HTML."""
         element = self.find_container(uid, raw_text=True)
         if element.tag in RAW_TEXT_TAGS:
-            return self._replaced_text(element, html), {"nodeIds": []}
-        payload = sanitize_html(html, FragmentContext.from_element(element))
-        if not payload.markup:
-            return self._styles_only(payload)
-        placed = self.with_splices([content_splice(self.source, element, payload)], element)
+            return self._replace_raw_text(element, html), {"nodeIds": []}
+        fragment = sanitize_html(html, FragmentContext.from_element(element))
+        if not fragment.markup:
+            return self._put_styles_only(fragment)
+        edited = self.with_splices([content_splice(self.source, element, fragment)], element)
         emptied = apply_splices(self.source, [Splice(element.inner_start, element.inner_end, b"")])
-        _refuse_swallowing(emptied, placed, element)
-        return self._report(placed, element, payload)
+        _check_all_kept(emptied, edited, element)
+        return self._finish_insertion(edited, element, fragment)
 
     def delete_element(self, uid: str) -> Self:
-        """Take an element away, together with the line it leaves empty."""
+        """Delete an element with the lines it leaves empty."""
         element = self.find_element(uid)
         if element.tag in FIXED_TAGS or element.tag == ROOT_TAG:
             raise EditError(f"The {element.tag} of a page cannot be deleted. Delete what is in it.")
@@ -95,57 +85,55 @@ class HtmlDocument(BaseDocument):
     def put_css(
         self, css: str, *, keep_existing: bool = False, replace_existing: bool = False
     ) -> tuple[Self, RuleCounts]:
-        """Put CSS rules into the page's style sheets; `keep_existing` adds only rules that are not there."""
-        homes = self.writable_sheets
-        home = next(
-            (
-                number
-                for number, sheet in enumerate(homes)
-                if self.target_sheet and self.linked_file(sheet) == self.target_sheet
-            ),
-            -1,
-        )
-        sheets = StyleSheetEditor(
-            [self.sheet_source(sheet) for sheet in homes] or [b""],
-            [self._manner(sheet) for sheet in homes]
-            or [SheetFormat(b"", detect_indent_unit(self.source), detect_newline(self.source))],
-            home,
+        """Put CSS rules into the page's style sheets; a style element is created if there is none.
+
+        Args:
+            keep_existing: leave existing rules as they are.
+            replace_existing: replace existing rules as a whole, instead of setting their declarations.
+        """
+        sheets = self.writable_sheets
+        page_format = SheetFormat(b"", detect_indent_unit(self.source), detect_newline(self.source))
+        editor = StyleSheetEditor(
+            [self.sheet_source(sheet) for sheet in sheets] or [b""],
+            [self._sheet_format(sheet) for sheet in sheets] or [page_format],
+            self._target_index(sheets),
             keep_existing,
             replace_existing,
         )
-        counts = sheets.put_rules(css)
-        if homes:
-            return self.with_sheet_contents(sheets.sheets), counts
-        lines = [
-            b"<style>",
-            *indent_lines(sheets.sheets[0].strip(b"\r\n"), detect_indent_unit(self.source)),
-            b"</style>",
-        ]
-        return self.with_head_element("style", lines), counts
+        counts = editor.put_rules(css)
+        if sheets:
+            return self.with_sheet_contents(editor.sheets), counts
+        rules = indent_lines(editor.sheets[0].strip(b"\r\n"), page_format.unit)
+        return self.with_head_element("style", [b"<style>", *rules, b"</style>"]), counts
 
     @property
     def writable_sheets(self) -> list[Element]:
-        """The sheets that rules can be put into: those for screens, each file once."""
-        found = [
+        """The sheets that rules can be put into: those for screens that are not shared, each file once."""
+        sheets = [
             sheet
             for sheet in self.sheet_elements
             if is_for_screens(sheet) and self.linked_file(sheet) not in self.shared_files
         ]
-        return list({self.linked_file(sheet) or sheet.uid: sheet for sheet in found}.values())
+        return list({self.linked_file(sheet) or sheet.uid: sheet for sheet in sheets}.values())
 
     def with_sheet_contents(self, contents: list[bytes]) -> Self:
-        """With other contents of the writable sheets."""
-        homes = self.writable_sheets
-        own = [(home, new) for home, new in zip(homes, contents, strict=True) if home.tag == "style"]
-        changed = [(home, new) for home, new in own if new != self.sheet_source(home)]
-        splices = [Splice(home.inner_start, home.inner_end, new) for home, new in changed]
-        document = self.with_splices(splices, *(home for home, _ in changed))
-        for home, new in zip(homes, contents, strict=True):
-            if home.tag == "link":
-                document = document.with_file(self.linked_file(home), new)
+        """Return the document with other contents of the writable sheets, in their order."""
+        sheets = list(zip(self.writable_sheets, contents, strict=True))
+        styles = [(sheet, content) for sheet, content in sheets if sheet.tag == "style"]
+        changed = [(style, content) for style, content in styles if content != self.sheet_source(style)]
+        splices = [Splice(sheet.inner_start, sheet.inner_end, content) for sheet, content in changed]
+        document = self.with_splices(splices, *(sheet for sheet, _ in changed))
+        for sheet, content in sheets:
+            if sheet.tag == "link":
+                document = document.with_file(self.linked_file(sheet), content)
         return document
 
-    def _manner(self, sheet: Element) -> SheetFormat:
+    def _target_index(self, sheets: list[Element]) -> int:
+        """Return the index of the sheet that gets new rules; -1 for the last one."""
+        matches = [index for index, sheet in enumerate(sheets) if self.linked_file(sheet) == self.target_sheet]
+        return matches[0] if self.target_sheet and matches else -1
+
+    def _sheet_format(self, sheet: Element) -> SheetFormat:
         if sheet.tag == "style":
             unit = detect_indent_unit(self.source)
             return SheetFormat(indent_at(self.source, sheet.start) + unit, unit, detect_newline(self.source))
@@ -153,55 +141,47 @@ class HtmlDocument(BaseDocument):
         return SheetFormat(b"", detect_indent_unit(content), detect_newline(content or self.source))
 
     @property
-    def _begin(self) -> int:
-        return 3 if self.source.startswith(b"\xef\xbb\xbf") else 0
+    def _text_start(self) -> int:
+        return len(UTF8_BOM) if self.source.startswith(UTF8_BOM) else 0
 
-    def _replaced_text(self, element: Element, text: str) -> Self:
+    def _replace_raw_text(self, element: Element, text: str) -> Self:
         if f"</{element.tag}" in text.lower():
             raise EditError(f"A <{element.tag}> holds text only. Send the text without tags.")
-        new = Splice(element.inner_start, element.inner_end, text.strip().encode("utf-8", "replace"))
-        return self.with_splices([new], element)
+        content = text.strip().encode("utf-8", "replace")
+        return self.with_splices([Splice(element.inner_start, element.inner_end, content)], element)
 
-    def _styles_only(self, payload: HtmlFragment) -> tuple[Self, dict[str, Any]]:
-        if not payload.css:
-            raise EditError(f"Nothing is left of this HTML. {payload.note or 'Send elements or text.'}")
-        document, counts = self.put_css(payload.css)
-        return document, {**rule_counts_to_wire(counts), **_noted(payload)}
+    def _put_styles_only(self, fragment: HtmlFragment) -> tuple[Self, JsonObject]:
+        """Put the styles of a fragment that has no markup."""
+        if not fragment.css:
+            raise EditError(f"Nothing is left of this HTML. {fragment.note or 'Send elements or text.'}")
+        document, counts = self.put_css(fragment.css)
+        return document, {**rule_counts_to_wire(counts), **note_to_wire(fragment)}
 
-    def _report(self, placed: Self, parent: Element, payload: HtmlFragment) -> tuple[Self, dict[str, Any]]:
-        """What came into being; rules that came along are added, but never change a rule that others use."""
-        created = placed.elements_created_since(self)
-        ids = {element.uid for element in created}
-        tops = [element for element in created if element.parent is None or element.parent.uid not in ids]
-        strangers = [top for top in tops if top.parent is None or top.parent.uid != parent.uid]
-        if strangers or len(created) != payload.element_count:
+    def _finish_insertion(self, edited: Self, parent: Element, fragment: HtmlFragment) -> tuple[Self, JsonObject]:
+        """Check where the fragment's elements are, put its styles, and report both.
+
+        Its styles are added to the page, but change no existing rule, because other elements use those.
+        """
+        created = edited.elements_created_since(self)
+        created_ids = {element.uid for element in created}
+        top_level = [element for element in created if element.parent is None or element.parent.uid not in created_ids]
+        misplaced = [element for element in top_level if element.parent is None or element.parent.uid != parent.uid]
+        if misplaced or len(created) != fragment.element_count:
             raise EditError(f"This HTML cannot stand at this place in <{parent.tag}>. Choose another parent or index.")
-        data: dict[str, Any] = {
-            "nodeIds": [element.uid for element in tops],
-            "created": [
-                {"id": e.uid, "moduleId": MODULE_BY_TAG.get(e.tag, "base.container"), "classes": e.classes}
-                for e in created
-            ],
+        data: JsonObject = {
+            "nodeIds": [element.uid for element in top_level],
+            "created": created_elements_to_wire(created),
         }
-        if not payload.css:
-            return placed, {**data, **_noted(payload)}
-        styled, counts = placed.put_css(payload.css, keep_existing=True)
-        return styled, {**data, **rule_counts_to_wire(counts), **_noted(payload)}
+        if not fragment.css:
+            return edited, {**data, **note_to_wire(fragment)}
+        styled, counts = edited.put_css(fragment.css, keep_existing=True)
+        return styled, {**data, **rule_counts_to_wire(counts), **note_to_wire(fragment)}
 
 
-def _refuse_swallowing(kept: bytes, placed: HtmlDocument, parent: Element) -> None:
-    """Whatever was in `kept` must be there still, as a browser sees it."""
-    if count_elements(kept) - count_elements(placed.source):
+def _check_all_kept(kept_source: bytes, edited: HtmlDocument, parent: Element) -> None:
+    """Raise `EditError` if a browser finds an element of `kept_source` changed in the edited page (decision 0124)."""
+    if count_elements(kept_source) - count_elements(edited.source):
         raise EditError(
             f"A browser would take what stands behind this HTML in <{parent.tag}> for a part of it. Close every tag "
             "and comment in it, and leave out elements that hold text only, such as <plaintext>."
         )
-
-
-def rule_counts_to_wire(counts: RuleCounts) -> dict[str, int]:
-    data = {"cssRulesCreated": counts.created, "cssRulesUpdated": counts.updated}
-    return {**data, "cssRulesKept": counts.kept} if counts.kept else data
-
-
-def _noted(payload: HtmlFragment) -> dict[str, str]:
-    return {"note": payload.note} if payload.note else {}

@@ -1,4 +1,4 @@
-"""Which element of an edited page is which element of the page before: ids are handed on by position."""
+"""Transfer the ids of a page's elements to the edited page, by position."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,79 +12,100 @@ from fermata_client.html.tree import Element, HtmlTree
 
 @dataclass(frozen=True)
 class CarriedIds:
-    """The elements that `splice` brings were in the page before: their ids, in document order."""
+    """Ids of elements that an edit moves: the elements in the text of `splice`, in document order."""
 
     splice: Splice
     uids: tuple[str, ...]
 
 
 def transfer_ids(
-    old: HtmlTree,
+    old_tree: HtmlTree,
     old_source: bytes,
     source: bytes,
-    splices: list[Splice],
+    splices: Sequence[Splice],
     next_id: int,
     edited: Sequence[Element] | None,
     carried: CarriedIds | None,
 ) -> tuple[HtmlTree, int]:
-    """The new page with ids, and the next free number. Refused when an element outside of `edited` would change its
-    place or its end; without `edited`, such an element is a new one.
+    """Parse the edited page and give its elements ids.
+
+    Args:
+        splices: the edits that made `source` of `old_source`.
+        next_id: the first number for the ids of new elements.
+        edited: the elements that the splices are in. None accepts any change; an element that changed its place is a
+            new one then.
+        carried: ids of moved elements.
+
+    Returns:
+        The tree, and the next free number.
+
+    Raises:
+        EditError: an element outside of `edited` would change its place or its end, because markup is not closed.
     """
-    around = {above.uid for element in edited or () for above in (element, *element.ancestors())}
-    page = parse_html(source)
-    page.root.uid = old.root.uid
-    found = {element.start: element for element in page.elements}
-    for element in old.elements:
-        if _within(element.start, splices):
+    tree = parse_html(source)
+    tree.root.uid = old_tree.root.uid
+    enclosing = {outer.uid for element in edited or () for outer in (element, *element.ancestors())}
+    new_by_start = {element.start: element for element in tree.elements}
+    for old in old_tree.elements:
+        if _is_replaced(old.start, splices):
             continue
-        new = found.get(_moved(element.start, splices))
-        if new is not None and (edited is None or _same_place(element, new, splices, around)):
-            new.uid = element.uid if new.tag == element.tag else ""
+        new = new_by_start.get(_position_after(old.start, splices))
+        if new is not None and (edited is None or _has_same_place(old, new, splices, enclosing)):
+            new.uid = old.uid if new.tag == old.tag else ""
         elif edited is not None:
-            raise EditError(_broken(element, old_source))
+            raise EditError(_describe_broken_element(old, old_source))
     if carried:
-        _carry(page, carried, splices)
-    fresh = [element for element in page.elements if not element.uid]
-    for number, element in enumerate(fresh, next_id):
+        _assign_carried_ids(tree, carried, splices)
+    created = [element for element in tree.elements if not element.uid]
+    for number, element in enumerate(created, next_id):
         element.uid = f"n{number}"
-    return page, next_id + len(fresh)
+    return tree, next_id + len(created)
 
 
-def _broken(element: Element, source: bytes) -> str:
-    begun = find_unfinished_tag(source)
+def _describe_broken_element(element: Element, source: bytes) -> str:
+    unfinished_tag = find_unfinished_tag(source)
     advice = (
-        f"The page has a tag {begun} that is not closed with >: mend that first"
-        if begun
-        else ("Check that every tag in what you send is closed")
+        f"The page has a tag {unfinished_tag} that is not closed with >: mend that first"
+        if unfinished_tag
+        else "Check that every tag in what you send is closed"
     )
     return f"This would break the <{element.tag}> with uid {element.uid}. {advice}."
 
 
-def _carry(page: HtmlTree, carried: CarriedIds, splices: list[Splice]) -> None:
-    begin = _moved(carried.splice.start, [splice for splice in splices if splice is not carried.splice])
-    end = begin + len(carried.splice.text)
-    brought = [element for element in page.elements if begin <= element.start < end]
-    if len(brought) != len(carried.uids):
+def _assign_carried_ids(tree: HtmlTree, carried: CarriedIds, splices: Sequence[Splice]) -> None:
+    other_splices = [splice for splice in splices if splice is not carried.splice]
+    start = _position_after(carried.splice.start, other_splices)
+    end = start + len(carried.splice.text)
+    moved = [element for element in tree.elements if start <= element.start < end]
+    if len(moved) != len(carried.uids):
         raise EditError("The node cannot stand at this place. Choose another parent or index.")
-    for element, uid in zip(brought, carried.uids, strict=True):
+    for element, uid in zip(moved, carried.uids, strict=True):
         element.uid = uid
 
 
-def _within(at: int, splices: list[Splice]) -> bool:
-    return any(splice.start <= at < splice.end for splice in splices)
+def _is_replaced(position: int, splices: Sequence[Splice]) -> bool:
+    return any(splice.start <= position < splice.end for splice in splices)
 
 
-def _moved(at: int, splices: list[Splice], *, is_end: bool = False) -> int:
-    """Where a position outside of the splices is after them."""
-    before = [s for s in splices if s.end < at or (s.end == at and not (is_end and s.start == s.end))]
-    return at + sum(len(s.text) - (s.end - s.start) for s in before)
+def _position_after(position: int, splices: Sequence[Splice], *, is_end: bool = False) -> int:
+    """Return where a position that no splice replaces is after the splices.
+
+    Args:
+        is_end: the position is an element's end, so that an insertion there comes after it.
+    """
+    earlier = [
+        splice
+        for splice in splices
+        if splice.end < position or (splice.end == position and not (is_end and splice.start == splice.end))
+    ]
+    return position + sum(len(splice.text) - (splice.end - splice.start) for splice in earlier)
 
 
-def _same_place(old: Element, new: Element, splices: list[Splice], around: set[str]) -> bool:
+def _has_same_place(old: Element, new: Element, splices: Sequence[Splice], enclosing: set[str]) -> bool:
     if old.tag != new.tag or (old.parent is None) != (new.parent is None):
         return False
     if old.parent is not None and new.parent is not None and old.parent.uid != new.parent.uid:
         return False
-    if old.uid in around and not old.has_end_tag:
-        return True  # it ends where its content ends, and that is what was changed
-    return old.has_end_tag == new.has_end_tag and new.end == _moved(old.end, splices, is_end=True)
+    if old.uid in enclosing and not old.has_end_tag:
+        return True  # it ends where its content ends, which the edit changes
+    return old.has_end_tag == new.has_end_tag and new.end == _position_after(old.end, splices, is_end=True)

@@ -1,4 +1,4 @@
-"""What a tool was given, read member by member; whatever does not fit is told with its name."""
+"""Read the arguments of a tool call. A value of the wrong type raises `EditError` with the argument's name."""
 
 from typing import Any
 
@@ -7,33 +7,38 @@ from fermata_client.html.errors import EditError
 ToolArguments = dict[str, Any]
 
 
-def required_text(given: ToolArguments, name: str) -> str:
-    value = given.get(name)
+def required_text(arguments: ToolArguments, name: str) -> str:
+    """Return a text that is not empty."""
+    value = arguments.get(name)
     if not isinstance(value, str) or not value:
         raise EditError(f"`{name}` is missing: it must be a text.")
     return value
 
 
-def optional_text(given: ToolArguments, name: str) -> str:
-    """Empty when it was left out."""
-    value = given.get(name)
+def optional_text(arguments: ToolArguments, name: str) -> str:
+    """Return a text; empty if it is left out."""
+    value = arguments.get(name)
     if value is not None and not isinstance(value, str):
         raise EditError(f"`{name}` must be a text.")
     return value or ""
 
 
-def optional_integer(given: ToolArguments, name: str, least: int = 0, most: int | None = None) -> int | None:
-    value = given.get(name)
+def optional_integer(
+    arguments: ToolArguments, name: str, min_value: int = 0, max_value: int | None = None
+) -> int | None:
+    value = arguments.get(name)
     if value is None:
         return None
-    limit = f"from {least} up" if most is None else f"from {least} to {most}"
-    if not isinstance(value, int) or isinstance(value, bool) or value < least or (most is not None and value > most):
+    limit = f"from {min_value} up" if max_value is None else f"from {min_value} to {max_value}"
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if not is_integer or value < min_value or (max_value is not None and value > max_value):
         raise EditError(f"`{name}` must be a whole number {limit}.")
-    return value
+    return int(value)
 
 
-def optional_number(given: ToolArguments, name: str) -> float | None:
-    value = given.get(name)
+def optional_number(arguments: ToolArguments, name: str) -> float | None:
+    """Return a number, which may be written as a text."""
+    value = arguments.get(name)
     if isinstance(value, str):
         try:
             value = float(value)
@@ -44,24 +49,25 @@ def optional_number(given: ToolArguments, name: str) -> float | None:
     return None if value is None else float(value)
 
 
-def optional_object(given: ToolArguments, name: str) -> ToolArguments:
-    """An object; empty when it was left out."""
-    value = given.get(name)
+def optional_object(arguments: ToolArguments, name: str) -> ToolArguments:
+    """Return an object; empty if it is left out."""
+    value = arguments.get(name)
     if value is not None and not isinstance(value, dict):
         raise EditError(f"`{name}` must be an object.")
     return value or {}
 
 
-def required_objects(given: ToolArguments, name: str) -> list[ToolArguments]:
-    value = given.get(name)
-    if not isinstance(value, list) or not value or not all(isinstance(one, dict) for one in value):
+def required_objects(arguments: ToolArguments, name: str) -> list[ToolArguments]:
+    value = arguments.get(name)
+    if not isinstance(value, list) or not value or not all(isinstance(member, dict) for member in value):
         raise EditError(f"`{name}` must be a list of objects, with at least one in it.")
     return value
 
 
-def required_texts(given: ToolArguments, name: str) -> list[str]:
-    value = given.get(name)
-    value = [value] if isinstance(value, str) else value
-    if not isinstance(value, list) or not value or not all(isinstance(one, str) and one for one in value):
+def required_texts(arguments: ToolArguments, name: str) -> list[str]:
+    """Return a list of texts. A single text is a list of one."""
+    value = arguments.get(name)
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) and text for text in texts):
         raise EditError(f"`{name}` must be a list of texts, with at least one in it.")
-    return value
+    return texts

@@ -1,101 +1,116 @@
-"""The browser tools on an HTML file: what an editor does for its page, done for a file on disk."""
+"""Execute browser tools on an HTML file, as a site's editor does on its page."""
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
+from fermata_client.document.byte_swap import EditConflictError
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.document.html_file import HtmlFile
-from fermata_client.document.reversals import EditConflictError
 from fermata_client.document.site_snapshot import build_site_snapshot
 from fermata_client.html.errors import EditError
+from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.diff import unified_diff_lines
-from fermata_client.tools.registry import READ_TOOLS, REFUSED_TOOLS, WRITE_TOOLS, unprefixed_tool_name
+from fermata_client.tools.arguments import ToolArguments
+from fermata_client.tools.page import UNSUPPORTED_TOOLS
+from fermata_client.tools.registry import READ_TOOLS, WRITE_TOOLS, unprefixed_tool_name
 from fermata_client.tools.restore import RESTORE_TOOL, inverse_calls, patched_files
+from fermata_client.tools.tool_function import ToolFunction
 
 MAX_CHANGES_CHARS = 3_500
-"""How much of somebody else's edit is told."""
+"""Length of the diff that a conflict shows."""
+MAX_CHANGES_LINES_PER_FILE = 200
 
 
 class HtmlFileExecutor:
-    """Carries out tool requests on one file. The same `effectKey` acts once and gets the same result again."""
+    """Tool executor of one file. The same `effectKey` has one effect, and the same result again."""
 
     def __init__(self, file: HtmlFile) -> None:
         self.file = file
-        self._results: dict[str, dict[str, Any]] = {}
-        self._changes = ""
-        """What somebody else did last."""
+        self._result_by_effect: dict[str, JsonObject] = {}
+        self._latest_changes = ""
+        """Diff of the latest changes that others made to the file."""
 
-    def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
-        key = str(request.get("effectKey") or request.get("requestId"))
-        if key not in self._results:
-            self._results[key] = self._answer(request)
-        return self._results[key]
+    def __call__(self, request: JsonObject) -> JsonObject:
+        """Execute a `toolRequest` and return its `ToolOutput`."""
+        effect_key = str(request.get("effectKey") or request.get("requestId"))
+        if effect_key not in self._result_by_effect:
+            self._result_by_effect[effect_key] = self._execute_request(request)
+        return self._result_by_effect[effect_key]
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> JsonObject:
         return build_site_snapshot(self.file.document)
 
     def revision(self) -> str:
         return self.file.document.revision
 
-    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        given = request.get("input")
+    def _execute_request(self, request: JsonObject) -> JsonObject:
+        name = unprefixed_tool_name(str(request.get("toolName")))
+        tool_input = request.get("input")
+        arguments = tool_input if isinstance(tool_input, dict) else {}
         try:
-            return self._run(
-                unprefixed_tool_name(str(request.get("toolName"))), given if isinstance(given, dict) else {}, request
-            )
+            return self._execute_tool(name, arguments, request.get("revision"))
         except EditConflictError as error:
-            return self._conflict(str(error))
+            return self._conflict_output(str(error))
         except EditError as error:
-            return self._told({"ok": False, "error": str(error)})
+            return self._with_revision({"ok": False, "error": str(error)})
         except OSError as error:
-            name = self.file.display_path(str(error.filename))
-            return self._told({"ok": False, "error": f"{name}: {error.strerror}. Nothing can be saved there."})
+            path = self.file.display_path(str(error.filename))
+            return self._with_revision({"ok": False, "error": f"{path}: {error.strerror}. Nothing can be saved there."})
 
-    def _run(self, name: str, given: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
-        first = unprefixed_tool_name(name)
-        reading, writing = READ_TOOLS.get(first), WRITE_TOOLS.get(first)
-        if reading is None and writing is None:
-            raise EditError(REFUSED_TOOLS.get(first, f"Unknown tool: {name}"))
-        old = self.file.reload_if_changed()
-        if old is not None:
-            self._changes = "\n".join(_changes(old, self.file.document))
-        if reading is not None:
-            return self._told(_output(reading(self.file.document, given)[1]))
-        planned = request.get("revision")
-        is_late = planned != self.file.document.revision if isinstance(planned, str) and planned else old is not None
-        if is_late and first != RESTORE_TOOL:
-            return self._conflict(
+    def _execute_tool(self, name: str, arguments: ToolArguments, planned_revision: object) -> JsonObject:
+        read_tool, write_tool = READ_TOOLS.get(name), WRITE_TOOLS.get(name)
+        if read_tool is None and write_tool is None:
+            raise EditError(UNSUPPORTED_TOOLS.get(name, f"Unknown tool: {name}"))
+        previous = self.file.reload_if_changed()
+        if previous is not None:
+            self._latest_changes = "\n".join(_iter_changes(previous, self.file.document))
+        if read_tool is not None:
+            _, data = read_tool(self.file.document, arguments)
+            return self._with_revision(_success_output(data))
+        assert write_tool is not None
+        if name == RESTORE_TOOL:
+            return self._execute_edit(write_tool, arguments, self.file.with_files(patched_files(arguments)))
+        if self._is_outdated(planned_revision, was_reloaded=previous is not None):
+            return self._conflict_output(
                 "Somebody else changed this file; that edit was kept. Please read the document again."
             )
-        assert writing is not None
-        before = self.file.with_files(patched_files(given)) if first == RESTORE_TOOL else self.file.document
-        document, data = writing(before, given)
-        inverse = inverse_calls(before, document)
-        self.file.save(document, before)
-        return self._told(_output(data) | ({"inverse": inverse} if inverse else {}))
+        return self._execute_edit(write_tool, arguments, self.file.document)
 
-    def _conflict(self, error: str) -> dict[str, Any]:
-        changes = {"changes": self._changes} if self._changes else {}
-        return self._told({"ok": False, "conflict": True, "error": error, **changes})
+    def _is_outdated(self, planned_revision: object, *, was_reloaded: bool) -> bool:
+        """Whether the document changed since the model planned the call (decision 0115)."""
+        if isinstance(planned_revision, str) and planned_revision:
+            return planned_revision != self.file.document.revision
+        return was_reloaded
 
-    def _told(self, output: dict[str, Any]) -> dict[str, Any]:
+    def _execute_edit(self, tool: ToolFunction, arguments: ToolArguments, before: HtmlDocument) -> JsonObject:
+        after, data = tool(before, arguments)
+        inverse = inverse_calls(before, after)
+        self.file.save(after, before)
+        return self._with_revision(_success_output(data) | ({"inverse": inverse} if inverse else {}))
+
+    def _conflict_output(self, error: str) -> JsonObject:
+        changes = {"changes": self._latest_changes} if self._latest_changes else {}
+        return self._with_revision({"ok": False, "conflict": True, "error": error, **changes})
+
+    def _with_revision(self, output: JsonObject) -> JsonObject:
         return {**output, "revision": self.file.document.revision}
 
 
-def _output(data: Any) -> dict[str, Any]:
+def _success_output(data: JsonObject | None) -> JsonObject:
     return {"ok": True} if data is None else {"ok": True, "data": data}
 
 
-def _changes(old: HtmlDocument, new: HtmlDocument) -> Iterator[str]:
-    """The beginning of the difference, file by file."""
-    before, after = {old.path: old.source, **old.files}, {new.path: new.source, **new.files}
-    left = MAX_CHANGES_CHARS
-    for path in {**before, **after}:
-        was, now = (files.get(path, b"").decode("utf-8", "replace") for files in (before, after))
-        for line in islice(unified_diff_lines(was, now, path, 1), 200):
-            left -= len(line) + 1
-            if left < 0:
+def _iter_changes(before: HtmlDocument, after: HtmlDocument) -> Iterator[str]:
+    """Yield the diff of all files up to `MAX_CHANGES_CHARS`."""
+    old_files = {before.path: before.source, **before.files}
+    new_files = {after.path: after.source, **after.files}
+    remaining_chars = MAX_CHANGES_CHARS
+    for path in {**old_files, **new_files}:
+        old_text, new_text = (files.get(path, b"").decode("utf-8", "replace") for files in (old_files, new_files))
+        lines = unified_diff_lines(old_text, new_text, path, 1)
+        for line in islice(lines, MAX_CHANGES_LINES_PER_FILE):
+            remaining_chars -= len(line) + 1
+            if remaining_chars < 0:
                 yield "…"
                 return
             yield line

@@ -1,8 +1,9 @@
-"""`updateNodeProps`: the words and attributes of one element. Each element takes what HTML gives it to say, no more."""
+"""`updateNodeProps`: set the text and the attributes of an element, as far as HTML defines them for it."""
 
 from html import escape
 from typing import Any
 
+from fermata_client.document.breakpoints import BASE_BREAKPOINT
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.active_content import is_active_address
 from fermata_client.html.attributes import AttributeValue, attribute_splices
@@ -11,6 +12,7 @@ from fermata_client.html.splices import Splice
 from fermata_client.html.tags import RAW_TEXT_TAGS, ROOT_TAG, name_set
 from fermata_client.html.tree import Element
 from fermata_client.tools.arguments import ToolArguments, optional_object, optional_text, required_text
+from fermata_client.tools.tool_function import ToolEffect
 
 GLOBAL_ATTRIBUTES = name_set("id title lang dir hidden tabindex role style translate inert popover")
 FREE_ATTRIBUTE_PREFIXES = ("aria-", "data-")
@@ -67,57 +69,63 @@ ATTRIBUTES_BY_TAG: dict[str, frozenset[str]] = {
 CASED_ATTRIBUTE_NAMES = {"viewbox": "viewBox", "preserveaspectratio": "preserveAspectRatio"}
 
 
-def update_node_props(document: HtmlDocument, given: ToolArguments) -> tuple[HtmlDocument, Any]:
-    _refuse_breakpoint(given)
-    element = document.find_element(required_text(given, "nodeId"))
-    patch = optional_object(given, "patch")
+def update_node_props(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+    _check_breakpoint(arguments)
+    element = document.find_element(required_text(arguments, "nodeId"))
+    patch = optional_object(arguments, "patch")
     if not patch:
-        raise EditError(f"`patch` is empty. {_list_of(element)}")
+        raise EditError(f"`patch` is empty. {_describe_properties(element)}")
     if element.tag == ROOT_TAG:
         raise EditError("The document itself has no properties. Choose an element in it.")
-    values = dict(patch)
-    splices = _text(document.source, element, values.pop("text")) if "text" in values else []
-    checked = {
-        CASED_ATTRIBUTE_NAMES.get(name.lower(), name): _checked(document, element, name, value)
-        for name, value in values.items()
+    splices = _text_splices(document.source, element, patch["text"]) if "text" in patch else []
+    values = {
+        CASED_ATTRIBUTE_NAMES.get(name.lower(), name): _check_value(document, element, name, value)
+        for name, value in patch.items()
+        if name != "text"
     }
-    splices += attribute_splices(document.source, element, checked)
+    splices += attribute_splices(document.source, element, values)
     return document.with_splices(splices, element), None
 
 
-def _refuse_breakpoint(given: ToolArguments) -> None:
-    if optional_text(given, "breakpointId") not in ("", "all"):
+def _check_breakpoint(arguments: ToolArguments) -> None:
+    if optional_text(arguments, "breakpointId") not in ("", BASE_BREAKPOINT["id"]):
         raise EditError(
             "An HTML file has one set of properties for all widths. For another look at a breakpoint put a rule into a "
             "media query with applyCss; for another picture use srcset or a <picture>."
         )
 
 
-def _text(source: bytes, element: Element, value: Any) -> list[Splice]:
+def _text_splices(source: bytes, element: Element, value: Any) -> list[Splice]:
+    """Replace the text of an element, and keep the white space around it."""
     if not isinstance(value, str):
         raise EditError("`text` must be a text.")
     if element.is_void or element.tag in ("script", "style"):
-        raise EditError(f"A <{element.tag}> has no text. {_list_of(element)}")
+        raise EditError(f"A <{element.tag}> has no text. {_describe_properties(element)}")
     if element.children:
-        inside = ", ".join(sorted({f"<{child.tag}>" for child in element.children}))
-        raise EditError(f"There is {inside} in this <{element.tag}>: use replaceNodeHtml, or the uid of what is in it.")
-    old = source[element.inner_start : element.inner_end]
-    lead, tail = len(old) - len(old.lstrip()), len(old) - len(old.rstrip()) if old.strip() else 0
-    new = escape(value, quote=False).encode("utf-8", "replace")
-    return [Splice(element.inner_start + lead, element.inner_end - tail, new)]
+        children = ", ".join(sorted({f"<{child.tag}>" for child in element.children}))
+        raise EditError(
+            f"There is {children} in this <{element.tag}>: use replaceNodeHtml, or the uid of what is in it."
+        )
+    old_text = source[element.inner_start : element.inner_end]
+    start = element.inner_start + len(old_text) - len(old_text.lstrip())
+    end = element.inner_end - (len(old_text) - len(old_text.rstrip()) if old_text.strip() else 0)
+    return [Splice(start, end, escape(value, quote=False).encode("utf-8", "replace"))]
 
 
-def _checked(document: HtmlDocument, element: Element, given_name: str, value: Any) -> AttributeValue:
-    name = given_name.lower()
-    _refuse_others_work(name)
-    if not _takes(element, name):
-        raise EditError(f"`{given_name}` is not a property of a <{element.tag}>. {_list_of(element)}")
+def _check_value(document: HtmlDocument, element: Element, argument_name: str, value: Any) -> AttributeValue:
+    """Return the value to set, or raise `EditError` for an attribute that this tool does not set."""
+    name = argument_name.lower()
+    _check_not_for_other_tool(name)
+    if not _is_settable(element, name):
+        raise EditError(f"`{argument_name}` is not a property of a <{element.tag}>. {_describe_properties(element)}")
+    if value is True and name.startswith("aria-"):
+        return "true"
     if value is None or isinstance(value, bool):
-        return "true" if value and name.startswith("aria-") else bool(value) if value is not None else False
+        return bool(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, str | int | float):
-        raise EditError(f"`{given_name}` must be a text, a number, true, false or null.")
+        raise EditError(f"`{argument_name}` must be a text, a number, true, false or null.")
     text = str(value)
     _check_address(element.tag, name, text)
     if name == "id":
@@ -125,7 +133,7 @@ def _checked(document: HtmlDocument, element: Element, given_name: str, value: A
     return text
 
 
-def _refuse_others_work(name: str) -> None:
+def _check_not_for_other_tool(name: str) -> None:
     if name.startswith("on"):
         raise EditError(f"`{name}` would be code in the page. Write behaviour with write_code_asset.")
     if name in ("class", "classname", "classes"):
@@ -136,7 +144,7 @@ def _refuse_others_work(name: str) -> None:
         raise EditError("The content of a node is rebuilt with replaceNodeHtml.")
 
 
-def _takes(element: Element, name: str) -> bool:
+def _is_settable(element: Element, name: str) -> bool:
     if not name or any(character in name for character in " \t\r\n\"'<>/="):
         return False
     return (
@@ -157,16 +165,18 @@ def _check_address(tag: str, name: str, value: str) -> None:
 def _check_id(document: HtmlDocument, element: Element, value: str) -> None:
     if not value or value.split() != [value]:
         raise EditError("`id` must be a text without white space.")
-    other = next((e for e in document.tree.elements if e.attribute_value("id") == value and e.uid != element.uid), None)
+    owners = (other for other in document.tree.elements if other.attribute_value("id") == value)
+    other = next((owner for owner in owners if owner.uid != element.uid), None)
     if other:
         raise EditError(
             f"The id “{value}” is taken by the <{other.tag}> with uid {other.uid}. An id stands once on a page."
         )
 
 
-def _list_of(element: Element) -> str:
-    """What can be set here, for a model that guessed."""
-    own = sorted(CASED_ATTRIBUTE_NAMES.get(name, name) for name in ATTRIBUTES_BY_TAG.get(element.tag, ()))
+def _describe_properties(element: Element) -> str:
+    """Return a sentence with the properties that can be set, for a model that guessed one."""
+    own_names = sorted(CASED_ATTRIBUTE_NAMES.get(name, name) for name in ATTRIBUTES_BY_TAG.get(element.tag, ()))
     holds_text = not (element.is_void or element.children or element.tag in RAW_TEXT_TAGS - {"title", "textarea"})
-    listed = ", ".join([*(["text"] if holds_text else []), *own, *sorted(GLOBAL_ATTRIBUTES), "aria-*", "data-*"])
+    text_name = ["text"] if holds_text else []
+    listed = ", ".join([*text_name, *own_names, *sorted(GLOBAL_ATTRIBUTES), "aria-*", "data-*"])
     return f"A <{element.tag}> takes: {listed}. Looks (colours, sizes) are CSS: use applyCss."

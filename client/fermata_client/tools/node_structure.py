@@ -1,11 +1,11 @@
-"""`moveNode` and `duplicateNode`: what is there already, at another place or once more."""
+"""`moveNode` and `duplicateNode`: move an element, or copy it with ids of its own."""
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from fermata_client.document.html_document import FIXED_TAGS, HtmlDocument
 from fermata_client.document.node_ids import CarriedIds
+from fermata_client.html.broken_links import ID_REFERENCE_ATTRIBUTES
 from fermata_client.html.errors import EditError
 from fermata_client.html.fragment import close_elements, fragment_from_page
 from fermata_client.html.indentation import indent_at, is_at_line_start
@@ -18,136 +18,139 @@ from fermata_client.html.insertion import (
 )
 from fermata_client.html.parser import parse_html
 from fermata_client.html.splices import Splice, apply_splices
-from fermata_client.html.tags import HEAD_TAGS, ROOT_TAG, name_set
-from fermata_client.html.tree import Element
+from fermata_client.html.tags import HEAD_TAGS, ROOT_TAG
+from fermata_client.html.tree import Attribute, Element
+from fermata_client.service.json_types import JsonObject
 from fermata_client.tools.arguments import ToolArguments, optional_integer, required_text
+from fermata_client.tools.tool_function import ToolEffect
 
 MAX_COPIES = 50
 UNCOPYABLE_TAGS = HEAD_TAGS - {"template", "noscript"}
-ID_REFERENCE_ATTRIBUTES = name_set(
-    "for form list headers aria-labelledby aria-describedby aria-controls aria-owns aria-details aria-activedescendant "
-    "popovertarget"
-)
-"""Attributes whose value is one or more ids."""
+
+_LOCAL_REFERENCE = re.compile(r"^#(.+)$|url\(#([^)]+)\)")
 
 
-def move_node(document: HtmlDocument, given: ToolArguments) -> tuple[HtmlDocument, Any]:
-    element = _movable(document, required_text(given, "nodeId"), "moved")
-    parent = document.find_container(required_text(given, "newParentId"))
-    _refuse_cycle(element, parent)
-    index = optional_integer(given, "newIndex")
-    others = [child for child in parent.children if child is not element]
-    if index is None or index > len(others):
-        inside = f"besides this node there are {len(others)} elements in it"
+def move_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+    element = _find_movable(document, required_text(arguments, "nodeId"), "moved")
+    parent = document.find_container(required_text(arguments, "newParentId"))
+    _check_no_cycle(element, parent)
+    index = optional_integer(arguments, "newIndex")
+    sibling_count = sum(child is not element for child in parent.children)
+    if index is None or index > sibling_count:
+        siblings = f"besides this node there are {sibling_count} elements in it"
         raise EditError(
-            f"`newIndex` is the place in <{parent.tag}>: {inside}, so it is a number from 0 to {len(others)}."
+            f"`newIndex` is the place in <{parent.tag}>: {siblings}, so it is a number from 0 to {sibling_count}."
         )
     if element.parent is parent and parent.children.index(element) == index:
         return document, {"note": "The node stands there already."}
-    return _moved(document, element, parent.uid, index), None
+    return _move_element(document, element, parent.uid, index), None
 
 
-def _moved(document: HtmlDocument, element: Element, parent_id: str, index: int) -> HtmlDocument:
-    """First taken out, then put in; a comment in front of the node or at the end of its line goes with it."""
+def _move_element(document: HtmlDocument, element: Element, parent_id: str, index: int) -> HtmlDocument:
+    """Remove an element and insert it elsewhere, with a comment on the line before it or after it on its line."""
     source = document.source
     start, end = leading_comment_start(source, element), trailing_comment_end(source, element.end)
-    uids = tuple(one.uid for one in document.tree.elements if element.start <= one.start < element.end)
-    payload = fragment_from_page(source, start, end, sibling_gap(source, document.find_element(parent_id)))
-    taken = document.with_splices([removal_splice(source, element, start, end)], element)
-    parent = taken.find_element(parent_id)
-    put = insertion_splice(taken.source, parent, index if index < len(parent.children) else None, payload)
-    placed = taken.with_splices([put], parent, carried=CarriedIds(put, uids))
-    if placed.find_element(element.uid).parent is not placed.find_element(parent_id):
+    uids = tuple(inner.uid for inner in document.tree.elements if element.start <= inner.start < element.end)
+    gap = sibling_gap(source, document.find_element(parent_id))
+    fragment = fragment_from_page(source, start, end, gap)
+    removed = document.with_splices([removal_splice(source, element, start, end)], element)
+    parent = removed.find_element(parent_id)
+    child_index = index if index < len(parent.children) else None
+    splice = insertion_splice(removed.source, parent, child_index, fragment)
+    moved = removed.with_splices([splice], parent, carried=CarriedIds(splice, uids))
+    if moved.find_element(element.uid).parent is not moved.find_element(parent_id):
         raise EditError(
             f"A <{element.tag}> cannot stand at this place in <{parent.tag}>. Choose another parent or index."
         )
-    return placed
+    return moved
 
 
-def _refuse_cycle(element: Element, parent: Element) -> None:
-    if parent is element or any(above is element for above in parent.ancestors()):
+def _check_no_cycle(element: Element, parent: Element) -> None:
+    if parent is element or any(ancestor is element for ancestor in parent.ancestors()):
         raise EditError(f"{parent.uid} is {element.uid} or lies in it: a node cannot be moved into itself.")
 
 
-def _movable(document: HtmlDocument, uid: str, done: str) -> Element:
+def _find_movable(document: HtmlDocument, uid: str, participle: str) -> Element:
     element = document.find_element(uid)
     if element.tag in FIXED_TAGS or element.tag == ROOT_TAG:
-        raise EditError(f"The {element.tag} of a page cannot be {done}. Choose a node in it.")
+        raise EditError(f"The {element.tag} of a page cannot be {participle}. Choose a node in it.")
     return element
 
 
-def duplicate_node(document: HtmlDocument, given: ToolArguments) -> tuple[HtmlDocument, Any]:
-    element = _movable(document, required_text(given, "nodeId"), "duplicated")
-    count = optional_integer(given, "count", 1, MAX_COPIES) or 1
+def duplicate_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+    element = _find_movable(document, required_text(arguments, "nodeId"), "duplicated")
+    count = optional_integer(arguments, "count", 1, MAX_COPIES) or 1
     if element.tag in UNCOPYABLE_TAGS:
         raise EditError(f"A <{element.tag}> is there once; a copy of it would do nothing good.")
     assert element.parent is not None
-    copies, renamed = _copies(document, element, count)
-    splice = _behind(document.source, element, copies)
-    edited = document.with_splices([splice], element.parent, element)
-    made = [
-        child
-        for child in edited.elements_created_since(document)
-        if child.parent is edited.find_element(element.parent.uid)
-    ]
-    if len(made) != count:
+    copies, new_ids = _make_copies(document, element, count)
+    edited = document.with_splices([_copies_splice(document.source, element, copies)], element.parent, element)
+    parent = edited.find_element(element.parent.uid)
+    created = [child for child in edited.elements_created_since(document) if child.parent is parent]
+    if len(created) != count:
         raise EditError(f"This <{element.tag}> has no end of its own, so a copy would fall into it. Mend it by hand.")
-    uids = [child.uid for child in made]
-    data: dict[str, Any] = {"nodeId": uids[0], "nodeIds": uids}
-    if renamed:
-        data["note"] = f"An id stands once on a page, so the copies have others: {', '.join(renamed)}."
+    uids = [child.uid for child in created]
+    data: JsonObject = {"nodeId": uids[0], "nodeIds": uids}
+    if new_ids:
+        data["note"] = f"An id stands once on a page, so the copies have others: {', '.join(new_ids)}."
     return edited, data
 
 
-def _behind(source: bytes, element: Element, copies: list[bytes]) -> Splice:
+def _copies_splice(source: bytes, element: Element, copies: list[bytes]) -> Splice:
+    """Insert copies after the element: on lines of their own, or on its line."""
     assert element.parent is not None
     if is_at_line_start(source, element.start):
-        at, lead = trailing_comment_end(source, element.end), sibling_gap(source, element.parent)
-        lead += indent_at(source, element.start)
+        position = trailing_comment_end(source, element.end)
+        gap = sibling_gap(source, element.parent) + indent_at(source, element.start)
     else:
-        at, lead = element.end, b" " if source[element.end : element.end + 1] in (b" ", b"\n", b"\r") else b""
-    return Splice(at, at, b"".join(lead + copy for copy in copies))
+        position = element.end
+        gap = b" " if source[element.end : element.end + 1] in (b" ", b"\n", b"\r") else b""
+    return Splice(position, position, b"".join(gap + copy for copy in copies))
 
 
-def _copies(document: HtmlDocument, element: Element, count: int) -> tuple[list[bytes], list[str]]:
-    """The markup of each copy with ids of its own, and those ids."""
+def _make_copies(document: HtmlDocument, element: Element, count: int) -> tuple[list[bytes], list[str]]:
+    """Return the markup of each copy, and the new ids in them."""
     markup = close_elements(document.source[element.start : element.end])
-    taken = {found for one in document.tree.elements if (found := one.attribute_value("id"))}
-    ids = [found for one in parse_html(markup).elements if (found := one.attribute_value("id"))]
+    used_ids = {own_id for other in document.tree.elements if (own_id := other.attribute_value("id"))}
+    copied_ids = [own_id for inner in parse_html(markup).elements if (own_id := inner.attribute_value("id"))]
     copies: list[bytes] = []
-    renamed: list[str] = []
+    new_ids: list[str] = []
     for _ in range(count):
-        fresh = {old: _free(old, taken) for old in dict.fromkeys(ids)}
-        taken |= set(fresh.values())
-        renamed += fresh.values()
-        copies.append(apply_splices(markup, list(_renaming(markup, fresh))))
-    return copies, renamed
+        new_id_by_old = {old_id: _free_id(old_id, used_ids) for old_id in dict.fromkeys(copied_ids)}
+        used_ids |= set(new_id_by_old.values())
+        new_ids += new_id_by_old.values()
+        copies.append(apply_splices(markup, _rename_ids(markup, new_id_by_old)))
+    return copies, new_ids
 
 
-def _free(old: str, taken: set[str]) -> str:
-    base = re.sub(r"-\d+$", "", old)
+def _free_id(old_id: str, used_ids: set[str]) -> str:
+    """Return the id with the lowest free number at its end."""
+    base = re.sub(r"-\d+$", "", old_id)
     number = 2
-    while f"{base}-{number}" in taken:
+    while f"{base}-{number}" in used_ids:
         number += 1
     return f"{base}-{number}"
 
 
-def _renaming(markup: bytes, fresh: dict[str, str]) -> Iterator[Splice]:
-    """The ids, and what refers to them from within the copy."""
-    if not fresh:
+def _rename_ids(markup: bytes, new_id_by_old: dict[str, str]) -> Iterator[Splice]:
+    """Yield the splices that rename ids, and the references to them within the markup."""
+    if not new_id_by_old:
         return
-    for attribute in (attribute for element in parse_html(markup).elements for attribute in element.attributes):
-        if attribute.name == "id" or attribute.name in ID_REFERENCE_ATTRIBUTES:
-            new = re.sub(r"\S+", lambda found: fresh.get(found[0], found[0]), attribute.value)
-        else:
-            new = re.sub(
-                r"^#(.+)$|url\(#([^)]+)\)",
-                lambda found: found[0].replace(word := found[1] or found[2], fresh.get(word, word)),
-                attribute.value,
-            )
-        if new != attribute.value:
-            written = markup[attribute.start : attribute.end].decode()
-            at = written.rindex(attribute.value)
-            yield Splice(
-                attribute.start, attribute.end, (written[:at] + new + written[at + len(attribute.value) :]).encode()
-            )
+    for element in parse_html(markup).elements:
+        for attribute in element.attributes:
+            value = _renamed_value(attribute, new_id_by_old)
+            if value != attribute.value:
+                written = markup[attribute.start : attribute.end].decode()
+                before, _, after = written.rpartition(attribute.value)
+                yield Splice(attribute.start, attribute.end, (before + value + after).encode())
+
+
+def _renamed_value(attribute: Attribute, new_id_by_old: dict[str, str]) -> str:
+    if attribute.name == "id" or attribute.name in ID_REFERENCE_ATTRIBUTES:
+        return re.sub(r"\S+", lambda match: new_id_by_old.get(match[0], match[0]), attribute.value)
+
+    def rename_reference(match: re.Match[str]) -> str:
+        old_id = match[1] or match[2]
+        return match[0].replace(old_id, new_id_by_old.get(old_id, old_id))
+
+    return _LOCAL_REFERENCE.sub(rename_reference, attribute.value)

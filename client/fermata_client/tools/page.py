@@ -1,14 +1,14 @@
-"""The page as a whole: reading it, opening it, its title, and what a single file cannot be asked for."""
+"""Tools for the page as a whole, and for the content of its elements."""
 
+import json
 from html import escape
-from typing import Any
 
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.broken_links import describe_broken_links
 from fermata_client.html.errors import EditError
 from fermata_client.html.splices import Splice
 from fermata_client.tools.arguments import ToolArguments, optional_integer, optional_text, required_text
-from fermata_client.tools.code_assets import require_current_document
+from fermata_client.tools.tool_function import ToolEffect
 
 UNSUPPORTED_TOOLS = {
     "addPage": "This is a single HTML file, so no page can be added. Add a section to this page with insertHtml.",
@@ -21,54 +21,65 @@ UNSUPPORTED_TOOLS = {
         "aria-label with updateNodeProps; to name it for links, set id."
     ),
 }
+"""Tools whose result a file cannot hold, with the error that names another way (decision 0120)."""
 
 
-def read_document(document: HtmlDocument, given: ToolArguments) -> tuple[HtmlDocument, Any]:
-    here = require_current_document(document, given)
-    part = optional_integer(given, "part", 1) or 1
-    return document, {"document": here, "title": document.title, **document.read_part(part)}
+def require_current_document(document: HtmlDocument, arguments: ToolArguments) -> dict[str, str]:
+    """Return the reference of the only document; `EditError` if the call names another one."""
+    current = {"type": "page", "id": document.id}
+    requested = arguments.get("document")
+    if requested is not None and requested != current:
+        raise EditError(f"There is only one document here: {json.dumps(current)}.")
+    return current
 
 
-def open_document(document: HtmlDocument, given: ToolArguments) -> tuple[HtmlDocument, Any]:
-    return document, {"document": require_current_document(document, given)}
+def read_document(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+    current = require_current_document(document, arguments)
+    part_number = optional_integer(arguments, "part", 1) or 1
+    return document, {"document": current, "title": document.title, **document.read_part(part_number)}
 
 
-def get_node_html(document: HtmlDocument, given: ToolArguments) -> tuple[HtmlDocument, Any]:
-    return document, {"html": document.element_html(required_text(given, "nodeId"))}
+def open_document(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+    return document, {"document": require_current_document(document, arguments)}
 
 
-def insert_html(document: HtmlDocument, given: ToolArguments) -> tuple[HtmlDocument, Any]:
-    return document.insert_html(
-        required_text(given, "parentId"), required_text(given, "html"), optional_integer(given, "index")
-    )
+def get_node_html(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+    return document, {"html": document.element_html(required_text(arguments, "nodeId"))}
 
 
-def replace_node_html(document: HtmlDocument, given: ToolArguments) -> tuple[HtmlDocument, Any]:
-    edited, data = document.replace_content(required_text(given, "nodeId"), required_text(given, "html"))
-    notes = [note for note in (data.get("note", ""), describe_broken_links(document.tree, edited.tree)) if note]
-    return edited, {**data, **({"note": " ".join(notes)} if notes else {})}
+def insert_html(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+    parent_id = required_text(arguments, "parentId")
+    html = required_text(arguments, "html")
+    return document.insert_html(parent_id, html, optional_integer(arguments, "index"))
 
 
-def delete_node(document: HtmlDocument, given: ToolArguments) -> tuple[HtmlDocument, Any]:
-    edited = document.delete_element(required_text(given, "nodeId"))
+def replace_node_html(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+    edited, data = document.replace_content(required_text(arguments, "nodeId"), required_text(arguments, "html"))
+    notes = [data.get("note", ""), describe_broken_links(document.tree, edited.tree)]
+    note = " ".join(text for text in notes if text)
+    return edited, data | {"note": note} if note else data
+
+
+def delete_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+    edited = document.delete_element(required_text(arguments, "nodeId"))
     note = describe_broken_links(document.tree, edited.tree)
     return edited, {"note": note} if note else None
 
 
-def rename_page(document: HtmlDocument, given: ToolArguments) -> tuple[HtmlDocument, Any]:
-    """The title in the head. The address of the page is the name of its file, which is not ours to change."""
-    if required_text(given, "pageId") != document.id:
+def rename_page(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+    """Set the title element. The page's address is the name of its file, which is not changed (decision 0120)."""
+    if required_text(arguments, "pageId") != document.id:
         raise EditError(f"There is only one page here: {document.id}.")
-    if optional_text(given, "slug") not in ("", document.id):
+    if optional_text(arguments, "slug") not in ("", document.id):
         raise EditError(
             f"The address of this page is the name of its file ({document.path}), which only its owner changes. "
             "Send the title alone."
         )
-    words = " ".join(required_text(given, "title").split())
-    if not words:
+    title_text = " ".join(required_text(arguments, "title").split())
+    if not title_text:
         raise EditError("`title` has no words in it.")
-    title = escape(words, quote=False).encode("utf-8", "replace")
-    there = document.title_element
-    if there is None:
+    title = escape(title_text, quote=False).encode("utf-8", "replace")
+    element = document.title_element
+    if element is None:
         return document.with_head_element("title", [b"<title>" + title + b"</title>"]), None
-    return document.with_splices([Splice(there.inner_start, there.inner_end, title)], there), None
+    return document.with_splices([Splice(element.inner_start, element.inner_end, title)], element), None

@@ -1,17 +1,13 @@
-"""Every tool of a site's editor by its names, and what a file answers."""
+"""The tools of a site's editor by name, and how a file answers each of them (decision 0120)."""
 
-from fermata_client.tools import (
-    apply_css,
-    classes,
-    code_assets,
-    design_tokens,
-    node_properties,
-    node_structure,
-    page,
-    static_render,
-)
-from fermata_client.tools.guards import ToolFunction, guard_against_code
+from fermata_client.tools import apply_css, classes, code_assets, node_properties, node_structure, page, static_render
+from fermata_client.tools.design_tokens.colors import set_color_tokens
+from fermata_client.tools.design_tokens.fonts import set_font_tokens
+from fermata_client.tools.design_tokens.scales import set_spacing_scale, set_type_scale
+from fermata_client.tools.guards import guard_against_code
+from fermata_client.tools.page import UNSUPPORTED_TOOLS
 from fermata_client.tools.restore import RESTORE_TOOL, restore_edits
+from fermata_client.tools.tool_function import ToolFunction
 
 READ_TOOLS: dict[str, ToolFunction] = {
     "read_document": page.read_document,
@@ -22,7 +18,7 @@ READ_TOOLS: dict[str, ToolFunction] = {
     "inspect_code_runtime": code_assets.inspect_code_runtime,
     "render_snapshot": static_render.render_snapshot,
 }
-_WITHOUT_CODE: dict[str, ToolFunction] = {
+_MARKUP_TOOLS: dict[str, ToolFunction] = {
     "insertHtml": page.insert_html,
     "replaceNodeHtml": page.replace_node_html,
     "deleteNode": page.delete_node,
@@ -33,27 +29,28 @@ _WITHOUT_CODE: dict[str, ToolFunction] = {
     "assignClass": classes.assign_class,
     "removeClass": classes.remove_class,
     "renamePage": page.rename_page,
-    "set_color_tokens": design_tokens.set_color_tokens,
-    "set_font_tokens": design_tokens.set_font_tokens,
-    "set_type_scale": design_tokens.set_type_scale,
-    "set_spacing_scale": design_tokens.set_spacing_scale,
+    "set_color_tokens": set_color_tokens,
+    "set_font_tokens": set_font_tokens,
+    "set_type_scale": set_type_scale,
+    "set_spacing_scale": set_spacing_scale,
 }
 WRITE_TOOLS: dict[str, ToolFunction] = {
-    **{name: guard_against_code(tool) for name, tool in _WITHOUT_CODE.items()},
+    **{name: guard_against_code(tool) for name, tool in _MARKUP_TOOLS.items()},
     "write_code_asset": code_assets.write_code_asset,
     "patch_code_asset": code_assets.patch_code_asset,
     RESTORE_TOOL: restore_edits,
 }
-REFUSED_TOOLS = page.UNSUPPORTED_TOOLS
 
 
 def prefixed_tool_name(name: str) -> str:
-    """The newer name of a tool: `insertHtml` is `site_insert_html`."""
+    """Return the name of a tool in newer editors (decision 0103): `insertHtml` is `site_insert_html` there."""
     return "site_" + "".join("_" + letter.lower() if letter.isupper() else letter for letter in name)
 
 
-UNPREFIXED_NAME_BY_PREFIXED = {prefixed_tool_name(name): name for name in (*READ_TOOLS, *WRITE_TOOLS, *REFUSED_TOOLS)}
+_TOOL_NAMES = (*READ_TOOLS, *WRITE_TOOLS, *UNSUPPORTED_TOOLS)
+UNPREFIXED_NAME_BY_PREFIXED = {prefixed_tool_name(name): name for name in _TOOL_NAMES}
 
 
 def unprefixed_tool_name(name: str) -> str:
+    """Return the name of a tool in this registry; an unknown name as it is."""
     return UNPREFIXED_NAME_BY_PREFIXED.get(name, name)

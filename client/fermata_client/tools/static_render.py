@@ -1,52 +1,63 @@
-"""`render_snapshot` without a browser: what can be told about a page from its markup alone. Nothing is painted."""
+"""`render_snapshot` without a browser: report on a page from its markup alone (decision 0120)."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
+from fermata_client.document.breakpoints import BASE_BREAKPOINT, find_breakpoints
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.document.site_snapshot import BASE_BREAKPOINT, find_breakpoints
 from fermata_client.html.errors import EditError
 from fermata_client.html.tags import ROOT_TAG, name_set
 from fermata_client.html.tree import Element
+from fermata_client.service.json_types import JsonObject
 from fermata_client.tools.arguments import ToolArguments, optional_text
+from fermata_client.tools.tool_function import ToolEffect
 
 OUTLINE_TAGS = name_set("header nav main section article aside footer form dialog h1 h2 h3 h4 h5 h6")
-MAX_OUTLINE_NODES, MAX_WARNINGS, MAX_TEXT_CHARS = 80, 40, 80
+CONTAINER_TAGS = ("div", "section", "main", "article", "span", "a")
+"""Tags that the report expects to be closed."""
+MAX_OUTLINE_NODES = 80
+MAX_WARNINGS = 40
+MAX_TEXT_CHARS = 80
+MAX_TEXT_SOURCE_BYTES = 50 * MAX_TEXT_CHARS
 NO_SCREENSHOT_NOTE = "An HTML file is not painted here, so there is no picture. The report comes from the markup."
 
 
-def render_snapshot(document: HtmlDocument, given: ToolArguments) -> tuple[HtmlDocument, Any]:
-    frame = _frame(document, optional_text(given, "breakpointId"))
-    uid = optional_text(given, "nodeId")
+def render_snapshot(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+    selected = _select_breakpoint(document, optional_text(arguments, "breakpointId"))
+    uid = optional_text(arguments, "nodeId")
     scope = document.find_element(uid) if uid else document.content_root
-    inside = [one for one in document.tree.elements if scope.tag == ROOT_TAG or scope.start <= one.start < scope.end]
-    told = {"breakpointId": frame["id"], "label": frame["label"], "width": frame["width"]}
+    elements = [
+        element
+        for element in document.tree.elements
+        if scope.tag == ROOT_TAG or scope.start <= element.start < scope.end
+    ]
     return document, {
-        **told,
+        "breakpointId": selected["id"],
+        "label": selected["label"],
+        "width": selected["width"],
         **({"nodeId": uid} if uid else {}),
         "capturedAt": datetime.now(UTC).isoformat(timespec="seconds"),
-        "layout": _layout(document, inside),
+        "layout": _layout_report(document, elements),
         "screenshot": {"status": "unavailable", "error": NO_SCREENSHOT_NOTE},
     }
 
 
-def _frame(document: HtmlDocument, wanted: str) -> dict[str, Any]:
-    every = {one["id"]: one for one in find_breakpoints(document)}
-    if wanted and wanted not in every:
-        raise EditError(f"There is no breakpoint {wanted}. There are: {', '.join(every)}.")
-    return every[wanted or BASE_BREAKPOINT["id"]]
+def _select_breakpoint(document: HtmlDocument, breakpoint_id: str) -> JsonObject:
+    breakpoint_by_id = {item["id"]: item for item in find_breakpoints(document)}
+    if breakpoint_id and breakpoint_id not in breakpoint_by_id:
+        raise EditError(f"There is no breakpoint {breakpoint_id}. There are: {', '.join(breakpoint_by_id)}.")
+    return breakpoint_by_id[breakpoint_id or BASE_BREAKPOINT["id"]]
 
 
-def _layout(document: HtmlDocument, inside: list[Element]) -> dict[str, Any]:
-    outline = [_described(document, one) for one in inside if one.tag in OUTLINE_TAGS]
-    warnings = list(_warnings(document, inside))
+def _layout_report(document: HtmlDocument, elements: list[Element]) -> JsonObject:
+    outline = [_outline_node(document, element) for element in elements if element.tag in OUTLINE_TAGS]
+    warnings = list(_iter_warnings(document, elements))
     return {
         "source": "markup",
         "note": "There are no boxes and no sizes: nothing was laid out.",
-        "elements": len(inside),
+        "elements": len(elements),
         "outline": outline[:MAX_OUTLINE_NODES],
         "outlineLeftOut": max(0, len(outline) - MAX_OUTLINE_NODES),
         "warnings": warnings[:MAX_WARNINGS],
@@ -54,49 +65,68 @@ def _layout(document: HtmlDocument, inside: list[Element]) -> dict[str, Any]:
     }
 
 
-def _described(document: HtmlDocument, element: Element) -> dict[str, Any]:
-    depth = sum(above.tag in OUTLINE_TAGS for above in element.ancestors())
-    told = {"nodeId": element.uid, "tag": element.tag, "depth": depth, "classes": element.classes}
-    return {**told, **({"text": element_text(document, element)} if element.tag[1:].isdigit() else {})}
+def _outline_node(document: HtmlDocument, element: Element) -> JsonObject:
+    depth = sum(ancestor.tag in OUTLINE_TAGS for ancestor in element.ancestors())
+    is_heading = element.tag[1:].isdigit()
+    return {
+        "nodeId": element.uid,
+        "tag": element.tag,
+        "depth": depth,
+        "classes": element.classes,
+        **({"text": element_text(document, element)} if is_heading else {}),
+    }
 
 
 def element_text(document: HtmlDocument, element: Element) -> str:
-    """The beginning of an element's text, without its tags."""
-    start = document.source[element.inner_start : min(element.inner_end, element.inner_start + 50 * MAX_TEXT_CHARS)]
-    text = " ".join(re.sub(rb"<!--.*?-->|<[^>]*>?", b"", start, flags=re.DOTALL).decode("utf-8", "replace").split())
+    """Return the beginning of an element's text, without tags and comments."""
+    end = min(element.inner_end, element.inner_start + MAX_TEXT_SOURCE_BYTES)
+    markup = document.source[element.inner_start : end]
+    plain = re.sub(rb"<!--.*?-->|<[^>]*>?", b"", markup, flags=re.DOTALL).decode("utf-8", "replace")
+    text = " ".join(plain.split())
     return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
 
 
-def _warnings(document: HtmlDocument, inside: list[Element]) -> Iterator[dict[str, str]]:
-    ids = Counter(found for one in document.tree.elements if (found := one.attribute_value("id")))
-    anchors = {*ids, "top", *(one.attribute_value("name") or "" for one in document.tree.elements if one.tag == "a")}
-    for one in inside:
-        for problem in _problems(document, one, ids, anchors):
-            yield {"nodeId": one.uid, "warning": problem}
+def _iter_warnings(document: HtmlDocument, elements: list[Element]) -> Iterator[dict[str, str]]:
+    ids = Counter(uid for element in document.tree.elements if (uid := element.attribute_value("id")))
+    anchor_elements = (element for element in document.tree.elements if element.tag == "a")
+    link_targets = {*ids, "top", *(anchor.attribute_value("name") or "" for anchor in anchor_elements)}
+    for element in elements:
+        for warning in _element_warnings(document, element, ids, link_targets):
+            yield {"nodeId": element.uid, "warning": warning}
 
 
-def _problems(document: HtmlDocument, one: Element, ids: Counter[str], anchors: set[str]) -> Iterator[str]:
-    if ids[one.attribute_value("id") or ""] > 1:
-        yield f"The id “{one.attribute_value('id')}” stands {ids[one.attribute_value('id') or '']} times on the page."
-    if one.tag == "img":
-        yield from _picture_problems(one)
-    href = one.attribute_value("href") or ""
-    if one.tag == "a" and href.startswith("#") and href[1:] not in anchors:
-        yield f"The link leads to {href}, which is not on the page."
-    if one.tag == "a" and "href" not in {attribute.name for attribute in one.attributes}:
-        yield "The link leads nowhere: it has no href."
-    if one.tag in ("a", "button") and not (
-        one.children or element_text(document, one) or one.attribute_value("aria-label")
-    ):
-        yield f"The <{one.tag}> has no words."
-    if one.attribute_value("hidden") is not None:
+def _element_warnings(
+    document: HtmlDocument, element: Element, ids: Counter[str], link_targets: set[str]
+) -> Iterator[str]:
+    own_id = element.attribute_value("id") or ""
+    if ids[own_id] > 1:
+        yield f"The id “{own_id}” stands {ids[own_id]} times on the page."
+    if element.tag == "img":
+        yield from _image_warnings(element)
+    if element.tag == "a":
+        yield from _link_warnings(element, link_targets)
+    if element.tag in ("a", "button") and not _has_label(document, element):
+        yield f"The <{element.tag}> has no words."
+    if element.attribute_value("hidden") is not None:
         yield "It is hidden."
-    if not (one.has_end_tag or one.is_void) and one.tag in ("div", "section", "main", "article", "span", "a"):
-        yield f"The <{one.tag}> is never closed."
+    if not (element.has_end_tag or element.is_void) and element.tag in CONTAINER_TAGS:
+        yield f"The <{element.tag}> is never closed."
 
 
-def _picture_problems(picture: Element) -> Iterator[str]:
-    if not (picture.attribute_value("src") or picture.attribute_value("srcset")):
+def _image_warnings(image: Element) -> Iterator[str]:
+    if not (image.attribute_value("src") or image.attribute_value("srcset")):
         yield "The picture has no src, so nothing is shown."
-    if picture.attribute_value("alt") is None:
+    if image.attribute_value("alt") is None:
         yield "The picture has no alt text."
+
+
+def _link_warnings(link: Element, link_targets: set[str]) -> Iterator[str]:
+    address = link.attribute_value("href")
+    if address is None:
+        yield "The link leads nowhere: it has no href."
+    elif address.startswith("#") and address[1:] not in link_targets:
+        yield f"The link leads to {address}, which is not on the page."
+
+
+def _has_label(document: HtmlDocument, element: Element) -> bool:
+    return bool(element.children or element_text(document, element) or element.attribute_value("aria-label"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fermata_client import HtmlFile, HtmlFileExecutor
-from fermata_client.document.html_file import NotAnHtmlFileError
+from fermata_client.document.disk_files import NotAnHtmlFileError
 from tests.client.html_strategies import BAKERY
 
 PAGE = "<!doctype html>\n<title>T</title>\n<main>\n  <p>a</p>\n</main>\n"

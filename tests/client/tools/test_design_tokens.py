@@ -19,11 +19,13 @@ from fermata.tools.site.design_tokens.scales import (
 from fermata.tools.site.situation import situation
 from fermata.tools.tool_names import ToolNaming
 from fermata_client import HtmlDocument
-from fermata_client.design_tokens import derivation
 from fermata_client.design_tokens.custom_properties import DARK_SCHEME_QUERY, read_custom_properties
+from fermata_client.design_tokens.fonts import font_stack, font_variable
 from fermata_client.document.site_snapshot import build_site_snapshot
 from fermata_client.html.errors import EditError
-from fermata_client.tools.design_tokens import set_color_tokens, set_font_tokens, set_spacing_scale, set_type_scale
+from fermata_client.tools.design_tokens.colors import set_color_tokens
+from fermata_client.tools.design_tokens.fonts import set_font_tokens
+from fermata_client.tools.design_tokens.scales import set_spacing_scale, set_type_scale
 from tests.client.html_strategies import BAKERY
 
 
@@ -82,8 +84,8 @@ def test_a_scale_has_the_variables_that_the_service_lists(
 def test_a_font_has_the_variable_and_the_stack_that_the_service_lists(name: str, fallback: str) -> None:
     token = {"name": name, "variable": name, "fallback": fallback}
     (listed,) = describe_fonts(FontSettings.from_wire({"tokens": [token]}))
-    assert f"--{derivation.font_variable(name)}" == (listed["cssVar"] or "--")
-    assert derivation.font_stack("", fallback) == listed["stack"]
+    assert f"--{font_variable(name)}" == (listed["cssVar"] or "--")
+    assert font_stack("", fallback) == listed["stack"]
 
 
 # Colours

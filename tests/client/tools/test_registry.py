@@ -11,12 +11,12 @@ from fermata.tools.tool_names import ToolNaming, get_wire_name
 from fermata_client import HtmlDocument
 from fermata_client.html.errors import EditError
 from fermata_client.tools.page import rename_page
-from fermata_client.tools.registry import READ_TOOLS, REFUSED_TOOLS, WRITE_TOOLS, unprefixed_tool_name
+from fermata_client.tools.registry import READ_TOOLS, UNSUPPORTED_TOOLS, WRITE_TOOLS, unprefixed_tool_name
 from fermata_client.tools.restore import RESTORE_TOOL
 from fermata_client.tools.static_render import render_snapshot
 
 SITE = [tool for tool in get_toolset("site").tools if tool.execution is Execution.BROWSER]
-KNOWN = {*READ_TOOLS, *WRITE_TOOLS, *REFUSED_TOOLS} - {RESTORE_TOOL}
+KNOWN = {*READ_TOOLS, *WRITE_TOOLS, *UNSUPPORTED_TOOLS} - {RESTORE_TOOL}
 
 
 def test_every_tool_that_the_service_may_ask_for_has_an_answer() -> None:

@@ -1,0 +1,83 @@
+"""Read, check and write the files of a page on disk."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from fermata_client.document.html_document import HtmlDocument
+
+HTML_EXTENSIONS = (".html", ".htm", ".xhtml")
+MAX_FILE_BYTES = 2_000_000
+"""A page travels with every answer, and the service takes 4.5 MB."""
+NEW_FILE_MODE = 0o644
+
+
+class NotAnHtmlFileError(ValueError):
+    """A file cannot be edited. The message says why."""
+
+
+def is_utf8_text(content: bytes) -> bool:
+    try:
+        return "\x00" not in content.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def read_html_file(path: Path, display_name: str = "") -> bytes:
+    """Read an HTML file.
+
+    Args:
+        display_name: the name of the file in error messages; empty for its path.
+
+    Raises:
+        NotAnHtmlFileError: it does not exist, is too large, or is not HTML in UTF-8.
+    """
+    name = display_name or str(path)
+    if not path.exists():
+        raise NotAnHtmlFileError(f"There is no file {name}.")
+    if not path.is_file():
+        raise NotAnHtmlFileError(f"{name} is not a file.")
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise NotAnHtmlFileError(f"{name} is too large: the limit is {MAX_FILE_BYTES // 1_000_000} MB.")
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise NotAnHtmlFileError(f"{name} cannot be read: {error.strerror}.") from error
+    _check_html(path, source, name)
+    return source
+
+
+def _check_html(path: Path, source: bytes, name: str) -> None:
+    try:
+        text = source.decode()
+    except UnicodeDecodeError as error:
+        raise NotAnHtmlFileError(
+            f"{name} is not UTF-8 (byte {error.start}). Save it as UTF-8 and try again."
+        ) from error
+    if path.suffix.lower() in HTML_EXTENSIONS:
+        return
+    if "\x00" in text or not HtmlDocument.parse(source).tree.elements:
+        raise NotAnHtmlFileError(f"{name} is not an HTML page.")
+
+
+def check_output_path(path: Path) -> None:
+    """Raise `NotAnHtmlFileError` if no file can be created at the path, as far as that is known without creating it."""
+    if path.is_dir():
+        raise NotAnHtmlFileError(f"{path} is a folder. Name the file that is to be written, as {path / 'index.html'}.")
+    folder = next(parent for parent in path.parents if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise NotAnHtmlFileError(f"{path} cannot be written: {folder} is no folder that you may write to.")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file in one step, with the mode it has. A reader sees its old or its new content."""
+    handle, temporary_name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary_path = Path(temporary_name)
+    try:
+        with os.fdopen(handle, "wb") as temporary_file:
+            temporary_file.write(content)
+        temporary_path.chmod(path.stat().st_mode if path.exists() else NEW_FILE_MODE)
+        temporary_path.replace(path)
+    except OSError:
+        temporary_path.unlink(missing_ok=True)
+        raise
