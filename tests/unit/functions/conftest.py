@@ -15,7 +15,7 @@ __all__ = ["clock", "deployed", "resources", "shared_resources"]
 
 @pytest.fixture
 def deployed(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The doors open the resources their environment names, as they do when deployed: this one."""
+    """The functions create these resources from their environment, as they do when deployed."""
     for name, value in environment_from_resources(resources).items():
         monkeypatch.setenv(name, value)
     get_resources.cache_clear()
@@ -24,8 +24,8 @@ def deployed(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 
 @pytest.fixture(autouse=True)
-def documented_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is asked of a door in these tests, its answer is one that the OpenAPI document has."""
+def check_documented_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that every response in these tests is one that the OpenAPI document has."""
     dress = dispatch.add_response_headers
 
     def checked(request: HttpRequest, answer: Response, **how: Any) -> Response:

@@ -1,4 +1,4 @@
-"""The api door as API Gateway calls it."""
+"""The api function as API Gateway invokes it."""
 
 import json
 from typing import Any
@@ -22,21 +22,21 @@ def bakery(resources: Resources, deployed: None) -> TokenSigner:
     return make_tenant(resources)
 
 
-def ask(method: str, path: str, signer: TokenSigner, body: Any = None, **claims: Any) -> tuple[int, Any]:
+def send(method: str, path: str, signer: TokenSigner, body: Any = None, **claims: Any) -> tuple[int, Any]:
     answer = app.handler(make_proxy_event(method, path, signer.bearer_headers(**claims), body), None)
     return answer["statusCode"], json.loads(answer["body"] or "null")
 
 
-def begin(signer: TokenSigner, **members: Any) -> Any:
-    status, body = ask("POST", f"{AI}/conversations", signer, {"scope": "site"} | members)
+def create_conversation(signer: TokenSigner, **members: Any) -> Any:
+    status, body = send("POST", f"{AI}/conversations", signer, {"scope": "site"} | members)
     assert status == 201
     return body["conversation"]
 
 
 class TestConversations:
-    def test_a_new_one_is_found_again_with_no_messages(self, resources: Resources, bakery: TokenSigner) -> None:
+    def test_a_new_conversation_has_no_messages(self, resources: Resources, bakery: TokenSigner) -> None:
         mine = credential_store.create_credential(resources, ADA, "anthropic", "apiKey", "Mine", "sk-ant-secret").id
-        begun = begin(bakery, title="Home", credentialId=mine, modelId="m")
+        begun = create_conversation(bakery, title="Home", credentialId=mine, modelId="m")
         assert (begun["title"], begun["credentialId"], begun["modelId"]) == ("Home", mine, "m")
         answer = app.handler(
             make_proxy_event("GET", f"{AI}/conversations/{begun['id']}", bakery.bearer_headers()), None
@@ -46,13 +46,13 @@ class TestConversations:
         assert json.loads(answer["body"]) == {"conversation": begun | {"messages": []}}
 
     @pytest.mark.parametrize("title", [None, "", "  ", "New conversation"])
-    def test_one_without_a_title_is_called_new_until_its_first_prompt(
+    def test_a_conversation_without_a_title_is_called_new_until_its_first_prompt(
         self, bakery: TokenSigner, title: str | None
     ) -> None:
-        assert begin(bakery, title=title)["title"] == "New conversation"
+        assert create_conversation(bakery, title=title)["title"] == "New conversation"
 
     def test_only_the_scope_is_needed(self, bakery: TokenSigner) -> None:
-        assert begin(bakery)["credentialId"] is None
+        assert create_conversation(bakery)["credentialId"] is None
 
     @pytest.mark.parametrize(
         ("body", "says"),
@@ -65,66 +65,68 @@ class TestConversations:
             ({"scope": "site", "model": "m"}, "'model' is not known here"),
         ],
     )
-    def test_a_wrong_body_is_told_what_is_wrong(self, bakery: TokenSigner, body: Any, says: str) -> None:
-        status, answer = ask("POST", f"{AI}/conversations", bakery, body)
+    def test_an_error_names_the_wrong_member_of_a_body(self, bakery: TokenSigner, body: Any, says: str) -> None:
+        status, answer = send("POST", f"{AI}/conversations", bakery, body)
         assert status == 400
         assert says in answer["error"]
 
-    def test_another_users_and_another_tenants_are_not_found(self, resources: Resources, bakery: TokenSigner) -> None:
-        path = f"{AI}/conversations/{begin(bakery)['id']}"
+    def test_conversations_of_another_user_or_tenant_are_not_found(
+        self, resources: Resources, bakery: TokenSigner
+    ) -> None:
+        path = f"{AI}/conversations/{create_conversation(bakery)['id']}"
         florist = make_tenant(resources, "florist")
         for signer, user in ((bakery, "bob"), (florist, "ada")):
-            assert ask("GET", path, signer, user=user) == (404, {"error": "Conversation not found"})
+            assert send("GET", path, signer, user=user) == (404, {"error": "Conversation not found"})
 
-    def test_talking_needs_its_capability(self, bakery: TokenSigner) -> None:
-        assert ask("POST", f"{AI}/conversations", bakery, {}, capabilities=()) == (403, {"error": "Forbidden"})
+    def test_a_conversation_needs_the_capability_to_chat(self, bakery: TokenSigner) -> None:
+        assert send("POST", f"{AI}/conversations", bakery, {}, capabilities=()) == (403, {"error": "Forbidden"})
 
 
 class TestDefaults:
     def test_a_default_is_set_shown_and_cleared(self, resources: Resources, bakery: TokenSigner) -> None:
         mine = credential_store.create_credential(resources, ADA, "anthropic", "apiKey", "Mine", "sk-ant-secret").id
-        status, body = ask("PUT", f"{AI}/defaults/site", bakery, {"credentialId": mine, "modelId": "m"})
+        status, body = send("PUT", f"{AI}/defaults/site", bakery, {"credentialId": mine, "modelId": "m"})
         assert status == 200
         assert set(body["default"]) == {"scope", "credentialId", "modelId", "updatedAt", "updatedBy"}
         shown = {"site": {"credentialId": mine, "modelId": "m"}}
-        assert ask("GET", f"{AI}/defaults", bakery) == (200, {"defaults": shown})
+        assert send("GET", f"{AI}/defaults", bakery) == (200, {"defaults": shown})
         for _ in range(2):
-            assert ask("DELETE", f"{AI}/defaults/site", bakery) == (204, None)
-        assert ask("GET", f"{AI}/defaults", bakery) == (200, {"defaults": {}})
+            assert send("DELETE", f"{AI}/defaults/site", bakery) == (204, None)
+        assert send("GET", f"{AI}/defaults", bakery) == (200, {"defaults": {}})
 
-    def test_a_missing_credential_is_refused_in_the_contracts_words(self, bakery: TokenSigner) -> None:
-        answer = ask("PUT", f"{AI}/defaults/site", bakery, {"credentialId": "none", "modelId": "m"})
+    def test_a_missing_credential_is_refused_with_instatics_text(self, bakery: TokenSigner) -> None:
+        answer = send("PUT", f"{AI}/defaults/site", bakery, {"credentialId": "none", "modelId": "m"})
         assert answer == (400, {"error": "Credential not found. Pick an existing credential."})
 
-    def test_an_unknown_scope_is_refused_before_anybody_asks_who_it_is(self, bakery: TokenSigner) -> None:
+    def test_an_unknown_scope_is_refused_before_authentication(self, bakery: TokenSigner) -> None:
         answer = app.handler(make_proxy_event("PUT", f"{AI}/defaults/shop", {}, {}), None)
         assert answer["statusCode"] == 400
         assert "site, content, data, plugin" in answer["body"]
 
     def test_setting_needs_more_than_chatting(self, bakery: TokenSigner) -> None:
         chatting = {"capabilities": ("ai.chat",)}
-        assert ask("GET", f"{AI}/defaults", bakery, **chatting)[0] == 200
-        assert ask("PUT", f"{AI}/defaults/site", bakery, {}, **chatting)[0] == 403
-        assert ask("DELETE", f"{AI}/defaults/site", bakery, **chatting)[0] == 403
+        assert send("GET", f"{AI}/defaults", bakery, **chatting)[0] == 200
+        assert send("PUT", f"{AI}/defaults/site", bakery, {}, **chatting)[0] == 403
+        assert send("DELETE", f"{AI}/defaults/site", bakery, **chatting)[0] == 403
 
 
 class TestBridges:
     @pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", "/cancel"), ("GET", "/journal")])
     @pytest.mark.parametrize("name", ["none", "x" * 3_000, "é"])
-    def test_a_turn_that_never_was_is_not_found(self, bakery: TokenSigner, method: str, path: str, name: str) -> None:
-        assert ask(method, f"{AI}/bridges/{name}{path}", bakery)[0] == 404
+    def test_an_unknown_turn_is_not_found(self, bakery: TokenSigner, method: str, path: str, name: str) -> None:
+        assert send(method, f"{AI}/bridges/{name}{path}", bakery)[0] == 404
 
 
-class TestTheRest:
-    def test_it_says_that_it_lives_and_what_it_is(self, resources: Resources, bakery: TokenSigner) -> None:
+class TestServiceOperations:
+    def test_health_and_version_are_public(self, resources: Resources, bakery: TokenSigner) -> None:
         assert json.loads(app.handler(make_proxy_event("GET", "/healthz"), None)["body"]) == {"ok": True}
         told = json.loads(app.handler(make_proxy_event("GET", "/version"), None)["body"])
         assert told == {"version": fermata.__version__, "stage": "dev"}
 
     def test_an_unknown_path_is_not_found(self, bakery: TokenSigner) -> None:
-        assert ask("GET", f"{AI}/no/such/thing", bakery) == (404, {"error": "Not found"})
+        assert send("GET", f"{AI}/no/such/thing", bakery) == (404, {"error": "Not found"})
 
-    def test_a_wrong_method_is_told_the_right_one(self, bakery: TokenSigner) -> None:
+    def test_a_response_to_a_wrong_method_names_the_right_one(self, bakery: TokenSigner) -> None:
         answer = app.handler(make_proxy_event("DELETE", f"{AI}/conversations"), None)
         assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "GET, POST, OPTIONS")
 

@@ -29,7 +29,7 @@ def bakery(resources: Resources, deployed: None) -> TokenSigner:
     return make_tenant(resources)
 
 
-def ask(
+def send(
     method: str, path: str, signer: TokenSigner, body: Any = None, query: Any = None, **claims: Any
 ) -> tuple[int, Any, Any]:
     event = make_proxy_event(method, f"{AI}/{path}", signer.bearer_headers(**claims), body) | {
@@ -39,14 +39,14 @@ def ask(
     return answer["statusCode"], json.loads(answer["body"] or "null"), answer["headers"]
 
 
-def begin(signer: TokenSigner, clock: TestClock, **members: Any) -> str:
+def create_conversation(signer: TokenSigner, clock: TestClock, **members: Any) -> str:
     clock.advance(1)
-    status, body, _ = ask("POST", "conversations", signer, {"scope": "site"} | members)
+    status, body, _ = send("POST", "conversations", signer, {"scope": "site"} | members)
     assert status == 201
     return str(body["conversation"]["id"])
 
 
-def filled(resources: Resources, turns: int) -> str:
+def create_conversation_with_turns(resources: Resources, turns: int) -> str:
     made = conversation_store.create_conversation(resources, ADA, "site", None, None, "m").id
     thread = ThreadBuilder()
     for number in range(turns):
@@ -56,28 +56,26 @@ def filled(resources: Resources, turns: int) -> str:
     return made
 
 
-class TestTheList:
-    def test_a_first_page_has_the_contracts_shape_and_nothing_else_when_it_is_the_only_one(
-        self, bakery: TokenSigner, clock: TestClock
-    ) -> None:
-        made = [begin(bakery, clock, title=f"Number {number}") for number in range(3)]
-        status, body, headers = ask("GET", "conversations", bakery, query={"scope": "site"})
+class TestListing:
+    def test_a_single_page_has_no_cursor(self, bakery: TokenSigner, clock: TestClock) -> None:
+        made = [create_conversation(bakery, clock, title=f"Number {number}") for number in range(3)]
+        status, body, headers = send("GET", "conversations", bakery, query={"scope": "site"})
         assert (status, set(body)) == (200, {"conversations"})
         assert [one["id"] for one in body["conversations"]] == made[::-1]
         assert headers["Cache-Control"] == "private, no-store"
 
-    def test_more_of_them_are_a_cursor_away(self, bakery: TokenSigner, clock: TestClock) -> None:
-        made = [begin(bakery, clock) for _ in range(5)]
+    def test_the_cursor_leads_to_the_next_page(self, bakery: TokenSigner, clock: TestClock) -> None:
+        made = [create_conversation(bakery, clock) for _ in range(5)]
         seen: list[str] = []
         query = {"scope": "site", "limit": "2"}
         for _ in range(3):
-            _, body, _ = ask("GET", "conversations", bakery, query=query)
+            _, body, _ = send("GET", "conversations", bakery, query=query)
             seen += [one["id"] for one in body["conversations"]]
             query = query | {"cursor": body.get("nextCursor", "")}
         assert seen == made[::-1]
         assert "nextCursor" not in body
 
-    def test_a_page_costs_one_query_and_one_look_at_the_credentials_it_names(
+    def test_a_page_costs_one_query_and_one_read_of_its_credentials(
         self, resources: Resources, bakery: TokenSigner, clock: TestClock
     ) -> None:
         mine, removed = (
@@ -85,97 +83,99 @@ class TestTheList:
             for name in "ab"
         )
         for identity in (mine, removed, mine, removed):
-            begin(bakery, clock, credentialId=identity, modelId="m")
-        begin(bakery, clock)
+            create_conversation(bakery, clock, credentialId=identity, modelId="m")
+        create_conversation(bakery, clock)
         credential_store.delete_credential(resources, ADA, removed)
         asked: list[str] = []
         get_resources().tables._client.meta.events.register("before-call", lambda model, **_: asked.append(model.name))
-        _, body, _ = ask("GET", "conversations", bakery, query={"scope": "site"})
+        _, body, _ = send("GET", "conversations", bakery, query={"scope": "site"})
         assert [one["credentialId"] for one in body["conversations"]] == [None, None, mine, None, mine]
         assert [name for name in asked if name != "GetItem"] == ["Query", "BatchGetItem"]
 
-    def test_a_page_costs_one_query_however_many_there_are(self, bakery: TokenSigner, clock: TestClock) -> None:
+    def test_a_page_costs_one_query_however_many_conversations_there_are(
+        self, bakery: TokenSigner, clock: TestClock
+    ) -> None:
         asked: list[str] = []
         get_resources().tables._client.meta.events.register("before-call", lambda model, **_: asked.append(model.name))
         for count in (1, 40):
             for _ in range(count):
-                begin(bakery, clock)
-            ask("GET", "conversations", bakery, query={"scope": "site"})
+                create_conversation(bakery, clock)
+            send("GET", "conversations", bakery, query={"scope": "site"})
             asked.clear()
-            _, body, _ = ask("GET", "conversations", bakery, query={"scope": "site"})
+            _, body, _ = send("GET", "conversations", bakery, query={"scope": "site"})
             assert asked == ["Query"]
         assert len(body["conversations"]) == 41
 
     @pytest.mark.parametrize("query", [None, {}, {"scope": "shop"}, {"scope": ""}])
-    def test_without_a_scope_it_names_the_four(self, bakery: TokenSigner, query: Any) -> None:
-        status, body, _ = ask("GET", "conversations", bakery, query=query)
+    def test_an_error_about_a_missing_scope_names_the_scopes(self, bakery: TokenSigner, query: Any) -> None:
+        status, body, _ = send("GET", "conversations", bakery, query=query)
         assert status == 400
         assert "site, content, data, plugin" in body["error"]
 
     @pytest.mark.parametrize(
         "query", [{"limit": "x"}, {"limit": "501"}, {"limit": "-1"}, {"limit": "²"}, {"cursor": "x"}]
     )
-    def test_an_odd_page_is_refused(self, bakery: TokenSigner, query: dict[str, str]) -> None:
-        assert ask("GET", "conversations", bakery, query={"scope": "site"} | query)[0] == 400
+    def test_an_invalid_page_is_refused(self, bakery: TokenSigner, query: dict[str, str]) -> None:
+        assert send("GET", "conversations", bakery, query={"scope": "site"} | query)[0] == 400
 
     def test_listing_needs_its_capability(self, bakery: TokenSigner) -> None:
-        assert ask("GET", "conversations", bakery, query={"scope": "site"}, capabilities=())[0] == 403
+        assert send("GET", "conversations", bakery, query={"scope": "site"}, capabilities=())[0] == 403
 
 
-class TestOne:
-    def test_its_newest_messages_come_first_and_the_older_ones_are_a_cursor_away(
+class TestOneConversation:
+    def test_the_first_page_has_the_newest_messages_and_a_cursor_to_older_ones(
         self, resources: Resources, bakery: TokenSigner
     ) -> None:
-        made = filled(resources, 10)
-        status, body, headers = ask("GET", f"conversations/{made}", bakery, query={"limit": "6"})
+        made = create_conversation_with_turns(resources, 10)
+        status, body, headers = send("GET", f"conversations/{made}", bakery, query={"limit": "6"})
         assert (status, headers["Cache-Control"]) == (200, "private, no-store")
         assert [line["position"] for line in body["conversation"]["messages"]] == list(range(14, 20))
-        _, older, _ = ask("GET", f"conversations/{made}", bakery, query={"before": body["nextCursor"]})
+        _, older, _ = send("GET", f"conversations/{made}", bakery, query={"before": body["nextCursor"]})
         assert [line["position"] for line in older["conversation"]["messages"]] == list(range(14))
         assert "nextCursor" not in older
 
-    def test_without_a_page_the_whole_thread_comes_in_the_contracts_shape(
-        self, resources: Resources, bakery: TokenSigner
-    ) -> None:
-        made = filled(resources, 10)
-        _, body, _ = ask("GET", f"conversations/{made}", bakery)
+    def test_a_short_conversation_is_shown_whole(self, resources: Resources, bakery: TokenSigner) -> None:
+        made = create_conversation_with_turns(resources, 10)
+        _, body, _ = send("GET", f"conversations/{made}", bakery)
         assert set(body) == {"conversation"}
         assert len(body["conversation"]["messages"]) == 20
 
-    def test_an_instatic_browser_may_say_more_than_we_know(
+    def test_unknown_members_of_an_instatic_browser_are_ignored(
         self, resources: Resources, bakery: TokenSigner, clock: TestClock
     ) -> None:
         cms = make_tenant(resources, "cms", dialect="instatic")
-        made = begin(cms, clock, surprise=1)
-        status, body, _ = ask("PUT", f"conversations/{made}", cms, {"title": "Home", "scope": "content"})
+        made = create_conversation(cms, clock, surprise=1)
+        status, body, _ = send("PUT", f"conversations/{made}", cms, {"title": "Home", "scope": "content"})
         assert (status, body["conversation"]["title"], body["conversation"]["scope"]) == (200, "Home", "site")
 
     @pytest.mark.parametrize("query", [{"before": "x"}, {"limit": "1001"}])
-    def test_an_odd_page_is_refused(self, resources: Resources, bakery: TokenSigner, query: dict[str, str]) -> None:
-        assert ask("GET", f"conversations/{filled(resources, 1)}", bakery, query=query)[0] == 400
+    def test_an_invalid_page_is_refused(self, resources: Resources, bakery: TokenSigner, query: dict[str, str]) -> None:
+        assert (
+            send("GET", f"conversations/{create_conversation_with_turns(resources, 1)}", bakery, query=query)[0] == 400
+        )
 
     def test_a_title_a_key_and_a_model_can_be_changed(
         self, resources: Resources, bakery: TokenSigner, clock: TestClock
     ) -> None:
-        made = begin(bakery, clock)
+        made = create_conversation(bakery, clock)
         mine = credential_store.create_credential(resources, ADA, "anthropic", "apiKey", "Mine", "sk-ant-secret").id
         changes = {"title": " Home ", "credentialId": mine, "modelId": "m2"}
-        status, body, _ = ask("PUT", f"conversations/{made}", bakery, changes)
+        status, body, _ = send("PUT", f"conversations/{made}", bakery, changes)
         assert status == 200
         shown = body["conversation"]
         assert (shown["title"], shown["credentialId"], shown["modelId"]) == ("Home", mine, "m2")
         assert "messages" not in shown
 
-    def test_a_credential_that_was_removed_is_none(
+    def test_a_removed_credential_is_shown_as_none(
         self, resources: Resources, bakery: TokenSigner, clock: TestClock
     ) -> None:
         mine = credential_store.create_credential(resources, ADA, "anthropic", "apiKey", "Mine", "sk-ant-secret").id
-        made = begin(bakery, clock, credentialId=mine, modelId="m")
-        assert ask("GET", f"conversations/{made}", bakery)[1]["conversation"]["credentialId"] == mine
+        made = create_conversation(bakery, clock, credentialId=mine, modelId="m")
+        assert send("GET", f"conversations/{made}", bakery)[1]["conversation"]["credentialId"] == mine
         credential_store.delete_credential(resources, ADA, mine)
-        shown = ask("GET", f"conversations/{made}", bakery)[1]["conversation"]
+        shown = send("GET", f"conversations/{made}", bakery)[1]["conversation"]
         assert (shown["credentialId"], shown["modelId"]) == (None, "m")
-        renamed = ask("PUT", f"conversations/{made}", bakery, {"title": "Home"})[1]["conversation"]
+        renamed = send("PUT", f"conversations/{made}", bakery, {"title": "Home"})[1]["conversation"]
         assert (renamed["credentialId"], renamed["title"]) == (None, "Home")
 
     @pytest.mark.parametrize(
@@ -187,36 +187,34 @@ class TestOne:
             ({"credentialId": "none"}, "Credential not found. Pick an existing credential."),
         ],
     )
-    def test_a_change_that_cannot_be_is_told_why(
+    def test_an_invalid_change_is_refused_with_a_reason(
         self, bakery: TokenSigner, clock: TestClock, body: dict[str, str], says: str
     ) -> None:
-        status, answer, _ = ask("PUT", f"conversations/{begin(bakery, clock)}", bakery, body)
+        status, answer, _ = send("PUT", f"conversations/{create_conversation(bakery, clock)}", bakery, body)
         assert status == 400
         assert says in answer["error"]
 
-    def test_a_new_one_with_a_key_that_is_not_there_is_told_so(self, bakery: TokenSigner) -> None:
+    def test_a_new_conversation_with_a_missing_credential_is_refused(self, bakery: TokenSigner) -> None:
         body = {"scope": "site", "credentialId": "none", "modelId": "m"}
-        status, answer, _ = ask("POST", "conversations", bakery, body)
+        status, answer, _ = send("POST", "conversations", bakery, body)
         assert (status, answer) == (400, {"error": "Credential not found. Pick an existing credential."})
 
-    def test_deleting_is_fine_as_often_as_you_like_and_then_it_is_gone(
-        self, bakery: TokenSigner, clock: TestClock
-    ) -> None:
-        made = begin(bakery, clock)
+    def test_a_conversation_may_be_deleted_repeatedly(self, bakery: TokenSigner, clock: TestClock) -> None:
+        made = create_conversation(bakery, clock)
         for _ in range(2):
-            assert ask("DELETE", f"conversations/{made}", bakery)[:2] == (200, {"ok": True})
+            assert send("DELETE", f"conversations/{made}", bakery)[:2] == (200, {"ok": True})
         for method in ("GET", "PUT"):
-            assert ask(method, f"conversations/{made}", bakery, {})[:2] == (404, {"error": "Conversation not found"})
-        assert ask("GET", "conversations", bakery, query={"scope": "site"})[1] == {"conversations": []}
+            assert send(method, f"conversations/{made}", bakery, {})[:2] == (404, {"error": "Conversation not found"})
+        assert send("GET", "conversations", bakery, query={"scope": "site"})[1] == {"conversations": []}
 
     @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-    def test_anothers_is_not_found(
+    def test_a_conversation_of_another_user_is_not_found(
         self, resources: Resources, bakery: TokenSigner, clock: TestClock, method: str
     ) -> None:
-        made = begin(bakery, clock)
+        made = create_conversation(bakery, clock)
         florist = make_tenant(resources, "florist")
         for signer, user in ((bakery, "bob"), (florist, "ada")):
-            answer = ask(method, f"conversations/{made}", signer, {}, user=user)
+            answer = send(method, f"conversations/{made}", signer, {}, user=user)
             assert answer[:2] == (404, {"error": "Conversation not found"})
 
 
@@ -227,19 +225,19 @@ class TestDeletingWhileATurnRuns:
         monkeypatch.setattr("fermata.wire.http.dispatch.get_resources", lambda: resources)
         return made
 
-    def test_the_turn_ends_and_no_prompt_is_let_in(self, stage: Stage, bakery: TokenSigner) -> None:
+    def test_the_turn_ends_and_new_prompts_are_refused(self, stage: Stage, bakery: TokenSigner) -> None:
         stage.start_turn()
         path = f"conversations/{stage.conversation.id}"
-        assert ask("DELETE", path, bakery)[0] == 200
+        assert send("DELETE", path, bakery)[0] == 200
         assert stage.event_types()[-1] == "cancelled"
         with pytest.raises(Exception, match="Conversation not found"):
             stage.start_turn()
-        assert ask("DELETE", path, bakery)[:2] == (200, {"ok": True})
+        assert send("DELETE", path, bakery)[:2] == (200, {"ok": True})
 
-    def test_a_prompt_that_was_let_in_just_before_is_ended_too(
+    def test_a_turn_that_was_started_just_before_is_ended_too(
         self, stage: Stage, bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """It comes between the look at the conversation and its deletion."""
+        """The prompt arrives between the read of the conversation and its deletion."""
         write, started = stage.resources.tables.write_items, list[bool]()
 
         def meanwhile(*writes: Any) -> None:
@@ -249,23 +247,23 @@ class TestDeletingWhileATurnRuns:
             write(*writes)
 
         monkeypatch.setattr(stage.resources.tables, "write_items", meanwhile)
-        assert ask("DELETE", f"conversations/{stage.conversation.id}", bakery)[0] == 200
+        assert send("DELETE", f"conversations/{stage.conversation.id}", bakery)[0] == 200
         assert stage.event_types()[-1] == "cancelled"
 
 
 class TestConnectors:
     def test_there_are_none(self, bakery: TokenSigner) -> None:
-        assert ask("GET", "mcp/connectors", bakery)[:2] == (200, {"connectors": []})
+        assert send("GET", "mcp/connectors", bakery)[:2] == (200, {"connectors": []})
 
-    def test_who_may_not_manage_providers_may_not_see_them(self, bakery: TokenSigner) -> None:
-        assert ask("GET", "mcp/connectors", bakery, capabilities=("ai.chat",))[0] == 403
+    def test_listing_connectors_needs_the_capability_to_manage_providers(self, bakery: TokenSigner) -> None:
+        assert send("GET", "mcp/connectors", bakery, capabilities=("ai.chat",))[0] == 403
 
-    def test_none_can_be_made(self, bakery: TokenSigner) -> None:
-        assert ask("POST", "mcp/connectors", bakery, {})[0] == 405
+    def test_no_connector_can_be_created(self, bakery: TokenSigner) -> None:
+        assert send("POST", "mcp/connectors", bakery, {})[0] == 405
 
 
-class TestTheStreamDoor:
-    def ask(self, path: str, signer: TokenSigner, method: str = "GET", **claims: Any) -> httpx.Response:
+class TestStreamFunction:
+    def send(self, path: str, signer: TokenSigner, method: str = "GET", **claims: Any) -> httpx.Response:
         async def send() -> httpx.Response:
             transport = httpx.ASGITransport(stream.app)
             async with httpx.AsyncClient(transport=transport, base_url="http://service") as http:
@@ -273,24 +271,24 @@ class TestTheStreamDoor:
 
         return asyncio.run(send())
 
-    def test_a_picture_goes_out_as_its_bytes(self, resources: Resources, bakery: TokenSigner) -> None:
-        made = filled(resources, 1)
+    def test_an_image_is_served_as_its_bytes(self, resources: Resources, bakery: TokenSigner) -> None:
+        made = create_conversation_with_turns(resources, 1)
         lines = message_views.read_message_page(
             resources, conversation_store.get_conversation(resources, ADA, made), "fermata"
         ).lines
         (url,) = [block["url"] for line in lines for block in line["content"] if block["kind"] == "image"]
-        answer = self.ask(url, bakery)
+        answer = self.send(url, bakery)
         assert (answer.status_code, answer.content) == (200, make_jpeg_header())
         assert answer.headers["content-type"] == "image/jpeg"
         assert answer.headers["cache-control"] == "private, no-store"
         assert answer.headers["x-content-type-options"] == "nosniff"
-        assert self.ask(url + "9", bakery).json() == {"error": "Conversation image not found"}
-        assert self.ask(url, bakery, "POST").status_code == 405
+        assert self.send(url + "9", bakery).json() == {"error": "Conversation image not found"}
+        assert self.send(url, bakery, "POST").status_code == 405
 
-    def test_a_picture_of_somebody_else_is_not_found(self, resources: Resources, bakery: TokenSigner) -> None:
-        url = f"{AI}/conversations/{filled(resources, 1)}/messages/turn-1-0/images/1"
-        assert self.ask(url, bakery).status_code == 200
-        assert self.ask(url, bakery, user="bob").status_code == 404
+    def test_an_image_of_another_user_is_not_found(self, resources: Resources, bakery: TokenSigner) -> None:
+        url = f"{AI}/conversations/{create_conversation_with_turns(resources, 1)}/messages/turn-1-0/images/1"
+        assert self.send(url, bakery).status_code == 200
+        assert self.send(url, bakery, user="bob").status_code == 404
 
     def test_only_an_instatic_editor_has_a_bridge(self, bakery: TokenSigner) -> None:
-        assert self.ask(f"{AI}/editor-bridge", bakery).status_code == 404
+        assert self.send(f"{AI}/editor-bridge", bakery).status_code == 404

@@ -1,4 +1,4 @@
-"""The credentials door as API Gateway calls it."""
+"""The credentials function as API Gateway invokes it."""
 
 import json
 from collections.abc import Iterator
@@ -36,31 +36,31 @@ def bakery(
     return make_tenant(resources)
 
 
-def ask(method: str, path: str, signer: TokenSigner, body: Any = None, **claims: Any) -> tuple[int, Any]:
+def send(method: str, path: str, signer: TokenSigner, body: Any = None, **claims: Any) -> tuple[int, Any]:
     answer = app.handler(make_proxy_event(method, path, signer.bearer_headers(**claims), body), None)
     return answer["statusCode"], json.loads(answer["body"])
 
 
-def enter(signer: TokenSigner, **members: Any) -> Any:
-    status, body = ask("POST", CREDENTIALS, signer, NEW | members)
+def create_credential(signer: TokenSigner, **members: Any) -> Any:
+    status, body = send("POST", CREDENTIALS, signer, NEW | members)
     assert status == 201
     return body["credential"]
 
 
-def test_a_credential_is_entered_shown_listed_changed_and_removed(resources: Resources, bakery: TokenSigner) -> None:
-    entered = enter(bakery)
+def test_a_credential_is_created_shown_listed_changed_and_deleted(resources: Resources, bakery: TokenSigner) -> None:
+    entered = create_credential(bakery)
     one = f"{CREDENTIALS}/{entered['id']}"
-    assert ask("GET", one, bakery) == (200, {"credential": entered})
-    assert ask("GET", CREDENTIALS, bakery) == (200, {"credentials": [entered]})
+    assert send("GET", one, bakery) == (200, {"credential": entered})
+    assert send("GET", CREDENTIALS, bakery) == (200, {"credentials": [entered]})
     for scope in SCOPES:
         scope_defaults.clear_default(resources, ADA, scope)
     renamed = entered | {"displayLabel": "Renamed"}
-    assert ask("PUT", one, bakery, {"displayLabel": "Renamed", "apiKey": "sk-newer"}) == (200, {"credential": renamed})
-    assert ask("DELETE", one, bakery) == (200, {"ok": True})
-    assert ask("GET", one, bakery)[0] == 404
+    assert send("PUT", one, bakery, {"displayLabel": "Renamed", "apiKey": "sk-newer"}) == (200, {"credential": renamed})
+    assert send("DELETE", one, bakery) == (200, {"ok": True})
+    assert send("GET", one, bakery)[0] == 404
 
 
-def test_the_key_never_comes_back(bakery: TokenSigner) -> None:
+def test_the_key_is_never_returned(bakery: TokenSigner) -> None:
     answer = app.handler(make_proxy_event("POST", CREDENTIALS, bakery.bearer_headers(), NEW), None)
     assert ACCEPTED_KEY not in json.dumps(answer)
 
@@ -80,42 +80,42 @@ def test_the_key_never_comes_back(bakery: TokenSigner) -> None:
         ({"apikey": "sk"}, 400, "'apikey' is not known here"),
     ],
 )
-def test_what_cannot_be_stored_is_refused(bakery: TokenSigner, members: dict[str, Any], status: int, says: str) -> None:
-    answer = ask("POST", CREDENTIALS, bakery, NEW | members)
+def test_an_invalid_credential_is_refused(bakery: TokenSigner, members: dict[str, Any], status: int, says: str) -> None:
+    answer = send("POST", CREDENTIALS, bakery, NEW | members)
     assert answer[0] == status
     assert says in answer[1]["error"]
 
 
-def test_an_instatic_browser_may_say_more_than_we_know(resources: Resources, bakery: TokenSigner) -> None:
+def test_unknown_members_of_an_instatic_browser_are_ignored(resources: Resources, bakery: TokenSigner) -> None:
     cms = make_tenant(resources, "cms", dialect="instatic")
-    mine = enter(cms, surprise=1)["id"]
-    assert ask("PUT", f"{CREDENTIALS}/{mine}", cms, {"displayLabel": "Ours", "authMode": "apiKey"})[0] == 200
-    status, body = ask("PUT", f"{CREDENTIALS}/{mine}", cms, {"authMode": "apiKey"})
+    mine = create_credential(cms, surprise=1)["id"]
+    assert send("PUT", f"{CREDENTIALS}/{mine}", cms, {"displayLabel": "Ours", "authMode": "apiKey"})[0] == 200
+    status, body = send("PUT", f"{CREDENTIALS}/{mine}", cms, {"authMode": "apiKey"})
     assert (status, "Send what is to change" in body["error"]) == (400, True)
-    assert ask("POST", CREDENTIALS, cms, NEW | {"displayLabel": 7, "surprise": 1})[0] == 400
+    assert send("POST", CREDENTIALS, cms, NEW | {"displayLabel": 7, "surprise": 1})[0] == 400
 
 
 def test_the_same_label_twice_is_a_conflict(bakery: TokenSigner) -> None:
-    enter(bakery)
+    create_credential(bakery)
     answer = app.handler(make_proxy_event("POST", CREDENTIALS, bakery.bearer_headers(), NEW), None)
     assert answer["statusCode"] == 409
     assert answer["headers"]["Retry-After"]
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_managing_keys_needs_its_own_capability(bakery: TokenSigner, method: str) -> None:
-    assert ask(method, CREDENTIALS, bakery, NEW, capabilities=("ai.chat",)) == (403, {"error": "Forbidden"})
+def test_managing_credentials_needs_its_own_capability(bakery: TokenSigner, method: str) -> None:
+    assert send(method, CREDENTIALS, bakery, NEW, capabilities=("ai.chat",)) == (403, {"error": "Forbidden"})
 
 
-def test_tenants_never_see_each_others_keys(resources: Resources, bakery: TokenSigner) -> None:
+def test_tenants_never_see_each_others_credentials(resources: Resources, bakery: TokenSigner) -> None:
     florist = make_tenant(resources, "florist")
-    entered = enter(bakery)
-    assert ask("GET", CREDENTIALS, florist) == (200, {"credentials": []})
-    assert ask("GET", f"{CREDENTIALS}/{entered['id']}", florist)[0] == 404
-    assert ask("DELETE", f"{CREDENTIALS}/{entered['id']}", florist)[0] == 404
+    entered = create_credential(bakery)
+    assert send("GET", CREDENTIALS, florist) == (200, {"credentials": []})
+    assert send("GET", f"{CREDENTIALS}/{entered['id']}", florist)[0] == 404
+    assert send("DELETE", f"{CREDENTIALS}/{entered['id']}", florist)[0] == 404
 
 
-def test_other_methods_are_told_so(bakery: TokenSigner) -> None:
+def test_other_methods_are_refused(bakery: TokenSigner) -> None:
     answer = app.handler(make_proxy_event("PATCH", CREDENTIALS, bakery.bearer_headers()), None)
     assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "GET, POST, OPTIONS")
 
@@ -124,43 +124,45 @@ class TestDefaults:
     def test_the_first_credential_becomes_the_default_of_every_scope(
         self, resources: Resources, bakery: TokenSigner
     ) -> None:
-        entered = enter(bakery)
+        entered = create_credential(bakery)
         seeded = {"credentialId": entered["id"], "modelId": "claude-opus-5"}
         assert scope_defaults.get_defaults_view(resources, "bakery") == dict.fromkeys(SCOPES, seeded)
 
-    def test_one_whose_provider_does_not_answer_is_created_all_the_same(
+    def test_a_credential_is_created_although_its_provider_does_not_answer(
         self, resources: Resources, bakery: TokenSigner, server: ModelListServer
     ) -> None:
         server.set_error("/v1/models", 500, {})
-        enter(bakery)
+        create_credential(bakery)
         assert scope_defaults.get_defaults_view(resources, "bakery") == {}
 
-    def test_what_a_default_points_at_cannot_be_removed(self, bakery: TokenSigner) -> None:
-        status, body = ask("DELETE", f"{CREDENTIALS}/{enter(bakery)['id']}", bakery)
+    def test_a_default_credential_cannot_be_deleted(self, bakery: TokenSigner) -> None:
+        status, body = send("DELETE", f"{CREDENTIALS}/{create_credential(bakery)['id']}", bakery)
         assert (status, body["error"]) == (
             409,
             "This credential is the default of site, content, data, plugin. Choose another default there first.",
         )
 
 
-class TestTrying:
-    def test_a_good_one_counts_its_models(self, bakery: TokenSigner) -> None:
-        path = f"{CREDENTIALS}/{enter(bakery)['id']}/test"
-        assert ask("POST", path, bakery) == (200, {"ok": True, "modelCount": 1})
+class TestTestingACredential:
+    def test_a_working_credential_counts_its_models(self, bakery: TokenSigner) -> None:
+        path = f"{CREDENTIALS}/{create_credential(bakery)['id']}/test"
+        assert send("POST", path, bakery) == (200, {"ok": True, "modelCount": 1})
 
-    def test_a_bad_one_is_an_answer_without_the_key(self, bakery: TokenSigner, server: ModelListServer) -> None:
-        path = f"{CREDENTIALS}/{enter(bakery)['id']}/test"
+    def test_the_result_for_a_failing_credential_does_not_contain_the_key(
+        self, bakery: TokenSigner, server: ModelListServer
+    ) -> None:
+        path = f"{CREDENTIALS}/{create_credential(bakery)['id']}/test"
         server.set_error("/v1/models", 500, {"error": {"message": f"{ACCEPTED_KEY} is odd"}})
-        status, body = ask("POST", path, bakery)
+        status, body = send("POST", path, bakery)
         assert (status, body["ok"], "[redacted] is odd" in body["error"]) == (200, False, True)
 
-    def test_a_missing_one_is_not_found(self, bakery: TokenSigner) -> None:
-        assert ask("POST", f"{CREDENTIALS}/none/test", bakery)[0] == 404
+    def test_a_missing_credential_is_not_found(self, bakery: TokenSigner) -> None:
+        assert send("POST", f"{CREDENTIALS}/none/test", bakery)[0] == 404
 
-    def test_it_needs_more_than_chatting(self, bakery: TokenSigner) -> None:
-        assert ask("POST", f"{CREDENTIALS}/none/test", bakery, capabilities=("ai.chat",))[0] == 403
+    def test_testing_needs_the_capability_to_manage_providers(self, bakery: TokenSigner) -> None:
+        assert send("POST", f"{CREDENTIALS}/none/test", bakery, capabilities=("ai.chat",))[0] == 403
 
-    def test_nothing_else_is_done_there(self, bakery: TokenSigner) -> None:
+    def test_no_other_method_is_allowed(self, bakery: TokenSigner) -> None:
         answer = app.handler(make_proxy_event("GET", f"{CREDENTIALS}/none/test", bakery.bearer_headers()), None)
         assert (answer["statusCode"], answer["headers"]["Allow"]) == (405, "POST, OPTIONS")
 
@@ -172,8 +174,8 @@ class TestModels:
         answer = app.handler(event, None)
         return answer["statusCode"], json.loads(answer["body"])
 
-    def test_whoever_may_chat_sees_them(self, bakery: TokenSigner) -> None:
-        entered = enter(bakery)
+    def test_a_caller_who_may_chat_sees_the_models(self, bakery: TokenSigner) -> None:
+        entered = create_credential(bakery)
         status, body = self.models(bakery, "anthropic", entered["id"], user="bob", capabilities=("ai.chat",))
         assert status == 200
         assert [(model["id"], model["tier"]) for model in body["models"]] == [("claude-opus-5", "smartest")]
@@ -188,23 +190,23 @@ class TestModels:
             ("anthropic", "none", 404, "no longer accessible"),
         ],
     )
-    def test_who_asks_wrongly_is_told_how_to_ask(
+    def test_an_invalid_request_for_models_is_explained(
         self, bakery: TokenSigner, provider: str, credential: str | None, status: int, says: str
     ) -> None:
-        mine = enter(bakery)["id"]
+        mine = create_credential(bakery)["id"]
         answer = self.models(bakery, provider, mine if credential == "mine" else credential)
         assert (answer[0], says in answer[1]["error"]) == (status, True)
 
     @pytest.mark.parametrize(("failure", "status"), [(401, 502), (400, 502), (529, 503), (429, 503)])
-    def test_a_provider_that_fails_is_a_clean_error(
+    def test_a_provider_failure_is_a_502_without_details(
         self, bakery: TokenSigner, server: ModelListServer, failure: int, status: int
     ) -> None:
-        entered = enter(bakery)
+        entered = create_credential(bakery)
         server.set_error("/v1/models", failure, {"error": {"message": f"no {ACCEPTED_KEY}"}})
         told, body = self.models(bakery, "anthropic", entered["id"])
         assert told == status
         assert ACCEPTED_KEY not in body["error"]
         assert body["error"].startswith("Anthropic ")
 
-    def test_it_needs_a_capability(self, bakery: TokenSigner) -> None:
+    def test_listing_models_needs_a_capability(self, bakery: TokenSigner) -> None:
         assert self.models(bakery, "anthropic", "mine", capabilities=("ai.audit.read",))[0] == 403

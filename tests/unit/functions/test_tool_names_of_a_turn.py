@@ -1,4 +1,4 @@
-"""What tools are called in whatever is shown of a turn: as whoever asks knows them, not as the turn's prompt did."""
+"""The tool names in everything that is shown of a turn: those of the client that asks, not of the prompt's client."""
 
 import asyncio
 import json
@@ -27,22 +27,22 @@ def bakery(resources: Resources, deployed: None) -> TokenSigner:
 
 @pytest.fixture
 def stage(resources: Resources, deployed: None, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """A turn that waits for its first call, an insertion."""
+    """A stage for turns of the functions' own resources."""
     made = Stage(resources, monkeypatch)
-    for door in ("fermata.wire.http.dispatch", "functions.stream.app"):
-        monkeypatch.setattr(f"{door}.get_resources", lambda: resources)
+    for module in ("fermata.wire.http.dispatch", "functions.stream.app"):
+        monkeypatch.setattr(f"{module}.get_resources", lambda: resources)
     return made
 
 
-def waiting(stage: Stage, names: str) -> None:
+def start_waiting_turn(stage: Stage, names: str) -> None:
     stage.start_turn(tool_names=names)
     called = (SEED if names == "seed" else PREFIXED)[0]
     stage.script_replies(reply_with_calls(tool_call_block(called, parentId="r", html="x")), "Done.")
     assert stage.run_workflow() == "waiting"
 
 
-def edited(stage: Stage, names: str) -> None:
-    waiting(stage, names)
+def start_edited_turn(stage: Stage, names: str) -> None:
+    start_waiting_turn(stage, names)
     stage.answer_request(OK | {"inverse": {"tool": "deleteNode", "input": {"nodeId": "n1"}}})
     assert stage.run_workflow() == "finished"
 
@@ -67,20 +67,20 @@ def follow(path: str, signer: TokenSigner, names: str) -> list[Any]:
 
 @KNOWN
 @ASKED_IN
-def test_a_reloaded_tab_is_asked_in_its_own_words(
+def test_a_pending_request_has_the_tool_name_of_the_client_that_asks(
     stage: Stage, bakery: TokenSigner, said: str, header: str, known: tuple[str, str]
 ) -> None:
-    waiting(stage, said)
+    start_waiting_turn(stage, said)
     [asked] = show(f"bridges/{stage.turn.id}", bakery, header)["pending"]
     assert asked["toolName"] == known[0]
 
 
 @KNOWN
 @ASKED_IN
-def test_the_events_are_in_their_readers_words(
+def test_events_have_the_tool_names_of_the_reader(
     stage: Stage, bakery: TokenSigner, said: str, header: str, known: tuple[str, str]
 ) -> None:
-    edited(stage, said)
+    start_edited_turn(stage, said)
     told = follow(f"bridges/{stage.turn.id}/events", bakery, header)
     named = {event["type"]: event["toolName"] for event in told if "toolName" in event}
     assert named == dict.fromkeys(("toolCall", "toolRequest", "toolResult"), known[0])
@@ -88,16 +88,16 @@ def test_the_events_are_in_their_readers_words(
 
 @KNOWN
 @ASKED_IN
-def test_the_journal_is_in_its_readers_words(
+def test_the_journal_has_the_tool_names_of_the_reader(
     stage: Stage, bakery: TokenSigner, said: str, header: str, known: tuple[str, str]
 ) -> None:
-    edited(stage, said)
+    start_edited_turn(stage, said)
     [entry] = show(f"bridges/{stage.turn.id}/journal", bakery, header)["entries"]
     assert (entry["toolName"], entry["inverse"]) == (known[0], [known[1]])
 
 
-def test_an_editors_own_way_back_has_one_name(stage: Stage, bakery: TokenSigner) -> None:
-    waiting(stage, "seed")
+def test_an_inverse_that_is_no_tool_keeps_its_name(stage: Stage, bakery: TokenSigner) -> None:
+    start_waiting_turn(stage, "seed")
     stage.answer_request(OK | {"inverse": {"tool": "restore", "input": {"patch": {}}}})
     [entry] = show(f"bridges/{stage.turn.id}/journal", bakery, "prefixed")["entries"]
     assert entry["inverse"] == ["restore"]

@@ -1,4 +1,4 @@
-"""The tool-result door as API Gateway calls it, up to where a turn begins to matter."""
+"""The tool_result function as API Gateway invokes it, without a turn."""
 
 import json
 from pathlib import Path
@@ -22,23 +22,23 @@ def bakery(resources: Resources, deployed: None) -> TokenSigner:
     return make_tenant(resources)
 
 
-def ask(signer: TokenSigner, body: Any, **claims: Any) -> tuple[int, Any]:
+def send(signer: TokenSigner, body: Any, **claims: Any) -> tuple[int, Any]:
     answer = app.handler(make_proxy_event("POST", PATH, signer.bearer_headers(**claims), body), None)
     return answer["statusCode"], json.loads(answer["body"])
 
 
-def test_an_answer_to_a_turn_that_never_was_is_not_found(bakery: TokenSigner) -> None:
-    status, body = ask(bakery, BODY)
+def test_an_answer_to_an_unknown_turn_is_not_found(bakery: TokenSigner) -> None:
+    status, body = send(bakery, BODY)
     assert status == 404
     assert body["error"]
 
 
-def test_an_instatic_browser_reads_the_same_in_the_words_of_each_of_its_generations(
+def test_a_404_for_an_instatic_browser_has_the_members_of_all_its_generations(
     resources: Resources, deployed: None
 ) -> None:
-    """`C103`: older ones read `ok`, the newest shows `error`."""
+    """Case C103: older browsers read `ok`, the newest shows `error`."""
     case = next(case for case in json.loads(CASES.read_text()) if case["id"] == "C103")["expected"]
-    status, body = ask(make_tenant(resources, dialect="instatic"), BODY)
+    status, body = send(make_tenant(resources, dialect="instatic"), BODY)
     assert status == case["status"]
     assert body == case["body_seed"] | case["body_head"]
 
@@ -66,22 +66,22 @@ def test_an_instatic_browser_reads_the_same_in_the_words_of_each_of_its_generati
         ({"revision": "x" * 201}, "'revision'"),
     ],
 )
-def test_a_wrong_body_is_told_what_is_wrong(bakery: TokenSigner, members: dict[str, Any], says: str) -> None:
-    status, body = ask(bakery, BODY | members)
+def test_an_error_names_the_wrong_member_of_a_body(bakery: TokenSigner, members: dict[str, Any], says: str) -> None:
+    status, body = send(bakery, BODY | members)
     assert status == 400
     assert body["error"].startswith("Invalid request body.")
     assert says in body["error"]
 
 
-def test_without_any_capability_nothing_is_taken(bakery: TokenSigner) -> None:
-    assert ask(bakery, BODY, capabilities=("ai.audit.read",)) == (403, {"error": "Forbidden"})
+def test_an_answer_without_a_capability_is_refused(bakery: TokenSigner) -> None:
+    assert send(bakery, BODY, capabilities=("ai.audit.read",)) == (403, {"error": "Forbidden"})
 
 
-def test_a_cookie_from_another_page_is_kept_out(bakery: TokenSigner) -> None:
+def test_a_cookie_from_a_page_of_another_origin_is_refused(bakery: TokenSigner) -> None:
     headers = bakery.cookie_headers() | {"Origin": "https://evil.example"}
     answer = app.handler(make_proxy_event("POST", PATH, headers, BODY), None)
     assert (answer["statusCode"], json.loads(answer["body"])) == (403, {"error": "Forbidden: invalid origin"})
 
 
-def test_only_posting_is_possible(bakery: TokenSigner) -> None:
+def test_only_post_is_allowed(bakery: TokenSigner) -> None:
     assert app.handler(make_proxy_event("GET", PATH), None)["statusCode"] == 405

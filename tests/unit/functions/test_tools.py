@@ -1,4 +1,4 @@
-"""The one source of what a model may call: over HTTP, for one caller, in one client's names."""
+"""The list of tools for a caller, with the names that its client knows."""
 
 import json
 from typing import Any
@@ -32,7 +32,7 @@ def studio(resources: Resources, deployed: None) -> TokenSigner:
     return make_tenant(resources, "studio", dialect="instatic", tool_names="prefixed")
 
 
-def get(path: str, signer: TokenSigner, *capabilities: str, **headers: str) -> tuple[int, Any]:
+def send_get(path: str, signer: TokenSigner, *capabilities: str, **headers: str) -> tuple[int, Any]:
     claims = {"capabilities": capabilities} if capabilities else {}
     event = make_proxy_event(
         "GET",
@@ -43,12 +43,12 @@ def get(path: str, signer: TokenSigner, *capabilities: str, **headers: str) -> t
     return answer["statusCode"], json.loads(answer["body"])
 
 
-def names_of(body: Any) -> list[str]:
+def get_tool_names(body: Any) -> list[str]:
     return [tool["name"] for tool in body["tools"]]
 
 
-def test_the_whole_toolset_is_told_to_whoever_may_use_all_of_it(bakery: TokenSigner) -> None:
-    status, body = get("tools/site", bakery, *ALL_CAPABILITIES, *SITE)
+def test_a_caller_with_all_capabilities_sees_the_whole_toolset(bakery: TokenSigner) -> None:
+    status, body = send_get("tools/site", bakery, *ALL_CAPABILITIES, *SITE)
     assert status == 200
     for told, known in zip(body["tools"], SITE_TOOL_CONTRACT, strict=True):
         assert told["name"] == known["name"]
@@ -63,15 +63,15 @@ def test_the_whole_toolset_is_told_to_whoever_may_use_all_of_it(bakery: TokenSig
 def test_the_list_is_what_a_model_is_offered(scope: str, bakery: TokenSigner) -> None:
     toolset = get_toolset(scope)
     rights = {"ai.chat", "ai.tools.write", *(right for tool in toolset.tools for right in tool.permissions)}
-    _, body = get(f"tools/{scope}", bakery, *rights)
+    _, body = send_get(f"tools/{scope}", bakery, *rights)
     offered = toolset.build_tool_specs(frozenset(rights), scope, tenant="bakery")
     told = [(tool["name"], tool["description"], tool["inputSchema"]) for tool in body["tools"]]
     assert told == [(spec.name, spec.description, spec.input_schema) for spec in offered]
 
 
 def test_a_caller_sees_only_what_its_capabilities_allow(bakery: TokenSigner) -> None:
-    assert names_of(get("tools/site", bakery, "ai.chat")[1]) == ["getNodeHtml", "render_snapshot"]
-    reader = get("tools/site", bakery, "ai.chat", "site.read")[1]
+    assert get_tool_names(send_get("tools/site", bakery, "ai.chat")[1]) == ["getNodeHtml", "render_snapshot"]
+    reader = send_get("tools/site", bakery, "ai.chat", "site.read")[1]
     assert {tool["capability"] for tool in reader["tools"]} == {"read"}
 
 
@@ -85,40 +85,40 @@ def test_a_caller_sees_only_what_its_capabilities_allow(bakery: TokenSigner) -> 
         ("studio", " Seed ", "getNodeHtml"),
     ],
 )
-def test_the_header_goes_before_the_tenants_setting(
+def test_the_header_takes_precedence_over_the_tenants_setting(
     tenant: str, header: str, name: str, request: pytest.FixtureRequest
 ) -> None:
     signer: TokenSigner = request.getfixturevalue(tenant)
     headers = {"fermata_tool_names": header} if header else {}
-    assert name in names_of(get("tools/site", signer, "ai.chat", **headers)[1])
+    assert name in get_tool_names(send_get("tools/site", signer, "ai.chat", **headers)[1])
 
 
-def test_names_that_are_none_are_refused_in_words(bakery: TokenSigner) -> None:
-    status, body = get("tools/site", bakery, "ai.chat", fermata_tool_names="both")
+def test_unknown_tool_names_are_refused_with_a_reason(bakery: TokenSigner) -> None:
+    status, body = send_get("tools/site", bakery, "ai.chat", fermata_tool_names="both")
     assert (status, body) == (
         400,
         {"error": "The header Fermata-Tool-Names says what tools are called: seed or prefixed."},
     )
 
 
-def test_a_scope_without_tools_has_none_and_an_unknown_one_does_not_exist(bakery: TokenSigner) -> None:
-    assert get("tools/data", bakery) == (200, {"tools": []})
-    assert get("tools/kitchen", bakery) == (404, {"error": "Not found"})
+def test_a_scope_without_tools_has_an_empty_list_and_an_unknown_one_a_404(bakery: TokenSigner) -> None:
+    assert send_get("tools/data", bakery) == (200, {"tools": []})
+    assert send_get("tools/kitchen", bakery) == (404, {"error": "Not found"})
 
 
-def test_who_may_not_chat_learns_nothing(bakery: TokenSigner) -> None:
-    assert get("tools/site", bakery, "ai.audit.read")[0] == 403
+def test_listing_tools_needs_the_capability_to_chat(bakery: TokenSigner) -> None:
+    assert send_get("tools/site", bakery, "ai.audit.read")[0] == 403
 
 
-def test_a_toolset_that_is_registered_shows_up_by_itself(bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tools_of_a_registered_toolset_are_listed(bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch) -> None:
     own = make_tool("mend", tenant="bakery", toolset="plugin")
     others = make_tool("break", tenant="studio", toolset="plugin")
     monkeypatch.setattr("fermata.tools.plugin.toolset.PLUGIN_TOOLSET", Toolset("plugin", (own, others)))
-    assert names_of(get("tools/plugin", bakery)[1]) == ["mend"]
+    assert get_tool_names(send_get("tools/plugin", bakery)[1]) == ["mend"]
 
 
 @pytest.mark.parametrize("names", list(ToolNaming))
-def test_a_conversation_is_shown_in_the_clients_names(
+def test_a_conversation_has_the_tool_names_of_the_client(
     names: ToolNaming, resources: Resources, bakery: TokenSigner
 ) -> None:
     ada = Caller(tenant="bakery", user="ada", capabilities=frozenset({"ai.chat"}))
@@ -128,7 +128,7 @@ def test_a_conversation_is_shown_in_the_clients_names(
     thread.add_reply(called("a").model_copy(update={"tool_name": "site_list_modules"}))
     thread.add_result("a")
     store_messages(resources, "bakery", made, thread.messages)
-    _, body = get(f"conversations/{made}", bakery, fermata_tool_names=names.value)
+    _, body = send_get(f"conversations/{made}", bakery, fermata_tool_names=names.value)
     expected = "list_modules" if names is ToolNaming.CANONICAL else "site_list_modules"
     shown = [line for line in body["conversation"]["messages"] if line["role"] == "assistant"]
     assert [(line["toolName"], line["content"][0]["toolName"]) for line in shown] == [(expected, expected)]

@@ -1,4 +1,4 @@
-"""Uploads over HTTP: announced at one door, used at two others."""
+"""Uploads over HTTP: announced to one function, used by two others."""
 
 import hashlib
 import json
@@ -25,13 +25,13 @@ def bakery(resources: Resources, deployed: None) -> TokenSigner:
     return make_tenant(resources)
 
 
-def ask(signer: TokenSigner, body: Any, door: Any = app, path: str = PATH, **claims: Any) -> tuple[int, Any]:
-    answer = door.handler(make_proxy_event("POST", path, signer.bearer_headers(**claims), body), None)
+def send(signer: TokenSigner, body: Any, function: Any = app, path: str = PATH, **claims: Any) -> tuple[int, Any]:
+    answer = function.handler(make_proxy_event("POST", path, signer.bearer_headers(**claims), body), None)
     return answer["statusCode"], json.loads(answer["body"])
 
 
-def test_it_is_told_where_to_put_it_with_what_and_until_when(bakery: TokenSigner) -> None:
-    status, told = ask(bakery, BODY)
+def test_an_announced_upload_gets_a_url_with_headers_and_expiry(bakery: TokenSigner) -> None:
+    status, told = send(bakery, BODY)
     assert status == 201
     assert set(told) == {"ref", "method", "url", "headers", "urlExpiresAt", "refExpiresAt"}
     assert set(told["headers"]) == {"content-type", "x-amz-checksum-sha256"}
@@ -53,41 +53,39 @@ def test_it_is_told_where_to_put_it_with_what_and_until_when(bakery: TokenSigner
         ({"name": "x"}, "'name' is not known here."),
     ],
 )
-def test_an_announcement_that_cannot_be_meant_is_refused(
-    bakery: TokenSigner, members: dict[str, Any], says: str
-) -> None:
-    status, told = ask(bakery, BODY | members)
+def test_an_invalid_announcement_is_refused(bakery: TokenSigner, members: dict[str, Any], says: str) -> None:
+    status, told = send(bakery, BODY | members)
     assert status == 400
     assert says in told["error"]
 
 
 def test_a_whole_number_may_be_written_with_a_point(bakery: TokenSigner) -> None:
-    assert ask(bakery, BODY | {"bytes": float(len(RAW))})[0] == 201
+    assert send(bakery, BODY | {"bytes": float(len(RAW))})[0] == 201
 
 
-def test_one_that_is_too_large_is_a_413(bakery: TokenSigner) -> None:
-    status, told = ask(bakery, BODY | {"bytes": 20_000_000})
+def test_an_upload_that_is_too_large_is_a_413(bakery: TokenSigner) -> None:
+    status, told = send(bakery, BODY | {"bytes": 20_000_000})
     assert (status, "16,777,216 bytes at most" in told["error"]) == (413, True)
 
 
-def test_who_may_not_chat_may_not_upload(bakery: TokenSigner) -> None:
-    assert ask(bakery, BODY, capabilities=("ai.audit.read",))[0] == 403
+def test_uploading_needs_the_capability_to_chat(bakery: TokenSigner) -> None:
+    assert send(bakery, BODY, capabilities=("ai.audit.read",))[0] == 403
 
 
 @pytest.mark.parametrize(
     ("ref", "status"),
     [("none", 400), ("", 404), (f"snapshot-{len(RAW)}-{DIGEST}-1600000000", 410)],
 )
-def test_a_reference_that_is_of_no_use_says_why(bakery: TokenSigner, ref: str, status: int) -> None:
-    made = ref or ask(bakery, BODY)[1]["ref"]
+def test_an_unusable_reference_is_refused_with_a_reason(bakery: TokenSigner, ref: str, status: int) -> None:
+    made = ref or send(bakery, BODY)[1]["ref"]
     body = {"bridgeId": "b", "requestId": "r", "result": {"ok": True}, "snapshotRef": made}
-    found, told = ask(bakery, body, tool_result, "/admin/api/ai/tool-result")
+    found, told = send(bakery, body, tool_result, "/admin/api/ai/tool-result")
     assert (found, bool(told["error"])) == (status, True)
 
 
 def test_a_snapshot_that_is_not_what_was_announced_is_a_409(resources: Resources, bakery: TokenSigner) -> None:
-    told = ask(bakery, BODY)[1]
+    told = send(bakery, BODY)[1]
     key = urlsplit(told["url"]).path.removeprefix("/")
     resources.blobs._client.put_object(Bucket=resources.settings.bucket, Key=key, Body=RAW[::-1])
     body = {"bridgeId": "b", "requestId": "r", "result": {"ok": True}, "snapshotRef": told["ref"]}
-    assert ask(bakery, body, tool_result, "/admin/api/ai/tool-result")[0] == 409
+    assert send(bakery, body, tool_result, "/admin/api/ai/tool-result")[0] == 409

@@ -1,4 +1,4 @@
-"""The audit and the budgets as API Gateway calls for them."""
+"""The audit and the budgets over HTTP."""
 
 import json
 from decimal import Decimal
@@ -27,7 +27,7 @@ def bakery(resources: Resources, deployed: None) -> TokenSigner:
     return make_tenant(resources, TENANT)
 
 
-def ask(
+def send(
     signer: TokenSigner, method: str, path: str, body: Any = None, query: dict[str, str] | None = None, **claims: Any
 ) -> tuple[int, Any]:
     event = make_proxy_event(method, path, signer.bearer_headers(**claims), body) | {"queryStringParameters": query}
@@ -35,8 +35,8 @@ def ask(
     return answer["statusCode"], json.loads(answer["body"] or "null")
 
 
-def audited(signer: TokenSigner, **query: str) -> Any:
-    status, body = ask(signer, "GET", AUDIT, query=query)
+def get_audit(signer: TokenSigner, **query: str) -> Any:
+    status, body = send(signer, "GET", AUDIT, query=query)
     assert status == 200
     return body
 
@@ -47,14 +47,14 @@ LAST_MOMENTS = ("9999-12-31T23:45:00Z", "9999-12-31T23:59:59.999Z", "9999-12-31T
 class TestAudit:
     @pytest.mark.parametrize("capability", [Capability.CHAT, Capability.WRITE, Capability.PROVIDERS, Capability.TURNS])
     def test_only_who_may_read_the_audit_reads_it(self, bakery: TokenSigner, capability: str) -> None:
-        assert ask(bakery, "GET", AUDIT, capabilities=(str(capability),))[0] == 403
-        assert ask(bakery, "GET", AUDIT, capabilities=("ai.audit.read",))[0] == 200
+        assert send(bakery, "GET", AUDIT, capabilities=(str(capability),))[0] == 403
+        assert send(bakery, "GET", AUDIT, capabilities=("ai.audit.read",))[0] == 200
 
     def test_a_tenant_sees_its_own_and_nobody_elses(self, resources: Resources, bakery: TokenSigner) -> None:
         write_and_count(resources, make_usage("2026-06-01T10:00:00.000Z"))
         grocer = make_tenant(resources, "grocer")
-        assert audited(bakery, since="2026-01-01")["totals"]["chatCount"] == 1
-        assert audited(grocer, since="2026-01-01")["totals"]["chatCount"] == 0
+        assert get_audit(bakery, since="2026-01-01")["totals"]["chatCount"] == 1
+        assert get_audit(grocer, since="2026-01-01")["totals"]["chatCount"] == 0
 
     @pytest.mark.parametrize(
         ("since", "resolved"),
@@ -69,7 +69,7 @@ class TestAudit:
         ],
     )
     def test_an_instant_is_understood_and_said_again(self, bakery: TokenSigner, since: str, resolved: str) -> None:
-        assert audited(bakery, since=since)["since"] == resolved
+        assert get_audit(bakery, since=since)["since"] == resolved
 
     @pytest.mark.parametrize(
         "since",
@@ -79,12 +79,12 @@ class TestAudit:
         self, resources: Resources, bakery: TokenSigner, since: str
     ) -> None:
         write_and_count(resources, make_usage("2026-06-01T10:00:00.000Z"))
-        assert audited(bakery, since=since)["totals"]["chatCount"] == 1
+        assert get_audit(bakery, since=since)["totals"]["chatCount"] == 1
 
     @pytest.mark.parametrize("since", ["2999-01-01", *LAST_MOMENTS])
     def test_nothing_was_used_since_a_time_to_come(self, resources: Resources, bakery: TokenSigner, since: str) -> None:
         write_and_count(resources, make_usage("2026-06-01T10:00:00.000Z"))
-        assert audited(bakery, since=since)["totals"]["chatCount"] == 0
+        assert get_audit(bakery, since=since)["totals"]["chatCount"] == 0
 
     @pytest.mark.parametrize(
         "since",
@@ -92,7 +92,7 @@ class TestAudit:
     )
     def test_what_is_no_instant_means_thirty_days(self, bakery: TokenSigner, since: str | None) -> None:
         before = iso_from_epoch(time() - 30 * 86_400)
-        resolved = audited(bakery, **({} if since is None else {"since": since}))["since"]
+        resolved = get_audit(bakery, **({} if since is None else {"since": since}))["since"]
         assert before <= resolved <= iso_from_epoch(time() - 30 * 86_400)
 
     def test_only_what_came_at_or_after_the_instant_counts(self, resources: Resources, bakery: TokenSigner) -> None:
@@ -102,20 +102,20 @@ class TestAudit:
             make_usage("2026-06-01T10:03:00.000Z", prompt=10),
         )
         write_and_count(resources, make_usage("2026-06-01T10:20:00.000Z", prompt=100, conversation="chat-2"))
-        assert audited(bakery, since="2026-06-01T10:03:00Z")["totals"]["promptTokens"] == 110
-        assert audited(bakery, since="2026-06-01T10:03:00.001Z")["totals"]["promptTokens"] == 100
+        assert get_audit(bakery, since="2026-06-01T10:03:00Z")["totals"]["promptTokens"] == 110
+        assert get_audit(bakery, since="2026-06-01T10:03:00.001Z")["totals"]["promptTokens"] == 100
 
     @pytest.mark.parametrize("tz", ["", "Not/AZone", "../etc/passwd", "/etc/localtime", "a" * 300, "America", "\0"])
     def test_what_is_no_zone_is_utc(self, resources: Resources, bakery: TokenSigner, tz: str) -> None:
         write_and_count(resources, make_usage("2026-06-01T22:30:00.000Z"))
-        assert audited(bakery, since="2026-01-01", tz=tz)["byDay"][0]["day"] == "2026-06-01"
+        assert get_audit(bakery, since="2026-01-01", tz=tz)["byDay"][0]["day"] == "2026-06-01"
 
     def test_the_costliest_come_first_and_days_in_their_order(self, resources: Resources, bakery: TokenSigner) -> None:
         facts = [("ada", "site", "small", 2, 1), ("bob", "content", "large", 9, 1), ("eve", "data", "tiny", 2, 500)]
         for day, (user, scope, model, cost, prompt) in enumerate(facts, start=1):
             told = {"user": user, "scope": scope, "model": model, "conversation": user, "prompt": prompt}
             write_and_count(resources, make_usage(f"2026-06-0{4 - day}T10:00:00.000Z", cost=Decimal(cost), **told))
-        found = audited(bakery, since="2026-01-01")
+        found = get_audit(bakery, since="2026-01-01")
         assert [row["userId"] for row in found["byUser"]] == ["bob", "eve", "ada"]
         assert [row["modelId"] for row in found["byModel"]] == ["large", "tiny", "small"]
         assert [row["scope"] for row in found["byScope"]] == ["content", "data", "site"]
@@ -126,7 +126,7 @@ class TestAudit:
     ) -> None:
         for at, model in [("01T10", "a"), ("01T11", "b"), ("02T10", "a")]:
             write_and_count(resources, make_usage(f"2026-06-{at}:00:00.000Z", model=model))
-        found = audited(bakery, since="2026-01-01")
+        found = get_audit(bakery, since="2026-01-01")
         chats = {part: [row["chatCount"] for row in found[part]] for part in ("byUser", "byScope", "byModel", "byDay")}
         assert found["totals"]["chatCount"] == 1
         assert chats == {"byUser": [1], "byScope": [1], "byModel": [1, 1], "byDay": [1, 1]}
@@ -135,20 +135,20 @@ class TestAudit:
         write_and_count(
             resources, make_usage("2026-06-01T10:00:00.000Z"), make_usage("2026-06-01T10:00:00.000Z", billable=False)
         )
-        found = audited(bakery, since="2026-01-01", billable="true")
+        found = get_audit(bakery, since="2026-01-01", billable="true")
         assert (found["totals"]["costUsd"], found["totals"]["billableCostUsd"]) == (0.002, 0.001)
         assert found["byUser"][0]["billableCostUsd"] == 0.001
 
     def test_any_other_method_is_not_allowed(self, bakery: TokenSigner) -> None:
-        assert ask(bakery, "POST", AUDIT, {})[0] == 405
+        assert send(bakery, "POST", AUDIT, {})[0] == 405
 
 
 class TestBudgets:
     def test_at_first_there_are_none(self, bakery: TokenSigner) -> None:
-        status, found = ask(bakery, "GET", BUDGETS)
+        status, found = send(bakery, "GET", BUDGETS)
         assert status == 200
         assert (found["eachUser"], found["users"]) == (NONE, [])
-        assert found["tenant"] == NONE | {"today": nothing(), "thisMonth": nothing()}
+        assert found["tenant"] == NONE | {"today": empty_usage(), "thisMonth": empty_usage()}
         assert found["dayRenewsAt"] <= found["monthRenewsAt"]
         assert "updatedAt" not in found
 
@@ -158,53 +158,53 @@ class TestBudgets:
             "eachUser": {"dailyUsd": 0.1},
             "users": [{"userId": "bob", "monthlyUsd": 10}],
         }
-        status, found = ask(bakery, "PUT", BUDGETS, body)
+        status, found = send(bakery, "PUT", BUDGETS, body)
         assert status == 200
         assert (found["tenant"]["dailyUsd"], found["tenant"]["monthlyUsd"]) == (5, 99.99)
         assert found["tenant"]["today"] == {"spentUsd": 0, "heldUsd": 0, "leftUsd": 5}
         assert found["eachUser"] == {"dailyUsd": 0.1, "monthlyUsd": None}
         assert (found["users"][0]["userId"], found["users"][0]["monthlyUsd"]) == ("bob", 10)
         assert found["updatedBy"] == "ada"
-        assert ask(bakery, "GET", BUDGETS) == (200, found)
-        assert ask(bakery, "PUT", BUDGETS, {})[1]["tenant"]["dailyUsd"] is None
+        assert send(bakery, "GET", BUDGETS) == (200, found)
+        assert send(bakery, "PUT", BUDGETS, {})[1]["tenant"]["dailyUsd"] is None
 
     def test_they_are_set_by_who_manages_providers_and_read_by_who_reads_the_audit_too(
         self, bakery: TokenSigner
     ) -> None:
         audit, providers = ("ai.audit.read",), ("ai.providers.manage",)
-        assert ask(bakery, "PUT", BUDGETS, {}, capabilities=audit)[0] == 403
-        assert ask(bakery, "PUT", BUDGETS, {}, capabilities=providers)[0] == 200
-        assert ask(bakery, "GET", BUDGETS, capabilities=audit)[0] == 200
-        assert ask(bakery, "GET", BUDGETS, capabilities=("ai.chat",))[0] == 403
+        assert send(bakery, "PUT", BUDGETS, {}, capabilities=audit)[0] == 403
+        assert send(bakery, "PUT", BUDGETS, {}, capabilities=providers)[0] == 200
+        assert send(bakery, "GET", BUDGETS, capabilities=audit)[0] == 200
+        assert send(bakery, "GET", BUDGETS, capabilities=("ai.chat",))[0] == 403
 
     def test_a_tenants_budgets_are_its_own(self, resources: Resources, bakery: TokenSigner) -> None:
         grocer = make_tenant(resources, "grocer")
         limited = {"tenant": {"dailyUsd": 0}, "users": [{"userId": "ada", "dailyUsd": 0}]}
-        assert ask(bakery, "PUT", BUDGETS, limited)[0] == 200
-        status, found = ask(grocer, "GET", BUDGETS)
+        assert send(bakery, "PUT", BUDGETS, limited)[0] == 200
+        status, found = send(grocer, "GET", BUDGETS)
         assert (status, found["tenant"]["dailyUsd"], found["users"]) == (200, None, [])
         reserve_budget(resources, BudgetedRequest("grocer", "ada", "turn", 1, 1), Decimal(1))
-        assert ask(grocer, "PUT", BUDGETS, {})[0] == 200
-        assert ask(bakery, "GET", BUDGETS)[1]["tenant"]["dailyUsd"] == 0
+        assert send(grocer, "PUT", BUDGETS, {})[0] == 200
+        assert send(bakery, "GET", BUDGETS)[1]["tenant"]["dailyUsd"] == 0
         with pytest.raises(PaymentRequired):
             reserve_budget(resources, BudgetedRequest(TENANT, "ada", "turn", 1, 1), Decimal(1))
 
     @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "true", "null0", '"5"', "[5]"])
     def test_what_is_no_number_is_refused(self, bakery: TokenSigner, number: str) -> None:
-        assert ask(bakery, "PUT", BUDGETS, f'{{"tenant":{{"dailyUsd":{number}}}}}')[0] == 400
+        assert send(bakery, "PUT", BUDGETS, f'{{"tenant":{{"dailyUsd":{number}}}}}')[0] == 400
 
     @pytest.mark.parametrize("usd", [0, 0.000001, 0.1, 0.3, 1234567.89, 1_000_000_000])
     def test_a_limit_is_exactly_the_digits_that_were_sent(
         self, resources: Resources, bakery: TokenSigner, usd: float
     ) -> None:
-        _, found = ask(bakery, "PUT", BUDGETS, {"tenant": {"dailyUsd": usd}})
+        _, found = send(bakery, "PUT", BUDGETS, {"tenant": {"dailyUsd": usd}})
         assert (found["tenant"]["dailyUsd"], found["tenant"]["today"]["leftUsd"]) == (usd, usd)
         assert budget_limits.read_budgets(resources, TENANT).tenant.daily_usd == Decimal(str(usd))
 
     def test_the_longest_names_of_the_most_users_fit_into_one_item(self, bakery: TokenSigner) -> None:
         users = [{"userId": f"{number:03d}" + "𐐷" * 197, "dailyUsd": 1.25, "monthlyUsd": 30.5} for number in range(300)]
         for _ in range(2):
-            assert ask(bakery, "PUT", BUDGETS, {"users": users})[0] == 200
+            assert send(bakery, "PUT", BUDGETS, {"users": users})[0] == 200
 
     @pytest.mark.parametrize(
         "body",
@@ -219,8 +219,8 @@ class TestBudgets:
         ],
     )
     def test_what_is_no_limit_is_refused(self, bakery: TokenSigner, body: Any) -> None:
-        assert ask(bakery, "PUT", BUDGETS, body)[0] == 400
+        assert send(bakery, "PUT", BUDGETS, body)[0] == 400
 
 
-def nothing() -> dict[str, Any]:
+def empty_usage() -> dict[str, Any]:
     return {"spentUsd": 0, "heldUsd": 0, "leftUsd": None}

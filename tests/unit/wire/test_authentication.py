@@ -22,7 +22,7 @@ def bakery(resources: Resources) -> TokenSigner:
     return make_tenant(resources)
 
 
-def test_a_bearer_token_says_who_is_asking(resources: Resources, bakery: TokenSigner) -> None:
+def test_a_bearer_token_authenticates_its_caller(resources: Resources, bakery: TokenSigner) -> None:
     caller = authenticate(resources, bakery.bearer_headers(user="ada", capabilities=("ai.chat", "site.read")), "POST")
     assert caller == Caller(tenant="bakery", user="ada", capabilities=frozenset({"ai.chat", "site.read"}))
 
@@ -61,8 +61,8 @@ def test_without_a_token_the_answer_is_unauthorized(resources: Resources, header
 
 
 @dataclass(frozen=True)
-class Ahead:
-    """Seconds from the moment the test runs, however long after it was collected."""
+class SecondsFromNow:
+    """A time in seconds from when the test runs, however long after it was collected."""
 
     seconds: int
 
@@ -70,15 +70,15 @@ class Ahead:
 @pytest.mark.parametrize(
     ("claims", "says"),
     [
-        ({"exp": Ahead(-120)}, "has expired"),
-        ({"iat": Ahead(120)}, "not valid yet"),
-        ({"nbf": Ahead(120)}, "not valid yet"),
+        ({"exp": SecondsFromNow(-120)}, "has expired"),
+        ({"iat": SecondsFromNow(120)}, "not valid yet"),
+        ({"nbf": SecondsFromNow(120)}, "not valid yet"),
         ({"aud": "somebody else"}, "another audience"),
         ({"aud": None}, "no 'aud'"),
         ({"exp": None}, "no 'exp'"),
         ({"iat": None}, "no 'iat'"),
         ({"sub": None}, "no 'sub'"),
-        ({"exp": Ahead(3 * 86_400)}, "longer than the 86400 seconds"),
+        ({"exp": SecondsFromNow(3 * 86_400)}, "longer than the 86400 seconds"),
         ({"iat": 0}, "longer than the 86400 seconds"),
         ({"tenant": "florist"}, "another tenant"),
         ({"sub": ""}, "'sub' must be"),
@@ -101,9 +101,11 @@ def test_a_token_with_a_wrong_claim_is_refused(
     resources: Resources, bakery: TokenSigner, claims: dict[str, Any], says: str
 ) -> None:
     now = int(time.time())
-    given = {name: now + value.seconds if isinstance(value, Ahead) else value for name, value in claims.items()}
+    absolute_claims = {
+        name: now + value.seconds if isinstance(value, SecondsFromNow) else value for name, value in claims.items()
+    }
     with pytest.raises(Unauthorized, match=says):
-        authenticate(resources, bakery.bearer_headers(**given), "GET")
+        authenticate(resources, bakery.bearer_headers(**absolute_claims), "GET")
 
 
 @pytest.mark.parametrize("claims", [{"iss": 5}, {"iss": ["https://bakery.example"]}, {"iss": None}])
@@ -111,10 +113,10 @@ def test_an_issuer_that_is_no_text_is_refused(
     resources: Resources, bakery: TokenSigner, claims: dict[str, Any]
 ) -> None:
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-        authenticate(resources, {"authorization": f"Bearer {forged(bakery, claims, 'HS256')}"}, "GET")
+        authenticate(resources, {"authorization": f"Bearer {forge_token(bakery, claims, 'HS256')}"}, "GET")
 
 
-def test_the_clocks_may_differ_by_half_a_minute(resources: Resources, bakery: TokenSigner) -> None:
+def test_clocks_may_differ_by_half_a_minute(resources: Resources, bakery: TokenSigner) -> None:
     now = int(time.time())
     assert authenticate(resources, bakery.bearer_headers(iat=now + 15, nbf=now + 15), "GET").user == "ada"
     assert authenticate(resources, bakery.bearer_headers(exp=now - 15), "GET").user == "ada"
@@ -126,7 +128,7 @@ def test_a_tenant_may_demand_shorter_tokens(resources: Resources) -> None:
         authenticate(resources, strict.bearer_headers(), "GET")
 
 
-def test_a_token_that_names_its_own_tenant_is_fine(resources: Resources, bakery: TokenSigner) -> None:
+def test_a_token_that_names_its_own_tenant_is_accepted(resources: Resources, bakery: TokenSigner) -> None:
     assert authenticate(resources, bakery.bearer_headers(tenant="bakery"), "GET").tenant == "bakery"
 
 
@@ -147,16 +149,16 @@ def test_the_header_of_a_token_never_chooses_the_algorithm(
     resources: Resources, bakery: TokenSigner, algorithm: str
 ) -> None:
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-        authenticate(resources, {"authorization": f"Bearer {forged(bakery, {}, algorithm)}"}, "GET")
+        authenticate(resources, {"authorization": f"Bearer {forge_token(bakery, {}, algorithm)}"}, "GET")
 
 
-def test_even_a_rightly_signed_hs512_token_is_refused(resources: Resources, bakery: TokenSigner) -> None:
+def test_a_correctly_signed_hs512_token_is_refused(resources: Resources, bakery: TokenSigner) -> None:
     token = jwt.encode(bakery.make_claims(), bakery.key, "HS512")
     with pytest.raises(Unauthorized):
         authenticate(resources, {"authorization": f"Bearer {token}"}, "GET")
 
 
-def test_after_a_rotation_both_secrets_count_until_the_overlap_ends(resources: Resources, clock: TestClock) -> None:
+def test_after_a_rotation_both_secrets_are_valid_until_the_overlap_ends(resources: Resources, clock: TestClock) -> None:
     bakery = make_tenant(resources)
     newer = TokenSigner(
         "bakery", bakery.issuer, bakery.audience, rotate_tenant_secret(resources, "bakery", overlap_seconds=3600)
@@ -169,9 +171,7 @@ def test_after_a_rotation_both_secrets_count_until_the_overlap_ends(resources: R
         authenticate(resources, bakery.bearer_headers(), "GET")
 
 
-def test_a_process_that_has_seen_the_tenant_learns_of_a_rotation_within_a_minute(
-    resources: Resources, clock: TestClock
-) -> None:
+def test_a_rotation_takes_effect_in_every_process_within_a_minute(resources: Resources, clock: TestClock) -> None:
     bakery = make_tenant(resources)
     warm = resources_of_new_process(resources)
     assert authenticate(warm, bakery.bearer_headers(), "GET").user == "ada"
@@ -181,7 +181,7 @@ def test_a_process_that_has_seen_the_tenant_learns_of_a_rotation_within_a_minute
         authenticate(warm, bakery.bearer_headers(), "GET")
 
 
-def test_a_warm_process_knows_a_caller_without_asking_aws(resources: Resources, bakery: TokenSigner) -> None:
+def test_a_warm_process_authenticates_a_caller_without_aws_calls(resources: Resources, bakery: TokenSigner) -> None:
     authenticate(resources, bakery.bearer_headers(), "GET")
     calls: list[str] = []
     for part in (resources.tables, resources.vault):
@@ -195,9 +195,7 @@ class TestCookies:
     def test_the_token_may_come_in_a_cookie(self, resources: Resources, bakery: TokenSigner, name: str) -> None:
         assert authenticate(resources, bakery.cookie_headers(name), "GET").user == "ada"
 
-    def test_an_editors_own_opaque_session_does_not_stand_in_the_way(
-        self, resources: Resources, bakery: TokenSigner
-    ) -> None:
+    def test_an_editors_own_session_cookie_is_skipped(self, resources: Resources, bakery: TokenSigner) -> None:
         headers = {"cookie": f"fermata_session=opaque; instatic_admin_session={bakery.sign_token()}"}
         assert authenticate(resources, headers, "GET").user == "ada"
 
@@ -223,28 +221,28 @@ class TestCookies:
         with pytest.raises(Forbidden, match="invalid origin"):
             authenticate(resources, bakery.cookie_headers() | {"origin": florist.origin}, "POST")
 
-    def test_the_origin_is_looked_at_before_the_token(self, resources: Resources, bakery: TokenSigner) -> None:
+    def test_the_origin_is_checked_before_the_token(self, resources: Resources, bakery: TokenSigner) -> None:
         headers = {"cookie": "fermata_session=not.a.token", "origin": "https://evil.example"}
         with pytest.raises(Forbidden):
             authenticate(resources, headers, "POST")
 
-    def test_reading_needs_no_origin(self, resources: Resources, bakery: TokenSigner) -> None:
+    def test_a_get_request_needs_no_origin(self, resources: Resources, bakery: TokenSigner) -> None:
         assert authenticate(resources, bakery.cookie_headers(), "GET").user == "ada"
 
-    def test_a_bearer_token_is_taken_from_any_origin(self, resources: Resources, bakery: TokenSigner) -> None:
+    def test_a_bearer_token_is_accepted_from_any_origin(self, resources: Resources, bakery: TokenSigner) -> None:
         assert (
             authenticate(resources, bakery.bearer_headers() | {"origin": "https://evil.example"}, "POST").user == "ada"
         )
 
-    def test_a_bad_bearer_token_is_not_mended_by_a_good_cookie(self, resources: Resources, bakery: TokenSigner) -> None:
+    def test_a_cookie_does_not_replace_an_invalid_bearer_token(self, resources: Resources, bakery: TokenSigner) -> None:
         with pytest.raises(Unauthorized):
             authenticate(
                 resources, bakery.cookie_headers() | {"authorization": "Bearer a.b.c", "origin": bakery.origin}, "POST"
             )
 
 
-def forged(signer: TokenSigner, claims: dict[str, Any], algorithm: str) -> str:
-    """A token that says `algorithm`, with the claims asked for and no valid signature of that kind."""
+def forge_token(signer: TokenSigner, claims: dict[str, Any], algorithm: str) -> str:
+    """Make a token that names `algorithm`, with these claims and without a valid signature."""
     kept = {name: value for name, value in (signer.make_claims() | claims).items() if value is not None}
     parts = [{"alg": algorithm, "typ": "JWT"}, kept]
     head = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)

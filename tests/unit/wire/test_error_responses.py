@@ -31,9 +31,9 @@ from fermata.wire.http.error_responses import response_from_error
         (ServiceUnavailable("a"), 503),
     ],
 )
-def test_a_refusal_goes_out_as_it_is(error: ApiError, status: int) -> None:
-    answer = response_from_error(error, "r")
-    assert (answer.status, answer.body) == (status, {"error": "a"})
+def test_an_api_error_becomes_its_status_and_text(error: ApiError, status: int) -> None:
+    response = response_from_error(error, "r")
+    assert (response.status, response.body) == (status, {"error": "a"})
 
 
 class Busy(ApiError):
@@ -41,31 +41,31 @@ class Busy(ApiError):
 
 
 @pytest.mark.parametrize("error", [Conflict("a"), Busy("a"), ServiceUnavailable("a")])
-def test_whoever_may_try_again_is_told_when(error: ApiError) -> None:
+def test_an_error_that_may_be_retried_has_retry_after(error: ApiError) -> None:
     assert int(response_from_error(error, "r").headers["Retry-After"]) >= 1
 
 
-def test_a_refusals_own_time_to_wait_counts() -> None:
+def test_an_errors_own_retry_after_takes_precedence() -> None:
     assert response_from_error(ServiceUnavailable("a", retry_after=30), "r").headers["Retry-After"] == "30"
     assert response_from_error(ServiceUnavailable("a", retry_after=0), "r").headers["Retry-After"] == "1"
     assert "Retry-After" not in response_from_error(InvalidRequest("a"), "r").headers
 
 
-def test_an_unauthorized_caller_is_told_how_to_authenticate() -> None:
+def test_a_401_names_the_authentication_scheme() -> None:
     assert response_from_error(Unauthorized("Unauthorized"), "r").headers["WWW-Authenticate"] == "Bearer"
 
 
 @pytest.mark.parametrize(
     "code", ["ThrottlingException", "ProvisionedThroughputExceededException", "InternalServerError"]
 )
-def test_an_aws_part_that_is_overrun_means_busy(code: str) -> None:
-    answer = response_from_error(ClientError({"Error": {"Code": code, "Message": "secret detail"}}, "PutItem"), "r")
-    assert answer.status == 503
-    assert answer.headers["Retry-After"] == "1"
-    assert "secret detail" not in answer.body["error"]
+def test_a_throttled_aws_service_is_a_503(code: str) -> None:
+    response = response_from_error(ClientError({"Error": {"Code": code, "Message": "secret detail"}}, "PutItem"), "r")
+    assert response.status == 503
+    assert response.headers["Retry-After"] == "1"
+    assert "secret detail" not in response.body["error"]
 
 
-def test_an_aws_part_that_does_not_answer_means_busy() -> None:
+def test_an_aws_time_out_is_a_503() -> None:
     assert response_from_error(ReadTimeoutError(endpoint_url="https://dynamodb"), "r").status == 503
 
 
@@ -73,7 +73,7 @@ class Row(BaseModel):
     sealed: int
 
 
-def broken_row() -> ValidationError:
+def make_validation_error() -> ValidationError:
     with pytest.raises(ValidationError) as broken:
         Row.model_validate({"sealed": "sk-secret"})
     return broken.value
@@ -86,37 +86,37 @@ def broken_row() -> ValidationError:
         KeyError("sk-secret"),
         ClientError({"Error": {"Code": "AccessDeniedException", "Message": "sk-secret"}}, "GetItem"),
         ProviderError("provider_error", "sk-secret", retryable=False),
-        broken_row(),
+        make_validation_error(),
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_our_own_bug_is_a_500_that_tells_nothing_but_how_to_ask(error: Exception) -> None:
-    answer = response_from_error(error, "request-17")
-    assert answer.status == 500
-    assert answer.body == {"error": "Something went wrong on our side. Tell us this request id: request-17"}
+def test_an_unexpected_error_is_a_500_with_the_request_id_only(error: Exception) -> None:
+    response = response_from_error(error, "request-17")
+    assert response.status == 500
+    assert response.body == {"error": "Something went wrong on our side. Tell us this request id: request-17"}
 
 
-def test_our_own_bug_is_logged_whole(lines_logged: list[logging.LogRecord]) -> None:
+def test_an_unexpected_error_is_logged_with_its_traceback(log_records: list[logging.LogRecord]) -> None:
     try:
         raise RuntimeError("the real reason")
     except RuntimeError as error:
         response_from_error(error, "request-17")
-    assert [line.getMessage() for line in lines_logged] == ["request_failed"]
-    assert "the real reason" in str(lines_logged[0].exc_info)
+    assert [line.getMessage() for line in log_records] == ["request_failed"]
+    assert "the real reason" in str(log_records[0].exc_info)
 
 
-class Keeping(logging.Handler):
+class RecordingHandler(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
-        self.kept: list[logging.LogRecord] = []
+        self.records: list[logging.LogRecord] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.kept.append(record)
+        self.records.append(record)
 
 
 @pytest.fixture
-def lines_logged() -> Iterator[list[logging.LogRecord]]:
-    handler = Keeping()
+def log_records() -> Iterator[list[logging.LogRecord]]:
+    handler = RecordingHandler()
     logging.getLogger("fermata").addHandler(handler)
-    yield handler.kept
+    yield handler.records
     logging.getLogger("fermata").removeHandler(handler)

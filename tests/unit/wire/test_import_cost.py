@@ -1,4 +1,4 @@
-"""What a door pays for before its first request."""
+"""Modules that a function imports before its first request."""
 
 import subprocess
 import sys
@@ -11,16 +11,16 @@ HEAVY = ("httpx", "starlette", "uvicorn", "aws_xray_sdk", "aws_lambda_powertools
 @pytest.mark.parametrize(
     "module", ["fermata.wire.http.dispatch", "fermata.wire.bodies.requests", "functions.credentials.app"]
 )
-def test_the_edge_loads_nothing_it_does_not_use(module: str) -> None:
+def test_an_http_function_imports_only_what_it_uses(module: str) -> None:
     program = f"import sys, {module}; print([name for name in {HEAVY} if name in sys.modules])"
     environment = {"PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("door", ["stream", "tool_result", "round", "api"])
-def test_the_imaging_library_waits_for_the_first_picture(door: str) -> None:
-    program = f"import sys, functions.{door}.app; print('PIL' in sys.modules)"
+@pytest.mark.parametrize("function", ["stream", "tool_result", "round", "api"])
+def test_the_imaging_library_is_imported_with_the_first_image(function: str) -> None:
+    program = f"import sys, functions.{function}.app; print('PIL' in sys.modules)"
     environment = {"PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.strip() == "False"

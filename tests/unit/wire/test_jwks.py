@@ -1,4 +1,4 @@
-"""Tokens signed with RS256 or ES256, their public keys served by a real server on this machine."""
+"""Tokens signed with RS256 or ES256, with their public keys on a real local server."""
 
 import base64
 import json
@@ -40,27 +40,27 @@ def local(resources: Resources) -> Resources:
 @pytest.fixture
 def bakery(local: Resources, server: FixedResponseServer) -> TokenSigner:
     made = make_tenant(local, jwks_url=server.url)
-    publish(server, public(RSA, "r1"), public(EC, "e1"))
+    publish(server, to_jwk(RSA, "r1"), to_jwk(EC, "e1"))
     return TokenSigner(made.tenant, made.issuer, made.audience, RSA, "RS256", "r1")
 
 
-def signed_with(signer: TokenSigner, key: Any, algorithm: str, kid: str | None) -> dict[str, str]:
+def sign_with(signer: TokenSigner, key: Any, algorithm: str, kid: str | None) -> dict[str, str]:
     return TokenSigner(signer.tenant, signer.issuer, signer.audience, key, algorithm, kid).bearer_headers()
 
 
-def public(key: Any, kid: str, **members: Any) -> dict[str, Any]:
+def to_jwk(key: Any, kid: str, **members: Any) -> dict[str, Any]:
     algorithm = RSAAlgorithm if isinstance(key, rsa.RSAPrivateKey) else ECAlgorithm
     return {**algorithm.to_jwk(key.public_key(), as_dict=True), "kid": kid, "use": "sig"} | members
 
 
 @pytest.mark.parametrize(("key", "algorithm", "kid"), [(RSA, "RS256", "r1"), (EC, "ES256", "e1"), (EC, "ES256", None)])
-def test_a_token_signed_with_a_published_key_is_taken(
+def test_a_token_signed_with_a_published_key_is_accepted(
     local: Resources, bakery: TokenSigner, key: Any, algorithm: str, kid: str | None
 ) -> None:
-    assert authenticate(local, signed_with(bakery, key, algorithm, kid), "GET").user == "ada"
+    assert authenticate(local, sign_with(bakery, key, algorithm, kid), "GET").user == "ada"
 
 
-def test_the_keys_are_asked_for_once_in_five_minutes(
+def test_the_keys_are_fetched_once_in_five_minutes(
     local: Resources, bakery: TokenSigner, server: FixedResponseServer, clock: TestClock
 ) -> None:
     for _ in range(3):
@@ -71,29 +71,29 @@ def test_the_keys_are_asked_for_once_in_five_minutes(
     assert server.request_count == 2
 
 
-def test_a_new_key_is_found_by_its_id_without_waiting(
+def test_an_unknown_key_id_fetches_the_keys_again(
     local: Resources, bakery: TokenSigner, server: FixedResponseServer, clock: TestClock
 ) -> None:
     authenticate(local, bakery.bearer_headers(), "GET")
     newer = rsa.generate_private_key(65537, 2048)
-    publish(server, public(RSA, "r1"), public(newer, "r2"))
+    publish(server, to_jwk(RSA, "r1"), to_jwk(newer, "r2"))
     clock.advance(31)
-    assert authenticate(local, signed_with(bakery, newer, "RS256", "r2"), "GET").user == "ada"
+    assert authenticate(local, sign_with(bakery, newer, "RS256", "r2"), "GET").user == "ada"
 
 
-def test_forged_key_ids_cannot_make_us_hammer_the_server(
+def test_forged_key_ids_do_not_flood_the_server(
     local: Resources, bakery: TokenSigner, server: FixedResponseServer
 ) -> None:
     for number in range(5):
         with pytest.raises(Unauthorized):
-            authenticate(local, signed_with(bakery, RSA, "RS256", f"made-up-{number}"), "GET")
+            authenticate(local, sign_with(bakery, RSA, "RS256", f"made-up-{number}"), "GET")
     assert server.request_count == 1
 
 
-def test_a_key_nobody_published_is_refused(local: Resources, bakery: TokenSigner) -> None:
+def test_an_unpublished_key_is_refused(local: Resources, bakery: TokenSigner) -> None:
     stranger = rsa.generate_private_key(65537, 2048)
     with pytest.raises(Unauthorized):
-        authenticate(local, signed_with(bakery, stranger, "RS256", "r1"), "GET")
+        authenticate(local, sign_with(bakery, stranger, "RS256", "r1"), "GET")
 
 
 @pytest.mark.parametrize("algorithm", ["RS512", "PS256"])
@@ -101,30 +101,30 @@ def test_other_algorithms_with_a_published_key_are_refused(
     local: Resources, bakery: TokenSigner, algorithm: str
 ) -> None:
     with pytest.raises(Unauthorized):
-        authenticate(local, signed_with(bakery, RSA, algorithm, "r1"), "GET")
+        authenticate(local, sign_with(bakery, RSA, algorithm, "r1"), "GET")
 
 
-def test_the_public_key_is_no_hmac_secret(local: Resources, bakery: TokenSigner) -> None:
-    """The classic confusion: HS256 with the published key as its secret."""
+def test_a_public_key_is_not_used_as_hmac_secret(local: Resources, bakery: TokenSigner) -> None:
+    """Algorithm confusion: HS256 with the published key as its secret."""
     pem = RSA.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     parts = [{"alg": "HS256", "typ": "JWT", "kid": "r1"}, bakery.make_claims()]
-    head = ".".join(encoded(json.dumps(part).encode()) for part in parts)
+    head = ".".join(to_base64url(json.dumps(part).encode()) for part in parts)
     signature = jwt.api_jws.PyJWS().get_algorithm_by_name("HS256").sign(head.encode(), pem)
     with pytest.raises(Unauthorized):
-        authenticate(local, {"authorization": f"Bearer {head}.{encoded(signature)}"}, "GET")
+        authenticate(local, {"authorization": f"Bearer {head}.{to_base64url(signature)}"}, "GET")
 
 
 def test_a_symmetric_key_in_the_set_is_ignored(
     local: Resources, bakery: TokenSigner, server: FixedResponseServer
 ) -> None:
     secret = b"0123456789abcdef0123456789abcdef"
-    publish(server, public(RSA, "r1"), {"kty": "oct", "kid": "h1", "k": encoded(secret)})
+    publish(server, to_jwk(RSA, "r1"), {"kty": "oct", "kid": "h1", "k": to_base64url(secret)})
     with pytest.raises(Unauthorized):
-        authenticate(local, signed_with(bakery, secret, "HS256", "h1"), "GET")
+        authenticate(local, sign_with(bakery, secret, "HS256", "h1"), "GET")
 
 
-def test_a_key_for_encryption_signs_nothing(local: Resources, bakery: TokenSigner, server: FixedResponseServer) -> None:
-    publish(server, public(RSA, "r1", use="enc"), public(EC, "e1"))
+def test_a_key_for_encryption_is_ignored(local: Resources, bakery: TokenSigner, server: FixedResponseServer) -> None:
+    publish(server, to_jwk(RSA, "r1", use="enc"), to_jwk(EC, "e1"))
     with pytest.raises(Unauthorized):
         authenticate(local, bakery.bearer_headers(), "GET")
 
@@ -133,9 +133,9 @@ def test_an_rsa_key_that_is_too_short_is_refused(
     local: Resources, bakery: TokenSigner, server: FixedResponseServer
 ) -> None:
     short = rsa.generate_private_key(65537, 1024)
-    publish(server, public(short, "r1"))
+    publish(server, to_jwk(short, "r1"))
     with pytest.warns(jwt.InsecureKeyLengthWarning):
-        headers = signed_with(bakery, short, "RS256", "r1")
+        headers = sign_with(bakery, short, "RS256", "r1")
     with pytest.raises(Unauthorized):
         authenticate(local, headers, "GET")
 
@@ -143,7 +143,7 @@ def test_an_rsa_key_that_is_too_short_is_refused(
 @pytest.mark.parametrize(
     "body", [b"", b"nonsense", b"[]", b"{}", b'{"keys":[]}', b'{"keys":5}', b"{" + b" " * 300_000 + b"}"]
 )
-def test_a_key_server_that_makes_no_sense_is_unavailable(
+def test_an_invalid_response_of_the_key_server_is_a_503(
     local: Resources, bakery: TokenSigner, server: FixedResponseServer, body: bytes
 ) -> None:
     server.body = body
@@ -159,7 +159,7 @@ def test_no_redirect_is_followed(local: Resources, bakery: TokenSigner, server: 
     assert server.request_count == 1
 
 
-def test_while_the_server_is_down_the_last_good_keys_count_for_an_hour(
+def test_while_the_server_is_down_the_last_keys_are_used_for_an_hour(
     local: Resources, bakery: TokenSigner, server: FixedResponseServer, clock: TestClock
 ) -> None:
     authenticate(local, bakery.bearer_headers(), "GET")
@@ -171,18 +171,20 @@ def test_while_the_server_is_down_the_last_good_keys_count_for_an_hour(
         authenticate(local, bakery.bearer_headers(), "GET")
 
 
-def test_the_url_in_a_token_is_never_asked(local: Resources, bakery: TokenSigner, server: FixedResponseServer) -> None:
+def test_the_url_in_a_token_is_never_requested(
+    local: Resources, bakery: TokenSigner, server: FixedResponseServer
+) -> None:
     stranger = rsa.generate_private_key(65537, 2048)
     with run_fixed_response_server() as evil:
-        publish(evil, public(stranger, "r1"))
-        headers = {"kid": "r1", "jku": evil.url, "jwk": public(stranger, "r1")}
+        publish(evil, to_jwk(stranger, "r1"))
+        headers = {"kid": "r1", "jku": evil.url, "jwk": to_jwk(stranger, "r1")}
         token = jwt.encode(bakery.make_claims(), stranger, "RS256", headers=headers)
         with pytest.raises(Unauthorized):
             authenticate(local, {"authorization": f"Bearer {token}"}, "GET")
     assert evil.request_count == 0
 
 
-def test_off_the_local_stage_keys_come_over_https_only(
+def test_keys_are_fetched_over_https_except_on_the_local_stage(
     local: Resources, resources: Resources, bakery: TokenSigner, server: FixedResponseServer
 ) -> None:
     with pytest.raises(ServiceUnavailable):
@@ -190,5 +192,5 @@ def test_off_the_local_stage_keys_come_over_https_only(
     assert server.request_count == 0
 
 
-def encoded(data: bytes) -> str:
+def to_base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

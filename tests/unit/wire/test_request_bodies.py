@@ -22,24 +22,24 @@ from tests.images import make_gif_header, make_jpeg_header, make_png_header, mak
 JPEG = to_base64(make_jpeg_header())
 CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "cases.json").read_text())}
 UNCANONICAL = to_base64(make_jpeg_header(filler=1))[:-2] + "l="
-"""The same bytes, with bits set that stand for nothing."""
+"""The same bytes, with bits set that no byte uses."""
 TEXT = {"kind": "text", "text": "  make it blue "}
 IMAGE = {"kind": "image", "mimeType": "image/jpeg", "data": JPEG}
 
 
-def refusal(model: Any, value: Any) -> str:
+def get_error(model: Any, value: Any) -> str:
     with pytest.raises(ValidationError) as refused:
         model.model_validate(value)
     return format_validation_errors(refused.value)
 
 
 class TestChat:
-    def test_the_old_form_and_the_new_form_say_the_same(self) -> None:
+    def test_the_old_and_the_new_form_of_a_prompt_are_equivalent(self) -> None:
         old = ChatBody.model_validate({"conversationId": "c", "prompt": "  make it blue "})
         new = ChatBody.model_validate({"conversationId": "c", "content": [TEXT]})
         assert old.to_blocks() == new.to_blocks() == (TextBlock(text="make it blue"),)
 
-    def test_text_comes_first_whatever_order_was_sent(self) -> None:
+    def test_text_comes_first_in_whatever_order_parts_are_sent(self) -> None:
         body = ChatBody.model_validate({"conversationId": "c", "content": [IMAGE, TEXT]})
         assert body.to_blocks() == (TextBlock(text="make it blue"), ImageBlock(mime_type="image/jpeg", data=JPEG))
 
@@ -79,11 +79,11 @@ class TestChat:
             ({"prompt": "x", "conversationId": None}, "'conversationId' must be a string."),
         ],
     )
-    def test_a_prompt_that_cannot_be_meant_is_refused(self, members: dict[str, Any], says: str) -> None:
-        assert says in refusal(ChatBody, {"conversationId": "c"} | members)
+    def test_an_invalid_prompt_is_refused(self, members: dict[str, Any], says: str) -> None:
+        assert says in get_error(ChatBody, {"conversationId": "c"} | members)
 
-    def test_the_contracts_form_of_content_is_understood_as_it_is_there(self) -> None:
-        """`C182`: one text at most, eight images, and something in it."""
+    def test_content_is_parsed_as_in_instatics_server(self) -> None:
+        """Case C182: at most one text and eight images, and not empty."""
         given = CASES["C182"]["input"]
         given[3] = {"content": [IMAGE] * 9}
         given[4] = {"content": [TEXT, *[IMAGE] * 8]}
@@ -92,11 +92,11 @@ class TestChat:
             if expected == "ok":
                 assert ChatBody.model_validate(whole).to_blocks()
             else:
-                assert refusal(ChatBody, whole)
+                assert get_error(ChatBody, whole)
         assert CASES["C182"]["expected"][5].endswith("'Message must contain text or an image.'")
 
     @pytest.mark.parametrize("mime_type", IMAGE_MIME_TYPES)
-    def test_each_kind_of_picture_is_taken(self, mime_type: str) -> None:
+    def test_each_image_type_is_accepted(self, mime_type: str) -> None:
         raw = dict(
             zip(
                 IMAGE_MIME_TYPES,
@@ -114,11 +114,11 @@ class TestChat:
             (make_jpeg_header(65_000, 65_000), "this one is 65,000 by 65,000"),
         ],
     )
-    def test_a_picture_that_is_too_large_is_a_413(self, picture: bytes, says: str) -> None:
+    def test_an_image_that_is_too_large_is_a_413(self, picture: bytes, says: str) -> None:
         with pytest.raises(PayloadTooLarge, match=says):
             ChatBody.model_validate({"conversationId": "c", "content": [IMAGE | {"data": to_base64(picture)}]})
 
-    def test_the_largest_picture_is_taken(self) -> None:
+    def test_the_largest_image_is_accepted(self) -> None:
         for size in ((4000, 3000), (12_000, 1000)):
             image = IMAGE | {"data": to_base64(make_jpeg_header(*size, filler=3_000_000))}
             assert ChatBody.model_validate({"conversationId": "c", "content": [image]})
@@ -131,24 +131,24 @@ class TestChat:
             ({"uploadRef": ""}, "'content.0.uploadRef' must not be empty."),
         ],
     )
-    def test_an_image_is_given_in_one_way(self, part: dict[str, Any], says: str) -> None:
+    def test_an_image_has_one_source(self, part: dict[str, Any], says: str) -> None:
         image = {"kind": "image", "mimeType": "image/jpeg"} | part
-        assert says in refusal(ChatBody, {"conversationId": "c", "content": [image]})
+        assert says in get_error(ChatBody, {"conversationId": "c", "content": [image]})
 
-    def test_where_each_image_stands_is_known(self) -> None:
+    def test_the_path_of_each_image_is_known(self) -> None:
         uploaded = {"kind": "image", "mimeType": "image/png", "uploadRef": "r"}
         body = ChatBody.model_validate({"conversationId": "c", "content": [IMAGE, TEXT, uploaded]})
         assert [block.kind for block in body.to_blocks()] == ["text", "image", "image"]
         assert body.image_places() == ("content.0.data", "content.2.uploadRef")
 
 
-def test_a_snapshot_is_given_in_one_way() -> None:
+def test_a_snapshot_has_one_source() -> None:
     both = {"snapshot": {}, "snapshotRef": "r"}
     for model, rest in (
         (ChatBody, {"conversationId": "c", "prompt": "x"}),
         (ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {"ok": True}}),
     ):
-        assert refusal(model, rest | both) == "Send either 'snapshot' or 'snapshotRef'."
+        assert get_error(model, rest | both) == "Send either 'snapshot' or 'snapshotRef'."
         assert model.model_validate(rest | both | {"snapshot": None}).snapshot_ref == "r"
 
 
@@ -161,37 +161,37 @@ class TestToolResult:
 
     @pytest.mark.parametrize("wrong", [{"bridgeId": ""}, {"requestId": ""}, {"result": None}, {"result": [1]}])
     def test_empty_ids_and_results_that_are_no_object_are_refused(self, wrong: dict[str, Any]) -> None:
-        refusal(ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {"ok": True}} | wrong)
+        get_error(ToolResultBody, {"bridgeId": "b", "requestId": "r", "result": {"ok": True}} | wrong)
 
 
-class TestTheOthers:
-    def test_an_unknown_scope_is_told_the_four(self) -> None:
-        assert refusal(NewConversation, {"scope": "shop"}) == "'scope' must be 'site', 'content', 'data' or 'plugin'."
+class TestOtherBodies:
+    def test_an_error_about_an_unknown_scope_names_the_scopes(self) -> None:
+        assert get_error(NewConversation, {"scope": "shop"}) == "'scope' must be 'site', 'content', 'data' or 'plugin'."
 
     def test_a_title_is_trimmed_and_not_blank(self) -> None:
         assert NewConversation.model_validate({"scope": "site", "title": "  Home "}).title == "Home"
         assert NewConversation.model_validate({"scope": "site", "title": "  "}).title == ""
-        assert "must not be empty" in refusal(ConversationChange, {"title": "  "})
+        assert "must not be empty" in get_error(ConversationChange, {"title": "  "})
 
-    def test_a_pasted_key_loses_its_newline(self) -> None:
+    def test_a_key_is_trimmed(self) -> None:
         key = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": "sk-1\n"}
         assert NewCredential.model_validate(key).api_key == "sk-1"
 
     @pytest.mark.parametrize("key", ["sk 1", "sk-\u00e9", "sk-1\r\nx-evil: 1"])
-    def test_a_key_that_cannot_travel_in_a_header_is_refused(self, key: str) -> None:
+    def test_a_key_that_cannot_be_sent_in_a_header_is_refused(self, key: str) -> None:
         value = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": key}
-        assert refusal(NewCredential, value) == "'apiKey' must be a key: printable ASCII without spaces."
+        assert get_error(NewCredential, value) == "'apiKey' must be a key: printable ASCII without spaces."
 
     def test_a_change_that_changes_nothing_is_refused(self) -> None:
-        assert refusal(CredentialChange, {}) == "Send what is to change: 'displayLabel', 'apiKey' or 'baseUrl'."
+        assert get_error(CredentialChange, {}) == "Send what is to change: 'displayLabel', 'apiKey' or 'baseUrl'."
 
 
 class TestBudgets:
     @pytest.mark.parametrize("usd", [0, 0.000001, 0.5, 1_000_000_000])
-    def test_a_limit_is_nothing_or_what_can_be_counted(self, usd: float) -> None:
+    def test_a_limit_is_zero_or_at_least_a_millionth(self, usd: float) -> None:
         assert NewBudgets.model_validate({"tenant": {"dailyUsd": usd}}).tenant.daily_usd == usd
 
     @pytest.mark.parametrize("usd", [1e-289, 0.0000009])
-    def test_a_limit_that_no_table_could_hold_is_refused(self, usd: float) -> None:
-        said = refusal(NewBudgets, {"tenant": {"dailyUsd": usd}})
+    def test_a_limit_that_would_be_rounded_to_zero_is_refused(self, usd: float) -> None:
+        said = get_error(NewBudgets, {"tenant": {"dailyUsd": usd}})
         assert said == "'tenant.dailyUsd' must be 0, or 0.000001 at least."

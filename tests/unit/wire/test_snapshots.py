@@ -1,4 +1,4 @@
-"""Snapshots that a body only refers to."""
+"""Snapshots in bodies, and uploaded snapshots that bodies refer to."""
 
 import hashlib
 import json
@@ -20,33 +20,35 @@ ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset({"ai.chat"}))
 FOLDER = "turns/bakery/t"
 
 
-def chat(**members: Any) -> ChatBody:
+def make_chat_body(**members: Any) -> ChatBody:
     return ChatBody.model_validate({"conversationId": "c", "prompt": "x"} | members)
 
 
-def used(resources: Resources, raw: bytes) -> Any:
-    return resolve_snapshot(resources, ADA, chat(snapshotRef=put_upload(resources, ADA, "snapshot", raw))).value
+def resolve_upload(resources: Resources, raw: bytes) -> Any:
+    return resolve_snapshot(
+        resources, ADA, make_chat_body(snapshotRef=put_upload(resources, ADA, "snapshot", raw))
+    ).value
 
 
-def test_one_in_the_body_is_what_it_is(resources: Resources) -> None:
-    assert resolve_snapshot(resources, ADA, chat(snapshot={"a": 1})) == ({"a": 1}, None)
-    assert resolve_snapshot(resources, ADA, chat()) == (None, None)
+def test_a_snapshot_in_the_body_is_returned_as_it_is(resources: Resources) -> None:
+    assert resolve_snapshot(resources, ADA, make_chat_body(snapshot={"a": 1})) == ({"a": 1}, None)
+    assert resolve_snapshot(resources, ADA, make_chat_body()) == (None, None)
 
 
 @pytest.mark.parametrize("value", [{}, {"page": {"id": "p"}}, {"title": "🦀 ß"}, {"n": [1, 2.5, None, True]}])
-def test_one_that_was_uploaded_is_what_was_put_there_and_stored_as_it_came(resources: Resources, value: Any) -> None:
+def test_an_uploaded_snapshot_is_parsed_and_stored_as_uploaded(resources: Resources, value: Any) -> None:
     ref = put_json_upload(resources, ADA, value)
     result = {"ok": True}
     answer = ToolResultBody.model_validate({"bridgeId": "b", "requestId": "r", "result": result, "snapshotRef": ref})
-    for body in (chat(snapshotRef=ref), answer):
+    for body in (make_chat_body(snapshotRef=ref), answer):
         found, packed = resolve_snapshot(resources, ADA, body)
         assert found == value
         assert resources.blobs.get_json(resources.blobs.put_compressed_json(FOLDER, packed or found)) == value
 
 
-def test_half_a_character_is_mended_and_stored_mended(resources: Resources) -> None:
+def test_a_lone_surrogate_is_replaced_before_the_snapshot_is_stored(resources: Resources) -> None:
     found, packed = resolve_snapshot(
-        resources, ADA, chat(snapshotRef=put_upload(resources, ADA, "snapshot", b'{"a": "\\ud83e"}'))
+        resources, ADA, make_chat_body(snapshotRef=put_upload(resources, ADA, "snapshot", b'{"a": "\\ud83e"}'))
     )
     assert (found, packed) == ({"a": "�"}, None)
 
@@ -64,23 +66,23 @@ def test_half_a_character_is_mended_and_stored_mended(resources: Resources) -> N
         (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested deeper than 200 levels"),
     ],
 )
-def test_broken_json_is_refused_in_a_sentence_of_its_own(resources: Resources, raw: bytes, says: str) -> None:
+def test_invalid_json_is_refused_with_a_reason(resources: Resources, raw: bytes, says: str) -> None:
     with pytest.raises(InvalidRequest, match="The uploaded snapshot cannot be used") as refused:
-        used(resources, raw)
+        resolve_upload(resources, raw)
     assert says in refused.value.message
     assert "request body" not in refused.value.message
 
 
-def test_what_would_not_fit_into_memory_once_it_is_read_is_refused_before_that(resources: Resources) -> None:
+def test_a_snapshot_that_needs_too_much_memory_is_refused_before_parsing(resources: Resources) -> None:
     parts = b'{"a": [' + b",".join([b"{}"] * 1_000_000) + b"]}"
     assert len(parts) < 4_000_000 < MAX_SNAPSHOT_MEMORY_BYTES
     with pytest.raises(PayloadTooLarge, match="too many parts"):
-        used(resources, parts)
+        resolve_upload(resources, parts)
 
 
-def test_one_of_sixteen_megabytes_of_assets_is_taken_even_with_characters_of_four_bytes(resources: Resources) -> None:
+def test_a_snapshot_of_sixteen_megabytes_with_four_byte_characters_is_accepted(resources: Resources) -> None:
     site = {"files": [{"blob": "x" * 1_600_000} for _ in range(10)], "title": "🦀"}
-    assert used(resources, json.dumps(site, ensure_ascii=False).encode()) == site
+    assert resolve_upload(resources, json.dumps(site, ensure_ascii=False).encode()) == site
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells how much memory was used")
@@ -92,8 +94,8 @@ def test_one_of_sixteen_megabytes_of_assets_is_taken_even_with_characters_of_fou
         ("many rules", {"rules": {f"r{n}": {"id": f"r{n}", "color": f"var(--c-{n})"} for n in range(120_000)}}, 115),
     ],
 )
-def test_reading_one_fits_into_a_doors_memory(tmp_path: Path, name: str, value: Any, most: int) -> None:
-    """The smallest door that does it has 208 MB, of which 80 are in use before."""
+def test_parsing_a_snapshot_fits_into_a_functions_memory(tmp_path: Path, name: str, value: Any, most: int) -> None:
+    """The smallest function that does it has 208 MB, of which 80 are in use before."""
     raw = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     (tmp_path / "it").write_bytes(raw)
     upload = Upload("snapshot", len(raw), hashlib.sha256(raw).hexdigest(), 10**10)
@@ -110,9 +112,11 @@ body = ChatBody.model_validate({{"conversationId": "c", "prompt": "x", "snapshot
     assert measure_peak_megabytes(before, "kept = resolve_snapshot(resources, caller, body)", tmp_path) < most, name
 
 
-def test_another_kind_of_upload_is_no_snapshot(resources: Resources) -> None:
+def test_an_upload_of_another_kind_is_refused(resources: Resources) -> None:
     with pytest.raises(InvalidRequest, match="of kind snapshot"):
-        resolve_snapshot(resources, ADA, chat(snapshotRef=put_upload(resources, ADA, "image", b"{}")))
-    foreign = chat(snapshotRef=put_upload(resources, ADA.model_copy(update={"user": "bob"}), "snapshot", b"{}"))
+        resolve_snapshot(resources, ADA, make_chat_body(snapshotRef=put_upload(resources, ADA, "image", b"{}")))
+    foreign = make_chat_body(
+        snapshotRef=put_upload(resources, ADA.model_copy(update={"user": "bob"}), "snapshot", b"{}")
+    )
     with pytest.raises(NotFound):
         resolve_snapshot(resources, ADA, foreign)

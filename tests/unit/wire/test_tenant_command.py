@@ -34,7 +34,7 @@ NO_STACK = """<ErrorResponse xmlns="http://cloudformation.amazonaws.com/doc/2010
 
 @pytest.fixture
 def cloudformation(monkeypatch: pytest.MonkeyPatch) -> Iterator[FixedResponseServer]:
-    """What CloudFormation answers, in its own XML, over HTTP."""
+    """A server that responds as CloudFormation does, in XML."""
     with run_fixed_response_server() as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDFORMATION", server.url)
         yield server
@@ -49,8 +49,8 @@ def stack(resources: Resources, cloudformation: FixedResponseServer) -> str:
     return "fermata"
 
 
-def run(*words: str, **settings: Any) -> Result:
-    return CliRunner().invoke(tenant, list(words), **settings)
+def run(*arguments: str, **settings: Any) -> Result:
+    return CliRunner().invoke(tenant, list(arguments), **settings)
 
 
 def test_the_secret_alone_goes_to_standard_output_and_signs_tokens(resources: Resources, stack: str) -> None:
@@ -62,14 +62,14 @@ def test_the_secret_alone_goes_to_standard_output_and_signs_tokens(resources: Re
     assert authenticate(resources, signer.bearer_headers(), "GET").tenant == "bakery"
 
 
-def test_nobody_is_shown_the_secret_again(resources: Resources, stack: str) -> None:
+def test_the_secret_is_never_printed_again(resources: Resources, stack: str) -> None:
     secret = run(*ADD, "--stack", stack).stdout.strip()
     shown = run("show", "bakery", "--stack", stack)
     assert json.loads(shown.stdout)["origins"] == ["https://bakery.example"]
     assert secret not in shown.output
 
 
-def test_rotating_prints_a_new_secret_and_both_count(resources: Resources, stack: str) -> None:
+def test_rotating_prints_a_new_secret_and_both_are_valid(resources: Resources, stack: str) -> None:
     first = run(*ADD, "--stack", stack).stdout.strip()
     second = run("rotate", "bakery", "--stack", stack).stdout.strip()
     assert first != second
@@ -79,7 +79,7 @@ def test_rotating_prints_a_new_secret_and_both_count(resources: Resources, stack
         assert authenticate(service, signer.bearer_headers(), "GET").user == "ada"
 
 
-def test_changing_leaves_what_is_not_named(resources: Resources, stack: str) -> None:
+def test_an_update_leaves_values_that_are_not_named(resources: Resources, stack: str) -> None:
     run(*ADD, "--stack", stack, "--token-seconds", "600", "--tool-names", "prefixed")
     changed = run("change", "bakery", "--stack", stack, "--dialect", "instatic", "--max-rounds", "9")
     told = json.loads(changed.stdout)
@@ -88,7 +88,7 @@ def test_changing_leaves_what_is_not_named(resources: Resources, stack: str) -> 
     assert told["origins"] == ["https://bakery.example"]
 
 
-def test_how_much_its_models_think_is_the_tenants_to_say(resources: Resources, stack: str) -> None:
+def test_a_tenant_may_have_a_thinking_budget(resources: Resources, stack: str) -> None:
     run(*ADD, "--stack", stack, "--thinking-tokens", "4096")
     assert json.loads(run("show", "bakery", "--stack", stack).stdout)["limits"]["thinkingTokens"] == 4096
     changed = run("change", "bakery", "--stack", stack, "--thinking-tokens", "0")
@@ -101,7 +101,7 @@ def test_the_functions_environment_names_the_deployment_too(resources: Resources
     assert json.loads(run("show", "bakery", env=environment_from_resources(resources)).stdout)["name"] == "bakery"
 
 
-def test_a_secret_of_ones_own_comes_from_a_file_and_is_not_printed(resources: Resources, stack: str) -> None:
+def test_a_given_secret_is_read_from_a_file_and_not_printed(resources: Resources, stack: str) -> None:
     mine = "correct horse battery staple, and then some"
     added = run(*ADD, "--stack", stack, "--secret-file", "-", input=f"{mine}\n")
     assert added.exit_code == 0, added.output
@@ -111,7 +111,7 @@ def test_a_secret_of_ones_own_comes_from_a_file_and_is_not_printed(resources: Re
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("arguments", "says"),
     [
         (("show", "nobody"), "There is no tenant 'nobody'."),
         (("rotate", "nobody"), "There is no tenant 'nobody'."),
@@ -120,17 +120,15 @@ def test_a_secret_of_ones_own_comes_from_a_file_and_is_not_printed(resources: Re
         (("change", "nobody", "--thinking-tokens", "-1"), "--thinking-tokens"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(
-    resources: Resources, stack: str, words: tuple[str, ...], says: str
-) -> None:
-    refused = run(*words, "--stack", stack)
+def test_an_error_is_one_sentence(resources: Resources, stack: str, arguments: tuple[str, ...], says: str) -> None:
+    refused = run(*arguments, "--stack", stack)
     assert refused.exit_code != 0
     assert says in refused.stderr
     assert "Traceback" not in refused.output
     assert refused.stdout == ""
 
 
-def test_a_stack_that_is_not_there_is_named(resources: Resources, cloudformation: FixedResponseServer) -> None:
+def test_an_error_names_a_missing_stack(resources: Resources, cloudformation: FixedResponseServer) -> None:
     cloudformation.status, cloudformation.body = 400, NO_STACK.encode()
     refused = run("show", "bakery", "--stack", "elsewhere")
     assert refused.exit_code == 1

@@ -20,7 +20,7 @@ from tests.resources import TestClock, resources_of_new_process
 HERE: dict[str, Any] = {"issuer": "https://bakery.example", "audience": "fermata"}
 
 
-def test_a_new_tenant_gets_a_strong_secret_that_is_stored_only_sealed(resources: Resources) -> None:
+def test_a_new_tenant_gets_a_strong_secret_that_is_stored_encrypted(resources: Resources) -> None:
     _, secret = add_tenant(resources, "bakery", **HERE)
     assert secret is not None
     assert len(secret) >= 43
@@ -30,7 +30,7 @@ def test_a_new_tenant_gets_a_strong_secret_that_is_stored_only_sealed(resources:
     assert secret.encode() not in bytes(stored["secrets"][0]["sealed"])
 
 
-def test_showing_a_tenant_tells_everything_but_its_secrets(resources: Resources) -> None:
+def test_a_described_tenant_has_no_secrets(resources: Resources) -> None:
     _, secret = add_tenant(resources, "bakery", **HERE, origins=["https://Bakery.example/"], dialect="instatic")
     shown = describe_tenant(resources, "bakery")
     assert secret is not None
@@ -41,7 +41,7 @@ def test_showing_a_tenant_tells_everything_but_its_secrets(resources: Resources)
     assert secret not in json.dumps(shown)
 
 
-def test_a_tenant_may_bring_its_own_secret(resources: Resources) -> None:
+def test_a_tenant_may_have_a_given_secret(resources: Resources) -> None:
     mine = "correct horse battery staple, and then some"
     assert add_tenant(resources, "bakery", **HERE, secret=mine)[1] == mine
 
@@ -56,13 +56,13 @@ def test_a_weak_secret_is_refused(resources: Resources, weak: str) -> None:
         describe_tenant(resources, "bakery")
 
 
-def test_a_name_is_taken_once(resources: Resources) -> None:
+def test_a_name_is_unique(resources: Resources) -> None:
     add_tenant(resources, "bakery", **HERE)
     with pytest.raises(Conflict, match="already"):
         add_tenant(resources, "bakery", issuer="https://other.example", audience="fermata")
 
 
-def test_an_issuer_speaks_for_one_tenant_only(resources: Resources) -> None:
+def test_an_issuer_belongs_to_one_tenant_only(resources: Resources) -> None:
     add_tenant(resources, "bakery", **HERE)
     with pytest.raises(Conflict, match="belongs to tenant 'bakery'"):
         add_tenant(resources, "florist", **HERE)
@@ -90,13 +90,13 @@ def test_an_issuer_speaks_for_one_tenant_only(resources: Resources) -> None:
         ({"origins": [f"https://{n}.example" for n in range(21)]}, "20 origins"),
     ],
 )
-def test_what_would_be_unsafe_is_refused_with_a_reason(resources: Resources, wrong: dict[str, Any], says: str) -> None:
+def test_an_unsafe_value_is_refused_with_a_reason(resources: Resources, wrong: dict[str, Any], says: str) -> None:
     given: dict[str, Any] = {"name": "bakery", **HERE} | wrong
     with pytest.raises(InvalidRequest, match=says):
         add_tenant(resources, given.pop("name"), **given)
 
 
-def test_on_the_local_stage_plain_http_will_do(resources: Resources) -> None:
+def test_plain_http_is_allowed_on_the_local_stage(resources: Resources) -> None:
     local = resources_of_new_process(resources, fermata_stage="local")
     tenant, _ = add_tenant(local, "bakery", issuer="http://127.0.0.1:8787", audience="fermata")
     assert tenant.issuer == "http://127.0.0.1:8787"
@@ -123,11 +123,11 @@ def test_on_the_local_stage_plain_http_will_do(resources: Resources) -> None:
         ("https://[::1", None),
     ],
 )
-def test_origins_compare_as_browsers_send_them(text: str, normal: str | None) -> None:
+def test_origins_are_normalized_to_what_browsers_send(text: str, normal: str | None) -> None:
     assert normalize_origin(text) == normal
 
 
-def test_an_origin_is_known_as_soon_as_any_tenant_lists_it(resources: Resources) -> None:
+def test_an_origin_is_registered_when_any_tenant_lists_it(resources: Resources) -> None:
     assert not is_registered_origin(resources, "https://shared.example")
     add_tenant(resources, "bakery", **HERE, origins=["https://shared.example"])
     add_tenant(resources, "florist", issuer="https://florist.example", audience="f", origins=["https://shared.example"])
@@ -135,7 +135,7 @@ def test_an_origin_is_known_as_soon_as_any_tenant_lists_it(resources: Resources)
     assert not is_registered_origin(resources, "https://elsewhere.example")
 
 
-def test_an_origin_taken_away_is_unknown_a_minute_later(resources: Resources, clock: TestClock) -> None:
+def test_a_removed_origin_is_unregistered_a_minute_later(resources: Resources, clock: TestClock) -> None:
     add_tenant(resources, "bakery", **HERE, origins=["https://old.example", "https://kept.example"])
     assert is_registered_origin(resources, "https://old.example")
     update_tenant(resources, "bakery", origins=["https://kept.example", "https://new.example"])
@@ -145,7 +145,7 @@ def test_an_origin_taken_away_is_unknown_a_minute_later(resources: Resources, cl
     assert is_registered_origin(resources, "https://new.example")
 
 
-def test_changing_one_thing_leaves_the_rest(resources: Resources) -> None:
+def test_an_update_leaves_other_values(resources: Resources) -> None:
     add_tenant(resources, "bakery", **HERE, origins=["https://bakery.example"], limits=TenantLimits(token_seconds=600))
     update_tenant(resources, "bakery", limits=TenantLimits(max_rounds=7))
     changed = get_tenant(resources, "bakery")
@@ -154,7 +154,7 @@ def test_changing_one_thing_leaves_the_rest(resources: Resources) -> None:
     assert len(changed.secrets) == 1
 
 
-def test_the_names_of_tools_are_the_seeds_until_somebody_says_otherwise(resources: Resources) -> None:
+def test_the_default_tool_names_are_those_without_prefix(resources: Resources) -> None:
     add_tenant(resources, "bakery", **HERE)
     assert get_tenant(resources, "bakery").tool_names == "seed"
     update_tenant(resources, "bakery", tool_names="prefixed")
@@ -163,7 +163,7 @@ def test_the_names_of_tools_are_the_seeds_until_somebody_says_otherwise(resource
     assert describe_tenant(resources, "bakery")["toolNames"] == "prefixed"
 
 
-def test_a_tenant_is_remembered_for_a_minute(resources: Resources, clock: TestClock) -> None:
+def test_a_tenant_is_cached_for_a_minute(resources: Resources, clock: TestClock) -> None:
     add_tenant(resources, "bakery", **HERE)
     assert get_tenant(resources, "bakery").dialect == "fermata"
     elsewhere = resources_of_new_process(resources)
@@ -174,7 +174,7 @@ def test_a_tenant_is_remembered_for_a_minute(resources: Resources, clock: TestCl
     assert get_tenant(resources, "bakery").dialect == "instatic"
 
 
-def test_rotating_keeps_the_last_secret_for_the_overlap_and_no_longer(resources: Resources, clock: TestClock) -> None:
+def test_a_rotated_secret_is_valid_during_the_overlap(resources: Resources, clock: TestClock) -> None:
     tenant, first = add_tenant(resources, "bakery", **HERE)
     second = rotate_tenant_secret(resources, "bakery", overlap_seconds=100)
     assert second != first
@@ -183,7 +183,7 @@ def test_rotating_keeps_the_last_secret_for_the_overlap_and_no_longer(resources:
     assert len(rotated.list_valid_secrets(clock.time() + 101)) == 1
 
 
-def test_a_third_secret_pushes_the_first_one_out(resources: Resources, clock: TestClock) -> None:
+def test_a_second_rotation_removes_the_first_secret(resources: Resources, clock: TestClock) -> None:
     tenant, _ = add_tenant(resources, "bakery", **HERE)
     rotate_tenant_secret(resources, "bakery")
     rotate_tenant_secret(resources, "bakery")
@@ -198,22 +198,22 @@ def test_a_rotation_without_overlap_ends_the_old_secret_at_once(resources: Resou
     assert len(get_tenant(resources, "bakery").secrets) == 1
 
 
-def test_keys_behind_a_jwks_url_are_not_rotated_here(resources: Resources) -> None:
+def test_keys_of_a_jwks_url_cannot_be_rotated(resources: Resources) -> None:
     _, secret = add_tenant(resources, "bakery", **HERE, jwks_url="https://bakery.example/keys")
     assert secret is None
     with pytest.raises(InvalidRequest, match="Rotate them there"):
         rotate_tenant_secret(resources, "bakery")
 
 
-def test_of_two_changes_at_once_one_is_told_to_look_again(resources: Resources) -> None:
+def test_of_two_concurrent_updates_one_is_a_conflict(resources: Resources) -> None:
     add_tenant(resources, "bakery", **HERE)
 
-    def origins_read_while_somebody_rotates() -> Iterator[str]:
+    def rotate_while_origins_are_read() -> Iterator[str]:
         rotate_tenant_secret(resources, "bakery")
         yield "https://new.example"
 
     with pytest.raises(Conflict, match="changed by somebody else"):
-        update_tenant(resources, "bakery", origins=origins_read_while_somebody_rotates())
+        update_tenant(resources, "bakery", origins=rotate_while_origins_are_read())
     unchanged = get_tenant(resources, "bakery")
     assert unchanged.origins == ()
     assert len(unchanged.secrets) == 2
@@ -221,6 +221,6 @@ def test_of_two_changes_at_once_one_is_told_to_look_again(resources: Resources) 
 
 
 def test_an_unknown_tenant_is_not_found(resources: Resources) -> None:
-    for verb in (describe_tenant, rotate_tenant_secret, update_tenant):
+    for function in (describe_tenant, rotate_tenant_secret, update_tenant):
         with pytest.raises(NotFound, match="no tenant 'nobody'"):
-            verb(resources, "nobody")
+            function(resources, "nobody")
