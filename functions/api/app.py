@@ -15,9 +15,10 @@ from fermata.domain.scopes import SCOPES
 from fermata.tools import listing
 from fermata.tools.registry import get_tool_namer
 from fermata.tools.tool_names import ToolNaming
-from fermata.turns.end import end_turn
-from fermata.turns.read import turn_status
-from fermata.turns.start import conversation_claim
+from fermata.turns.end import stop_turn
+from fermata.turns.read.journal_pages import get_journal_page
+from fermata.turns.read.turn_status import find_active_turn, get_turn_status
+from fermata.turns.start.conversation_claim import cancel_active_turn
 from fermata.usage.audit import audit_from_rollups
 from fermata.usage.budgets import budget_limits, budget_status
 from fermata.wire.bodies.requests import (
@@ -79,7 +80,7 @@ def show_conversation(context: RequestContext) -> Response:
         context.resources, conversation, context.tenant.dialect, to_client_name, before=before, limit=limit
     )
     view = _conversation_views(context, [conversation])[0] | {"messages": page.lines}
-    if turn := turn_status.find_active_turn(context.resources, conversation):
+    if turn := find_active_turn(context.resources, conversation):
         view["activeTurn"] = turn
     body = {"conversation": view} | ({"nextCursor": str(page.before)} if page.before else {})
     return Response(200, body, UNCACHED_HEADERS)
@@ -104,7 +105,7 @@ def change_conversation(context: RequestContext) -> Response:
 @router.handles(conversations.DELETE_CONVERSATION)
 def delete_conversation(context: RequestContext) -> Response:
     conversation = conversation_store.delete_conversation(context.resources, context.caller, _path_id(context))
-    conversation_claim.cancel_active_turn(context.resources, conversation)
+    cancel_active_turn(context.resources, conversation)
     return Response(200, {"ok": True})
 
 
@@ -212,22 +213,20 @@ def list_connectors(context: RequestContext) -> Response:
 @router.handles(turns.SHOW_TURN)
 def show_turn(context: RequestContext) -> Response:
     tool_names = select_tool_names(context)
-    return Response(
-        200, turn_status.get_turn_status(context.resources, context.caller, _bridge_id(context), tool_names)
-    )
+    return Response(200, get_turn_status(context.resources, context.caller, _bridge_id(context), tool_names))
 
 
 @router.handles(turns.SHOW_JOURNAL)
 def show_journal(context: RequestContext) -> Response:
     cursor = context.request.query.get("cursor", "")
     tool_names = select_tool_names(context)
-    page = turn_status.get_journal_page(context.resources, context.caller, _bridge_id(context), cursor, tool_names)
+    page = get_journal_page(context.resources, context.caller, _bridge_id(context), cursor, tool_names)
     return Response(200, page, UNCACHED_HEADERS)
 
 
 @router.handles(turns.CANCEL_TURN)
 def cancel_turn(context: RequestContext) -> Response:
-    return Response(200, end_turn.cancel_turn(context.resources, context.caller, _bridge_id(context)))
+    return Response(200, stop_turn.cancel_turn(context.resources, context.caller, _bridge_id(context)))
 
 
 def _bridge_id(context: RequestContext) -> str:

@@ -5,15 +5,21 @@ from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.resources import get_resources
-from fermata.turns.recover.recover_turn import recover_silent_turns, recover_turn
+from fermata.turns.recover.recover_open_turns import recover_open_turns
+from fermata.turns.recover.recover_turn import recover_turn
 
 
 @observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
     """Handle the workflow's Catch, EventBridge's event of an ended execution, and the scheduled sweep."""
     if event.get("sweep"):
-        return {"seen": recover_silent_turns(get_resources())}
+        return {"seen": recover_open_turns(get_resources())}
     turn = json.loads(event["detail"]["input"]) if "detail" in event else event
-    has_failed = turn.get("cause") == "failed"
-    recover_turn(get_resources(), turn["tenant"], turn["turn"], n=turn["n"], has_failed=has_failed)
+    recover_turn(
+        get_resources(),
+        turn["tenant"],
+        turn["turn"],
+        execution_number=turn["n"],
+        has_execution_failed=turn.get("cause") == "failed",
+    )
     return {"seen": 1}

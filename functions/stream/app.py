@@ -22,16 +22,14 @@ from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.events import Event
 from fermata.domain.scopes import SCOPES
 from fermata.tools.registry import get_tool_namer
-from fermata.turns.end import end_turn
-from fermata.turns.read import follow_log
 from fermata.turns.read.abandonment import AbandonmentWatcher
-from fermata.turns.read.follow_log import LogPoller
+from fermata.turns.read.follow_log import LogPoller, read_entries_after
 from fermata.turns.read.log_stream import LogStream
-from fermata.turns.start import start_turn
-from fermata.turns.start.idempotency import StartedTurn
-from fermata.turns.turn import Turn
+from fermata.turns.start.commit_start import StartedTurn
+from fermata.turns.start.start_turn import TurnPrompt, start_turn
+from fermata.turns.turn import Turn, find_turn_for_caller
 from fermata.turns.turn_log import LogEntry
-from fermata.turns.undo import start_undo
+from fermata.turns.undo.start_undo import UndoRequest, start_undo
 from fermata.wire.bodies.instatic_images import check_instatic_images
 from fermata.wire.bodies.snapshots import resolve_snapshot
 from fermata.wire.bodies.turn_requests import ChatBody, UndoBody
@@ -75,34 +73,34 @@ def post_prompt(context: RequestContext) -> Response:
     if context.tenant.dialect == "instatic":
         check_instatic_images(body)
     snapshot = resolve_snapshot(context.resources, context.caller, body)
-    prompt = start_turn.TurnPrompt(
+    prompt = TurnPrompt(
         scope=context.request.path_parameters["scope"],
         conversation_id=body.conversation_id,
         content=body.to_blocks(),
-        image_places=body.image_places(),
+        image_paths=body.image_places(),
         dialect=context.tenant.dialect,
         tool_names=select_tool_names(context),
         snapshot=snapshot.value,
-        packed=snapshot.packed,
+        compressed_snapshot=snapshot.packed,
         revision=body.revision or "",
         idempotency_key=_read_idempotency_key(context.request),
         max_rounds=context.tenant.limits.max_rounds,
         thinking_tokens=context.tenant.limits.thinking_tokens,
     )
-    return _respond_with_started_turn(context, start_turn.start_turn(context.resources, context.caller, prompt))
+    return _respond_with_started_turn(context, start_turn(context.resources, context.caller, prompt))
 
 
 @router.handles(turns.UNDO_TURN)
 def undo_turn(context: RequestContext) -> Response:
     body = context.parse_body(UndoBody) if context.request.body.strip() else UndoBody()
-    undo_request = start_undo.UndoRequest(
+    undo_request = UndoRequest(
         bridge_id=context.request.path_parameters["bridgeId"],
         dialect=context.tenant.dialect,
         tool_names=select_tool_names(context),
         through=body.through or "",
         idempotency_key=_read_idempotency_key(context.request),
     )
-    return _respond_with_started_turn(context, start_undo.start_undo(context.resources, context.caller, undo_request))
+    return _respond_with_started_turn(context, start_undo(context.resources, context.caller, undo_request))
 
 
 def _respond_with_started_turn(context: RequestContext, started: StartedTurn) -> Response:
@@ -115,9 +113,9 @@ def _respond_with_started_turn(context: RequestContext, started: StartedTurn) ->
 @router.handles(turns.FOLLOW_TURN)
 def follow_turn(context: RequestContext) -> Response:
     bridge_id = context.request.path_parameters["bridgeId"]
-    turn = end_turn.find_turn_for_caller(context.resources, context.caller, bridge_id)
+    turn = find_turn_for_caller(context.resources, context.caller, bridge_id)
     after = _parse_event_number(context.request.query.get("after", "0"))
-    return _stream_turn(context, turn, follow_log.read_entries_after(context.resources, turn, after), after)
+    return _stream_turn(context, turn, read_entries_after(context.resources, turn, after), after)
 
 
 @router.handles(editor.EDITOR_BRIDGE)

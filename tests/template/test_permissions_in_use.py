@@ -19,10 +19,12 @@ from fermata.domain.blocks import ImageBlock
 from fermata.domain.errors import NotFound
 from fermata.hosts import registry
 from fermata.pricing import catalogue_refresh
-from fermata.turns.end import end_turn
-from fermata.turns.read import follow_log, turn_status
-from fermata.turns.recover import recover_turn
-from fermata.turns.start import conversation_claim
+from fermata.turns.end.stop_turn import cancel_turn
+from fermata.turns.read.follow_log import LogPoller, read_entries_after
+from fermata.turns.read.journal_pages import get_journal_page
+from fermata.turns.recover.recover_open_turns import recover_open_turns
+from fermata.turns.recover.recover_turn import recover_turn
+from fermata.turns.start.conversation_claim import cancel_active_turn
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
@@ -115,7 +117,7 @@ def test_a_turn_with_large_prompts_calls_and_answers(at: StageOf) -> None:
     at("tool_result").answer_request({"ok": True, "data": LARGE}, request, snapshot=SNAPSHOT)
     at("tool_result").answer_request({"ok": True, "data": LARGE}, request)
     assert at("round").run_workflow() == "finished"
-    assert follow_log.read_entries_after(at("stream").resources, turn, 0)
+    assert read_entries_after(at("stream").resources, turn, 0)
 
 
 def test_a_round_requests_the_tenants_own_content_system(
@@ -187,7 +189,7 @@ def test_an_undo_of_edits(at: StageOf, functions: dict[str, Any], clock: TestClo
     at("tool_result").answer_request({"ok": True, "inverse": back, "revision": "4"})
     at("round").run_workflow()
     _end(at, clock, ends)
-    assert len(turn_status.get_journal_page(functions["api"], at("api").caller, turn.id)["entries"]) == 2
+    assert len(get_journal_page(functions["api"], at("api").caller, turn.id)["entries"]) == 2
     assert at("stream").event_types()[-1] in ("done", "cancelled", "error")
 
 
@@ -199,7 +201,7 @@ def _end(at: StageOf, clock: TestClock, ends: str) -> None:
         at("api").cancel_turn()
     else:
         clock.advance(60)
-        at("recover").recover_turn(n=1, has_failed=True)
+        at("recover").recover_turn(execution_number=1, has_execution_failed=True)
 
 
 def test_a_long_wait_is_held_and_answered(resources: Resources, at: StageOf, functions: dict[str, Any]) -> None:
@@ -255,7 +257,7 @@ def test_a_round_of_very_many_calls_is_held_and_ends(
     else:
         clock.advance(60)
         at("stream").workflow.states[turn.id, 1] = ("FAILED", "States.Runtime")
-        recover_turn.recover_silent_turns(functions["recover"])
+        recover_open_turns(functions["recover"])
     assert at("stream").event_types()[-1] in ("cancelled", "error")
 
 
@@ -272,7 +274,7 @@ def test_a_cancel_during_a_model_request_ends_the_turn_and_is_billed(at: StageOf
     turn = at("stream").start_turn()
     caller = at("stream").caller
     said, reply = reply_with_text(LARGE)
-    at("round").script_replies([said, lambda: end_turn.cancel_turn(functions["api"], caller, turn.id), reply])
+    at("round").script_replies([said, lambda: cancel_turn(functions["api"], caller, turn.id), reply])
     at("round").advance_turn()
     assert at("stream").event_types()[-1] == "cancelled"
 
@@ -307,7 +309,7 @@ def test_a_reader_receives_new_entries(at: StageOf, clock: TestClock) -> None:
     entries: queue.Queue[Any] = queue.Queue()
     at("round").script_replies("Hello.")
     at("round").run_workflow()
-    poller = follow_log.LogPoller(at("stream").resources)
+    poller = LogPoller(at("stream").resources)
     follower = poller.follow(turn, 2, entries.put)
     clock.advance(1)
     assert entries.get(timeout=10) is not None
@@ -328,14 +330,16 @@ def test_the_recovery_starts_continues_and_ends_turns(at: StageOf, functions: di
     workflow = at("stream").workflow
     workflow.started.clear()
     clock.advance(60)
-    assert recover_turn.recover_silent_turns(functions["recover"]) == 1
+    assert recover_open_turns(functions["recover"]) == 1
     workflow.states[turn.id, 1] = ("SUCCEEDED", "")
     said, reply = reply_with_text(LARGE)
     at("round").script_replies(
         [
             said,
-            lambda: recover_turn.recover_silent_turns(functions["recover"]),
-            lambda: recover_turn.recover_turn(functions["recover"], turn.tenant, turn.id, n=2, has_failed=True),
+            lambda: recover_open_turns(functions["recover"]),
+            lambda: recover_turn(
+                functions["recover"], turn.tenant, turn.id, execution_number=2, has_execution_failed=True
+            ),
             reply,
         ]
     )
@@ -402,9 +406,7 @@ def test_conversations_are_made_listed_shown_changed_and_deleted(at: StageOf) ->
     assert (open_image(raw).size, kind) == ((40, 30), "image/jpeg")
     at("stream").start_turn()
     stage = at("api")
-    conversation_claim.cancel_active_turn(
-        stage.resources, conversation_store.delete_conversation(stage.resources, stage.caller, shown.id)
-    )
+    cancel_active_turn(stage.resources, conversation_store.delete_conversation(stage.resources, stage.caller, shown.id))
     assert at("stream").event_types()[-1] == "cancelled"
 
 

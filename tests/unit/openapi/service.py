@@ -17,7 +17,7 @@ from fermata.aws.clock import new_id
 from fermata.aws.resources import Resources
 from fermata.credentials import credential_store
 from fermata.domain.blocks import ImageBlock
-from fermata.turns.start import start_turn
+from fermata.turns.start.start_turn import start_turn
 from fermata.turns.turn import Turn, find_turn
 from fermata.wire.http.api_gateway import request_from_event, to_proxy_response
 from fermata.wire.http.dispatch import handle_request
@@ -70,7 +70,7 @@ class PlayingStage(Stage):
         image = ImageBlock(mime_type="image/jpeg", data=images.to_base64(images.make_image()))
         prompt = replace(self.make_prompt(), conversation_id=conversation, content=(image,))
         self.workflow.runs_turns = False
-        turn = start_turn.start_turn(self.resources, self.caller, prompt).turn
+        turn = start_turn(self.resources, self.caller, prompt).turn
         self.workflow.runs_turns = True
         self.script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="root", html="<p>x</p>")))
         self.run_turn(turn)

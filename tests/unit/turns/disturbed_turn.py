@@ -16,8 +16,8 @@ from typing import Any
 
 from fermata.domain.model_io import FinishReason, TextDelta
 from fermata.tools.tool import NoInput, ToolContext
-from fermata.turns.recover.recover_turn import recover_silent_turns
-from fermata.turns.round.turn_context import Invocation
+from fermata.turns.recover.recover_open_turns import recover_open_turns
+from fermata.turns.round.invocation import Invocation
 from tests.unit.turns import invariants
 from tests.unit.turns.scenarios import make_patient_tool, make_server_tool
 from tests.unit.turns.stage import (
@@ -138,7 +138,7 @@ class DisturbedTurn:
 
     def sweep(self) -> None:
         self.stage.pass_time(60)
-        recover_silent_turns(self.stage.resources)
+        recover_open_turns(self.stage.resources)
 
     def time(self) -> None:
         self.stage.pass_time(91)

@@ -44,18 +44,18 @@ from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool import Tool
 from fermata.tools.toolset import Toolset
 from fermata.turns import pause
-from fermata.turns.answer import submit_tool_result
-from fermata.turns.end import end_turn
+from fermata.turns.answer.submit_tool_result import submit_tool_result
+from fermata.turns.end.stop_turn import cancel_turn
 from fermata.turns.pause import Pause
-from fermata.turns.read import turn_status
-from fermata.turns.recover import recover_turn as recovering
-from fermata.turns.round import advance_turn as advancing
+from fermata.turns.read.turn_status import get_turn_status
+from fermata.turns.recover.recover_turn import recover_turn
 from fermata.turns.round import model_request
-from fermata.turns.round.turn_context import Invocation, build_epoch
-from fermata.turns.start import start_turn as starting
+from fermata.turns.round.advance_turn import advance_turn
+from fermata.turns.round.invocation import Invocation, build_epoch
+from fermata.turns.start.start_turn import TurnPrompt, start_turn
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, log_entry_from_item
-from fermata.turns.undo import start_undo as undoing
+from fermata.turns.undo.start_undo import UndoRequest, start_undo
 from tests.faults import FaultScript
 from tests.resources import REGION
 
@@ -231,8 +231,8 @@ class Stage:
             PriceCatalogue(refreshed_at=1, priced_models={"model-1": PricedModel(price=Price(**per_mtok))}),
         )
 
-    def make_prompt(self, text: str = "Do something", **parts: Any) -> starting.TurnPrompt:
-        return starting.TurnPrompt(
+    def make_prompt(self, text: str = "Do something", **parts: Any) -> TurnPrompt:
+        return TurnPrompt(
             scope="site",
             conversation_id=self.conversation.id,
             content=(TextBlock(text=text), *parts.pop("pictures", ())),
@@ -241,7 +241,7 @@ class Stage:
         )
 
     def start_turn(self, text: str = "Do something", **parts: Any) -> Turn:
-        self._turn = starting.start_turn(self.resources, self.caller, self.make_prompt(text, **parts)).turn
+        self._turn = start_turn(self.resources, self.caller, self.make_prompt(text, **parts)).turn
         return self._turn
 
     @property
@@ -282,7 +282,7 @@ class Stage:
             token=token,
             epoch=build_epoch(n, entered or self.next_entered_at(), retry),
             owner=owner or f"owner of {token}",
-            remaining=lambda: seconds,
+            remaining_seconds=lambda: seconds,
             hint=hint,
             is_hold=holds,
         )
@@ -292,7 +292,7 @@ class Stage:
     ) -> Invocation:
         """Another line for whoever works while somebody else still does."""
         wake = wake or self.make_invocation(**how)
-        advancing.advance_turn(self.resources, wake, None if wake.is_hold else (line or self.connection))
+        advance_turn(self.resources, wake, None if wake.is_hold else (line or self.connection))
         return wake
 
     def run_workflow(self) -> str:
@@ -313,7 +313,7 @@ class Stage:
         caller: Caller | None = None,
         revision: str = "",
     ) -> None:
-        submit_tool_result.submit_tool_result(
+        submit_tool_result(
             self.resources,
             caller or self.caller,
             bridge_id=self.turn.id,
@@ -325,18 +325,18 @@ class Stage:
 
     def start_undo(self, turn: Turn | None = None, caller: Caller | None = None, **wish: Any) -> Turn:
         """The turn that takes another's edits back: from now on it is the stage's turn."""
-        wished = undoing.UndoRequest(bridge_id=(turn or self.turn).id, **({"dialect": "fermata"} | wish))
-        self._turn = undoing.start_undo(self.resources, caller or self.caller, wished).turn
+        wished = UndoRequest(bridge_id=(turn or self.turn).id, **({"dialect": "fermata"} | wish))
+        self._turn = start_undo(self.resources, caller or self.caller, wished).turn
         return self._turn
 
     def cancel_turn(self) -> str:
-        return str(end_turn.cancel_turn(self.resources, self.caller, self.turn.id)["status"])
+        return str(cancel_turn(self.resources, self.caller, self.turn.id)["status"])
 
     def recover_turn(self, **how: Any) -> None:
-        recovering.recover_turn(self.resources, self.turn.tenant, self.turn.id, **how)
+        recover_turn(self.resources, self.turn.tenant, self.turn.id, **how)
 
     def show_turn(self) -> dict[str, Any]:
-        return turn_status.get_turn_status(self.resources, self.caller, self.turn.id)
+        return get_turn_status(self.resources, self.caller, self.turn.id)
 
     def entries(self) -> list[LogEntry]:
         return [

@@ -10,8 +10,8 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from fermata.domain.errors import ApiError
-from fermata.turns.recover import recover_turn
-from fermata.turns.round.turn_context import Invocation
+from fermata.turns.recover.recover_turn import recover_turn
+from fermata.turns.round.invocation import Invocation
 from tests.faults import ProcessDied
 from tests.unit.turns.stage import RecordingConnection, Stage
 
@@ -87,8 +87,12 @@ class StateMachine:
     def _recover(self) -> None:
         for _ in range(4):
             try:
-                recover_turn.recover_turn(
-                    self.stage.resources, self.turn.tenant, self.turn.id, n=self.n, has_failed=True
+                recover_turn(
+                    self.stage.resources,
+                    self.turn.tenant,
+                    self.turn.id,
+                    execution_number=self.n,
+                    has_execution_failed=True,
                 )
             except EXPECTED_ERRORS:  # the state's Retry
                 continue

@@ -6,7 +6,7 @@ import pytest
 
 from fermata.aws.dynamodb import Item
 from fermata.domain.errors import NotFound
-from fermata.turns.recover.recover_turn import recover_silent_turns
+from fermata.turns.recover.recover_open_turns import recover_open_turns
 from tests.unit.turns.scenarios import LARGE_TEXT, make_patient_tool, run_until_waiting
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 
@@ -71,9 +71,9 @@ def test_an_expired_turn_is_gone_though_nobody_has_deleted_it(stage: Stage, deed
         wake = stage.advance_turn()
         assert stage.workflow.outputs[wake.token]["next"] == "finish"
     elif deed == "recover":
-        stage.recover_turn(has_failed=True)
+        stage.recover_turn(has_execution_failed=True)
     else:
-        recover_silent_turns(stage.resources)
+        recover_open_turns(stage.resources)
     assert partition(stage) == before
     assert len(stage.workflow.started) == 1
 

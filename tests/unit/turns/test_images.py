@@ -10,8 +10,7 @@ from fermata.conversations.image_reencoding import MAX_JPEG_BYTES
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.errors import ApiError, Conflict, Gone, InvalidRequest, NotFound, PayloadTooLarge
 from fermata.domain.tools import ToolImage, ToolOutput
-from fermata.turns.start import start_turn
-from fermata.turns.start.prompt_images import MAX_RESULT_IMAGES, OMITTED_IMAGES_KEY, normalize_result_images
+from fermata.turns.answer.result_images import MAX_RESULT_IMAGES, OMITTED_IMAGES_KEY, normalize_result_images
 from tests.images import make_image, make_jpeg_header, make_png_header, open_image, to_base64
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 from tests.uploads import announce_test_upload, put_upload
@@ -80,7 +79,7 @@ class TestAPrompt:
     ) -> None:
         pictures = (image(make_image()), image(raw, kind))
         with pytest.raises(error, match=says):
-            stage.start_turn("Look", pictures=pictures, image_places=("content.0.data", "content.2.data"))
+            stage.start_turn("Look", pictures=pictures, image_paths=("content.0.data", "content.2.data"))
         assert (stage.load_messages(), stage.claim(), objects(stage)) == ([], None, [])
 
     @pytest.mark.parametrize("instead", [b"<html>", make_image(61, 40)])
@@ -183,13 +182,15 @@ class TestTheEstimate:
         stage.start_turn("Look", pictures=(image(make_image(1568, 956, quality=100)),) * 2)
         stage.script_replies("Nice.")
         stage.run_workflow()
-        estimate = next(entry.state.estimate for entry in stage.entries() if entry.state.estimate)
+        estimates = [entry.state.estimated_prompt_tokens for entry in stage.entries()]
+        estimate = next(tokens for tokens in estimates if tokens)
         assert 2 * 1600 <= estimate < 2 * 1600 + 1000
 
     def test_a_prompt_with_pictures_holds_their_tokens_too(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
         held: list[int] = []
         monkeypatch.setattr(
-            start_turn, "hold_request_budget", lambda _resources, _turn, _round, _attempt, prompt: held.append(prompt)
+            "fermata.turns.start.start_turn.hold_request_budget",
+            lambda _resources, _turn, _round, _attempt, prompt_tokens: held.append(prompt_tokens),
         )
         stage.start_turn("Look", pictures=(image(make_image()),) * 8)
         assert held[0] >= 8 * 1600

@@ -64,7 +64,7 @@ def test_an_append_is_built_again_where_the_turn_then_stands(stage: Stage) -> No
     stage.start_turn()
     slow, fast = writer(stage), writer(stage)
     say(fast, "12345")
-    made = slow.append(lambda now: [TextEvent(text=f"after {now.chars}")])
+    made = slow.append(lambda now: [TextEvent(text=f"after {now.text_chars}")])
     assert made.events == (TextEvent(text="after 5"),)
 
 
@@ -73,7 +73,7 @@ def test_an_append_that_makes_no_sense_any_more_is_not_written(stage: Stage) -> 
     slow, fast = writer(stage), writer(stage)
     say(fast)
     with pytest.raises(StaleState):
-        slow.append(fixed_events(TextEvent(text="y")), is_expected=lambda now: now.chars == 0)
+        slow.append(fixed_events(TextEvent(text="y")), is_expected=lambda now: now.text_chars == 0)
     assert stage.streamed_text() == "x"
 
 
@@ -299,10 +299,10 @@ def test_where_the_turn_stands_is_stored_with_every_entry(stage: Stage) -> None:
     standing = stage.entries()[0].state
     for entry in stage.entries()[1:-1]:
         folded = standing.after_events(entry.events)
-        assert (folded.phase, folded.round, folded.chars) == (
+        assert (folded.phase, folded.round, folded.text_chars) == (
             entry.state.phase,
             entry.state.round,
-            entry.state.chars,
+            entry.state.text_chars,
         )
         standing = entry.state
 

@@ -14,7 +14,7 @@ from fermata.domain.model_io import TextDelta
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import CatalogueModel, PriceCatalogue
 from fermata.pricing.prices import Price
-from fermata.turns.end import end_turn
+from fermata.turns.end.stop_turn import cancel_turn
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.audit.user_labels import load_user_labels
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
@@ -163,7 +163,7 @@ def test_a_start_that_loses_to_another_releases_its_hold(stage: Stage, monkeypat
     def refuse(*_: Any) -> None:
         raise Conflict("Somebody else was faster.")
 
-    monkeypatch.setattr("fermata.turns.start.start_turn._commit", refuse)
+    monkeypatch.setattr("fermata.turns.start.start_turn.commit_start", refuse)
     with pytest.raises(Conflict):
         stage.start_turn()
     assert read_today(stage)["heldUsd"] == 0
@@ -184,9 +184,7 @@ def test_a_request_whose_function_died_is_settled_with_its_estimate(stage: Stage
 def test_a_canceled_request_is_settled_with_its_estimate(stage: Stage) -> None:
     set_price_and_budget(stage, 1)
     turn = stage.start_turn()
-    stage.script_replies(
-        [TextDelta(text="x" * 400), lambda: end_turn.cancel_turn(stage.resources, stage.caller, turn.id)]
-    )
+    stage.script_replies([TextDelta(text="x" * 400), lambda: cancel_turn(stage.resources, stage.caller, turn.id)])
     stage.advance_turn()
     (row,) = stage.ledger_rows()
     assert (row["estimated"], row["billable"]) == (True, True)

@@ -1,1 +1,5 @@
-"""Takes one prompt from asked to done. The only orchestrator."""
+"""Run turns: from a prompt to its end. The only package that orchestrates the others.
+
+The files here are shared; each folder holds one thing that happens to a turn (start, round, answer, end, recover,
+read, undo).
+"""

@@ -1,8 +1,8 @@
-"""Ledger rows of a turn: what its provider requests used, known or estimated."""
+"""Account for model requests: hold their budget, build their ledger entries, add their usage to the turn's state."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
-from typing import Any
 
 from fermata.aws.resources import Resources
 from fermata.domain.events import ErrorEvent, TerminalEvent
@@ -18,24 +18,32 @@ from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
 ESTIMATED_CHARS_PER_TOKEN = 4
 MIN_HOLD_USD = Decimal("0.0001")
 BILLABLE_ERROR_CODES = ("refused", "no_answer", "budget_exhausted")
-"""Errors that are neither ours nor the provider's: what was used until then is to be paid."""
+"""Errors that neither the service nor the provider caused: usage up to them is billable (decision 0053)."""
 
 
 def hold_request_budget(resources: Resources, turn: Turn, round_: int, attempt: int, prompt_tokens: int) -> None:
-    """Reserve what a request may cost at most; raises PaymentRequired. Without a known price, nothing is reserved."""
-    if turn.budgeted:
-        price = find_price(resources, turn.provider, turn.model)
-        allowance = get_model_traits(turn.provider).thinking_allowance(turn.model, turn.thinking_tokens)
-        completion = resources.settings.max_answer_tokens + allowance
-        request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)
-        holds.reserve_budget(
-            resources,
-            request,
-            max(compute_max_cost(price, prompt_tokens, completion), MIN_HOLD_USD) if price else Decimal(0),
-        )
+    """Hold the highest possible cost of a request (decision 0055). Without a known price nothing is held.
+
+    Raises:
+        PaymentRequired: a budget does not cover it.
+    """
+    if not turn.budgeted:
+        return
+    request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)
+    holds.reserve_budget(resources, request, _compute_max_cost(resources, turn, prompt_tokens))
 
 
-def build_turn_end_entry(resources: Resources, turn: Turn, terminal: TerminalEvent, state: TurnState) -> TurnOutcome:
+def _compute_max_cost(resources: Resources, turn: Turn, prompt_tokens: int) -> Decimal:
+    price = find_price(resources, turn.provider, turn.model)
+    if not price:
+        return Decimal(0)
+    thinking_tokens = get_model_traits(turn.provider).thinking_allowance(turn.model, turn.thinking_tokens)
+    completion_tokens = resources.settings.max_answer_tokens + thinking_tokens
+    return max(compute_max_cost(price, prompt_tokens, completion_tokens), MIN_HOLD_USD)
+
+
+def build_turn_outcome(resources: Resources, turn: Turn, terminal: TerminalEvent, state: TurnState) -> TurnOutcome:
+    """Return the ledger entry that says how the turn ended and whether it is billable (decision 0053)."""
     code = (terminal.code or "") if isinstance(terminal, ErrorEvent) else ""
     return TurnOutcome(
         tenant=turn.tenant,
@@ -54,7 +62,7 @@ def build_turn_end_entry(resources: Resources, turn: Turn, terminal: TerminalEve
     )
 
 
-def build_request_entry(
+def build_request_usage(
     resources: Resources,
     turn: Turn,
     tokens: TokenUsage,
@@ -66,7 +74,14 @@ def build_request_entry(
     billable: bool = True,
     estimated: bool = False,
 ) -> RequestUsage:
-    charged = get_request_cost(resources, turn.provider, turn.model, tokens)
+    """Return the ledger entry of one model request.
+
+    Args:
+        attempt: counts how often the round's request was begun, by whatever invocation.
+        tried: counts the requests of that attempt from 1; 0 for an estimate.
+        outcome: `ok`, or the code of the error.
+    """
+    charge = get_request_cost(resources, turn.provider, turn.model, tokens)
     return RequestUsage(
         tenant=turn.tenant,
         user=turn.user,
@@ -80,9 +95,9 @@ def build_request_entry(
         model=turn.model,
         credential=turn.credential,
         tokens=tokens,
-        cost=charged.cost,
-        price=charged.price,
-        priced=charged.known or not (tokens.context_tokens or tokens.completion or estimated),
+        cost=charge.cost,
+        price=charge.price,
+        priced=charge.known or not (tokens.context_tokens or tokens.completion or estimated),
         outcome=outcome,
         billable=billable,
         estimated=estimated,
@@ -92,16 +107,17 @@ def build_request_entry(
 
 
 def estimate_dead_request(resources: Resources, turn: Turn, state: TurnState, *, outcome: str) -> RequestUsage:
-    """A request whose function died or was stopped: estimated from what went out and what was shown."""
-    tokens = TokenUsage(
-        prompt=state.expected_prompt_tokens, completion=-(-state.shown_chars // ESTIMATED_CHARS_PER_TOKEN)
-    )
-    return build_request_entry(
+    """Return the ledger entry of a request whose function died or was stopped (decision 0006).
+
+    Its tokens are estimated from the expected prompt and the characters that were streamed.
+    """
+    completion_tokens = estimate_tokens_of_chars(state.streamed_chars)
+    return build_request_usage(
         resources,
         turn,
-        tokens,
+        TokenUsage(prompt=state.expected_prompt_tokens, completion=completion_tokens),
         round_=state.round,
-        attempt=state.tries,
+        attempt=state.request_attempts,
         tried=0,
         outcome=outcome,
         billable=outcome == "cancelled",
@@ -109,14 +125,21 @@ def estimate_dead_request(resources: Resources, turn: Turn, state: TurnState, *,
     )
 
 
-def add_usage(state: TurnState, requests: Sequence[RequestUsage]) -> dict[str, Any]:
-    """The standing's changes that add what these requests used."""
-    tokens = [told.tokens for told in requests]
-    return {
-        "prompt": state.prompt + sum(used.prompt for used in tokens),
-        "completion": state.completion + sum(used.completion for used in tokens),
-        "cache_read": state.cache_read + sum(used.cache_read for used in tokens),
-        "cache_creation": state.cache_creation + sum(used.cache_creation for used in tokens),
-        "cost": str(state.cost_usd + sum(told.cost for told in requests)),
-        "context": next((used.context_tokens for used in reversed(tokens) if used.context_tokens), state.context),
-    }
+def estimate_tokens_of_chars(chars: int) -> int:
+    """Return the estimated tokens of a text with so many characters, rounded up."""
+    return -(-chars // ESTIMATED_CHARS_PER_TOKEN)
+
+
+def add_usage(state: TurnState, usages: Sequence[RequestUsage]) -> TurnState:
+    """Return the state with the tokens and costs of these requests added to the turn's totals."""
+    tokens = [usage.tokens for usage in usages]
+    newest_context = next((used.context_tokens for used in reversed(tokens) if used.context_tokens), 0)
+    return replace(
+        state,
+        prompt_tokens=state.prompt_tokens + sum(used.prompt for used in tokens),
+        completion_tokens=state.completion_tokens + sum(used.completion for used in tokens),
+        cache_read_tokens=state.cache_read_tokens + sum(used.cache_read for used in tokens),
+        cache_creation_tokens=state.cache_creation_tokens + sum(used.cache_creation for used in tokens),
+        cost=str(state.cost_usd + sum(usage.cost for usage in usages)),
+        context_tokens=newest_context or state.context_tokens,
+    )

@@ -1,8 +1,10 @@
-"""ROUND and ANSWER: what a model said and what its calls came to, each told and stored as one truth (design §4)."""
+"""Write ROUND and ANSWER: a model's response, or results of its calls, in one transaction with their log entry.
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+The log entry, the message rows, the pause and the ledger rows of a commit become true together or not at all.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from fermata.aws.dynamodb import TransactionCanceled, Write
 from fermata.aws.resources import Resources
@@ -21,136 +23,173 @@ from fermata.usage.settlement import build_request_writes
 
 
 class PauseChanged(StaleState):
-    """The pause is no longer the version that was read."""
+    """The stored pause is no longer the version that was read."""
 
 
-def no_extra_writes(_made: LogEntry) -> Sequence[Write]:
+def no_extra_writes(_log_entry: LogEntry) -> Sequence[Write]:
     return ()
 
 
 @dataclass(frozen=True)
 class RoundCommit:
-    """One transaction. Order on the stream: `events`, then what `progress` tells, then `then`."""
+    """The content of one transaction. Its events are `first_events`, then the transition's, then `last_events`."""
 
     tenant: str
     conversation: str
     turn: str
     round: int
-    progress: Transition | None = None
-    events: tuple[Event, ...] = ()
-    then: tuple[Event, ...] = ()
-    reply: tuple[Block, ...] = ()
-    spent: tuple[RequestUsage, ...] = ()
-    snapshot: str = ""
+    transition: Transition | None = None
+    first_events: tuple[Event, ...] = ()
+    last_events: tuple[Event, ...] = ()
+    response_blocks: tuple[Block, ...] = ()
+    request_usages: tuple[RequestUsage, ...] = ()
+    snapshot_key: str = ""
     revision: str = ""
-    """What the document is at now; empty when nobody said."""
-    kept: Callable[[LogEntry], Sequence[Write]] = no_extra_writes
-    """What else becomes true with it, given the log entry."""
-    ready: bool = False
-    """The next round may begin although no call was made (the provider paused itself)."""
+    """The document's revision after it; empty when the editor did not report one."""
+    build_extra_writes: Callable[[LogEntry], Sequence[Write]] = no_extra_writes
+    """Returns further writes of the transaction, given its log entry."""
+    is_ready_for_next_round: bool = False
+    """Whether the next round may begin although no call was made, because the provider paused the response."""
 
     @classmethod
-    def for_pause(cls, pause: Pause, **parts: Any) -> "RoundCommit":
-        return cls(pause.tenant, pause.conversation, pause.turn, pause.round, **parts)
+    def for_pause(
+        cls,
+        pause: Pause,
+        transition: Transition,
+        *,
+        first_events: tuple[Event, ...] = (),
+        last_events: tuple[Event, ...] = (),
+        snapshot_key: str = "",
+        revision: str = "",
+        build_extra_writes: Callable[[LogEntry], Sequence[Write]] = no_extra_writes,
+    ) -> "RoundCommit":
+        """Return the commit of a transition of `pause`."""
+        return cls(
+            tenant=pause.tenant,
+            conversation=pause.conversation,
+            turn=pause.turn,
+            round=pause.round,
+            transition=transition,
+            first_events=first_events,
+            last_events=last_events,
+            snapshot_key=snapshot_key,
+            revision=revision,
+            build_extra_writes=build_extra_writes,
+        )
 
     @property
     def undo_target(self) -> UndoTarget | None:
-        return self.progress.pause.takes_back if self.progress else None
+        return self.transition.pause.takes_back if self.transition else None
 
     @property
     def outputs(self) -> tuple[tuple[RoundCall, ToolOutput], ...]:
-        return self.progress.outputs if self.progress else ()
+        return self.transition.outputs if self.transition else ()
 
     @property
     def all_events(self) -> tuple[Event, ...]:
-        return (*self.events, *(self.progress.events if self.progress else ()), *self.then)
+        return (*self.first_events, *(self.transition.events if self.transition else ()), *self.last_events)
 
 
 @dataclass(frozen=True)
 class CommitResult:
+    """The stored entry, pause and messages of a commit."""
+
     entry: LogEntry
     pause: Pause | None
     messages: tuple[Message, ...]
 
 
 def write_round_commit(resources: Resources, log: TurnLog, commit: RoundCommit) -> CommitResult:
-    """Raises PauseChanged when somebody else changed the pause first, and what Log.append raises."""
-    messages = _messages(resources, commit)
-    taken = sum(map(message_store.count_positions, messages))
+    """Append a commit to the log, with the rows that belong to it.
 
-    def along(made: LogEntry, before: TurnState) -> Sequence[Write]:
-        placed = _from(before.position, messages)
-        kept = [
+    Raises:
+        PauseChanged: another writer has changed the pause since it was read.
+        TurnEnded, Superseded: as `TurnLog.append`.
+    """
+    messages = _build_messages(resources, commit)
+    position_count = sum(map(message_store.count_positions, messages))
+
+    def build_writes(log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
+        message_puts = [
             message_store.build_message_put(resources, commit.tenant, commit.conversation, message)
-            for message in placed
+            for message in _shift_positions(messages, before.next_position)
         ]
         return (
-            *_pause_write(resources, commit, made),
-            *kept,
-            *build_request_writes(resources, commit.spent),
-            *commit.kept(made),
+            *_build_pause_writes(resources, commit, log_entry),
+            *message_puts,
+            *build_request_writes(resources, commit.request_usages),
+            *commit.build_extra_writes(log_entry),
         )
 
-    def changes(before: TurnState) -> Mapping[str, Any]:
-        return _changes(resources, commit, before) | {"position": before.position + taken}
+    def update_state(_before: TurnState, after: TurnState) -> TurnState:
+        return replace(_update_state(resources, commit, after), next_position=after.next_position + position_count)
 
     try:
-        entry = log.append(fixed_events(*commit.all_events), along, build_state_changes=changes)
+        log_entry = log.append(fixed_events(*commit.all_events), build_writes, update_state=update_state)
     except TransactionCanceled as refused:
         raise PauseChanged from refused
-    stored = _placed(commit.progress.pause, entry) if commit.progress else None
-    return CommitResult(entry, stored, _from(entry.state.position - taken, messages))
+    pause = _locate_pause(commit.transition.pause, log_entry) if commit.transition else None
+    first_position = log_entry.state.next_position - position_count
+    return CommitResult(log_entry, pause, _shift_positions(messages, first_position))
 
 
-def _changes(resources: Resources, commit: RoundCommit, before: TurnState) -> dict[str, Any]:
-    until = commit.progress.deadline if commit.progress else 0
-    is_long = until - resources.clock.time() > resources.settings.heartbeat_seconds
-    changes: dict[str, Any] = {
-        "snapshot": commit.snapshot or before.snapshot,
-        "revision": commit.revision or before.revision,
-        "until": int(until) if is_long else 0,
-    }
-    if commit.spent:
-        changes |= add_usage(before, commit.spent)
-    if taken := commit.undo_target:
-        changes["edit"] = taken.edit
-    return changes | ({"phase": "ready"} if commit.ready else {})
-
-
-def _pause_write(resources: Resources, commit: RoundCommit, made: LogEntry) -> tuple[Write, ...]:
-    """A pause whose calls were all answered before it was ever stored is nobody's to read."""
-    if commit.progress is None:
-        return ()
-    pause, was = _placed(commit.progress.pause, made), commit.progress.pause.version - 1
-    return () if pause.is_answered and not was else (build_pause_put(resources, pause, expected_version=was),)
-
-
-def _placed(pause: Pause, made: LogEntry) -> Pause:
-    """The pause as it is stored together with a log entry."""
-    return pause.model_copy(
-        update={"entry": made.first_number, "next": made.next_number, "standing": made.state.to_item()}
+def _update_state(resources: Resources, commit: RoundCommit, after: TurnState) -> TurnState:
+    deadline = commit.transition.deadline if commit.transition else 0
+    is_held = deadline - resources.clock.time() > resources.settings.heartbeat_seconds
+    state = add_usage(after, commit.request_usages) if commit.request_usages else after
+    return replace(
+        state,
+        phase="ready" if commit.is_ready_for_next_round else state.phase,
+        snapshot_key=commit.snapshot_key or state.snapshot_key,
+        revision=commit.revision or state.revision,
+        held_until=int(deadline) if is_held else 0,
+        last_edit_key=commit.undo_target.edit if commit.undo_target else state.last_edit_key,
     )
 
 
-def _messages(resources: Resources, commit: RoundCommit) -> list[Message]:
-    """The reply, then every result, each at its own position from 0 on. What an undo does is told at its end."""
+def _build_pause_writes(resources: Resources, commit: RoundCommit, log_entry: LogEntry) -> tuple[Write, ...]:
+    """A pause that is answered before it was ever stored is not stored at all (decision 0008)."""
+    if commit.transition is None:
+        return ()
+    pause = _locate_pause(commit.transition.pause, log_entry)
+    previous_version = pause.version - 1
+    if pause.is_answered and not previous_version:
+        return ()
+    return (build_pause_put(resources, pause, expected_version=previous_version),)
+
+
+def _locate_pause(pause: Pause, log_entry: LogEntry) -> Pause:
+    """Return the pause as it is stored together with a log entry (decision 0003)."""
+    return pause.model_copy(
+        update={
+            "entry": log_entry.first_number,
+            "next": log_entry.next_number,
+            "standing": log_entry.state.to_item(),
+        }
+    )
+
+
+def _build_messages(resources: Resources, commit: RoundCommit) -> list[Message]:
+    """Return the response, then every result, with positions that count from 0.
+
+    An undo writes no messages but one, when it ends (decision 0117).
+    """
     messages: list[Message] = []
     if commit.undo_target:
         return messages
-    if commit.reply:
-        messages.append(_message(resources, commit, 0, "assistant", commit.reply))
+    if commit.response_blocks:
+        messages.append(_build_message(resources, commit, 0, "assistant", commit.response_blocks))
     for call, output in commit.outputs:
-        after = sum(map(message_store.count_positions, messages))
-        messages.append(_message(resources, commit, after, "tool", (_result(output),), call))
+        position = sum(map(message_store.count_positions, messages))
+        messages.append(_build_message(resources, commit, position, "tool", (_build_result_block(output),), call))
     return messages
 
 
-def _from(position: int, messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages where they are stored, behind everything that was there before."""
-    return tuple(message.model_copy(update={"position": position + message.position}) for message in messages)
+def _shift_positions(messages: Sequence[Message], first_position: int) -> tuple[Message, ...]:
+    return tuple(message.model_copy(update={"position": first_position + message.position}) for message in messages)
 
 
-def _message(
+def _build_message(
     resources: Resources,
     commit: RoundCommit,
     position: int,
@@ -170,6 +209,6 @@ def _message(
     )
 
 
-def _result(output: ToolOutput) -> ToolResultBlock:
+def _build_result_block(output: ToolOutput) -> ToolResultBlock:
     images = tuple(ImageBlock(mime_type=image.mime_type, data=image.data) for image in output.images or ())
     return ToolResultBlock(ok=output.ok, error=output.error, data=output.data, images=images or None)

@@ -1,7 +1,7 @@
-"""A turn's edits and the way back from each (docs/editing.md): what was told when they were answered, never changed.
+"""Store the journal of a turn: its edits, the inverse of each, and what undos have done with them (docs/editing.md).
 
-Rows lie in the turn's partition: `j#<edit>` is an edit, `j#<edit>#u` what undos have made of it so far. An edit is
-named after the place of its call, `<round>#<index>`, so that edits sort as they were made.
+The rows are in the turn's partition (decision 0116). `j#<edit>` is an edit and never changes; `j#<edit>#u` is the mark
+that undos have left on it. The key of an edit is the place of its call, `<round>#<index>`, so edits sort by time.
 """
 
 import json
@@ -13,20 +13,20 @@ from fermata.aws import blob_store
 from fermata.aws.dynamodb import Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
-from fermata.domain.dialect import ToolNameMapper
 from fermata.tools.calls.edit_results import InverseStep
 from fermata.turns.turn import Turn, TurnPartition, build_turn_pk
 
 EditState = Literal["applied", "undone", "partly", "stuck"]
+"""stuck: the edit has no usable inverse."""
 MARK_SUFFIX = "#u"
 JOURNAL_BATCH_SIZE = 10
-"""Edits an undo reads at once; it goes on from one answer to the next."""
+"""Edits that an undo reads with one query."""
 
 
 class UndoLink(DomainModel):
-    """An edit that an undo made: it took the call `step` of that edit's inverse, or `redoes` what that call had undone.
+    """The model's edit that an undo's edit undid: call `step` of its inverse, or with `redoes` the undo of that call.
 
-    Undos of undos all point to the edit a model made, however often it goes to and fro.
+    The link always points to the edit of a model, never to that of another undo (decision 0119).
     """
 
     turn: str
@@ -36,8 +36,9 @@ class UndoLink(DomainModel):
 
 
 class RedoneStep(DomainModel):
-    """The edit that redid the call `step`. Its own inverse is the newest way back: `tool` is the one call it has, or
-    empty where it is not a single call, and the first inverse has to do.
+    """The edit that redid what call `step` of an inverse had undone.
+
+    Its own inverse replaces that call, as long as it is a single call: `tool` names it. Otherwise `tool` is empty.
     """
 
     step: int
@@ -47,57 +48,65 @@ class RedoneStep(DomainModel):
 
 
 class JournalEdit(DomainModel):
-    """`problem`: why no call takes it back. `at`: an ISO instant. `link`: where an undo made it."""
+    """An edit as its answer reported it."""
 
     effect_key: str
     seq: int
+    """Number of the log entry that tells the answer."""
     round: int
     call: int
+    """Index of the call in its round."""
     tool_call_id: str
     tool_name: str
     input: str
     revision_before: str = ""
     revision_after: str = ""
     at: str
+    """ISO 8601."""
     problem: str = ""
+    """Why the inverse cannot be used; empty when it can."""
     link: UndoLink | None = None
+    """Set for an edit that an undo made."""
 
 
 class EditMark(DomainModel):
-    """What the undo `by` came to with an edit: `done` of its calls have been applied, `first` of them before it.
-
-    `revision`: what the document was at after them, where the editor said so. `redone`: the undo of an undo that made
-    the edit stand again; `tips` are what it did for that.
-    """
+    """What undos have done with an edit. Written as a whole by the newest of them."""
 
     by: str
+    """The turn that wrote the mark."""
     done: int
+    """Calls of the inverse that are applied now."""
     first: int = 0
+    """Calls of the inverse that were applied before `by`."""
     reason: str = ""
     revision: str = ""
+    """The document's revision after those calls, if the editor reported one."""
     redone: str = ""
+    """The undo of an undo that has redone the edit; `tips` are its edits."""
     tips: tuple[RedoneStep, ...] = ()
 
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """An edit as it is stored, and the mark it has. `tools`: those that take it back now."""
+    """An edit with its mark."""
 
     key: str
     edit: JournalEdit
-    tools: tuple[str, ...]
+    inverse_tools: tuple[str, ...]
+    """Tools that undo the edit now, one for each call of its inverse."""
     inverse_row: Item
     mark: EditMark | None = None
 
     @property
     def undone_steps(self) -> int:
+        """Calls of the inverse that are applied now."""
         return self.mark.done if self.mark else 0
 
     @property
     def state(self) -> EditState:
-        if not self.tools:
+        if not self.inverse_tools:
             return "stuck"
-        if self.undone_steps >= len(self.tools):
+        if self.undone_steps >= len(self.inverse_tools):
             return "undone"
         return "partly" if self.undone_steps else "applied"
 
@@ -106,9 +115,9 @@ class JournalEntry:
         return self.mark.tips if self.mark else ()
 
     def with_mark(self, mark: EditMark) -> "JournalEntry":
-        newer = {tip.step: tip.tool for tip in mark.tips if tip.tool}
-        tools = tuple(newer.get(step, tool) for step, tool in enumerate(self.tools))
-        return replace(self, tools=tools, mark=mark)
+        newer_tools = {redone.step: redone.tool for redone in mark.tips if redone.tool}
+        inverse_tools = tuple(newer_tools.get(step, tool) for step, tool in enumerate(self.inverse_tools))
+        return replace(self, inverse_tools=inverse_tools, mark=mark)
 
 
 def build_edit_key(round_: int, call_index: int) -> str:
@@ -116,7 +125,7 @@ def build_edit_key(round_: int, call_index: int) -> str:
 
 
 def edit_key_from_effect_key(effect_key: str, turn: str) -> str | None:
-    """The edit's key, where the effect key is one of this turn's."""
+    """Return the key of the edit, or None when the effect key is malformed or belongs to another turn."""
     parts = effect_key.split("/")
     if len(parts) != 3 or parts[0] != turn or not all(part.isascii() and part.isdigit() for part in parts[1:]):
         return None
@@ -124,11 +133,11 @@ def edit_key_from_effect_key(effect_key: str, turn: str) -> str | None:
 
 
 def build_edit_put(
-    resources: Resources, partition: TurnPartition, edit: JournalEdit, steps: Iterable[InverseStep]
+    resources: Resources, partition: TurnPartition, edit: JournalEdit, inverse_steps: Iterable[InverseStep]
 ) -> Put:
-    """The write that stores an edit; a large inverse is in the bucket when this returns."""
-    inverse = [step.to_wire() for step in steps]
-    text = json.dumps(inverse, separators=(",", ":"))
+    """Return the write that stores an edit. A large inverse is stored in the bucket before this returns."""
+    inverse = [step.to_wire() for step in inverse_steps]
+    inverse_json = json.dumps(inverse, separators=(",", ":"))
     item: Item = {
         "pk": partition.pk,
         "sk": f"j#{build_edit_key(edit.round, edit.call)}",
@@ -137,18 +146,21 @@ def build_edit_put(
         "tools": [step["tool"] for step in inverse],
         "ttl": partition.expires,
     }
-    if len(text) <= blob_store.BLOB_THRESHOLD_BYTES:
-        item["inverse"] = text
+    if len(inverse_json) <= blob_store.BLOB_THRESHOLD_BYTES:
+        item["inverse"] = inverse_json
     else:
         item["blob"] = resources.blobs.put_json(blob_store.turn_folder(partition.tenant, partition.turn), inverse)
     return Put(resources.settings.bridges_table, item, if_absent=True)
 
 
-def build_mark_put(resources: Resources, partition: TurnPartition, key: str, edit_mark: EditMark) -> Put:
-    """Only the undo that holds the conversation writes it, so there is nobody to race."""
+def build_mark_put(resources: Resources, partition: TurnPartition, edit_key: str, edit_mark: EditMark) -> Put:
+    """Return the write that stores a mark.
+
+    It needs no condition: only the one undo that holds the conversation's claim writes marks (decision 0116).
+    """
     item: Item = {
         "pk": partition.pk,
-        "sk": f"j#{key}{MARK_SUFFIX}",
+        "sk": f"j#{edit_key}{MARK_SUFFIX}",
         "v": 1,
         "data": json.dumps(edit_mark.model_dump(mode="json", exclude_defaults=True), separators=(",", ":")),
         "ttl": partition.expires,
@@ -157,70 +169,69 @@ def build_mark_put(resources: Resources, partition: TurnPartition, key: str, edi
 
 
 def load_inverse_steps(resources: Resources, tenant: str, entry: JournalEntry) -> list[InverseStep]:
-    """The calls that take it back now."""
-    found = _stored(resources, entry)
-    for tip in entry.redone_steps:
-        made = find_journal_entry(resources, tenant, tip.turn, tip.edit) if tip.tool else None
-        if made is not None:
-            [found[tip.step]] = _stored(resources, made)
-    return found
+    """Return the calls that undo the edit now: its own inverse, with calls replaced by those of its redoes."""
+    steps = _load_stored_inverse(resources, entry)
+    for redone in entry.redone_steps:
+        redo_entry = find_journal_entry(resources, tenant, redone.turn, redone.edit) if redone.tool else None
+        if redo_entry is not None:
+            [steps[redone.step]] = _load_stored_inverse(resources, redo_entry)
+    return steps
 
 
-def _stored(resources: Resources, entry: JournalEntry) -> list[InverseStep]:
-    inverse = entry.inverse_row
-    stored = resources.blobs.get_json(inverse["blob"]) if "blob" in inverse else json.loads(inverse["inverse"])
-    return [InverseStep.from_wire(step) for step in stored]
+def _load_stored_inverse(resources: Resources, entry: JournalEntry) -> list[InverseStep]:
+    row = entry.inverse_row
+    steps = resources.blobs.get_json(row["blob"]) if "blob" in row else json.loads(row["inverse"])
+    return [InverseStep.from_wire(step) for step in steps]
 
 
-def find_journal_entry(resources: Resources, tenant: str, turn: str, key: str) -> JournalEntry | None:
-    rows = (
-        resources.tables.get_item(resources.settings.bridges_table, build_turn_pk(tenant, turn), f"j#{key}{end}")
-        for end in ("", MARK_SUFFIX)
-    )
-    return next(iter(_entries(row for row in rows if row is not None)), None)
+def find_journal_entry(resources: Resources, tenant: str, turn: str, edit_key: str) -> JournalEntry | None:
+    pk = build_turn_pk(tenant, turn)
+    table = resources.settings.bridges_table
+    rows = [resources.tables.get_item(table, pk, f"j#{edit_key}{suffix}") for suffix in ("", MARK_SUFFIX)]
+    return next(iter(_entries_from_rows(row for row in rows if row is not None)), None)
 
 
 def iter_journal_newest_first(resources: Resources, tenant: str, turn: str, start: str = "") -> Iterator[JournalEntry]:
-    """A turn's edits from the edit `start` (or the newest) on, the newest first; read a few at a time."""
-    high = f"j#{start}~" if start else "j#~"
+    """Yield a turn's edits from the edit `start` (or the newest) on, in batches of `JOURNAL_BATCH_SIZE`."""
+    max_sk = f"j#{start}~" if start else "j#~"
     while True:
-        entries, more = _some(resources, build_turn_pk(tenant, turn), high)
+        entries, has_more = _read_batch_below(resources, build_turn_pk(tenant, turn), max_sk)
         yield from entries
-        if not more:
+        if not has_more:
             return
-        high = f"j#{entries[-1].key}"
+        max_sk = f"j#{entries[-1].key}"
 
 
-def _some(resources: Resources, pk: str, high: str) -> tuple[list[JournalEntry], bool]:
-    """The highest entries up to `high`, itself not included, and whether there may be more."""
-    table, limit = resources.settings.bridges_table, 2 * JOURNAL_BATCH_SIZE + 1
-    found = resources.tables.query_items(table, pk, min_sk="j#", max_sk=high, descending=True, limit=limit)
-    entries = _entries(row for row in reversed(found) if row["sk"] != high)[::-1]
-    return entries, len(found) == limit and bool(entries)
+def _read_batch_below(resources: Resources, pk: str, max_sk: str) -> tuple[list[JournalEntry], bool]:
+    """Return the newest entries below `max_sk`, and whether there may be more."""
+    table = resources.settings.bridges_table
+    limit = 2 * JOURNAL_BATCH_SIZE + 1  # an edit and its mark each, and the row `max_sk` itself
+    rows = resources.tables.query_items(table, pk, min_sk="j#", max_sk=max_sk, descending=True, limit=limit)
+    entries = _entries_from_rows(row for row in reversed(rows) if row["sk"] != max_sk)[::-1]
+    return entries, len(rows) == limit and bool(entries)
 
 
 def read_journal_page(
     resources: Resources, turn: Turn, *, after: str = "", limit: int
 ) -> tuple[list[JournalEntry], str | None]:
-    """Edits in their order, behind the edit `after`; and the key of the last one when there are more."""
-    low = f"j#{after}~" if after else "j#"
-    found = resources.tables.query_items(
-        resources.settings.bridges_table, turn.pk, min_sk=low, max_sk="j#~", limit=2 * limit + 2
+    """Return edits behind the edit `after`, oldest first, and the key of the last one when there are more."""
+    min_sk = f"j#{after}~" if after else "j#"
+    rows = resources.tables.query_items(
+        resources.settings.bridges_table, turn.pk, min_sk=min_sk, max_sk="j#~", limit=2 * limit + 2
     )
-    entries = _entries(found)
+    entries = _entries_from_rows(rows)
     return entries[:limit], entries[limit - 1].key if len(entries) > limit else None
 
 
 def list_journal_entries(resources: Resources, tenant: str, turn: str) -> list[JournalEntry]:
-    """All edits of a turn, the newest first."""
-    found = resources.tables.query_items(
-        resources.settings.bridges_table, build_turn_pk(tenant, turn), min_sk="j#", max_sk="j#~"
-    )
-    return _entries(found)[::-1]
+    """Return all edits of a turn, newest first."""
+    table = resources.settings.bridges_table
+    rows = resources.tables.query_items(table, build_turn_pk(tenant, turn), min_sk="j#", max_sk="j#~")
+    return _entries_from_rows(rows)[::-1]
 
 
-def _entries(rows: Iterable[Item]) -> list[JournalEntry]:
-    """Rows in their order: each edit, and behind it its mark."""
+def _entries_from_rows(rows: Iterable[Item]) -> list[JournalEntry]:
+    """Combine rows in the order of their keys, in which a mark follows its edit."""
     entries: list[JournalEntry] = []
     for row in rows:
         key = row["sk"][2:].removesuffix(MARK_SUFFIX)
@@ -230,15 +241,3 @@ def _entries(rows: Iterable[Item]) -> list[JournalEntry]:
         elif entries and entries[-1].key == key:
             entries[-1] = entries[-1].with_mark(EditMark.model_validate(data))
     return entries
-
-
-def journal_entry_to_wire(entry: JournalEntry, to_wire_name: ToolNameMapper = str) -> dict[str, Any]:
-    """The edit as it is shown: the names of the calls that take it back, not what they carry."""
-    shown = {name: member for name, member in entry.edit.to_wire().items() if member != "" and name != "link"}
-    shown |= {"toolName": to_wire_name(entry.edit.tool_name), "inverse": [to_wire_name(tool) for tool in entry.tools]}
-    shown |= {"input": entry.edit.input, "state": entry.state}
-    if mark := entry.mark:
-        shown |= {"redoneBy": mark.redone} if mark.redone else {}
-        shown |= {"undoneBy": mark.by} if mark.by != mark.redone else {}
-        shown |= {"reason": mark.reason} if mark.reason else {}
-    return shown

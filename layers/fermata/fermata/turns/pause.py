@@ -1,4 +1,7 @@
-"""A round's calls and what has become of them: one item per round, changed only on the version that was read."""
+"""Store the pause of a round: its tool calls and how far each of them has come.
+
+One item per round. Every change is conditional on the version that was read.
+"""
 
 import hashlib
 import json
@@ -12,16 +15,17 @@ from fermata.aws.dynamodb import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
 from fermata.domain.tools import ToolOutput
+from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn, TurnPartition
 from fermata.turns.turn_log import StaleState
 
 CallState = Literal["waiting", "requested", "started", "answered", "expired"]
 CallRunner = Literal["browser", "server", "settled"]
-"""Who answers a call: the browser, our own function, or nobody any more (its output was known at once)."""
+"""Who answers a call: the browser, the round function, or neither, because its output was known at once."""
 
 
 class RoundCall(DomainModel):
-    """One call of a round, its validated input ready to be sent out."""
+    """One tool call of a round, with its validated input."""
 
     tool_call_id: str
     tool_name: str
@@ -31,15 +35,15 @@ class RoundCall(DomainModel):
     wait_seconds: float
     input: Any = None
     output: ToolOutput | None = None
-    """Known beforehand (refused, malformed, truncated): given when its turn comes."""
+    """Set for a call that was refused, malformed or truncated: becomes its result when the calls before it are done."""
     state: CallState = "waiting"
     request_id: str = ""
     deadline: float = 0
     answer_hash: str = ""
     revision: str = ""
-    """What the document was at, as far as the request knew."""
+    """The document's revision that the request named."""
     summary: str = ""
-    """The beginning of the input, once that is in the log only."""
+    """The beginning of the input, kept for the journal once the input is in the log only."""
 
     @property
     def is_done(self) -> bool:
@@ -47,8 +51,9 @@ class RoundCall(DomainModel):
 
 
 class UndoTarget(DomainModel):
-    """The edit whose inverse a round asks for. `first`: how many of its calls earlier undos have seen done; `of`: how
-    many there are.
+    """The edit whose inverse a round of an undo requests.
+
+    `of` counts the calls of the inverse, `first` those of them that earlier undos have applied.
     """
 
     turn: str
@@ -59,8 +64,10 @@ class UndoTarget(DomainModel):
 
 
 class Pause(DomainModel):
-    """`entry` and `standing` belong to the log entry that was written together with the last change of a call:
-    whoever answers appends behind it without reading the log first.
+    """The tool calls of one round.
+
+    `entry`, `next` and `standing` (the stored form of the turn's state) belong to the log entry that was written with
+    the last change of a call. An answer therefore appends behind it without reading the log (decision 0003).
     """
 
     turn: str
@@ -72,13 +79,15 @@ class Pause(DomainModel):
     version: int
     calls: tuple[RoundCall, ...]
     planned: str = ""
-    """The document's revision these calls were planned on, moved on by what they themselves have changed."""
+    """The document's revision that the model knew when it made these calls, updated by their own edits only
+    (decision 0115)."""
     takes_back: UndoTarget | None = None
     token: str = ""
     epoch: str = ""
-    """The attempt that waits with `token`: an older one never puts its own in that place."""
+    """Epoch of the invocation that waits with `token`. An older invocation never replaces it."""
     held: bool = False
-    """The token is Hold's, whose only clock is its end: whatever comes next, the round is woken to time it anew."""
+    """Whether the token belongs to the state Hold, which has no heartbeat (decision 0005): an answer then always
+    resumes the round, which gives the next request a timeout of its own."""
     entry: int = 0
     next: int = 0
     standing: dict[str, Any] = Field(default_factory=dict)
@@ -89,13 +98,18 @@ class Pause(DomainModel):
         return TurnPartition(self.tenant, self.turn, self.expires)
 
     @property
+    def state(self) -> TurnState:
+        """The turn's state after the log entry `entry`."""
+        return TurnState.from_item(self.standing)
+
+    @property
     def hint(self) -> dict[str, int]:
-        """Where whoever is woken may begin to read."""
+        """Where the next invocation may start to read. It decides nothing (decision 0004)."""
         return {"round": self.round, "entry": self.entry, "next": self.next}
 
     @property
     def requested_call(self) -> RoundCall | None:
-        """The call the browser is asked for now."""
+        """The call whose result the browser is asked for now; at most one."""
         return next((call for call in self.calls if call.state == "requested"), None)
 
     @property
@@ -111,17 +125,17 @@ class Pause(DomainModel):
         return next((call for call in self.calls if call.request_id == request_id), None)
 
     def with_edit_applied(self, call: RoundCall, output: ToolOutput, revision: str) -> "Pause":
-        """What was just done moves on what its next calls are planned on; what somebody else did does not."""
+        """Return the pause planned on `revision`, if this call's own edit has led to it (decision 0115)."""
         if not (revision and call.mutates) or output.conflict:
             return self
         return self.model_copy(update={"planned": revision})
 
     def with_token(self, token: str, epoch: str, *, held: bool = False) -> "Pause":
-        """The pause in the hands of whoever waits with this token."""
+        """Return the pause as it is while an invocation waits with `token`."""
         return self.model_copy(update={"token": token, "epoch": epoch, "held": held})
 
     def with_call(self, changed: RoundCall) -> "Pause":
-        """The pause with the call of the same effect key replaced."""
+        """Return the pause with the call of the same effect key replaced."""
         calls = tuple(changed if call.effect_key == changed.effect_key else call for call in self.calls)
         return self.model_copy(update={"calls": calls})
 
@@ -131,11 +145,12 @@ def build_pause_key(round_: int) -> str:
 
 
 def build_request_id(round_: int, call_index: int, nonce: str) -> str:
-    """Carries its round, so that an answer finds its pause with one read."""
+    """Return an id that carries its round, so that an answer finds its pause with one read (decision 0003)."""
     return f"{round_}.{call_index}.{nonce}"
 
 
 def round_from_request_id(request_id: str) -> int | None:
+    """Return the round of a request id that came from outside, or None when it is malformed."""
     head, _, _ = request_id.partition(".")
     return int(head) if head.isdecimal() and len(head) <= 6 else None
 
@@ -146,25 +161,29 @@ def hash_result(result: Any) -> str:
 
 
 def build_pause_put(resources: Resources, pause: Pause, *, expected_version: int) -> Put:
-    """The write that stores `pause` where version `was` stands (0: nothing yet)."""
-    item = _item(resources, pause)
+    """Return the write that replaces version `expected_version` (0: no pause is stored yet) by `pause`."""
+    item = _to_item(resources, pause)
     table = resources.settings.bridges_table
     if not expected_version:
         return Put(table, item, if_absent=True)
     return Put(
-        table, item, condition="#version = :was", values={":was": expected_version}, names={"#version": "version"}
+        table,
+        item,
+        condition="#version = :expected",
+        values={":expected": expected_version},
+        names={"#version": "version"},
     )
 
 
 def replace_pause(resources: Resources, pause: Pause) -> None:
-    """Store the next version alone; raises Moved when the one before it is gone."""
+    """Store the pause without a log entry. Raises StaleState when the version before it is no longer stored."""
     try:
         resources.tables.write_items(build_pause_put(resources, pause, expected_version=pause.version - 1))
     except ConditionFailed as refused:
         raise StaleState from refused
 
 
-def _item(resources: Resources, pause: Pause) -> Item:
+def _to_item(resources: Resources, pause: Pause) -> Item:
     data = pause.model_dump(mode="json", exclude={"version", "calls", "tenant", "turn"}, exclude_defaults=True)
     calls = [call.model_dump(mode="json", exclude_defaults=True) for call in pause.calls]
     item: Item = {
@@ -177,9 +196,9 @@ def _item(resources: Resources, pause: Pause) -> Item:
         "data": json.dumps(data, separators=(",", ":")),
         "ttl": pause.expires,
     }
-    text = json.dumps(calls, separators=(",", ":"))
-    if len(text) <= blob_store.BLOB_THRESHOLD_BYTES:
-        return item | {"calls": text}
+    calls_json = json.dumps(calls, separators=(",", ":"))
+    if len(calls_json) <= blob_store.BLOB_THRESHOLD_BYTES:
+        return item | {"calls": calls_json}
     return item | {"blob": resources.blobs.put_json(blob_store.turn_folder(pause.tenant, pause.turn), calls)}
 
 
@@ -203,7 +222,7 @@ def build_pause(
     planned_revision: str = "",
     undo_target: UndoTarget | None = None,
 ) -> Pause:
-    """A pause that is not stored yet."""
+    """Return the first version of a round's pause. It is not stored yet."""
     return Pause(
         turn=turn.id,
         tenant=turn.tenant,

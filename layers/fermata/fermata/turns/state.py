@@ -1,8 +1,7 @@
-"""Where a turn stands after an entry of its log: the fold of all events so far, stored with every entry."""
+"""Compute the state of a turn: the fold of all events of its log, stored with every entry (decision 0001)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from dataclasses import replace as replaced
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -18,31 +17,31 @@ from fermata.domain.events import (
 )
 
 TurnPhase = Literal["started", "asking", "calls", "ready", "ended"]
-"""started: nothing done yet · asking: a provider is (or was) asked · calls: the round's calls are being answered ·
-ready: the next round may begin · ended: nothing may follow."""
+"""started: nothing done yet · asking: a model request is (or was) under way · calls: the round's tool calls are being
+answered · ready: the next round may begin · ended: nothing may follow."""
 
-_SHORT = {
+_STORED_NAMES = {
     "round": "r",
     "phase": "p",
     "epoch": "e",
     "owner": "w",
-    "tries": "t",
-    "begun": "b",
-    "chars": "c",
-    "thoughts": "q",
+    "request_attempts": "t",
+    "round_started_number": "b",
+    "text_chars": "c",
+    "reasoning_chars": "q",
     "open_calls": "o",
-    "position": "m",
-    "snapshot": "s",
-    "prompt": "up",
-    "completion": "uc",
-    "cache_read": "ur",
-    "cache_creation": "uw",
+    "next_position": "m",
+    "snapshot_key": "s",
+    "prompt_tokens": "up",
+    "completion_tokens": "uc",
+    "cache_read_tokens": "ur",
+    "cache_creation_tokens": "uw",
     "cost": "u$",
-    "context": "uk",
-    "estimate": "ue",
-    "until": "h",
+    "context_tokens": "uk",
+    "estimated_prompt_tokens": "ue",
+    "held_until": "h",
     "revision": "v",
-    "edit": "j",
+    "last_edit_key": "j",
 }
 
 
@@ -51,93 +50,103 @@ class TurnState:
     round: int = 0
     phase: TurnPhase = "started"
     epoch: str = ""
+    """Epoch of the invocation that has taken the round."""
     owner: str = ""
-    tries: int = 0
-    """How often this round's provider request was begun without coming to its commit."""
-    begun: int = 0
-    """Number of this round's last roundStarted."""
-    chars: int = 0
-    """Characters of text shown in this round since it was begun."""
-    thoughts: int = 0
-    """Characters of reasoning shown since then."""
+    """Id of that invocation."""
+    request_attempts: int = 0
+    """How often this round's model request was begun without being committed."""
+    round_started_number: int = 0
+    """Number of this round's last roundStarted event."""
+    text_chars: int = 0
+    """Characters of text streamed since then."""
+    reasoning_chars: int = 0
+    """Characters of reasoning streamed since then."""
     open_calls: int = 0
-    position: int = 0
-    """Where the next message row goes."""
-    snapshot: str = ""
+    next_position: int = 0
+    """Position of the conversation's next message."""
+    snapshot_key: str = ""
     """Blob key of the newest snapshot."""
-    prompt: int = 0
-    completion: int = 0
-    cache_read: int = 0
-    cache_creation: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_creation_tokens: int = 0
     cost: str = "0"
-    context: int = 0
-    estimate: int = 0
-    """Prompt tokens the turn's first request was expected to have, from the length of what it says."""
-    until: int = 0
-    """Epoch seconds until which the turn is held without a clock of its own; 0 when it is not."""
+    """USD, as a decimal number."""
+    context_tokens: int = 0
+    estimated_prompt_tokens: int = 0
+    """Prompt tokens expected for the turn's first request, estimated from the length of the conversation."""
+    held_until: int = 0
+    """Epoch seconds until which the workflow waits in Hold; 0 when it does not."""
     revision: str = ""
-    """What the editor said last that its document is at."""
-    edit: str = ""
-    """In an undo: the edit that was seen to last, by its key in the journal."""
+    """The document's revision, as the editor reported it last (decision 0115)."""
+    last_edit_key: str = ""
+    """In an undo: journal key of the last edit that was processed."""
 
     def after_events(self, events: Iterable[Event]) -> "TurnState":
-        standing = self
+        state = self
         for event in events:
-            standing = standing._after(event)
-        return standing
+            state = state._after_event(event)
+        return state
 
-    def _after(self, event: Event) -> "TurnState":
+    def _after_event(self, event: Event) -> "TurnState":
         match event:
             case RoundStartedEvent():
-                return self._begin(event)
+                return self._after_round_started(event)
             case TextEvent():
-                return self.replace(chars=self.chars + len(event.text))
+                return replace(self, text_chars=self.text_chars + len(event.text))
             case ReasoningEvent():
-                return self.replace(thoughts=self.thoughts + len(event.text))
+                return replace(self, reasoning_chars=self.reasoning_chars + len(event.text))
             case RoundRetractedEvent():
-                return self.replace(chars=0, thoughts=0)
+                return replace(self, text_chars=0, reasoning_chars=0)
             case ToolCallEvent():
-                return self.replace(phase="calls", open_calls=self.open_calls + 1, tries=0)
+                return replace(self, phase="calls", open_calls=self.open_calls + 1, request_attempts=0)
             case ToolResultEvent():
-                left = self.open_calls - 1
-                return self.replace(
-                    open_calls=left, phase="calls" if left else "ready", until=0 if not left else self.until
-                )
+                return self._after_tool_result()
             case TerminalEvent():
-                return self.replace(phase="ended", until=0)
+                return replace(self, phase="ended", held_until=0)
             case _:
                 return self
 
-    def _begin(self, event: RoundStartedEvent) -> "TurnState":
-        taken = self.replace(epoch=event.epoch, owner=event.owner)
+    def _after_round_started(self, event: RoundStartedEvent) -> "TurnState":
+        owned = replace(self, epoch=event.epoch, owner=event.owner)
         if self.phase == "calls" and event.round == self.round:
-            return taken
-        tries = self.tries + 1 if event.round == self.round and self.phase == "asking" else 1
-        return taken.replace(round=event.round, phase="asking", tries=tries, chars=0, thoughts=0)
+            return owned
+        is_repeated = event.round == self.round and self.phase == "asking"
+        return replace(
+            owned,
+            round=event.round,
+            phase="asking",
+            request_attempts=self.request_attempts + 1 if is_repeated else 1,
+            text_chars=0,
+            reasoning_chars=0,
+        )
 
-    def replace(self, **changes: Any) -> "TurnState":
-        return replaced(self, **changes)
+    def _after_tool_result(self) -> "TurnState":
+        if self.open_calls == 1:
+            return replace(self, open_calls=0, phase="ready", held_until=0)
+        return replace(self, open_calls=self.open_calls - 1, phase="calls")
 
     @property
-    def shown_chars(self) -> int:
-        return self.chars + self.thoughts
+    def streamed_chars(self) -> int:
+        """Characters of text and reasoning that clients have been shown in this round."""
+        return self.text_chars + self.reasoning_chars
 
     @property
     def expected_prompt_tokens(self) -> int:
-        """Prompt tokens of the request under way: at least what the one before filled."""
-        return self.context or self.estimate
+        """Prompt tokens of the request under way: at least the context of the request before it."""
+        return self.context_tokens or self.estimated_prompt_tokens
 
     @property
     def cost_usd(self) -> Decimal:
         return Decimal(self.cost)
 
     def to_item(self) -> dict[str, Any]:
-        """Short names, and only what differs from the beginning: most entries must stay under 1 KB."""
-        return {_SHORT[name]: value for name, value in vars(self).items() if value != _FRESH[name]}
+        """Return the stored form: short names, defaults left out. Most entries must stay under 1 KB, one write unit."""
+        return {_STORED_NAMES[name]: value for name, value in vars(self).items() if value != _DEFAULTS[name]}
 
     @classmethod
     def from_item(cls, item: dict[str, Any]) -> "TurnState":
-        return cls(**{name: item[short] for name, short in _SHORT.items() if short in item})
+        return cls(**{name: item[stored] for name, stored in _STORED_NAMES.items() if stored in item})
 
 
-_FRESH = vars(TurnState())
+_DEFAULTS = vars(TurnState())

@@ -1,4 +1,4 @@
-"""What follows when a call of a round is answered: pure, so that every door and every wake-up does the same."""
+"""Compute what follows when a call of a round is answered. Pure: every handler and invocation does the same."""
 
 import json
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from fermata.aws.clock import iso_from_epoch
 from fermata.aws.settings import TURN_RETENTION_SECONDS
 from fermata.domain.events import Event, ToolRequestEvent, ToolResultEvent
 from fermata.domain.tools import ToolOutput
-from fermata.turns.pause import Pause, RoundCall, build_request_id
+from fermata.turns.pause import CallState, Pause, RoundCall, build_request_id
 
 MAX_OUTPUTS_PER_COMMIT = 50
-"""Results told in one commit: each is a row of its transaction, which takes 100 writes and 4 MB."""
+"""Each output is a row of its transaction, which DynamoDB limits to 100 writes and 4 MB."""
 
 MAX_INPUT_SUMMARY_CHARS = 160
 """Characters of an edit's input that the journal shows."""
@@ -20,7 +20,7 @@ MAX_INPUT_SUMMARY_CHARS = 160
 
 @dataclass(frozen=True)
 class Transition:
-    """The pause as it now is, the events that tell it, and the outputs that became rows (call, output)."""
+    """The new pause, the events that tell the change, and the outputs that become message rows."""
 
     pause: Pause
     events: tuple[Event, ...] = ()
@@ -35,53 +35,60 @@ class Transition:
 
     @property
     def deadline(self) -> float:
-        asked = self.pause.requested_call
-        return asked.deadline if asked else 0
+        """Epoch seconds at which the open request expires; 0 when none is open."""
+        call = self.pause.requested_call
+        return call.deadline if call else 0
 
 
 def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *, now: float, nonce: str) -> Transition:
-    """Give the calls named by effect key their (output, answer hash), then go on as far as nobody has to act.
+    """Answer calls in the model's order, up to the first one that somebody else has to answer.
 
-    Calls whose output was known beforehand are answered when their turn comes; the next browser call is requested;
-    a server call is left to the round's function. Order is the model's: one request is open at a time. The input of
-    a requested call lives in the log from then on, so that the pause stays small. What is more than one transaction
-    takes is left to the round's function as well.
+    A call whose output was known beforehand is answered when it is reached. The next browser call is requested; only
+    one request is open at a time, and its input is in the log only from then on, so that the pause stays small. A
+    server call, and whatever exceeds one transaction, is left to the round function.
+
+    Args:
+        pause: the pause as it is stored.
+        outputs: by effect key, the output of a call and the hash of the posted result.
+        now: epoch seconds; deadlines count from it.
+        nonce: makes the id of a new request unguessable.
     """
-    progress = Transition(pause.model_copy(update={"version": pause.version + 1}))
+    transition = Transition(pause.model_copy(update={"version": pause.version + 1}))
     for call in pause.calls:
         if call.is_done:
             continue
-        if len(progress.outputs) == MAX_OUTPUTS_PER_COMMIT:
-            return progress
-        answer = outputs.get(call.effect_key)
-        if answer is None and call.runner == "settled" and call.output is not None:
-            answer = (call.output, "")
-        if answer is not None:
-            progress = _answered(progress, call, *answer)
+        if len(transition.outputs) == MAX_OUTPUTS_PER_COMMIT:
+            return transition
+        output = outputs.get(call.effect_key)
+        if output is None and call.runner == "settled" and call.output is not None:
+            output = (call.output, "")
+        if output is not None:
+            transition = _answer_call(transition, call, *output)
         elif call.runner == "browser" and call.state == "waiting":
-            return _requested(progress, call, now, nonce)
+            return _request_call(transition, call, now, nonce)
         else:
-            return progress
-    return progress
+            return transition
+    return transition
 
 
 def expire_request(pause: Pause, error: str) -> Transition:
-    """Nobody answered: the open request fails with `error`, and later answers to it are refused. The browser's calls
-    behind it are not even asked for; each fails when its turn comes.
+    """Fail the open request with `error`; later answers to it are refused.
+
+    The browser calls behind it are not requested any more. Each fails when it is reached.
     """
-    given_up = ToolOutput.failure(error)
-    progress = Transition(pause.model_copy(update={"version": pause.version + 1}))
+    failure = ToolOutput.failure(error)
+    transition = Transition(pause.model_copy(update={"version": pause.version + 1}))
     for call in pause.calls:
         if call.state == "requested":
-            progress = _answered(progress, call, given_up, "", state="expired")
+            transition = _answer_call(transition, call, failure, "", state="expired")
         elif call.state == "waiting" and call.runner == "browser":
-            settled = call.model_copy(update={"runner": "settled", "output": given_up, "input": None})
-            progress = replace(progress, pause=progress.pause.with_call(settled))
-    return progress
+            settled = call.model_copy(update={"runner": "settled", "output": failure, "input": None})
+            transition = replace(transition, pause=transition.pause.with_call(settled))
+    return transition
 
 
 def build_closing_events(pause: Pause, error: str) -> tuple[Event, ...]:
-    """The failed results that close every call still open on the stream when a turn ends."""
+    """Return a failed result for every open call, so that no client shows it as pending (decision 0007)."""
     return tuple(
         ToolResultEvent(tool_call_id=call.tool_call_id, tool_name=call.tool_name, ok=False, error=error)
         for call in pause.calls
@@ -89,37 +96,39 @@ def build_closing_events(pause: Pause, error: str) -> tuple[Event, ...]:
     )
 
 
-def _answered(
-    progress: Transition, call: RoundCall, output: ToolOutput, digest: str, state: str = "answered"
+def _answer_call(
+    transition: Transition, call: RoundCall, output: ToolOutput, answer_hash: str, state: CallState = "answered"
 ) -> Transition:
-    left_out = {"output": None, "input": None, "revision": "", "summary": ""}
-    done = call.model_copy(update={"state": state, "answer_hash": digest, **left_out})
-    told = ToolResultEvent(
+    emptied = {"output": None, "input": None, "revision": "", "summary": ""}
+    done = call.model_copy(update={"state": state, "answer_hash": answer_hash, **emptied})
+    event = ToolResultEvent(
         tool_call_id=call.tool_call_id,
         tool_name=call.tool_name,
         ok=output.ok,
         error=output.error,
         conflict=output.conflict,
     )
-    return Transition(progress.pause.with_call(done), (*progress.events, told), (*progress.outputs, (call, output)))
+    return Transition(
+        transition.pause.with_call(done), (*transition.events, event), (*transition.outputs, (call, output))
+    )
 
 
-def _requested(progress: Transition, call: RoundCall, now: float, nonce: str) -> Transition:
-    pause = progress.pause
-    index = pause.calls.index(call)
+def _request_call(transition: Transition, call: RoundCall, now: float, nonce: str) -> Transition:
+    pause = transition.pause
+    request_id = build_request_id(pause.round, pause.calls.index(call), nonce)
     deadline = min(now + call.wait_seconds, pause.expires - TURN_RETENTION_SECONDS)
-    asked = call.model_copy(
+    requested = call.model_copy(
         update={
             "state": "requested",
             "revision": pause.planned,
-            "summary": _beginning(call.input) if call.mutates else "",
-            "request_id": build_request_id(pause.round, index, nonce),
+            "summary": _summarize_input(call.input) if call.mutates else "",
+            "request_id": request_id,
             "deadline": deadline,
             "input": None,
         }
     )
-    told = ToolRequestEvent(
-        request_id=asked.request_id,
+    event = ToolRequestEvent(
+        request_id=request_id,
         tool_call_id=call.tool_call_id,
         tool_name=call.tool_name,
         input=call.input,
@@ -128,9 +137,9 @@ def _requested(progress: Transition, call: RoundCall, now: float, nonce: str) ->
         revision=pause.planned or None,
         undoes=pause.takes_back.effect_key if pause.takes_back else None,
     )
-    return replace(progress, pause=pause.with_call(asked), events=(*progress.events, told))
+    return replace(transition, pause=pause.with_call(requested), events=(*transition.events, event))
 
 
-def _beginning(given: Any) -> str:
-    text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+def _summarize_input(tool_input: Any) -> str:
+    text = json.dumps(tool_input, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= MAX_INPUT_SUMMARY_CHARS else text[:MAX_INPUT_SUMMARY_CHARS] + "…"

@@ -1,4 +1,7 @@
-"""The turn's own row: what was pinned when it started. Rounds read nothing else."""
+"""Store the turn row: everything that is fixed when a turn starts.
+
+A round reads no setting of the tenant or the conversation, only this row.
+"""
 
 import json
 import zlib
@@ -8,15 +11,18 @@ from fermata.aws.clock import is_valid_id, iso_from_epoch
 from fermata.aws.dynamodb import Item
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
+from fermata.domain.caller import Caller, Capability
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import NotFound
 
 OPEN_SHARDS = 4
+"""Partitions of the index `open`, over which running turns are spread."""
+TURN_NOT_FOUND_MESSAGE = "There is no such turn, or it is too old to be remembered."
 
 
 @dataclass(frozen=True)
 class TurnPartition:
-    """Where everything of a turn lies, and until when."""
+    """The partition of a turn's rows. `expires` is their TTL in epoch seconds."""
 
     tenant: str
     turn: str
@@ -28,7 +34,7 @@ class TurnPartition:
 
 
 class Turn(DomainModel):
-    """`id` is also the bridge id. `n` is the execution that runs it now; times are epoch milliseconds."""
+    """One turn. `id` is also the bridge id; `n` numbers the workflow execution that runs the turn now."""
 
     id: str
     tenant: str
@@ -47,19 +53,20 @@ class Turn(DomainModel):
     max_rounds: int
     thinking_tokens: int = 0
     started_ms: int
+    """Epoch milliseconds."""
     expires: int
-    """Epoch seconds after which nothing of this turn counts any more, whether deleted yet or not."""
+    """Epoch seconds. After them the turn counts as gone, whether DynamoDB has deleted its rows yet or not."""
     budgeted: bool = False
-    """Whether its requests have to fit into a budget that was set when it started."""
+    """Whether a budget applied when the turn started, so that each request needs a hold."""
     undoes: str = ""
-    """The turn whose edits this one takes back; it asks no model."""
+    """The turn whose edits this turn undoes. Such a turn asks no model (decision 0117)."""
     through: str = ""
-    """The oldest of those edits that it takes back, by its key in the journal; empty for all of them."""
+    """Journal key of the oldest edit to undo; empty for all edits."""
     n: int = 1
     state: str = "open"
 
     @property
-    def partition(self) -> "TurnPartition":
+    def partition(self) -> TurnPartition:
         return TurnPartition(self.tenant, self.id, self.expires)
 
     @property
@@ -68,7 +75,7 @@ class Turn(DomainModel):
 
     @property
     def can_retract_text(self) -> bool:
-        """Whether this turn's clients can take back text they have shown."""
+        """Whether this turn's clients can remove text they have already shown."""
         return self.dialect != "instatic"
 
 
@@ -76,8 +83,8 @@ def build_turn_pk(tenant: str, turn: str) -> str:
     return f"t#{tenant}#turn#{turn}"
 
 
-def open_turns_shard(turn: str) -> str:
-    """The partition of the `open` index a turn sits in until it ends."""
+def build_open_shard_key(turn: str) -> str:
+    """Partition key of the index `open`, in which a turn is listed until it ends."""
     return f"open#{zlib.crc32(turn.encode()) % OPEN_SHARDS}"
 
 
@@ -90,28 +97,44 @@ def turn_to_item(turn: Turn) -> Item:
         "n": turn.n,
         "state": turn.state,
         "data": json.dumps(pinned, separators=(",", ":")),
-        "open": open_turns_shard(turn.id),
+        "open": build_open_shard_key(turn.id),
         "openSince": iso_from_epoch(turn.started_ms / 1000),
         "ttl": turn.expires,
     }
 
 
-def turn_from_item(row: Item | None, now: float) -> Turn | None:
-    """The turn of a stored row; None when there is none or its lifetime is over."""
-    if row is None or row["ttl"] <= now:
+def turn_from_item(item: Item | None, now: float) -> Turn | None:
+    """Return the stored turn, or None when there is no row or it has expired at `now` (epoch seconds)."""
+    if item is None or item["ttl"] <= now:
         return None
-    return Turn.model_validate({**json.loads(row["data"]), "n": row["n"], "state": row["state"]})
+    return Turn.model_validate({**json.loads(item["data"]), "n": item["n"], "state": item["state"]})
 
 
-def find_turn(resources: Resources, tenant: str, turn: str) -> Turn:
-    """Raises NotFound for a turn that never was or whose lifetime is over."""
-    known = is_valid_id(turn)
-    row = (
-        resources.tables.get_item(resources.settings.bridges_table, build_turn_pk(tenant, turn), "turn")
-        if known
-        else None
-    )
-    found = turn_from_item(row, resources.clock.time())
-    if found is None:
-        raise NotFound("There is no such turn, or it is too old to be remembered.")
-    return found
+def load_turn(resources: Resources, tenant: str, turn_id: str) -> Turn | None:
+    """Return the turn, or None when there is none or it has expired."""
+    item = resources.tables.get_item(resources.settings.bridges_table, build_turn_pk(tenant, turn_id), "turn")
+    return turn_from_item(item, resources.clock.time())
+
+
+def find_turn(resources: Resources, tenant: str, turn_id: str) -> Turn:
+    """Return the turn with an id that came from outside.
+
+    Raises:
+        NotFound: the id is malformed, or the turn does not exist or has expired.
+    """
+    turn = load_turn(resources, tenant, turn_id) if is_valid_id(turn_id) else None
+    if turn is None:
+        raise NotFound(TURN_NOT_FOUND_MESSAGE)
+    return turn
+
+
+def find_turn_for_caller(resources: Resources, caller: Caller, bridge_id: str) -> Turn:
+    """Return the caller's own turn. A caller with the capability `ai.turns.manage` sees all turns of the tenant.
+
+    Raises:
+        NotFound: the turn does not exist, has expired, or belongs to another user.
+    """
+    turn = find_turn(resources, caller.tenant, bridge_id)
+    if turn.user != caller.user and not caller.has_capability(Capability.TURNS):
+        raise NotFound(TURN_NOT_FOUND_MESSAGE)
+    return turn

@@ -1,20 +1,20 @@
-"""The turn log: all events of a turn, in order. The log is the stream, and the log is the lock (design §4).
+"""Append to and read the turn log: all events of a turn, in order.
 
-An item's key is the number of its first event. The next number is `first + count` of the last item that was read,
-so an append by somebody who has not read the end lands on an existing key and fails. What is stored there says
-what happened meanwhile:
+The log is the event stream that clients read. It is also the lock: the sort key of an entry is the number of its first
+event, and every append is conditional. A writer that has not read the end of the log therefore writes to an existing
+key and fails. The entry stored under that key tells what happened meanwhile:
 
 LostRace
-  Ended         the turn is over
-  Superseded    a newer attempt works on this round
-  Moved         the step that was to be written makes no sense any more
-Anything else (an answer, say) moves the writer on: the append is built again on what it found.
+  TurnEnded     the turn is over
+  Superseded    a newer invocation works on the round
+  StaleState    the append no longer makes sense in the new state
+
+After any other entry (an answer, for example) the append is built again behind it.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from fermata.aws import blob_store
 from fermata.aws.clock import new_id
@@ -23,37 +23,39 @@ from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import Event, RoundStartedEvent, parse_events
 from fermata.turns.state import TurnState
-from fermata.turns.turn import TurnPartition
+from fermata.turns.turn import Turn, TurnPartition
 
 MAX_APPEND_ATTEMPTS = 50
 
 
 class LostRace(Exception):
-    """Somebody else went on; a normal end of work, never an error."""
+    """Another writer was faster. A normal end of work, never an error."""
 
 
 class TurnEnded(LostRace):
-    pass
+    """The turn is over; nothing may be appended."""
 
 
 class Superseded(LostRace):
-    pass
+    """A newer invocation has taken the round."""
 
 
 class StaleState(LostRace):
-    """The turn no longer stands where this step began; look again."""
+    """The turn is no longer in the state in which this step began: read it again."""
 
 
 @dataclass(frozen=True)
 class LogEntry:
-    """One item of the log: `count` events from number `first` on, and where the turn stood after them."""
+    """One item of the log: `event_count` events from number `first_number` on, and the turn's state after them."""
 
     first_number: int
     event_count: int
     events: tuple[Event, ...]
     state: TurnState
     append_id: str
+    """Chosen by the writer, who recognises its own entry by it when the answer to a write was lost."""
     at_ms: int
+    """Epoch milliseconds."""
 
     @property
     def next_number(self) -> int:
@@ -77,10 +79,10 @@ def log_entry_from_item(resources: Resources, item: Item) -> LogEntry:
 
 
 def log_entry_to_item(resources: Resources, partition: TurnPartition, log_entry: LogEntry) -> Item:
-    """The row of an entry; its events lie in the bucket when they are large."""
+    """Return the row of an entry. Large events are stored in the bucket before this returns."""
     events = [event.model_dump(mode="json", by_alias=True, exclude_none=True) for event in log_entry.events]
     data = json.dumps(events, separators=(",", ":"))
-    row: Item = {
+    item: Item = {
         "pk": partition.pk,
         "sk": build_entry_key(log_entry.first_number),
         "v": 1,
@@ -91,47 +93,57 @@ def log_entry_to_item(resources: Resources, partition: TurnPartition, log_entry:
         "ttl": partition.expires,
     }
     if len(data) <= blob_store.BLOB_THRESHOLD_BYTES:
-        return row | {"data": data}
-    return row | {"blob": resources.blobs.put_json(blob_store.turn_folder(partition.tenant, partition.turn), events)}
+        return item | {"data": data}
+    return item | {"blob": resources.blobs.put_json(blob_store.turn_folder(partition.tenant, partition.turn), events)}
 
 
 def read_last_entry(resources: Resources, pk: str, *, at_or_before: int | None = None) -> LogEntry | None:
-    """The newest entry (that begins at or before `upto`)."""
-    high = build_entry_key(at_or_before) if at_or_before is not None else "e#~"
-    found = resources.tables.query_items(
-        resources.settings.bridges_table, pk, min_sk="e#", max_sk=high, descending=True, limit=1
+    """Return the newest entry, or with `at_or_before` the newest whose first event has at most that number."""
+    max_sk = build_entry_key(at_or_before) if at_or_before is not None else "e#~"
+    items = resources.tables.query_items(
+        resources.settings.bridges_table, pk, min_sk="e#", max_sk=max_sk, descending=True, limit=1
     )
-    return log_entry_from_item(resources, found[0]) if found else None
+    return log_entry_from_item(resources, items[0]) if items else None
 
 
 def read_entries_from(resources: Resources, pk: str, first_number: int, limit: int | None = None) -> list[LogEntry]:
-    """Entries from number `first` on."""
-    found = resources.tables.query_items(
+    """Return the entries whose first event has at least the number `first_number`, oldest first."""
+    items = resources.tables.query_items(
         resources.settings.bridges_table, pk, min_sk=build_entry_key(first_number), max_sk="e#~", limit=limit
     )
-    return [log_entry_from_item(resources, row) for row in found]
+    return [log_entry_from_item(resources, item) for item in items]
+
+
+def read_end_type(resources: Resources, turn: Turn) -> str | None:
+    """Return the type of the terminal event (done, error or cancelled), or None while the turn runs."""
+    last_entry = read_last_entry(resources, turn.pk)
+    if last_entry is None or last_entry.state.phase != "ended":
+        return None
+    return last_entry.events[-1].type
 
 
 BuildEvents = Callable[[TurnState], Sequence[Event]]
-BuildStateChanges = Callable[[TurnState], Mapping[str, Any]]
+"""Returns the events to append, given the state before them."""
+UpdateState = Callable[[TurnState, TurnState], TurnState]
+"""Returns the state to store, given the state before the events and the state after them."""
 BuildWrites = Callable[[LogEntry, TurnState], Sequence[Write]]
-"""The writes that must be true together with an append, given the entry and where the turn stood before it."""
+"""Returns the writes of the same transaction, given the new entry and the state before it."""
 
 
-def no_writes(_entry: LogEntry, _before: TurnState) -> Sequence[Write]:
+def no_writes(_log_entry: LogEntry, _before: TurnState) -> Sequence[Write]:
     return ()
 
 
-def no_state_changes(_before: TurnState) -> Mapping[str, Any]:
-    return {}
+def keep_state(_before: TurnState, after: TurnState) -> TurnState:
+    return after
 
 
 def fixed_events(*events: Event) -> BuildEvents:
-    return lambda _: events
+    return lambda _before: events
 
 
 class TurnLog:
-    """One writer's view of a turn's log, read to its end. Not thread-safe: see vigil.py."""
+    """One writer's view of a log that it has read to its end. Not thread-safe: see round/stream_writer.py."""
 
     def __init__(
         self, resources: Resources, partition: TurnPartition, entry_number: int, next_number: int, state: TurnState
@@ -139,10 +151,11 @@ class TurnLog:
         self._resources = resources
         self.partition = partition
         self.last_entry_number = entry_number
+        """Number of the first event of the last entry, which is the entry's sort key."""
         self.next_number = next_number
         self.state = state
         self.owner = ""
-        """Set when this writer works on a round: any other's roundStarted then supersedes it."""
+        """Set while this writer works on a round: a roundStarted event of any other owner then supersedes it."""
 
     @classmethod
     def from_last_entry(cls, resources: Resources, partition: TurnPartition, last_entry: LogEntry) -> "TurnLog":
@@ -154,13 +167,23 @@ class TurnLog:
         build_writes: BuildWrites = no_writes,
         *,
         is_expected: Callable[[TurnState], bool] = lambda _: True,
-        build_state_changes: BuildStateChanges = no_state_changes,
+        update_state: UpdateState = keep_state,
     ) -> LogEntry:
-        """Write events and what belongs to them as one transaction, after whatever others appended meanwhile.
+        """Write events, and the rows that belong to them, in one transaction behind the current end of the log.
 
-        `events`, `along` and `changes` (what the events do not tell) are given where the turn stands right before.
-        `expect` says whether the append still makes sense there; if not, Moved is raised. A condition of
-        `along` that does not hold raises TransactionRefused, its reasons in the order of `along`.
+        The callables are called again whenever another writer's entry came first.
+
+        Args:
+            build_events: the events, from the state right before them.
+            build_writes: the other writes of the transaction.
+            is_expected: whether the append still makes sense in the state right before it.
+            update_state: sets in the new state what the events do not tell.
+
+        Raises:
+            TurnEnded: the turn is over.
+            Superseded: this writer has an `owner`, and another owner has taken the round.
+            StaleState: `is_expected` returned False.
+            TransactionCanceled: a condition in `build_writes` failed; `reasons` are in the order of those writes.
         """
         append_id = new_id(16)
         for _ in range(MAX_APPEND_ATTEMPTS):
@@ -168,75 +191,68 @@ class TurnLog:
                 raise TurnEnded
             if not is_expected(self.state):
                 raise StaleState
-            made = self._made(build_events(self.state), build_state_changes(self.state), append_id)
-            put = Put(
-                self._resources.settings.bridges_table,
-                log_entry_to_item(self._resources, self.partition, made),
-                if_absent=True,
-            )
-            found = self._try(put, tuple(build_writes(made, self.state)))
-            if found is None or found.append_id == append_id:
-                self.last_entry_number, self.next_number, self.state = made.first_number, made.next_number, made.state
-                return made
-            self.accept_entry(found)
+            log_entry = self._build_entry(build_events(self.state), update_state, append_id)
+            item = log_entry_to_item(self._resources, self.partition, log_entry)
+            put = Put(self._resources.settings.bridges_table, item, if_absent=True)
+            stored_entry = self._write(put, tuple(build_writes(log_entry, self.state)))
+            if stored_entry is None or stored_entry.append_id == append_id:
+                self._move_behind(log_entry)
+                return log_entry
+            self.accept_entry(stored_entry)
         raise RuntimeError(
             f"The log of turn {self.partition.turn} moved on {MAX_APPEND_ATTEMPTS} times before an append."
         )
 
-    def _made(self, events: Sequence[Event], changes: Mapping[str, Any], append_id: str) -> LogEntry:
-        settled = dict(changes)
+    def _build_entry(self, events: Sequence[Event], update_state: UpdateState, append_id: str) -> LogEntry:
+        state = update_state(self.state, self.state.after_events(events))
         for number, event in enumerate(events, self.next_number):
             if isinstance(event, RoundStartedEvent):
-                settled["begun"] = number
-        standing = self.state.after_events(events).replace(**settled)
-        return LogEntry(
-            self.next_number, len(events), tuple(events), standing, append_id, int(self._resources.clock.time() * 1000)
-        )
+                state = replace(state, round_started_number=number)
+        at_ms = int(self._resources.clock.time() * 1000)
+        return LogEntry(self.next_number, len(events), tuple(events), state, append_id, at_ms)
 
-    def _try(self, put: Put, along: tuple[Write, ...]) -> LogEntry | None:
-        """None when written; the entry in the way when the number was taken."""
+    def _write(self, put: Put, writes: tuple[Write, ...]) -> LogEntry | None:
+        """Return None when written, or the entry that is stored under the number already."""
         try:
-            self._resources.tables.write_items(put, *along)
+            self._resources.tables.write_items(put, *writes)
         except ConditionFailed as refused:
-            return self._in_the_way(refused.item)
+            return self._existing_entry(refused.item)
         except TransactionCanceled as refused:
             if not refused.reasons[0].condition_failed:
                 raise TransactionCanceled(refused.reasons[1:]) from refused
-            return self._in_the_way(refused.reasons[0].item)
+            return self._existing_entry(refused.reasons[0].item)
         except AWS_ERRORS:
             # No answer, or one that leaves it open: what is stored under the number says whether it was written.
-            stored = self._resources.tables.get_item(put.table, put.item["pk"], put.item["sk"])
-            if stored is None:
+            stored_item = self._resources.tables.get_item(put.table, put.item["pk"], put.item["sk"])
+            if stored_item is None:
                 raise
-            return log_entry_from_item(self._resources, stored)
+            return log_entry_from_item(self._resources, stored_item)
         return None
 
-    def _in_the_way(self, found: Item | None) -> LogEntry:
-        if found is None:
+    def _existing_entry(self, item: Item | None) -> LogEntry:
+        if item is None:
             raise RuntimeError("A log item stood in the way and is gone; nothing deletes them while a turn runs.")
-        return log_entry_from_item(self._resources, found)
+        return log_entry_from_item(self._resources, item)
+
+    def _move_behind(self, log_entry: LogEntry) -> None:
+        self.last_entry_number = log_entry.first_number
+        self.next_number = log_entry.next_number
+        self.state = log_entry.state
 
     def accept_entry(self, log_entry: LogEntry) -> None:
-        """Take in what somebody else appended."""
-        self.last_entry_number, self.next_number, self.state = (
-            log_entry.first_number,
-            log_entry.next_number,
-            log_entry.state,
-        )
+        """Continue behind an entry of another writer. Raises TurnEnded or Superseded when it ends this one's work."""
+        self._move_behind(log_entry)
         if log_entry.state.phase == "ended":
             raise TurnEnded
-        if self.owner and any(
-            isinstance(event, RoundStartedEvent) and event.owner != self.owner for event in log_entry.events
-        ):
+        round_starts = [event for event in log_entry.events if isinstance(event, RoundStartedEvent)]
+        if self.owner and any(event.owner != self.owner for event in round_starts):
             raise Superseded
 
     def read_new_entries(self) -> None:
-        """Catch up with one read of the next number (and more only when something is there)."""
-        row = self._resources.tables.get_item(
-            self._resources.settings.bridges_table, self.partition.pk, build_entry_key(self.next_number)
-        )
-        while row is not None:
-            self.accept_entry(log_entry_from_item(self._resources, row))
-            row = self._resources.tables.get_item(
-                self._resources.settings.bridges_table, self.partition.pk, build_entry_key(self.next_number)
-            )
+        """Read the entries that others have appended; one read when there are none. Raises as `accept_entry`."""
+        while (item := self._read_next_item()) is not None:
+            self.accept_entry(log_entry_from_item(self._resources, item))
+
+    def _read_next_item(self) -> Item | None:
+        table = self._resources.settings.bridges_table
+        return self._resources.tables.get_item(table, self.partition.pk, build_entry_key(self.next_number))

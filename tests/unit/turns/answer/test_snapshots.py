@@ -21,21 +21,21 @@ def paused(stage: Stage) -> str:
     stage.start_turn("Look at the page", snapshot=BEFORE)
     stage.script_replies(reply_with_calls(tool_call_block("getNodeHtml", nodeId="a")), "I see.")
     assert stage.run_workflow() == "waiting"
-    return stage.entries()[-1].state.snapshot
+    return stage.entries()[-1].state.snapshot_key
 
 
 def test_a_snapshot_that_did_not_change_is_not_stored_again(stage: Stage) -> None:
     key = paused(stage)
     stage.resources.blobs._client.delete_object(Bucket=stage.resources.settings.bucket, Key=key)
     stage.answer_request(OK, snapshot=BEFORE)
-    assert stage.entries()[-1].state.snapshot == key
+    assert stage.entries()[-1].state.snapshot_key == key
     assert key not in stored(stage)
 
 
 def test_a_changed_snapshot_is_the_one_the_next_tool_sees(stage: Stage) -> None:
     key = paused(stage)
     stage.answer_request(OK, snapshot=AFTER)
-    newest = stage.entries()[-1].state.snapshot
+    newest = stage.entries()[-1].state.snapshot_key
     assert newest != key
     assert stage.resources.blobs.get_json(newest) == AFTER
 
@@ -95,7 +95,7 @@ def test_what_is_wrong_with_one_part_keeps_no_tool_from_another(stage: Stage) ->
 def test_it_is_stored_once_compressed_and_never_in_the_workflow(stage: Stage) -> None:
     snapshot = site("Home", files=[{"blob": "data:image/png;base64," + "A" * 500_000}] * 4)
     stage.start_turn("List", snapshot=snapshot)
-    key = stage.entries()[-1].state.snapshot
+    key = stage.entries()[-1].state.snapshot_key
     head = stage.resources.blobs._client.head_object(Bucket=stage.resources.settings.bucket, Key=key)
     assert (head["ContentEncoding"], head["ContentLength"] < 50_000) == ("gzip", True)
     assert stage.resources.blobs.get_json(key) == snapshot
@@ -108,7 +108,9 @@ def test_it_is_stored_once_compressed_and_never_in_the_workflow(stage: Stage) ->
 def test_one_that_was_packed_before_is_stored_as_it_is_and_read_like_any_other(stage: Stage) -> None:
     raw = b'{"page": {"id": "p", "title": "Home"}, "site": {"pages": [{"id": "p", "title": "Home"}]}}'
     stage.start_turn(
-        "List", snapshot={"page": {"id": "p", "title": "Home"}, "site": {"pages": []}}, packed=compress_json(raw)
+        "List",
+        snapshot={"page": {"id": "p", "title": "Home"}, "site": {"pages": []}},
+        compressed_snapshot=compress_json(raw),
     )
     stage.script_replies(
         reply_with_calls(
@@ -129,7 +131,7 @@ def test_one_that_was_packed_before_is_stored_as_it_is_and_read_like_any_other(s
 def test_a_turn_that_asks_no_tool_of_ours_never_reads_it(stage: Stage) -> None:
     stage.start_turn("Hi", snapshot=BEFORE)
     stage.resources.blobs._client.delete_object(
-        Bucket=stage.resources.settings.bucket, Key=stage.entries()[-1].state.snapshot
+        Bucket=stage.resources.settings.bucket, Key=stage.entries()[-1].state.snapshot_key
     )
     stage.script_replies("Hello.")
     assert stage.run_workflow() == "finished"
@@ -137,7 +139,7 @@ def test_a_turn_that_asks_no_tool_of_ours_never_reads_it(stage: Stage) -> None:
 
 def test_the_same_prompt_with_the_same_upload_joins_its_turn(stage: Stage) -> None:
     def again(packed: CompressedJson) -> str:
-        return stage.start_turn("Hi", snapshot={"a": 1}, packed=packed, idempotency_key="once").id
+        return stage.start_turn("Hi", snapshot={"a": 1}, compressed_snapshot=packed, idempotency_key="once").id
 
     assert again(compress_json(b'{"a": 1}')) == again(compress_json(b'{"a": 1}'))
     with pytest.raises(Exception, match="used for another request"):

@@ -8,7 +8,7 @@ import pytest
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, Conflict, Forbidden, NotFound, ServiceUnavailable
 from fermata.domain.events import ToolRequestEvent, ToolResultEvent
-from fermata.turns.answer import submit_tool_result
+from fermata.turns.answer.submit_tool_result import MAX_COMMIT_ATTEMPTS
 from fermata.turns.pause import hash_result, replace_pause
 from tests.faults import ProcessDied
 from tests.unit.turns import invariants
@@ -271,7 +271,7 @@ def test_an_answerer_that_always_loses_is_told_to_come_again(stage: Stage) -> No
         seen = stage.load_pause()
         replace_pause(stage.resources, seen.model_copy(update={"version": seen.version + 1}))
 
-    for number in range(submit_tool_result.MAX_COMMIT_ATTEMPTS):
+    for number in range(MAX_COMMIT_ATTEMPTS):
         stage.faults.interrupt(TRANSACT, somebody_else, contains="toolResult", skip=number)
     with pytest.raises(ServiceUnavailable):
         stage.answer_request(OK, request)

@@ -10,7 +10,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import NotFound, ServiceUnavailable
 from fermata.domain.events import CancelledEvent, DoneEvent, ToolResultEvent
 from fermata.domain.model_io import TextDelta
-from fermata.turns.end import end_turn
+from fermata.turns.end.stop_turn import cancel_turn
 from tests.faults import ProcessDied
 from tests.unit.turns import invariants
 from tests.unit.turns.scenarios import make_patient_tool, run_until_waiting
@@ -207,16 +207,14 @@ def test_only_the_turns_user_or_who_manages_turns_may_cancel(stage: Stage) -> No
 
     for stranger in (of("ben", "bakery", "ai.chat"), of("ada", "butcher", "ai.turns.manage")):
         with pytest.raises(NotFound):
-            end_turn.cancel_turn(stage.resources, stranger, turn.id)
-    assert (
-        end_turn.cancel_turn(stage.resources, of("ben", "bakery", "ai.turns.manage"), turn.id)["status"] == "cancelled"
-    )
+            cancel_turn(stage.resources, stranger, turn.id)
+    assert cancel_turn(stage.resources, of("ben", "bakery", "ai.turns.manage"), turn.id)["status"] == "cancelled"
 
 
 def test_a_cancel_of_no_turn_is_not_found(stage: Stage) -> None:
     for name in ("no-such-turn", "", "x" * 5000):
         with pytest.raises(NotFound):
-            end_turn.cancel_turn(stage.resources, stage.caller, name)
+            cancel_turn(stage.resources, stage.caller, name)
 
 
 def test_an_end_whose_answer_was_lost_is_one_end(stage: Stage) -> None:

@@ -152,7 +152,7 @@ def test_a_turn_whose_execution_is_gone_accounts_for_the_request_it_leaves(stage
     stage.script_replies([TextDelta(text="Hel"), ProcessDied()])
     with pytest.raises(ProcessDied):
         stage.advance_turn()
-    stage.recover_turn(has_failed=True)
+    stage.recover_turn(has_execution_failed=True)
     assert ledger(stage) == [(1, 1, 0, "error", True, False)]
     invariants.check_invariants(stage)
 
@@ -196,7 +196,7 @@ def test_a_row_is_never_overwritten(stage: Stage) -> None:
     stage.run_workflow()
     [before] = stage.ledger_rows()
     stage.advance_turn()
-    stage.recover_turn(has_failed=True)
+    stage.recover_turn(has_execution_failed=True)
     assert stage.ledger_rows() == [before]
 
 

@@ -11,8 +11,7 @@ from fermata.aws.clock import Clock
 from fermata.aws.resources import Resources
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.events import Event, TextEvent
-from fermata.turns.read import follow_log
-from fermata.turns.read.follow_log import LogPoller, read_entries_after
+from fermata.turns.read.follow_log import MAX_POLL_FAILURES, LogPoller, read_entries_after
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, TurnLog, build_entry_key, fixed_events, read_last_entry
 from tests.unit.turns.stage import MAX_THREAD_WAIT_SECONDS, OK, Stage, reply_with_calls, tool_call_block
@@ -201,7 +200,7 @@ def test_an_entry_that_cannot_be_read_ends_its_own_readers_only(stage: Stage, ta
 def test_trouble_that_passes_is_not_noticed_by_the_readers(stage: Stage, tails: LogPoller) -> None:
     stage.start_turn()
     stage.faults.fail_call(
-        "dynamodb.BatchGetItem", "ProvisionedThroughputExceededException", times=follow_log.MAX_POLL_FAILURES - 1
+        "dynamodb.BatchGetItem", "ProvisionedThroughputExceededException", times=MAX_POLL_FAILURES - 1
     )
     seen = follow(tails, stage.turn)
     append(stage, "x")
@@ -211,14 +210,14 @@ def test_trouble_that_passes_is_not_noticed_by_the_readers(stage: Stage, tails: 
 
 def test_trouble_that_stays_is_told_to_the_readers(stage: Stage, tails: LogPoller) -> None:
     stage.start_turn()
-    stage.faults.fail_call("dynamodb.BatchGetItem", "ThrottlingException", times=follow_log.MAX_POLL_FAILURES)
+    stage.faults.fail_call("dynamodb.BatchGetItem", "ThrottlingException", times=MAX_POLL_FAILURES)
     seen = follow(tails, stage.turn)
     assert seen.get(timeout=MAX_THREAD_WAIT_SECONDS) is None
     assert not tails._followers
 
 
 def test_a_reader_is_polled_more_seldom_the_longer_it_waits(tails: LogPoller) -> None:
-    intervals = [round(tails._interval(waited) * 1000) for waited in (0, 0.03, 0.08, 1, 60)]
+    intervals = [round(tails._compute_interval(waited) * 1000) for waited in (0, 0.03, 0.08, 1, 60)]
     assert intervals == [4, 4, 10, 16, 16]
 
 

@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError
 from fermata.domain.errors import Conflict
 from fermata.domain.events import ErrorEvent, RoundStartedEvent
 from fermata.domain.model_io import TextDelta
-from fermata.turns.recover import recover_turn
-from fermata.turns.recover.recover_turn import recover_silent_turns
+from fermata.turns.recover.recover_open_turns import recover_open_turns
+from fermata.turns.recover.recover_turn import recover_turn
 from tests.faults import ProcessDied
 from tests.unit.turns import invariants
 from tests.unit.turns.scenarios import make_patient_tool, run_until_waiting
@@ -28,9 +28,9 @@ def test_a_start_that_failed_is_made_up_for_by_the_sweep(stage: Stage) -> None:
     stage.workflow.next_errors.append(GONE)
     stage.start_turn()
     assert not stage.workflow.started
-    assert recover_silent_turns(stage.resources) == 0, "a turn is given ten seconds to start by itself"
+    assert recover_open_turns(stage.resources) == 0, "a turn is given ten seconds to start by itself"
     stage.pass_time(11)
-    assert recover_silent_turns(stage.resources) == 1
+    assert recover_open_turns(stage.resources) == 1
     assert stage.workflow.started == [(stage.turn.id, 1)]
     stage.script_replies("Hello.")
     stage.run_workflow()
@@ -84,10 +84,10 @@ def test_a_turn_goes_on_in_its_next_execution_and_shows_its_text_once(stage: Sta
 def test_only_the_turns_current_execution_is_acted_on(stage: Stage) -> None:
     stage.start_turn()
     set_state(stage, *RESTARTED)
-    stage.recover_turn(n=1)
+    stage.recover_turn(execution_number=1)
     assert stage.turn_row()["n"] == 2
-    stage.recover_turn(n=1)
-    stage.recover_turn(n=1, has_failed=True)
+    stage.recover_turn(execution_number=1)
+    stage.recover_turn(execution_number=1, has_execution_failed=True)
     assert stage.turn_row()["n"] == 2
     assert not stage.terminal_events()
 
@@ -108,7 +108,7 @@ def test_an_execution_that_was_decided_on_but_not_started_is_started_by_the_next
     with pytest.raises(ClientError):
         stage.recover_turn()
     stage.pass_time(60)
-    recover_silent_turns(stage.resources)
+    recover_open_turns(stage.resources)
     assert stage.workflow.started == [(stage.turn.id, 1), (stage.turn.id, 2)]
 
 
@@ -134,7 +134,7 @@ def test_what_failed_for_good_ends_with_an_error_and_frees_the_conversation(stag
 def test_a_paused_turn_whose_execution_was_stopped_ends(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     set_state(stage, "ABORTED")
-    stage.recover_turn(n=1)
+    stage.recover_turn(execution_number=1)
     assert stage.event_types()[-3:] == ["toolResult", "usage", "error"]
     assert machine.wake.token in stage.workflow.outputs
     invariants.check_invariants(stage)
@@ -158,7 +158,7 @@ def test_an_ended_turn_is_left_alone(stage: Stage) -> None:
     stage.cancel_turn()
     before = stage.entries()
     set_state(stage, "FAILED")
-    stage.recover_turn(has_failed=True)
+    stage.recover_turn(has_execution_failed=True)
     assert stage.entries() == before
 
 
@@ -170,7 +170,7 @@ def test_a_turn_row_without_a_log_is_an_error_and_never_a_fresh_start(stage: Sta
     )
     with pytest.raises(RuntimeError, match="no log"):
         stage.advance_turn()
-    stage.recover_turn(has_failed=True)
+    stage.recover_turn(has_execution_failed=True)
     assert not stage.entries()
     assert not stage.driver.requests
 
@@ -191,7 +191,7 @@ def test_the_sweep_goes_on_after_a_turn_it_cannot_recover(
         return "RUNNING", ""
 
     monkeypatch.setattr(stage.workflow, "describe_execution", state)
-    assert recover_silent_turns(stage.resources) == 4
+    assert recover_open_turns(stage.resources) == 4
     assert len(set(asked)) == 4
     assert "turn.recovery_failed" in caplog.text
 
@@ -200,7 +200,7 @@ def test_the_sweep_sees_no_ended_turn(stage: Stage) -> None:
     stage.start_turn()
     stage.cancel_turn()
     stage.pass_time(60)
-    assert recover_silent_turns(stage.resources) == 0
+    assert recover_open_turns(stage.resources) == 0
 
 
 def test_a_wake_up_lost_with_its_answerer_is_sent_again_by_the_sweep(
@@ -215,7 +215,7 @@ def test_a_wake_up_lost_with_its_answerer_is_sent_again_by_the_sweep(
             stage.answer_request(OK)
     assert machine.is_waiting
     stage.pass_time(60)
-    recover_silent_turns(stage.resources)
+    recover_open_turns(stage.resources)
     stage.script_replies("Done.")
     assert machine.run() == "Finished"
     invariants.check_invariants(stage)
@@ -226,7 +226,7 @@ def test_the_sweep_wakes_nobody_who_still_waits_or_works(stage: Stage) -> None:
     machine = run_until_waiting(stage, "ask_the_baker")
     stage.pass_time(60)
     sent = list(stage.workflow.sent)
-    recover_silent_turns(stage.resources)
+    recover_open_turns(stage.resources)
     assert machine.is_waiting
     assert stage.workflow.sent == sent
 
@@ -266,7 +266,7 @@ def test_a_prompt_is_not_the_victim_of_a_recovery_that_fails(stage: Stage, monke
 
 
 def test_recovery_leaves_a_turn_that_was_never_there_alone(stage: Stage) -> None:
-    recover_turn.recover_turn(stage.resources, "bakery", "no-such-turn")
+    recover_turn(stage.resources, "bakery", "no-such-turn")
     assert not stage.workflow.started
 
 

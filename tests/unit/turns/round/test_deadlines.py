@@ -208,12 +208,12 @@ def test_a_long_wait_is_over_when_its_own_time_is(stage: Stage) -> None:
 def test_a_reader_is_told_in_every_entry_until_when_a_turn_is_held(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     machine = run_until_waiting(stage, "deleteNode", "ask_the_baker")
-    assert stage.entries()[-1].state.until == 0
+    assert stage.entries()[-1].state.held_until == 0
     stage.answer_request(OK)
-    assert stage.entries()[-1].state.until == int(stage.resources.clock.time() + 86400)
+    assert stage.entries()[-1].state.held_until == int(stage.resources.clock.time() + 86400)
     machine.run()
     stage.answer_request(OK)
-    assert stage.entries()[-1].state.until == 0
+    assert stage.entries()[-1].state.held_until == 0
 
 
 def test_an_alarm_without_a_pause_means_that_the_function_died(stage: Stage) -> None:

@@ -24,7 +24,7 @@ def test_a_wake_up_knows_its_turn_its_token_and_its_time() -> None:
     wake = invocation_from_event(PAYLOAD, CONTEXT)
     assert (wake.tenant, wake.turn, wake.execution_number, wake.token) == ("bakery", "turn-1", 2, "token-1")
     assert wake.epoch == "0002|2026-01-01T00:00:00.500000+00:00|001"
-    assert wake.remaining() == 1.5
+    assert wake.remaining_seconds() == 1.5
     assert wake.hint == PAYLOAD["hint"]
     assert not wake.is_hold
     assert invocation_from_event(PAYLOAD, CONTEXT, is_hold=True).is_hold

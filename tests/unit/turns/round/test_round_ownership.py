@@ -7,7 +7,7 @@ import pytest
 
 from fermata.domain.events import RoundStartedEvent
 from fermata.domain.model_io import TextDelta
-from fermata.turns.round.turn_context import build_epoch
+from fermata.turns.round.invocation import build_epoch
 from tests.unit.turns.stage import OK, RecordingConnection, Stage, reply_with_calls, reply_with_text, tool_call_block
 
 MORNING = "2026-01-01T08:00:"

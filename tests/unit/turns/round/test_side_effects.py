@@ -235,7 +235,7 @@ def test_tools_are_not_begun_without_the_time_to_finish_them(kitchen: Stage, ove
     kitchen.start_turn()
     kitchen.script_replies(reply_with_calls(tool_call_block("count"), tool_call_block("count")), "Done.")
     wake = kitchen.make_invocation()
-    kitchen.advance_turn(replace(wake, remaining=lambda: next(left)))
+    kitchen.advance_turn(replace(wake, remaining_seconds=lambda: next(left)))
     assert oven.baked == 0
     assert kitchen.workflow.outputs[wake.token]["next"] == "round"
     kitchen.run_workflow()

@@ -11,7 +11,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.domain.events import BridgeReadyEvent, CancelledEvent, ErrorEvent
 from fermata.domain.model_io import TextDelta
-from fermata.turns.start import start_turn
+from fermata.turns.start.start_turn import TurnPrompt, start_turn
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import read_entries_from
 from tests.unit.turns import invariants
@@ -53,7 +53,7 @@ def test_a_start_is_one_truth_message_turn_claim_and_the_first_line(stage: Stage
 def test_a_start_that_is_refused_leaves_nothing_behind(stage: Stage) -> None:
     first = stage.start_turn()
     with pytest.raises(Conflict) as refused:
-        start_turn.start_turn(stage.resources, stage.caller, stage.make_prompt("And now?"))
+        start_turn(stage.resources, stage.caller, stage.make_prompt("And now?"))
     assert refused.value.retry_after
     assert [message.turn for message in stage.load_messages()] == [first.id]
     turn_rows = stage.resources.tables._client.scan(
@@ -81,7 +81,7 @@ def test_two_prompts_at_once_make_one_turn_and_one_409(stage: Stage) -> None:
     def prompt(text: str) -> None:
         barrier.wait()
         try:
-            done.append(start_turn.start_turn(stage.resources, stage.caller, stage.make_prompt(text)).turn)
+            done.append(start_turn(stage.resources, stage.caller, stage.make_prompt(text)).turn)
         except Conflict as conflict:
             refused.append(conflict)
 
@@ -98,7 +98,7 @@ def test_two_prompts_at_once_make_one_turn_and_one_409(stage: Stage) -> None:
 def test_a_prompt_that_comes_between_anothers_look_and_its_start_loses(stage: Stage) -> None:
     stage.faults.interrupt(TRANSACT, lambda: stage.start_turn("faster"))
     with pytest.raises(Conflict):
-        start_turn.start_turn(stage.resources, stage.caller, stage.make_prompt("slower"))
+        start_turn(stage.resources, stage.caller, stage.make_prompt("slower"))
     assert [message.content[0].text for message in stage.load_messages()] == ["faster"]  # type: ignore[union-attr]  # a text
 
 
@@ -114,9 +114,7 @@ def test_the_same_key_and_body_joins_the_turn_it_started(stage: Stage) -> None:
 
 def test_the_same_key_twice_at_once_joins_too(stage: Stage) -> None:
     stage.faults.interrupt(TRANSACT, lambda: stage.start_turn("Add a footer", idempotency_key="k"))
-    joined = start_turn.start_turn(
-        stage.resources, stage.caller, stage.make_prompt("Add a footer", idempotency_key="k")
-    )
+    joined = start_turn(stage.resources, stage.caller, stage.make_prompt("Add a footer", idempotency_key="k"))
     assert joined.turn.id == stage.turn.id
     assert joined.entry.events == (BridgeReadyEvent(bridge_id=stage.turn.id),)
 
@@ -124,7 +122,7 @@ def test_the_same_key_twice_at_once_joins_too(stage: Stage) -> None:
 def test_the_same_key_joins_when_its_twin_has_just_taken_the_claim(stage: Stage) -> None:
     twin = {"text": "Add a footer", "idempotency_key": "k"}
     stage.faults.interrupt("dynamodb.GetItem", lambda: stage.start_turn(**twin), contains="meta")
-    joined = start_turn.start_turn(stage.resources, stage.caller, stage.make_prompt(**twin))
+    joined = start_turn(stage.resources, stage.caller, stage.make_prompt(**twin))
     assert joined.turn.id == stage.turn.id
 
 
@@ -137,7 +135,7 @@ def test_the_same_key_with_another_body_is_a_conflict(stage: Stage) -> None:
 def test_a_key_belongs_to_one_user(stage: Stage) -> None:
     stage.start_turn("Add a footer", idempotency_key="k")
     with pytest.raises(NotFound):
-        start_turn.start_turn(stage.resources, BEN, stage.make_prompt("Add a footer", idempotency_key="k"))
+        start_turn(stage.resources, BEN, stage.make_prompt("Add a footer", idempotency_key="k"))
 
 
 def test_a_key_is_forgotten_after_a_day(stage: Stage) -> None:
@@ -149,13 +147,13 @@ def test_a_key_is_forgotten_after_a_day(stage: Stage) -> None:
 
 def test_a_conversation_of_somebody_else_does_not_exist(stage: Stage) -> None:
     with pytest.raises(NotFound):
-        start_turn.start_turn(stage.resources, BEN, stage.make_prompt())
+        start_turn(stage.resources, BEN, stage.make_prompt())
 
 
 def test_a_conversation_belongs_to_its_scope(stage: Stage) -> None:
-    prompt = start_turn.TurnPrompt("content", stage.conversation.id, stage.make_prompt().content, "fermata")
+    prompt = TurnPrompt("content", stage.conversation.id, stage.make_prompt().content, "fermata")
     with pytest.raises(InvalidRequest, match="site"):
-        start_turn.start_turn(stage.resources, stage.caller, prompt)
+        start_turn(stage.resources, stage.caller, prompt)
 
 
 def test_a_start_whose_answer_was_lost_goes_on(stage: Stage) -> None:
@@ -243,7 +241,7 @@ def test_two_prompts_that_take_over_at_once_make_one_turn(stage: Stage) -> None:
     stage.pass_time(901)
     stage.faults.interrupt(TRANSACT, lambda: stage.start_turn("faster"))
     with pytest.raises(Conflict):
-        start_turn.start_turn(stage.resources, stage.caller, stage.make_prompt("slower"))
+        start_turn(stage.resources, stage.caller, stage.make_prompt("slower"))
     assert ends_of(stage, first) == ["error"]
     assert stage.claim() == stage.turn.id
 
@@ -283,7 +281,7 @@ def test_a_claim_that_another_prompt_took_meanwhile_is_not_free(stage: Stage) ->
     leave_behind(stage, log=True)
     stage.faults.interrupt(TRANSACT, lambda: stage.start_turn("faster"))
     with pytest.raises(Conflict):
-        start_turn.start_turn(stage.resources, stage.caller, stage.make_prompt("slower"))
+        start_turn(stage.resources, stage.caller, stage.make_prompt("slower"))
     assert stage.claim() == stage.turn.id
 
 

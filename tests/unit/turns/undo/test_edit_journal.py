@@ -7,7 +7,8 @@ import pytest
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.turns import edit_journal
-from fermata.turns.read import turn_status
+from fermata.turns.read import journal_pages
+from fermata.turns.read.journal_pages import get_journal_page
 from fermata.turns.turn import Turn
 from tests.unit.turns.editor import Editor, journal_entries
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
@@ -32,7 +33,7 @@ def kept(stage: Stage, answer: dict[str, Any], name: str = "deleteNode") -> list
 def test_an_edit_is_kept_with_its_way_back(stage: Stage) -> None:
     [entry] = kept(stage, OK | {"revision": "r2", "inverse": [RESTORE]})
     request = stage.tool_requests()[0]
-    shown = edit_journal.journal_entry_to_wire(entry)
+    shown = journal_pages.journal_entry_to_wire(entry)
     at = shown.pop("at")
     assert at.startswith("20")
     assert shown == {
@@ -55,7 +56,7 @@ def test_an_edit_is_kept_with_its_way_back(stage: Stage) -> None:
 
 def test_one_call_may_stand_for_a_list_of_one(stage: Stage) -> None:
     [entry] = kept(stage, OK | {"inverse": RESTORE})
-    assert entry.tools == ("restore",)
+    assert entry.inverse_tools == ("restore",)
 
 
 def test_wire_names_are_understood_and_arguments_made_to_fit(stage: Stage) -> None:
@@ -85,7 +86,7 @@ def test_an_inverse_that_cannot_be_used_is_left_out_and_the_answer_taken(
     stage: Stage, inverse: Any, problem: str
 ) -> None:
     [entry] = kept(stage, OK | {"inverse": inverse})
-    assert (entry.state, entry.tools) == ("stuck", ())
+    assert (entry.state, entry.inverse_tools) == ("stuck", ())
     assert problem in entry.edit.problem
     stage.run_workflow()
     assert stage.results_sent_to_model()[-1].ok
@@ -178,18 +179,18 @@ def test_the_journal_is_read_page_by_page_while_it_grows(stage: Stage) -> None:
 def test_the_journal_is_shown_page_by_page_to_who_may_see_the_turn(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_status, "MAX_JOURNAL_PAGE_EDITS", 2)
+    monkeypatch.setattr(journal_pages, "MAX_JOURNAL_PAGE_EDITS", 2)
     turn = asking(stage, *["deleteNode"] * 3)
     for _ in range(3):
         stage.answer_request(OK | {"inverse": RESTORE})
-    first = turn_status.get_journal_page(stage.resources, stage.caller, turn.id)
-    second = turn_status.get_journal_page(stage.resources, stage.caller, turn.id, first["nextCursor"])
+    first = get_journal_page(stage.resources, stage.caller, turn.id)
+    second = get_journal_page(stage.resources, stage.caller, turn.id, first["nextCursor"])
     assert [entry["call"] for entry in (*first["entries"], *second["entries"])] == [0, 1, 2]
     assert "nextCursor" not in second
     with pytest.raises(InvalidRequest):
-        turn_status.get_journal_page(stage.resources, stage.caller, turn.id, "j#1")
+        get_journal_page(stage.resources, stage.caller, turn.id, "j#1")
     with pytest.raises(NotFound):
-        turn_status.get_journal_page(
+        get_journal_page(
             stage.resources, Caller(tenant="bakery", user="eve", capabilities=frozenset({"ai.chat"})), turn.id
         )
 

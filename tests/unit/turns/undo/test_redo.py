@@ -6,6 +6,7 @@ import pytest
 
 from fermata.domain.errors import Conflict
 from fermata.turns import edit_journal
+from fermata.turns.read.journal_pages import journal_entry_to_wire
 from fermata.turns.turn import Turn
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.editor import PAGE, Editor, journal_states, undo_report
@@ -204,7 +205,7 @@ def test_the_journal_says_who_redid_an_edit(stage: Stage, editor: Editor) -> Non
     turn = editor.run_editing_turn(["insertHtml"])
     redo = undone(stage, editor, undone(stage, editor, turn))
     [entry] = edit_journal.list_journal_entries(stage.resources, turn.tenant, turn.id)
-    shown = edit_journal.journal_entry_to_wire(entry)
+    shown = journal_entry_to_wire(entry)
     assert (shown["state"], shown["redoneBy"], "undoneBy" in shown, "link" in shown) == (
         "applied",
         redo.id,

@@ -432,7 +432,7 @@ def test_an_undo_whose_execution_failed_says_how_to_go_on(stage: Stage, editor: 
     stage.start_undo(turn)
     stage.run_workflow()
     editor.answer_pending()
-    stage.recover_turn(has_failed=True)
+    stage.recover_turn(has_execution_failed=True)
     end = stage.events()[-1]
     assert end.type == "error"
     assert "Undo again" in end.message

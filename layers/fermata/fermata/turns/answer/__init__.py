@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Accept the results of tool calls that a browser has run."""

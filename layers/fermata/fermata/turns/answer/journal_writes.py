@@ -1,4 +1,4 @@
-"""What an answer leaves besides its result: an edit in the journal; in an undo, marks on what it took back."""
+"""Build the journal rows of an answer: the edit it reports, or in an undo the marks on earlier edits."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,34 +7,39 @@ from fermata.aws.resources import Resources
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.edit_results import EditResult, InverseStep, parse_inverse
 from fermata.tools.schema.coercion import InvalidToolInput
-from fermata.turns import edit_journal
-from fermata.turns.edit_journal import JournalEdit
+from fermata.turns.edit_journal import JournalEdit, build_edit_put, build_mark_put
 from fermata.turns.pause import Pause, RoundCall
 from fermata.turns.turn_log import LogEntry
-from fermata.turns.undo import edit_marks
-from fermata.turns.undo.edit_marks import UndoStep
+from fermata.turns.undo.edit_marks import UndoStep, find_undo_step
 
 MAX_REASON_CHARS = 500
 NO_INVERSE_MESSAGE = "The editor gave no way back for it."
 NOT_REACHED_OUTPUT = ToolOutput.failure("Not asked for: a call before it failed.")
 
 
-def journal_writes_builder(
-    resources: Resources, pause: Pause, call: RoundCall, told: EditResult, output: ToolOutput, revision: str
+def prepare_journal_writes(
+    resources: Resources, pause: Pause, call: RoundCall, result: EditResult, output: ToolOutput, revision: str
 ) -> Callable[[LogEntry], Sequence[Write]]:
-    """The writes that must be true together with an answer; `revision` is what the document is at after it."""
-    taking = edit_marks.find_undo_step(resources, pause, call, output.ok)
-    if not _is_an_edit(call, told, output, revision):
-        marks = _marks(resources, taking, output, revision)
-        return lambda _made: marks
-    steps, problem = _way_back(pause, told)
-    marks, link = _marks(resources, taking, output, revision, steps), taking.link if taking and output.ok else None
-    at = resources.clock.now_iso()
+    """Read what an answer's journal rows depend on, and return a function that builds them for its log entry.
 
-    def both(made: LogEntry) -> Sequence[Write]:
+    Args:
+        result: the posted result, with the inverse.
+        output: what the model reads of it.
+        revision: the document's revision after the call; empty when the editor did not report one.
+    """
+    undo_step = find_undo_step(resources, pause, call, output.ok)
+    if not _is_edit(call, result, output, revision):
+        mark_writes = _build_mark_writes(resources, undo_step, output, revision)
+        return lambda _log_entry: mark_writes
+    inverse_steps, problem = _parse_inverse(pause, result)
+    mark_writes = _build_mark_writes(resources, undo_step, output, revision, inverse_steps)
+    link = undo_step.link if undo_step and output.ok else None
+    answered_at = resources.clock.now_iso()
+
+    def build_writes(log_entry: LogEntry) -> Sequence[Write]:
         edit = JournalEdit(
             effect_key=call.effect_key,
-            seq=made.first_number,
+            seq=log_entry.first_number,
             round=pause.round,
             call=pause.calls.index(call),
             tool_call_id=call.tool_call_id,
@@ -42,50 +47,55 @@ def journal_writes_builder(
             input=call.summary,
             revision_before=call.revision,
             revision_after=revision,
-            at=at,
+            at=answered_at,
             problem=problem,
             link=link,
         )
-        return (edit_journal.build_edit_put(resources, pause.partition, edit, steps), *marks)
+        return (build_edit_put(resources, pause.partition, edit, inverse_steps), *mark_writes)
 
-    return both
+    return build_writes
 
 
-def skip_remaining_calls(pause: Pause, call: RoundCall) -> Pause:
-    """The calls behind one that failed were meant to follow what it did: they are not asked for."""
-    left_out = {"runner": "settled", "output": NOT_REACHED_OUTPUT, "input": None}
+def skip_remaining_calls(pause: Pause, failed_call: RoundCall) -> Pause:
+    """Return the pause of an undo without requests behind a call that failed, because they build on its effect."""
+    skipped = {"runner": "settled", "output": NOT_REACHED_OUTPUT, "input": None}
     calls = tuple(
-        one if one.is_done or one.effect_key == call.effect_key else one.model_copy(update=left_out)
-        for one in pause.calls
+        call if call.is_done or call.effect_key == failed_call.effect_key else call.model_copy(update=skipped)
+        for call in pause.calls
     )
     return pause.model_copy(update={"calls": calls})
 
 
-def _is_an_edit(call: RoundCall, told: EditResult, output: ToolOutput, revision: str) -> bool:
-    """Something that changed the document, by an editor that tells of it."""
+def _is_edit(call: RoundCall, result: EditResult, output: ToolOutput, revision: str) -> bool:
+    """Whether the document was changed, by an editor that reports inverses or revisions."""
     if not call.mutates or output.conflict:
         return False
-    return told.inverse is not None or (output.ok and bool(revision) and revision != call.revision)
+    return result.inverse is not None or (output.ok and bool(revision) and revision != call.revision)
 
 
-def _way_back(pause: Pause, told: EditResult) -> tuple[tuple[InverseStep, ...], str]:
-    if told.inverse is None or told.inverse == []:
+def _parse_inverse(pause: Pause, result: EditResult) -> tuple[tuple[InverseStep, ...], str]:
+    """Return the inverse and an empty text, or nothing and the problem. The edit is kept in either case."""
+    if result.inverse is None or result.inverse == []:
         return (), NO_INVERSE_MESSAGE
     try:
-        return parse_inverse(pause.scope, pause.tenant, told.inverse), ""
-    except InvalidToolInput as fault:
-        return (), f"The editor's inverse cannot be used. {fault}"[:MAX_REASON_CHARS]
+        return parse_inverse(pause.scope, pause.tenant, result.inverse), ""
+    except InvalidToolInput as error:
+        return (), f"The editor's inverse cannot be used. {error}"[:MAX_REASON_CHARS]
 
 
-def _marks(
-    resources: Resources, taking: UndoStep | None, output: ToolOutput, revision: str, steps: Sequence[InverseStep] = ()
+def _build_mark_writes(
+    resources: Resources,
+    undo_step: UndoStep | None,
+    output: ToolOutput,
+    revision: str,
+    inverse_steps: Sequence[InverseStep] = (),
 ) -> tuple[Write, ...]:
-    if taking is None:
+    if undo_step is None:
         return ()
     if output.ok:
-        made = taking.build_success_marks(resources, revision, steps)
+        marks = undo_step.build_success_marks(resources, revision, inverse_steps)
     else:
-        made = (taking.build_mark(taking.pause.planned, (output.error or "")[:MAX_REASON_CHARS]),)
+        marks = (undo_step.build_mark(undo_step.pause.planned, (output.error or "")[:MAX_REASON_CHARS]),)
     return tuple(
-        edit_journal.build_mark_put(resources, taking.partition_of_turn(one.turn), one.edit, one.mark) for one in made
+        build_mark_put(resources, undo_step.get_partition(placed.turn), placed.edit, placed.mark) for placed in marks
     )

@@ -1,5 +1,6 @@
-"""A browser answers a call: idempotent, ordered, and refused when it comes for anything but the open request."""
+"""Accept the result of a tool call from a browser: idempotent, and only for the request that is open."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws import blob_store
@@ -10,12 +11,10 @@ from fermata.domain.errors import Conflict, Forbidden, NotFound, ServiceUnavaila
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.edit_results import EditResult, build_conflict_output, find_edit_tool, parse_edit_result
 from fermata.tools.calls.pipeline import apply_result_policy
-from fermata.turns import commits
-from fermata.turns.answer.journal_writes import journal_writes_builder, skip_remaining_calls
-from fermata.turns.commits import PauseChanged, RoundCommit
+from fermata.turns.answer.journal_writes import prepare_journal_writes, skip_remaining_calls
+from fermata.turns.answer.result_images import normalize_result_images
+from fermata.turns.commits import PauseChanged, RoundCommit, write_round_commit
 from fermata.turns.pause import Pause, RoundCall, build_pause_key, hash_result, pause_from_item, round_from_request_id
-from fermata.turns.start.prompt_images import normalize_result_images
-from fermata.turns.state import TurnState
 from fermata.turns.transitions import apply_outputs
 from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import TurnEnded, TurnLog
@@ -24,6 +23,15 @@ MAX_COMMIT_ATTEMPTS = 20
 REQUEST_GONE_MESSAGE = (
     "This tool request is no longer waited for: its turn has ended, its time is over, or it was never made."
 )
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A posted result. `revision` is the document's, from the result or else from the body around it."""
+
+    result: EditResult
+    result_hash: str
+    revision: str
 
 
 def submit_tool_result(
@@ -36,49 +44,59 @@ def submit_tool_result(
     snapshot: Any = None,
     revision: str = "",
 ) -> None:
-    """Returns when the answer is committed and the turn has been woken; the same answer again changes nothing.
+    """Commit the result of the open request and resume the turn. The same result again changes nothing.
 
-    `revision`: what the document is at now, unless the result says it.
-    NotFound: nobody waits for it. Conflict: it was answered differently. Unavailable: send it again.
+    Args:
+        result: a ToolOutput as JSON, with the members that an editor may add (docs/editing.md).
+        snapshot: the document's new snapshot, or None when the editor sends none.
+        revision: the document's revision now, unless `result` has one.
+
+    Raises:
+        NotFound: the request is not open, or not the caller's.
+        Forbidden: the caller may not answer this call.
+        Conflict: the request was answered with another result.
+        ServiceUnavailable: too many writers at once, or the workflow cannot be reached. The caller should repeat.
     """
-    digest, told = hash_result(result), parse_edit_result(result)
-    now = told.revision or revision
-    kept, is_over = "", False
+    edit_result = parse_edit_result(result)
+    answer = _Answer(edit_result, hash_result(result), edit_result.revision or revision)
+    snapshot_key = ""
+    has_turn_ended = False
     for _ in range(MAX_COMMIT_ATTEMPTS):
-        pause = _pause(resources, caller, bridge_id, request_id)
-        call = _call(pause, caller, request_id)
+        pause = _load_pause(resources, caller, bridge_id, request_id)
+        call = _find_call(pause, caller, request_id)
         if call.state == "answered":
-            _repeat(resources, pause, call, digest)
+            _repeat_answer(resources, pause, call, answer)
             return
-        if is_over or call.state != "requested":
+        if has_turn_ended or call.state != "requested":
             raise NotFound(REQUEST_GONE_MESSAGE)
-        kept = kept or _keep_snapshot(resources, pause, snapshot)
+        snapshot_key = snapshot_key or _store_snapshot(resources, pause, snapshot)
         try:
-            _commit(resources, pause, call, told, digest, kept, now)
+            _commit_answer(resources, pause, call, answer, snapshot_key)
         except PauseChanged:
             continue
         except TurnEnded:
-            is_over = True  # perhaps because the same answer came at the same time and let the turn go on to its end
+            # Read the pause once more: the same answer may have come twice, and the first one let the turn end.
+            has_turn_ended = True
             continue
         return
     raise ServiceUnavailable("This turn is very busy. Send the same result again.", retry_after=1)
 
 
-def _pause(resources: Resources, caller: Caller, bridge_id: str, request_id: str) -> Pause:
+def _load_pause(resources: Resources, caller: Caller, bridge_id: str, request_id: str) -> Pause:
     round_ = round_from_request_id(request_id)
     if round_ is None:
         raise NotFound(REQUEST_GONE_MESSAGE)
     pk = build_turn_pk(caller.tenant, bridge_id)
-    row = resources.tables.get_item(resources.settings.bridges_table, pk, build_pause_key(round_))
-    if row is None or row["ttl"] <= resources.clock.time():
+    item = resources.tables.get_item(resources.settings.bridges_table, pk, build_pause_key(round_))
+    if item is None or item["ttl"] <= resources.clock.time():
         raise NotFound(REQUEST_GONE_MESSAGE)
-    pause = pause_from_item(resources, row)
+    pause = pause_from_item(resources, item)
     if pause.user != caller.user and not caller.has_capability(Capability.TURNS):
         raise NotFound(REQUEST_GONE_MESSAGE)
     return pause
 
 
-def _call(pause: Pause, caller: Caller, request_id: str) -> RoundCall:
+def _find_call(pause: Pause, caller: Caller, request_id: str) -> RoundCall:
     call = pause.find_call(request_id)
     if call is None:
         raise NotFound(REQUEST_GONE_MESSAGE)
@@ -87,52 +105,59 @@ def _call(pause: Pause, caller: Caller, request_id: str) -> RoundCall:
     return call
 
 
-def _repeat(resources: Resources, pause: Pause, call: RoundCall, digest: str) -> None:
-    """An answer that is already there: the same one is fine, and its wake-up is sent again."""
-    if call.answer_hash != digest:
+def _repeat_answer(resources: Resources, pause: Pause, call: RoundCall, answer: _Answer) -> None:
+    """Resume the turn again, because the first answer may have failed before it did."""
+    if call.answer_hash != answer.result_hash:
         raise Conflict("This tool request was already answered with a different result.", retry_after=1)
-    _wake(resources, pause)
+    _resume_turn(resources, pause)
 
 
-def _output(pause: Pause, call: RoundCall, told: EditResult) -> ToolOutput:
-    """As much of it as the model gets to see; what an undo meets is for people, in the editor's own words."""
-    output = normalize_result_images(told.output)
+def _store_snapshot(resources: Resources, pause: Pause, snapshot: Any) -> str:
+    """Store a snapshot, unless it is the newest one already, and return its blob key (decision 0113)."""
+    if snapshot is None:
+        return ""
+    folder = blob_store.turn_folder(pause.tenant, pause.turn)
+    return resources.blobs.put_compressed_json(folder, snapshot, stored_key=pause.state.snapshot_key)
+
+
+def _commit_answer(resources: Resources, pause: Pause, call: RoundCall, answer: _Answer, snapshot_key: str) -> None:
+    output = _build_output(pause, call, answer.result)
+    edited_pause = pause.with_edit_applied(call, output, answer.revision)
+    if pause.takes_back and not output.ok:
+        edited_pause = skip_remaining_calls(edited_pause, call)
+    outputs = {call.effect_key: (output, answer.result_hash)}
+    transition = apply_outputs(edited_pause, outputs, now=resources.clock.time(), nonce=new_id(12))
+    # The log is not read: the pause knows the entry behind which the answer belongs (decision 0003).
+    log = TurnLog(resources, pause.partition, pause.entry, pause.next, pause.state)
+    commit = RoundCommit.for_pause(
+        pause,
+        transition,
+        snapshot_key=snapshot_key,
+        revision=answer.revision,
+        build_extra_writes=prepare_journal_writes(resources, pause, call, answer.result, output, answer.revision),
+    )
+    committed = write_round_commit(resources, log, commit)
+    if committed.pause:
+        _resume_turn(resources, committed.pause)
+
+
+def _build_output(pause: Pause, call: RoundCall, result: EditResult) -> ToolOutput:
+    """Return the result in the form that the model reads.
+
+    In an undo no model reads it. A conflict then keeps the editor's own words, which the report shows to the user.
+    """
+    output = normalize_result_images(result.output)
     if output.conflict and not pause.takes_back:
-        output = build_conflict_output(told, call.revision)
+        output = build_conflict_output(result, call.revision)
     tool = find_edit_tool(pause.scope, call.tool_name)
     return apply_result_policy(tool, output).model_copy(update={"conflict": output.conflict}) if tool else output
 
 
-def _keep_snapshot(resources: Resources, pause: Pause, snapshot: Any) -> str:
-    """An editor that only read posts what it posted before; that lies there as long as the turn does."""
-    if snapshot is None:
-        return ""
-    newest = TurnState.from_item(pause.standing).snapshot
-    return resources.blobs.put_compressed_json(
-        blob_store.turn_folder(pause.tenant, pause.turn), snapshot, stored_key=newest
-    )
+def _resume_turn(resources: Resources, pause: Pause) -> None:
+    """Send a heartbeat while the next request is open; resume the round when none is.
 
-
-def _commit(
-    resources: Resources, pause: Pause, call: RoundCall, told: EditResult, digest: str, snapshot: str, revision: str
-) -> None:
-    output = _output(pause, call, told)
-    edited = pause.with_edit_applied(call, output, revision)
-    if pause.takes_back and not output.ok:
-        edited = skip_remaining_calls(edited, call)
-    progress = apply_outputs(edited, {call.effect_key: (output, digest)}, now=resources.clock.time(), nonce=new_id(12))
-    log = TurnLog(resources, pause.partition, pause.entry, pause.next, TurnState.from_item(pause.standing))
-    kept = journal_writes_builder(resources, pause, call, told, output, revision)
-    parts = {"progress": progress, "snapshot": snapshot, "revision": revision, "kept": kept}
-    done = commits.write_round_commit(resources, log, RoundCommit.for_pause(pause, **parts))
-    if done.pause:
-        _wake(resources, done.pause)
-
-
-def _wake(resources: Resources, pause: Pause) -> None:
-    """The next request keeps the alarm clock from ringing; nothing left to wait for sends the turn on.
-
-    Hold has no alarm clock: from there the round is woken, which gives the next request a clock of its own.
+    A token of Hold has no heartbeat (decision 0005). It always resumes the round, which gives the next request a
+    timeout of its own.
     """
     if not pause.token:
         return

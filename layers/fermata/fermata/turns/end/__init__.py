@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""End turns: done, failed or cancelled, each exactly once."""

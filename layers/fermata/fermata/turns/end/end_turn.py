@@ -1,46 +1,47 @@
-"""How a turn ends: done, error or cancelled, exactly once, and what becomes true with it.
+"""Write END: the one transaction in which a turn becomes done, failed or cancelled.
 
-The END transaction holds the terminal event, the turn's usage, the text that was under way, a ledger row for a
-request nobody has accounted for, the conversation's totals and the release of its claim.
+It holds the terminal event, the turn's usage, the text that was under way, the ledger rows that are still missing, the
+conversation's totals, and the release of its claim.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fermata.aws import observability
-from fermata.aws.dynamodb import TransactionCanceled, Update, Write
+from fermata.aws.dynamodb import Put, TransactionCanceled, Update, Write
 from fermata.aws.resources import Resources
 from fermata.conversations import message_store
 from fermata.conversations.history.repair import INTERRUPTED_CALL_ERROR
 from fermata.domain.blocks import Block, TextBlock
-from fermata.domain.caller import Caller, Capability
-from fermata.domain.errors import NotFound
-from fermata.domain.events import CancelledEvent, DoneEvent, ErrorEvent, Event, TerminalEvent, TextEvent, UsageEvent
+from fermata.domain.events import DoneEvent, ErrorEvent, Event, TerminalEvent, TextEvent, UsageEvent
 from fermata.domain.messages import Message
 from fermata.domain.money import round_usd
-from fermata.turns.accounting import add_usage, build_turn_end_entry, estimate_dead_request
+from fermata.turns.accounting import add_usage, build_turn_outcome, estimate_dead_request
 from fermata.turns.pause import load_pause
 from fermata.turns.state import TurnState
 from fermata.turns.transitions import build_closing_events
-from fermata.turns.turn import Turn, find_turn
-from fermata.turns.turn_log import LogEntry, TurnEnded, TurnLog, read_entries_from, read_last_entry
-from fermata.turns.undo.undo_report import UndoOutcome
+from fermata.turns.turn import Turn
+from fermata.turns.turn_log import LogEntry, TurnLog, read_entries_from
 from fermata.usage.ledger.ledger_store import RequestUsage
-from fermata.usage.settlement import build_turn_end_writes as close_books
+from fermata.usage.settlement import build_turn_end_writes
+
+if TYPE_CHECKING:
+    from fermata.turns.undo.undo_report import UndoOutcome
 
 MAX_AUDITED_ERROR_CHARS = 200
 
 
 @dataclass(frozen=True)
 class FinalRound:
-    """What the round that ends the turn still has to say: its reply, its usage and its ledger rows."""
+    """What the round that ends a turn adds to END."""
 
     events: tuple[Event, ...] = ()
     content: tuple[Block, ...] = ()
-    request_entries: tuple[RequestUsage, ...] = ()
+    """The model's last response, without calls."""
+    request_usages: tuple[RequestUsage, ...] = ()
     accounts_for_open_request: bool = False
-    """Whether `spent` covers the request under way, so that no estimate is needed."""
+    """Whether `request_usages` cover the request under way. If not, it is estimated (decision 0006)."""
 
 
 NO_FINAL_ROUND = FinalRound()
@@ -54,156 +55,176 @@ def end_turn(
     final_round: FinalRound = NO_FINAL_ROUND,
     is_expected: Callable[[TurnState], bool] = lambda _: True,
 ) -> LogEntry:
-    """Append the terminal event; raises Ended when the turn is already over."""
-    ending = _Ending(resources, turn, terminal, final_round)
+    """Append the terminal event and everything that becomes true with it.
+
+    Raises:
+        TurnEnded: the turn is already over.
+        Superseded, StaleState: as `TurnLog.append`.
+    """
+    end = _EndCommit(resources, turn, terminal, final_round)
     try:
-        made = log.append(ending.events, ending.along, is_expected=is_expected, build_state_changes=ending.changes)
+        log_entry = log.append(
+            end.build_events, end.build_writes, is_expected=is_expected, update_state=end.update_state
+        )
     except TransactionCanceled as refused:
         if not refused.reasons[0].condition_failed:
             raise
         # The conversation is gone or its claim has moved on: the turn ends without touching it.
-        made = log.append(
-            ending.events,
-            ending.along_without_conversation,
-            is_expected=is_expected,
-            build_state_changes=ending.changes,
+        log_entry = log.append(
+            end.build_events, end.build_turn_writes, is_expected=is_expected, update_state=end.update_state
         )
-    _tell(turn, terminal, made.state)
-    observability.emit_metrics(
-        {"TurnsEnded": 1, "Errors": int(isinstance(terminal, ErrorEvent))}, {"how": terminal.type}
-    )
-    return made
+    _log_end(turn, terminal, log_entry.state)
+    values = {"TurnsEnded": 1.0, "Errors": int(isinstance(terminal, ErrorEvent))}
+    observability.emit_metrics(values, {"how": terminal.type})
+    return log_entry
 
 
-class _Ending:
-    """The parts of one END, each asked again when somebody else's append came first."""
+class _EndCommit:
+    """The content of one END, built again whenever another writer's entry came first."""
 
-    def __init__(self, resources: Resources, turn: Turn, terminal: TerminalEvent, last: FinalRound) -> None:
-        self.resources, self.turn, self.terminal, self.last = resources, turn, terminal, last
-        self.undone: UndoOutcome | None = None
+    def __init__(self, resources: Resources, turn: Turn, terminal: TerminalEvent, final_round: FinalRound) -> None:
+        self._resources = resources
+        self._turn = turn
+        self._terminal = terminal
+        self._final_round = final_round
+        self._undo_outcome: UndoOutcome | None = None
 
-    def events(self, before: TurnState) -> Sequence[Event]:
-        after = before.replace(**self.changes(before))
-        return (*self.last.events, *self._closed_calls(before), _usage(after), self._told(before))
-
-    def _told(self, before: TurnState) -> TerminalEvent:
-        """The terminal event; an undo's has its report, looked up again whenever an answer came first."""
-        if not self.turn.undoes:
-            return self.terminal
-        self.undone = UndoOutcome(self.resources, self.turn, before)
-        return self.terminal.model_copy(update={"report": self.undone.report})
-
-    def changes(self, before: TurnState) -> Mapping[str, Any]:
-        return add_usage(before, self._spent(before))
-
-    def _spent(self, before: TurnState) -> tuple[RequestUsage, ...]:
-        """What the last round used; a request nobody accounts for any more is estimated."""
-        if before.phase != "asking" or self.last.accounts_for_open_request:
-            return self.last.request_entries
+    def build_events(self, before: TurnState) -> Sequence[Event]:
+        usage = _build_usage_event(add_usage(before, self._request_usages(before)))
         return (
-            *self.last.request_entries,
-            estimate_dead_request(self.resources, self.turn, before, outcome=self.terminal.type),
+            *self._final_round.events,
+            *self._build_closing_events(before),
+            usage,
+            self._build_terminal_event(before),
         )
 
-    def along(self, made: LogEntry, before: TurnState) -> Sequence[Write]:
-        messages = self._messages(before)
-        position = before.position + sum(message_store.count_positions(message) for message in messages)
-        kept = [
-            message_store.build_message_put(self.resources, self.turn.tenant, self.turn.conversation, message)
-            for message in messages
-        ]
-        return (self._conversation(made.state, position), *kept, *self.along_without_conversation(made, before))
+    def update_state(self, before: TurnState, after: TurnState) -> TurnState:
+        return add_usage(after, self._request_usages(before))
 
-    def along_without_conversation(self, made: LogEntry, before: TurnState) -> Sequence[Write]:
-        if self.turn.undoes:  # it asked no provider
-            return (self._turn_row(),)
-        end_row = build_turn_end_entry(self.resources, self.turn, self.terminal, made.state)
-        return (self._turn_row(), *close_books(self.resources, end_row, self._spent(before)))
+    def build_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
+        messages = self._build_messages(before)
+        next_position = before.next_position + sum(map(message_store.count_positions, messages))
+        message_puts = [self._build_message_put(message) for message in messages]
+        conversation_update = self._build_conversation_update(log_entry.state, next_position)
+        return (conversation_update, *message_puts, *self.build_turn_writes(log_entry, before))
 
-    def _closed_calls(self, before: TurnState) -> tuple[Event, ...]:
+    def build_turn_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
+        if self._turn.undoes:  # an undo makes no model request
+            return (self._build_turn_update(),)
+        outcome = build_turn_outcome(self._resources, self._turn, self._terminal, log_entry.state)
+        ledger_writes = build_turn_end_writes(self._resources, outcome, self._request_usages(before))
+        return (self._build_turn_update(), *ledger_writes)
+
+    def _request_usages(self, before: TurnState) -> tuple[RequestUsage, ...]:
+        """Return the usage of the final round; a request that nobody accounts for is estimated."""
+        usages = self._final_round.request_usages
+        if before.phase != "asking" or self._final_round.accounts_for_open_request:
+            return usages
+        return (
+            *usages,
+            estimate_dead_request(self._resources, self._turn, before, outcome=self._terminal.type),
+        )
+
+    def _build_terminal_event(self, before: TurnState) -> TerminalEvent:
+        """In an undo, add the report. It is read again whenever an answer came first."""
+        if not self._turn.undoes:
+            return self._terminal
+        from fermata.turns.undo.undo_report import UndoOutcome  # imported here because few turns are undos
+
+        self._undo_outcome = UndoOutcome(self._resources, self._turn, before)
+        return self._terminal.model_copy(update={"report": self._undo_outcome.report})
+
+    def _build_closing_events(self, before: TurnState) -> tuple[Event, ...]:
         if before.phase != "calls":
             return ()
-        pause = load_pause(self.resources, self.turn, before.round)
+        pause = load_pause(self._resources, self._turn, before.round)
         return build_closing_events(pause, INTERRUPTED_CALL_ERROR) if pause else ()
 
-    def _messages(self, before: TurnState) -> list[Message]:
-        """The reply that ended the turn, or the text that was under way. Calls left open are healed when read.
+    def _build_messages(self, before: TurnState) -> list[Message]:
+        """Return the response that ended the turn, or the text that was under way.
 
-        Of an undo: what the user took back, in the user's name, since it was nothing the model did.
+        Calls that are left open get no result here: the history compiler adds one when it reads them (decision 0007).
+        An undo has one message, in the user's name, because the model did nothing (decision 0117).
         """
-        note = self.undone.note if self.undone else ""
-        said = (TextBlock(text=note),) if note else self.last.content
-        content = said or self._cut_off_text(before)
+        note = self._undo_outcome.note if self._undo_outcome else ""
+        complete_content = (TextBlock(text=note),) if note else self._final_round.content
+        content = complete_content or self._read_unfinished_text(before)
         if not content:
             return []
         message = Message(
-            position=before.position,
+            position=before.next_position,
             role="user" if note else "assistant",
             content=content,
-            turn=self.turn.id,
+            turn=self._turn.id,
             round=before.round,
-            created_at=self.resources.clock.now_iso(),
-            partial=(not said and not isinstance(self.terminal, DoneEvent)) or None,
+            created_at=self._resources.clock.now_iso(),
+            partial=(not complete_content and not isinstance(self._terminal, DoneEvent)) or None,
         )
         return [message]
 
-    def _cut_off_text(self, before: TurnState) -> tuple[Block, ...]:
+    def _read_unfinished_text(self, before: TurnState) -> tuple[Block, ...]:
         if before.phase != "asking":
             return ()
-        stored = read_entries_from(self.resources, self.turn.pk, before.begun) if before.chars else []
-        events = [event for entry in stored for event in entry.events] + list(self.last.events)
+        log_entries = (
+            read_entries_from(self._resources, self._turn.pk, before.round_started_number) if before.text_chars else []
+        )
+        events = [event for log_entry in log_entries for event in log_entry.events] + list(self._final_round.events)
         text = "".join(event.text for event in events if isinstance(event, TextEvent))
         return (TextBlock(text=text),) if text else ()
 
-    def _conversation(self, after: TurnState, position: int) -> Update:
-        turn, now = self.turn, self.resources.clock.now_iso()
+    def _build_message_put(self, message: Message) -> Put:
+        turn = self._turn
+        return message_store.build_message_put(self._resources, turn.tenant, turn.conversation, message)
+
+    def _build_conversation_update(self, after: TurnState, next_position: int) -> Update:
+        turn = self._turn
         return Update(
-            self.resources.settings.conversations_table,
+            self._resources.settings.conversations_table,
             message_store.conversation_partition(turn.tenant, turn.conversation),
             "meta",
             "SET next_position = :position, context_tokens = :context, updated_at = :now, gsk = :now "
             "REMOVE claim ADD prompt_tokens_total :prompt, completion_tokens_total :completion, "
             "cache_read_tokens_total :read, cache_creation_tokens_total :creation, cost_usd_total :cost",
             {
-                ":position": position,
-                ":context": after.context,
-                ":now": now,
-                ":prompt": after.prompt,
-                ":completion": after.completion,
-                ":read": after.cache_read,
-                ":creation": after.cache_creation,
+                ":position": next_position,
+                ":context": after.context_tokens,
+                ":now": self._resources.clock.now_iso(),
+                ":prompt": after.prompt_tokens,
+                ":completion": after.completion_tokens,
+                ":read": after.cache_read_tokens,
+                ":creation": after.cache_creation_tokens,
                 ":cost": after.cost_usd,
                 ":turn": turn.id,
             },
             condition="claim = :turn",
         )
 
-    def _turn_row(self) -> Update:
+    def _build_turn_update(self) -> Update:
         return Update(
-            self.resources.settings.bridges_table,
-            self.turn.pk,
+            self._resources.settings.bridges_table,
+            self._turn.pk,
             "turn",
             "SET #state = :state, endedMs = :now REMOVE #open, openSince",
-            {":state": self.terminal.type, ":now": int(self.resources.clock.time() * 1000)},
+            {":state": self._terminal.type, ":now": int(self._resources.clock.time() * 1000)},
             names={"#state": "state", "#open": "open"},
         )
 
 
-def _usage(after: TurnState) -> UsageEvent:
+def _build_usage_event(after: TurnState) -> UsageEvent:
     return UsageEvent(
-        prompt_tokens=after.prompt,
-        completion_tokens=after.completion,
+        prompt_tokens=after.prompt_tokens,
+        completion_tokens=after.completion_tokens,
         cost_usd=round_usd(after.cost_usd),
-        cache_read_tokens=after.cache_read,
-        cache_creation_tokens=after.cache_creation,
+        cache_read_tokens=after.cache_read_tokens,
+        cache_creation_tokens=after.cache_creation_tokens,
     )
 
 
-def _tell(turn: Turn, terminal: TerminalEvent, after: TurnState) -> None:
-    """The turn's last line in the audit; a cancelled one is completed, by its user's own wish."""
-    failure = terminal if isinstance(terminal, ErrorEvent) else None
+def _log_end(turn: Turn, terminal: TerminalEvent, after: TurnState) -> None:
+    """Write the turn's last line of the audit. A cancelled turn counts as completed: its user wanted it."""
+    error = terminal if isinstance(terminal, ErrorEvent) else None
     observability.log_audit_event(
-        f"ai.{'undo' if turn.undoes else 'chat'}.{'failed' if failure else 'completed'}",
+        f"ai.{'undo' if turn.undoes else 'chat'}.{'failed' if error else 'completed'}",
         tenant=turn.tenant,
         user=turn.user,
         scope=turn.scope,
@@ -213,55 +234,11 @@ def _tell(turn: Turn, terminal: TerminalEvent, after: TurnState) -> None:
         model=turn.model,
         how=terminal.type,
         rounds=after.round,
-        prompt=after.prompt,
-        completion=after.completion,
-        cache_read=after.cache_read,
-        cache_creation=after.cache_creation,
+        prompt=after.prompt_tokens,
+        completion=after.completion_tokens,
+        cache_read=after.cache_read_tokens,
+        cache_creation=after.cache_creation_tokens,
         cost=after.cost,
-        code=failure.code if failure else None,
-        error=failure.message[:MAX_AUDITED_ERROR_CHARS] if failure else None,
+        code=error.code if error else None,
+        error=error.message[:MAX_AUDITED_ERROR_CHARS] if error else None,
     )
-
-
-def read_end_type(resources: Resources, turn: Turn) -> str | None:
-    """done, error or cancelled; None while the turn runs."""
-    tail = read_last_entry(resources, turn.pk)
-    if tail is None or tail.state.phase != "ended":
-        return None
-    return tail.events[-1].type
-
-
-def find_turn_for_caller(resources: Resources, caller: Caller, bridge_id: str) -> Turn:
-    """The caller's own turn, or any of the tenant's for who manages turns; others do not exist."""
-    turn = find_turn(resources, caller.tenant, bridge_id)
-    if turn.user != caller.user and not caller.has_capability(Capability.TURNS):
-        raise NotFound("There is no such turn, or it is too old to be remembered.")
-    return turn
-
-
-def cancel_turn(resources: Resources, caller: Caller, bridge_id: str) -> dict[str, Any]:
-    """End the turn and wake its execution; again and again if need be, the answer says how it ended."""
-    turn = find_turn_for_caller(resources, caller, bridge_id)
-    return {"bridgeId": turn.id, "status": stop_turn(resources, turn, CancelledEvent())}
-
-
-def stop_turn(resources: Resources, turn: Turn, terminal: TerminalEvent) -> str:
-    """End a turn from outside its rounds; returns how it ended, which may be otherwise than asked for."""
-    tail = read_last_entry(resources, turn.pk)
-    if tail is None:
-        raise NotFound("There is no such turn, or it is too old to be remembered.")
-    log = TurnLog.from_last_entry(resources, turn.partition, tail)
-    try:
-        end_turn(resources, turn, log, terminal)
-        how: str = terminal.type
-    except TurnEnded:
-        how = read_end_type(resources, turn) or terminal.type
-    finish_paused_execution(resources, turn, log.state.round)
-    return how
-
-
-def finish_paused_execution(resources: Resources, turn: Turn, round_: int) -> None:
-    """Let a paused execution of an ended turn finish."""
-    pause = load_pause(resources, turn, round_) if round_ else None
-    if pause and pause.token:
-        resources.workflow.resume_execution(pause.token, "finish")

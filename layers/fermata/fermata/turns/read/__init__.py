@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Read turns: their status, their journal, and their events as they are written."""

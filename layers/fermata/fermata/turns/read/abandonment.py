@@ -1,7 +1,7 @@
-"""Notices when nobody reads a turn any more, where that can be seen, and stops the turn if its clients mean that by it.
+"""Cancel turns that no client reads any more, where the service can see that (decision 0068).
 
-Instatic's browsers stop a turn by closing its stream (design §7). A Lambda does not see that, and its readers are in
-many processes. The local service sees it, and all of its readers are in one.
+Instatic's browsers stop a turn by closing its stream. The local service sees that. A Lambda function does not, and the
+readers of a turn are in many processes there.
 """
 
 import threading
@@ -10,59 +10,65 @@ from dataclasses import dataclass, field
 from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.domain.events import CancelledEvent
-from fermata.turns.end.end_turn import stop_turn
+from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.turn import Turn
 
 
 @dataclass(eq=False)
 class AbandonmentWatcher:
+    """Counts the readers of each turn in this process."""
+
     resources: Resources
     _readers: dict[str, int] = field(default_factory=dict)
     _timers: dict[str, threading.Timer] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add_reader(self, turn: Turn) -> None:
-        """Somebody begins to read: whatever was about to end the turn is called off."""
-        if self._cares_for(turn):
+        """Count a reader, and call off the cancellation that its predecessor may have caused."""
+        if self._is_watched(turn):
             with self._lock:
                 self._readers[turn.pk] = self._readers.get(turn.pk, 0) + 1
-                self._call_off(turn.pk)
+                self._stop_timer(turn.pk)
 
     def remove_reader(self, turn: Turn, *, is_broken_off: bool) -> None:
-        """A reader is gone; `cut` when its connection broke before we had ended the response."""
-        if not self._cares_for(turn):
+        """Count a reader off. After the last one the turn is cancelled, unless another comes in time.
+
+        Args:
+            is_broken_off: whether the client closed the connection before the response was complete.
+        """
+        if not self._is_watched(turn):
             return
         with self._lock:
-            left = self._readers.pop(turn.pk, 1) - 1
-            if left:
-                self._readers[turn.pk] = left
+            readers_left = self._readers.pop(turn.pk, 1) - 1
+            if readers_left:
+                self._readers[turn.pk] = readers_left
             elif is_broken_off:
-                self._wait(turn)
+                self._start_timer(turn)
 
-    def _cares_for(self, turn: Turn) -> bool:
-        stops = turn.dialect == "instatic" and not turn.undoes
-        return stops and self.resources.settings.fermata_stage == "local"
+    def _is_watched(self, turn: Turn) -> bool:
+        is_stopped_by_closing = turn.dialect == "instatic" and not turn.undoes
+        return is_stopped_by_closing and self.resources.settings.fermata_stage == "local"
 
-    def _wait(self, turn: Turn) -> None:
-        self._call_off(turn.pk)
-        timer = threading.Timer(self.resources.settings.abandoned_seconds, self._give_up, (turn,))
+    def _start_timer(self, turn: Turn) -> None:
+        self._stop_timer(turn.pk)
+        timer = threading.Timer(self.resources.settings.abandoned_seconds, self._cancel_abandoned, (turn,))
         timer.daemon = True
         self._timers[turn.pk] = timer
         timer.start()
 
-    def _call_off(self, pk: str) -> None:
+    def _stop_timer(self, pk: str) -> None:
         timer = self._timers.pop(pk, None)
         if timer:
             timer.cancel()
 
-    def _give_up(self, turn: Turn) -> None:
+    def _cancel_abandoned(self, turn: Turn) -> None:
         with self._lock:
             self._timers.pop(turn.pk, None)
             if self._readers.get(turn.pk):
                 return
         try:
-            how = stop_turn(self.resources, turn, CancelledEvent())
-        except Exception:  # noqa: BLE001 - logged whole; the turn goes on, as it would where nobody sees who reads
+            end_type = stop_turn(self.resources, turn, CancelledEvent())
+        except Exception:  # noqa: BLE001 - logged whole; the turn goes on, as it would on AWS
             observability.log_exception("turn.abandoning_failed", turn=turn.id)
             return
-        observability.log_event("turn.abandoned", turn=turn.id, ended=how)
+        observability.log_event("turn.abandoned", turn=turn.id, ended=end_type)

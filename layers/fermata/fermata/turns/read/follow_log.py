@@ -1,4 +1,4 @@
-"""Following a turn's log: where a reader begins, and one poller for all readers of a process (design §4, Readers)."""
+"""Follow turn logs: read what is there, then poll for new entries, with one poller for all readers of a process."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -8,46 +8,51 @@ from fermata.aws import observability
 from fermata.aws.dynamodb import Item
 from fermata.aws.resources import Resources
 from fermata.domain.errors import InvalidRequest, NotFound
-from fermata.turns.turn import Turn
+from fermata.turns.turn import TURN_NOT_FOUND_MESSAGE, Turn
 from fermata.turns.turn_log import LogEntry, build_entry_key, log_entry_from_item, read_entries_from, read_last_entry
 
 POLL_BATCH_SIZE = 100
 MAX_POLL_FAILURES = 5
 POLL_BACKOFF_DIVISOR = 8
-"""A reader that has waited t seconds is polled again after t/8, between POLL_MS and IDLE_POLL_MS."""
+"""A reader that has waited t seconds is polled again after t/8, within `poll_ms` and `idle_poll_ms`."""
 
 
 def read_entries_after(resources: Resources, turn: Turn, event_number: int) -> list[LogEntry]:
-    """Everything after event number `after` that is written already, beginning with the entry that holds it.
+    """Return the entries that follow event number `event_number`, beginning with the entry that contains it.
 
-    Raises Invalid, naming the last number, when `after` lies beyond the log.
+    Raises:
+        NotFound: the turn has no log.
+        InvalidRequest: there is no such event yet; the message names the last one.
     """
-    at = read_last_entry(resources, turn.pk, at_or_before=event_number + 1)
-    if at is None:
-        raise NotFound("There is no such turn, or it is too old to be remembered.")
-    if at.next_number <= event_number:
-        raise InvalidRequest(f"Event {event_number} does not exist yet: the last one is number {at.next_number - 1}.")
-    return [at, *read_entries_from(resources, turn.pk, at.next_number)]
+    first_entry = read_last_entry(resources, turn.pk, at_or_before=event_number + 1)
+    if first_entry is None:
+        raise NotFound(TURN_NOT_FOUND_MESSAGE)
+    next_number = first_entry.next_number
+    if next_number <= event_number:
+        raise InvalidRequest(f"Event {event_number} does not exist yet: the last one is number {next_number - 1}.")
+    return [first_entry, *read_entries_from(resources, turn.pk, next_number)]
 
 
 DeliverEntry = Callable[[LogEntry | None], None]
-"""Called from the polling thread with each new entry in order, or with None when the log cannot be read any more."""
+"""Called in the polling thread with each new entry in order, or with None when the log can no longer be read."""
 
 
 @dataclass(eq=False)
 class LogFollower:
+    """One reader of one log, and the number of the entry it waits for."""
+
     pk: str
     next_number: int
     deliver: DeliverEntry
     waiting_since: float
     next_poll_at: float
     found_entry: bool = False
-    """Whether the last look found something; a second find in a row means that this reader is behind."""
+    """Whether the last poll found an entry. If the next one does too, the reader is behind and polls without delay."""
 
 
 @dataclass(eq=False)
 class LogPoller:
-    """All readers of this process share one thread, which asks for their next entries with one read."""
+    """Polls for all readers of this process in one thread, which reads their next entries with one request."""
 
     resources: Resources
     _followers: set[LogFollower] = field(default_factory=set)
@@ -56,12 +61,14 @@ class LogPoller:
     _failures: int = 0
 
     def follow(self, turn: Turn, next_number: int, deliver: DeliverEntry) -> LogFollower:
+        """Deliver the entries from number `next_number` on, until `unfollow`."""
         now = self.resources.clock.monotonic()
-        follower = LogFollower(turn.pk, next_number, deliver, waiting_since=now, next_poll_at=now + self._interval(0))
+        next_poll_at = now + self._compute_interval(0)
+        follower = LogFollower(turn.pk, next_number, deliver, waiting_since=now, next_poll_at=next_poll_at)
         with self._changed:
             self._followers.add(follower)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="tails", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="log-poller", daemon=True)
                 self._thread.start()
             self._changed.notify()
         return follower
@@ -73,78 +80,82 @@ class LogPoller:
 
     def _run(self) -> None:
         while True:
-            due = self._next_due()
-            if due is None:
+            due_followers = self._wait_for_due()
+            if due_followers is None:
                 return
-            self._poll(due)
+            self._poll(due_followers)
 
-    def _next_due(self) -> list[LogFollower] | None:
-        """Waits for somebody to be due; None when the last reader has left."""
+    def _wait_for_due(self) -> list[LogFollower] | None:
+        """Return the followers to poll now; None when the last one has left."""
         with self._changed:
             while self._followers:
                 now = self.resources.clock.monotonic()
-                soonest = min(follower.next_poll_at for follower in self._followers)
-                if soonest <= now:
-                    slack = now + self.resources.settings.poll_ms / 4000
-                    due = sorted(
-                        (one for one in self._followers if one.next_poll_at <= slack), key=lambda one: one.next_poll_at
-                    )
-                    return due[:POLL_BATCH_SIZE]
-                self._changed.wait(soonest - now)
+                first_poll_at = min(follower.next_poll_at for follower in self._followers)
+                if first_poll_at <= now:
+                    return self._select_due(now)
+                self._changed.wait(first_poll_at - now)
             self._thread = None
             return None
 
-    def _poll(self, due: Sequence[LogFollower]) -> None:
+    def _select_due(self, now: float) -> list[LogFollower]:
+        """Include those that are due soon, so that they share a request."""
+        latest = now + self.resources.settings.poll_ms / 4000
+        due = [follower for follower in self._followers if follower.next_poll_at <= latest]
+        return sorted(due, key=lambda follower: follower.next_poll_at)[:POLL_BATCH_SIZE]
+
+    def _poll(self, followers: Sequence[LogFollower]) -> None:
         try:
-            found = self._read(due)
-        except Exception:  # noqa: BLE001 - logged; the readers are told when it does not pass
-            self._stumble(due)
+            entries = self._read_next_entries(followers)
+        except Exception:  # noqa: BLE001 - logged; after some failures the readers are told
+            self._handle_poll_failure(followers)
             return
         self._failures = 0
         now = self.resources.clock.monotonic()
-        for follower in due:
-            place = (follower.pk, follower.next_number)
-            is_found = place in found
+        for follower in followers:
+            number = (follower.pk, follower.next_number)
+            is_found = number in entries
             if is_found:
-                self._hand_over(follower, found[place], now)
+                self._deliver(follower, entries[number], now)
             is_behind = is_found and follower.found_entry
-            follower.next_poll_at = now if is_behind else now + self._interval(now - follower.waiting_since)
+            waited_seconds = now - follower.waiting_since
+            follower.next_poll_at = now if is_behind else now + self._compute_interval(waited_seconds)
             follower.found_entry = is_found
 
-    def _read(self, due: Sequence[LogFollower]) -> dict[tuple[str, int], LogEntry | None]:
-        """What there is under the numbers that are waited for; None for what cannot be read."""
-        keys = sorted({(follower.pk, build_entry_key(follower.next_number)) for follower in due})
-        rows = self.resources.tables.batch_get_items(self.resources.settings.bridges_table, keys)
-        return {(pk, int(sk[2:])): self._entry(row) for (pk, sk), row in rows.items()}
+    def _read_next_entries(self, followers: Sequence[LogFollower]) -> dict[tuple[str, int], LogEntry | None]:
+        """Return the entries that exist, by partition and number; None for one that cannot be parsed."""
+        keys = sorted({(follower.pk, build_entry_key(follower.next_number)) for follower in followers})
+        items = self.resources.tables.batch_get_items(self.resources.settings.bridges_table, keys)
+        return {(pk, int(sk[2:])): self._parse_entry(item) for (pk, sk), item in items.items()}
 
-    def _entry(self, row: Item) -> LogEntry | None:
+    def _parse_entry(self, item: Item) -> LogEntry | None:
         try:
-            return log_entry_from_item(self.resources, row)
-        except Exception:  # noqa: BLE001 - logged; one turn's trouble is not that of the other readers
-            observability.log_exception("tails.entry_unreadable", row=row["pk"])
+            return log_entry_from_item(self.resources, item)
+        except Exception:  # noqa: BLE001 - logged; an unreadable log must not affect the readers of others
+            observability.log_exception("tails.entry_unreadable", row=item["pk"])
             return None
 
-    def _hand_over(self, follower: LogFollower, entry: LogEntry | None, now: float) -> None:
-        """A reader that is told None, or cannot be told, has left."""
-        if entry is not None:
-            follower.next_number, follower.waiting_since = entry.next_number, now
+    def _deliver(self, follower: LogFollower, log_entry: LogEntry | None, now: float) -> None:
+        """Deliver an entry. A reader that gets None, or whose delivery fails, is followed no longer."""
+        if log_entry is not None:
+            follower.next_number = log_entry.next_number
+            follower.waiting_since = now
         try:
-            follower.deliver(entry)
-        except Exception:  # noqa: BLE001 - logged; a reader that is gone must not take the others' thread with it
+            follower.deliver(log_entry)
+        except Exception:  # noqa: BLE001 - logged; a reader that is gone must not end the others' thread
             observability.log_exception("tails.delivery_failed", row=follower.pk)
-            entry = None
-        if entry is None:
+            log_entry = None
+        if log_entry is None:
             self.unfollow(follower)
 
-    def _interval(self, waited: float) -> float:
+    def _compute_interval(self, waited_seconds: float) -> float:
         settings = self.resources.settings
-        return min(settings.idle_poll_ms / 1000, max(settings.poll_ms / 1000, waited / POLL_BACKOFF_DIVISOR))
+        return min(settings.idle_poll_ms / 1000, max(settings.poll_ms / 1000, waited_seconds / POLL_BACKOFF_DIVISOR))
 
-    def _stumble(self, due: Sequence[LogFollower]) -> None:
+    def _handle_poll_failure(self, followers: Sequence[LogFollower]) -> None:
         self._failures += 1
         observability.log_exception("tails.poll_failed", failures=self._failures)
         now = self.resources.clock.monotonic()
-        for follower in due:
+        for follower in followers:
             follower.next_poll_at = now + self.resources.settings.idle_poll_ms / 1000
             if self._failures >= MAX_POLL_FAILURES:
-                self._hand_over(follower, None, now)
+                self._deliver(follower, None, now)

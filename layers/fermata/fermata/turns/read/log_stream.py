@@ -80,7 +80,7 @@ class LogStream:
     ) -> AsyncIterator[bytes]:
         arrived_at = self._clock.monotonic()
         while (now := self._clock.monotonic()) < self._deadline:
-            if last_entry.state.until and now - arrived_at > HOLD_GRACE_SECONDS:
+            if last_entry.state.held_until and now - arrived_at > HOLD_GRACE_SECONDS:
                 yield self._render_hold(last_entry)
                 return
             try:
@@ -107,5 +107,5 @@ class LogStream:
         return b"".join(lines) or self._heartbeat
 
     def _render_hold(self, last_entry: LogEntry) -> bytes:
-        until = self._clock.now_iso(last_entry.state.until - self._clock.time())
+        until = self._clock.now_iso(last_entry.state.held_until - self._clock.time())
         return self._render(self._last_sent_number, HeldEvent(until=until, retry_after=HOLD_GRACE_SECONDS))

@@ -1,107 +1,82 @@
-"""How a turn stands, for whoever comes back to it: a reloaded tab, a second reader, an operator."""
+"""Report the status of a turn: to a reloaded tab, a second reader, or an operator."""
 
-import re
 from typing import Any
 
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import ToolNameVariant
-from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.errors import NotFound
 from fermata.domain.events import ToolRequestEvent
 from fermata.tools.registry import get_tool_namer
-from fermata.turns import edit_journal
-from fermata.turns.end.end_turn import find_turn_for_caller
 from fermata.turns.pause import Pause, load_pause
-from fermata.turns.turn import Turn, build_turn_pk, turn_from_item
+from fermata.turns.turn import TURN_NOT_FOUND_MESSAGE, Turn, find_turn_for_caller, load_turn
 from fermata.turns.turn_log import LogEntry, read_entries_from, read_last_entry
-
-JOURNAL_CURSOR_PATTERN = re.compile(r"[0-9]{6}-[0-9]{4}")
-MAX_JOURNAL_PAGE_EDITS = 100
-"""Of a page of the journal."""
 
 
 def get_turn_status(
     resources: Resources, caller: Caller, bridge_id: str, tool_names: ToolNameVariant = "seed"
 ) -> dict[str, Any]:
-    """`status`: running, paused (somebody is asked), done, error or cancelled. `names`: what tools are called in it."""
+    """Return the turn's status (running, paused, done, error or cancelled) and its open tool requests.
+
+    Args:
+        tool_names: which names tools have in the answer.
+
+    Raises:
+        NotFound: there is no such turn, or it is not the caller's.
+    """
     turn = find_turn_for_caller(resources, caller, bridge_id)
-    tail = _tail(resources, turn)
-    called = get_tool_namer(turn.scope, tool_names)
-    pending = [asked | {"toolName": called(asked["toolName"])} for asked in _pending(resources, turn, tail)]
-    found = {
+    last_entry = read_last_entry(resources, turn.pk)
+    if last_entry is None:
+        raise NotFound(TURN_NOT_FOUND_MESSAGE)
+    to_wire_name = get_tool_namer(turn.scope, tool_names)
+    requests = _read_open_requests(resources, turn, last_entry)
+    pending = [_request_to_wire(request) | {"toolName": to_wire_name(request.tool_name)} for request in requests]
+    status = {
         "bridgeId": turn.id,
         "conversationId": turn.conversation,
-        "status": _status(tail, bool(pending)),
-        "seq": tail.next_number - 1,
-        "round": tail.state.round,
+        "status": _get_status(last_entry, bool(pending)),
+        "seq": last_entry.next_number - 1,
+        "round": last_entry.state.round,
         "pending": pending,
     }
-    return found | ({"undoes": turn.undoes} if turn.undoes else {})
-
-
-def get_journal_page(
-    resources: Resources, caller: Caller, bridge_id: str, cursor: str = "", tool_names: ToolNameVariant = "seed"
-) -> dict[str, Any]:
-    """A page of the turn's journal, from an edit on; the turn may still run."""
-    turn = find_turn_for_caller(resources, caller, bridge_id)
-    if cursor and not JOURNAL_CURSOR_PATTERN.fullmatch(cursor):
-        raise InvalidRequest("'cursor' must be the nextCursor of the page before.")
-    page, last = edit_journal.read_journal_page(
-        resources, turn, after=cursor.replace("-", "#"), limit=MAX_JOURNAL_PAGE_EDITS
-    )
-    listed = {
-        "bridgeId": turn.id,
-        "entries": [
-            edit_journal.journal_entry_to_wire(entry, get_tool_namer(turn.scope, tool_names)) for entry in page
-        ],
-    }
-    return listed | ({"nextCursor": last.replace("#", "-")} if last else {})
+    return status | ({"undoes": turn.undoes} if turn.undoes else {})
 
 
 def find_active_turn(resources: Resources, conversation: Conversation) -> dict[str, Any] | None:
-    """The turn that holds the conversation now, so that a reloaded tab finds it."""
+    """Return bridge id, newest event number and state of the turn that holds the conversation, or None."""
     if not conversation.claim:
         return None
-    row = resources.tables.get_item(
-        resources.settings.bridges_table, build_turn_pk(conversation.tenant, conversation.claim), "turn"
-    )
-    turn = turn_from_item(row, resources.clock.time())
-    tail = read_last_entry(resources, turn.pk) if turn else None
-    if turn is None or tail is None or tail.state.phase == "ended":
+    turn = load_turn(resources, conversation.tenant, conversation.claim)
+    last_entry = read_last_entry(resources, turn.pk) if turn else None
+    if turn is None or last_entry is None or last_entry.state.phase == "ended":
         return None
-    is_asking = tail.state.phase == "calls" and bool(_pending(resources, turn, tail))
-    return {"bridgeId": turn.id, "seq": tail.next_number - 1, "state": _status(tail, is_asking)}
+    is_paused = bool(_read_open_requests(resources, turn, last_entry))
+    return {"bridgeId": turn.id, "seq": last_entry.next_number - 1, "state": _get_status(last_entry, is_paused)}
 
 
-def _tail(resources: Resources, turn: Turn) -> LogEntry:
-    tail = read_last_entry(resources, turn.pk)
-    if tail is None:
-        raise NotFound("There is no such turn, or it is too old to be remembered.")
-    return tail
+def _get_status(last_entry: LogEntry, is_paused: bool) -> str:
+    if last_entry.state.phase == "ended":
+        return last_entry.events[-1].type
+    return "paused" if is_paused else "running"
 
 
-def _status(tail: LogEntry, is_asking: bool) -> str:
-    if tail.state.phase == "ended":
-        return tail.events[-1].type
-    return "paused" if is_asking else "running"
-
-
-def _pending(resources: Resources, turn: Turn, tail: LogEntry) -> list[dict[str, Any]]:
-    if tail.state.phase != "calls":
+def _read_open_requests(resources: Resources, turn: Turn, last_entry: LogEntry) -> list[ToolRequestEvent]:
+    if last_entry.state.phase != "calls":
         return []
-    pause = load_pause(resources, turn, tail.state.round)
-    return [_asked(request) for request in _open_requests(resources, turn, pause)] if pause else []
+    pause = load_pause(resources, turn, last_entry.state.round)
+    return _read_requests_of_pause(resources, turn, pause) if pause else []
 
 
-def _open_requests(resources: Resources, turn: Turn, pause: Pause) -> list[ToolRequestEvent]:
-    """The requests as they were told: their input lives in the log."""
-    waiting = {call.request_id for call in pause.calls if call.state == "requested"}
-    if not waiting:
+def _read_requests_of_pause(resources: Resources, turn: Turn, pause: Pause) -> list[ToolRequestEvent]:
+    """Read the requests from the log, because the pause no longer has their input."""
+    open_ids = {call.request_id for call in pause.calls if call.state == "requested"}
+    if not open_ids:
         return []
-    told = [event for entry in read_entries_from(resources, turn.pk, pause.entry) for event in entry.events]
-    return [event for event in told if isinstance(event, ToolRequestEvent) and event.request_id in waiting]
+    log_entries = read_entries_from(resources, turn.pk, pause.entry)
+    events = [event for log_entry in log_entries for event in log_entry.events]
+    return [event for event in events if isinstance(event, ToolRequestEvent) and event.request_id in open_ids]
 
 
-def _asked(request: ToolRequestEvent) -> dict[str, Any]:
+def _request_to_wire(request: ToolRequestEvent) -> dict[str, Any]:
     return {name: value for name, value in request.to_wire().items() if name != "type"}

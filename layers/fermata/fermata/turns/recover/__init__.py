@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Recover turns whose workflow execution failed, stopped, never started, or stalled."""

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Work on a turn whenever the workflow invokes the round or the hold function."""

@@ -1,4 +1,4 @@
-"""The one verb: every wake-up reads where the turn stands and does the next undone thing (design §3)."""
+"""Advance a turn: load its state and run its next pending step. Called by the round and the hold function."""
 
 import math
 
@@ -9,9 +9,11 @@ from fermata.drivers.transport.connection import ProviderConnection
 from fermata.turns.commits import RoundCommit
 from fermata.turns.end.end_turn import end_turn
 from fermata.turns.pause import Pause, RoundCall, build_pause_key, load_pause, pause_from_item, replace_pause
-from fermata.turns.round.run_round import begin_round, build_next_round_started, run_round, take_round
+from fermata.turns.round.begin_round import begin_round, build_next_round_started, take_round
+from fermata.turns.round.invocation import Invocation
+from fermata.turns.round.run_round import run_round
 from fermata.turns.round.tool_calls import CallOutputs, run_server_calls
-from fermata.turns.round.turn_context import Invocation, TurnContext
+from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.transitions import Transition, apply_outputs, expire_request
 from fermata.turns.turn import build_turn_pk, turn_from_item
 from fermata.turns.turn_log import (
@@ -28,13 +30,19 @@ UNANSWERED_MESSAGE = "The editor did not answer in time."
 
 
 def advance_turn(resources: Resources, invocation: Invocation, connection: ProviderConnection | None = None) -> None:
-    """Returns when the token has been answered or somebody else is to answer it; never raises for a lost race."""
+    """Work on the turn until its task token is answered, or is left for another function to answer.
+
+    A lost race is a normal end: it is not raised.
+
+    Args:
+        connection: for model requests; None in the hold function, which makes none.
+    """
     try:
-        work = open_turn_context(resources, invocation)
-        if work is None:
+        context = open_turn_context(resources, invocation)
+        if context is None:
             resources.workflow.resume_execution(invocation.token, "finish")
             return
-        while _step(work, connection):
+        while _run_step(context, connection):
             pass
     except TurnEnded:
         resources.workflow.resume_execution(invocation.token, "finish")
@@ -43,147 +51,160 @@ def advance_turn(resources: Resources, invocation: Invocation, connection: Provi
 
 
 def open_turn_context(resources: Resources, invocation: Invocation) -> TurnContext | None:
-    """The turn, its log read to its end and the hinted pause, in one read when the hint is fresh."""
+    """Read the turn, the end of its log and its pause: with one request when the hint is fresh (decision 0004).
+
+    Returns:
+        None when the turn is gone or runs in another execution.
+    """
     hint = {"round": 0, "entry": 1, "next": 2} | (invocation.hint or {})
     pk = build_turn_pk(invocation.tenant, invocation.turn)
-    names = ("turn", build_pause_key(hint["round"]), build_entry_key(hint["entry"]), build_entry_key(hint["next"]))
-    found = resources.tables.batch_get_items(resources.settings.bridges_table, [(pk, name) for name in names])
-    turn_row, pause_row, entry_row, next_row = (found.get((pk, name)) for name in names)
-    turn = turn_from_item(turn_row, resources.clock.time())
+    keys = ("turn", build_pause_key(hint["round"]), build_entry_key(hint["entry"]), build_entry_key(hint["next"]))
+    items = resources.tables.batch_get_items(resources.settings.bridges_table, [(pk, key) for key in keys])
+    turn_item, pause_item, entry_item, next_item = (items.get((pk, key)) for key in keys)
+    turn = turn_from_item(turn_item, resources.clock.time())
     if turn is None or turn.n != invocation.execution_number:
         return None
-    is_fresh = entry_row is not None and next_row is None
-    tail = log_entry_from_item(resources, entry_row) if entry_row and is_fresh else read_last_entry(resources, pk)
-    if tail is None:
+    is_fresh = entry_item is not None and next_item is None
+    last_entry = (
+        log_entry_from_item(resources, entry_item) if entry_item and is_fresh else read_last_entry(resources, pk)
+    )
+    if last_entry is None:
         raise RuntimeError(f"Turn {turn.id} has a row and no log.")
-    work = TurnContext(resources, turn, TurnLog.from_last_entry(resources, turn.partition, tail), invocation)
-    if pause_row and is_fresh and tail.state.round == hint["round"]:
-        work.pause = pause_from_item(resources, pause_row)  # read before the tail, it might be older than that
-    return work
+    log = TurnLog.from_last_entry(resources, turn.partition, last_entry)
+    context = TurnContext(resources, turn, log, invocation)
+    # With a stale hint the pause was read before the end of the log, so it may be older than that.
+    if pause_item and is_fresh and last_entry.state.round == hint["round"]:
+        context.pause = pause_from_item(resources, pause_item)
+    return context
 
 
-def _step(work: TurnContext, line: ProviderConnection | None) -> bool:
-    """Do one thing; False when this invocation has nothing more to do."""
-    work.heartbeat.send_if_due()
-    standing = work.log.state
-    if standing.phase == "ended":
+def _run_step(context: TurnContext, connection: ProviderConnection | None) -> bool:
+    """Do one thing. Returns False when this invocation has nothing more to do."""
+    context.heartbeat.send_if_due()
+    state = context.log.state
+    if state.phase == "ended":
         raise TurnEnded
-    if standing.epoch > work.invocation.epoch:
+    if state.epoch > context.invocation.epoch:
         raise Superseded
     try:
-        if standing.phase == "calls":
-            return _attend(work, _current_pause(work))
-        if work.turn.undoes and not work.invocation.is_hold:
-            return _take_back(work)
-        return _run_round(work, line)
+        if state.phase == "calls":
+            return _advance_calls(context, _load_current_pause(context))
+        if context.turn.undoes and not context.invocation.is_hold:
+            return _run_undo_round(context)
+        return _run_round(context, connection)
     except StaleState:
-        work.reload()
+        context.reload()
         return True
 
 
-def _take_back(work: TurnContext) -> bool:
-    from fermata.turns.undo.undo_round import run_undo_round  # few turns are undos
+def _run_undo_round(context: TurnContext) -> bool:
+    from fermata.turns.undo.undo_round import run_undo_round  # imported here because few turns are undos
 
-    return run_undo_round(work)
+    return run_undo_round(context)
 
 
-def _run_round(work: TurnContext, line: ProviderConnection | None) -> bool:
-    if line is None or work.invocation.is_hold or not (work.has_time_for_model_request or work.is_unused):
-        return _hand_on(work)
-    work.is_unused = False
-    if not (work.log.state.phase == "asking" and work.owns_round):
-        begin_round(work)
-    while work.log.state.phase == "asking":
-        work.heartbeat.send_if_due()
-        run_round(work, line)
+def _run_round(context: TurnContext, connection: ProviderConnection | None) -> bool:
+    has_time = context.has_time_for_model_request or context.is_unused
+    if connection is None or context.invocation.is_hold or not has_time:
+        return _resume_in_new_invocation(context)
+    context.is_unused = False
+    if not (context.log.state.phase == "asking" and context.owns_round):
+        begin_round(context)
+    while context.log.state.phase == "asking":
+        context.heartbeat.send_if_due()
+        run_round(context, connection)
     return True
 
 
-def _hand_on(work: TurnContext) -> bool:
-    """Let the workflow go on in an invocation of its own."""
-    work.resources.workflow.resume_execution(work.invocation.token, "round", hint=work.hint)
+def _resume_in_new_invocation(context: TurnContext) -> bool:
+    context.resources.workflow.resume_execution(context.invocation.token, "round", hint=context.hint)
     return False
 
 
-def _current_pause(work: TurnContext) -> Pause:
-    if work.pause is None or work.pause.round != work.log.state.round:
-        work.pause = load_pause(work.resources, work.turn, work.log.state.round)
-    if work.pause is None:
-        raise RuntimeError(f"Turn {work.turn.id} has open calls in round {work.log.state.round} and no pause.")
-    return work.pause
+def _load_current_pause(context: TurnContext) -> Pause:
+    round_ = context.log.state.round
+    if context.pause is None or context.pause.round != round_:
+        context.pause = load_pause(context.resources, context.turn, round_)
+    if context.pause is None:
+        raise RuntimeError(f"Turn {context.turn.id} has open calls in round {round_} and no pause.")
+    return context.pause
 
 
-def _attend(work: TurnContext, pause: Pause) -> bool:
-    """See to the round's calls: run ours, ask the browser, wait for it, or give up waiting."""
+def _advance_calls(context: TurnContext, pause: Pause) -> bool:
+    """Run server calls, request a browser call, wait for it, or give it up."""
     call = pause.next_call
     if call is None:
         raise StaleState
-    if pause.epoch > work.invocation.epoch:
+    if pause.epoch > context.invocation.epoch:
         raise Superseded
     if call.state == "requested":
-        return _wait_or_expire(work, pause, call)
-    if work.invocation.is_hold:
-        return _hand_on(work)
-    if call.runner == "server" and not (work.has_time_for(call.wait_seconds) or work.is_unused):
-        return _hand_on(work)
+        return _wait_or_expire(context, pause, call)
+    if context.invocation.is_hold:
+        return _resume_in_new_invocation(context)
     if call.runner == "server":
-        return _run_ours(work, pause)
-    work.commit(RoundCommit.for_pause(pause, progress=_settled(work, pause, {})))
+        if context.has_time_for(call.wait_seconds) or context.is_unused:
+            return _run_server_calls(context, pause)
+        return _resume_in_new_invocation(context)
+    context.commit(RoundCommit.for_pause(pause, _apply_outputs(context, pause, {})))
     return True
 
 
-def _settled(work: TurnContext, pause: Pause, answers: CallOutputs) -> Transition:
-    """Whoever asks the browser waits for it with its own token."""
-    progress = apply_outputs(pause, answers, now=work.resources.clock.time(), nonce=work.new_nonce())
-    return (
-        progress.with_token(work.invocation.token, work.invocation.epoch)
-        if progress.is_waiting_for_browser
-        else progress
-    )
+def _apply_outputs(context: TurnContext, pause: Pause, outputs: CallOutputs) -> Transition:
+    """Apply outputs. An invocation that requests a browser call waits for the answer with its own token."""
+    transition = apply_outputs(pause, outputs, now=context.resources.clock.time(), nonce=context.new_nonce())
+    if not transition.is_waiting_for_browser:
+        return transition
+    return transition.with_token(context.invocation.token, context.invocation.epoch)
 
 
-def _run_ours(work: TurnContext, pause: Pause) -> bool:
-    if not work.owns_round:
-        take_round(work, work.log.state)
-    work.is_unused = False
-    answers = run_server_calls(work, pause)
-    pause = _current_pause(work)
-    progress = _settled(work, pause, answers)
-    work.commit(RoundCommit.for_pause(pause, progress=progress, then=build_next_round_started(work, progress.pause)))
+def _run_server_calls(context: TurnContext, pause: Pause) -> bool:
+    if not context.owns_round:
+        take_round(context, context.log.state)
+    context.is_unused = False
+    outputs = run_server_calls(context, pause)
+    pause = _load_current_pause(context)
+    transition = _apply_outputs(context, pause, outputs)
+    last_events = build_next_round_started(context, transition.pause)
+    context.commit(RoundCommit.for_pause(pause, transition, last_events=last_events))
     return True
 
 
-def _wait_or_expire(work: TurnContext, pause: Pause, call: RoundCall) -> bool:
-    left = call.deadline - work.resources.clock.time()
-    if left <= 0 and not work.invocation.is_hold:
-        return _expire(work, pause)
-    if left <= 0:
-        return _hand_on(work)
-    if work.invocation.is_hold:
-        return _store_token(work, pause)
-    if pause.token == work.invocation.token and left <= work.resources.settings.heartbeat_seconds:
-        work.resources.workflow.send_heartbeat(work.invocation.token)
+def _wait_or_expire(context: TurnContext, pause: Pause, call: RoundCall) -> bool:
+    """Wait for the open request: in Hold, or with a heartbeat timeout that covers its deadline (decision 0005)."""
+    invocation = context.invocation
+    workflow = context.resources.workflow
+    seconds_left = call.deadline - context.resources.clock.time()
+    if seconds_left <= 0:
+        return _resume_in_new_invocation(context) if invocation.is_hold else _expire(context, pause)
+    if invocation.is_hold:
+        return _store_hold_token(context, pause)
+    if pause.token == invocation.token and seconds_left <= context.resources.settings.heartbeat_seconds:
+        workflow.send_heartbeat(invocation.token)
         return False
-    work.resources.workflow.resume_execution(work.invocation.token, "hold", seconds=math.ceil(left), hint=work.hint)
+    workflow.resume_execution(invocation.token, "hold", seconds=math.ceil(seconds_left), hint=context.hint)
     return False
 
 
-def _store_token(work: TurnContext, pause: Pause) -> bool:
-    """Hold: whoever answers now wakes us. An end that came in between is seen by reading the log once more."""
-    kept = pause.with_token(work.invocation.token, work.invocation.epoch, held=True)
-    replace_pause(work.resources, kept.model_copy(update={"version": pause.version + 1}))
-    work.log.read_new_entries()
+def _store_hold_token(context: TurnContext, pause: Pause) -> bool:
+    """Store the token that the answer will resume the execution with.
+
+    The log is read once more afterwards: an end that came before the token was stored has resumed nothing.
+    """
+    held = pause.with_token(context.invocation.token, context.invocation.epoch, held=True)
+    replace_pause(context.resources, held.model_copy(update={"version": pause.version + 1}))
+    context.log.read_new_entries()
     return False
 
 
-def _expire(work: TurnContext, pause: Pause) -> bool:
-    error = f"{UNANSWERED_MESSAGE} The call was given up."
-    progress = expire_request(pause, error)
-    if work.resources.settings.unanswered_calls == "tell_model" and not work.turn.undoes:
-        work.commit(RoundCommit.for_pause(pause, progress=progress))
+def _expire(context: TurnContext, pause: Pause) -> bool:
+    """Give up the open request: the turn ends, or where the setting says so the model reads an error."""
+    if context.resources.settings.unanswered_calls == "tell_model" and not context.turn.undoes:
+        transition = expire_request(pause, f"{UNANSWERED_MESSAGE} The call was given up.")
+        context.commit(RoundCommit.for_pause(pause, transition))
         return True
-    seen = work.log.state
+    seen_state = context.log.state
     name = pause.next_call.tool_name if pause.next_call else "a tool"
-    terminal = ErrorEvent(message=f"{UNANSWERED_MESSAGE} It was asked to run {name}.", code="no_answer", retryable=True)
-    end_turn(work.resources, work.turn, work.log, terminal, is_expected=lambda now: now == seen)
+    message = f"{UNANSWERED_MESSAGE} It was asked to run {name}."
+    terminal = ErrorEvent(message=message, code="no_answer", retryable=True)
+    end_turn(context.resources, context.turn, context.log, terminal, is_expected=lambda now: now == seen_state)
     return True

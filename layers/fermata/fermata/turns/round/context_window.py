@@ -1,4 +1,4 @@
-"""How much of its conversation a turn's model is sent, and what of it."""
+"""Compute how much of a conversation fits into the model's context window, and in which form (decision 0064)."""
 
 import json
 from collections.abc import Sequence
@@ -14,23 +14,27 @@ from fermata.tools.toolset import Toolset
 from fermata.turns.turn import Turn
 
 WINDOW_RESERVE_RATIO = 0.1
-"""Of the window, left free because tokens are estimated. In it a model thinks, unless it is told to think more."""
+"""Share of the window that stays free because tokens are estimated. Thinking uses it, unless a turn thinks more."""
 MIN_HISTORY_TOKENS = 2_000
 
 
 def build_model_profile(
     resources: Resources, turn: Turn, toolset: Toolset, system_prompt: str, tool_specs: Sequence[ToolSpec]
 ) -> ModelProfile:
-    known = get_known_capabilities(resources, turn.provider, turn.model)
+    """Return the limits within which a turn's history is compiled: tokens, images, names of tools."""
+    capabilities = get_known_capabilities(resources, turn.provider, turn.model)
     traits = get_model_traits(turn.provider)
-    # Some servers hold as much as the request asks them to, whatever the model could (decision 0072).
-    window = (
+    # Ollama's window is what the request asks for, whatever the model supports (decision 0072).
+    window_tokens = (
         resources.settings.ollama_window_tokens
         if traits.window_is_requested
-        else known.context_window or resources.settings.default_window_tokens
+        else capabilities.context_window or resources.settings.default_window_tokens
     )
-    around = len(system_prompt) + len(turn.situation) + sum(map(_size, tool_specs))
-    free = max(int(window * WINDOW_RESERVE_RATIO), turn.thinking_tokens) + resources.settings.max_answer_tokens
+    fixed_chars = len(system_prompt) + len(turn.situation) + sum(map(_count_chars, tool_specs))
+    thinking_tokens = max(int(window_tokens * WINDOW_RESERVE_RATIO), turn.thinking_tokens)
+    reserved_tokens = thinking_tokens + resources.settings.max_answer_tokens
+    history_tokens = window_tokens - reserved_tokens - fixed_chars // ESTIMATED_BYTES_PER_TOKEN
+    reads_images = capabilities.vision_input is not False
 
     def is_heavy(name: str) -> bool:
         tool = toolset.find_tool(name)
@@ -43,9 +47,9 @@ def build_model_profile(
     return ModelProfile(
         provider=turn.provider,
         model=turn.model,
-        max_history_tokens=max(MIN_HISTORY_TOKENS, window - free - around // ESTIMATED_BYTES_PER_TOKEN),
-        reads_images=known.vision_input is not False,
-        reads_result_images=known.vision_input is not False and traits.get_capabilities(turn.model).tool_result_images,
+        max_history_tokens=max(MIN_HISTORY_TOKENS, history_tokens),
+        reads_images=reads_images,
+        reads_result_images=reads_images and traits.get_capabilities(turn.model).tool_result_images,
         max_images=traits.max_images,
         is_heavy_tool=is_heavy,
         is_forgotten_tool=is_forgotten,
@@ -53,5 +57,5 @@ def build_model_profile(
     )
 
 
-def _size(tool: ToolSpec) -> int:
+def _count_chars(tool: ToolSpec) -> int:
     return len(tool.name) + len(tool.description) + len(json.dumps(tool.input_schema))

@@ -1,22 +1,23 @@
-"""The workflow's clock is wound up while an invocation works, however many rounds and tools that takes."""
+"""Keep the workflow's task from timing out while an invocation works."""
 
 from fermata.aws.resources import Resources
 
 MAX_HEARTBEAT_INTERVAL_SECONDS = 30.0
-"""At most this between two heartbeats; a third of the workflow's HeartbeatSeconds where that is less."""
+"""The interval is a third of the workflow's HeartbeatSeconds where that is less."""
 
 
 class Heartbeat:
-    """One per wake-up: many short rounds in a row must not let the clock ring any more than one long round."""
+    """One per invocation, so that the heartbeat survives many short rounds as well as one long round."""
 
     def __init__(self, resources: Resources, token: str) -> None:
-        self._resources, self._token = resources, token
-        self._every = min(MAX_HEARTBEAT_INTERVAL_SECONDS, resources.settings.heartbeat_seconds / 3)
-        self._beaten = resources.clock.monotonic()
+        self._resources = resources
+        self._token = token
+        self._interval = min(MAX_HEARTBEAT_INTERVAL_SECONDS, resources.settings.heartbeat_seconds / 3)
+        self._sent_at = resources.clock.monotonic()
 
     def send_if_due(self) -> None:
-        """Send a heartbeat if one is due. Whoever works calls this as often as it likes, from whatever thread."""
+        """Send a heartbeat if the interval has passed. Callable as often as needed, from any thread."""
         now = self._resources.clock.monotonic()
-        if now - self._beaten >= self._every:
-            self._beaten = now
+        if now - self._sent_at >= self._interval:
+            self._sent_at = now
             self._resources.workflow.send_heartbeat(self._token)

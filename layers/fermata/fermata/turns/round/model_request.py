@@ -1,7 +1,8 @@
-"""Ask the provider: one request (and its silent retries), its text flowing into the log as it comes."""
+"""Send a round's model request, with its silent retries, and stream its text into the turn log."""
 
 import contextlib
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fermata.aws.dynamodb import ConditionFailed
 from fermata.credentials import endpoints
@@ -11,124 +12,185 @@ from fermata.domain.model_io import ModelRequest, ModelResponse, TextDelta, Toke
 from fermata.drivers.registry import Endpoint, get_provider
 from fermata.drivers.retry_policy import stream_with_retries
 from fermata.drivers.transport.connection import ProviderConnection
-from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN, build_request_entry, hold_request_budget
+from fermata.turns.accounting import build_request_usage, estimate_tokens_of_chars, hold_request_budget
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
+from fermata.turns.turn_log import Superseded, TurnEnded
 from fermata.usage.ledger.ledger_store import RequestUsage, build_request_put
 
 NO_RESPONSE_MESSAGE = "The provider ended its answer without a last word."
 
 
-@dataclass
+@dataclass(frozen=True)
 class ModelRequestOutcome:
-    """How far it came: a reply or an error, text not yet in the log, and what each request used."""
+    """The response of a request, or the error that it ended with, and the usage to account for."""
 
-    response: ModelResponse | None = None
-    error: ProviderError | None = None
+    result: ModelResponse | ProviderError
     unwritten_events: tuple[TextEvent | ReasoningEvent, ...] = ()
-    failed_requests: list[RequestUsage] = field(default_factory=list)
-    """Requests that failed in silence and were repeated."""
-    last_request: RequestUsage | None = None
+    """Streamed text that is not in the log yet."""
+    failed_usages: tuple[RequestUsage, ...] = ()
+    """Of requests that failed before anything was streamed, and were retried."""
+    last_usage: RequestUsage | None = None
+    """None when no request was sent."""
     seconds_to_first_text: float | None = None
-    """Seconds until the first text was in the log."""
+    """Until the first text was in the log."""
 
     @property
-    def request_entries(self) -> tuple[RequestUsage, ...]:
-        return (*self.failed_requests, self.last_request) if self.last_request else tuple(self.failed_requests)
+    def request_usages(self) -> tuple[RequestUsage, ...]:
+        return (*self.failed_usages, self.last_usage) if self.last_usage else self.failed_usages
 
 
-def send_model_request(context: TurnContext, connection: ProviderConnection, outcome: ModelRequestOutcome) -> None:
-    """Raises LostRace as soon as the turn has ended or somebody newer works on the round."""
-    turn, standing = context.turn, context.log.state
+def send_model_request(context: TurnContext, connection: ProviderConnection) -> ModelRequestOutcome:
+    """Send the request of the current round.
+
+    Raises:
+        TurnEnded, Superseded: noticed while the response was streamed. The failed requests before it are in the
+            ledger then.
+    """
     try:
-        hold_request_budget(context.resources, turn, standing.round, standing.tries, standing.expected_prompt_tokens)
-    except ApiError as refusal:
-        is_spent = isinstance(refusal, PaymentRequired)
-        outcome.error = ProviderError(
-            "budget_exhausted" if is_spent else "busy", refusal.message, retryable=not is_spent
-        )
-        return
+        _hold_budget(context)
+        endpoint = _open_endpoint(context)
+    except ProviderError as refusal:
+        return ModelRequestOutcome(refusal)
+    sender = _RequestSender(context)
     try:
-        endpoint = endpoints.open_endpoint(context.resources, turn.tenant, turn.credential, turn.credential_version)
-    except ApiError as refusal:
-        outcome.error = ProviderError("provider_auth", refusal.message, retryable=False)
-        return
-    _listen(context, connection, endpoint, outcome)
-    if outcome.response is not None:
-        outcome.last_request = _spent(
-            context, outcome, outcome.response.tokens, "ok", known=outcome.response.tokens_known
-        )
-    else:
-        outcome.error = outcome.error or ProviderError("provider_error", NO_RESPONSE_MESSAGE, retryable=True)
-        outcome.last_request = _failed(context, outcome, outcome.error)
+        return sender.send(connection, endpoint)
+    except (TurnEnded, Superseded):
+        store_failed_usages(context, sender.failed_usages)
+        raise
 
 
-def store_failed_requests(context: TurnContext, outcome: ModelRequestOutcome) -> None:
-    """Whoever won the race accounts for the request under way, but knows of none that failed before it."""
-    for told in outcome.failed_requests:
+def store_failed_usages(context: TurnContext, usages: Sequence[RequestUsage]) -> None:
+    """Write ledger rows outside any commit, after the race for the commit was lost.
+
+    The writer that won accounts for the request under way (decision 0006), but it cannot know of the requests that
+    failed before it: they are in no log entry.
+    """
+    for usage in usages:
         with contextlib.suppress(ConditionFailed):
-            context.resources.tables.write_items(build_request_put(context.resources, told))
+            context.resources.tables.write_items(build_request_put(context.resources, usage))
 
 
-def _listen(work: TurnContext, line: ProviderConnection, endpoint: Endpoint, asked: ModelRequestOutcome) -> None:
-    def on_failed(error: ProviderError) -> None:
-        asked.failed_requests.append(_failed(work, asked, error))
+def _hold_budget(context: TurnContext) -> None:
+    state = context.log.state
+    try:
+        hold_request_budget(
+            context.resources, context.turn, state.round, state.request_attempts, state.expected_prompt_tokens
+        )
+    except PaymentRequired as refusal:
+        raise ProviderError("budget_exhausted", refusal.message, retryable=False) from refusal
+    except ApiError as refusal:
+        raise ProviderError("busy", refusal.message, retryable=True) from refusal
 
-    driver, request, begun = get_provider(work.turn.provider), _request(work), work.resources.clock.monotonic()
-    with line.call_scope(), StreamWriter(work.resources, work.log, work.heartbeat, line.abort) as vigil:
+
+def _open_endpoint(context: TurnContext) -> Endpoint:
+    turn = context.turn
+    try:
+        return endpoints.open_endpoint(context.resources, turn.tenant, turn.credential, turn.credential_version)
+    except ApiError as refusal:
+        raise ProviderError("provider_auth", refusal.message, retryable=False) from refusal
+
+
+class _RequestSender:
+    """Sends one request and keeps the usage of its failed attempts, which must survive a lost race."""
+
+    def __init__(self, context: TurnContext) -> None:
+        self._context = context
+        self.failed_usages: list[RequestUsage] = []
+
+    def send(self, connection: ProviderConnection, endpoint: Endpoint) -> ModelRequestOutcome:
+        context = self._context
+        clock = context.resources.clock
+        request = _build_request(context)
+        started_at = clock.monotonic()
+        with (
+            connection.call_scope(),
+            StreamWriter(context.resources, context.log, context.heartbeat, connection.abort) as writer,
+        ):
+            result = self._stream(request, connection, endpoint, writer)
+            unwritten_events = writer.take_unwritten()
+        first_written_at = writer.first_written_at
+        return ModelRequestOutcome(
+            result,
+            unwritten_events,
+            failed_usages=tuple(self.failed_usages),
+            last_usage=self._build_last_usage(result, unwritten_events),
+            seconds_to_first_text=first_written_at - started_at if first_written_at is not None else None,
+        )
+
+    def _stream(
+        self, request: ModelRequest, connection: ProviderConnection, endpoint: Endpoint, writer: StreamWriter
+    ) -> ModelResponse | ProviderError:
+        provider = get_provider(self._context.turn.provider)
+        retry_policy = self._context.retry_policy
+        response: ModelResponse | None = None
+        error = ProviderError("provider_error", NO_RESPONSE_MESSAGE, retryable=True)
         try:
-            for piece in stream_with_retries(driver, request, line, endpoint, on_failed, policy=work.retry_policy):
-                if isinstance(piece, ModelResponse):
-                    asked.response = piece
+            for part in stream_with_retries(
+                provider, request, connection, endpoint, self._keep_failure, policy=retry_policy
+            ):
+                if isinstance(part, ModelResponse):
+                    response = part
+                elif isinstance(part, TextDelta):
+                    writer.write(TextEvent(text=part.text))
                 else:
-                    vigil.write(
-                        TextEvent(text=piece.text) if isinstance(piece, TextDelta) else ReasoningEvent(text=piece.text)
-                    )
-        except ProviderError as error:
-            asked.error = error
-        asked.unwritten_events = vigil.take_unwritten()
-    if vigil.first_written_at is not None:
-        asked.seconds_to_first_text = vigil.first_written_at - begun
+                    writer.write(ReasoningEvent(text=part.text))
+        except ProviderError as failure:
+            error = failure
+        return error if response is None else response
+
+    def _keep_failure(self, error: ProviderError) -> None:
+        self.failed_usages.append(self._build_failure_usage(error, ()))
+
+    def _build_last_usage(
+        self, result: ModelResponse | ProviderError, unwritten_events: Sequence[TextEvent | ReasoningEvent]
+    ) -> RequestUsage:
+        if isinstance(result, ProviderError):
+            return self._build_failure_usage(result, unwritten_events)
+        return self._build_usage(result.tokens, "ok", is_estimated=not result.tokens_known)
+
+    def _build_failure_usage(
+        self, error: ProviderError, unwritten_events: Sequence[TextEvent | ReasoningEvent]
+    ) -> RequestUsage:
+        """Use what the provider reported before it failed, but count at least the text that was streamed.
+
+        A request that failed before anything was streamed has used nothing.
+        """
+        state = self._context.log.state
+        streamed_chars = state.streamed_chars + sum(len(event.text) for event in unwritten_events)
+        tokens = error.tokens or TokenUsage(prompt=state.expected_prompt_tokens if streamed_chars else 0)
+        completion = max(tokens.completion, estimate_tokens_of_chars(streamed_chars))
+        tokens = tokens.model_copy(update={"completion": completion})
+        return self._build_usage(tokens, error.code, is_estimated=bool(tokens.context_tokens or tokens.completion))
+
+    def _build_usage(self, tokens: TokenUsage, outcome: str, *, is_estimated: bool) -> RequestUsage:
+        state = self._context.log.state
+        return build_request_usage(
+            self._context.resources,
+            self._context.turn,
+            tokens,
+            round_=state.round,
+            attempt=state.request_attempts,
+            tried=len(self.failed_usages) + 1,
+            outcome=outcome,
+            billable=outcome == "ok",
+            estimated=is_estimated,
+        )
 
 
-def _request(work: TurnContext) -> ModelRequest:
+def _build_request(context: TurnContext) -> ModelRequest:
     """On the last round the tools may no longer be called, so that the turn ends with an answer."""
-    turn = work.turn
+    turn = context.turn
+    settings = context.resources.settings
     return ModelRequest(
         model=turn.model,
-        system=work.system_prompt,
+        system=context.system_prompt,
         volatile=turn.situation,
-        messages=work.load_history(),
-        tools=work.tool_specs,
-        max_tokens=work.resources.settings.max_answer_tokens,
+        messages=context.load_history(),
+        tools=context.tool_specs,
+        max_tokens=settings.max_answer_tokens,
         thinking_tokens=turn.thinking_tokens,
-        call_tools=work.log.state.round < turn.max_rounds,
+        call_tools=context.log.state.round < turn.max_rounds,
         scope=turn.scope,
-        window_tokens=work.resources.settings.ollama_window_tokens,
-    )
-
-
-def _failed(work: TurnContext, asked: ModelRequestOutcome, error: ProviderError) -> RequestUsage:
-    """What the provider had told until it broke off, and at least what was shown; a silent failure used nothing."""
-    shown = work.log.state.shown_chars + sum(len(event.text) for event in asked.unwritten_events)
-    completion = -(-shown // ESTIMATED_CHARS_PER_TOKEN)
-    used = error.tokens or TokenUsage(prompt=work.log.state.expected_prompt_tokens if shown else 0)
-    used = used.model_copy(update={"completion": max(used.completion, completion)})
-    return _spent(work, asked, used, error.code, known=not (used.context_tokens or used.completion))
-
-
-def _spent(
-    work: TurnContext, asked: ModelRequestOutcome, tokens: TokenUsage, outcome: str, *, known: bool = True
-) -> RequestUsage:
-    standing = work.log.state
-    return build_request_entry(
-        work.resources,
-        work.turn,
-        tokens,
-        round_=standing.round,
-        attempt=standing.tries,
-        tried=len(asked.failed_requests) + 1,
-        outcome=outcome,
-        billable=outcome == "ok",
-        estimated=not known,
+        window_tokens=settings.ollama_window_tokens,
     )

@@ -1,4 +1,4 @@
-"""While a handler works for a turn: its text flows into the log, its token stays alive, and it learns when to stop."""
+"""Write streamed text into the turn log in batches, and notice meanwhile when the work has become pointless."""
 
 import threading
 from collections.abc import Callable
@@ -13,23 +13,28 @@ LOG_CHECK_INTERVAL_SECONDS = 0.5
 
 
 class StreamWriter:
-    """One background thread per provider request or server tool; leaving the `with` block joins it.
+    """Context manager with a background thread, one per model request or server tool.
 
-    Text is written at once when nothing waits, else after FLUSH_MS or FLUSH_BYTES, whichever comes first. When
-    nothing was appended for half a second the next number of the log is read. Whoever loses the race while
-    watching is remembered in `lost`, and `hang_up` closes what the main thread reads from.
+    The first text is written at once. Further text is written after `flush_ms` or `flush_bytes`, whichever comes
+    first. When nothing was appended for half a second, the thread reads the log. It also sends heartbeats.
+
+    When the thread meets a lost race or an error, it stores it in `failure` and calls `abort`, which must end what the
+    main thread waits for. `write` and the end of the `with` block then raise the failure.
     """
 
     def __init__(self, resources: Resources, log: TurnLog, heartbeat: Heartbeat, abort: Callable[[], object]) -> None:
-        self._resources, self._log, self._pulse, self._hang_up = resources, log, heartbeat, abort
+        self._clock = resources.clock
         self._settings = resources.settings
-        now = resources.clock.monotonic()
-        self._touched = self._flushed = now
-        self._waiting: list[TextEvent | ReasoningEvent] = []
-        self._bytes = 0
+        self._log = log
+        self._heartbeat = heartbeat
+        self._abort = abort
+        self._flushed_at = self._clock.monotonic()
+        self._checked_at = self._flushed_at
+        self._unwritten: list[TextEvent | ReasoningEvent] = []
+        self._unwritten_bytes = 0
         self._lock = threading.Lock()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="vigil", daemon=True)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="stream-writer", daemon=True)
         self.failure: BaseException | None = None
         self.first_written_at: float | None = None
         """When the first text was written, on the monotonic clock."""
@@ -39,65 +44,71 @@ class StreamWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._stopped.set()
         self._thread.join()
         if self.failure is not None:
             raise self.failure
 
     def write(self, event: TextEvent | ReasoningEvent) -> None:
-        """Add text to the stream; raises what the race was lost to."""
+        """Add text to the stream. Raises `failure`."""
         with self._lock:
             if self.failure is not None:
                 raise self.failure
-            self._keep(event)
-            if self.first_written_at is None or self._bytes >= self._settings.flush_bytes or self._is_due():
+            self._add_unwritten(event)
+            is_full = self._unwritten_bytes >= self._settings.flush_bytes
+            if self.first_written_at is None or is_full or self._is_flush_due():
                 self._flush()
 
     def take_unwritten(self) -> tuple[TextEvent | ReasoningEvent, ...]:
-        """The text that was not written yet; it belongs into the commit that follows."""
+        """Return the text that is not in the log yet. It belongs into the commit that follows."""
         with self._lock:
-            left, self._waiting, self._bytes = tuple(self._waiting), [], 0
-            return left
+            events = tuple(self._unwritten)
+            self._unwritten = []
+            self._unwritten_bytes = 0
+            return events
 
-    def _keep(self, piece: TextEvent | ReasoningEvent) -> None:
-        previous = self._waiting[-1] if self._waiting else None
-        self._bytes += len(piece.text.encode())
-        if type(previous) is type(piece):
-            self._waiting[-1] = type(piece)(text=previous.text + piece.text)
+    def _add_unwritten(self, event: TextEvent | ReasoningEvent) -> None:
+        previous = self._unwritten[-1] if self._unwritten else None
+        self._unwritten_bytes += len(event.text.encode())
+        if type(previous) is type(event):
+            self._unwritten[-1] = type(event)(text=previous.text + event.text)
         else:
-            self._waiting.append(piece)
+            self._unwritten.append(event)
 
-    def _is_due(self) -> bool:
-        return self._resources.clock.monotonic() - self._flushed >= self._settings.flush_ms / 1000
+    def _is_flush_due(self) -> bool:
+        return self._clock.monotonic() - self._flushed_at >= self._settings.flush_ms / 1000
 
     def _flush(self) -> None:
-        events, self._waiting, self._bytes = tuple(self._waiting), [], 0
+        events = tuple(self._unwritten)
+        self._unwritten = []
+        self._unwritten_bytes = 0
         self._log.append(fixed_events(*events))
-        self._touched = self._flushed = self._resources.clock.monotonic()
-        self.first_written_at = self.first_written_at or self._flushed
+        self._flushed_at = self._clock.monotonic()
+        self._checked_at = self._flushed_at
+        self.first_written_at = self.first_written_at or self._flushed_at
 
     def _watch(self) -> None:
-        tick = min(self._settings.flush_ms / 1000, LOG_CHECK_INTERVAL_SECONDS)
-        while not self._over.wait(tick):
+        tick_seconds = min(self._settings.flush_ms / 1000, LOG_CHECK_INTERVAL_SECONDS)
+        while not self._stopped.wait(tick_seconds):
             try:
                 with self._lock:
-                    self._look()
+                    self._flush_or_check_log()
             except LostRace as lost:
-                self._stop(lost)
+                self._fail(lost)
                 return
-            except Exception as failure:  # noqa: BLE001 - raised again in the main thread, where it belongs
-                self._stop(failure)
+            except Exception as error:  # noqa: BLE001 - raised again in the main thread, where it belongs
+                self._fail(error)
                 return
 
-    def _look(self) -> None:
-        now = self._resources.clock.monotonic()
-        if self._waiting and self._is_due():
+    def _flush_or_check_log(self) -> None:
+        now = self._clock.monotonic()
+        if self._unwritten and self._is_flush_due():
             self._flush()
-        elif now - self._touched >= LOG_CHECK_INTERVAL_SECONDS:
+        elif now - self._checked_at >= LOG_CHECK_INTERVAL_SECONDS:
             self._log.read_new_entries()
-            self._touched = now
-        self._pulse.send_if_due()
+            self._checked_at = now
+        self._heartbeat.send_if_due()
 
-    def _stop(self, lost: BaseException) -> None:
-        self.failure = lost
-        self._hang_up()
+    def _fail(self, failure: BaseException) -> None:
+        self.failure = failure
+        self._abort()

@@ -1,4 +1,4 @@
-"""A round's calls: who answers each one, and running those that are ours."""
+"""Build a round's calls from the model's response, and run those that the server executes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,102 +31,108 @@ UNKNOWN_OUTCOME_OUTPUT = ToolOutput.failure(
 )
 
 CallOutputs = dict[str, tuple[ToolOutput, str]]
+"""By effect key: the output of a call and the hash of the posted result (empty for the server's own calls)."""
 
 
 def build_round_calls(context: TurnContext, blocks: Sequence[ToolCallBlock], *, is_truncated: bool) -> list[RoundCall]:
-    """The reply's calls as a pause keeps them. Nothing of a truncated reply is run (scenarios R5, R6)."""
-    return [_call(context, index, block, is_truncated) for index, block in enumerate(blocks)]
+    """Return the response's calls in its order.
+
+    A call that is refused gets its output now. So does every call of a truncated response, because the input of its
+    last call may be incomplete.
+    """
+    return [_build_call(context, index, block, is_truncated) for index, block in enumerate(blocks)]
 
 
-def _call(work: TurnContext, index: int, block: ToolCallBlock, is_truncated: bool) -> RoundCall:
-    key, name = build_effect_key(work.turn.id, work.log.state.round, index), work.to_wire_name(block.tool_name)
-    admitted = (
-        TRUNCATED_RESPONSE_OUTPUT if is_truncated else admit_call(work.toolset, block, work.build_tool_context(key))
-    )
+def _build_call(context: TurnContext, index: int, block: ToolCallBlock, is_truncated: bool) -> RoundCall:
+    effect_key = build_effect_key(context.turn.id, context.log.state.round, index)
+    wire_name = context.to_wire_name(block.tool_name)
+    tool_context = context.build_tool_context(effect_key)
+    admitted = TRUNCATED_RESPONSE_OUTPUT if is_truncated else admit_call(context.toolset, block, tool_context)
     if isinstance(admitted, ToolOutput):
         return RoundCall(
             tool_call_id=block.tool_call_id,
-            tool_name=name,
+            tool_name=wire_name,
             runner="settled",
             mutates=False,
-            effect_key=key,
+            effect_key=effect_key,
             wait_seconds=0,
             output=admitted,
         )
     tool = admitted.tool
     return RoundCall(
         tool_call_id=block.tool_call_id,
-        tool_name=name,
+        tool_name=wire_name,
         runner="browser" if tool.execution is Execution.BROWSER else "server",
         mutates=tool.capability is Access.WRITE,
-        effect_key=key,
-        wait_seconds=get_timeout_seconds(tool, work.resources.settings.browser_wait_seconds),
-        input=_asked_of_the_browser(work, admitted),
+        effect_key=effect_key,
+        wait_seconds=get_timeout_seconds(tool, context.resources.settings.browser_wait_seconds),
+        input=_build_call_input(context, admitted),
     )
 
 
-def _asked_of_the_browser(work: TurnContext, admitted: AdmittedCall) -> dict[str, Any]:
-    """An editor need not draw what the model cannot look at."""
+def _build_call_input(context: TurnContext, admitted: AdmittedCall) -> dict[str, Any]:
+    """Add what the tool sends besides the model's arguments, such as whether the model can see an image."""
     tool = admitted.tool
-    sight = {tool.vision_flag: work.model_profile.reads_result_images} if tool.vision_flag else {}
-    return {**admitted.arguments, **tool.extra_browser_input, **sight}
+    vision = {tool.vision_flag: context.model_profile.reads_result_images} if tool.vision_flag else {}
+    return {**admitted.arguments, **tool.extra_browser_input, **vision}
 
 
 def run_server_calls(context: TurnContext, pause: Pause) -> CallOutputs:
-    """Run the server calls that come next, in order.
+    """Run the server calls that come next, in order, and return their outputs.
 
-    Harmless ones are run together; one with side effects is marked as started first and answered alone. A call that
-    was started by a function that died is not run again.
+    Calls without side effects are run together. A call with side effects is first marked as started, in a commit of
+    its own, and answered alone. A call that a dead function had started is never run again: its outcome is unknown.
     """
-    answers: CallOutputs = {}
+    outputs: CallOutputs = {}
     for call in pause.calls:
         if call.is_done:
             continue
-        if call.runner != "server" or len(answers) == MAX_OUTPUTS_PER_COMMIT:
+        if call.runner != "server" or len(outputs) == MAX_OUTPUTS_PER_COMMIT:
             break
-        if answers and not context.has_time_for(call.wait_seconds):
+        if outputs and not context.has_time_for(call.wait_seconds):
             break
         if call.state == "started":
-            return answers or {call.effect_key: (UNKNOWN_OUTCOME_OUTPUT, "")}
-        admitted = _admitted(context, call)
+            return outputs or {call.effect_key: (UNKNOWN_OUTCOME_OUTPUT, "")}
+        admitted = _admit(context, call)
         if isinstance(admitted, AdmittedCall) and needs_started_mark(admitted.tool):
-            return answers or _run_once(context, pause, call, admitted)
-        answers[call.effect_key] = (_run(context, call, admitted), "")
-    return answers
+            return outputs or _mark_and_run(context, pause, call, admitted)
+        outputs[call.effect_key] = (_run_cancellably(context, call, admitted), "")
+    return outputs
 
 
 def run_instant_calls(context: TurnContext, pause: Pause) -> CallOutputs:
-    """The calls before the first one that somebody has to be waited for, as far as they are instant."""
-    answers: CallOutputs = {}
+    """Run the instant calls before the first call that is not instant (decision 0008)."""
+    outputs: CallOutputs = {}
     for call in pause.calls[:MAX_OUTPUTS_PER_COMMIT]:
         if call.runner == "settled":
             continue
-        admitted = _admitted(context, call) if call.runner == "server" else None
+        admitted = _admit(context, call) if call.runner == "server" else None
         if not isinstance(admitted, AdmittedCall) or not admitted.tool.instant:
             break
-        answers[call.effect_key] = (_output(context, call, admitted), "")
-    return answers
+        outputs[call.effect_key] = (_run(context, call, admitted), "")
+    return outputs
 
 
-def _admitted(work: TurnContext, call: RoundCall) -> AdmittedCall | ToolOutput:
+def _admit(context: TurnContext, call: RoundCall) -> AdmittedCall | ToolOutput:
     block = ToolCallBlock(tool_call_id=call.tool_call_id, tool_name=call.tool_name, input=call.input)
-    return admit_call(work.toolset, block, work.build_tool_context(call.effect_key))
+    return admit_call(context.toolset, block, context.build_tool_context(call.effect_key))
 
 
-def _run_once(work: TurnContext, pause: Pause, call: RoundCall, admitted: AdmittedCall) -> CallOutputs:
+def _mark_and_run(context: TurnContext, pause: Pause, call: RoundCall, admitted: AdmittedCall) -> CallOutputs:
     marked = pause.with_call(call.model_copy(update={"state": "started"}))
-    progress = Transition(marked.model_copy(update={"version": pause.version + 1}))
-    work.commit(RoundCommit.for_pause(pause, progress=progress, events=(ToolStartedEvent(effect_key=call.effect_key),)))
-    return {call.effect_key: (_run(work, call, admitted), "")}
+    transition = Transition(marked.model_copy(update={"version": pause.version + 1}))
+    started_event = ToolStartedEvent(effect_key=call.effect_key)
+    context.commit(RoundCommit.for_pause(pause, transition, first_events=(started_event,)))
+    return {call.effect_key: (_run_cancellably(context, call, admitted), "")}
 
 
-def _run(work: TurnContext, call: RoundCall, admitted: AdmittedCall | ToolOutput) -> ToolOutput:
+def _run_cancellably(context: TurnContext, call: RoundCall, admitted: AdmittedCall | ToolOutput) -> ToolOutput:
     if isinstance(admitted, ToolOutput):
         return admitted
-    with StreamWriter(work.resources, work.log, work.heartbeat, abort=work.abort_host_call):
-        return _output(work, call, admitted)
+    with StreamWriter(context.resources, context.log, context.heartbeat, abort=context.abort_host_call):
+        return _run(context, call, admitted)
 
 
-def _output(work: TurnContext, call: RoundCall, admitted: AdmittedCall) -> ToolOutput:
-    context = replace(work.build_tool_context(call.effect_key), snapshot=work.load_snapshot())
-    return apply_result_policy(admitted.tool, run_tool(admitted, context))
+def _run(context: TurnContext, call: RoundCall, admitted: AdmittedCall) -> ToolOutput:
+    tool_context = replace(context.build_tool_context(call.effect_key), snapshot=context.load_snapshot())
+    return apply_result_policy(admitted.tool, run_tool(admitted, tool_context))

@@ -1,8 +1,7 @@
-"""What one wake-up of a turn works with."""
+"""Hold what one invocation works with: the turn, its log and pause, its history, its tools."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +18,11 @@ from fermata.tools.registry import build_system_prompt, get_toolset
 from fermata.tools.tool import ToolContext
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
-from fermata.turns import commits
-from fermata.turns.commits import RoundCommit
+from fermata.turns.commits import RoundCommit, write_round_commit
 from fermata.turns.pause import Pause
 from fermata.turns.round.context_window import build_model_profile
 from fermata.turns.round.heartbeat import Heartbeat
+from fermata.turns.round.invocation import Invocation
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import TurnLog
 
@@ -31,50 +30,28 @@ if TYPE_CHECKING:
     from fermata.hosts.client import HostClient
 
 MAX_RELOADS = 50
-"""How often one wake-up looks again because somebody else went on; more means that what is stored disagrees."""
-
-
-@dataclass(frozen=True)
-class Invocation:
-    """Who woke us: one attempt of one state of one execution.
-
-    `epoch` orders attempts (design §4, Owner); `owner` is this invocation. `remaining` tells the seconds this
-    function may still run. `hint` is where a log entry was seen last, and decides nothing.
-    """
-
-    tenant: str
-    turn: str
-    execution_number: int
-    token: str
-    epoch: str
-    owner: str
-    remaining: Callable[[], float]
-    hint: dict[str, Any] | None = None
-    is_hold: bool = False
-    """True in the Hold state: it waits without a clock and never works."""
-
-
-def build_epoch(execution_number: int, entered_at: str, retry: int) -> str:
-    """Sorts as the attempts came, with however many decimals the workflow writes its instants."""
-    moment = datetime.fromisoformat(entered_at).astimezone(UTC).isoformat(timespec="microseconds")
-    return f"{execution_number:04d}|{moment}|{retry:03d}"
+"""How often one invocation reads the turn again because others moved it on. More means that stored rows disagree."""
+TIME_RESERVE_SECONDS = 60
+"""Seconds of an invocation that are left for the work around a request or a tool."""
 
 
 @dataclass
 class TurnContext:
+    """The state of one invocation. It is changed in place while the invocation works."""
+
     resources: Resources
     turn: Turn
     log: TurnLog
     invocation: Invocation
     pause: Pause | None = None
-    """The current round's pause as this worker last saw or wrote it."""
+    """The round's pause as this invocation last read or wrote it."""
     is_unused: bool = True
-    """Nothing was asked or run in this invocation yet: it has its whole time, however little that is."""
-    transcript: ConversationHistory | None = None
-    """The conversation's newest messages, once read; this function alone adds to them until somebody else went on."""
+    """Whether nothing was asked or run yet. A fresh invocation works even if its time looks too short for it."""
+    history: ConversationHistory | None = None
+    """The newest messages, once read. Only this invocation adds to them, until another one moves the turn on."""
     reload_count: int = 0
     last_host: "HostClient | None" = None
-    """The content system that a tool asked last."""
+    """The content system that a tool has called last."""
     _snapshot: tuple[str, Any] = ("", None)
 
     def __post_init__(self) -> None:
@@ -88,69 +65,80 @@ class TurnContext:
 
     @property
     def owns_round(self) -> bool:
-        standing = self.log.state
-        return standing.owner == self.invocation.owner and standing.epoch == self.invocation.epoch
+        state = self.log.state
+        return state.owner == self.invocation.owner and state.epoch == self.invocation.epoch
 
     def load_snapshot(self) -> Any:
-        """The newest value the editor posted, or None."""
-        key = self.log.state.snapshot
+        """Return the newest snapshot that the editor has posted, or None."""
+        key = self.log.state.snapshot_key
         if key != self._snapshot[0]:
             self._snapshot = (key, self.resources.blobs.get_json(key) if key else None)
         return self._snapshot[1]
 
     def load_history(self) -> tuple[Message, ...]:
-        if self.transcript is None:
-            self.transcript = ConversationHistory(
-                self.resources, self.turn.tenant, self.turn.conversation, self.model_profile
-            )
-        return self.transcript.compile_messages()
+        """Return the messages for the model, compiled within the limits of `model_profile`."""
+        if self.history is None:
+            turn = self.turn
+            self.history = ConversationHistory(self.resources, turn.tenant, turn.conversation, self.model_profile)
+        return self.history.compile_messages()
 
     def reduce_history(self) -> bool:
-        """The provider says that the history is more than its model takes, or that it has too many images.
+        """Send less, after the provider has said that the history or its number of images exceeds a limit.
 
-        First the images of earlier turns are left out, then half of what is sent, and half again. False when nothing
-        more can be left out.
+        First the images of earlier turns are left out, then half of the history, then half again.
+
+        Returns:
+            False when nothing more can be left out.
         """
-        sent = self.load_history()
-        amount, pictures = estimate_tokens(sent), sum(map(count_images, sent))
-        if self.model_profile.reads_earlier_images and any(map(count_images, filter_earlier_turns(sent))):
-            self.model_profile = replace(self.model_profile, reads_earlier_images=False)
-        else:
+        messages = self.load_history()
+        token_count = estimate_tokens(messages)
+        image_count = sum(map(count_images, messages))
+        if not self._omit_earlier_images(messages):
             self.model_profile = replace(
-                self.model_profile, max_history_tokens=amount // 2, max_images=max(1, pictures // 2)
+                self.model_profile, max_history_tokens=token_count // 2, max_images=max(1, image_count // 2)
             )
-        self.transcript = None
-        return estimate_tokens(self.load_history()) < amount
+        self.history = None
+        return estimate_tokens(self.load_history()) < token_count
 
     def reduce_images(self) -> bool:
-        """The provider cannot read an image, or its model cannot see: those of earlier turns are left out, then all.
+        """Send fewer images, after the provider has said that it cannot read one or that its model reads none.
 
-        False when there are none.
+        First the images of earlier turns are left out, then all.
+
+        Returns:
+            False when there are none.
         """
-        sent = self.load_history()
-        if self.model_profile.reads_earlier_images and any(map(count_images, filter_earlier_turns(sent))):
-            self.model_profile = replace(self.model_profile, reads_earlier_images=False)
-        elif any(map(count_images, sent)):
+        messages = self.load_history()
+        if not self._omit_earlier_images(messages):
+            if not any(map(count_images, messages)):
+                return False
             self.model_profile = replace(self.model_profile, reads_images=False)
-        else:
+        self.history = None
+        return True
+
+    def _omit_earlier_images(self, messages: tuple[Message, ...]) -> bool:
+        """Returns False when no image of an earlier turn is among the messages."""
+        earlier_messages = filter_earlier_turns(messages)
+        if not self.model_profile.reads_earlier_images or not any(map(count_images, earlier_messages)):
             return False
-        self.transcript = None
+        self.model_profile = replace(self.model_profile, reads_earlier_images=False)
         return True
 
     def reload(self) -> None:
-        """Somebody else went on: forget what was read before it, and see what happened."""
+        """Forget what was read and read the log again, after another writer has moved the turn on."""
         self.reload_count += 1
         if self.reload_count > MAX_RELOADS:
             raise RuntimeError(f"Turn {self.turn.id} moved on {MAX_RELOADS} times; its log and its pause do not agree.")
-        self.pause = self.transcript = None
+        self.pause = None
+        self.history = None
         self.log.read_new_entries()
 
     def commit(self, commit: RoundCommit) -> None:
-        """Write it, and keep in mind what is now stored."""
-        done = commits.write_round_commit(self.resources, self.log, commit)
-        self.pause = done.pause
-        if self.transcript is not None:
-            self.transcript.add_messages(done.messages)
+        """Write a commit and keep what is stored now. Raises as `write_round_commit`."""
+        result = write_round_commit(self.resources, self.log, commit)
+        self.pause = result.pause
+        if self.history is not None:
+            self.history.add_messages(result.messages)
 
     @cached_property
     def toolset(self) -> Toolset:
@@ -162,7 +150,7 @@ class TurnContext:
 
     @cached_property
     def to_wire_name(self) -> Callable[[str], str]:
-        """What this turn's editor calls a tool, whatever the model has called it."""
+        """Maps a tool's name, as the model used it, to the name that the turn's editor knows (decision 0069)."""
         return self.toolset.get_tool_namer(self.tool_names)
 
     @cached_property
@@ -172,9 +160,8 @@ class TurnContext:
     @cached_property
     def tool_specs(self) -> tuple[ToolSpec, ...]:
         turn = self.turn
-        return self.toolset.build_tool_specs(
-            frozenset(turn.capabilities), turn.scope, self.tool_names, tenant=turn.tenant
-        )
+        capabilities = frozenset(turn.capabilities)
+        return self.toolset.build_tool_specs(capabilities, turn.scope, self.tool_names, tenant=turn.tenant)
 
     @cached_property
     def model_profile(self) -> ModelProfile:
@@ -190,35 +177,35 @@ class TurnContext:
             turn=turn.id,
             effect_key=effect_key,
             snapshot=snapshot,
-            host=self._host,
+            host=self._open_host_client,
         )
 
-    def _host(self) -> "HostClient | None":
-        """The tenant's content system, in the name and with the rights of whoever started the turn."""
-        from fermata.hosts.auth import HostCaller  # here, because most turns never ask it
+    def _open_host_client(self) -> "HostClient | None":
+        """Open the tenant's content system with the identity and rights of the user who started the turn."""
+        from fermata.hosts.auth import HostCaller  # imported here because most turns never call a host
         from fermata.hosts.client import open_host_client
 
         turn = self.turn
-        errand = HostCaller(turn.tenant, turn.user, frozenset(turn.capabilities), turn.scope, turn.id)
-        self.last_host = open_host_client(self.resources, errand)
+        host_caller = HostCaller(turn.tenant, turn.user, frozenset(turn.capabilities), turn.scope, turn.id)
+        self.last_host = open_host_client(self.resources, host_caller)
         return self.last_host
 
     def abort_host_call(self) -> None:
-        """The turn went on, or ended, without the tool that runs: what it waits for is not needed."""
+        """Abort the call of the running tool, because the turn ended or went on without it."""
         if self.last_host is not None:
             self.last_host.abort()
 
     @property
     def hint(self) -> dict[str, int]:
-        """Where the next wake-up may begin to read."""
+        """Where the next invocation may start to read. It decides nothing (decision 0004)."""
         return {"round": self.log.state.round, "entry": self.log.last_entry_number, "next": self.log.next_number}
 
     def new_nonce(self) -> str:
         return new_id(12)
 
     def has_time_for(self, seconds: float) -> bool:
-        """Whether work of this length (and a minute for what is around it) still fits into this invocation."""
-        return self.invocation.remaining() >= seconds + 60
+        """Whether work that takes so long, and `TIME_RESERVE_SECONDS` more, still fits into this invocation."""
+        return self.invocation.remaining_seconds() >= seconds + TIME_RESERVE_SECONDS
 
     @property
     def has_time_for_model_request(self) -> bool:

@@ -1,1 +1,1 @@
-"""TODO package docstring."""
+"""Start a turn from a prompt, once, on a conversation that no other turn holds."""

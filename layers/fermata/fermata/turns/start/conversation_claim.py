@@ -1,4 +1,6 @@
-"""One writer per conversation: what happens when a prompt meets a turn that still holds the claim."""
+"""Claim a conversation for one turn, and decide what happens to a turn that holds the claim already."""
+
+from collections.abc import Callable
 
 from fermata.aws import observability
 from fermata.aws.dynamodb import Update
@@ -10,58 +12,83 @@ from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import Dialect
 from fermata.domain.errors import Conflict
 from fermata.domain.events import CancelledEvent, ErrorEvent
-from fermata.turns.end.end_turn import read_end_type, stop_turn
+from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.pause import load_pause
 from fermata.turns.recover.recover_turn import recover_turn
-from fermata.turns.turn import Turn, build_turn_pk, turn_from_item
-from fermata.turns.turn_log import LogEntry, read_last_entry
+from fermata.turns.turn import Turn, build_turn_pk, load_turn
+from fermata.turns.turn_log import LogEntry, read_end_type, read_last_entry
 
 CONVERSATION_BUSY_MESSAGE = "This conversation is already generating a response. Wait for it to end, or cancel it."
 MIN_INTERRUPTIBLE_TURN_SECONDS = 2
+"""A second prompt within this time is a double click, and does not interrupt the first."""
 STALLED_TURN_ERROR = ErrorEvent(message="The turn fell silent and was given up.", code="over_age", retryable=True)
 
 
+def ensure_claimable(
+    resources: Resources,
+    caller: Caller,
+    conversation: Conversation,
+    dialect: Dialect,
+    reload_conversation: Callable[[], Conversation],
+) -> Conversation:
+    """Return the conversation in a state in which `build_claim_update` may claim it.
+
+    Args:
+        dialect: of the client that wants to claim it.
+        reload_conversation: reads it again, after the turn that held the claim is over.
+
+    Raises:
+        Conflict: another turn holds the claim and still runs.
+    """
+    claiming_turn_id = conversation.claim
+    if not claiming_turn_id:
+        return conversation
+    ensure_no_active_turn(resources, caller, claiming_turn_id, dialect)
+    conversation = reload_conversation()
+    if conversation.claim not in (None, claiming_turn_id):
+        raise Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2)
+    return conversation
+
+
 def ensure_no_active_turn(resources: Resources, caller: Caller, claiming_turn_id: str, dialect: Dialect) -> None:
-    """Returns when the other turn will not write any more, ended in its own log if need be; else raises Conflict."""
-    row = resources.tables.get_item(
-        resources.settings.bridges_table, build_turn_pk(caller.tenant, claiming_turn_id), "turn"
-    )
-    turn = turn_from_item(row, resources.clock.time())
-    tail = read_last_entry(resources, turn.pk) if turn else None
-    if turn is None or tail is None or tail.state.phase == "ended":
+    """Return when the turn that holds the claim writes no more. A stalled or interrupted turn is ended here.
+
+    Raises:
+        Conflict: the turn still runs.
+    """
+    turn = load_turn(resources, caller.tenant, claiming_turn_id)
+    last_entry = read_last_entry(resources, turn.pk) if turn else None
+    if turn is None or last_entry is None or last_entry.state.phase == "ended":
         return
-    if _is_over_age(resources, turn, tail):
+    if _is_stalled(resources, turn, last_entry):
         stop_turn(resources, turn, STALLED_TURN_ERROR)
-    elif _interrupts(resources, caller, turn, dialect):
+    elif _is_interrupted_by(resources, caller, turn, dialect):
         stop_turn(resources, turn, CancelledEvent())
-    elif not _has_ended_meanwhile(resources, turn, tail):
+    elif not _has_ended_meanwhile(resources, turn, last_entry):
         raise Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2)
 
 
 def cancel_active_turn(resources: Resources, conversation: Conversation) -> None:
-    """End the turn that still runs in a conversation nobody will see again."""
+    """Cancel the turn that runs in a conversation which is being deleted."""
     if conversation.claim:
-        row = resources.tables.get_item(
-            resources.settings.bridges_table, build_turn_pk(conversation.tenant, conversation.claim), "turn"
-        )
-        turn = turn_from_item(row, resources.clock.time())
+        turn = load_turn(resources, conversation.tenant, conversation.claim)
         if turn is not None:
             stop_turn(resources, turn, CancelledEvent())
 
 
-def _is_over_age(resources: Resources, turn: Turn, tail: LogEntry) -> bool:
-    """No open pause, and silent for longer than any function can run (design §4, Claim)."""
-    silent_since = tail.at_ms / 1000
-    if tail.state.phase == "calls":
-        pause = load_pause(resources, turn, tail.state.round)
-        asked = pause.requested_call if pause else None
-        silent_since = max(silent_since, asked.deadline if asked else 0)
+def _is_stalled(resources: Resources, turn: Turn, last_entry: LogEntry) -> bool:
+    """Whether no request is open and the log has been silent for longer than any function can run."""
+    silent_since = last_entry.at_ms / 1000
+    if last_entry.state.phase == "calls":
+        pause = load_pause(resources, turn, last_entry.state.round)
+        call = pause.requested_call if pause else None
+        silent_since = max(silent_since, call.deadline if call else 0)
     return resources.clock.time() - silent_since > resources.settings.stalled_turn_seconds
 
 
-def _has_ended_meanwhile(resources: Resources, turn: Turn, tail: LogEntry) -> bool:
-    """A turn that fell silent is seen to first; that helps whoever comes next even when it does not help us."""
-    if resources.clock.time() - tail.at_ms / 1000 <= resources.settings.start_grace_seconds:
+def _has_ended_meanwhile(resources: Resources, turn: Turn, last_entry: LogEntry) -> bool:
+    """Recover a silent turn first. Even if that does not end it now, it helps the next prompt."""
+    if resources.clock.time() - last_entry.at_ms / 1000 <= resources.settings.start_grace_seconds:
         return False
     try:
         recover_turn(resources, turn.tenant, turn.id)
@@ -70,40 +97,53 @@ def _has_ended_meanwhile(resources: Resources, turn: Turn, tail: LogEntry) -> bo
     return read_end_type(resources, turn) is not None
 
 
-def _interrupts(resources: Resources, caller: Caller, turn: Turn, dialect: Dialect) -> bool:
-    """Instatic's browsers stop by closing the connection; their next prompt ends the turn still running (§7)."""
+def _is_interrupted_by(resources: Resources, caller: Caller, turn: Turn, dialect: Dialect) -> bool:
+    """Instatic's browsers stop a turn by closing the connection; their next prompt ends it (decision 0068)."""
     is_old_enough = resources.clock.time() - turn.started_ms / 1000 > MIN_INTERRUPTIBLE_TURN_SECONDS
     return dialect == "instatic" and turn.user == caller.user and is_old_enough
 
 
 def find_free_position(resources: Resources, conversation: Conversation) -> int:
-    """Behind everything that is there. A turn that never let go of its claim may have written more than it told."""
+    """Return the position behind all messages.
+
+    A turn that never released its claim may have written more messages than the conversation's row counts.
+    """
     if conversation.claim is None:
         return conversation.next_position
-    tail = read_last_entry(resources, build_turn_pk(conversation.tenant, conversation.claim))
-    return max(conversation.next_position, tail.state.position if tail else 0)
+    last_entry = read_last_entry(resources, build_turn_pk(conversation.tenant, conversation.claim))
+    return max(conversation.next_position, last_entry.state.next_position if last_entry else 0)
 
 
 def build_claim_update(
     resources: Resources, conversation: Conversation, turn: Turn, next_position: int, title: str = ""
 ) -> Update:
-    """Only while it is as it was read: free, or in the hands of a turn that is over; and no message came since."""
+    """Return the write that claims the conversation for `turn`.
+
+    Its condition: the conversation has not changed since it was read. It is unclaimed, or claimed by the same turn,
+    which is over; it has no newer message; and it is not deleted.
+
+    Args:
+        title: stored as the automatic title if the conversation has none.
+    """
     values = {
         ":turn": turn.id,
         ":read": conversation.next_position,
         ":next": next_position,
         ":now": resources.clock.now_iso(),
     }
-    free, called = "attribute_not_exists(claim)", ""
+    claim_condition = "attribute_not_exists(claim)"
     if conversation.claim:
-        free, values[":gone"] = "claim = :gone", conversation.claim
+        claim_condition = "claim = :previous"
+        values[":previous"] = conversation.claim
+    title_assignment = ""
     if title:
-        called, values[":title"] = ", auto_title = if_not_exists(auto_title, :title)", title
+        title_assignment = ", auto_title = if_not_exists(auto_title, :title)"
+        values[":title"] = title
     return Update(
         resources.settings.conversations_table,
         message_store.conversation_partition(turn.tenant, conversation.id),
         "meta",
-        f"SET claim = :turn, next_position = :next, updated_at = :now, gsk = :now{called}",
+        f"SET claim = :turn, next_position = :next, updated_at = :now, gsk = :now{title_assignment}",
         values,
-        condition=f"{free} AND next_position = :read AND attribute_not_exists(deleted_at)",
+        condition=f"{claim_condition} AND next_position = :read AND attribute_not_exists(deleted_at)",
     )

@@ -1,4 +1,4 @@
-"""What a prompt asks of its model, refused before anything is written when it is known that the model cannot do it."""
+"""Refuse a prompt that its model is known not to be able to answer, before anything is written."""
 
 from collections.abc import Sequence
 
@@ -20,16 +20,22 @@ NO_TOOL_CALLS_MESSAGE = (
 def check_model_abilities(
     resources: Resources, caller: Caller, chosen_model: ModelChoice, scope: str, content: Sequence[Block]
 ) -> None:
-    """Raises Unprocessable. What nobody knows is let through: the provider will say."""
-    has_pictures = any(block.kind == "image" for block in content)
-    if get_model_traits(chosen_model.provider).are_uniform and not has_pictures:
+    """Check images and tool calls. An unknown ability passes: the provider will tell.
+
+    Raises:
+        Unprocessable: the model is known to lack an ability that the prompt or the scope needs.
+    """
+    has_images = any(block.kind == "image" for block in content)
+    if get_model_traits(chosen_model.provider).are_uniform and not has_images:
         return
-    # What was listed is one more thing to read: for pictures, of which servers differ most.
-    looked_up = get_choice_capabilities(resources, caller.tenant, chosen_model) if has_pictures else None
-    known = looked_up or get_known_capabilities(resources, chosen_model.provider, chosen_model.model)
-    if has_pictures and known.vision_input is False:
+    # The model list of the credential is one more read. Only for images do servers differ enough to be worth it.
+    listed = get_choice_capabilities(resources, caller.tenant, chosen_model) if has_images else None
+    capabilities = listed or get_known_capabilities(resources, chosen_model.provider, chosen_model.model)
+    if has_images and capabilities.vision_input is False:
         raise Unprocessable(NO_VISION_MESSAGE.format(chosen_model.model))
-    if known.tool_calling is False and get_toolset(scope).build_tool_specs(
-        caller.capabilities, scope, tenant=caller.tenant
-    ):
+    if capabilities.tool_calling is False and _has_tools(caller, scope):
         raise Unprocessable(NO_TOOL_CALLS_MESSAGE.format(chosen_model.model))
+
+
+def _has_tools(caller: Caller, scope: str) -> bool:
+    return bool(get_toolset(scope).build_tool_specs(caller.capabilities, scope, tenant=caller.tenant))

@@ -1,4 +1,4 @@
-"""A turn's edits are to be taken back: that is a turn of its own, which asks no model (docs/editing.md)."""
+"""Start an undo: a turn of its own that asks the editor to undo another turn's edits (docs/editing.md)."""
 
 import hashlib
 import json
@@ -14,28 +14,20 @@ from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
-from fermata.domain.events import BridgeReadyEvent
-from fermata.turns import edit_journal
-from fermata.turns.end.end_turn import find_turn_for_caller, read_end_type
-from fermata.turns.start.conversation_claim import (
-    CONVERSATION_BUSY_MESSAGE,
-    build_claim_update,
-    ensure_no_active_turn,
-    find_free_position,
+from fermata.turns.edit_journal import (
+    JournalEntry,
+    edit_key_from_effect_key,
+    find_journal_entry,
+    list_journal_entries,
 )
-from fermata.turns.start.idempotency import (
-    StartedTurn,
-    build_idempotency_puts,
-    commit_start,
-    start_once,
-    start_workflow,
-)
+from fermata.turns.start.commit_start import StartedTurn, commit_start, start_workflow
+from fermata.turns.start.conversation_claim import build_claim_update, ensure_claimable, find_free_position
+from fermata.turns.start.idempotency import build_idempotency_puts, start_once
 from fermata.turns.state import TurnState
-from fermata.turns.turn import Turn
-from fermata.turns.turn_log import LogEntry
+from fermata.turns.turn import Turn, find_turn_for_caller
+from fermata.turns.turn_log import read_end_type
 
 UNDOABLE_STATES = ("applied", "partly")
-"""States of edits that can be taken back."""
 TURN_RUNNING_MESSAGE = "This turn is still running. Wait for it to end, or cancel it, before you take back what it did."
 UNKNOWN_EDIT_MESSAGE = "'through' must be the effectKey of an edit of this turn: see its journal."
 NOTHING_TO_UNDO_MESSAGE = "There is nothing to undo: this turn has made no edit that can be taken back."
@@ -48,13 +40,14 @@ ALREADY_REDONE_MESSAGE = (
 
 @dataclass(frozen=True)
 class UndoRequest:
-    """`through`: the effect key of the oldest edit to take back; empty for all of them."""
+    """Which edits to undo, as a client asked for it."""
 
     bridge_id: str
     dialect: Dialect
     tool_names: ToolNameVariant | None = None
-    """What tools are called towards this client; None: what the turn called them."""
+    """Names of tools for this client; None: those of the turn that is undone."""
     through: str = ""
+    """Effect key of the oldest edit to undo; empty for all edits of the turn."""
     idempotency_key: str = ""
 
     @property
@@ -63,23 +56,27 @@ class UndoRequest:
 
 
 def start_undo(resources: Resources, caller: Caller, request: UndoRequest) -> StartedTurn:
-    """Starts the turn that asks the editor for the inverses, the newest edit first.
+    """Start the turn that undoes another turn's edits, newest first (decision 0117).
 
-    NotFound: not the caller's. Conflict: it still runs, another turn does, or nothing is left to take back.
+    Raises:
+        NotFound: the turn does not exist, is not the caller's, or its conversation is deleted.
+        InvalidRequest: `request.through` is no edit of the turn.
+        Conflict: the turn still runs, another turn holds the conversation, or nothing is left to undo.
     """
-    act = partial(_undo, resources, caller, request)
-    return start_once(resources, caller, request.idempotency_key, request.digest, act)
+    start = partial(_start, resources, caller, request)
+    return start_once(resources, caller, request.idempotency_key, request.digest, start)
 
 
-def _undo(resources: Resources, caller: Caller, wish: UndoRequest) -> StartedTurn:
-    undone = find_turn_for_caller(resources, caller, wish.bridge_id)
-    through = _through(undone, wish)
-    if read_end_type(resources, undone) is None:
+def _start(resources: Resources, caller: Caller, request: UndoRequest) -> StartedTurn:
+    undone_turn = find_turn_for_caller(resources, caller, request.bridge_id)
+    through = _parse_through(undone_turn, request)
+    if read_end_type(resources, undone_turn) is None:
         raise Conflict(TURN_RUNNING_MESSAGE, retry_after=2)
-    conversation = _room(resources, caller, undone)
-    _something_to_do(resources, undone, through)  # read after the conversation: whoever undoes in between moves that on
-    turn = _turn(resources, caller, wish, undone, through)
-    entry = _commit(resources, wish, conversation, turn)
+    conversation = _load_claimable_conversation(resources, caller, undone_turn)
+    # Read after the conversation: another undo that starts meanwhile changes it, and the claim below then fails.
+    _check_undoable(resources, undone_turn, through)
+    turn = _build_turn(resources, caller, request, undone_turn, through)
+    started = _commit_turn(resources, request, conversation, turn)
     start_workflow(resources, turn)
     observability.emit_metrics({"TurnsStarted": 1})
     observability.log_audit_event(
@@ -91,82 +88,70 @@ def _undo(resources: Resources, caller: Caller, wish: UndoRequest) -> StartedTur
         turn=turn.id,
         undoes=turn.undoes,
     )
-    return StartedTurn(turn, entry)
+    return started
 
 
-def _through(undone: Turn, wish: UndoRequest) -> str:
-    key = edit_journal.edit_key_from_effect_key(wish.through, undone.id) if wish.through else ""
-    if key is None:
+def _parse_through(undone_turn: Turn, request: UndoRequest) -> str:
+    edit_key = edit_key_from_effect_key(request.through, undone_turn.id) if request.through else ""
+    if edit_key is None:
         raise InvalidRequest(UNKNOWN_EDIT_MESSAGE)
-    return key
+    return edit_key
 
 
-def _room(resources: Resources, caller: Caller, undone: Turn) -> Conversation:
-    """An undo never ends a turn that works: it waits for its turn like a second prompt."""
-    conversation = _conversation(resources, undone)
-    if gone := conversation.claim:
-        ensure_no_active_turn(resources, caller, gone, "fermata")
-        conversation = _conversation(resources, undone)
-        if conversation.claim not in (None, gone):
-            raise Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2)
-    return conversation
+def _load_claimable_conversation(resources: Resources, caller: Caller, undone_turn: Turn) -> Conversation:
+    load_conversation = partial(_load_conversation, resources, undone_turn)
+    # With the dialect `fermata`: an undo never interrupts a running turn.
+    return ensure_claimable(resources, caller, load_conversation(), "fermata", load_conversation)
 
 
-def _conversation(resources: Resources, undone: Turn) -> Conversation:
-    """Whoever may see the turn may see to its conversation, be it somebody else's."""
-    row = resources.tables.get_item(
-        resources.settings.conversations_table,
-        message_store.conversation_partition(undone.tenant, undone.conversation),
-        "meta",
-    )
-    if row is None or "deleted_at" in row:
+def _load_conversation(resources: Resources, undone_turn: Turn) -> Conversation:
+    """Load the conversation without checking its owner: a caller who may see the turn may undo it."""
+    pk = message_store.conversation_partition(undone_turn.tenant, undone_turn.conversation)
+    item = resources.tables.get_item(resources.settings.conversations_table, pk, "meta")
+    if item is None or "deleted_at" in item:
         raise NotFound(conversation_store.CONVERSATION_NOT_FOUND)
-    return conversation_store.conversation_from_item(row)
+    return conversation_store.conversation_from_item(item)
 
 
-def _something_to_do(resources: Resources, undone: Turn, through: str) -> None:
-    edits = [
-        entry
-        for entry in edit_journal.list_journal_entries(resources, undone.tenant, undone.id)
-        if entry.key >= through
-    ]
-    if through and not (edits and edits[-1].key == through):
+def _check_undoable(resources: Resources, undone_turn: Turn, through: str) -> None:
+    all_entries = list_journal_entries(resources, undone_turn.tenant, undone_turn.id)
+    entries = [entry for entry in all_entries if entry.key >= through]
+    if through and not (entries and entries[-1].key == through):
         raise InvalidRequest(UNKNOWN_EDIT_MESSAGE)
-    if any(entry.state in UNDOABLE_STATES for entry in edits):
-        return
-    raise Conflict(_what_now(resources, undone.tenant, edits))
+    if not any(entry.state in UNDOABLE_STATES for entry in entries):
+        raise Conflict(_explain_nothing_to_undo(resources, undone_turn.tenant, entries))
 
 
-def _what_now(resources: Resources, tenant: str, edits: Sequence[edit_journal.JournalEntry]) -> str:
-    """Nothing of a turn can be taken back: which one is to be undone instead."""
-    last = next((entry for entry in edits if entry.mark and entry.undone_steps), None)
-    if last is None:
+def _explain_nothing_to_undo(resources: Resources, tenant: str, entries: Sequence[JournalEntry]) -> str:
+    """Name the turn to undo instead, if there is one (decision 0119)."""
+    newest_undone = next((entry for entry in entries if entry.mark and entry.undone_steps), None)
+    if newest_undone is None:
         return NOTHING_TO_UNDO_MESSAGE
-    link = last.edit.link
-    origin = (edit_journal.find_journal_entry(resources, tenant, link.turn, link.edit) if link else None) or last
-    if link and origin.state in UNDOABLE_STATES:
+    link = newest_undone.edit.link
+    model_entry = find_journal_entry(resources, tenant, link.turn, link.edit) if link else None
+    model_entry = model_entry or newest_undone
+    if link and model_entry.state in UNDOABLE_STATES:
         return ALREADY_REDONE_MESSAGE.format(link.turn)
-    by = origin.mark.by if origin.mark else ""
-    can_be_redone = any(
-        entry.state in UNDOABLE_STATES for entry in edit_journal.list_journal_entries(resources, tenant, by)
-    )
-    return ALREADY_UNDONE_MESSAGE.format(by) if can_be_redone else NO_REDO_MESSAGE
+    undo_turn = model_entry.mark.by if model_entry.mark else ""
+    undo_entries = list_journal_entries(resources, tenant, undo_turn)
+    can_be_redone = any(entry.state in UNDOABLE_STATES for entry in undo_entries)
+    return ALREADY_UNDONE_MESSAGE.format(undo_turn) if can_be_redone else NO_REDO_MESSAGE
 
 
-def _turn(resources: Resources, caller: Caller, wish: UndoRequest, undone: Turn, through: str) -> Turn:
+def _build_turn(resources: Resources, caller: Caller, request: UndoRequest, undone_turn: Turn, through: str) -> Turn:
     now = resources.clock.time()
-    return undone.model_copy(
+    return undone_turn.model_copy(
         update={
             "id": new_id(),
             "user": caller.user,
             "capabilities": tuple(sorted(caller.capabilities)),
-            "dialect": wish.dialect,
-            "tool_names": wish.tool_names or undone.tool_names,
+            "dialect": request.dialect,
+            "tool_names": request.tool_names or undone_turn.tool_names,
             "situation": "",
             "started_ms": int(now * 1000),
             "expires": int(now) + resources.settings.turn_lifetime_seconds,
             "budgeted": False,
-            "undoes": undone.id,
+            "undoes": undone_turn.id,
             "through": through,
             "n": 1,
             "state": "open",
@@ -174,17 +159,13 @@ def _turn(resources: Resources, caller: Caller, wish: UndoRequest, undone: Turn,
     )
 
 
-def _commit(resources: Resources, wish: UndoRequest, conversation: Conversation, turn: Turn) -> LogEntry:
-    """START, without a message: what came of it is told at the end. The window stays as full as it was."""
+def _commit_turn(resources: Resources, request: UndoRequest, conversation: Conversation, turn: Turn) -> StartedTurn:
+    """Write START without a message: the undo writes one when it ends. The context keeps its size until then."""
     position = find_free_position(resources, conversation)
-    standing = TurnState(position=position, context=conversation.context_tokens)
-    ready = BridgeReadyEvent(bridge_id=turn.id, undoes=turn.undoes)
-    entry = LogEntry(1, 1, (ready,), standing, new_id(16), turn.started_ms)
-    commit_start(
+    return commit_start(
         resources,
         turn,
-        entry,
+        TurnState(next_position=position, context_tokens=conversation.context_tokens),
         build_claim_update(resources, conversation, turn, position),
-        *build_idempotency_puts(resources, turn, wish.idempotency_key, wish.digest),
+        *build_idempotency_puts(resources, turn, request.idempotency_key, request.digest),
     )
-    return entry

@@ -1,4 +1,4 @@
-"""The rounds of an undo: each asks the editor for the inverse of one edit, the newest first; then the undo is done."""
+"""Run the rounds of an undo: each requests the inverse of one edit, newest first; then the undo ends."""
 
 from dataclasses import dataclass
 
@@ -6,9 +6,8 @@ from fermata.domain.events import DoneEvent, RoundStartedEvent, ToolCallEvent
 from fermata.tools.calls.edit_results import InverseStep, find_edit_tool
 from fermata.tools.calls.pipeline import build_effect_key, get_timeout_seconds
 from fermata.tools.tool_names import get_wire_name
-from fermata.turns import edit_journal
 from fermata.turns.commits import RoundCommit
-from fermata.turns.edit_journal import JournalEntry
+from fermata.turns.edit_journal import JournalEntry, iter_journal_newest_first, load_inverse_steps
 from fermata.turns.end.end_turn import end_turn
 from fermata.turns.pause import Pause, RoundCall, UndoTarget, build_pause
 from fermata.turns.round.turn_context import TurnContext
@@ -18,80 +17,93 @@ from fermata.turns.undo.undo_report import find_undo_obstacle
 
 @dataclass(frozen=True)
 class NextInverse:
-    """The edit to take back now, and what the document is expected to be at."""
+    """The edit to undo now, and the revision that the document is expected to have."""
 
     entry: JournalEntry
     planned_revision: str
 
 
 def run_undo_round(context: TurnContext) -> bool:
-    """Ask for the next inverse, or end; raises Moved when somebody else went on."""
-    seen = context.log.state
-    found = _next(context)
-    if found is None:
-        end_turn(context.resources, context.turn, context.log, DoneEvent(), is_expected=lambda now: now == seen)
+    """Request the next inverse, or end the undo. Returns True: there may be more to do.
+
+    Raises:
+        StaleState: another writer has moved the turn on.
+    """
+    seen_state = context.log.state
+    next_inverse = _find_next_inverse(context)
+    if next_inverse is None:
+        end_turn(context.resources, context.turn, context.log, DoneEvent(), is_expected=lambda now: now == seen_state)
         return True
-    pause = _pause(context, found)
-    progress = apply_outputs(pause, {}, now=context.resources.clock.time(), nonce=context.new_nonce())
-    began = RoundStartedEvent(round=pause.round, epoch=context.invocation.epoch, owner=context.invocation.owner)
-    told = (
+    invocation = context.invocation
+    pause = _build_pause(context, next_inverse)
+    transition = apply_outputs(pause, {}, now=context.resources.clock.time(), nonce=context.new_nonce())
+    round_started = RoundStartedEvent(round=pause.round, epoch=invocation.epoch, owner=invocation.owner)
+    call_events = tuple(
         ToolCallEvent(tool_call_id=call.tool_call_id, tool_name=call.tool_name, input=call.input)
         for call in pause.calls
     )
-    context.commit(RoundCommit.for_pause(pause, progress=progress, events=(began, *told)))
+    context.commit(RoundCommit.for_pause(pause, transition, first_events=(round_started, *call_events)))
     return True
 
 
-def _next(work: TurnContext) -> NextInverse | None:
-    """The newest edit below the one that was seen to last, as far as this undo goes."""
-    turn, last = work.turn, work.log.state.edit
-    newer: JournalEntry | None = None
-    for entry in edit_journal.iter_journal_newest_first(work.resources, turn.tenant, turn.undoes, last):
+def _find_next_inverse(context: TurnContext) -> NextInverse | None:
+    """Return the newest edit below the one that was processed last, down to `Turn.through`."""
+    turn = context.turn
+    last_key = context.log.state.last_edit_key
+    newer_entry: JournalEntry | None = None
+    for entry in iter_journal_newest_first(context.resources, turn.tenant, turn.undoes, last_key):
         if entry.key < turn.through:
             return None
-        if entry.key != last and entry.state != "undone" and not find_undo_obstacle(turn, entry):
-            return NextInverse(entry, _planned(turn.id, entry, newer))
-        newer = entry
+        if entry.key != last_key and entry.state != "undone" and not find_undo_obstacle(turn, entry):
+            return NextInverse(entry, _plan_revision(turn.id, entry, newer_entry))
+        newer_entry = entry
     return None
 
 
-def _planned(undo: str, entry: JournalEntry, newer: JournalEntry | None) -> str:
-    """What the edit left behind. Where it was redone, or the edit behind it was taken back, the document may be called
-    otherwise now; of both, what this undo did is the latest.
+def _plan_revision(undo: str, entry: JournalEntry, newer_entry: JournalEntry | None) -> str:
+    """Return the revision that the edit has left behind, or a later one that is known to have the same content.
+
+    A later one exists where the edit was redone, or where the edit right behind it was undone. If both are true, what
+    this undo has done itself is the latest.
     """
-    mark, left = entry.mark, entry.edit.revision_after
+    mark = entry.mark
+    original = entry.edit.revision_after
     if mark and mark.done:
-        return mark.revision or left
+        return mark.revision or original
     redone = mark.revision if mark and mark.redone else ""
-    follows = newer is not None and newer.edit.revision_before == left
-    if newer and follows and newer.state == "undone" and newer.mark and (newer.mark.by == undo or not redone):
-        return newer.mark.revision or redone or left
-    return redone or left
+    follows = newer_entry is not None and newer_entry.edit.revision_before == original
+    newer_mark = newer_entry.mark if newer_entry and follows and newer_entry.state == "undone" else None
+    if newer_mark and (newer_mark.by == undo or not redone):
+        return newer_mark.revision or redone or original
+    return redone or original
 
 
-def _pause(work: TurnContext, found: NextInverse) -> Pause:
-    turn, entry, round_ = work.turn, found.entry, work.log.state.round + 1
-    steps = edit_journal.load_inverse_steps(work.resources, turn.tenant, entry)[entry.undone_steps :]
-    calls = [_call(work, round_, index, step) for index, step in enumerate(steps)]
-    taken = UndoTarget(
+def _build_pause(context: TurnContext, next_inverse: NextInverse) -> Pause:
+    turn = context.turn
+    entry = next_inverse.entry
+    round_ = context.log.state.round + 1
+    steps = load_inverse_steps(context.resources, turn.tenant, entry)[entry.undone_steps :]
+    calls = [_build_call(context, round_, index, step) for index, step in enumerate(steps)]
+    undo_target = UndoTarget(
         turn=turn.undoes,
         edit=entry.key,
         effect_key=entry.edit.effect_key,
         first=entry.undone_steps,
-        of=len(entry.tools),
+        of=len(entry.inverse_tools),
     )
-    pause = build_pause(turn, round_, calls, found.planned_revision, taken)
-    return pause.with_token(work.invocation.token, work.invocation.epoch)
+    pause = build_pause(turn, round_, calls, next_inverse.planned_revision, undo_target)
+    return pause.with_token(context.invocation.token, context.invocation.epoch)
 
 
-def _call(work: TurnContext, round_: int, index: int, step: InverseStep) -> RoundCall:
-    tool, usual = find_edit_tool(work.turn.scope, step.tool), work.resources.settings.browser_wait_seconds
+def _build_call(context: TurnContext, round_: int, index: int, step: InverseStep) -> RoundCall:
+    tool = find_edit_tool(context.turn.scope, step.tool)
+    default_seconds = context.resources.settings.browser_wait_seconds
     return RoundCall(
         tool_call_id=f"undo-{round_}-{index}",
-        tool_name=get_wire_name(tool, work.tool_names) if tool else step.tool,
+        tool_name=get_wire_name(tool, context.tool_names) if tool else step.tool,
         runner="browser",
         mutates=True,
-        effect_key=build_effect_key(work.turn.id, round_, index),
-        wait_seconds=get_timeout_seconds(tool, usual) if tool else usual,
+        effect_key=build_effect_key(context.turn.id, round_, index),
+        wait_seconds=get_timeout_seconds(tool, default_seconds) if tool else default_seconds,
         input=step.input,
     )

@@ -1,0 +1,51 @@
+"""Stop a turn from outside its rounds: cancel it, or end it with an error, and let its workflow execution finish."""
+
+from typing import Any
+
+from fermata.aws.resources import Resources
+from fermata.domain.caller import Caller
+from fermata.domain.errors import NotFound
+from fermata.domain.events import CancelledEvent, TerminalEvent
+from fermata.turns.end.end_turn import end_turn
+from fermata.turns.pause import load_pause
+from fermata.turns.turn import TURN_NOT_FOUND_MESSAGE, Turn, find_turn_for_caller
+from fermata.turns.turn_log import TurnEnded, TurnLog, read_end_type, read_last_entry
+
+
+def cancel_turn(resources: Resources, caller: Caller, bridge_id: str) -> dict[str, Any]:
+    """Cancel a turn for its user. Safe to repeat.
+
+    Returns:
+        The bridge's id and `status`: how the turn has ended, which may be otherwise than cancelled.
+
+    Raises:
+        NotFound: there is no such turn, or it is not the caller's.
+    """
+    turn = find_turn_for_caller(resources, caller, bridge_id)
+    return {"bridgeId": turn.id, "status": stop_turn(resources, turn, CancelledEvent())}
+
+
+def stop_turn(resources: Resources, turn: Turn, terminal: TerminalEvent) -> str:
+    """End a turn with `terminal` unless it is over already, and resume its execution so that it finishes.
+
+    Returns:
+        The type of the turn's terminal event.
+    """
+    last_entry = read_last_entry(resources, turn.pk)
+    if last_entry is None:
+        raise NotFound(TURN_NOT_FOUND_MESSAGE)
+    log = TurnLog.from_last_entry(resources, turn.partition, last_entry)
+    end_type: str = terminal.type
+    try:
+        end_turn(resources, turn, log, terminal)
+    except TurnEnded:
+        end_type = read_end_type(resources, turn) or end_type
+    finish_paused_execution(resources, turn, log.state.round)
+    return end_type
+
+
+def finish_paused_execution(resources: Resources, turn: Turn, round_: int) -> None:
+    """Let the execution of an ended turn finish, if it waits for the answer to a call."""
+    pause = load_pause(resources, turn, round_) if round_ else None
+    if pause and pause.token:
+        resources.workflow.resume_execution(pause.token, "finish")

@@ -1,0 +1,51 @@
+"""Show the journal of a turn, page by page (docs/editing.md)."""
+
+import re
+from typing import Any
+
+from fermata.aws.resources import Resources
+from fermata.domain.caller import Caller
+from fermata.domain.dialect import ToolNameMapper, ToolNameVariant
+from fermata.domain.errors import InvalidRequest
+from fermata.tools.registry import get_tool_namer
+from fermata.turns.edit_journal import JournalEntry, read_journal_page
+from fermata.turns.turn import find_turn_for_caller
+
+JOURNAL_CURSOR_PATTERN = re.compile(r"[0-9]{6}-[0-9]{4}")
+MAX_JOURNAL_PAGE_EDITS = 100
+
+
+def get_journal_page(
+    resources: Resources, caller: Caller, bridge_id: str, cursor: str = "", tool_names: ToolNameVariant = "seed"
+) -> dict[str, Any]:
+    """Return a page of the turn's edits, oldest first. The turn may still run.
+
+    Args:
+        cursor: `nextCursor` of the page before; empty for the first page.
+        tool_names: which names tools have in the answer.
+
+    Raises:
+        NotFound: there is no such turn, or it is not the caller's.
+        InvalidRequest: the cursor is malformed.
+    """
+    turn = find_turn_for_caller(resources, caller, bridge_id)
+    if cursor and not JOURNAL_CURSOR_PATTERN.fullmatch(cursor):
+        raise InvalidRequest("'cursor' must be the nextCursor of the page before.")
+    after = cursor.replace("-", "#")
+    entries, last_key = read_journal_page(resources, turn, after=after, limit=MAX_JOURNAL_PAGE_EDITS)
+    to_wire_name = get_tool_namer(turn.scope, tool_names)
+    page = {"bridgeId": turn.id, "entries": [journal_entry_to_wire(entry, to_wire_name) for entry in entries]}
+    return page | ({"nextCursor": last_key.replace("#", "-")} if last_key else {})
+
+
+def journal_entry_to_wire(entry: JournalEntry, to_wire_name: ToolNameMapper = str) -> dict[str, Any]:
+    """Return the edit as clients see it: with the tools of its inverse, but without their input."""
+    wire = {name: member for name, member in entry.edit.to_wire().items() if member != "" and name != "link"}
+    inverse_names = [to_wire_name(tool) for tool in entry.inverse_tools]
+    wire |= {"toolName": to_wire_name(entry.edit.tool_name), "inverse": inverse_names}
+    wire |= {"input": entry.edit.input, "state": entry.state}
+    if mark := entry.mark:
+        wire |= {"redoneBy": mark.redone} if mark.redone else {}
+        wire |= {"undoneBy": mark.by} if mark.by != mark.redone else {}
+        wire |= {"reason": mark.reason} if mark.reason else {}
+    return wire

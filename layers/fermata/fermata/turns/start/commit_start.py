@@ -1,0 +1,56 @@
+"""Write START: the one transaction in which a turn begins. Then start its workflow execution."""
+
+from dataclasses import dataclass
+
+from fermata.aws import observability
+from fermata.aws.clock import new_id
+from fermata.aws.dynamodb import Put, TransactionCanceled, Write
+from fermata.aws.resources import Resources
+from fermata.aws.transient_errors import AWS_ERRORS
+from fermata.domain.errors import Conflict
+from fermata.domain.events import BridgeReadyEvent
+from fermata.turns.start.conversation_claim import CONVERSATION_BUSY_MESSAGE
+from fermata.turns.state import TurnState
+from fermata.turns.turn import Turn, turn_to_item
+from fermata.turns.turn_log import LogEntry, log_entry_to_item, read_last_entry
+
+
+@dataclass(frozen=True)
+class StartedTurn:
+    """A turn and its first log entry, which tells `bridgeReady`."""
+
+    turn: Turn
+    entry: LogEntry
+
+
+def commit_start(resources: Resources, turn: Turn, state: TurnState, *writes: Write) -> StartedTurn:
+    """Write the turn row and the first log entry together with `writes`.
+
+    Args:
+        state: the turn's first state.
+
+    Raises:
+        Conflict: a condition in `writes` does not hold.
+    """
+    bridge_ready = BridgeReadyEvent(bridge_id=turn.id, undoes=turn.undoes or None)
+    log_entry = LogEntry(1, 1, (bridge_ready,), state, new_id(16), turn.started_ms)
+    table = resources.settings.bridges_table
+    turn_put = Put(table, turn_to_item(turn), if_absent=True)
+    log_put = Put(table, log_entry_to_item(resources, turn.partition, log_entry), if_absent=True)
+    try:
+        resources.tables.write_items(*writes, turn_put, log_put)
+    except (TransactionCanceled, *AWS_ERRORS) as error:
+        # No other writer uses this turn's id: if the entry is there, it was written and only the answer was lost.
+        if read_last_entry(resources, turn.pk) is None:
+            if isinstance(error, TransactionCanceled):
+                raise Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2) from error
+            raise
+    return StartedTurn(turn, log_entry)
+
+
+def start_workflow(resources: Resources, turn: Turn) -> None:
+    """Start the turn's execution. A failure is logged only: the turn exists, and its recovery starts it later."""
+    try:
+        resources.workflow.start_execution(turn.tenant, turn.id, turn.n)
+    except AWS_ERRORS:
+        observability.log_exception("turn.start_failed", turn=turn.id)
