@@ -204,14 +204,14 @@ def test_a_saved_query_reads_records_and_fields_that_are_logged(
 
 
 @pytest.mark.parametrize(
-    ("name", "logs", "file"),
+    ("name", "logs", "files"),
     [
-        ("StuckTurnsFilter", "RecoverLogs", "turns/recover/recover_turn.py"),
+        ("StuckTurnsFilter", "RecoverLogs", "turns/recover/*.py"),
         ("UnreadableRowsFilter", "RollupLogs", "usage/rollups/stream_consumer.py"),
     ],
 )
-def test_a_metric_filter_matches_records_that_are_logged(deployed: Template, name: str, logs: str, file: str) -> None:
-    code = (Path(ROOT) / "layers/fermata/fermata" / file).read_text()
+def test_a_metric_filter_matches_records_that_are_logged(deployed: Template, name: str, logs: str, files: str) -> None:
+    code = "".join(path.read_text() for path in (Path(ROOT) / "layers/fermata/fermata").glob(files))
     filters = resources_of_type(deployed, "AWS::Logs::MetricFilter")
     assert len(filters) == 2
     assert filters[name]["LogGroupName"] == {"Ref": logs}
