@@ -94,9 +94,7 @@ def test_what_a_turn_used_is_in_the_audit_and_in_the_logs(
     assert [line["round"] for line in usage_lines(cloud) if line["tenant"] == "weighed"] == [1, 2]
 
 
-def test_an_operators_command_finds_the_books_in_the_cloud_and_says_that_they_agree(
-    cloud: LocalCloud, resources: LocalResources
-) -> None:
+def test_the_operators_command_reconciles_the_usage_in_the_cloud(cloud: LocalCloud, resources: LocalResources) -> None:
     wait_until_settled(cloud, resources)
     command = [sys.executable, "-c", "from fermata_client.cli import main; main()", "audit", "--reconcile"]
     here = inherited_environment() | LOCAL_AWS_ENVIRONMENT | {"AWS_ENDPOINT_URL": cloud.endpoint}

@@ -23,14 +23,16 @@ SECTION_TITLES = {"byUser": "by user", "byScope": "by scope", "byModel": "by mod
 
 
 @click.command()
-@click.option("--since", metavar="INSTANT", help="From when on: 2026-11-01, or a whole instant. [default: 30 days ago]")
-@click.option("--tz", metavar="ZONE", help="Whose days, such as Europe/Berlin. [default: UTC]")
+@click.option("--since", metavar="INSTANT", help="Start: 2026-11-01, or a full instant. [default: 30 days ago]")
+@click.option("--tz", metavar="ZONE", help="Time zone of the days, such as Europe/Berlin. [default: UTC]")
 @json_option
 @service_options
-@click.option("--reconcile", is_flag=True, help="Compare ledger, rollups and log lines, and name what differs.")
-@click.option("--rebuild", is_flag=True, help="Make the rollups anew from the ledger, and write missing lines.")
-@click.option("--tenant", metavar="NAME", default="local", show_default=True, help="Whose books.")
-@click.option("--stack", metavar="NAME", help="The CloudFormation stack. Left out: the one that `make run` keeps.")
+@click.option("--reconcile", is_flag=True, help="Compare ledger, rollups and log lines, and list differences.")
+@click.option("--rebuild", is_flag=True, help="Rebuild the rollups from the ledger, and write missing log lines.")
+@click.option(
+    "--tenant", metavar="NAME", default="local", show_default=True, help="The tenant to reconcile or rebuild."
+)
+@click.option("--stack", metavar="NAME", help="The CloudFormation stack. [default: the one that `make run` keeps]")
 @click.option("--region", help="The stack's AWS region.")
 @report_errors
 def audit(
@@ -45,9 +47,9 @@ def audit(
     stack: str | None,
     region: str | None,
 ) -> None:
-    """Show what was used, by user, scope, model and day.
+    """Show the usage by user, scope, model and day.
 
-    --reconcile and --rebuild are an operator's: they work on a deployment's own tables and logs, with the
+    --reconcile and --rebuild are for operators: they read and write a deployment's own tables and logs, with the
     credentials of its AWS account.
     """
     if not (reconcile or rebuild):
@@ -96,12 +98,12 @@ def _rebuild(resources: "Resources", stack: str | None, tenant: str) -> None:
     from fermata.usage.rollups.rebuild import rebuild_rollups
 
     def report_unreadable_row(row: str) -> None:
-        click.echo(f"Passed over, because it cannot be read: {row}.")
+        click.echo(f"Skipped, because it cannot be read: {row}.")
 
     row_count = rebuild_rollups(resources, tenant, report_unreadable_row)
-    click.echo(f"The rollups of {tenant} are made anew, from {row_count:,} rows of the ledger.")
+    click.echo(f"Rebuilt the rollups of {tenant} from {row_count:,} rows of the ledger.")
     if written_count := write_missing_usage_records(resources, tenant, rollup_log_group(stack)):
-        click.echo(f"Nobody had told of {written_count:,} of them: their lines are in the logs now.")
+        click.echo(f"Wrote the missing log lines of {written_count:,} of them.")
 
 
 def _reconcile(resources: "Resources", stack: str | None, tenant: str, since: str | None, tz: str | None) -> None:
@@ -114,5 +116,5 @@ def _reconcile(resources: "Resources", stack: str | None, tenant: str, since: st
     for difference in differences:
         click.echo(difference)
     if differences:
-        raise CommandError(f"The books of {tenant} differ in {len(differences)} places since {start:%Y-%m-%dT%H:%MZ}.")
-    click.echo(f"The books of {tenant} agree since {start:%Y-%m-%dT%H:%MZ}: ledger, rollups and log lines.")
+        raise CommandError(f"The usage of {tenant} since {start:%Y-%m-%dT%H:%MZ} has {len(differences)} differences.")
+    click.echo(f"Ledger, rollups and log lines of {tenant} agree since {start:%Y-%m-%dT%H:%MZ}.")

@@ -349,7 +349,7 @@ def test_the_command_names_differences_and_fails(resources: Resources, lines: Lo
     result = run_audit_command("--reconcile")
     assert result.exit_code == 1
     assert "no line in the logs" in result.stdout
-    assert "differ in 1 places" in result.stderr
+    assert "has 1 differences" in result.stderr
 
 
 def test_the_command_names_a_malformed_row(resources: Resources, logs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,8 +363,8 @@ def test_the_command_names_a_malformed_row(resources: Resources, logs: Any, monk
     result = run_audit_command("--rebuild")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [
-        f"Passed over, because it cannot be read: junk#{row['sk']}: cost is 'abc'.",
-        f"The rollups of {TENANT} are made anew, from 0 rows of the ledger.",
+        f"Skipped, because it cannot be read: junk#{row['sk']}: cost is 'abc'.",
+        f"Rebuilt the rollups of {TENANT} from 0 rows of the ledger.",
     ]
 
 
@@ -385,10 +385,10 @@ def test_rows_that_only_a_rebuild_counted_are_logged_once(
         make_usage(time() - 3 * 86_400),
         make_usage(time() - 60, turn="new"),
     )
-    assert "Nobody had told of 3 of them" in run_audit_command("--rebuild").stdout
+    assert "Wrote the missing log lines of 3 of them" in run_audit_command("--rebuild").stdout
     result = run_audit_command("--reconcile")
     assert result.stdout.splitlines() == ["new round 1, attempt 1, try 1: in the ledger, and no line in the logs."]
-    assert "Nobody" not in run_audit_command("--rebuild").stdout
+    assert "missing log lines" not in run_audit_command("--rebuild").stdout
 
 
 def test_lines_older_than_the_retention_of_the_logs_are_not_written(
@@ -397,7 +397,7 @@ def test_lines_older_than_the_retention_of_the_logs_are_not_written(
     monkeypatch.setattr("fermata.usage.rollups.rebuild.INDEX_DELAY_SECONDS", 0)
     logs.put_retention_policy(logGroupName=LOG_GROUP, retentionInDays=7)
     write_ledger_rows(resources, make_usage(time() - 8 * 86_400), make_usage(time() - 6 * 86_400))
-    assert "Nobody had told of 1 of them" in run_audit_command("--rebuild").stdout
+    assert "Wrote the missing log lines of 1 of them" in run_audit_command("--rebuild").stdout
 
 
 def test_the_command_rebuilds_the_rollups(resources: Resources, logs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -407,7 +407,7 @@ def test_the_command_rebuilds_the_rollups(resources: Resources, logs: Any, monke
     result = run_audit_command("--rebuild")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [
-        f"The rollups of {TENANT} are made anew, from 2 rows of the ledger.",
-        "Nobody had told of 1 of them: their lines are in the logs now.",
+        f"Rebuilt the rollups of {TENANT} from 2 rows of the ledger.",
+        "Wrote the missing log lines of 1 of them.",
     ]
     assert audit_usage(resources, TENANT, "2026-01-01")["totals"]["promptTokens"] == 200
