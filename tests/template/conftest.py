@@ -1,4 +1,4 @@
-"""Reading, transforming and linting cost a second or two each: once for all tests."""
+"""The template for all tests. Reading and transforming it take a second or two each, so it is done once."""
 
 import pytest
 

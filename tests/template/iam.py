@@ -1,4 +1,4 @@
-"""What a role may do, asked the way IAM asks: an action, a resource, the request's context."""
+"""Evaluate the permissions of a role as IAM does: for an action, a resource, and the request's context."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -14,7 +14,7 @@ class Statement:
     actions: tuple[str, ...]
     resources: tuple[str, ...]
     equals: dict[str, tuple[str, ...]]
-    """Condition keys of StringEquals and StringLike, and the values (patterns) they may have."""
+    """The condition keys of StringEquals and StringLike, with the patterns that their values may match."""
 
     def allows(self, action: str, resource: str, context: dict[str, str]) -> bool:
         return (
@@ -30,25 +30,28 @@ class Role:
     statements: tuple[Statement, ...]
 
     def allows(self, action: str, resource: str, **context: str) -> bool:
-        """The condition keys our statements use: `purpose` in KMS's encryption context, `prefix` of what S3 lists."""
+        """Say whether the role has a permission.
+
+        Args:
+            context: `purpose` in the encryption context of KMS, or `prefix` of a list request of S3.
+        """
         full = {CONDITIONS[key]: value for key, value in context.items()}
         return any(statement.allows(action, resource, full) for statement in self.statements)
 
     def actions(self, service: str = "") -> set[str]:
-        return {action for one in self.statements for action in one.actions if action.startswith(service)}
+        return {action for statement in self.statements for action in statement.actions if action.startswith(service)}
 
 
 def read_roles(template: Template) -> dict[str, Role]:
-    """Every role that the template makes, by logical name."""
-    return {
-        name: Role(name, _statements(found)) for name, found in resources_of_type(template, "AWS::IAM::Role").items()
-    }
+    """Return every role of the template, by logical id."""
+    return {name: Role(name, _statements(role)) for name, role in resources_of_type(template, "AWS::IAM::Role").items()}
 
 
 def roles_by_function(template: Template) -> dict[str, Role]:
-    """The role of each function, by the function's folder."""
-    found, functions = read_roles(template), resources_of_type(template, "AWS::Lambda::Function").values()
-    return {function_folder(function): found[function["Role"]["Fn::GetAtt"][0]] for function in functions}
+    """Return the role of each function, by the function's folder."""
+    roles = read_roles(template)
+    functions = resources_of_type(template, "AWS::Lambda::Function").values()
+    return {function_folder(function): roles[function["Role"]["Fn::GetAtt"][0]] for function in functions}
 
 
 def function_folder(function: Template) -> str:
@@ -56,12 +59,12 @@ def function_folder(function: Template) -> str:
 
 
 def allow_statements(document: Template) -> tuple[Statement, ...]:
-    """The Allow statements of a policy document."""
-    return tuple(_statement(found) for found in document["Statement"] if found["Effect"] == "Allow")
+    """Return the Allow statements of a policy document."""
+    return tuple(_statement(statement) for statement in document["Statement"] if statement["Effect"] == "Allow")
 
 
 def short_resource_name(value: Any) -> str:
-    """A resource in short: the logical name for an ARN, and the tail behind the account for one that is spelled."""
+    """Shorten a resource: to the logical id of an ARN, or to the part after the account id if it is written out."""
     if isinstance(value, str):
         return value
     if "Fn::GetAtt" in value:
@@ -73,16 +76,18 @@ def short_resource_name(value: Any) -> str:
 
 
 def _statements(role: Template) -> tuple[Statement, ...]:
-    return tuple(found for policy in role.get("Policies", []) for found in allow_statements(policy["PolicyDocument"]))
+    return tuple(
+        statement for policy in role.get("Policies", []) for statement in allow_statements(policy["PolicyDocument"])
+    )
 
 
-def _statement(found: Template) -> Statement:
-    conditions = found.get("Condition", {})
+def _statement(document: Template) -> Statement:
+    conditions = document.get("Condition", {})
     assert set(conditions) <= {"StringEquals", "StringLike", "ArnLike"}, f"iam.py does not understand {conditions}"
     named = conditions.get("StringEquals", {}) | conditions.get("StringLike", {})
     equals = {key: tuple(_listed(value)) for key, value in named.items()}
-    resources = tuple(short_resource_name(one) for one in _listed(found["Resource"]))
-    return Statement(tuple(_listed(found["Action"])), resources, equals)
+    resources = tuple(short_resource_name(resource) for resource in _listed(document["Resource"]))
+    return Statement(tuple(_listed(document["Action"])), resources, equals)
 
 
 def _is_one_of(value: str, patterns: tuple[str, ...]) -> bool:

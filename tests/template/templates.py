@@ -1,4 +1,4 @@
-"""The template as it is written and as CloudFormation gets it, and the workflow inside it."""
+"""Read the template as it is written and as CloudFormation gets it, and the workflow inside it."""
 
 import json
 import os
@@ -25,15 +25,15 @@ Template = dict[str, Any]
 
 
 def read_template(text: str) -> Template:
-    """A template with its short tags spelled out (`!Ref X` is {"Ref": "X"})."""
+    """Parse a template, with its short tags written out (`!Ref X` is {"Ref": "X"})."""
     template: Template = json.loads(json.dumps(cfn_yaml.loads(text)))
     return template
 
 
 def transform_template(text: str) -> Template:
-    """What SAM makes of a template; a template that SAM refuses fails here with SAM's own words."""
+    """Transform a template as SAM does. A template that SAM refuses fails with SAM's error."""
     assert TRANSLATOR.exists(), "The emulator's environment is missing: install requirements/emulator.txt into it."
-    done = subprocess.run(
+    process = subprocess.run(
         [TRANSLATOR, Path(__file__).with_name("transform.py")],
         input=text,
         capture_output=True,
@@ -41,25 +41,25 @@ def transform_template(text: str) -> Template:
         env=os.environ | {"AWS_DEFAULT_REGION": "eu-west-1"},
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    template: Template = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    template: Template = json.loads(process.stdout)
     return template
 
 
 def lint_template(template: Template | str) -> list[str]:
-    """What cfn-lint says against a template, warnings included."""
+    """Return the errors and warnings of cfn-lint."""
     text = template if isinstance(template, str) else json.dumps(template)
     return [f"{match.rule.id} {match.message}" for match in lint(text)]
 
 
 def resources_of_type(template: Template, kind: str) -> dict[str, Template]:
-    """Resources of one type, by logical name: only their properties."""
+    """Return the properties of the resources of one type, by logical id."""
     resources = template["Resources"].items()
     return {name: found.get("Properties", {}) for name, found in resources if found["Type"] == kind}
 
 
 def read_state_machine() -> Template:
-    """The workflow with the template's substitutions made, as Step Functions gets it."""
+    """Read the workflow with the template's substitutions, as Step Functions gets it."""
     text = STATE_MACHINE.read_text()
     for name, value in SUBSTITUTES.items():
         text = text.replace(f"${{{name}}}", value)

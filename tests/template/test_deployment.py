@@ -1,4 +1,4 @@
-"""How the template is deployed: samconfig.toml against the parameters it sets."""
+"""The deployment configuration in samconfig.toml, and the parameters that it sets."""
 
 import tomllib
 from typing import Any

@@ -1,4 +1,4 @@
-"""What each function is made of: where it runs, what it knows, where its words and its failures go."""
+"""The configuration of each function: runtime, layers, environment, logs, failures."""
 
 import json
 import re
@@ -37,7 +37,7 @@ PROMISED = {
 }
 READ_BY_LIBRARIES = re.compile(r"POWERTOOLS_\w+|AWS_LWA_\w+|AWS_LAMBDA_EXEC_WRAPPER")
 SECRET = re.compile(r"secret|token(?!s)|password|apikey|api_key|credential", re.IGNORECASE)
-"""Tokens are counted, a token is kept."""
+"""A name with "tokens" counts tokens; one with "token" would hold one."""
 
 
 @pytest.fixture(scope="session")
@@ -50,8 +50,8 @@ def variables(function: Template) -> dict[str, Any]:
     return found
 
 
-def given(source: Template, value: Any) -> str:
-    """What a variable holds when the template is deployed with its defaults; a stand-in for a resource's name."""
+def resolve_default(source: Template, value: Any) -> str:
+    """Return the value of a variable when the template is deployed with its defaults; a constant for a resource."""
     parameter = source["Parameters"].get(value.get("Ref", "")) if isinstance(value, dict) else None
     if parameter is not None:
         return str(parameter["Default"])
@@ -97,7 +97,7 @@ def test_every_variable_is_read_by_the_settings_or_a_library(functions: dict[str
 
 
 def test_the_templates_defaults_are_the_settings_defaults(source: Template, functions: dict[str, Template]) -> None:
-    deployed = {name: given(source, value) for name, value in variables(functions["RoundFunction"]).items()}
+    deployed = {name: resolve_default(source, value) for name, value in variables(functions["RoundFunction"]).items()}
     settings = Settings.from_environment(deployed)
     for name, field in Settings.model_fields.items():
         if not field.is_required():

@@ -1,4 +1,4 @@
-"""What the dependency layer would hold: the locked packages, each as one wheel that Lambda can import.
+"""The dependency layer: the locked packages, each as one wheel that Lambda can import.
 
 wheels.json is written by `make -C layers/dependencies wheels.json`; nothing here needs a package index.
 """
@@ -30,8 +30,8 @@ LOCKED = re.compile(
 )
 
 
-def locked() -> dict[tuple[str, str], set[str]]:
-    """(name, version) -> hashes, of every package in the lock that applies on Lambda."""
+def read_locked_packages() -> dict[tuple[str, str], set[str]]:
+    """Return the hashes of every locked package for Lambda, by name and version."""
     found: dict[tuple[str, str], set[str]] = {}
     for package in LOCKED.finditer((FOLDER / "requirements.txt").read_text()):
         marker = package["marker"]
@@ -41,7 +41,7 @@ def locked() -> dict[tuple[str, str], set[str]]:
     return found
 
 
-def wheels() -> list[dict[str, str]]:
+def read_wheels() -> list[dict[str, str]]:
     found: list[dict[str, str]] = json.loads((FOLDER / "wheels.json").read_text())
     return found
 
@@ -62,26 +62,26 @@ def runs_on_lambda(tag: Tag) -> bool:
 
 
 def test_the_lock_is_read_completely() -> None:
-    """As many packages as lines that pin one; each with hashes."""
+    """There are as many packages as lines with a pin, each with hashes."""
     pins = [line for line in (FOLDER / "requirements.txt").read_text().splitlines() if re.match(r"[\w.-]+==", line)]
     found = list(LOCKED.finditer((FOLDER / "requirements.txt").read_text()))
     assert len(found) == len(pins) > 0
-    assert all(locked().values())
+    assert all(read_locked_packages().values())
 
 
 def test_every_locked_package_has_exactly_one_wheel() -> None:
-    assert sorted(identity(wheel["file"]) for wheel in wheels()) == sorted(locked())
+    assert sorted(identity(wheel["file"]) for wheel in read_wheels()) == sorted(read_locked_packages())
 
 
-@pytest.mark.parametrize("wheel", wheels(), ids=lambda wheel: wheel["file"].partition("-")[0])
+@pytest.mark.parametrize("wheel", read_wheels(), ids=lambda wheel: wheel["file"].partition("-")[0])
 def test_a_wheel_runs_on_lambda(wheel: dict[str, str]) -> None:
     *_, tags = parse_wheel_filename(wheel["file"])
     assert any(runs_on_lambda(tag) for tag in tags)
 
 
-@pytest.mark.parametrize("wheel", wheels(), ids=lambda wheel: wheel["file"].partition("-")[0])
+@pytest.mark.parametrize("wheel", read_wheels(), ids=lambda wheel: wheel["file"].partition("-")[0])
 def test_a_wheel_is_one_that_the_lock_names(wheel: dict[str, str]) -> None:
-    assert wheel["sha256"] in locked()[identity(wheel["file"])]
+    assert wheel["sha256"] in read_locked_packages()[identity(wheel["file"])]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,9 @@ def test_a_wheel_for_another_platform_would_fail(file: str) -> None:
 
 
 def test_the_list_does_not_name_the_origin_of_wheels() -> None:
-    assert all(set(wheel) == {"file", "sha256"} and Path(wheel["file"]).name == wheel["file"] for wheel in wheels())
+    assert all(
+        set(wheel) == {"file", "sha256"} and Path(wheel["file"]).name == wheel["file"] for wheel in read_wheels()
+    )
 
 
 def test_the_package_itself_requires_nothing_else() -> None:

@@ -1,4 +1,4 @@
-"""cfn-lint has nothing against the template: as written, as deployed, and with its workflow inside."""
+"""cfn-lint passes for the template as written, as deployed, and with its workflow inlined."""
 
 import copy
 import json
@@ -10,9 +10,9 @@ BY_NAME = "!Sub arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:st
 
 
 def with_workflow(deployed: Template, machine: Template) -> Template:
-    """The deployed template with the workflow inlined, where cfn-lint checks it against the schema of its language.
+    """Inline the workflow, where cfn-lint checks it against the schema of its language.
 
-    That schema does not know yet that JSONata may compute a clock, so numbers stand in for the expressions.
+    That schema does not allow JSONata for time-outs yet, so numbers replace these expressions.
     """
     inlined, definition = copy.deepcopy(deployed), copy.deepcopy(machine)
     for state in definition["States"].values():

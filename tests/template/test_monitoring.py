@@ -1,4 +1,4 @@
-"""What operators see and what wakes them: the ledger's stream, alarms, the dashboard, saved queries."""
+"""Monitoring: the ledger's stream, alarms, the dashboard, saved queries."""
 
 import itertools
 import json
@@ -44,7 +44,7 @@ def mapping(deployed: Template) -> Template:
 
 
 def ours(deployed: Template) -> set[str]:
-    """Metrics that somebody emits: our code, or a filter over its lines."""
+    """Return the metrics that functions emit, or that metric filters make of logs."""
     filters = resources_of_type(deployed, "AWS::Logs::MetricFilter").values()
     return set(METRIC_UNITS) | {it["MetricName"] for found in filters for it in found["MetricTransformations"]}
 
@@ -96,7 +96,7 @@ def test_an_alarm_watches_a_metric_that_is_emitted(deployed: Template, alarms: d
 
 @pytest.fixture
 def output(stage: Stage, capfd: pytest.CaptureFixture[str]) -> str:
-    """What functions print about turns that end in each of three ways, and about their rows of the ledger."""
+    """The output of functions for turns that end in each of three ways, and for their ledger rows."""
     for ends in ("done", "cancelled", "error"):
         stage.start_turn()
         if ends == "cancelled":
@@ -112,7 +112,7 @@ def output(stage: Stage, capfd: pytest.CaptureFixture[str]) -> str:
 def test_alarms_and_dashboard_use_the_dimensions_that_functions_emit(
     output: str, deployed: Template, alarms: dict[str, Template]
 ) -> None:
-    """A metric under other dimensions is another metric, which nobody ever writes."""
+    """A metric with other dimensions is another metric, which is never emitted."""
     written = set(emitted(output))
     looked_at = [(alarm["MetricName"], dimensions(alarm)) for alarm in alarms.values() if alarm["Namespace"] in OUR_OWN]
     looked_at += shown(deployed)
@@ -125,7 +125,7 @@ def test_alarms_and_dashboard_use_the_dimensions_that_functions_emit(
 
 
 def emitted(output: str) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
-    """Each metric of the EMF lines, with the dimensions it is found by."""
+    """Yield each metric of the EMF records, with its dimensions."""
     for line in output.splitlines():
         told = json.loads(line) if '"_aws"' in line else {"_aws": {"CloudWatchMetrics": []}}
         for group in told["_aws"]["CloudWatchMetrics"]:
@@ -138,7 +138,7 @@ def dimensions(alarm: Template) -> frozenset[tuple[str, str]]:
 
 
 def shown(deployed: Template) -> list[tuple[str, frozenset[tuple[str, str]]]]:
-    """Our own metrics on the dashboard, where `...` stands for what the line before has in its place."""
+    """Return our own metrics on the dashboard. `...` repeats the beginning of the metric before."""
     found, (board,) = [], resources_of_type(deployed, "AWS::CloudWatch::Dashboard").values()
     for widget in json.loads(board["DashboardBody"]["Fn::Sub"])["widgets"]:
         before: list[str] = []

@@ -1,4 +1,4 @@
-"""The workflow of a turn: what it hands on, what it tries again, what it catches, how long its paths are."""
+"""The workflow of a turn: its payloads, retries, catches, and the number of transitions."""
 
 from typing import Any
 
@@ -19,14 +19,14 @@ def states(machine: Template) -> dict[str, State]:
 
 
 def retrier(state: State, error: str) -> State:
-    """The first retrier that applies, as Step Functions chooses it."""
+    """Return the first retrier that matches an error, as Step Functions does."""
     for one in state["Retry"]:
         names = set(one["ErrorEquals"])
         wild = "States.TaskFailed" in names and error != "States.Timeout"
         if error in names or wild or "States.ALL" in names:
             found: State = one
             return found
-    raise AssertionError(f"nothing is said about {error}")
+    raise AssertionError(f"no retrier matches {error}")
 
 
 def caught(state: State, error: str) -> str:
@@ -140,7 +140,7 @@ def test_a_browser_round_costs_two_transitions_and_a_turn_of_text_four(states: d
 
 
 def test_the_workflow_carries_only_the_functions_results(states: dict[str, State]) -> None:
-    """Ids come from the execution's input; a caught error, whose text may be long, is left in the history."""
+    """Ids come from the execution's input. A caught error, whose text may be long, stays in the history."""
     assert not any("Assign" in state for state in states.values())
     for name in WAITING:
         assert "Output" not in states[name]

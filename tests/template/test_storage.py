@@ -1,4 +1,4 @@
-"""What is remembered: encrypted, recoverable, kept when the stack goes, and forgotten in time."""
+"""Storage: tables, bucket and key are encrypted, recoverable, retained with the stack, and expire in time."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def test_a_table_is_encrypted_recoverable_and_paid_by_use(tables: dict[str, Temp
 
 @pytest.mark.parametrize("name", sorted(TABLES | {"Bucket", "Key"}))
 def test_tables_bucket_and_key_outlive_the_stack(deployed: Template, name: str) -> None:
-    """RetainExceptOnCreate: kept as with Retain, but a first deployment that fails leaves nothing behind."""
+    """RetainExceptOnCreate is Retain, except that a failed first deployment leaves nothing behind."""
     assert deployed["Resources"][name]["DeletionPolicy"] == "RetainExceptOnCreate"
     assert deployed["Resources"][name]["UpdateReplacePolicy"] == "Retain"
 
@@ -101,7 +101,7 @@ def test_a_turns_blobs_expire_with_the_turn_and_a_conversations_do_not(bucket: T
 
 
 def expiring(bucket: Template, prefix: str) -> dict[str, Any]:
-    """The one rule after which things under this prefix go."""
+    """Return the only rule that expires objects under this prefix."""
     rules = [rule for rule in bucket["LifecycleConfiguration"]["Rules"] if "ExpirationInDays" in rule]
     assert {rule["Prefix"] for rule in rules} == {"turns/", "uploads/"}
     (rule,) = [rule for rule in rules if rule["Prefix"] == prefix and rule["Status"] == "Enabled"]
@@ -109,7 +109,7 @@ def expiring(bucket: Template, prefix: str) -> dict[str, Any]:
 
 
 def test_an_upload_is_kept_as_long_as_its_reference_is_valid(bucket: Template) -> None:
-    """S3 counts days from the next midnight on, so it never goes before that."""
+    """S3 counts days from the next midnight, so an upload never expires earlier."""
     assert expiring(bucket, "uploads/")["ExpirationInDays"] * 86400 == uploads.UPLOAD_TTL_SECONDS
 
 

@@ -1,7 +1,7 @@
-"""Reads a SAM template, writes the CloudFormation template that AWS would make of it. Stdin to stdout.
+"""Transform a SAM template from stdin to the CloudFormation template that AWS makes of it, to stdout.
 
-Runs under the emulator's environment: SAM's translator pins an older pydantic than the functions use, and that
-environment has it anyway, because the local cloud deploys with the same translator.
+It runs in the emulator's environment, because SAM's translator pins an older pydantic than the functions use. The local
+cloud deploys with the same translator.
 """
 
 import json
@@ -14,7 +14,7 @@ LOCAL_PATHS = ("CodeUri", "ContentUri", "DefinitionUri")
 
 
 class NoManagedPolicies:
-    """Every role is written out, so the translator has no policy's name to look up."""
+    """No managed policies: every role is written out."""
 
     def load(self) -> dict[str, str]:
         return {}

@@ -1,6 +1,7 @@
 """A new event needs its class alone: the log reads it, the document describes it, renderers write it."""
 
 import json
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -10,6 +11,8 @@ from fermata.domain import events
 from fermata.domain.events import Event, parse_events
 from fermata.wire.openapi.schemas import stream_event_schemas
 from fermata.wire.renderers.ndjson import render_event
+from fermata_client.terminal.screen import TurnPrinter
+from fermata_client.turns.view import TurnView, fold_event
 
 
 @pytest.fixture
@@ -49,6 +52,15 @@ def test_the_document_describes_a_new_event(toy_event: type[Event]) -> None:
     assert schemas["StreamLine"]["discriminator"]["mapping"]["diceRolled"].endswith("/DiceRolledEvent")
     assert schemas["DiceRolledEvent"]["description"] == "Someone rolled the dice."
     assert schemas["DiceRolledEvent"]["required"] == ["type", "diceCount", "seq", "note"]
+
+
+def test_the_client_ignores_a_new_event(toy_event: type[Event], capsys: pytest.CaptureFixture[str]) -> None:
+    line = json.loads(render_event(7, toy_event.from_wire({"type": "diceRolled", "diceCount": 2}), "fermata"))
+    before = TurnView()
+    after = fold_event(before, line)
+    TurnPrinter()(line, after)
+    assert after == replace(before, seq=7)
+    assert capsys.readouterr().out == ""
 
 
 def test_an_event_that_no_class_describes_is_refused() -> None:
