@@ -1,6 +1,6 @@
 """Serve conversations, defaults, usage, uploads, tools and the state of turns; respond to all unknown paths."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -9,6 +9,7 @@ from fermata.aws import uploads
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_views
 from fermata.credentials import credential_store, scope_defaults
+from fermata.credentials.removed_credentials import clear_removed_credentials
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.scopes import SCOPES
@@ -54,7 +55,7 @@ def list_conversations(context: RequestContext) -> Response:
     page = conversation_store.list_conversations(
         context.resources, context.caller, scope, cursor=query.get("cursor"), limit=max(1, limit)
     )
-    body: dict[str, Any] = {"conversations": _conversation_views(context, page.conversations)}
+    body: dict[str, Any] = {"conversations": _to_views(context, page.conversations)}
     return Response(200, body | ({"nextCursor": page.next_cursor} if page.next_cursor else {}), UNCACHED_HEADERS)
 
 
@@ -74,12 +75,12 @@ def show_conversation(context: RequestContext) -> Response:
     before = read_integer_parameter(context.request, "before", 0) or None
     page_size = message_views.MAX_PAGE_LINES
     limit = max(1, read_integer_parameter(context.request, "limit", page_size, maximum=page_size))
-    conversation = conversation_store.get_conversation(context.resources, context.caller, _path_id(context))
+    conversation = conversation_store.get_conversation(context.resources, context.caller, context.path_parameters["id"])
     to_client_name = get_tool_namer(conversation.scope, select_tool_names(context))
     page = message_views.read_message_page(
         context.resources, conversation, context.tenant.dialect, to_client_name, before=before, limit=limit
     )
-    view = _conversation_views(context, [conversation])[0] | {"messages": page.lines}
+    view = _to_views(context, [conversation])[0] | {"messages": page.lines}
     if turn := find_active_turn(context.resources, conversation):
         view["activeTurn"] = turn
     body = {"conversation": view} | ({"nextCursor": str(page.before)} if page.before else {})
@@ -94,46 +95,32 @@ def change_conversation(context: RequestContext) -> Response:
     conversation = conversation_store.update_conversation(
         context.resources,
         context.caller,
-        _path_id(context),
+        context.path_parameters["id"],
         title=body.title,
         credential_id=body.credential_id,
         model_id=body.model_id,
     )
-    return Response(200, {"conversation": _conversation_views(context, [conversation])[0]})
+    return Response(200, {"conversation": _to_views(context, [conversation])[0]})
 
 
 @router.handles(conversations.DELETE_CONVERSATION)
 def delete_conversation(context: RequestContext) -> Response:
-    conversation = conversation_store.delete_conversation(context.resources, context.caller, _path_id(context))
+    conversation = conversation_store.delete_conversation(
+        context.resources, context.caller, context.path_parameters["id"]
+    )
     cancel_active_turn(context.resources, conversation)
     return Response(200, {"ok": True})
 
 
-def _path_id(context: RequestContext) -> str:
-    return context.request.path_parameters["id"]
-
-
-def _conversation_views(context: RequestContext, conversations: Sequence[Conversation]) -> list[dict[str, Any]]:
-    """Show a credential that was removed as none, so that the user picks another one (decision 0086)."""
-    credential_ids = {conversation.credential_id for conversation in conversations if conversation.credential_id}
-    existing_ids = _find_existing_credentials(context, credential_ids)
-    return [
-        conversation_store.to_conversation_view(
-            conversation
-            if conversation.credential_id in existing_ids
-            else conversation.model_copy(update={"credential_id": None})
-        )
-        for conversation in conversations
-    ]
+def _to_views(context: RequestContext, conversations: Sequence[Conversation]) -> list[dict[str, Any]]:
+    cleared = clear_removed_credentials(context.resources, context.caller.tenant, conversations)
+    return [conversation_store.to_conversation_view(conversation) for conversation in cleared]
 
 
 def _require_credential(context: RequestContext, credential_id: str | None) -> None:
-    if credential_id and not _find_existing_credentials(context, [credential_id]):
+    tenant = context.caller.tenant
+    if credential_id and not credential_store.find_existing_ids(context.resources, tenant, [credential_id]):
         raise InvalidRequest("Credential not found. Pick an existing credential.")
-
-
-def _find_existing_credentials(context: RequestContext, credential_ids: Iterable[str]) -> frozenset[str]:
-    return credential_store.find_existing_ids(context.resources, context.caller.tenant, credential_ids)
 
 
 @router.handles(usage.SHOW_AUDIT)
@@ -167,12 +154,9 @@ def set_budgets(context: RequestContext) -> Response:
 
 
 def _to_budget_limits(body: NewBudgetLimits) -> budget_limits.BudgetLimits:
-    return budget_limits.BudgetLimits(daily_usd=_to_decimal(body.daily_usd), monthly_usd=_to_decimal(body.monthly_usd))
-
-
-def _to_decimal(usd: float | None) -> Decimal | None:
-    """Convert an amount to exactly the digits that were sent."""
-    return None if usd is None else Decimal(str(usd))
+    """Convert the amounts to exactly the digits that were sent."""
+    amounts = [None if usd is None else Decimal(str(usd)) for usd in (body.daily_usd, body.monthly_usd)]
+    return budget_limits.BudgetLimits(daily_usd=amounts[0], monthly_usd=amounts[1])
 
 
 @router.handles(editor.TAKE_UPLOAD)
@@ -201,7 +185,7 @@ def require_existing_scope(request: HttpRequest) -> None:
 def list_tools(context: RequestContext) -> Response:
     caller = context.caller
     naming = ToolNaming(select_tool_names(context))
-    tools = listing.list_tools(context.request.path_parameters["scope"], caller.capabilities, naming, caller.tenant)
+    tools = listing.list_tools(context.path_parameters["scope"], caller.capabilities, naming, caller.tenant)
     return Response(200, {"tools": tools}, UNCACHED_HEADERS)
 
 
@@ -213,24 +197,22 @@ def list_connectors(context: RequestContext) -> Response:
 @router.handles(turns.SHOW_TURN)
 def show_turn(context: RequestContext) -> Response:
     tool_names = select_tool_names(context)
-    return Response(200, get_turn_status(context.resources, context.caller, _bridge_id(context), tool_names))
+    return Response(
+        200, get_turn_status(context.resources, context.caller, context.path_parameters["bridgeId"], tool_names)
+    )
 
 
 @router.handles(turns.SHOW_JOURNAL)
 def show_journal(context: RequestContext) -> Response:
     cursor = context.request.query.get("cursor", "")
     tool_names = select_tool_names(context)
-    page = get_journal_page(context.resources, context.caller, _bridge_id(context), cursor, tool_names)
+    page = get_journal_page(context.resources, context.caller, context.path_parameters["bridgeId"], cursor, tool_names)
     return Response(200, page, UNCACHED_HEADERS)
 
 
 @router.handles(turns.CANCEL_TURN)
 def cancel_turn(context: RequestContext) -> Response:
-    return Response(200, stop_turn.cancel_turn(context.resources, context.caller, _bridge_id(context)))
-
-
-def _bridge_id(context: RequestContext) -> str:
-    return context.request.path_parameters["bridgeId"]
+    return Response(200, stop_turn.cancel_turn(context.resources, context.caller, context.path_parameters["bridgeId"]))
 
 
 @router.handles(defaults.SHOW_DEFAULTS)
@@ -245,14 +227,14 @@ def require_known_scope(request: HttpRequest) -> None:
 @router.handles(defaults.SET_DEFAULT, precondition=require_known_scope)
 def set_default(context: RequestContext) -> Response:
     body = context.parse_body(NewDefault)
-    scope = context.request.path_parameters["scope"]
+    scope = context.path_parameters["scope"]
     default = scope_defaults.set_default(context.resources, context.caller, scope, body.credential_id, body.model_id)
     return Response(200, {"default": default.to_wire()})
 
 
 @router.handles(defaults.CLEAR_DEFAULT, precondition=require_known_scope)
 def clear_default(context: RequestContext) -> Response:
-    scope_defaults.clear_default(context.resources, context.caller, context.request.path_parameters["scope"])
+    scope_defaults.clear_default(context.resources, context.caller, context.path_parameters["scope"])
     return Response(204)
 
 

@@ -34,7 +34,7 @@ def create_credential(context: RequestContext) -> Response:
 
 @router.handles(credentials.SHOW_CREDENTIAL)
 def show_credential(context: RequestContext) -> Response:
-    credential = credential_store.get_own_credential(context.resources, context.caller, _path_id(context))
+    credential = credential_store.get_own_credential(context.resources, context.caller, context.path_parameters["id"])
     return Response(200, {"credential": last_used.get_credential_view(context.resources, credential)})
 
 
@@ -42,20 +42,25 @@ def show_credential(context: RequestContext) -> Response:
 def change_credential(context: RequestContext) -> Response:
     body = context.parse_body(CredentialChange)
     credential = credential_store.update_credential(
-        context.resources, context.caller, _path_id(context), body.display_label, body.api_key, body.base_url
+        context.resources,
+        context.caller,
+        context.path_parameters["id"],
+        body.display_label,
+        body.api_key,
+        body.base_url,
     )
     return Response(200, {"credential": last_used.get_credential_view(context.resources, credential)})
 
 
 @router.handles(credentials.DELETE_CREDENTIAL)
 def delete_credential(context: RequestContext) -> Response:
-    credential_store.delete_credential(context.resources, context.caller, _path_id(context))
+    credential_store.delete_credential(context.resources, context.caller, context.path_parameters["id"])
     return Response(200, {"ok": True})
 
 
 @router.handles(credentials.TRY_CREDENTIAL)
 def try_credential(context: RequestContext) -> Response:
-    return Response(200, model_list.try_credential(context.resources, context.caller, _path_id(context)))
+    return Response(200, model_list.try_credential(context.resources, context.caller, context.path_parameters["id"]))
 
 
 @router.handles(credentials.LIST_MODELS)
@@ -63,12 +68,10 @@ def list_models(context: RequestContext) -> Response:
     credential_id = context.request.query.get("credentialId")
     if not credential_id:
         raise InvalidRequest("Name the credential whose models you want: ?credentialId=…")
-    models = model_list.list_credential_models(context.resources, context.caller, _path_id(context), credential_id)
+    models = model_list.list_credential_models(
+        context.resources, context.caller, context.path_parameters["id"], credential_id
+    )
     return Response(200, {"models": [model.to_wire() for model in models]})
-
-
-def _path_id(context: RequestContext) -> str:
-    return context.request.path_parameters["id"]
 
 
 handler = make_handler(router)

@@ -74,7 +74,7 @@ def post_prompt(context: RequestContext) -> Response:
         check_instatic_images(body)
     snapshot = resolve_snapshot(context.resources, context.caller, body)
     prompt = TurnPrompt(
-        scope=context.request.path_parameters["scope"],
+        scope=context.path_parameters["scope"],
         conversation_id=body.conversation_id,
         content=body.to_blocks(),
         image_paths=body.image_places(),
@@ -94,7 +94,7 @@ def post_prompt(context: RequestContext) -> Response:
 def undo_turn(context: RequestContext) -> Response:
     body = context.parse_body(UndoBody) if context.request.body.strip() else UndoBody()
     undo_request = UndoRequest(
-        bridge_id=context.request.path_parameters["bridgeId"],
+        bridge_id=context.path_parameters["bridgeId"],
         dialect=context.tenant.dialect,
         tool_names=select_tool_names(context),
         through=body.through or "",
@@ -112,7 +112,7 @@ def _respond_with_started_turn(context: RequestContext, started: StartedTurn) ->
 
 @router.handles(turns.FOLLOW_TURN)
 def follow_turn(context: RequestContext) -> Response:
-    bridge_id = context.request.path_parameters["bridgeId"]
+    bridge_id = context.path_parameters["bridgeId"]
     turn = find_turn_for_caller(context.resources, context.caller, bridge_id)
     after = _parse_event_number(context.request.query.get("after", "0"))
     return _stream_turn(context, turn, read_entries_after(context.resources, turn, after), after)
@@ -130,7 +130,7 @@ def open_editor_bridge(context: RequestContext) -> Response:
 
 @router.handles(conversations.SHOW_IMAGE)
 def show_image(context: RequestContext) -> Response:
-    parameters = context.request.path_parameters
+    parameters = context.path_parameters
     conversation = conversation_store.get_conversation(context.resources, context.caller, parameters["id"])
     image, mime_type = message_views.read_message_image(
         context.resources, conversation, parameters["messageId"], parameters["index"]

@@ -25,6 +25,10 @@ class RequestContext:
     caller: Caller
     tenant: Tenant
 
+    @property
+    def path_parameters(self) -> Mapping[str, str]:
+        return self.request.path_parameters
+
     def parse_body(self, model: type[_Body]) -> _Body:
         """Parse the request's body as `parse_body` of json_body does.
 
