@@ -113,13 +113,14 @@ def test_a_rebuild_that_broke_off_can_be_repeated(resources: Resources, clock: T
 
 
 @pytest.mark.usefixtures("atomic_calls")
-def test_functions_that_count_for_one_tenant_concurrently_lose_nothing(resources: Resources, clock: TestClock) -> None:
-    usages = [make_usage(clock.now, conversation=f"chat-{number % 7}") for number in range(40)]
+def test_functions_that_count_for_one_tenant_concurrently_lose_nothing(resources: Resources) -> None:
+    now = Clock().time()
+    usages = [make_usage(now, conversation=f"chat-{number % 7}") for number in range(40)]
     rows = write_ledger_rows(resources, *usages)
     shards = [rows[start::4] for start in range(4)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda shard: count_ledger_rows(Resources(resources.settings, Clock()), shard), shards * 2))
-    totals = audit_usage(resources, TENANT)["totals"]
+    totals = audit_usage(resources, TENANT, "2026-01-01")["totals"]
     assert (totals["promptTokens"], totals["chatCount"]) == (4000, 7)
 
 

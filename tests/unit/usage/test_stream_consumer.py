@@ -3,11 +3,13 @@
 import itertools
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from fermata.aws.clock import Clock
 from fermata.aws.dynamodb import Item, Put, Write, serialize_item
 from fermata.aws.resources import Resources, get_resources
 from fermata.usage.audit.audit_from_rollups import audit_usage
@@ -34,7 +36,31 @@ def read_prompt_tokens(resources: Resources, tenant: str = TENANT) -> int:
     return int(audit_usage(resources, tenant)["totals"]["promptTokens"])
 
 
-@pytest.mark.parametrize("change", [{"cost": "abc"}, {"tenant": 7}, {"turn": None}, {"price": "much"}])
+LONG_ID = "x" * 3_000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cost": "abc"},
+        {"tenant": 7},
+        {"turn": None},
+        {"price": "much"},
+        {"at": "0001-01-01T00:00:00.000Z"},
+        {"at": "9999-12-31T23:59:59.999Z"},
+        {"at": "2026-11-28T10:00:00"},
+        {"prompt": Decimal("1E+30")},
+        {"cacheRead": 10**30},
+        {"completion": Decimal("0.5")},
+        {"cost": Decimal("1E+30")},
+        {"cost": Decimal(-1)},
+        {"user": LONG_ID},
+        {"turn": LONG_ID},
+        {"conversation": LONG_ID},
+        {"turn": "ü" * 1_000},
+    ],
+    ids=lambda change: " ".join(f"{name} {str(value)[:20]}" for name, value in change.items()),
+)
 def test_a_malformed_row_is_logged_and_the_rows_behind_it_do_not_wait(
     resources: Resources, clock: TestClock, caplog: pytest.LogCaptureFixture, change: dict[str, Any]
 ) -> None:
@@ -45,6 +71,33 @@ def test_a_malformed_row_is_logged_and_the_rows_behind_it_do_not_wait(
     (line,) = [vars(record) for record in caplog.records if record.levelname == "WARNING"]
     assert line["event"] == "rollup.unreadable"
     assert line["why"].startswith(next(iter(change)))
+
+
+def test_the_end_of_a_turn_with_an_unreadable_instant_or_id_is_logged_and_not_repeated(
+    resources: Resources, clock: TestClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    usage = make_usage(clock.now)
+    rows = write_ledger_rows(resources, usage, make_turn_outcome(usage, billable=False))
+    ends = [rows[1] | change for change in ({"turn": LONG_ID}, {"at": "0001-01-01T00:00:00.000Z"})]
+    assert count_stream_records(resources, to_stream_records([rows[0], *ends])) == ""
+    assert [vars(record)["event"] for record in caplog.records if record.levelname == "WARNING"] == [
+        "rollup.unreadable"
+    ] * 2
+    assert read_prompt_tokens(resources) == 100
+
+
+def test_a_row_from_the_future_does_not_make_its_conversation_uncountable(
+    resources: Resources, clock: TestClock
+) -> None:
+    rows = write_ledger_rows(resources, make_usage(clock.now + 400 * 86_400), make_usage(clock.now))
+    assert count_stream_records(resources, to_stream_records(rows)) == ""
+    assert read_prompt_tokens(resources) == 100
+
+
+def test_a_whole_number_that_is_stored_with_an_exponent_counts(resources: Resources, clock: TestClock) -> None:
+    (row,) = write_ledger_rows(resources, make_usage(clock.now))
+    assert count_stream_records(resources, to_stream_records([row | {"prompt": Decimal("1E+2")}])) == ""
+    assert read_prompt_tokens(resources) == 100
 
 
 def test_the_other_requests_of_an_unbillable_turn_are_reversed_although_one_is_malformed(
@@ -160,8 +213,10 @@ def make_stream_event(rows: list[Item]) -> dict[str, Any]:
     return {"Records": [{"dynamodb": {"SequenceNumber": str(n), "NewImage": image}} for n, image in enumerate(images)]}
 
 
-def test_the_handler_counts_requests_and_turn_ends_and_skips_malformed_rows(deployed: Resources) -> None:
-    now = deployed.clock.time()
+def test_the_handler_counts_requests_and_turn_ends_and_skips_malformed_rows(
+    deployed: Resources, clock: TestClock
+) -> None:
+    now = clock.now = Clock().time()  # the handler's own clock
     first = make_usage(now, cost="0.5")
     rows = write_ledger_rows(
         deployed, first, make_turn_outcome(first, billable=False), make_usage(now), make_usage(now)

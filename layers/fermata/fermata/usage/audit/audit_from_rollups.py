@@ -146,7 +146,7 @@ def _read_requests(resources: Resources, tenant: str, start: str, end: str) -> l
     rows = [
         row
         for row in read_ledger_rows(resources, tenant, start, end)
-        if row["sk"] != TURN_END_SORT_KEY and not find_row_defect(row)
+        if row["sk"] != TURN_END_SORT_KEY and not find_row_defect(row, resources.clock.time())
     ]
     billability = read_turn_billability(resources, tenant, {row["turn"] for row in rows})
     return [row | {"billable": row["billable"] and billability.get(row["turn"], True)} for row in rows]

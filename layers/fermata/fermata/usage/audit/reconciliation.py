@@ -14,7 +14,7 @@ from fermata.usage.audit.audit_from_ledger import audit_ledger_rows
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.audit.local_days import LocalDays
 from fermata.usage.audit.query_parameters import format_instant, parse_since, parse_time_zone
-from fermata.usage.ledger.ledger_parsing import find_row_defect
+from fermata.usage.ledger.ledger_parsing import MAX_SECONDS_AHEAD, find_row_defect
 from fermata.usage.ledger.ledger_store import ledger_row_key, read_ledger_rows
 from fermata.usage.ledger.log_lines import (
     COMPARED_LINE_FIELDS,
@@ -26,8 +26,6 @@ from fermata.usage.ledger.log_lines import (
     select_logged_rows,
 )
 
-_AHEAD_SECONDS = 86_400
-"""How far ahead of the clock rows are read, so that none is missed when another clock is ahead."""
 _KEY_MEMBERS = {"byUser": ("userId",), "byScope": ("scope",), "byModel": ("providerId", "modelId"), "byDay": ("day",)}
 
 
@@ -42,9 +40,10 @@ def reconcile_usage(
         lines: Usage lines since that instant, of any tenant, in any order.
     """
     start = format_instant(parse_since(since, resources.clock.time()))
-    end = iso_from_epoch(resources.clock.time() + _AHEAD_SECONDS)
+    now = resources.clock.time()
+    end = iso_from_epoch(now + MAX_SECONDS_AHEAD)
     rows = list(read_ledger_rows(resources, tenant, start, end))
-    defects = {ledger_row_key(row): defect for row in rows if (defect := find_row_defect(row))}
+    defects = {ledger_row_key(row): defect for row in rows if (defect := find_row_defect(row, now))}
     readable = [row for row in rows if ledger_row_key(row) not in defects]
     days = LocalDays(parse_time_zone(time_zone))
     expected = audit_ledger_rows(readable, start, days, with_billable=True)

@@ -105,7 +105,8 @@ def find_missing_log_lines(
         lines: Log lines of any tenant, in any order.
     """
     logged_names = {describe_usage_row(line) for line in lines if line.get("tenant") == tenant}
-    readable = [row for row in read_ledger_rows(resources, tenant, start, end) if not find_row_defect(row)]
+    now = resources.clock.time()
+    readable = [row for row in read_ledger_rows(resources, tenant, start, end) if not find_row_defect(row, now)]
     for row in select_logged_rows(resources, readable):
         if describe_usage_row(row) not in logged_names:
             yield log_line_from_row(row)

@@ -68,7 +68,7 @@ def _read_readable_rows(
     resources: Resources, tenant: str, start: str, end: str, on_unreadable: Callable[[str], None]
 ) -> Iterator[Item]:
     for row in read_ledger_rows(resources, tenant, start, end):
-        if defect := find_row_defect(row):
+        if defect := find_row_defect(row, resources.clock.time()):
             on_unreadable(f"{ledger_row_key(row)}: {defect}")
         else:
             yield row
