@@ -11,7 +11,7 @@ settings.load_profile("no-clocks")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use the running cloud, so that `pytest -m "not cloud"` skips them."""
+    """Mark the tests that use a running cloud or emulator, so that `pytest -m "not cloud"` skips them."""
     for item in items:
-        if "cloud" in getattr(item, "fixturenames", ()):
+        if {"cloud", "emulator"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("cloud")

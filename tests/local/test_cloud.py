@@ -15,6 +15,8 @@ from tests.cloud import start_own_cloud
 from tests.local.test_emulator import running
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.cloud
+
 
 def test_a_turn_runs_from_prompt_to_done(cloud: LocalCloud, service: FermataClient) -> None:
     outcome = run_turn(service, "data", "Hello")

@@ -17,6 +17,7 @@ from local.processes import EMULATOR_PYTHON, ROOT, DidNotStartError, EmulatorPro
 from tests.local.emulator_lab import EmulatorLab
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.cloud
 LISTEN = "0A"
 LOOPBACK = ("0100007F", "00000000000000000000000001000000")
 

@@ -18,6 +18,8 @@ from local.processes import ROOT, inherited_environment
 from local.state import delete_state, lock_state
 from tests.waiting import BACKSTOP_SECONDS, wait_until
 
+pytestmark = pytest.mark.cloud
+
 
 @contextlib.contextmanager
 def running(state: Path) -> Iterator[tuple["subprocess.Popen[str]", FermataClient]]:

@@ -1,4 +1,4 @@
-"""API Gateway takes routes that answer to any method. Stock MiniStack drops them when it imports an API."""
+"""Patch API Gateway: import routes for any method, which unpatched MiniStack drops."""
 
 from ministack.services import apigateway_v1
 
@@ -8,7 +8,7 @@ ANY_METHOD_KEY = "x-amazon-apigateway-any-method"
 
 
 def openapi_method(key: str) -> str:
-    """The method a member of an OpenAPI path item stands for."""
+    """Get the method that a member of an OpenAPI path item describes."""
     return "any" if key == ANY_METHOD_KEY else key
 
 

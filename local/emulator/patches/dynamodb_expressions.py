@@ -1,7 +1,7 @@
-"""DynamoDB finds items by key in the time that takes, not in that of parsing the condition again for each of them.
+"""Patch DynamoDB: parse each expression once.
 
-Stock MiniStack takes a key condition apart for every item of the partition: 14 ms for one item out of 400. Conditions
-are parsed once here, and a plain condition on a text sort key is compared directly; any other shape stays with stock.
+Unpatched MiniStack parses a key condition for every item of the partition: 14 ms for one item out of 400. Here a parsed
+condition is cached, and a simple condition on a string sort key is compared directly. MiniStack evaluates the others.
 """
 
 import functools
@@ -26,19 +26,23 @@ _check = functools.lru_cache(maxsize=1024)(dynamodb._condition_syntax_error)
 
 
 @patch_function(dynamodb, "_tokenize", "6abb13395c3e")
-def tokenize_expression(stock: Function, expression: str) -> Tokens:
+def tokenize_expression(original: Function, expression: str) -> Tokens:
     return list(_parse(expression))
 
 
 @patch_function(dynamodb, "_condition_syntax_error", "5213f1ffac34")
-def condition_syntax_error(stock: Function, expression: str, slot: str) -> Any:
+def condition_syntax_error(original: Function, expression: str, slot: str) -> Any:
     return _check(expression, slot)
 
 
 def filter_items(
     condition: str, items: list[Item], values: Item, names: dict[str, str], sort_key: str | None
 ) -> list[Item]:
-    """The items of one partition that match a key condition. Raises ValueError, as stock does, when it is malformed."""
+    """Get the items of one partition that match a key condition.
+
+    Raises:
+        ValueError: for a malformed condition, as the original does.
+    """
     matches = functools.partial(dynamodb._evaluate_condition, condition, slot="KeyConditionExpression")
     test = parse_sort_key_test(condition, values, names, sort_key)
     if test is None or not items:
@@ -50,19 +54,20 @@ def filter_items(
 def parse_sort_key_test(
     condition: str, values: Item, names: dict[str, str], sort_key: str | None
 ) -> SortKeyTest | None:
-    """What the condition asks of a text sort key; None when it asks something else as well, or nothing."""
+    """Make a test of the sort key from a key condition; None when the condition tests anything else, or no sort key."""
     for clause in dynamodb._key_condition_clauses(_parse(condition)):
         if len(clause) < MIN_CLAUSE_TOKENS:
             return None
-        kinds, words = [kind for kind, _ in clause], [word for _, word in clause]
+        kinds = [kind for kind, _ in clause]
+        words = [word for _, word in clause]
         name = words[2] if words[0].lower() == "begins_with" else words[0]
         if names.get(name, name) == sort_key:
             texts = [values[word].get("S") for kind, word in clause if kind == "VALUE_REF"]
-            return None if None in texts else _test(kinds, words, texts)
+            return None if None in texts else _make_test(kinds, words, texts)
     return None
 
 
-def _test(kinds: list[str], words: list[str], texts: list[Any]) -> SortKeyTest | None:
+def _make_test(kinds: list[str], words: list[str], texts: list[Any]) -> SortKeyTest | None:
     match kinds[1:]:
         case [kind, "VALUE_REF"] if kind in COMPARISONS:
             return lambda key: bool(COMPARISONS[kind](key, texts[0]))
@@ -78,6 +83,6 @@ patch_line(
     "_query",
     "50c2e7ec69e9",
     '[it for it in candidates if _evaluate_condition(key_cond, it, eav, ean, slot="KeyConditionExpression")]',
-    "_keep(key_cond, candidates, eav, ean, sk_name if not multi_key else None)",
-    _keep=filter_items,
+    "_filter_items(key_cond, candidates, eav, ean, sk_name if not multi_key else None)",
+    _filter_items=filter_items,
 )

@@ -1,9 +1,9 @@
-"""Lambda's python functions run under the project's own interpreter, in environments that behave as on AWS.
+"""Patch Lambda: run Python functions with the project's interpreter, in execution environments that behave as on AWS.
 
-Stock MiniStack runs them with its own interpreter and packages, calls every error `Runtime.HandlerError`, throws the
-process away after it, waits 50 ms for output that does not come, keeps serving an old configuration, and kills what
-is still running when new code arrives. Here an environment survives an error of its handler, a new revision starts
-its own environments, and those of the old one end when their last invocation has.
+Unpatched MiniStack runs them with its own interpreter and packages, names every error `Runtime.HandlerError`, ends the
+process after an error, waits 50 ms for missing output, keeps serving an old configuration, and kills running
+invocations when new code is deployed. Here an environment survives an error of its handler. A new revision of a
+function gets its own environments; those of the old one end after their last invocation.
 """
 
 import os
@@ -33,7 +33,7 @@ pin_functions(lambda_runtime, execution_credentials="cffaadc4f396")
 
 @dataclass(frozen=True)
 class FunctionRevision:
-    """What an environment is made of; another one means other environments."""
+    """What an execution environment is made from. A function with another revision gets other environments."""
 
     code: str
     handler: str
@@ -47,7 +47,7 @@ class FunctionRevision:
 
 
 class EnvironmentPool:
-    """All environments of one revision of a function."""
+    """The execution environments of one revision of a function."""
 
     def __init__(self, revision: FunctionRevision, code: bytes) -> None:
         self.revision = revision
@@ -63,17 +63,17 @@ class EnvironmentPool:
         try:
             environment = self._lease()
             outcome = environment.invoke(job, timeout)
-        except EnvironmentFailedError as none:
-            self._give_back(environment, usable=False)
-            return none.outcome
-        self._give_back(environment, usable=True)
+        except EnvironmentFailedError as failure:
+            self._release(environment, usable=False)
+            return failure.outcome
+        self._release(environment, usable=True)
         return outcome
 
     def retire(self) -> None:
-        """No new invocations: those that run finish, and the last one closes the template."""
+        """Accept no new invocations. The last running one closes the template."""
         with self._lock:
             self._retired = True
-            self._tidy()
+            self._close_unused()
 
     def list_processes(self) -> list[Json]:
         with self._lock:
@@ -105,7 +105,7 @@ class EnvironmentPool:
             self._template = None
             raise
 
-    def _give_back(self, environment: ExecutionEnvironment | None, *, usable: bool) -> None:
+    def _release(self, environment: ExecutionEnvironment | None, *, usable: bool) -> None:
         with self._lock:
             if environment is not None:
                 self._busy.discard(environment)
@@ -113,12 +113,12 @@ class EnvironmentPool:
                     self._idle.append((environment, time.monotonic()))
                 else:
                     environment.close()
-            self._tidy()
+            self._close_unused()
 
-    def _tidy(self) -> None:
-        """Close what waited too long for work; everything, once retired."""
-        longest = 0.0 if self._retired else MAX_IDLE_SECONDS
-        while self._idle and time.monotonic() - self._idle[0][1] >= longest:
+    def _close_unused(self) -> None:
+        """Close environments that were idle too long; once retired, all of them and the template."""
+        max_idle_seconds = 0.0 if self._retired else MAX_IDLE_SECONDS
+        while self._idle and time.monotonic() - self._idle[0][1] >= max_idle_seconds:
             self._idle.popleft()[0].close()
         if self._retired and not self._busy and self._template is not None:
             self._template.close()
@@ -130,7 +130,9 @@ _lock = threading.Lock()
 
 
 def get_pool(config: Json, code: bytes) -> EnvironmentPool:
-    key, revision = f"{config['FunctionArn']} {config.get('Version', '$LATEST')}", FunctionRevision.from_config(config)
+    """Get the pool of a function's current revision; retire the pool of the one before."""
+    key = f"{config['FunctionArn']} {config.get('Version', '$LATEST')}"
+    revision = FunctionRevision.from_config(config)
     with _lock:
         current = _fleets.get(key)
         if current is not None and current.revision == revision:
@@ -142,17 +144,17 @@ def get_pool(config: Json, code: bytes) -> EnvironmentPool:
 
 
 def list_processes() -> dict[str, list[Json]]:
-    """The environments of every function by its name, for tests that kill one."""
+    """List the environments of every function by its name, for tests that kill one."""
     with _lock:
         fleets = list(_fleets.values())
     return {dict(fleet.revision.variables)["AWS_LAMBDA_FUNCTION_NAME"]: fleet.list_processes() for fleet in fleets}
 
 
 @patch_function(lambda_svc, "_execute_function_warm", "62b9218bef5b")
-def execute_function(stock: Function, func: Json, event: Any, request_id: str) -> Json:
+def execute_function(original: Function, func: Json, event: Any, request_id: str) -> Json:
     config, code = func.get("config") or func, func.get("code_zip")
     if not code or not config.get("Runtime", "").startswith("python"):
-        return dict(stock(func, event, request_id))
+        return dict(original(func, event, request_id))
     timeout = float(config.get("Timeout", 3))
     job = {
         "event": event,
@@ -172,10 +174,10 @@ def execute_function(stock: Function, func: Json, event: Any, request_id: str) -
 
 @patch_function(lambda_svc, "invalidate_worker", "1be5d7f769f5")
 def retire_deleted_function(
-    stock: Function, name: str, qualifier: str | None = None, account: str | None = None, region: str | None = None
+    original: Function, name: str, qualifier: str | None = None, account: str | None = None, region: str | None = None
 ) -> None:
-    """A deleted function's environments end; an updated one's are replaced at its next invocation."""
-    stock(name, qualifier, account, region)
+    """Retire the pools of a deleted or updated function. An updated one gets a new pool at its next invocation."""
+    original(name, qualifier, account, region)
     with _lock:
         gone = [key for key in _fleets if qualifier is None and key.split(" ")[0].split(":")[6] == name]
         for key in gone:
@@ -183,26 +185,27 @@ def retire_deleted_function(
 
 
 def environment_variables(config: Json) -> dict[str, str]:
-    """The environment variables AWS gives to a function, its own last but for the reserved ones."""
-    name, logging = config["FunctionName"], config.get("LoggingConfig") or {}
+    """Make the environment variables of a function. Reserved variables override its own."""
+    name = config["FunctionName"]
+    logging_config = config.get("LoggingConfig") or {}
     region = config["FunctionArn"].split(":")[3]
-    own = config.get("Environment", {}).get("Variables", {})
-    given = {
+    own_variables = config.get("Environment", {}).get("Variables", {})
+    reserved_variables = {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{os.environ['GATEWAY_PORT']}",
         "AWS_EXECUTION_ENV": f"AWS_Lambda_{config['Runtime']}",
         "AWS_LAMBDA_FUNCTION_NAME": name,
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(config.get("MemorySize", 128)),
         "AWS_LAMBDA_FUNCTION_VERSION": config.get("Version", "$LATEST"),
-        "AWS_LAMBDA_LOG_GROUP_NAME": logging.get("LogGroup") or f"/aws/lambda/{name}",
+        "AWS_LAMBDA_LOG_GROUP_NAME": logging_config.get("LogGroup") or f"/aws/lambda/{name}",
         "AWS_LAMBDA_LOG_STREAM_NAME": "local",
-        "AWS_LAMBDA_LOG_FORMAT": logging.get("LogFormat", "Text"),
-        "AWS_LAMBDA_LOG_LEVEL": logging.get("ApplicationLogLevel", "INFO"),
+        "AWS_LAMBDA_LOG_FORMAT": logging_config.get("LogFormat", "Text"),
+        "AWS_LAMBDA_LOG_LEVEL": logging_config.get("ApplicationLogLevel", "INFO"),
         "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,
         "_HANDLER": config["Handler"],
     }
-    return {**own, **given, **lambda_runtime.execution_credentials(config)}
+    return {**own_variables, **reserved_variables, **lambda_runtime.execution_credentials(config)}
 
 
 def function_python() -> str:

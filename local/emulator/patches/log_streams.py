@@ -1,4 +1,7 @@
-"""CloudWatch keeps the newest log streams of each function. Stock makes one for every invocation and keeps them all."""
+"""Patch CloudWatch Logs: keep only the newest log streams of each function.
+
+Unpatched MiniStack makes a log stream for every invocation and keeps them all.
+"""
 
 from typing import Any
 
@@ -10,8 +13,8 @@ MAX_LOG_STREAMS = 1000
 
 
 @patch_function(lambda_svc, "_emit_lambda_logs", "111efbf06968")
-def emit_function_logs(stock: Function, function: dict[str, Any], *arguments: Any, **named: Any) -> None:
-    stock(function, *arguments, **named)
+def emit_function_logs(original: Function, function: dict[str, Any], *arguments: Any, **keywords: Any) -> None:
+    original(function, *arguments, **keywords)
     config = function.get("config") or function
     name = (config.get("LoggingConfig") or {}).get("LogGroup") or f"/aws/lambda/{config.get('FunctionName')}"
     streams = (cloudwatch_logs._log_groups.get(name) or {}).get("streams", {})

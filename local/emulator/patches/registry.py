@@ -1,7 +1,7 @@
-"""The seam to MiniStack. Everything we change goes through here, and is refused when it is not what we changed last.
+"""Register patches of MiniStack and apply them when its source is the known one (decision 0030).
 
-The corrections reach into private functions of one pinned release. A new release must not be corrected blindly: each
-correction names what it stands on with a digest of its source, and the emulator does not start when that differs.
+The patches replace private functions of one pinned release. Each names the function it replaces or calls with a digest
+of its source. The emulator does not start when a digest differs, so a new release is never patched unseen.
 """
 
 import functools
@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Patch:
-    """One function of MiniStack, the digest of the source we know, and what happens to it."""
+    """A function of MiniStack, the digest of its known source, and how it is patched, if it is."""
 
     module: types.ModuleType
     name: str
@@ -30,58 +30,67 @@ class Patch:
         target = getattr(self.module, self.name, None)
         if target is None:
             return f"{self.module.__name__}.{self.name} is gone"
-        found = hashlib.sha256(inspect.getsource(target).encode()).hexdigest()[:12]
-        if found != self.digest:
-            return f"{self.module.__name__}.{self.name} has changed (digest {found}, expected {self.digest})"
+        actual_digest = hashlib.sha256(inspect.getsource(target).encode()).hexdigest()[:12]
+        if actual_digest != self.digest:
+            return f"{self.module.__name__}.{self.name} has changed (digest {actual_digest}, expected {self.digest})"
         return None
 
 
-_corrections: list[Patch] = []
+_patches: list[Patch] = []
 
 
 def patch_function(module: types.ModuleType, name: str, digest: str) -> Callable[[Function], Function]:
-    """Decorates what stands in for `module.name`. It is called with the stock function before its arguments."""
+    """Make a decorator for the replacement of `module.name`.
 
-    def register(correction: Function) -> Function:
+    The replacement is called with the original function first, then with the arguments of the call.
+    """
+
+    def register(replacement: Function) -> Function:
         def install() -> None:
-            setattr(module, name, functools.partial(correction, getattr(module, name)))
+            setattr(module, name, functools.partial(replacement, getattr(module, name)))
 
-        _corrections.append(Patch(module, name, digest, install))
-        return correction
+        _patches.append(Patch(module, name, digest, install))
+        return replacement
 
     return register
 
 
-def patch_line(module: types.ModuleType, name: str, digest: str, old: str, new: str, **used: Function) -> None:
-    """Change one line of a function whose other lines are right; `used` are functions of ours the new line calls."""
+def patch_line(module: types.ModuleType, name: str, digest: str, old: str, new: str, **helpers: Function) -> None:
+    """Replace the text `old` in a function's source by `new`. `helpers` are functions that the new text calls."""
 
     def install() -> None:
-        vars(module).update(used)
+        vars(module).update(helpers)
         source = inspect.getsource(getattr(module, name))
         if source.count(old) != 1:
             raise SystemExit(f"{module.__name__}.{name} holds {source.count(old)} times {old!r}, expected once.")
-        code = compile(source.replace(old, new), f"<corrected {module.__name__}.{name}>", "exec")
-        exec(code, vars(module))  # noqa: S102  a function of the pinned package with a constant of ours
+        code = compile(source.replace(old, new), f"<patched {module.__name__}.{name}>", "exec")
+        exec(code, vars(module))  # noqa: S102  source of the pinned package with our constant
 
-    _corrections.append(Patch(module, name, digest, install))
+    _patches.append(Patch(module, name, digest, install))
 
 
 def pin_functions(module: types.ModuleType, **digests: str) -> None:
-    """Private functions that corrections call as they are."""
-    _corrections.extend(Patch(module, name, digest) for name, digest in digests.items())
+    """Register private functions that patches call unchanged."""
+    _patches.extend(Patch(module, name, digest) for name, digest in digests.items())
 
 
 def apply_patches() -> None:
-    """Install every correction, or none: ends the process with a list of what is not as expected."""
-    found = metadata.version("ministack")
-    problems = [problem for correction in _corrections if (problem := correction.find_problem())]
-    if found != MINISTACK_VERSION:
-        problems.insert(0, f"MiniStack {found} is installed, the corrections were written for {MINISTACK_VERSION}")
+    """Install all patches.
+
+    Raises:
+        SystemExit: with a list of all differences, when MiniStack is not the known release. Nothing is installed then.
+    """
+    installed_version = metadata.version("ministack")
+    problems = [problem for patch in _patches if (problem := patch.find_problem())]
+    if installed_version != MINISTACK_VERSION:
+        problems.insert(
+            0, f"MiniStack {installed_version} is installed, the patches were written for {MINISTACK_VERSION}"
+        )
     if problems:
         raise SystemExit(
-            "The emulator does not start, because local/emulator corrects other code than it finds:\n- "
+            "The emulator does not start, because its patches were written for other code than is installed:\n- "
             + "\n- ".join(problems)
-            + "\nInstall requirements/emulator.txt, or review these corrections and update their digests."
+            + "\nInstall requirements/emulator.txt, or review these patches and update their digests."
         )
-    for correction in _corrections:
-        correction.install()
+    for patch in _patches:
+        patch.install()

@@ -1,4 +1,4 @@
-"""How long the minute of a schedule lasts. `SCHEDULE_MINUTE_SECONDS` shortens it, so that tests see one go by."""
+"""Patch EventBridge schedules: `SCHEDULE_MINUTE_SECONDS` shortens a minute, so that tests can wait for one."""
 
 import os
 
@@ -18,8 +18,8 @@ def tick_seconds() -> float:
 
 
 @patch_function(eventbridge, "_parse_rate_seconds", "0184f31e965e")
-def parse_rate_seconds(stock: Function, expression: str) -> float | None:
-    seconds = stock(expression)
+def parse_rate_seconds(original: Function, expression: str) -> float | None:
+    seconds = original(expression)
     return None if seconds is None else seconds * minute_seconds() / 60
 
 

@@ -1,8 +1,8 @@
-"""Task tokens of Step Functions: one per attempt, answered once, alive between the start and the end of that attempt.
+"""Patch Step Functions: one task token per attempt, which is valid until its first answer or the end of the attempt.
 
-On AWS a token that was used, timed out or belongs to a stopped execution gives TaskTimedOut, and a string that is no
-token InvalidToken. A token of an emulator that has since been restarted gives TaskDoesNotExist, for its execution is
-gone. Waiting sleeps until the answer or the next deadline; nothing polls.
+As on AWS, a token that was used, has timed out or belongs to a stopped execution gives TaskTimedOut, and a string that
+is no token InvalidToken. A token of an earlier emulator process gives TaskDoesNotExist, because its execution is gone.
+Waiting sleeps until the answer or the next deadline and does not poll.
 """
 
 import json
@@ -19,18 +19,18 @@ from local.emulator.patches.registry import Function, patch_function, pin_functi
 
 Json = dict[str, Any]
 MAX_PAYLOAD_BYTES = 256 * 1024
-_EPOCH = secrets.token_hex(8)
-"""This emulator process, told by every token it hands out."""
+_PROCESS_ID = secrets.token_hex(8)
+"""Part of every token that this emulator process makes."""
 
 pin_functions(stepfunctions, _ExecutionError="82f3c23a59f9")
 
 
 @dataclass
 class TaskAttempt:
-    """One open token and how its attempt ends: by an answer, a failure, a deadline, or its execution's end."""
+    """A token and how its attempt ends: by an answer, a failure, a timeout, or the end of its execution."""
 
     execution: Json
-    token: str = field(default_factory=lambda: f"AQC{_EPOCH}{secrets.token_urlsafe(450)}")
+    token: str = field(default_factory=lambda: f"AQC{_PROCESS_ID}{secrets.token_urlsafe(450)}")
     output: Any = None
     error: tuple[str, str] | None = None
     stopped: bool = False
@@ -38,7 +38,11 @@ class TaskAttempt:
     _settled: threading.Event = field(default_factory=threading.Event)
 
     def wait_settled(self, until: float, heartbeat: float = math.inf) -> bool:
-        """True once settled; False when `until`, or `heartbeat` seconds without a beat, have passed."""
+        """Wait until the attempt is settled.
+
+        Returns:
+            False when `until` (monotonic) or `heartbeat` seconds without a heartbeat have passed first.
+        """
         while (left := min(until, self.last_heartbeat + heartbeat) - time.monotonic()) > 0:
             if self._settled.wait(min(left, threading.TIMEOUT_MAX)):
                 return True
@@ -59,7 +63,7 @@ def open_attempt(execution: Json) -> TaskAttempt:
 def settle_attempt(
     attempt: TaskAttempt, *, output: Any = None, error: tuple[str, str] | None = None, stopped: bool = False
 ) -> bool:
-    """The first to settle an attempt wins; from then on its token is used."""
+    """Settle an attempt and invalidate its token. False when it was settled before."""
     with _lock:
         if _open.pop(attempt.token, None) is None:
             return False
@@ -69,12 +73,12 @@ def settle_attempt(
 
 
 def expire_attempt(attempt: TaskAttempt) -> bool:
-    """Take the token back; False when somebody has settled the attempt in the meantime."""
+    """Invalidate the token. False when the attempt was settled meanwhile."""
     return settle_attempt(attempt)
 
 
 def sleep_until_stopped(execution: Json, seconds: float) -> None:
-    """Wait, but not beyond the end of the execution."""
+    """Sleep, at most until the execution ends."""
     attempt = open_attempt(execution)
     attempt.wait_settled(time.monotonic() + seconds)
     expire_attempt(attempt)
@@ -88,49 +92,51 @@ def stop_attempts(execution: Json) -> None:
 
 
 @patch_function(stepfunctions, "_send_task_success", "12eff48bce57")
-def send_task_success(stock: Function, data: Json) -> Any:
+def send_task_success(original: Function, data: Json) -> Any:
     output = data.get("output", "")
     if len(output) > MAX_PAYLOAD_BYTES:
-        return _refused("ValidationException", f"Value at 'output' is longer than {MAX_PAYLOAD_BYTES} characters")
+        return _error_response(
+            "ValidationException", f"Value at 'output' is longer than {MAX_PAYLOAD_BYTES} characters"
+        )
     try:
         value = json.loads(output)
     except ValueError as error:
-        return _refused("InvalidOutput", f"Invalid Output: {error}")
-    return _answered(stock, data, output=value)
+        return _error_response("InvalidOutput", f"Invalid Output: {error}")
+    return _settle_by_token(original, data, output=value)
 
 
 @patch_function(stepfunctions, "_send_task_failure", "c2a489b4ed33")
-def send_task_failure(stock: Function, data: Json) -> Any:
-    return _answered(stock, data, error=(data.get("error", ""), data.get("cause", "")))
+def send_task_failure(original: Function, data: Json) -> Any:
+    return _settle_by_token(original, data, error=(data.get("error", ""), data.get("cause", "")))
 
 
 @patch_function(stepfunctions, "_send_task_heartbeat", "56879a4655d1")
-def send_task_heartbeat(stock: Function, data: Json) -> Any:
+def send_task_heartbeat(original: Function, data: Json) -> Any:
     token = data.get("taskToken", "")
     with _lock:
         attempt = _open.get(token)
         if attempt is not None:
             attempt.last_heartbeat = time.monotonic()
-    return _unknown(stock, data) if attempt is None else stepfunctions.json_response({})
+    return _refuse_unknown_token(original, data) if attempt is None else stepfunctions.json_response({})
 
 
-def _answered(stock: Function, data: Json, **answer: Any) -> Any:
+def _settle_by_token(original: Function, data: Json, **answer: Any) -> Any:
     attempt = _open.get(data.get("taskToken", ""))
     if attempt is None or not settle_attempt(attempt, **answer):
-        return _unknown(stock, data)
+        return _refuse_unknown_token(original, data)
     return stepfunctions.json_response({})
 
 
-def _unknown(stock: Function, data: Json) -> Any:
+def _refuse_unknown_token(original: Function, data: Json) -> Any:
     token = data.get("taskToken", "")
     if token in stepfunctions._task_tokens:
-        return stock(data)
+        return original(data)
     if not token.startswith("AQC"):
-        return _refused("InvalidToken", "Invalid Token: 'Invalid token'")
-    if not token.startswith(f"AQC{_EPOCH}"):
-        return _refused("TaskDoesNotExist", "Task does not exist: its execution ended with an earlier emulator")
-    return _refused("TaskTimedOut", "Task Timed Out: 'Provided task does not exist anymore'")
+        return _error_response("InvalidToken", "Invalid Token: 'Invalid token'")
+    if not token.startswith(f"AQC{_PROCESS_ID}"):
+        return _error_response("TaskDoesNotExist", "Task does not exist: its execution ended with an earlier emulator")
+    return _error_response("TaskTimedOut", "Task Timed Out: 'Provided task does not exist anymore'")
 
 
-def _refused(error: str, message: str) -> Any:
+def _error_response(error: str, message: str) -> Any:
     return stepfunctions.error_response_json(error, message, 400)

@@ -1,11 +1,11 @@
-"""What runs inside a function's processes, under the project's own Python. Standard library only.
+"""Run a function's handler: `python -P bootstrap.py PLAN CONTROL` (decision 0031). Standard library only.
 
-`python -P bootstrap.py PLAN CONTROL`. This process is the function's template: it imports the handler once, then
-forks an environment whenever the emulator sends the three descriptors of one (as SnapStart restores one snapshot
-many times). An environment serves one invocation at a time, JSON line in, JSON line out.
+This program runs with the project's interpreter. It is the function's template process: it imports the handler once,
+and forks an environment whenever the emulator sends three descriptors for one, as SnapStart restores one snapshot many
+times. An environment serves one invocation at a time: a JSON line in, a JSON line out.
 
-Nobody outlives the emulator: the template ends with its control socket, an environment with its leash, a pipe whose
-other end only the emulator holds.
+No process outlives the emulator: the template ends with its control socket, an environment with its leash, a pipe
+whose other end only the emulator holds.
 """
 
 import gc
@@ -28,7 +28,7 @@ Handler = Callable[[Any, Any], Any]
 
 
 class LambdaContext:
-    """The second argument of every handler, as AWS documents it."""
+    """The context object that AWS passes to every handler."""
 
     identity = None
     client_context = None
@@ -51,7 +51,7 @@ def main() -> None:
     plan, control = json.loads(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
     try:
         handler = load_handler(plan["code"], plan["handler"])
-    except BaseException as error:  # noqa: BLE001  whatever stops the import is the function's answer, even an exit
+    except BaseException as error:  # noqa: BLE001  any error of the import is the function's answer, even an exit
         control.sendall(_line({"failed": _import_failure(plan["handler"], error)}))
         return
     control.sendall(_line({"ready": True}))
@@ -68,14 +68,14 @@ def load_handler(code: str, name: str) -> Handler:
 
 
 def preload_service_models(services: list[str]) -> None:
-    """Have botocore read these services' descriptions here, once, instead of in every environment (0.2 s each)."""
+    """Load the service descriptions of botocore once here, instead of in every environment (0.2 s each)."""
     boto3: Any = sys.modules.get("boto3")
     for service in services if boto3 else ():
         boto3.client(service)
 
 
 def fork_environments(handler: Handler, control: socket.socket) -> None:
-    """Until the emulator hangs up. Ended environments are collected by the kernel."""
+    """Fork environments until the emulator closes the control socket. The kernel reaps ended environments."""
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -93,13 +93,13 @@ def fork_environments(handler: Handler, control: socket.socket) -> None:
 
 
 def serve_invocations(handler: Handler, channel: int, log: int, leash: int) -> NoReturn:
-    """One environment: invocations until the emulator closes the channel."""
+    """Serve invocations in an environment until the emulator closes the channel."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _end_with(leash)
     os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)  # in order with the lines of stderr
+        sys.stdout.reconfigure(line_buffering=True)  # keeps the order with lines of stderr
     with socket.socket(fileno=channel) as connection, connection.makefile("rwb") as stream:
         for line in stream:
             answer = invoke_handler(handler, json.loads(line))
@@ -112,7 +112,7 @@ def serve_invocations(handler: Handler, channel: int, log: int, leash: int) -> N
 
 
 def invoke_handler(handler: Handler, job: dict[str, Any]) -> bytes:
-    """One invocation; its answer as a line. What the handler raises is an answer, and the environment stays warm."""
+    """Run the handler and encode its answer. An exception is an answer too, and the environment stays warm."""
     _set_trace(job.get("trace"))
     try:
         result = handler(job["event"], LambdaContext(job))

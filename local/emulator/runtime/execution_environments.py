@@ -1,4 +1,4 @@
-"""The processes that run a function: one template per revision, one environment per invocation at a time."""
+"""Run functions in processes: one template process per revision, one environment process per concurrent invocation."""
 
 import contextlib
 import json
@@ -34,7 +34,7 @@ INHERITED_VARIABLES = (
 
 @dataclass(frozen=True)
 class InvocationOutcome:
-    """What an invocation came to. `failed` has the shape AWS gives to a function's error."""
+    """The result or error of an invocation. `failed` has the shape of a function's error on AWS."""
 
     result: Any = None
     failed: dict[str, Any] | None = None
@@ -42,19 +42,20 @@ class InvocationOutcome:
 
 
 class EnvironmentFailedError(Exception):
-    """The process did not start, or ended before it answered. The outcome says what AWS would."""
+    """The process did not start, or ended before it answered. `outcome` is what AWS reports then."""
 
     def __init__(self, failed: dict[str, Any], log: str = "") -> None:
         super().__init__(failed["errorMessage"])
         self.outcome = InvocationOutcome(failed=failed, log=log)
 
     @classmethod
-    def from_error(cls, kind: str, message: str, log: bytes = b"") -> "EnvironmentFailedError":
-        return cls({"errorType": kind, "errorMessage": message}, "\n".join(filter(None, [_text(log), message])))
+    def from_error(cls, error_type: str, message: str, log: bytes = b"") -> "EnvironmentFailedError":
+        log_text = "\n".join(filter(None, [_decode_log(log), message]))
+        return cls({"errorType": error_type, "errorMessage": message}, log_text)
 
 
 class FunctionTemplate:
-    """A function revision, imported. Raises NoAnswerError when the import fails."""
+    """A process that has imported a function revision and forks environments (decision 0031)."""
 
     def __init__(self, python: str, handler: str, code: bytes, variables: dict[str, str]) -> None:
         self._lock = threading.Lock()
@@ -83,20 +84,21 @@ class FunctionTemplate:
         return ours, process
 
     def _await_import(self) -> None:
-        said = json.loads(self._lines.readline() or "{}")
-        if "ready" not in said:
+        message = json.loads(self._lines.readline() or "{}")
+        if "ready" not in message:
             self.close()
-            unexplained = {
+            unknown_error = {
                 "errorType": "Runtime.ExitError",
                 "errorMessage": "Runtime exited while it imported the handler",
             }
-            raise EnvironmentFailedError(said.get("failed", unexplained))
+            raise EnvironmentFailedError(message.get("failed", unknown_error))
 
     def fork_environment(self) -> "ExecutionEnvironment":
         ours, theirs = socket.socketpair()
         log_read, log_write = os.pipe()
         leash_read, leash_write = os.pipe()
-        environment, answer = ExecutionEnvironment(ours, log_read, leash_write), b""
+        environment = ExecutionEnvironment(ours, log_read, leash_write)
+        answer = b""
         with self._lock, theirs, contextlib.suppress(BrokenPipeError):
             socket.send_fds(self._control, [b"f"], [theirs.fileno(), log_write, leash_read])
             answer = self._lines.readline()
@@ -109,7 +111,7 @@ class FunctionTemplate:
         return environment
 
     def close(self) -> None:
-        """Forked environments are left to finish what they are doing."""
+        """End the template process. Forked environments finish their invocations."""
         self._lines.close()
         self._control.close()
         self._process.wait()
@@ -133,23 +135,26 @@ class ExecutionEnvironment:
         return not any(event & (select.POLLHUP | select.POLLERR) for _, event in self._poll.poll(0))
 
     def invoke(self, job: dict[str, Any], timeout: float) -> InvocationOutcome:
-        """Raises NoAnswerError when the process ends, or `timeout` seconds pass, before it has answered."""
+        """Run one invocation.
+
+        Raises:
+            EnvironmentFailedError: when the process ends, or `timeout` seconds pass, before it has answered.
+        """
         with contextlib.suppress(BrokenPipeError):
             self._channel.sendall(json.dumps(job).encode() + b"\n")
-        answer, log = bytearray(), bytearray(self._unread_log)
+        answer = bytearray()
+        log = bytearray(self._unread_log)
         deadline = time.monotonic() + timeout
         while not (answer.endswith(b"\n") and END_OF_LOG in log):
-            if trouble := self._read_more(answer, log, deadline):
-                kind, what = trouble
-                what = what.format(timeout=timeout)
-                raise EnvironmentFailedError.from_error(
-                    kind, f"RequestId: {job['requestId']} Error: {what}", bytes(log)
-                )
-        mine, _, self._unread_log = bytes(log).partition(END_OF_LOG)
-        return InvocationOutcome(**json.loads(answer), log=_text(mine))
+            if error := self._read_more(answer, log, deadline):
+                error_type, message = error
+                message = f"RequestId: {job['requestId']} Error: {message.format(timeout=timeout)}"
+                raise EnvironmentFailedError.from_error(error_type, message, bytes(log))
+        own_log, _, self._unread_log = bytes(log).partition(END_OF_LOG)
+        return InvocationOutcome(**json.loads(answer), log=_decode_log(own_log))
 
     def _read_more(self, answer: bytearray, log: bytearray, deadline: float) -> tuple[str, str] | None:
-        """Read whichever end has something, so that neither blocks the other; says what went wrong, if it did."""
+        """Read from whichever pipe is ready, so that neither blocks the other; return an error's type and message."""
         ready = self._poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
         if not ready:
             return "Sandbox.Timedout", "Task timed out after {timeout:.2f} seconds"
@@ -161,22 +166,22 @@ class ExecutionEnvironment:
         return None
 
     def close(self) -> None:
-        """End the process, whatever it is doing: it dies when its leash does."""
+        """End the process, whatever it does: it exits when the pipe `leash` is closed."""
         os.close(self._leash)
         os.close(self._log)
         self._channel.close()
 
 
 def inherited_environment() -> dict[str, str]:
-    """What a function sees of the machine: nothing of the developer's shell but where programs and certificates are.
+    """Copy the variables that a function may see: where programs and certificates are, and proxies.
 
-    `no_proxy` keeps calls to the emulator away from a proxy, and on macOS away from the system's proxy settings,
-    which a forked process must not ask for.
+    `no_proxy` keeps calls to the emulator away from a proxy, and on macOS away from the system's proxy settings, which
+    a forked process must not read.
     """
     proxies = {name: value for name, value in os.environ.items() if name.lower() in ("http_proxy", "https_proxy")}
     kept = {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ}
     return kept | proxies | {"no_proxy": "127.0.0.1,localhost", "OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}
 
 
-def _text(log: bytes) -> str:
+def _decode_log(log: bytes) -> str:
     return log.replace(END_OF_LOG, b"").decode("utf-8", "replace").rstrip("\n")
