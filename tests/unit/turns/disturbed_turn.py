@@ -1,12 +1,12 @@
-"""One turn, and whatever happens to it: what the workflow, browsers, other readers and bad days may do, by name.
+"""Run one turn under named disturbances by the workflow, browsers, other clients and AWS.
 
-day = Day(stage)
-day.script("calls", ["bake", "deleteNode"])
-day.do("step")                                       # the machine's next step
-day.do(("lose", ("PutItem", "roundStarted")))        # the next such call's answer is lost
-day.do(("cancel", ("TransactWriteItems", "done")))   # right before the next such call, the turn is cancelled
-day.come_to_an_end()                                 # from now on everybody does what they should
-day.check()
+run = DisturbedTurn(stage)
+run.script("calls", ["bake", "deleteNode"])
+run.do("step")                                            # the next step of the state machine
+run.do(("lose response", ("PutItem", "roundStarted")))    # the next such call loses its response
+run.do(("cancel", ("TransactWriteItems", "done")))        # the turn is cancelled right before the next such call
+run.finish_undisturbed()                                  # the rest of the turn runs without disturbances
+run.check()
 """
 
 from collections import Counter
@@ -33,20 +33,20 @@ from tests.unit.turns.state_machine import EXPECTED_ERRORS, StateMachine
 
 
 class DisturbedTurn:
-    """Three kinds of calls: the browser's, ours that may act once (`bake`), and ours that may act again (`count`)."""
+    """A turn that calls browser tools, a tool that may run once (`bake`) and one that may run again (`count`)."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.baked: Counter[str] = Counter()
+        self.bake_counts: Counter[str] = Counter()
         bake = replace(make_server_tool("bake", dict), handler=self.bake)
         stage.add_tools(bake, make_server_tool("count", dict, idempotent=True), make_patient_tool())
         self.first = stage.start_turn("Bake")
         self.machines = [StateMachine(stage)]
         self.answers: list[tuple[str, Any]] = []
-        self.wakes = [self.machine.wake]
+        self.invocations = [self.machine.invocation]
 
-    def bake(self, _given: NoInput, context: ToolContext) -> object:
-        self.baked[context.effect_key] += 1
+    def bake(self, _input: NoInput, context: ToolContext) -> object:
+        self.bake_counts[context.effect_key] += 1
         return {}
 
     @property
@@ -67,47 +67,50 @@ class DisturbedTurn:
             case _:
                 self.stage.script_replies(reply_with_calls(tool_call_block("bake"), stop=FinishReason.MAX_TOKENS))
 
-    def do(self, deed: Any) -> None:
-        if isinstance(deed, tuple):
-            self.order(*deed)
+    def do(self, action: Any) -> None:
+        if isinstance(action, tuple):
+            self.inject(*action)
             return
         while len(self.stage.driver.scripts) < 8:
             self.stage.script_replies("Done.")
         with suppress(*EXPECTED_ERRORS):
-            getattr(self, deed.replace(" ", "_"))()
+            getattr(self, action.replace(" ", "_"))()
         self.follow_executions()
 
-    def order(self, what: str, point: tuple[str, str]) -> None:
-        faults, call_name, where = self.stage.faults, f"dynamodb.{point[0]}", point[1]
-        match what:
+    def inject(self, disturbance: str, point: tuple[str, str]) -> None:
+        """Order a fault, or an action right before a call. `point` is an operation and a text in its request."""
+        faults = self.stage.faults
+        call_name = f"dynamodb.{point[0]}"
+        text = point[1]
+        match disturbance:
             case "die before" | "die after":
-                faults.kill_process(call_name, when=what.split()[1], contains=where)
-            case "lose":
-                faults.lose_response(call_name, contains=where)
-            case "never arrives":
-                faults.lose_request(call_name, contains=where)
+                faults.kill_process(call_name, when=disturbance.split()[1], contains=text)
+            case "lose response":
+                faults.lose_response(call_name, contains=text)
+            case "lose request":
+                faults.lose_request(call_name, contains=text)
             case "conflict":
-                faults.fail_call(call_name, "TransactionConflictException", contains=where)
+                faults.fail_call(call_name, "TransactionConflictException", contains=text)
             case _:
-                faults.interrupt(call_name, lambda: self.do(what), contains=where)
+                faults.interrupt(call_name, lambda: self.do(disturbance), contains=text)
 
     def step(self) -> None:
-        if self.machine.wake not in self.wakes:
-            self.wakes.append(self.machine.wake)
+        if self.machine.invocation not in self.invocations:
+            self.invocations.append(self.machine.invocation)
         self.machine.step()
 
     def step_and_answer(self) -> None:
         self.step()
         self.answer()
 
-    def ring_and_go_on(self) -> None:
-        """The alarm rings although the function works, and another one looks."""
+    def time_out_and_continue(self) -> None:
+        """Let the task time out although its function still works, and run the next function."""
         if self.machine.is_invoked and not self.machine.is_over:
             self.machine.time_out()
             self.machine.step()
 
-    def fail_and_go_on(self) -> None:
-        """Step Functions lost sight of the function, which goes on all the same."""
+    def fail_and_continue(self) -> None:
+        """Let the task fail although its function still works, and run the retry."""
         if self.machine.is_invoked and not self.machine.is_over:
             self.machine.fail()
             self.machine.step()
@@ -118,14 +121,14 @@ class DisturbedTurn:
             self.answers.append((requests[-1].request_id, result))
             self.stage.answer_request(result)
 
-    def repeat(self) -> None:
+    def repeat_answers(self) -> None:
         for request, result in self.answers:
             self.stage.answer_request(result, request)
 
-    def other_answer(self) -> None:
+    def answer_differently(self) -> None:
         self.answer({"ok": True, "data": "other"})
 
-    def ring(self) -> None:
+    def time_out(self) -> None:
         if self.machine.is_waiting:
             self.machine.time_out()
 
@@ -136,32 +139,32 @@ class DisturbedTurn:
     def cancel(self) -> None:
         self.stage.cancel_turn()
 
-    def sweep(self) -> None:
+    def recover_silent_turns(self) -> None:
         self.stage.pass_time(60)
         recover_open_turns(self.stage.resources)
 
-    def time(self) -> None:
+    def pass_the_answer_deadline(self) -> None:
         self.stage.pass_time(91)
 
-    def long_time(self) -> None:
+    def pass_a_day(self) -> None:
         self.stage.pass_time(90_000)
 
-    def zombie(self) -> None:
-        """A task that was given up long ago is delivered late."""
-        self.deliver_again(self.wakes[0])
+    def deliver_the_first_task_again(self) -> None:
+        """Deliver a task late that timed out long ago."""
+        self.deliver_again(self.invocations[0])
 
-    def twice(self) -> None:
-        """The same task is delivered once more."""
-        self.deliver_again(self.machine.wake)
+    def deliver_the_task_again(self) -> None:
+        """Deliver the same task once more."""
+        self.deliver_again(self.machine.invocation)
 
-    def deliver_again(self, wake: Invocation) -> None:
-        self.stage.advance_turn(replace(wake, owner=f"another {wake.owner}"), RecordingConnection())
+    def deliver_again(self, invocation: Invocation) -> None:
+        self.stage.advance_turn(replace(invocation, owner=f"another {invocation.owner}"), RecordingConnection())
 
-    def old_token(self) -> None:
-        self.stage.workflow.resume_execution(self.wakes[0].token, "round")
+    def resume_with_an_old_token(self) -> None:
+        self.stage.workflow.resume_execution(self.invocations[0].token, "round")
 
-    def next_prompt(self) -> None:
-        """Refused, or it takes over from a turn that is over or has been silent for too long."""
+    def prompt_again(self) -> None:
+        """Send another prompt. It is refused, unless the turn has ended or stalled."""
         try:
             self.stage.start_turn("And now?")
         finally:
@@ -170,44 +173,44 @@ class DisturbedTurn:
             self.stage._turn = self.first
 
     def follow_executions(self) -> None:
-        """Executions that recovery has started run too."""
-        known = {machine.n for machine in self.machines}
+        """Run the executions that recovery has started, too."""
+        numbers = {machine.n for machine in self.machines}
         for turn, n in self.stage.workflow.started:
-            if turn == self.first.id and n not in known:
+            if turn == self.first.id and n not in numbers:
                 self.machines.append(StateMachine(self.stage, n=n))
-                known.add(n)
+                numbers.add(n)
 
-    def come_to_an_end(self) -> None:
-        """Good days: everybody does what they should, and the model has no more to say than that it is done."""
+    def finish_undisturbed(self) -> None:
+        """Stop all disturbances and let the turn end; the model replies that it is done."""
         self.stage.faults.clear()
         self.stage.driver.scripts.clear()
-        self.take_its_course()
+        self.run_to_end()
 
-    def take_its_course(self) -> None:
+    def run_to_end(self) -> None:
         for _ in range(60):
             if self.stage.terminal_events() and self.machine.is_over:
                 return
             while len(self.stage.driver.scripts) < 4:
                 self.stage.script_replies("Done.")
             with suppress(*EXPECTED_ERRORS):
-                self.go_on()
+                self.continue_turn()
             self.follow_executions()
         raise AssertionError(
-            f"The turn never ends: {self.stage.event_types()}, {[one.visited for one in self.machines]}"
+            f"The turn never ends: {self.stage.event_types()}, {[machine.visited for machine in self.machines]}"
         )
 
     def check(self) -> None:
-        assert all(count == 1 for count in self.baked.values()), "a tool with side effects acted twice"
-        assert not [bug for machine in self.machines for bug in machine.unexpected_errors]
+        assert all(count == 1 for count in self.bake_counts.values()), "a tool with side effects ran twice"
+        assert not [error for machine in self.machines for error in machine.unexpected_errors]
         invariants.check_invariants(self.stage)
 
-    def go_on(self) -> None:
+    def continue_turn(self) -> None:
         for machine in self.machines:
             machine.run()
         if not self.stage.terminal_events() and self.stage.show_turn()["pending"]:
             self.answer()
             return
-        self.sweep()
+        self.recover_silent_turns()
         for machine in self.machines:
             if machine.is_waiting:
                 machine.time_out()

@@ -1,8 +1,8 @@
-"""An editor that takes part in editing safety (docs/editing.md): a page of named texts, and somebody who may change it.
+"""Simulate an editor with revisions and inverses (docs/editing.md). Its page consists of named texts.
 
 editor = Editor(stage)
-editor.edits(["insertHtml"], ["deleteNode", "deleteNode"])     # a whole turn: two replies, three edits
-editor.page                                                    # {"a": "A", …}
+editor.run_editing_turn(["insertHtml"], ["deleteNode", "deleteNode"])     # a turn of two replies and three edits
+editor.page                                                               # {"a": "A", …}
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import itertools
 import json
 from typing import Any
 
-from fermata.domain.events import DoneEvent, ErrorEvent, UndoReport
+from fermata.domain.events import TerminalEvent, UndoReport
 from fermata.turns import edit_journal
 from fermata.turns.turn import Turn
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
@@ -26,8 +26,8 @@ class Editor:
         self.answers: list[tuple[str, Result]] = []
         self.ids = itertools.count(1)
         self.is_strict = True
-        """Whether any change by somebody else is a conflict, wherever on the page it was."""
-        self._acted: dict[str, Result] = {}
+        """Whether any change by another client is a conflict, wherever on the page it is."""
+        self._results: dict[str, Result] = {}
 
     @property
     def revision(self) -> str:
@@ -35,30 +35,30 @@ class Editor:
 
     @property
     def acted_effect_keys(self) -> set[str]:
-        """Effect keys of what it did, or refused."""
-        return set(self._acted)
+        """The effect keys of the requests it carried out or refused."""
+        return set(self._results)
 
     def run_editing_turn(self, *replies: list[str], **prompt: Any) -> Turn:
-        """A turn whose model makes these calls, reply by reply, and then is done."""
+        """Run a turn whose model makes these calls, reply by reply, and then finishes."""
         turn = self.stage.start_turn(revision=self.revision, **prompt)
-        doomed = iter(sorted(PAGE))
+        node_ids = iter(sorted(PAGE))
         for names in replies:
-            self.stage.script_replies(reply_with_calls(*(self._call(name, doomed) for name in names)))
+            self.stage.script_replies(reply_with_calls(*(self._call(name, node_ids) for name in names)))
         self.stage.script_replies("Done.")
         self.finish()
         return turn
 
-    def _call(self, name: str, doomed: Any) -> Any:
+    def _call(self, name: str, node_ids: Any) -> Any:
         match name:
             case "deleteNode":
-                return tool_call_block(name, nodeId=next(doomed))
+                return tool_call_block(name, nodeId=next(node_ids))
             case "insertHtml":
                 return tool_call_block(name, parentId="root", html="<p>x</p>")
             case _:
                 return tool_call_block(name, nodeId="d")
 
     def finish(self) -> None:
-        """Answer whatever is asked, until the turn is over."""
+        """Answer every request until the turn has ended."""
         while self.stage.run_workflow() == "waiting":
             self.answer_pending()
 
@@ -72,32 +72,33 @@ class Editor:
 
     def apply_request(self, request: Result) -> Result:
         key = request["effectKey"]
-        if key not in self._acted:
-            self._acted[key] = self._act(request)
-        return self._acted[key]
+        if key not in self._results:
+            self._results[key] = self._run_tool(request)
+        return self._results[key]
 
-    def _act(self, request: Result) -> Result:
-        name, given = request["toolName"], request["input"]
+    def _run_tool(self, request: Result) -> Result:
+        name = request["toolName"]
+        arguments = request["input"]
         if name == "getNodeHtml":
-            return {"ok": True, "data": self.page.get(given["nodeId"]), "revision": self.revision}
+            return {"ok": True, "data": self.page.get(arguments["nodeId"]), "revision": self.revision}
         if self.is_strict and request.get("revision", self.revision) != self.revision:
             return self.make_conflict()
-        return self._apply(self._patch(name, given))
+        return self._apply(self._make_patch(name, arguments))
 
     def make_conflict(self) -> Result:
         return {"ok": False, "conflict": True, "error": "Somebody was here.", "revision": self.revision}
 
-    def _patch(self, name: str, given: Result) -> Result:
+    def _make_patch(self, name: str, arguments: Result) -> Result:
         match name:
             case "insertHtml":
-                return {f"n{next(self.ids)}": given["html"]}
+                return {f"n{next(self.ids)}": arguments["html"]}
             case "deleteNode":
-                return {given["nodeId"]: None}
+                return {arguments["nodeId"]: None}
             case _:
-                return dict(given["patch"])
+                return dict(arguments["patch"])
 
     def _apply(self, patch: Result) -> Result:
-        back = {name: self.page.get(name) for name in patch}
+        inverse = {name: self.page.get(name) for name in patch}
         for name, text in patch.items():
             if text is None:
                 self.page.pop(name, None)
@@ -107,12 +108,12 @@ class Editor:
             "ok": True,
             "data": {"nodeIds": list(patch)},
             "revision": self.revision,
-            "inverse": [{"tool": "restore", "input": {"patch": back}}],
+            "inverse": [{"tool": "restore", "input": {"patch": inverse}}],
         }
 
 
 def journal_entries(stage: Stage, turn: Turn) -> list[edit_journal.JournalEntry]:
-    """The journal, the oldest edit first."""
+    """Return the journal of a turn, the oldest edit first."""
     return edit_journal.list_journal_entries(stage.resources, turn.tenant, turn.id)[::-1]
 
 
@@ -121,8 +122,8 @@ def journal_states(stage: Stage, turn: Turn) -> list[str]:
 
 
 def undo_report(stage: Stage) -> UndoReport:
-    """What the stage's turn, an undo, says of itself at its end."""
+    """Return the report in the last event of the stage's turn, which is an undo."""
     end = stage.events()[-1]
-    assert isinstance(end, DoneEvent | ErrorEvent) or end.type == "cancelled"
+    assert isinstance(end, TerminalEvent)
     assert end.report is not None
     return end.report

@@ -1,4 +1,4 @@
-"""What must be true of every turn that is over, whatever happened on the way: nothing lost, nothing twice."""
+"""Check what holds for every turn that has ended, whatever faults occurred: nothing is lost or done twice."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from fermata.domain.events import (
     ToolCallEvent,
     ToolRequestEvent,
     ToolResultEvent,
+    UsageEvent,
 )
-from fermata.domain.events import UsageEvent as Usage
 from fermata.domain.money import round_usd
 from fermata.turns.turn_log import LogEntry
 from tests.unit.turns.stage import Stage
@@ -41,10 +41,10 @@ def check_log(entries: list[LogEntry], events: list[Event]) -> None:
     assert all(second.first_number == first.next_number for first, second in pairwise(entries)), (
         "a number was skipped or doubled"
     )
-    ends = [event for event in events if isinstance(event, TerminalEvent)]
-    assert len(ends) == 1, f"terminal events: {ends}"
-    assert events[-1] == ends[0], "something follows the terminal event"
-    assert isinstance(events[-2], Usage)
+    terminal_events = [event for event in events if isinstance(event, TerminalEvent)]
+    assert len(terminal_events) == 1, f"terminal events: {terminal_events}"
+    assert events[-1] == terminal_events[0], "something follows the terminal event"
+    assert isinstance(events[-2], UsageEvent)
     types = [event.type for event in events]
     assert types.count("usage") == types.count("bridgeReady") == 1
 
@@ -53,15 +53,15 @@ def check_calls(events: list[Event]) -> None:
     called = Counter(event.tool_call_id for event in events if isinstance(event, ToolCallEvent))
     resulted = Counter(event.tool_call_id for event in events if isinstance(event, ToolResultEvent))
     assert called == resulted, "a call without a result, or a result without a call"
-    assert not called or max(called.values()) == 1, "a call was told twice"
+    assert not called or max(called.values()) == 1, "a call was streamed twice"
     requests = [event for event in events if isinstance(event, ToolRequestEvent)]
     for name in ("request_id", "effect_key"):
-        told = [getattr(request, name) for request in requests]
-        assert len(told) == len(set(told)), f"a request was made twice: {told}"
+        values = [getattr(request, name) for request in requests]
+        assert len(values) == len(set(values)), f"a request was made twice: {values}"
 
 
 def text_by_round(events: list[Event]) -> dict[int, str]:
-    """Each round's text as a client's fold has it in the end."""
+    """Return each round's text as a client has it in the end."""
     text: dict[int, str] = {}
     current = 0
     for event in events:
@@ -76,56 +76,56 @@ def text_by_round(events: list[Event]) -> dict[int, str]:
 
 
 def check_results(turn: str, lines: Sequence[message_views.MessageLine], events: list[Event]) -> None:
-    """A reload shows what each call came to as the stream did."""
-    seen = Counter((event.tool_call_id, event.ok) for event in events if isinstance(event, ToolResultEvent))
-    mine = [line for line in lines if line["role"] == "tool" and line["id"].startswith(f"{turn}-")]
-    assert Counter((line["toolCallId"], line["content"][0]["ok"]) for line in mine) == seen
+    """Check that a reload shows the same results of calls as the stream did."""
+    streamed = Counter((event.tool_call_id, event.ok) for event in events if isinstance(event, ToolResultEvent))
+    stored = [line for line in lines if line["role"] == "tool" and line["id"].startswith(f"{turn}-")]
+    assert Counter((line["toolCallId"], line["content"][0]["ok"]) for line in stored) == streamed
 
 
 def check_messages(stage: Stage, events: list[Event]) -> None:
     messages = stage.load_messages()
     lines = message_views.read_message_page(stage.resources, stage.load_conversation(), "fermata").lines
-    stored = [line["position"] for line in lines if not line["id"].endswith("-closed")]
-    assert stored == list(range(len(stored))), "positions have a gap or a double"
-    assert sorted({line["position"] for line in lines}) == stored, "a closed call has a place of its own"
+    positions = [line["position"] for line in lines if not line["id"].endswith("-closed")]
+    assert positions == list(range(len(positions))), "positions have a gap or a double"
+    assert sorted({line["position"] for line in lines}) == positions, "a closed call has a place of its own"
     if not stage.turn.undoes:
         check_results(stage.turn.id, lines, events)
     assert stage.load_conversation().next_position == sum(
         message_store.count_positions(message) for message in messages
     )
-    mine = [message for message in messages if message.turn == stage.turn.id]
-    kept: dict[int, str] = {}
-    for message in mine:
+    turn_messages = [message for message in messages if message.turn == stage.turn.id]
+    stored_text: dict[int, str] = {}
+    for message in turn_messages:
         if message.role == "assistant":
-            said = "".join(block.text for block in message.content if isinstance(block, TextBlock))
-            kept[message.round] = kept.get(message.round, "") + said
-    assert {number: text for number, text in kept.items() if text} == text_by_round(events), (
-        "what was shown is not what is kept"
+            text = "".join(block.text for block in message.content if isinstance(block, TextBlock))
+            stored_text[message.round] = stored_text.get(message.round, "") + text
+    assert {number: text for number, text in stored_text.items() if text} == text_by_round(events), (
+        "the streamed text is not the stored text"
     )
-    results = Counter((message.round, message.tool_call_id) for message in mine if message.role == "tool")
+    results = Counter((message.round, message.tool_call_id) for message in turn_messages if message.role == "tool")
     calls = {
         (message.round, block.tool_call_id)
-        for message in mine
+        for message in turn_messages
         for block in message.content
         if isinstance(block, ToolCallBlock)
     }
     assert set(results) <= calls
-    assert not results or max(results.values()) == 1, "a result was kept twice"
+    assert not results or max(results.values()) == 1, "a result was stored twice"
 
 
 def check_money(stage: Stage, events: list[Event]) -> None:
     ledger = stage.ledger_rows()
-    usage = next(event for event in events if isinstance(event, Usage))
-    thread = stage.load_conversation()
+    usage = next(event for event in events if isinstance(event, UsageEvent))
+    conversation = stage.load_conversation()
     sums = {name: sum(row[name] for row in ledger) for name in ("prompt", "completion", "cacheRead", "cacheCreation")}
     assert (usage.prompt_tokens, usage.completion_tokens) == (sums["prompt"], sums["completion"])
     cost = sum((row["cost"] for row in ledger), Decimal(0))
     assert usage.cost_usd == round_usd(cost)
-    everything = stage.resources.tables._client.scan(TableName=stage.resources.settings.usage_table)["Count"]
-    if everything == len(ledger):  # the conversation's only turn so far
-        assert thread.prompt_tokens_total == sums["prompt"]
-        assert thread.completion_tokens_total == sums["completion"]
-        assert thread.cost_usd_total == cost
+    ledger_size = stage.resources.tables._client.scan(TableName=stage.resources.settings.usage_table)["Count"]
+    if ledger_size == len(ledger):  # the conversation's only turn so far
+        assert conversation.prompt_tokens_total == sums["prompt"]
+        assert conversation.completion_tokens_total == sums["completion"]
+        assert conversation.cost_usd_total == cost
 
 
 def check_next_prompt(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""Situations that many tests begin with."""
+"""Put turns into the situations that many tests start from."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ LARGE_TEXT = "x" * 300_000
 
 
 def run_until_waiting(stage: Stage, *names: str, **prompt: Any) -> StateMachine:
-    """A turn whose model called these, and which waits for the first that is somebody else's."""
+    """Run a turn whose model calls these tools, until it waits for the first result of a browser tool."""
     stage.start_turn(**prompt)
     stage.script_replies(
         reply_with_calls(
@@ -24,7 +24,7 @@ def run_until_waiting(stage: Stage, *names: str, **prompt: Any) -> StateMachine:
 
 
 def make_patient_tool(name: str = "ask_the_baker", seconds: float = 86400) -> Tool:
-    """A browser tool that may take a day: it is waited for in Hold."""
+    """Return a browser tool that may take a day, so that the turn waits in the state Hold."""
     return Tool(
         name=name,
         toolset="site",
@@ -35,8 +35,8 @@ def make_patient_tool(name: str = "ask_the_baker", seconds: float = 86400) -> To
     )
 
 
-def make_server_tool(name: str, act: Callable[[], object], *, idempotent: bool = False, **more: Any) -> Tool:
-    def run(_given: NoInput, _context: ToolContext) -> object:
+def make_server_tool(name: str, act: Callable[[], object], *, idempotent: bool = False, **fields: Any) -> Tool:
+    def run(_input: NoInput, _context: ToolContext) -> object:
         return act()
 
     return Tool(
@@ -47,5 +47,5 @@ def make_server_tool(name: str, act: Callable[[], object], *, idempotent: bool =
         capability=Access.READ,
         handler=run,
         idempotent=idempotent,
-        **more,
+        **fields,
     )

@@ -1,14 +1,15 @@
-"""A turn by hand: the real verbs over moto, a provider that says what it is told, and a workflow one can watch.
+"""Run a turn step by step: the real turns package on moto, a scripted provider and a fake workflow.
 
 stage = Stage(resources)
-turn = stage.start("Add a footer")
-stage.says(calls(call("insertHtml", parentId="root", html="<p>x</p>")))
-stage.run()                       # as the machine would, until it waits
-stage.answer(OK)
-stage.says("Done.")
-stage.run()
+turn = stage.start_turn("Add a footer")
+stage.script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="root", html="<p>x</p>")))
+stage.run_workflow()                       # until it waits for an answer
+stage.answer_request(OK)
+stage.script_replies("Done.")
+stage.run_workflow()
 
-`stage.faults` orders bad days (tests/faults.py); machine.py runs a turn step by step, retries and alarms included.
+`stage.faults` injects faults into AWS calls (tests/faults.py). state_machine.py runs a turn state by state, with
+retries and time-outs.
 """
 
 import itertools
@@ -68,25 +69,25 @@ ADA = Caller(
 )
 OK: dict[str, Any] = {"ok": True, "data": {"nodeIds": ["n1"]}}
 MAX_THREAD_WAIT_SECONDS = 5.0
-"""Real seconds a test waits at most for another thread."""
+"""How long a test waits for another thread, in real time."""
 CALL_IDS = itertools.count(1)
 
 
-def tool_call_block(name: str, **given: Any) -> ToolCallBlock:
-    return ToolCallBlock(tool_call_id=f"call_{next(CALL_IDS)}", tool_name=name, input=given)
+def tool_call_block(name: str, **arguments: Any) -> ToolCallBlock:
+    return ToolCallBlock(tool_call_id=f"call_{next(CALL_IDS)}", tool_name=name, input=arguments)
 
 
 def reply_with_calls(*blocks: ToolCallBlock, text: str = "", stop: FinishReason = FinishReason.TOOL_CALLS) -> list[Any]:
-    said = [TextDelta(text=text)] if text else []
+    deltas = [TextDelta(text=text)] if text else []
     content = (TextBlock(text=text), *blocks) if text else blocks
-    return [*said, ModelResponse(blocks=content, stop=stop, tokens=TokenUsage(prompt=10, completion=5))]
+    return [*deltas, ModelResponse(blocks=content, stop=stop, tokens=TokenUsage(prompt=10, completion=5))]
 
 
 def reply_with_text(text: str, stop: FinishReason = FinishReason.END, *, after: str = "") -> list[Any]:
-    """`after` is what the same reply has said already."""
+    """Script a text reply. `after` is the text that the same reply has streamed already."""
     blocks = (TextBlock(text=after + text),) if text else ()
-    said = [TextDelta(text=text)] if text else []
-    return [*said, ModelResponse(blocks=blocks, stop=stop, tokens=TokenUsage(prompt=10, completion=5))]
+    deltas = [TextDelta(text=text)] if text else []
+    return [*deltas, ModelResponse(blocks=blocks, stop=stop, tokens=TokenUsage(prompt=10, completion=5))]
 
 
 def make_provider_error(
@@ -102,7 +103,7 @@ def make_provider_error(
 
 
 class RecordingConnection(ProviderConnection):
-    """Waits are written down, not waited; a hang-up can be waited for."""
+    """Records sleeps instead of sleeping, and lets a test wait for `abort`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,21 +118,21 @@ class RecordingConnection(ProviderConnection):
         return super().abort()
 
     def block_until_aborted(self) -> None:
-        """A provider that sends nothing any more; to be put into a script."""
-        assert self.aborted.wait(MAX_THREAD_WAIT_SECONDS), "nobody hung up"
+        """Block as a stalled provider does. Used as a step of a script."""
+        assert self.aborted.wait(MAX_THREAD_WAIT_SECONDS), "the connection was not aborted"
         raise make_provider_error("provider_closed", retryable=False)
 
 
 @dataclass
 class ScriptedDriver:
-    """Each request takes the next script: pieces to yield, exceptions to raise, functions to call in between."""
+    """Each request takes the next script: parts to yield, exceptions to raise, functions to call in between."""
 
     provider: str = "anthropic"
     scripts: deque[list[Any]] = field(default_factory=deque)
     requests: list[ModelRequest] = field(default_factory=list)
 
-    def stream(self, ask: ModelRequest, line: ProviderConnection, endpoint: Endpoint) -> Iterator[StreamPart]:
-        self.requests.append(ask)
+    def stream(self, request: ModelRequest, connection: ProviderConnection, endpoint: Endpoint) -> Iterator[StreamPart]:
+        self.requests.append(request)
         for step in self.scripts.popleft():
             if isinstance(step, BaseException):
                 raise step
@@ -143,7 +144,7 @@ class ScriptedDriver:
 
 @dataclass
 class FakeWorkflow:
-    """What Step Functions would have been told; tokens are good once."""
+    """Records what the service asks of Step Functions. A token can be used once."""
 
     started: list[tuple[str, int]] = field(default_factory=list)
     sent: list[tuple[str, str, int]] = field(default_factory=list)
@@ -153,16 +154,16 @@ class FakeWorkflow:
     states: dict[tuple[str, int], tuple[str, str]] = field(default_factory=dict)
     heartbeat_sent: threading.Event = field(default_factory=threading.Event)
     next_errors: deque[Exception] = field(default_factory=deque)
-    """Raised by the next calls, one each, before they do anything."""
+    """Raised by the next calls, one each, before they have an effect."""
 
     def start_execution(self, tenant: str, turn: str, n: int) -> None:
-        self._stumble()
+        self._raise_next_error()
         self.started.append((turn, n))
 
     def resume_execution(
         self, token: str, next_state: str, *, seconds: int = 0, hint: dict[str, Any] | None = None
     ) -> bool:
-        self._stumble()
+        self._raise_next_error()
         self.sent.append((token, next_state, seconds))
         if token not in self.open_tokens:
             return False
@@ -178,21 +179,25 @@ class FakeWorkflow:
     def describe_execution(self, turn: str, n: int) -> tuple[str, str]:
         return self.states.get((turn, n), ("RUNNING", "") if (turn, n) in self.started else ("MISSING", ""))
 
-    def _stumble(self) -> None:
+    def _raise_next_error(self) -> None:
         if self.next_errors:
             raise self.next_errors.popleft()
 
 
 class Stage:
+    """One user, one conversation, and the turn that was started last."""
+
     def __init__(
         self, resources: Resources, monkeypatch: Any, folder: Path | None = None, caller: Caller = ADA
     ) -> None:
-        self.resources, self.caller = resources, caller
+        self.resources = resources
+        self.caller = caller
         self.clock: Any = resources.clock
         self.workflow = FakeWorkflow()
         resources.__dict__["workflow"] = self.workflow
         self.driver = ScriptedDriver()
-        self._monkeypatch, self._folder = monkeypatch, folder
+        self._monkeypatch = monkeypatch
+        self._folder = folder
         monkeypatch.setattr(model_request, "get_provider", lambda _provider: self.driver)
         self.credential = credential_store.create_credential(
             resources, caller, "anthropic", "apiKey", "key", "sk-ant-test"
@@ -200,7 +205,7 @@ class Stage:
         self.conversation = self.new_conversation()
         self.connection = RecordingConnection()
         self.tokens = itertools.count(1)
-        self.moments = itertools.count(1)
+        self.entry_numbers = itertools.count(1)
         self._turn: Turn | None = None
 
     @cached_property
@@ -220,7 +225,7 @@ class Stage:
         return self.conversation
 
     def add_tools(self, *tools: Tool) -> None:
-        """More tools for the site, until the test is over."""
+        """Add tools to the site's toolset for the rest of the test."""
         self._monkeypatch.setattr(
             "fermata.tools.site.toolset.SITE_TOOLSET", Toolset("site", (*SITE_TOOLSET.tools, *tools))
         )
@@ -231,36 +236,36 @@ class Stage:
             PriceCatalogue(refreshed_at=1, priced_models={"model-1": PricedModel(price=Price(**per_mtok))}),
         )
 
-    def make_prompt(self, text: str = "Do something", **parts: Any) -> TurnPrompt:
+    def make_prompt(self, text: str = "Do something", **members: Any) -> TurnPrompt:
         return TurnPrompt(
             scope="site",
             conversation_id=self.conversation.id,
-            content=(TextBlock(text=text), *parts.pop("pictures", ())),
-            dialect=parts.pop("dialect", "fermata"),
-            **parts,
+            content=(TextBlock(text=text), *members.pop("pictures", ())),
+            dialect=members.pop("dialect", "fermata"),
+            **members,
         )
 
-    def start_turn(self, text: str = "Do something", **parts: Any) -> Turn:
-        self._turn = start_turn(self.resources, self.caller, self.make_prompt(text, **parts)).turn
+    def start_turn(self, text: str = "Do something", **members: Any) -> Turn:
+        self._turn = start_turn(self.resources, self.caller, self.make_prompt(text, **members)).turn
         return self._turn
 
     @property
     def turn(self) -> Turn:
-        """The one that was started last."""
+        """The turn that was started last."""
         assert self._turn is not None, "start a turn first"
         return self._turn
 
-    def script_replies(self, *script: Any) -> None:
-        """What the next provider request yields: a text, or a list of pieces, errors and functions."""
-        for one in script:
-            self.driver.scripts.append(reply_with_text(one) if isinstance(one, str) else list(one))
+    def script_replies(self, *replies: Any) -> None:
+        """Script the next provider requests: each yields a text, or a list of parts, errors and functions."""
+        for reply in replies:
+            self.driver.scripts.append(reply_with_text(reply) if isinstance(reply, str) else list(reply))
 
     def pass_time(self, seconds: float) -> None:
         self.clock.advance(seconds)
 
     def next_entered_at(self) -> str:
-        """The next instant at which the workflow enters a state."""
-        return f"2026-01-01T00:00:00.{next(self.moments):06d}Z"
+        """Return the next instant at which the workflow enters a state."""
+        return f"2026-01-01T00:00:00.{next(self.entry_numbers):06d}Z"
 
     def make_invocation(
         self,
@@ -288,21 +293,22 @@ class Stage:
         )
 
     def advance_turn(
-        self, wake: Invocation | None = None, line: ProviderConnection | None = None, **how: Any
+        self, invocation: Invocation | None = None, connection: ProviderConnection | None = None, **fields: Any
     ) -> Invocation:
-        """Another line for whoever works while somebody else still does."""
-        wake = wake or self.make_invocation(**how)
-        advance_turn(self.resources, wake, None if wake.is_hold else (line or self.connection))
-        return wake
+        """Advance the turn. A worker beside another one needs a connection of its own."""
+        invocation = invocation or self.make_invocation(**fields)
+        connection = None if invocation.is_hold else connection or self.connection
+        advance_turn(self.resources, invocation, connection)
+        return invocation
 
     def run_workflow(self) -> str:
-        """As the machine runs it from RunRound on, until it finishes or waits for a token; says which."""
+        """Run as the workflow does from RunRound on; returns "finished", or "waiting" for an answer."""
         output: dict[str, Any] = {"next": "round", "hint": None}
         while output["next"] != "finish":
-            wake = self.advance_turn(hint=output["hint"], holds=output["next"] == "hold")
-            if wake.token not in self.workflow.outputs:
+            invocation = self.advance_turn(hint=output["hint"], holds=output["next"] == "hold")
+            if invocation.token not in self.workflow.outputs:
                 return "waiting"
-            output = self.workflow.outputs[wake.token]
+            output = self.workflow.outputs[invocation.token]
         return "finished"
 
     def answer_request(
@@ -323,17 +329,17 @@ class Stage:
             revision=revision,
         )
 
-    def start_undo(self, turn: Turn | None = None, caller: Caller | None = None, **wish: Any) -> Turn:
-        """The turn that takes another's edits back: from now on it is the stage's turn."""
-        wished = UndoRequest(bridge_id=(turn or self.turn).id, **({"dialect": "fermata"} | wish))
-        self._turn = start_undo(self.resources, caller or self.caller, wished).turn
+    def start_undo(self, turn: Turn | None = None, caller: Caller | None = None, **members: Any) -> Turn:
+        """Start the undo of a turn. The undo becomes the stage's turn."""
+        request = UndoRequest(bridge_id=(turn or self.turn).id, **({"dialect": "fermata"} | members))
+        self._turn = start_undo(self.resources, caller or self.caller, request).turn
         return self._turn
 
     def cancel_turn(self) -> str:
         return str(cancel_turn(self.resources, self.caller, self.turn.id)["status"])
 
-    def recover_turn(self, **how: Any) -> None:
-        recover_turn(self.resources, self.turn.tenant, self.turn.id, **how)
+    def recover_turn(self, **options: Any) -> None:
+        recover_turn(self.resources, self.turn.tenant, self.turn.id, **options)
 
     def show_turn(self) -> dict[str, Any]:
         return get_turn_status(self.resources, self.caller, self.turn.id)
@@ -346,11 +352,11 @@ class Stage:
         ]
 
     def stored_items(self, pk: str, table: str = "bridges") -> list[Item]:
-        """A partition as moto holds it, past everything that counts, disturbs or delays calls."""
+        """Return a partition from moto's memory, without a call that could be counted, disturbed or delayed."""
         backend = dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION]
-        found = backend.tables[table].items.get(DynamoType({"S": pk}), {})
+        rows = backend.tables[table].items.get(DynamoType({"S": pk}), {})
         return sorted(
-            (deserialize_item(item.to_json()["Attributes"]) for item in found.values()),
+            (deserialize_item(item.to_json()["Attributes"]) for item in rows.values()),
             key=lambda item: str(item["sk"]),
         )
 
@@ -370,16 +376,16 @@ class Stage:
         return [event for event in self.events() if isinstance(event, ToolRequestEvent)]
 
     def load_pause(self, round_: int = 1) -> Pause:
-        found = pause.load_pause(self.resources, self.turn, round_)
-        assert found is not None
-        return found
+        loaded = pause.load_pause(self.resources, self.turn, round_)
+        assert loaded is not None
+        return loaded
 
     def load_messages(self) -> list[Message]:
         return message_store.load_messages(self.resources, self.caller.tenant, self.conversation.id)
 
-    def results_sent_to_model(self, ask: int = -1) -> list[ToolResultBlock]:
-        """The results of calls in what a provider was sent last."""
-        blocks = [block for message in self.driver.requests[ask].messages for block in message.content]
+    def results_sent_to_model(self, request_index: int = -1) -> list[ToolResultBlock]:
+        """Return the tool results in a request to the provider, by default the last one."""
+        blocks = [block for message in self.driver.requests[request_index].messages for block in message.content]
         return [block for block in blocks if isinstance(block, ToolResultBlock)]
 
     def load_conversation(self) -> Conversation:
@@ -392,6 +398,6 @@ class Stage:
         return self.resources.tables.query_items(self.resources.settings.usage_table, self.turn.pk)
 
     def turn_row(self) -> Item:
-        found = self.resources.tables.get_item(self.resources.settings.bridges_table, self.turn.pk, "turn")
-        assert found is not None
-        return found
+        row = self.resources.tables.get_item(self.resources.settings.bridges_table, self.turn.pk, "turn")
+        assert row is not None
+        return row

@@ -1,8 +1,8 @@
-"""statemachines/turn.asl.yaml by hand: one execution of the stage's turn, one step at a time.
+"""Execute statemachines/turn.asl.yaml for the stage's turn, one step at a time.
 
-machine = Machine(stage)
-machine.run()              # until it waits for somebody, or is over
-machine.ring()             # HeartbeatTimeout in RunRound, the end of the wait in Hold
+machine = StateMachine(stage)
+machine.run()              # until it waits for a token or has ended
+machine.time_out()         # HeartbeatTimeout in RunRound, the time-out in Hold
 """
 
 from typing import Any
@@ -17,16 +17,20 @@ from tests.unit.turns.stage import RecordingConnection, Stage
 
 STATUSES = {"Finished": "SUCCEEDED", "Failed": "FAILED"}
 EXPECTED_ERRORS = (ProcessDied, BotoCoreError, ClientError, ApiError)
-"""What may go wrong without being our own mistake."""
+"""Errors that injected faults cause, in contrast to bugs."""
 
 
 class StateMachine:
+    """One execution of the workflow."""
+
     def __init__(self, stage: Stage, n: int = 1) -> None:
-        self.stage, self.turn, self.n = stage, stage.turn, n
+        self.stage = stage
+        self.turn = stage.turn
+        self.n = n
         self.input: dict[str, Any] = {}
         self.visited: list[str] = []
         self.unexpected_errors: list[Exception] = []
-        """What its functions failed of that nobody has ordered."""
+        """Exceptions of its functions that no injected fault explains."""
         self._enter("RunRound")
 
     @property
@@ -35,8 +39,8 @@ class StateMachine:
 
     @property
     def is_waiting(self) -> bool:
-        """The function was called and returned; only a token, or the clock, goes on from here."""
-        return not self.is_over and self.is_invoked and self.wake.token not in self.stage.workflow.outputs
+        """Whether the function has returned and the task waits for its token or its time-out."""
+        return not self.is_over and self.is_invoked and self.invocation.token not in self.stage.workflow.outputs
 
     def run(self) -> str:
         while not self.is_waiting and not self.is_over:
@@ -44,8 +48,8 @@ class StateMachine:
         return self.state
 
     def step(self) -> None:
-        """Whatever comes next by itself: call the function, or go where its token was sent."""
-        output = self.stage.workflow.outputs.get(self.wake.token)
+        """Call the function, or enter the state that its token was completed with."""
+        output = self.stage.workflow.outputs.get(self.invocation.token)
         if self.is_over or self.is_waiting:
             return
         if output is not None:
@@ -55,33 +59,34 @@ class StateMachine:
             self._invoke()
 
     def time_out(self) -> None:
-        """Nobody sent the token or a heartbeat in time."""
-        self._void()
+        """Let the task time out: neither its token nor a heartbeat came in time."""
+        self._expire_token()
         self.input = {}
         self._enter("RunRound")
 
     def fail(self) -> None:
-        """The function failed, as Step Functions sees it: once more, then Recover."""
-        self._void()
+        """Let the task fail. It is retried once, then the state Recover runs."""
+        self._expire_token()
         if self.retries:
             self._recover()
         else:
             self.retries += 1
-            self._task()
+            self._start_task()
 
     def _invoke(self) -> None:
-        wake, self.is_invoked = self.wake, True
+        invocation = self.invocation
+        self.is_invoked = True
         try:
-            self.stage.advance_turn(wake, RecordingConnection())
+            self.stage.advance_turn(invocation, RecordingConnection())
         except EXPECTED_ERRORS:
-            self._failed(wake)
-        except Exception as bug:  # noqa: BLE001 - whatever a function raises, its task has failed
-            self.unexpected_errors.append(bug)
-            self._failed(wake)
+            self._fail_task(invocation)
+        except Exception as error:  # noqa: BLE001 - whatever a function raises, its task has failed
+            self.unexpected_errors.append(error)
+            self._fail_task(invocation)
 
-    def _failed(self, wake: Invocation) -> None:
-        """Nobody asks how a function ended whose task was given up meanwhile."""
-        if self.wake is wake:
+    def _fail_task(self, invocation: Invocation) -> None:
+        """Let the task fail, unless it has timed out meanwhile: then the function's error has no effect."""
+        if self.invocation is invocation:
             self.fail()
 
     def _recover(self) -> None:
@@ -100,19 +105,21 @@ class StateMachine:
         self._enter("Failed")
 
     def _enter(self, state: str) -> None:
-        self.state, self.retries, self.entered = state, 0, self.stage.next_entered_at()
+        self.state = state
+        self.retries = 0
+        self.entered = self.stage.next_entered_at()
         self.visited.append(state)
         self.stage.workflow.states[self.turn.id, self.n] = (STATUSES.get(state, "RUNNING"), "")
         if not self.is_over:
-            self._task()
+            self._start_task()
 
-    def _task(self) -> None:
+    def _start_task(self) -> None:
         self.is_invoked = False
         hint = self.input.get("hint")
         holds = self.state == "Hold"
-        self.wake: Invocation = self.stage.make_invocation(
+        self.invocation: Invocation = self.stage.make_invocation(
             n=self.n, retry=self.retries, holds=holds, hint=hint, entered=self.entered
         )
 
-    def _void(self) -> None:
-        self.stage.workflow.open_tokens.discard(self.wake.token)
+    def _expire_token(self) -> None:
+        self.stage.workflow.open_tokens.discard(self.invocation.token)

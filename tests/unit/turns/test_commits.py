@@ -163,8 +163,8 @@ def test_where_no_time_is_left_to_ask_the_next_round_is_handed_on(stage: Stage) 
     stage.add_tools(INSTANT)
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("peek")), "Done.")
-    wake = stage.advance_turn(seconds=300)
-    assert stage.workflow.outputs[wake.token]["next"] == "round"
+    invocation = stage.advance_turn(seconds=300)
+    assert stage.workflow.outputs[invocation.token]["next"] == "round"
     assert entries_of(stage)[-1] == ["toolCall", "context", "toolResult"]
     assert stage.run_workflow() == "finished"
     invariants.check_invariants(stage)

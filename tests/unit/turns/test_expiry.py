@@ -68,8 +68,8 @@ def test_an_expired_turn_is_gone_though_nobody_has_deleted_it(stage: Stage, deed
         with pytest.raises(NotFound):
             deeds[deed]()
     elif deed == "advance":
-        wake = stage.advance_turn()
-        assert stage.workflow.outputs[wake.token]["next"] == "finish"
+        invocation = stage.advance_turn()
+        assert stage.workflow.outputs[invocation.token]["next"] == "finish"
     elif deed == "recover":
         stage.recover_turn(has_execution_failed=True)
     else:

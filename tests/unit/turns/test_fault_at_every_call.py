@@ -1,6 +1,6 @@
-"""One ordinary turn with everything in it, disturbed once, at any of the calls it makes to AWS.
+"""Disturb a turn with all kinds of calls once, at each of the AWS calls it makes.
 
-A few of them in the daily run, other ones for each disturbance; `BAD_DAYS=1 pytest …` tries each single one.
+By default every disturbance is tried at some of the calls, each at others; `FAULT_AT_EVERY_CALL=1 pytest …` tries all.
 """
 
 import os
@@ -14,107 +14,107 @@ from tests.faults import ProcessDied
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.disturbed_turn import DisturbedTurn
 
-STRIDE = 1 if "BAD_DAYS" in os.environ else 25
+STRIDE = 1 if "FAULT_AT_EVERY_CALL" in os.environ else 25
 
 
-def dies() -> NoReturn:
+def die() -> NoReturn:
     raise ProcessDied
 
 
-def is_lost() -> NoReturn:
+def lose() -> NoReturn:
     raise ConnectionClosedError(endpoint_url="dynamodb")
 
 
-def conflicts() -> NoReturn:
+def conflict() -> NoReturn:
     raise ClientError({"Error": {"Code": "TransactionConflictException", "Message": "no"}}, "TransactWriteItems")
 
 
-def is_throttled() -> NoReturn:
+def throttle() -> NoReturn:
     raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow"}}, "TransactWriteItems")
 
 
 FAULTS: dict[str, tuple[str, Callable[[], NoReturn]]] = {
-    "its caller dies before it": ("before", dies),
-    "its caller dies after it": ("after", dies),
-    "its answer is lost": ("after", is_lost),
-    "it never arrives": ("before", is_lost),
-    "it meets another transaction": ("before", conflicts),
-    "it is throttled": ("before", is_throttled),
+    "the process dies before it": ("before", die),
+    "the process dies after it": ("after", die),
+    "its response is lost": ("after", lose),
+    "it never arrives": ("before", lose),
+    "it meets another transaction": ("before", conflict),
+    "it is throttled": ("before", throttle),
 }
-DEEDS = (
+CLIENT_ACTIONS = (
     "answer",
-    "other answer",
-    "repeat",
+    "answer differently",
+    "repeat answers",
     "cancel",
-    "sweep",
-    "zombie",
-    "twice",
-    "ring and go on",
-    "fail and go on",
-    "next prompt",
-    "long time",
+    "recover silent turns",
+    "deliver the first task again",
+    "deliver the task again",
+    "time out and continue",
+    "fail and continue",
+    "prompt again",
+    "pass a day",
 )
 
 
-def ordinary_day(make: MakeStage, unanswered: str) -> DisturbedTurn:
-    day = DisturbedTurn(make(unanswered_calls=unanswered))
-    day.script("calls", ["bake", "deleteNode", "count"])
-    day.script("breaks off", "")
-    day.script("calls", ["ask_the_baker", "no_such_tool", "bake", "deleteNode"])
-    day.script("pause", "")
-    return day
+def make_disturbed_turn(make: MakeStage, unanswered: str) -> DisturbedTurn:
+    run = DisturbedTurn(make(unanswered_calls=unanswered))
+    run.script("calls", ["bake", "deleteNode", "count"])
+    run.script("breaks off", "")
+    run.script("calls", ["ask_the_baker", "no_such_tool", "bake", "deleteNode"])
+    run.script("pause", "")
+    return run
 
 
 @pytest.fixture(scope="module")
-def many() -> list[int]:
-    """How many calls the turn makes when nothing happens to it; found out by the first test."""
+def call_counts() -> list[int]:
+    """The number of AWS calls of an undisturbed turn, once the first test has counted it."""
     return []
 
 
-def numbers(many: list[int], make: MakeStage, place: int) -> range:
-    """The calls that this disturbance is tried at."""
-    if not many:
-        day = ordinary_day(make, "fail")
-        before = day.stage.faults.call_count
-        day.take_its_course()
-        day.stage.close()
-        many.append(day.stage.faults.call_count - before)
-    return range(1 + 3 * place % STRIDE, many[0] + 1, STRIDE)
+def select_calls(call_counts: list[int], make: MakeStage, index: int) -> range:
+    """Return the numbers of the calls at which this disturbance is tried."""
+    if not call_counts:
+        run = make_disturbed_turn(make, "fail")
+        before = run.stage.faults.call_count
+        run.run_to_end()
+        run.stage.close()
+        call_counts.append(run.stage.faults.call_count - before)
+    return range(1 + 3 * index % STRIDE, call_counts[0] + 1, STRIDE)
 
 
-def disturbed(
+def disturb(
     make: MakeStage, number: int, when: str, act: Callable[[DisturbedTurn], object], unanswered: str = "fail"
 ) -> None:
-    live_through(ordinary_day(make, unanswered), number, when, act)
+    run_disturbed(make_disturbed_turn(make, unanswered), number, when, act)
 
 
-def live_through(day: Any, number: int, when: str, act: Callable[[Any], object]) -> None:
-    """Whatever happens at that call, the day ends as it should: `day.check()` asserts it."""
-    day.stage.faults.interrupt_at_call(number, lambda: act(day), when=when)
+def run_disturbed(run: Any, number: int, when: str, act: Callable[[Any], object]) -> None:
+    """Act at one call, let the turn end, and check the invariants."""
+    run.stage.faults.interrupt_at_call(number, lambda: act(run), when=when)
     try:
-        day.take_its_course()
-        day.come_to_an_end()
-        day.check()
-    except BaseException as problem:
-        problem.add_note(f"disturbed at call {number}")
+        run.run_to_end()
+        run.finish_undisturbed()
+        run.check()
+    except BaseException as error:
+        error.add_note(f"disturbed at call {number}")
         raise
     finally:
-        day.stage.close()
+        run.stage.close()
 
 
-@pytest.mark.parametrize(("place", "fault"), list(enumerate(FAULTS)))
-def test_a_turn_survives_whatever_happens_to_one_call(
-    staged: MakeStage, many: list[int], place: int, fault: str
+@pytest.mark.parametrize(("index", "fault"), list(enumerate(FAULTS)))
+def test_a_turn_survives_any_fault_of_one_call(
+    staged: MakeStage, call_counts: list[int], index: int, fault: str
 ) -> None:
     when, act = FAULTS[fault]
-    for number in numbers(many, staged, place):
-        disturbed(staged, number, when, lambda _day: act())
+    for number in select_calls(call_counts, staged, index):
+        disturb(staged, number, when, lambda _run: act())
 
 
-@pytest.mark.parametrize(("place", "deed"), list(enumerate(DEEDS)))
-def test_a_turn_survives_whatever_others_do_before_one_call(
-    staged: MakeStage, many: list[int], place: int, deed: str
+@pytest.mark.parametrize(("index", "action"), list(enumerate(CLIENT_ACTIONS)))
+def test_a_turn_survives_any_client_action_before_one_call(
+    staged: MakeStage, call_counts: list[int], index: int, action: str
 ) -> None:
-    for number in numbers(many, staged, place):
+    for number in select_calls(call_counts, staged, index):
         unanswered = ("fail", "tell_model")[number % 2]
-        disturbed(staged, number, "before", lambda day: day.do(deed), unanswered)
+        disturb(staged, number, "before", lambda run: run.do(action), unanswered)

@@ -22,7 +22,7 @@ def pause_item(stage: Stage, round_: int = 1) -> Item:
 def test_a_round_has_one_pause_that_says_who_waits_with_what_until_when(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode", "list_documents", "no_such_tool")
     pause = stage.load_pause()
-    assert (pause.version, pause.token, pause.epoch) == (1, machine.wake.token, machine.wake.epoch)
+    assert (pause.version, pause.token, pause.epoch) == (1, machine.invocation.token, machine.invocation.epoch)
     assert [one.state for one in pause.calls] == ["requested", "waiting", "waiting"]
     assert pause.calls[0].deadline == stage.resources.clock.time() + 90
     stage.answer_request(OK)
@@ -43,9 +43,9 @@ def test_whoever_answers_last_sends_the_token_that_is_stored(stage: Stage) -> No
     machine = run_until_waiting(stage, "deleteNode", "deleteNode")
     stage.answer_request(OK)
     assert not stage.workflow.sent
-    assert stage.workflow.heartbeats[-1] == machine.wake.token
+    assert stage.workflow.heartbeats[-1] == machine.invocation.token
     stage.answer_request(OK)
-    assert stage.workflow.sent == [(machine.wake.token, "round", 0)]
+    assert stage.workflow.sent == [(machine.invocation.token, "round", 0)]
 
 
 def test_a_token_that_nobody_waits_for_any_more_means_that_somebody_else_went_on(stage: Stage) -> None:
@@ -87,7 +87,7 @@ def test_a_wait_longer_than_the_alarm_clock_is_held_with_its_own_token(stage: St
     assert machine.state == "Hold"
     assert machine.input["seconds"] == 86400
     pause = stage.load_pause()
-    assert (pause.token, pause.held) == (machine.wake.token, True)
+    assert (pause.token, pause.held) == (machine.invocation.token, True)
     stage.answer_request(OK)
     stage.script_replies("Done.")
     assert machine.run() == "Finished"
@@ -114,7 +114,7 @@ def test_an_answer_between_holds_look_and_its_token_is_found_by_hold(stage: Stag
     machine = StateMachine(stage)
     while machine.state != "Hold":
         machine.step()
-    stage.faults.interrupt("dynamodb.PutItem", lambda: stage.answer_request(OK), contains=machine.wake.token)
+    stage.faults.interrupt("dynamodb.PutItem", lambda: stage.answer_request(OK), contains=machine.invocation.token)
     assert machine.run() == "Finished"
     assert stage.faults.is_spent
     assert stage.event_types().count("toolResult") == 1
@@ -127,7 +127,7 @@ def test_a_cancel_between_holds_look_and_its_token_lets_the_execution_finish(sta
     machine = StateMachine(stage)
     while machine.state != "Hold":
         machine.step()
-    stage.faults.interrupt("dynamodb.PutItem", stage.cancel_turn, contains=machine.wake.token)
+    stage.faults.interrupt("dynamodb.PutItem", stage.cancel_turn, contains=machine.invocation.token)
     assert machine.run() == "Finished"
     assert stage.faults.is_spent
 
@@ -139,11 +139,11 @@ def test_an_old_hold_never_puts_its_dead_token_in_the_place_of_a_living_one(stag
     machine = StateMachine(stage)
     while machine.state != "Hold":
         machine.step()
-    undead = machine.wake
+    undead = machine.invocation
     machine.fail()  # Step Functions lost sight of the function and starts another one; the first goes on
     machine.run()
     stage.advance_turn(undead)
-    assert stage.load_pause().token == machine.wake.token
+    assert stage.load_pause().token == machine.invocation.token
     stage.answer_request(OK)
     assert machine.run() == "Finished"
 

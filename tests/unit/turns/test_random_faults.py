@@ -1,10 +1,10 @@
-"""Any interleaving of answers, alarms, retries, cancels, deaths and lost responses leaves one truth (tests/…/truth.py).
+"""Disturb a turn by random interleavings of answers, time-outs, retries, cancels, crashes and lost responses.
 
-Hypothesis plays a turn with three kinds of calls (the browser's, ours that may act once, ours that may act again)
-through the machine, and throws at every step whatever may happen on a bad day. At the end the days become good again:
-then the turn must come to its end, with nothing lost and nothing twice, and the next prompt must work.
+Hypothesis runs a turn with three kinds of calls (of the browser, of the service that may run once, and of the service
+that may run again) through the state machine, and disturbs it at every step. At the end the disturbances stop: then
+the turn must end, the invariants must hold (invariants.py), and the next prompt must work.
 
-The same thirty days every time; `BAD_DAYS=2000 pytest …` looks for new ones.
+The examples are the same thirty every time; `RANDOM_FAULT_EXAMPLES=2000 pytest …` looks for new ones.
 """
 
 import os
@@ -28,50 +28,74 @@ POINTS = [
     ("Query", "e#"),
     ("UpdateItem", "turn"),
 ]
-"""Calls, and what is looked for in them."""
+"""AWS operations, and a text in the request."""
 
 replies = st.one_of(
     st.lists(st.sampled_from(TOOLS), min_size=1, max_size=4).map(lambda names: ("calls", names)),
     st.sampled_from([("overloaded", ""), ("breaks off", ""), ("pause", ""), ("too long", "")]),
 )
-outside = st.sampled_from(["answer", "repeat", "other answer", "cancel", "sweep", "zombie", "twice", "next prompt"])
-"""What others do, at any time."""
-faults = st.tuples(
-    st.sampled_from(["die before", "die after", "lose", "never arrives", "conflict"]), st.sampled_from(POINTS)
+client_actions = st.sampled_from(
+    [
+        "answer",
+        "repeat answers",
+        "answer differently",
+        "cancel",
+        "recover silent turns",
+        "deliver the first task again",
+        "deliver the task again",
+        "prompt again",
+    ]
 )
-meanwhiles = st.tuples(outside | st.sampled_from(["ring and go on", "fail and go on"]), st.sampled_from(POINTS))
-deeds = st.one_of(
-    st.sampled_from(["step", "step and answer", "step and answer", "ring", "fail", "time", "long time", "old token"]),
+"""Actions of clients, at any time."""
+faults = st.tuples(
+    st.sampled_from(["die before", "die after", "lose response", "lose request", "conflict"]), st.sampled_from(POINTS)
+)
+interruptions = st.tuples(
+    client_actions | st.sampled_from(["time out and continue", "fail and continue"]), st.sampled_from(POINTS)
+)
+actions = st.one_of(
+    st.sampled_from(
+        [
+            "step",
+            "step and answer",
+            "step and answer",
+            "time out",
+            "fail",
+            "pass the answer deadline",
+            "pass a day",
+            "resume with an old token",
+        ]
+    ),
     st.just("step"),
     st.just("step"),
-    outside,
+    client_actions,
     faults,
-    meanwhiles,
+    interruptions,
 )
 
 
 @settings(
-    max_examples=int(os.environ.get("BAD_DAYS", "30")),
-    derandomize="BAD_DAYS" not in os.environ,
+    max_examples=int(os.environ.get("RANDOM_FAULT_EXAMPLES", "30")),
+    derandomize="RANDOM_FAULT_EXAMPLES" not in os.environ,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     script=st.lists(replies, min_size=1, max_size=4),
-    bad_day=st.lists(deeds, min_size=1, max_size=25),
+    disturbances=st.lists(actions, min_size=1, max_size=25),
     unanswered=st.sampled_from(["fail", "tell_model"]),
 )
-def test_any_bad_day_ends_with_nothing_lost_and_nothing_twice(
-    staged: MakeStage, script: Any, bad_day: Any, unanswered: str
+def test_any_disturbed_turn_ends_with_nothing_lost_and_nothing_twice(
+    staged: MakeStage, script: Any, disturbances: Any, unanswered: str
 ) -> None:
     stage = staged(unanswered_calls=unanswered)
     try:
-        day = DisturbedTurn(stage)
+        run = DisturbedTurn(stage)
         for kind, names in script:
-            day.script(kind, names)
-        for deed in bad_day:
-            day.do(deed)
-        day.come_to_an_end()
-        day.check()
+            run.script(kind, names)
+        for action in disturbances:
+            run.do(action)
+        run.finish_undisturbed()
+        run.check()
     finally:
         stage.close()

@@ -36,9 +36,9 @@ def test_a_browser_call_is_requested_answered_and_told_to_the_model(stage: Stage
 def test_server_calls_are_run_here_and_the_next_round_begins_in_the_same_invocation(stage: Stage) -> None:
     stage.start_turn("Which documents are there?", snapshot={"site": {"pages": []}, "page": {"id": "p"}})
     stage.script_replies(reply_with_calls(tool_call_block("list_documents")), "None.")
-    wake = stage.advance_turn()
+    invocation = stage.advance_turn()
     assert stage.event_types()[-1] == "done"
-    assert stage.workflow.sent == [(wake.token, "finish", 0)]
+    assert stage.workflow.sent == [(invocation.token, "finish", 0)]
     assert len(stage.driver.requests) == 2
 
 

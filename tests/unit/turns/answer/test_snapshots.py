@@ -100,9 +100,9 @@ def test_it_is_stored_once_compressed_and_never_in_the_workflow(stage: Stage) ->
     assert (head["ContentEncoding"], head["ContentLength"] < 50_000) == ("gzip", True)
     assert stage.resources.blobs.get_json(key) == snapshot
     stage.script_replies("Hello.")
-    wake = stage.make_invocation()
-    stage.advance_turn(wake)
-    assert len(str(stage.workflow.outputs[wake.token])) < 500
+    invocation = stage.make_invocation()
+    stage.advance_turn(invocation)
+    assert len(str(stage.workflow.outputs[invocation.token])) < 500
 
 
 def test_one_that_was_packed_before_is_stored_as_it_is_and_read_like_any_other(stage: Stage) -> None:

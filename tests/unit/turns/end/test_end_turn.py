@@ -79,7 +79,7 @@ def cancel_while_nobody_works(stage: Stage) -> None:
     stage.script_replies([TextDelta(text="Hel"), ProcessDied()])
     machine = StateMachine(stage)
     with pytest.raises(ProcessDied):
-        stage.advance_turn(machine.wake)
+        stage.advance_turn(machine.invocation)
     stage.cancel_turn()
     machine.time_out()
     assert machine.run() == "Finished"
@@ -248,6 +248,6 @@ def test_a_cancel_is_noticed_by_whoever_works_within_a_breath(stage: Stage) -> N
             *reply_with_text("2"),
         ]
     )
-    stage.advance_turn(line=RecordingConnection())
+    stage.advance_turn(connection=RecordingConnection())
     assert said == []
     invariants.check_invariants(stage)

@@ -136,7 +136,7 @@ def test_a_paused_turn_whose_execution_was_stopped_ends(stage: Stage) -> None:
     set_state(stage, "ABORTED")
     stage.recover_turn(execution_number=1)
     assert stage.event_types()[-3:] == ["toolResult", "usage", "error"]
-    assert machine.wake.token in stage.workflow.outputs
+    assert machine.invocation.token in stage.workflow.outputs
     invariants.check_invariants(stage)
 
 
@@ -277,7 +277,7 @@ def test_a_function_that_died_without_a_pause_is_tried_once_more_and_then_the_tu
     machine = StateMachine(stage)
     for _ in range(2):
         with pytest.raises(ProcessDied):
-            stage.advance_turn(machine.wake)
+            stage.advance_turn(machine.invocation)
         machine.time_out()
     assert machine.run() == "Finished"
     assert [event.round for event in stage.events() if isinstance(event, RoundStartedEvent)] == [1, 1]

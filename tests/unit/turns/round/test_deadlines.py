@@ -33,7 +33,7 @@ def results(stage: Stage) -> list[str | None]:
 def test_waiting_begins_with_a_heartbeat_that_winds_the_clock_up(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     assert machine.state == "RunRound"
-    assert stage.workflow.heartbeats[-1] == machine.wake.token
+    assert stage.workflow.heartbeats[-1] == machine.invocation.token
 
 
 def test_a_deadline_is_90_seconds_from_the_open_request(stage: Stage) -> None:
@@ -52,7 +52,7 @@ def test_an_alarm_before_the_deadline_waits_on_for_what_is_left(stage: Stage) ->
     machine.run()
     assert machine.state == "Hold"
     assert machine.input["seconds"] == 30
-    assert stage.load_pause().token == machine.wake.token
+    assert stage.load_pause().token == machine.invocation.token
     stage.answer_request(OK)
     stage.script_replies("Done.")
     assert machine.run() == "Finished"
@@ -162,7 +162,7 @@ def test_an_answer_between_the_two_looks_of_an_alarm_is_not_lost(staged: MakeSta
     stage.pass_time(90)
     machine.time_out()
     machine.input = {"hint": hint}
-    machine._task()
+    machine._start_task()
     query = stage.resources.tables.batch_get_items
 
     def torn(table: str, keys: list[tuple[str, str]]) -> object:
@@ -221,7 +221,7 @@ def test_an_alarm_without_a_pause_means_that_the_function_died(stage: Stage) -> 
     stage.script_replies([TextDelta(text="Hel"), ProcessDied()], "Hello.")
     machine = StateMachine(stage)
     with pytest.raises(ProcessDied):
-        stage.advance_turn(machine.wake)
+        stage.advance_turn(machine.invocation)
     machine.time_out()
     assert machine.run() == "Finished"
     assert invariants.text_by_round(stage.events()) == {1: "Hello."}
@@ -232,7 +232,7 @@ def test_an_alarm_while_a_function_still_works_makes_one_answer(stage: Stage) ->
     """Its heartbeats were lost, not its work."""
     stage.start_turn()
     machine = StateMachine(stage)
-    working = machine.wake
+    working = machine.invocation
 
     def alarm() -> None:
         machine.time_out()
@@ -273,8 +273,8 @@ def test_a_handler_that_works_beats_and_looks_at_the_log(staged: MakeStage) -> N
             *reply_with_text("lo.", after="Hel"),
         ]
     )
-    wake = stage.advance_turn()
-    assert stage.workflow.heartbeats == [wake.token]
+    invocation = stage.advance_turn()
+    assert stage.workflow.heartbeats == [invocation.token]
     invariants.check_invariants(stage)
 
 
@@ -302,10 +302,10 @@ def test_a_cancel_hangs_up_on_a_silent_provider(staged: MakeStage) -> None:
     stage.script_replies(
         [TextDelta(text="Hel"), stage.cancel_turn, lambda: stage.pass_time(0.6), stage.connection.block_until_aborted]
     )
-    wake = stage.advance_turn()
+    invocation = stage.advance_turn()
     assert stage.connection.aborted.is_set()
     assert stage.events()[-1] == CancelledEvent()
-    assert stage.workflow.outputs[wake.token]["next"] == "finish"
+    assert stage.workflow.outputs[invocation.token]["next"] == "finish"
     invariants.check_invariants(stage)
 
 

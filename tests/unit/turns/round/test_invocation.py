@@ -21,12 +21,17 @@ CONTEXT = SimpleNamespace(aws_request_id="request-1", get_remaining_time_in_mill
 
 
 def test_a_wake_up_knows_its_turn_its_token_and_its_time() -> None:
-    wake = invocation_from_event(PAYLOAD, CONTEXT)
-    assert (wake.tenant, wake.turn, wake.execution_number, wake.token) == ("bakery", "turn-1", 2, "token-1")
-    assert wake.epoch == "0002|2026-01-01T00:00:00.500000+00:00|001"
-    assert wake.remaining_seconds() == 1.5
-    assert wake.hint == PAYLOAD["hint"]
-    assert not wake.is_hold
+    invocation = invocation_from_event(PAYLOAD, CONTEXT)
+    assert (invocation.tenant, invocation.turn, invocation.execution_number, invocation.token) == (
+        "bakery",
+        "turn-1",
+        2,
+        "token-1",
+    )
+    assert invocation.epoch == "0002|2026-01-01T00:00:00.500000+00:00|001"
+    assert invocation.remaining_seconds() == 1.5
+    assert invocation.hint == PAYLOAD["hint"]
+    assert not invocation.is_hold
     assert invocation_from_event(PAYLOAD, CONTEXT, is_hold=True).is_hold
 
 

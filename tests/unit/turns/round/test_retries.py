@@ -321,10 +321,10 @@ def test_a_reply_of_nothing_but_thinking_shows_nothing_and_is_kept(stage: Stage)
 def test_a_round_is_not_begun_without_the_time_to_finish_it(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("list_documents")), "Done.")
-    wake = stage.advance_turn(seconds=300)
-    assert stage.workflow.outputs[wake.token]["next"] == "round"
+    invocation = stage.advance_turn(seconds=300)
+    assert stage.workflow.outputs[invocation.token]["next"] == "round"
     assert len(stage.driver.requests) == 1
-    stage.advance_turn(hint=stage.workflow.outputs[wake.token]["hint"])
+    stage.advance_turn(hint=stage.workflow.outputs[invocation.token]["hint"])
     assert stage.event_types()[-1] == "done"
     invariants.check_invariants(stage)
 

@@ -20,8 +20,8 @@ def owners(stage: Stage) -> list[str]:
 def test_the_first_append_of_a_round_says_who_works_on_it(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
-    wake = stage.advance_turn()
-    assert stage.entries()[1].events == (RoundStartedEvent(round=1, epoch=wake.epoch, owner=wake.owner),)
+    invocation = stage.advance_turn()
+    assert stage.entries()[1].events == (RoundStartedEvent(round=1, epoch=invocation.epoch, owner=invocation.owner),)
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_a_writer_that_finds_the_turn_ended_lets_its_execution_finish(stage: Sta
             *reply_with_calls(tool_call_block("deleteNode", nodeId="b"), text="lo."),
         ]
     )
-    wake = stage.advance_turn()
+    invocation = stage.advance_turn()
     assert stage.event_types()[-2:] == ["usage", "cancelled"]
-    assert stage.workflow.outputs[wake.token]["next"] == "finish"
+    assert stage.workflow.outputs[invocation.token]["next"] == "finish"
 
 
 def test_an_old_execution_of_a_turn_that_goes_on_in_a_new_one_just_finishes(stage: Stage) -> None:

@@ -203,9 +203,9 @@ def test_a_tool_that_works_longer_than_the_alarm_clock_keeps_its_token_alive(sta
     stage.add_tools(make_server_tool("bake", slow))
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("bake")), "Done.")
-    wake = stage.advance_turn()
+    invocation = stage.advance_turn()
     assert acts == ["acted"]
-    assert wake.token in stage.workflow.heartbeats
+    assert invocation.token in stage.workflow.heartbeats
     invariants.check_invariants(stage)
 
 
@@ -234,10 +234,10 @@ def test_tools_are_not_begun_without_the_time_to_finish_them(kitchen: Stage, ove
     left = iter([900.0, 100.0, 100.0, 100.0, 900.0, 900.0, 900.0, 900.0, 900.0])
     kitchen.start_turn()
     kitchen.script_replies(reply_with_calls(tool_call_block("count"), tool_call_block("count")), "Done.")
-    wake = kitchen.make_invocation()
-    kitchen.advance_turn(replace(wake, remaining_seconds=lambda: next(left)))
+    invocation = kitchen.make_invocation()
+    kitchen.advance_turn(replace(invocation, remaining_seconds=lambda: next(left)))
     assert oven.baked == 0
-    assert kitchen.workflow.outputs[wake.token]["next"] == "round"
+    assert kitchen.workflow.outputs[invocation.token]["next"] == "round"
     kitchen.run_workflow()
     assert oven.baked == 2
     invariants.check_invariants(kitchen)
@@ -271,8 +271,8 @@ def test_a_fresh_function_runs_a_tool_however_short_its_time_is(kitchen: Stage, 
     visits = 0
     output: dict[str, Any] = {"next": "round", "hint": None}
     while output["next"] == "round" and visits < 10:
-        wake = kitchen.advance_turn(seconds=30, hint=output["hint"])
-        output = kitchen.workflow.outputs[wake.token]
+        invocation = kitchen.advance_turn(seconds=30, hint=output["hint"])
+        output = kitchen.workflow.outputs[invocation.token]
         visits += 1
     assert output["next"] == "finish"
     assert oven.baked == 2

@@ -1,6 +1,6 @@
-"""An undo, disturbed once at any of the calls it makes to AWS: what it says it took back, it took back.
+"""Disturb an undo once, at each of the AWS calls it makes, and check that it took back what it reports.
 
-A few of the calls in the daily run, other ones for each disturbance; `BAD_DAYS=1 pytest …` tries each single one.
+By default every disturbance is tried at some of the calls, each at others; `FAULT_AT_EVERY_CALL=1 pytest …` tries all.
 """
 
 import os
@@ -16,79 +16,79 @@ from tests.unit.turns.disturbed_undo import DisturbedEditing, DisturbedUndo
 from tests.unit.turns.editor import PAGE, Editor
 from tests.unit.turns.stage import Stage
 from tests.unit.turns.state_machine import EXPECTED_ERRORS
-from tests.unit.turns.test_fault_at_every_call import DEEDS, FAULTS, live_through
+from tests.unit.turns.test_fault_at_every_call import CLIENT_ACTIONS, FAULTS, run_disturbed
 
-EACH = "BAD_DAYS" in os.environ
+EACH = "FAULT_AT_EVERY_CALL" in os.environ
 STRIDE = 1 if EACH else 20
-MORE_DEEDS = (*DEEDS, "another undo", "the same undo")
+UNDO_ACTIONS = (*CLIENT_ACTIONS, "undo again", "repeat the undo")
 
 
 @pytest.fixture(scope="module")
-def many() -> list[int]:
-    """How many calls an undo makes when nothing happens to it; found out by the first test."""
+def call_counts() -> list[int]:
+    """The number of AWS calls of an undisturbed undo, once the first test has counted it."""
     return []
 
 
-def numbers(many: list[int], make: MakeStage, place: int) -> range:
-    if not many:
-        day = DisturbedUndo(make())
-        before = day.stage.faults.call_count
-        day.take_its_course()
-        day.stage.close()
-        many.append(day.stage.faults.call_count - before)
-    return range(1 + 3 * place % STRIDE, many[0] + 1, STRIDE)
+def select_calls(call_counts: list[int], make: MakeStage, index: int) -> range:
+    if not call_counts:
+        run = DisturbedUndo(make())
+        before = run.stage.faults.call_count
+        run.run_to_end()
+        run.stage.close()
+        call_counts.append(run.stage.faults.call_count - before)
+    return range(1 + 3 * index % STRIDE, call_counts[0] + 1, STRIDE)
 
 
-def disturbed(
+def disturb(
     make: MakeStage,
     number: int,
     when: str,
     act: Callable[[DisturbedUndo], object],
     kind: type[DisturbedUndo] = DisturbedUndo,
 ) -> None:
-    live_through(kind(make()), number, when, act)
+    run_disturbed(kind(make()), number, when, act)
 
 
-@pytest.mark.parametrize(("place", "fault"), list(enumerate(FAULTS)))
-def test_an_undo_survives_whatever_happens_to_one_call(
-    staged: MakeStage, many: list[int], place: int, fault: str
+@pytest.mark.parametrize(("index", "fault"), list(enumerate(FAULTS)))
+def test_an_undo_survives_any_fault_of_one_call(
+    staged: MakeStage, call_counts: list[int], index: int, fault: str
 ) -> None:
     when, act = FAULTS[fault]
-    for number in numbers(many, staged, place):
-        disturbed(staged, number, when, lambda _day: act())
+    for number in select_calls(call_counts, staged, index):
+        disturb(staged, number, when, lambda _run: act())
 
 
-@pytest.mark.parametrize(("place", "deed"), list(enumerate(MORE_DEEDS)))
-def test_an_undo_survives_whatever_others_do_before_one_call(
-    staged: MakeStage, many: list[int], place: int, deed: str
+@pytest.mark.parametrize(("index", "action"), list(enumerate(UNDO_ACTIONS)))
+def test_an_undo_survives_any_client_action_before_one_call(
+    staged: MakeStage, call_counts: list[int], index: int, action: str
 ) -> None:
-    for number in numbers(many, staged, place):
-        disturbed(staged, number, "before", lambda day: day.do(deed))
+    for number in select_calls(call_counts, staged, index):
+        disturb(staged, number, "before", lambda run: run.do(action))
 
 
-@pytest.mark.parametrize(("place", "fault"), list(enumerate(FAULTS)))
-def test_whatever_happens_to_an_edit_it_is_in_the_journal_once_and_can_be_taken_back(
-    staged: MakeStage, place: int, fault: str
+@pytest.mark.parametrize(("index", "fault"), list(enumerate(FAULTS)))
+def test_after_any_fault_an_edit_is_in_the_journal_once_and_can_be_taken_back(
+    staged: MakeStage, index: int, fault: str
 ) -> None:
     when, act = FAULTS[fault]
-    for number in range(1 + 3 * place % STRIDE, 60, STRIDE):
-        disturbed(staged, number, when, lambda _day: act(), DisturbedEditing)
+    for number in range(1 + 3 * index % STRIDE, 60, STRIDE):
+        disturb(staged, number, when, lambda _run: act(), DisturbedEditing)
 
 
-@pytest.mark.parametrize(("place", "deed"), list(enumerate(MORE_DEEDS[:-2])))
-def test_whatever_others_do_an_edit_is_in_the_journal_once_and_can_be_taken_back(
-    staged: MakeStage, place: int, deed: str
+@pytest.mark.parametrize(("index", "action"), list(enumerate(UNDO_ACTIONS[:-2])))
+def test_after_any_client_action_an_edit_is_in_the_journal_once_and_can_be_taken_back(
+    staged: MakeStage, index: int, action: str
 ) -> None:
-    for number in range(1 + 3 * place % STRIDE, 60, STRIDE):
-        disturbed(staged, number, "before", lambda day: day.do(deed), DisturbedEditing)
+    for number in range(1 + 3 * index % STRIDE, 60, STRIDE):
+        disturb(staged, number, "before", lambda run: run.do(action), DisturbedEditing)
 
 
-@pytest.mark.parametrize(("place", "fault"), list(enumerate(FAULTS)))
+@pytest.mark.parametrize(("index", "fault"), list(enumerate(FAULTS)))
 def test_an_undo_whose_start_is_disturbed_is_started_once_by_the_same_request(
-    staged: MakeStage, place: int, fault: str
+    staged: MakeStage, index: int, fault: str
 ) -> None:
     when, act = FAULTS[fault]
-    for number in range(1, 12) if EACH else range(1 + place % 4, 12, 4):
+    for number in range(1, 12) if EACH else range(1 + index % 4, 12, 4):
         stage = staged()
         editor = Editor(stage)
         turn = editor.run_editing_turn(["insertHtml"], ["deleteNode"])
@@ -109,7 +109,7 @@ def test_an_undo_whose_start_is_disturbed_is_started_once_by_the_same_request(
 
 @pytest.mark.parametrize("number", range(1, 10, 1 if EACH else 2))
 def test_two_undos_at_once_are_one(stage: Stage, number: int) -> None:
-    """Right before one of its calls, somebody else asks for the same without a key."""
+    """Right before one of its calls, another client starts the same undo without a key."""
     editor = Editor(stage)
     turn = editor.run_editing_turn(["insertHtml"], ["deleteNode"])
     winners: list[str] = []
