@@ -18,11 +18,11 @@ from fermata.drivers.registry import PROVIDER_MODULES
 from fermata.drivers.transport.connection import ProviderConnection
 from tests.images import make_jpeg_header, make_png_header, to_base64
 from tests.strict.server import StrictServer
-from tests.unit.drivers.conftest import line
+from tests.unit.drivers.conftest import connection
 from tests.unit.drivers.history_strategies import MODELS, reasoning_blocks, turn_with_rounds
 from tests.unit.drivers.test_switching_providers import OTHER_MODELS, answered, servers
 
-__all__ = ["line", "servers"]
+__all__ = ["connection", "servers"]
 
 PROVIDERS = tuple(PROVIDER_MODULES)
 
@@ -125,11 +125,11 @@ def test_a_history_of_any_rows_is_accepted_by_every_provider(
     reads_images: bool,
     is_other_model: bool,
     servers: dict[str, StrictServer],
-    line: ProviderConnection,
+    connection: ProviderConnection,
 ) -> None:
     model = OTHER_MODELS[provider] if is_other_model else MODELS[provider]
     history = compile_history(rows, make_profile(provider, model, max_tokens, reads_images))
-    answered(provider, model, history, servers, line)
+    answered(provider, model, history, servers, connection)
 
 
 @settings(max_examples=150)

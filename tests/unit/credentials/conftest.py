@@ -18,8 +18,8 @@ def server() -> Iterator[ModelListServer]:
 
 
 @pytest.fixture
-def near(resources: Resources, server: ModelListServer) -> Resources:
-    """A process whose providers are all the server of this machine, and which may be told of others here."""
+def local_resources(resources: Resources, server: ModelListServer) -> Resources:
+    """A process of the local stage, whose providers are all at the scripted server."""
     urls = {"anthropic": server.url, "openai": server.url, "openrouter": f"{server.url}/api"}
     return resources_of_new_process(resources, fermata_stage="local", provider_urls=json.dumps(urls))
 

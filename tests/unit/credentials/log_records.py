@@ -1,4 +1,4 @@
-"""What was written to the log."""
+"""Read log records that a test has caused."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ import pytest
 
 
 def pop_audit_records(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    """The lines of the audit since somebody looked last."""
-    found = [vars(record) for record in caplog.records if getattr(record, "audit", False)]
+    """Return the audit records since the last call."""
+    records = [vars(record) for record in caplog.records if getattr(record, "audit", False)]
     caplog.clear()
-    return found
+    return records
 
 
 def get_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:

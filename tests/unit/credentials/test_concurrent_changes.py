@@ -1,4 +1,4 @@
-"""Whatever two people do to the same credentials at once: labels and defaults lead to what is there, nowhere else."""
+"""Two changes of the same credentials at once leave labels and defaults that point at existing credentials."""
 
 import contextlib
 from collections.abc import Callable
@@ -16,72 +16,86 @@ from tests.unit.resource_fixtures import empty_tables
 
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
 WRITES = ("dynamodb.TransactWriteItems", "dynamodb.DeleteItem")
-Act = Callable[[Resources, Credential, Credential], object]
+Change = Callable[[Resources, Credential, Credential], object]
+"""What a user does to two credentials."""
 
 
 def enter_credential(resources: Resources, label: str) -> Credential:
     return credential_store.create_credential(resources, ADA, "anthropic", "apiKey", label, "sk-ant-secret")
 
 
-ACTS: dict[str, Act] = {
-    "enters a taken label": lambda resources, one, two: enter_credential(resources, "One"),
-    "enters a new label": lambda resources, one, two: enter_credential(resources, "Three"),
-    "renames it": lambda resources, one, two: credential_store.update_credential(resources, ADA, one.id, "Three", None),
-    "swaps the label": lambda resources, one, two: credential_store.update_credential(
-        resources, ADA, two.id, "One", None
+def update_credential(resources: Resources, credential: Credential, label: str | None, key: str | None = None) -> None:
+    credential_store.update_credential(resources, ADA, credential.id, label, key)
+
+
+def delete_credential(resources: Resources, credential: Credential) -> None:
+    credential_store.delete_credential(resources, ADA, credential.id)
+
+
+def set_default(resources: Resources, credential: Credential) -> None:
+    scope_defaults.set_default(resources, ADA, "site", credential.id, "m")
+
+
+def set_missing_default(resources: Resources, credential: Credential) -> None:
+    scope_defaults.set_default_if_absent(resources, ADA, "site", credential.id, "m")
+
+
+CHANGES: dict[str, Change] = {
+    "enters a taken label": lambda resources, own, other: enter_credential(resources, "One"),
+    "enters a new label": lambda resources, own, other: enter_credential(resources, "Three"),
+    "renames it": lambda resources, own, other: update_credential(resources, own, "Three"),
+    "swaps the label": lambda resources, own, other: update_credential(resources, other, "One"),
+    "enters another key": lambda resources, own, other: update_credential(resources, own, None, "sk-ant-newer"),
+    "renames it with another key": lambda resources, own, other: update_credential(
+        resources, own, "Four", "sk-ant-newer"
     ),
-    "enters another key": lambda resources, one, two: credential_store.update_credential(
-        resources, ADA, one.id, None, "sk-ant-newer"
-    ),
-    "renames it with another key": lambda resources, one, two: credential_store.update_credential(
-        resources, ADA, one.id, "Four", "sk-ant-newer"
-    ),
-    "removes it": lambda resources, one, two: credential_store.delete_credential(resources, ADA, one.id),
-    "removes the other": lambda resources, one, two: credential_store.delete_credential(resources, ADA, two.id),
-    "makes it a default": lambda resources, one, two: scope_defaults.set_default(resources, ADA, "site", one.id, "m"),
-    "makes the other a default": lambda resources, one, two: scope_defaults.set_default(
-        resources, ADA, "site", two.id, "m"
-    ),
-    "fills the defaults": lambda resources, one, two: scope_defaults.set_default_if_absent(
-        resources, ADA, "site", one.id, "m"
-    ),
-    "clears the default": lambda resources, one, two: scope_defaults.clear_default(resources, ADA, "site"),
+    "removes it": lambda resources, own, other: delete_credential(resources, own),
+    "removes the other": lambda resources, own, other: delete_credential(resources, other),
+    "makes it a default": lambda resources, own, other: set_default(resources, own),
+    "makes the other a default": lambda resources, own, other: set_default(resources, other),
+    "fills the defaults": lambda resources, own, other: set_missing_default(resources, own),
+    "clears the default": lambda resources, own, other: scope_defaults.clear_default(resources, ADA, "site"),
 }
 
 
-def run_during(act: Act, resources: Resources, one: Credential, two: Credential) -> None:
+def try_change(change: Change, resources: Resources, own: Credential, other: Credential) -> None:
     with contextlib.suppress(InvalidRequest, NotFound, Conflict):
-        act(resources, one, two)
+        change(resources, own, other)
 
 
-def check(resources: Resources) -> None:
+def check_consistency(resources: Resources) -> None:
     rows = resources.tables.query_items("settings", "t#bakery")
     credentials = [Credential.model_validate(row) for row in rows if row["sk"].startswith("credential#")]
-    labels = {row["sk"]: row["credential"] for row in rows if row["sk"].startswith("label#")}
-    assert labels == {label_sort_key(it.user, it.provider_id, it.display_label): it.id for it in credentials}
-    used = {row["credential_id"] for row in rows if row["sk"].startswith("default#")}
-    assert used <= {it.id for it in credentials}
-    for it in credentials:
-        assert credential_store.open_api_key(resources, "bakery", it.id, it.version).startswith("sk-ant-")
+    label_rows = {row["sk"]: row["credential"] for row in rows if row["sk"].startswith("label#")}
+    assert label_rows == {label_key(credential): credential.id for credential in credentials}
+    default_ids = {row["credential_id"] for row in rows if row["sk"].startswith("default#")}
+    assert default_ids <= {credential.id for credential in credentials}
+    for credential in credentials:
+        key = credential_store.open_api_key(resources, "bakery", credential.id, credential.version)
+        assert key.startswith("sk-ant-")
 
 
-@pytest.mark.parametrize("first", ACTS, ids=lambda name: name.replace(" ", "-"))
-def test_while_one_acts_another_does(
+def label_key(credential: Credential) -> str:
+    return label_sort_key(credential.user, credential.provider_id, credential.display_label)
+
+
+@pytest.mark.parametrize("first", CHANGES, ids=lambda name: name.replace(" ", "-"))
+def test_two_changes_at_once_leave_consistent_rows(
     resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
-    """The second acts right before what the first has decided is written."""
+    """The second change runs right before the first one writes what it has decided."""
     faults = FaultScript(resources, tmp_path, monkeypatch)
-    for second in ACTS.values():
+    for second in CHANGES.values():
         empty_tables()
-        one, two = enter_credential(resources, "One"), enter_credential(resources, "Two")
-        scope_defaults.set_default(resources, ADA, "site", two.id, "m")
+        own, other = enter_credential(resources, "One"), enter_credential(resources, "Two")
+        set_default(resources, other)
 
-        def act(second: Act = second, one: Credential = one, two: Credential = two) -> None:
+        def interrupt(second: Change = second, own: Credential = own, other: Credential = other) -> None:
             faults.clear()
-            run_during(second, resources, one, two)
+            try_change(second, resources, own, other)
 
         for write in WRITES:
-            faults.interrupt(write, act)
-        run_during(ACTS[first], resources, one, two)
+            faults.interrupt(write, interrupt)
+        try_change(CHANGES[first], resources, own, other)
         faults.clear()
-        check(resources)
+        check_consistency(resources)

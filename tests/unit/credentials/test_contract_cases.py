@@ -1,4 +1,4 @@
-"""The recorded cases about credentials and defaults, through the doors."""
+"""The recorded cases about credentials and defaults, through the Lambda handlers."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,11 +23,11 @@ Ask = Callable[..., tuple[int, Any]]
 
 
 @pytest.fixture
-def ask(near: Resources, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
-    for name, value in environment_from_resources(near).items():
+def ask(local_resources: Resources, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
+    for name, value in environment_from_resources(local_resources).items():
         monkeypatch.setenv(name, value)
     get_resources.cache_clear()
-    bakery = make_tenant(near)
+    bakery = make_tenant(local_resources)
 
     def asked(method: str, path: str, body: Any = None) -> tuple[int, Any]:
         door = credentials if path.startswith("/credentials") else api
@@ -53,19 +53,19 @@ def test_c179_a_provider_that_echoes_the_key_is_quoted_without_it(ask: Ask, serv
     assert ACCEPTED_KEY not in json.dumps(body)
 
 
-def test_c180_a_deployment_without_its_master_key_says_which_setting_is_missing(near: Resources) -> None:
-    """Theirs is named INSTATIC_SECRET_KEY, ours KEY_ID; without it no function serves anything."""
+def test_c180_a_deployment_without_its_master_key_says_which_setting_is_missing(local_resources: Resources) -> None:
+    """The original's is named INSTATIC_SECRET_KEY, ours KEY_ID; without it no function works."""
     assert CASES["C180"]["expected"]["error_contains"] == "INSTATIC_SECRET_KEY"
-    without = {name: value for name, value in environment_from_resources(near).items() if name != "KEY_ID"}
+    without = {name: value for name, value in environment_from_resources(local_resources).items() if name != "KEY_ID"}
     with pytest.raises(SettingsError, match=r": KEY_ID\.$"):
         Settings.from_environment(without)
 
 
 def test_c181_a_default_is_set_and_cleared_and_lets_its_credential_go(ask: Ask) -> None:
     assert CASES["C181"]["input"][0] == "PUT data 200"
-    mine = ask("POST", "/credentials", NEW)[1]["credential"]["id"]
-    assert ask("PUT", "/defaults/data", {"credentialId": mine, "modelId": "gpt-5"})[0] == 200
-    assert ask("DELETE", f"/credentials/{mine}")[0] == 409
+    credential_id = ask("POST", "/credentials", NEW)[1]["credential"]["id"]
+    assert ask("PUT", "/defaults/data", {"credentialId": credential_id, "modelId": "gpt-5"})[0] == 200
+    assert ask("DELETE", f"/credentials/{credential_id}")[0] == 409
     assert ask("DELETE", "/defaults/data") == (204, None)
     assert "data" not in ask("GET", "/defaults")[1]["defaults"]
-    assert ask("DELETE", f"/credentials/{mine}") == (200, {"ok": True})
+    assert ask("DELETE", f"/credentials/{credential_id}") == (200, {"ok": True})

@@ -26,16 +26,16 @@ def enter_credential(
     return credential_store.create_credential(resources, caller, "anthropic", "apiKey", label, key)
 
 
-def test_a_key_is_stored_only_sealed_and_opens_again(resources: Resources) -> None:
+def test_a_key_is_stored_encrypted_and_can_be_opened(resources: Resources) -> None:
     credential = enter_credential(resources)
-    stored = resources.tables.get_item("settings", "t#bakery", f"credential#{credential.id}")
-    assert stored is not None
-    assert KEY not in str(stored)
-    assert KEY.encode() not in bytes(stored["sealed"])
+    row = resources.tables.get_item("settings", "t#bakery", f"credential#{credential.id}")
+    assert row is not None
+    assert KEY not in str(row)
+    assert KEY.encode() not in bytes(row["sealed"])
     assert credential_store.open_api_key(resources, "bakery", credential.id, 1) == KEY
 
 
-def test_a_sealed_key_opens_only_where_it_belongs(resources: Resources) -> None:
+def test_an_encrypted_key_opens_only_for_its_own_credential(resources: Resources) -> None:
     credential = enter_credential(resources)
     for elsewhere in (
         {"purpose": "caller-secret", "tenant": "bakery", "name": credential.id},
@@ -46,7 +46,7 @@ def test_a_sealed_key_opens_only_where_it_belongs(resources: Resources) -> None:
             resources.vault.open_secret(credential.sealed, **elsewhere)  # type: ignore[arg-type]  # a dict of literals
 
 
-def test_the_view_is_the_contracts_and_holds_nothing_of_the_key(resources: Resources) -> None:
+def test_the_view_holds_nothing_of_the_key(resources: Resources) -> None:
     view = enter_credential(resources).to_view(resources.settings.key_id, None)
     assert view == {
         "id": view["id"],
@@ -60,44 +60,52 @@ def test_the_view_is_the_contracts_and_holds_nothing_of_the_key(resources: Resou
     }
 
 
-def test_a_key_sealed_under_another_kms_key_is_not_current_and_says_so_when_used(resources: Resources) -> None:
+def test_a_key_encrypted_with_another_kms_key_is_not_current(resources: Resources) -> None:
     credential = enter_credential(resources)
     moved = resources_of_new_process(resources, key_id=create_kms_key())
     assert credential.to_view(moved.settings.key_id, None)["keyFingerprintCurrent"] is False
 
 
 class TestForms:
-    """The two ways of contract §1.2: a key for a provider everybody knows, or an address of one's own."""
+    """A credential is a key for a provider's default URL, or a customer's own address."""
 
     @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter"])
-    def test_a_known_provider_takes_a_key(self, resources: Resources, provider: str) -> None:
+    def test_a_provider_with_a_default_url_takes_a_key(self, resources: Resources, provider: str) -> None:
         credential = credential_store.create_credential(resources, ADA, provider, "apiKey", "Mine", KEY)
         assert (credential.provider_id, credential.base_url) == (provider, None)
 
     @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "ollama", "openai-compatible"])
     @pytest.mark.parametrize("key", [None, "", KEY])
-    def test_any_provider_may_be_reached_at_an_address_of_ones_own(
-        self, near: Resources, server: ModelListServer, provider: str, key: str | None
+    def test_any_provider_may_have_a_customers_own_address(
+        self, local_resources: Resources, server: ModelListServer, provider: str, key: str | None
     ) -> None:
-        credential = credential_store.create_credential(near, ADA, provider, "baseUrl", "Mine", key, server.url)
+        credential = credential_store.create_credential(
+            local_resources, ADA, provider, "baseUrl", "Mine", key, server.url
+        )
         assert credential.base_url == server.url
-        assert credential_store.open_credential(near, "bakery", credential.id, 1) == (credential, key or "")
-        view = credential.to_view(near.settings.key_id, None)
+        assert credential_store.open_credential(local_resources, "bakery", credential.id, 1) == (credential, key or "")
+        view = credential.to_view(local_resources.settings.key_id, None)
         assert (view["baseUrl"], view["keyFingerprintCurrent"]) == (server.url, True)
 
-    def test_without_a_key_there_is_none_to_lose(self, near: Resources, server: ModelListServer) -> None:
-        credential = credential_store.create_credential(near, ADA, "ollama", "baseUrl", "Mine", None, server.url)
-        moved = resources_of_new_process(near, key_id=create_kms_key())
+    def test_a_credential_without_a_key_is_always_current(
+        self, local_resources: Resources, server: ModelListServer
+    ) -> None:
+        credential = credential_store.create_credential(
+            local_resources, ADA, "ollama", "baseUrl", "Mine", None, server.url
+        )
+        moved = resources_of_new_process(local_resources, key_id=create_kms_key())
         assert credential.to_view(moved.settings.key_id, None)["keyFingerprintCurrent"] is True
         assert credential_store.open_api_key(moved, "bakery", credential.id, 1) == ""
 
     @pytest.mark.parametrize("provider", ["", "Anthropic", "requesty", "x" * 200])
-    def test_a_provider_that_is_not_served_is_told_which_are(self, resources: Resources, provider: str) -> None:
+    def test_an_unknown_provider_is_refused_with_a_list_of_the_known_ones(
+        self, resources: Resources, provider: str
+    ) -> None:
         with pytest.raises(InvalidRequest, match=r"Use one of: anthropic, .*openrouter"):
             credential_store.create_credential(resources, ADA, provider, "apiKey", "Mine", KEY)
 
     @pytest.mark.parametrize("provider", ["ollama", "openai-compatible"])
-    def test_a_server_of_ones_own_needs_its_address(self, resources: Resources, provider: str) -> None:
+    def test_a_customers_own_server_needs_its_address(self, resources: Resources, provider: str) -> None:
         with pytest.raises(InvalidRequest, match=f"{provider} is a server of your own: send authMode 'baseUrl'"):
             credential_store.create_credential(resources, ADA, provider, "apiKey", "Mine", KEY)
 
@@ -128,7 +136,7 @@ class TestForms:
             ("http://localhost:11434", "must begin with https"),
         ],
     )
-    def test_an_address_that_is_not_for_users_is_refused_before_anything_is_stored(
+    def test_a_private_address_is_refused_before_anything_is_stored(
         self, resources: Resources, url: str, says: str
     ) -> None:
         with pytest.raises(InvalidRequest, match=says):
@@ -158,7 +166,7 @@ def test_the_list_has_the_callers_own_newest_first(resources: Resources, clock: 
 
 
 @pytest.mark.parametrize("stranger", [BOB, EVE])
-def test_somebody_elses_credential_is_as_absent_as_a_missing_one(resources: Resources, stranger: Caller) -> None:
+def test_another_users_credential_is_not_found(resources: Resources, stranger: Caller) -> None:
     credential = enter_credential(resources)
     for verb in (
         lambda: credential_store.get_own_credential(resources, stranger, credential.id),
@@ -172,7 +180,7 @@ def test_somebody_elses_credential_is_as_absent_as_a_missing_one(resources: Reso
 
 
 @pytest.mark.parametrize("odd", ["", "x" * 2_000, "a/b", "é", "\0", "c#d"])
-def test_what_is_no_id_of_ours_is_not_found_and_not_looked_for(resources: Resources, odd: str) -> None:
+def test_an_invalid_id_is_not_found_without_a_read(resources: Resources, odd: str) -> None:
     with pytest.raises(NotFound, match="no longer accessible"):
         credential_store.get_own_credential(resources, ADA, odd)
 
@@ -209,56 +217,60 @@ class TestChanging:
             credential_store.update_credential(resources, ADA, credential.id, "Taken", "sk-newer")
         assert credential_store.get_own_credential(resources, ADA, credential.id) == credential
 
-    def test_saying_the_same_again_changes_nothing(self, resources: Resources) -> None:
+    def test_repeating_a_label_changes_nothing(self, resources: Resources) -> None:
         credential = enter_credential(resources)
         assert credential_store.update_credential(resources, ADA, credential.id, "Mine", None) == credential
 
 
 class TestMoving:
-    """Changing the address, the key, or both, of a credential with an address of its own."""
+    """The address and the key of a credential with its own address can change."""
 
     @pytest.fixture
-    def home(self, near: Resources, server: ModelListServer) -> Credential:
-        return credential_store.create_credential(near, ADA, "ollama", "baseUrl", "Mine", KEY, server.url)
+    def home(self, local_resources: Resources, server: ModelListServer) -> Credential:
+        return credential_store.create_credential(local_resources, ADA, "ollama", "baseUrl", "Mine", KEY, server.url)
 
-    def test_another_path_on_the_same_host_keeps_the_key(self, near: Resources, home: Credential) -> None:
-        moved = credential_store.update_credential(near, ADA, home.id, None, None, f"{home.base_url}/v1")
+    def test_another_path_on_the_same_host_keeps_the_key(self, local_resources: Resources, home: Credential) -> None:
+        moved = credential_store.update_credential(local_resources, ADA, home.id, None, None, f"{home.base_url}/v1")
         assert (moved.base_url, moved.version) == (f"{home.base_url}/v1", 2)
-        assert credential_store.open_api_key(near, "bakery", home.id, 2) == KEY
+        assert credential_store.open_api_key(local_resources, "bakery", home.id, 2) == KEY
 
-    def test_a_key_never_follows_to_another_host(self, near: Resources, home: Credential) -> None:
+    def test_a_key_never_follows_to_another_host(self, local_resources: Resources, home: Credential) -> None:
         with pytest.raises(InvalidRequest, match=r"on another host\. Send its key along"):
-            credential_store.update_credential(near, ADA, home.id, None, None, "http://127.0.0.1:9/v1")
-        assert credential_store.get_own_credential(near, ADA, home.id) == home
+            credential_store.update_credential(local_resources, ADA, home.id, None, None, "http://127.0.0.1:9/v1")
+        assert credential_store.get_own_credential(local_resources, ADA, home.id) == home
 
     @pytest.mark.parametrize("key", ["", "sk-newer"])
-    def test_with_its_key_it_moves_anywhere(self, near: Resources, home: Credential, key: str) -> None:
-        moved = credential_store.update_credential(near, ADA, home.id, None, key, "http://127.0.0.1:9")
-        assert credential_store.open_credential(near, "bakery", home.id, moved.version) == (moved, key)
+    def test_with_its_key_the_address_may_change_to_any_host(
+        self, local_resources: Resources, home: Credential, key: str
+    ) -> None:
+        moved = credential_store.update_credential(local_resources, ADA, home.id, None, key, "http://127.0.0.1:9")
+        assert credential_store.open_credential(local_resources, "bakery", home.id, moved.version) == (moved, key)
 
-    def test_without_a_key_it_moves_freely(self, near: Resources, server: ModelListServer) -> None:
-        bare = credential_store.create_credential(near, ADA, "ollama", "baseUrl", "Bare", None, server.url)
+    def test_without_a_key_the_address_may_change_freely(
+        self, local_resources: Resources, server: ModelListServer
+    ) -> None:
+        bare = credential_store.create_credential(local_resources, ADA, "ollama", "baseUrl", "Bare", None, server.url)
         assert (
-            credential_store.update_credential(near, ADA, bare.id, None, None, "http://127.0.0.1:9").base_url
+            credential_store.update_credential(local_resources, ADA, bare.id, None, None, "http://127.0.0.1:9").base_url
             == "http://127.0.0.1:9"
         )
 
-    def test_the_new_address_passes_the_same_guard(self, near: Resources, home: Credential) -> None:
+    def test_the_new_address_is_checked_too(self, local_resources: Resources, home: Credential) -> None:
         with pytest.raises(InvalidRequest, match="not public"):
-            credential_store.update_credential(near, ADA, home.id, None, "", "https://10.0.0.1")
+            credential_store.update_credential(local_resources, ADA, home.id, None, "", "https://10.0.0.1")
 
-    def test_an_empty_key_takes_the_key_away(self, near: Resources, home: Credential) -> None:
-        bare = credential_store.update_credential(near, ADA, home.id, None, "")
+    def test_an_empty_key_removes_the_key(self, local_resources: Resources, home: Credential) -> None:
+        bare = credential_store.update_credential(local_resources, ADA, home.id, None, "")
         assert (bare.sealed, bare.key_id, bare.version) == (None, None, 2)
-        stored = near.tables.get_item("settings", "t#bakery", f"credential#{home.id}")
-        assert stored is not None
-        assert "sealed" not in stored
+        row = local_resources.tables.get_item("settings", "t#bakery", f"credential#{home.id}")
+        assert row is not None
+        assert "sealed" not in row
 
-    def test_a_credential_that_is_nothing_but_its_key_keeps_it(self, resources: Resources) -> None:
+    def test_the_key_of_a_credential_without_an_address_cannot_be_removed(self, resources: Resources) -> None:
         with pytest.raises(InvalidRequest, match="'apiKey' must not be empty"):
             credential_store.update_credential(resources, ADA, enter_credential(resources).id, None, "")
 
-    def test_the_form_stays_what_it_was(self, resources: Resources) -> None:
+    def test_a_credential_without_an_address_gets_none(self, resources: Resources) -> None:
         with pytest.raises(InvalidRequest, match="has no address of its own"):
             credential_store.update_credential(
                 resources, ADA, enter_credential(resources).id, None, None, "https://models.example"
@@ -266,7 +278,7 @@ class TestMoving:
 
 
 class TestOpening:
-    def test_a_warm_round_asks_aws_nothing(self, resources: Resources) -> None:
+    def test_a_warm_process_makes_no_aws_call(self, resources: Resources) -> None:
         credential = enter_credential(resources)
         credential_store.open_api_key(resources, "bakery", credential.id, 1)
         calls: list[str] = []
@@ -275,7 +287,7 @@ class TestOpening:
         assert credential_store.open_api_key(resources, "bakery", credential.id, 1) == KEY
         assert calls == []
 
-    def test_a_cold_one_asks_for_the_row_once_and_kms_once(self, resources: Resources) -> None:
+    def test_a_cold_process_reads_the_row_once_and_calls_kms_once(self, resources: Resources) -> None:
         credential, cold = enter_credential(resources), resources_of_new_process(resources)
         calls: list[str] = []
         for part in (cold.tables, cold.vault):
@@ -323,7 +335,7 @@ class TestRemovingWhileSomebodyElseActs:
     def faults(self, resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaultScript:
         return FaultScript(resources, tmp_path, monkeypatch)
 
-    def test_one_that_was_renamed_stays_so_that_no_label_is_taken_by_nobody(
+    def test_a_credential_that_was_renamed_meanwhile_is_not_deleted(
         self, resources: Resources, faults: FaultScript
     ) -> None:
         credential = enter_credential(resources)
@@ -337,7 +349,9 @@ class TestRemovingWhileSomebodyElseActs:
         for label in ("Mine", "Renamed"):
             enter_credential(resources, label=label)
 
-    def test_one_that_was_removed_is_not_found(self, resources: Resources, faults: FaultScript) -> None:
+    def test_a_credential_that_was_deleted_meanwhile_is_not_found(
+        self, resources: Resources, faults: FaultScript
+    ) -> None:
         credential = enter_credential(resources)
         faults.interrupt(
             "dynamodb.TransactWriteItems", lambda: credential_store.delete_credential(resources, ADA, credential.id)
@@ -345,7 +359,9 @@ class TestRemovingWhileSomebodyElseActs:
         with pytest.raises(NotFound):
             credential_store.delete_credential(resources, ADA, credential.id)
 
-    def test_one_that_became_a_default_stays(self, resources: Resources, faults: FaultScript) -> None:
+    def test_a_credential_that_became_a_default_meanwhile_is_not_deleted(
+        self, resources: Resources, faults: FaultScript
+    ) -> None:
         credential = enter_credential(resources)
         write = "dynamodb.TransactWriteItems"
         faults.interrupt(write, lambda: scope_defaults.set_default(resources, ADA, "site", credential.id, "m"))
@@ -353,24 +369,24 @@ class TestRemovingWhileSomebodyElseActs:
             credential_store.delete_credential(resources, ADA, credential.id)
 
 
-def test_every_change_is_a_line_of_the_audit_and_holds_no_key(
+def test_every_change_is_an_audit_record_without_the_key(
     resources: Resources, caplog: pytest.LogCaptureFixture
 ) -> None:
     credential = enter_credential(resources)
     credential_store.update_credential(resources, ADA, credential.id, "Renamed", "sk-ant-newer")
     credential_store.delete_credential(resources, ADA, credential.id)
-    told = pop_audit_records(caplog)
-    assert [line["event"] for line in told] == [
+    records = pop_audit_records(caplog)
+    assert [line["event"] for line in records] == [
         "ai.credential.created",
         "ai.credential.updated",
         "ai.credential.deleted",
     ]
-    for line in told:
+    for line in records:
         assert (line["tenant"], line["user"], line["credential"]) == ("bakery", "ada", credential.id)
         assert "sk-ant" not in str(line)
 
 
-def test_what_was_refused_is_not_in_the_audit(resources: Resources, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refused_change_is_not_in_the_audit(resources: Resources, caplog: pytest.LogCaptureFixture) -> None:
     enter_credential(resources)
     pop_audit_records(caplog)
     with pytest.raises(Conflict):

@@ -1,4 +1,4 @@
-"""Where a turn's request goes, with which key, and where it may not go."""
+"""The URL and key of a turn's request, and the addresses it may not reach."""
 
 import json
 from collections.abc import Iterator
@@ -35,32 +35,40 @@ def test_a_key_goes_to_its_own_provider_at_the_deployments_address(
     }
     process = resources_of_new_process(resources, provider_urls=json.dumps(urls))
     credential = credential_store.create_credential(process, ADA, provider, "apiKey", "Mine", ACCEPTED_KEY)
-    found = open_endpoint(process, "bakery", credential.id, 1)
-    assert (found.base_url, found.plain_key) == (url, ACCEPTED_KEY)
-    assert ACCEPTED_KEY not in repr(found)
+    endpoint = open_endpoint(process, "bakery", credential.id, 1)
+    assert (endpoint.base_url, endpoint.plain_key) == (url, ACCEPTED_KEY)
+    assert ACCEPTED_KEY not in repr(endpoint)
 
 
-def test_an_address_of_ones_own_comes_before_the_deployments(near: Resources, server: ModelListServer) -> None:
+def test_a_credentials_own_address_comes_before_the_deployments(
+    local_resources: Resources, server: ModelListServer
+) -> None:
     credential = credential_store.create_credential(
-        near, ADA, "anthropic", "baseUrl", "Mine", None, f"{server.url}/gateway"
+        local_resources, ADA, "anthropic", "baseUrl", "Mine", None, f"{server.url}/gateway"
     )
-    found = open_endpoint(near, "bakery", credential.id, 1)
-    assert (found.base_url, found.plain_key) == (f"{server.url}/gateway", "")
+    endpoint = open_endpoint(local_resources, "bakery", credential.id, 1)
+    assert (endpoint.base_url, endpoint.plain_key) == (f"{server.url}/gateway", "")
 
 
-def test_a_changed_address_is_used_by_the_next_turn_at_once(near: Resources, server: ModelListServer) -> None:
-    credential = credential_store.create_credential(near, ADA, "ollama", "baseUrl", "Mine", ACCEPTED_KEY, server.url)
-    open_endpoint(near, "bakery", credential.id, 1)
+def test_a_changed_address_is_used_by_the_next_turn_at_once(
+    local_resources: Resources, server: ModelListServer
+) -> None:
+    credential = credential_store.create_credential(
+        local_resources, ADA, "ollama", "baseUrl", "Mine", ACCEPTED_KEY, server.url
+    )
+    open_endpoint(local_resources, "bakery", credential.id, 1)
     moved = credential_store.update_credential(
-        resources_of_new_process(near), ADA, credential.id, None, None, f"{server.url}/v1"
+        resources_of_new_process(local_resources), ADA, credential.id, None, None, f"{server.url}/v1"
     )
-    assert open_endpoint(near, "bakery", credential.id, moved.version).base_url == f"{server.url}/v1"
+    assert open_endpoint(local_resources, "bakery", credential.id, moved.version).base_url == f"{server.url}/v1"
 
 
-def test_another_tenants_credential_opens_nothing(near: Resources, server: ModelListServer) -> None:
-    credential = credential_store.create_credential(near, ADA, "ollama", "baseUrl", "Mine", ACCEPTED_KEY, server.url)
+def test_another_tenants_credential_opens_nothing(local_resources: Resources, server: ModelListServer) -> None:
+    credential = credential_store.create_credential(
+        local_resources, ADA, "ollama", "baseUrl", "Mine", ACCEPTED_KEY, server.url
+    )
     with pytest.raises(NotFound):
-        open_endpoint(near, "florist", credential.id, 1)
+        open_endpoint(local_resources, "florist", credential.id, 1)
 
 
 class TestTheRoundsLine:
@@ -80,7 +88,7 @@ class TestTheRoundsLine:
             cached.cache_clear()
 
     @pytest.mark.parametrize("stage", ["prod"], indirect=True)
-    def test_it_does_not_reach_this_machine_when_deployed(self, stage: None, server: ModelListServer) -> None:
+    def test_the_round_does_not_reach_loopback_when_deployed(self, stage: None, server: ModelListServer) -> None:
         with (
             pytest.raises(ProviderError, match="must begin with https"),
             round_.get_provider_connection().post("Models", f"{server.url}/v1/x", {}, b"{}"),
@@ -89,7 +97,7 @@ class TestTheRoundsLine:
         assert server.requests == []
 
     @pytest.mark.parametrize("stage", ["local"], indirect=True)
-    def test_it_does_on_the_local_stage(self, stage: None, server: ModelListServer) -> None:
+    def test_the_round_reaches_loopback_on_the_local_stage(self, stage: None, server: ModelListServer) -> None:
         server.accepts_any_key = True
         with round_.get_provider_connection().post("Models", f"{server.url}/v1/x", {}, b"{}") as answer:
             assert (answer.status, answer.read_body()[:9]) == (404, b'{"error":')

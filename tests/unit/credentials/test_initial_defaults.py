@@ -17,10 +17,10 @@ ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
 
 
 @pytest.fixture
-def claude(near: Resources, server: ModelListServer) -> Credential:
+def claude(local_resources: Resources, server: ModelListServer) -> Credential:
     names = ("claude-sonnet-5", "claude-opus-5", "claude-opus-4-8")
     server.set_response("/v1/models", {"data": [{"id": name} for name in names]})
-    return credential_store.create_credential(near, ADA, "anthropic", "apiKey", "Mine", ACCEPTED_KEY)
+    return credential_store.create_credential(local_resources, ADA, "anthropic", "apiKey", "Mine", ACCEPTED_KEY)
 
 
 def listed_model(name: str, **members: Any) -> ModelInfo:
@@ -37,41 +37,41 @@ def models(resources: Resources) -> dict[str, str]:
 
 
 def test_every_scope_without_a_default_gets_the_smartest_model(
-    near: Resources, claude: Credential, caplog: pytest.LogCaptureFixture
+    local_resources: Resources, claude: Credential, caplog: pytest.LogCaptureFixture
 ) -> None:
     pop_audit_records(caplog)
-    initial_defaults.set_missing_defaults(near, ADA, claude)
-    assert models(near) == dict.fromkeys(SCOPES, "claude-opus-5")
-    told = [(line["event"], line["scope"], line["auto"]) for line in pop_audit_records(caplog)]
-    assert told == [("ai.default.updated", scope, True) for scope in SCOPES]
+    initial_defaults.set_missing_defaults(local_resources, ADA, claude)
+    assert models(local_resources) == dict.fromkeys(SCOPES, "claude-opus-5")
+    records = [(line["event"], line["scope"], line["auto"]) for line in pop_audit_records(caplog)]
+    assert records == [("ai.default.updated", scope, True) for scope in SCOPES]
 
 
-def test_a_default_that_was_chosen_stays(near: Resources, claude: Credential) -> None:
-    scope_defaults.set_default(near, ADA, "content", claude.id, "chosen")
-    initial_defaults.set_missing_defaults(near, ADA, claude)
-    assert models(near) == dict.fromkeys(SCOPES, "claude-opus-5") | {"content": "chosen"}
+def test_a_default_that_was_chosen_stays(local_resources: Resources, claude: Credential) -> None:
+    scope_defaults.set_default(local_resources, ADA, "content", claude.id, "chosen")
+    initial_defaults.set_missing_defaults(local_resources, ADA, claude)
+    assert models(local_resources) == dict.fromkeys(SCOPES, "claude-opus-5") | {"content": "chosen"}
 
 
-def test_where_every_scope_has_one_the_provider_is_not_asked(
-    near: Resources, claude: Credential, server: ModelListServer
+def test_the_provider_is_not_asked_if_every_scope_has_a_default(
+    local_resources: Resources, claude: Credential, server: ModelListServer
 ) -> None:
-    initial_defaults.set_missing_defaults(near, ADA, claude)
+    initial_defaults.set_missing_defaults(local_resources, ADA, claude)
     server.requests.clear()
-    initial_defaults.set_missing_defaults(near, ADA, claude)
+    initial_defaults.set_missing_defaults(local_resources, ADA, claude)
     assert server.requests == []
 
 
-def test_a_usual_model_that_nobody_listed_never_becomes_a_default(near: Resources, server: ModelListServer) -> None:
+def test_a_fallback_model_never_becomes_a_default(local_resources: Resources, server: ModelListServer) -> None:
     server.accepts_any_key = True
     server.set_response("/api/tags", {"models": []})
-    ollama = credential_store.create_credential(near, ADA, "ollama", "baseUrl", "Mine", None, server.url)
-    initial_defaults.set_missing_defaults(near, ADA, ollama)
-    assert models(near) == {}
+    ollama = credential_store.create_credential(local_resources, ADA, "ollama", "baseUrl", "Mine", None, server.url)
+    initial_defaults.set_missing_defaults(local_resources, ADA, ollama)
+    assert models(local_resources) == {}
 
 
 @pytest.mark.parametrize("trouble", ["refused", "gone", "bug"])
-def test_whatever_goes_wrong_is_only_told_to_us(
-    near: Resources,
+def test_every_failure_is_only_logged(
+    local_resources: Resources,
     claude: Credential,
     server: ModelListServer,
     monkeypatch: pytest.MonkeyPatch,
@@ -81,17 +81,17 @@ def test_whatever_goes_wrong_is_only_told_to_us(
     if trouble == "refused":
         server.key = "another"
     elif trouble == "gone":
-        credential_store.delete_credential(near, ADA, claude.id)
+        credential_store.delete_credential(local_resources, ADA, claude.id)
     else:
         monkeypatch.setattr(initial_defaults, "choose_default_model", lambda offered: offered["no such thing"])
-    initial_defaults.set_missing_defaults(near, ADA, claude)
-    assert models(near) == {}
+    initial_defaults.set_missing_defaults(local_resources, ADA, claude)
+    assert models(local_resources) == {}
     assert "defaults.not_filled" in get_warnings(caplog)
     assert ACCEPTED_KEY not in caplog.text
 
 
 @pytest.mark.parametrize(
-    ("found", "best"),
+    ("models", "best"),
     [
         ([listed_model("a"), listed_model("b", tier="smartest"), listed_model("c", tier="smartest")], "b"),
         ([listed_model("a", tier="fast"), listed_model("b")], "a"),
@@ -101,6 +101,8 @@ def test_whatever_goes_wrong_is_only_told_to_us(
         ([], None),
     ],
 )
-def test_the_best_is_the_first_of_the_smartest_that_can_call_tools(found: list[ModelInfo], best: str | None) -> None:
-    chosen = initial_defaults.choose_default_model(found)
+def test_the_best_model_is_the_first_of_the_smartest_that_can_call_tools(
+    models: list[ModelInfo], best: str | None
+) -> None:
+    chosen = initial_defaults.choose_default_model(models)
     assert (chosen.id if chosen else None) == best

@@ -1,4 +1,4 @@
-"""When a credential was last used, noted cheaply and never in anybody's way."""
+"""Uses are recorded rarely, and never fail a turn."""
 
 import pytest
 from botocore.exceptions import ClientError
@@ -20,19 +20,19 @@ def credential(resources: Resources) -> Credential:
 
 
 def last_used(resources: Resources, credential: Credential) -> str | None:
-    shown: str | None = get_credential_view(resources, credential)["lastUsedAt"]
-    return shown
+    view: str | None = get_credential_view(resources, credential)["lastUsedAt"]
+    return view
 
 
 def puts(resources: Resources) -> list[str]:
-    made: list[str] = []
-    resources.tables._client.meta.events.register("before-call", lambda model, **_: made.append(model.name))
-    return made
+    puts_made: list[str] = []
+    resources.tables._client.meta.events.register("before-call", lambda model, **_: puts_made.append(model.name))
+    return puts_made
 
 
-def test_one_that_was_never_used_says_so(resources: Resources, credential: Credential) -> None:
+def test_a_credential_that_was_never_used_has_no_instant(resources: Resources, credential: Credential) -> None:
     assert last_used(resources, credential) is None
-    assert [shown["lastUsedAt"] for shown in list_credential_views(resources, ADA)] == [None]
+    assert [view["lastUsedAt"] for view in list_credential_views(resources, ADA)] == [None]
 
 
 def test_a_use_is_shown_and_a_later_one_replaces_it(
@@ -43,22 +43,22 @@ def test_a_use_is_shown_and_a_later_one_replaces_it(
     clock.advance(301)
     record_use(resources, "bakery", credential.id)
     assert last_used(resources, credential) == clock.now_iso()
-    assert [shown["lastUsedAt"] for shown in list_credential_views(resources, ADA)] == [clock.now_iso()]
+    assert [view["lastUsedAt"] for view in list_credential_views(resources, ADA)] == [clock.now_iso()]
 
 
-def test_in_five_minutes_a_process_notes_it_once(
+def test_a_process_records_a_use_once_in_five_minutes(
     resources: Resources, credential: Credential, clock: TestClock
 ) -> None:
-    made = puts(resources)
+    puts_made = puts(resources)
     for _ in range(50):
         record_use(resources, "bakery", credential.id)
         clock.advance(5)
-    assert made == ["PutItem"]
+    assert puts_made == ["PutItem"]
     record_use(resources_of_new_process(resources), "bakery", credential.id)
     assert last_used(resources, credential) == clock.now_iso()
 
 
-def test_each_credential_has_its_own_and_so_has_each_tenant(resources: Resources, credential: Credential) -> None:
+def test_uses_are_recorded_per_credential_and_tenant(resources: Resources, credential: Credential) -> None:
     other = credential_store.create_credential(resources, ADA, "anthropic", "apiKey", "Other", "sk-ant-other")
     record_use(resources, "bakery", other.id)
     record_use(resources, "florist", credential.id)
@@ -66,7 +66,7 @@ def test_each_credential_has_its_own_and_so_has_each_tenant(resources: Resources
     assert last_used(resources, other) == resources.clock.now_iso()
 
 
-def test_a_use_that_cannot_be_noted_is_told_to_us_and_tried_again(
+def test_a_use_that_cannot_be_recorded_is_logged_and_retried(
     resources: Resources, credential: Credential, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def throttled(*_: object) -> None:
@@ -80,7 +80,7 @@ def test_a_use_that_cannot_be_noted_is_told_to_us_and_tried_again(
     assert last_used(resources, credential) == resources.clock.now_iso()
 
 
-def test_an_empty_list_asks_for_no_uses(resources: Resources) -> None:
-    made = puts(resources)
+def test_an_empty_list_reads_no_uses(resources: Resources) -> None:
+    puts_made = puts(resources)
     assert list_credential_views(resources, ADA) == []
-    assert made == ["Query"]
+    assert puts_made == ["Query"]

@@ -1,4 +1,4 @@
-"""Which models a credential opens, and what is known of them."""
+"""The models that a credential opens, and what is known of them."""
 
 from typing import Any
 
@@ -38,27 +38,25 @@ def list_models_of(
 
 
 @pytest.fixture
-def claude(near: Resources, server: ModelListServer) -> Credential:
+def claude(local_resources: Resources, server: ModelListServer) -> Credential:
     server.set_response("/v1/models", {"data": [{"id": "claude-opus-4-8-20260514", "display_name": "Claude Opus 4.8"}]})
-    return enter_credential(near)
+    return enter_credential(local_resources)
 
 
 class TestEnriching:
     @pytest.fixture(autouse=True)
-    def priced(self, near: Resources) -> None:
+    def priced(self, local_resources: Resources) -> None:
         offers = (
             catalogue_entry("anthropic/claude-opus-4.8", "0.000005", "0.000025"),
             catalogue_entry(
                 "openai/gpt-5", "0.00000125", architecture={"input_modalities": ["text"]}, supported_parameters=[]
             ),
         )
-        catalogue.store_catalogue(near, catalogue.parse_catalogue(catalogue_body(*offers), 7))
+        catalogue.store_catalogue(local_resources, catalogue.parse_catalogue(catalogue_body(*offers), 7))
 
-    def test_a_known_model_has_its_price_and_its_window_in_the_contracts_shape(
-        self, near: Resources, claude: Credential
-    ) -> None:
-        (found,) = list_models_of(near, claude)
-        assert found.to_wire() == {
+    def test_a_listed_model_has_its_price_and_window(self, local_resources: Resources, claude: Credential) -> None:
+        (model,) = list_models_of(local_resources, claude)
+        assert model.to_wire() == {
             "id": "claude-opus-4-8-20260514",
             "label": "Claude Opus 4.8",
             "capabilities": {
@@ -74,48 +72,54 @@ class TestEnriching:
             "catalogueSource": "live",
         }
 
-    def test_one_that_the_catalogue_does_not_hold_has_neither(self, near: Resources, server: ModelListServer) -> None:
+    def test_a_model_that_is_not_in_the_catalogue_has_neither(
+        self, local_resources: Resources, server: ModelListServer
+    ) -> None:
         server.set_response("/v1/models", {"data": [{"id": "claude-muse-1"}]})
-        shown = list_models_of(near, enter_credential(near))[0].to_wire()
-        assert not {"pricing", "contextWindow", "tier"} & set(shown)
+        model = list_models_of(local_resources, enter_credential(local_resources))[0].to_wire()
+        assert not {"pricing", "contextWindow", "tier"} & set(model)
 
-    def test_what_the_catalogue_says_a_model_can_do_counts(self, near: Resources, server: ModelListServer) -> None:
+    def test_what_the_catalogue_says_a_model_can_do_counts(
+        self, local_resources: Resources, server: ModelListServer
+    ) -> None:
         server.set_response("/v1/models", {"data": [{"id": "gpt-5"}]})
-        (found,) = list_models_of(near, enter_credential(near, "openai"))
-        assert (found.capabilities.vision_input, found.capabilities.tool_calling) == (False, False)
+        (model,) = list_models_of(local_resources, enter_credential(local_resources, "openai"))
+        assert (model.capabilities.vision_input, model.capabilities.tool_calling) == (False, False)
 
-    def test_openrouter_says_its_prices_itself(self, near: Resources, server: ModelListServer) -> None:
-        told = [
+    def test_openrouters_prices_come_from_its_list(self, local_resources: Resources, server: ModelListServer) -> None:
+        entries = [
             {"id": "anthropic/claude-opus-4.8", "pricing": {"prompt": "0.000006", "completion": "0.00003"}},
             {"id": "openrouter/auto", "pricing": {"prompt": "-1", "completion": "-1"}},
         ]
-        server.set_response("/api/v1/models", {"data": told})
-        first, second = list_models_of(near, enter_credential(near, "openrouter"))
+        server.set_response("/api/v1/models", {"data": entries})
+        first, second = list_models_of(local_resources, enter_credential(local_resources, "openrouter"))
         assert first.to_wire()["pricing"] == {"inputPerMTok": 6.0, "outputPerMTok": 30.0}
         assert "pricing" not in second.to_wire()
 
     @pytest.mark.parametrize("provider", ["ollama", "openai-compatible"])
-    def test_a_server_of_ones_own_has_no_list_price(
-        self, near: Resources, server: ModelListServer, provider: str
+    def test_a_customers_own_server_has_no_list_price(
+        self, local_resources: Resources, server: ModelListServer, provider: str
     ) -> None:
         server.set_response("/v1/models", {"data": [{"id": "gpt-5"}]})
         server.set_response("/api/tags", {"models": [{"name": "gpt-5"}]})
-        shown = list_models_of(near, enter_credential(near, provider, url=server.url))[0].to_wire()
-        assert not {"pricing", "contextWindow"} & set(shown)
+        model = list_models_of(local_resources, enter_credential(local_resources, provider, url=server.url))[
+            0
+        ].to_wire()
+        assert not {"pricing", "contextWindow"} & set(model)
 
-    def test_without_a_catalogue_the_models_are_shown_all_the_same(
-        self, resources: Resources, near: Resources, claude: Credential
+    def test_without_a_catalogue_the_models_are_listed_without_prices(
+        self, resources: Resources, local_resources: Resources, claude: Credential
     ) -> None:
         resources.tables._client.delete_item(
             TableName="pricing", Key={"pk": {"S": "catalogue"}, "sk": {"S": "current"}}
         )
-        near.cache.invalidate("catalogue")
-        near.cache.invalidate("catalogue, if any")
-        assert "pricing" not in list_models_of(near, claude)[0].to_wire()
+        local_resources.cache.invalidate("catalogue")
+        local_resources.cache.invalidate("catalogue, if any")
+        assert "pricing" not in list_models_of(local_resources, claude)[0].to_wire()
 
 
 class TestPicturesForAListedModel:
-    """What the list says of a model's eyes and what a turn is refused for are the same."""
+    """The list's vision flag decides whether a turn with an image is refused."""
 
     SERVERS = (
         (
@@ -138,48 +142,55 @@ class TestPicturesForAListedModel:
     )
 
     @pytest.mark.parametrize(("provider", "path", "answer"), SERVERS, ids=[server[0] for server in SERVERS])
-    def test_a_turn_with_a_picture_is_refused_exactly_where_the_list_says_so(
-        self, near: Resources, server: ModelListServer, provider: str, path: str, answer: Any
+    def test_a_turn_with_an_image_is_refused_exactly_where_the_list_says_so(
+        self, local_resources: Resources, server: ModelListServer, provider: str, path: str, answer: Any
     ) -> None:
         server.set_response(path, answer)
-        credential = enter_credential(near, provider, url=None if provider == "openrouter" else server.url)
-        found = {model.id: model.capabilities.vision_input for model in list_models_of(near, credential)}
-        assert set(found.values()) == {True, False}
-        assert {name: lets_through(resources_of_new_process(near), credential, name) for name in found} == found
+        credential = enter_credential(local_resources, provider, url=None if provider == "openrouter" else server.url)
+        models = {model.id: model.capabilities.vision_input for model in list_models_of(local_resources, credential)}
+        assert set(models.values()) == {True, False}
+        assert {
+            name: lets_through(resources_of_new_process(local_resources), credential, name) for name in models
+        } == models
 
-    def test_before_anything_was_listed_what_the_catalogue_says_of_openrouters_models_counts(
-        self, near: Resources
-    ) -> None:
+    def test_without_a_list_the_catalogue_counts_for_openrouters_models(self, local_resources: Resources) -> None:
         text = {"architecture": {"input_modalities": ["text"]}}
         offers = (
             catalogue_entry("openai/gpt-5"),
             catalogue_entry("google/blind", **text),
             catalogue_entry("google/unsaid"),
         )
-        catalogue.store_catalogue(near, catalogue.parse_catalogue(catalogue_body(*offers), 7))
-        credential = enter_credential(near, "openrouter")
-        assert [lets_through(near, credential, name) for name in ("google/blind", "google/unsaid")] == [False, True]
+        catalogue.store_catalogue(local_resources, catalogue.parse_catalogue(catalogue_body(*offers), 7))
+        credential = enter_credential(local_resources, "openrouter")
+        assert [lets_through(local_resources, credential, name) for name in ("google/blind", "google/unsaid")] == [
+            False,
+            True,
+        ]
 
-    def test_what_another_address_listed_says_nothing_of_this_one(
-        self, near: Resources, server: ModelListServer
+    def test_what_another_address_listed_does_not_count(
+        self, local_resources: Resources, server: ModelListServer
     ) -> None:
         server.set_response("/v1/models", {"data": [{"id": "m"}]})
-        credential = enter_credential(near, "openai-compatible", url=server.url)
-        list_models_of(near, credential)
-        assert not lets_through(near, credential, "m")
-        changed = credential_store.update_credential(near, ADA, credential.id, None, ACCEPTED_KEY, f"{server.url}/v1")
-        assert lets_through(near, changed, "m")
+        credential = enter_credential(local_resources, "openai-compatible", url=server.url)
+        list_models_of(local_resources, credential)
+        assert not lets_through(local_resources, credential, "m")
+        changed = credential_store.update_credential(
+            local_resources, ADA, credential.id, None, ACCEPTED_KEY, f"{server.url}/v1"
+        )
+        assert lets_through(local_resources, changed, "m")
 
-    def test_a_credential_that_is_removed_leaves_no_list(self, near: Resources, server: ModelListServer) -> None:
+    def test_a_deleted_credential_leaves_no_list(self, local_resources: Resources, server: ModelListServer) -> None:
         server.set_response("/v1/models", {"data": [{"id": "m"}]})
-        credential = enter_credential(near, "openai-compatible", url=server.url)
-        list_models_of(near, credential)
-        credential_store.delete_credential(near, ADA, credential.id)
-        assert list(near.tables.query_items(near.settings.settings_table, f"t#{ADA.tenant}")) == []
+        credential = enter_credential(local_resources, "openai-compatible", url=server.url)
+        list_models_of(local_resources, credential)
+        credential_store.delete_credential(local_resources, ADA, credential.id)
+        assert (
+            list(local_resources.tables.query_items(local_resources.settings.settings_table, f"t#{ADA.tenant}")) == []
+        )
 
 
 def lets_through(resources: Resources, credential: Credential, name: str) -> bool:
-    """Whether a turn with a picture may start."""
+    """Tell whether a turn with an image may start."""
     chosen = ModelChoice(
         credential_id=credential.id, version=credential.version, provider=credential.provider_id, model=name
     )
@@ -191,114 +202,124 @@ def lets_through(resources: Resources, credential: Credential, name: str) -> boo
 
 
 class TestAsking:
-    def test_what_a_provider_said_counts_for_five_minutes(
-        self, near: Resources, server: ModelListServer, claude: Credential, clock: TestClock
+    def test_a_model_list_is_cached_for_five_minutes(
+        self, local_resources: Resources, server: ModelListServer, claude: Credential, clock: TestClock
     ) -> None:
         for _ in range(3):
-            list_models_of(near, claude)
+            list_models_of(local_resources, claude)
             clock.advance(99)
         assert len(server.requests) == 1
         clock.advance(10)
-        list_models_of(near, claude)
+        list_models_of(local_resources, claude)
         assert len(server.requests) == 2
 
-    def test_a_new_key_is_asked_about_anew(self, near: Resources, server: ModelListServer, claude: Credential) -> None:
-        list_models_of(near, claude)
+    def test_a_new_key_is_not_answered_from_the_cache(
+        self, local_resources: Resources, server: ModelListServer, claude: Credential
+    ) -> None:
+        list_models_of(local_resources, claude)
         server.key = "sk-newer-0123456789"
-        credential_store.update_credential(near, ADA, claude.id, None, server.key)
-        assert list_models_of(near, claude)
+        credential_store.update_credential(local_resources, ADA, claude.id, None, server.key)
+        assert list_models_of(local_resources, claude)
         assert len(server.requests) == 2
 
-    def test_whoever_may_chat_in_the_tenant_may_ask_and_nobody_else(self, near: Resources, claude: Credential) -> None:
-        assert list_models_of(near, claude, BOB)
+    def test_every_user_of_the_tenant_may_list_and_no_other(
+        self, local_resources: Resources, claude: Credential
+    ) -> None:
+        assert list_models_of(local_resources, claude, BOB)
         with pytest.raises(NotFound, match="no longer accessible"):
-            list_models_of(near, claude, EVE)
+            list_models_of(local_resources, claude, EVE)
 
-    def test_an_unknown_provider_is_told_which_there_are(self, near: Resources, claude: Credential) -> None:
+    def test_an_unknown_provider_is_refused_with_a_list_of_the_known_ones(
+        self, local_resources: Resources, claude: Credential
+    ) -> None:
         with pytest.raises(InvalidRequest, match=r"^Unknown provider: requesty\. Use one of: anthropic"):
-            list_models_of(near, claude, provider="requesty")
+            list_models_of(local_resources, claude, provider="requesty")
 
-    def test_a_credential_of_another_provider_is_told_whose_it_is(self, near: Resources, claude: Credential) -> None:
+    def test_a_credential_of_another_provider_is_refused(self, local_resources: Resources, claude: Credential) -> None:
         with pytest.raises(InvalidRequest, match="This credential is for anthropic, not for openai"):
-            list_models_of(near, claude, provider="openai")
+            list_models_of(local_resources, claude, provider="openai")
 
     def test_a_key_that_can_no_longer_be_opened_must_be_entered_again(
-        self, near: Resources, claude: Credential
+        self, local_resources: Resources, claude: Credential
     ) -> None:
         with pytest.raises(Conflict, match=r"can no longer be opened\. Enter it again"):
-            list_models_of(resources_of_new_process(near, key_id=create_kms_key()), claude)
+            list_models_of(resources_of_new_process(local_resources, key_id=create_kms_key()), claude)
 
     def test_a_provider_that_says_no_is_a_bad_gateway(
-        self, near: Resources, claude: Credential, server: ModelListServer
+        self, local_resources: Resources, claude: Credential, server: ModelListServer
     ) -> None:
         server.key = "another"
         with pytest.raises(BadGateway, match="Anthropic authentication failed"):
-            list_models_of(near, claude)
+            list_models_of(local_resources, claude)
 
-    def test_a_provider_in_trouble_is_unavailable_for_a_while(
-        self, near: Resources, claude: Credential, server: ModelListServer
+    def test_an_overloaded_provider_is_unavailable(
+        self, local_resources: Resources, claude: Credential, server: ModelListServer
     ) -> None:
         server.set_error(
             "/v1/models", 529, {"error": {"type": "overloaded_error", "message": f"key {ACCEPTED_KEY} must wait"}}
         )
         with pytest.raises(ServiceUnavailable, match=r"key \[redacted\] must wait") as refusal:
-            list_models_of(near, claude)
+            list_models_of(local_resources, claude)
         assert refusal.value.retry_after
         server.set_response("/v1/models", {"data": [{"id": "claude-opus-5"}]})
-        assert list_models_of(near, claude)
+        assert list_models_of(local_resources, claude)
 
-    def test_nobody_at_home_is_unavailable(self, resources: Resources) -> None:
+    def test_an_unreachable_provider_is_unavailable(self, resources: Resources) -> None:
         with pytest.raises(ServiceUnavailable, match="Anthropic request failed: it could not be reached"):
             list_models_of(resources, enter_credential(resources))
 
-    def test_an_address_that_has_become_private_is_not_followed(self, near: Resources, server: ModelListServer) -> None:
+    def test_an_address_that_has_become_private_is_not_followed(
+        self, local_resources: Resources, server: ModelListServer
+    ) -> None:
         server.accepts_any_key = True
         server.set_response("/v1/models", {"data": [{"id": "m"}]})
-        mine = enter_credential(near, "openai-compatible", url=server.url)
-        deployed = resources_of_new_process(near, fermata_stage="prod", provider_urls="{}")
+        credential = enter_credential(local_resources, "openai-compatible", url=server.url)
+        deployed = resources_of_new_process(local_resources, fermata_stage="prod", provider_urls="{}")
         with pytest.raises(BadGateway, match="must begin with https"):
-            list_models_of(deployed, mine)
+            list_models_of(deployed, credential)
         assert server.requests == []
 
 
 class TestFallback:
-    def test_ollama_without_models_shows_what_is_usual_and_says_so(
-        self, near: Resources, server: ModelListServer
+    def test_ollama_without_models_lists_fallback_models(
+        self, local_resources: Resources, server: ModelListServer
     ) -> None:
         server.accepts_any_key = True
         server.set_response("/api/tags", {"models": []})
-        found = list_models_of(near, enter_credential(near, "ollama", "", server.url))
-        assert (found[0].id, found[0].catalogue_source) == ("llama4", "fallback")
+        models = list_models_of(local_resources, enter_credential(local_resources, "ollama", "", server.url))
+        assert (models[0].id, models[0].catalogue_source) == ("llama4", "fallback")
 
-    def test_an_ollama_that_is_switched_off_too_and_it_is_asked_again_the_next_time(
-        self, near: Resources, server: ModelListServer
+    def test_an_unreachable_ollama_lists_fallback_models_and_is_asked_again_the_next_time(
+        self, local_resources: Resources, server: ModelListServer
     ) -> None:
-        gone = enter_credential(near, "ollama", "", "http://127.0.0.1:9")
-        assert {model.catalogue_source for model in list_models_of(near, gone)} == {"fallback"}
-        back = credential_store.update_credential(near, ADA, gone.id, None, "", server.url)
+        gone = enter_credential(local_resources, "ollama", "", "http://127.0.0.1:9")
+        assert {model.catalogue_source for model in list_models_of(local_resources, gone)} == {"fallback"}
+        back = credential_store.update_credential(local_resources, ADA, gone.id, None, "", server.url)
         server.accepts_any_key = True
         server.set_response("/api/tags", {"models": [{"name": "phi"}]})
-        assert [model.id for model in list_models_of(near, back)] == ["phi"]
+        assert [model.id for model in list_models_of(local_resources, back)] == ["phi"]
 
-    def test_one_that_refuses_is_an_error(self, near: Resources, server: ModelListServer) -> None:
+    def test_an_ollama_that_refuses_is_an_error(self, local_resources: Resources, server: ModelListServer) -> None:
         with pytest.raises(BadGateway, match="Ollama authentication failed"):
-            list_models_of(near, enter_credential(near, "ollama", "", server.url))
+            list_models_of(local_resources, enter_credential(local_resources, "ollama", "", server.url))
 
     def test_other_providers_may_offer_nothing(
-        self, near: Resources, server: ModelListServer, claude: Credential
+        self, local_resources: Resources, server: ModelListServer, claude: Credential
     ) -> None:
         server.set_response("/v1/models", {"data": []})
-        assert list_models_of(near, claude) == []
+        assert list_models_of(local_resources, claude) == []
 
 
 class TestTryingOut:
-    def test_a_good_key_counts_its_models(self, near: Resources, claude: Credential) -> None:
-        assert model_list.try_credential(near, ADA, claude.id) == {"ok": True, "modelCount": 1}
+    def test_a_valid_key_counts_its_models(self, local_resources: Resources, claude: Credential) -> None:
+        assert model_list.try_credential(local_resources, ADA, claude.id) == {"ok": True, "modelCount": 1}
 
-    def test_it_asks_the_provider_each_time(self, near: Resources, claude: Credential, server: ModelListServer) -> None:
-        list_models_of(near, claude)
-        model_list.try_credential(near, ADA, claude.id)
-        model_list.try_credential(near, ADA, claude.id)
+    def test_it_asks_the_provider_each_time(
+        self, local_resources: Resources, claude: Credential, server: ModelListServer
+    ) -> None:
+        list_models_of(local_resources, claude)
+        model_list.try_credential(local_resources, ADA, claude.id)
+        model_list.try_credential(local_resources, ADA, claude.id)
         assert len(server.requests) == 3
 
     @pytest.mark.parametrize(
@@ -318,48 +339,60 @@ class TestTryingOut:
             (400, "sk-other-99 is odd", "Anthropic error (400): [redacted] is odd."),
         ],
     )
-    def test_a_bad_one_is_told_why_and_never_what_it_is(
-        self, near: Resources, claude: Credential, server: ModelListServer, status: int, message: str, says: str
+    def test_an_invalid_key_is_reported_with_the_reason_and_without_the_key(
+        self,
+        local_resources: Resources,
+        claude: Credential,
+        server: ModelListServer,
+        status: int,
+        message: str,
+        says: str,
     ) -> None:
         server.set_error("/v1/models", status, {"error": {"message": message}})
-        assert model_list.try_credential(near, ADA, claude.id) == {"ok": False, "error": says}
+        assert model_list.try_credential(local_resources, ADA, claude.id) == {"ok": False, "error": says}
 
-    def test_fallbacks_do_not_count(self, near: Resources, server: ModelListServer) -> None:
+    def test_fallbacks_do_not_count(self, local_resources: Resources, server: ModelListServer) -> None:
         server.accepts_any_key = True
         server.set_response("/api/tags", {"models": []})
-        told = model_list.try_credential(near, ADA, enter_credential(near, "ollama", "", server.url).id)
-        assert told == {"ok": False, "error": "No model is offered there."}
+        result = model_list.try_credential(
+            local_resources, ADA, enter_credential(local_resources, "ollama", "", server.url).id
+        )
+        assert result == {"ok": False, "error": "No model is offered there."}
 
-    def test_openrouters_open_list_does_not_make_a_wrong_key_good(
-        self, near: Resources, server: ModelListServer
+    def test_openrouters_public_list_does_not_validate_a_wrong_key(
+        self, local_resources: Resources, server: ModelListServer
     ) -> None:
         server.accepts_any_key = True
         server.set_response("/api/v1/models", {"data": [{"id": "a/b"}]})
         server.set_response("/api/v1/key", {"data": {}})
         right, wrong = (
-            enter_credential(near, "openrouter"),
-            credential_store.create_credential(near, ADA, "openrouter", "apiKey", "Wrong", "sk-wrong-1"),
+            enter_credential(local_resources, "openrouter"),
+            credential_store.create_credential(local_resources, ADA, "openrouter", "apiKey", "Wrong", "sk-wrong-1"),
         )
-        assert model_list.try_credential(near, ADA, right.id) == {"ok": True, "modelCount": 1}
-        assert "authentication failed" in model_list.try_credential(near, ADA, wrong.id)["error"]
+        assert model_list.try_credential(local_resources, ADA, right.id) == {"ok": True, "modelCount": 1}
+        assert "authentication failed" in model_list.try_credential(local_resources, ADA, wrong.id)["error"]
 
-    def test_a_key_that_can_no_longer_be_opened_is_an_answer_too(self, near: Resources, claude: Credential) -> None:
-        moved = resources_of_new_process(near, key_id=create_kms_key())
-        told = model_list.try_credential(moved, ADA, claude.id)
-        assert (told["ok"], "Enter it again" in told["error"]) == (False, True)
+    def test_a_key_that_can_no_longer_be_opened_is_a_result_too(
+        self, local_resources: Resources, claude: Credential
+    ) -> None:
+        moved = resources_of_new_process(local_resources, key_id=create_kms_key())
+        result = model_list.try_credential(moved, ADA, claude.id)
+        assert (result["ok"], "Enter it again" in result["error"]) == (False, True)
 
     @pytest.mark.parametrize("stranger", [BOB, EVE])
-    def test_only_who_entered_it_may_try_it(self, near: Resources, claude: Credential, stranger: Caller) -> None:
+    def test_only_its_user_may_try_a_credential(
+        self, local_resources: Resources, claude: Credential, stranger: Caller
+    ) -> None:
         with pytest.raises(NotFound):
-            model_list.try_credential(near, stranger, claude.id)
+            model_list.try_credential(local_resources, stranger, claude.id)
 
-    def test_every_try_is_a_line_of_the_audit(
-        self, near: Resources, claude: Credential, server: ModelListServer, caplog: pytest.LogCaptureFixture
+    def test_every_try_is_an_audit_record(
+        self, local_resources: Resources, claude: Credential, server: ModelListServer, caplog: pytest.LogCaptureFixture
     ) -> None:
         pop_audit_records(caplog)
-        model_list.try_credential(near, ADA, claude.id)
+        model_list.try_credential(local_resources, ADA, claude.id)
         server.set_error("/v1/models", 500, {"error": ACCEPTED_KEY})
-        model_list.try_credential(near, ADA, claude.id)
+        model_list.try_credential(local_resources, ADA, claude.id)
         good, bad = pop_audit_records(caplog)
         assert (good["event"], good["ok"], good["credential"]) == ("ai.credential.tested", True, claude.id)
         assert (bad["ok"], ACCEPTED_KEY in str(bad["error"])) == (False, False)

@@ -44,7 +44,7 @@ class TestDefaults:
         assert get_defaults_view(resources, "bakery") == {"site": {"credentialId": credential.id, "modelId": "new"}}
         assert get_defaults_view(resources, "florist") == {}
 
-    def test_a_credential_that_is_not_there_cannot_be_a_default(self, resources: Resources) -> None:
+    def test_a_missing_credential_cannot_be_a_default(self, resources: Resources) -> None:
         with pytest.raises(InvalidRequest, match=r"^Credential not found\. Pick an existing credential\.$"):
             set_default(resources, ADA, "site", "missing", "model-1")
         assert get_defaults_view(resources, "bakery") == {}
@@ -68,29 +68,31 @@ class TestDefaults:
         clear_default(resources, ADA, "content")
         credential_store.delete_credential(resources, ADA, credential.id)
 
-    def test_an_unknown_scope_is_told_the_four(self) -> None:
+    def test_an_unknown_scope_is_refused_with_a_list_of_the_known_ones(self) -> None:
         assert check_scope("plugin") == "plugin"
         with pytest.raises(InvalidRequest, match="site, content, data, plugin"):
             check_scope("shop")
 
 
 class TestFilling:
-    def test_where_there_is_none_it_is_set_and_where_there_is_one_it_stays(
+    def test_a_missing_default_is_set_and_an_existing_one_stays(
         self, resources: Resources, credential: Credential
     ) -> None:
         set_default(resources, ADA, "site", credential.id, "chosen")
         for scope in ("site", "content"):
             set_default_if_absent(resources, ADA, scope, credential.id, "filled")
-        shown = {scope: default["modelId"] for scope, default in get_defaults_view(resources, "bakery").items()}
-        assert shown == {"site": "chosen", "content": "filled"}
+        models = {scope: default["modelId"] for scope, default in get_defaults_view(resources, "bakery").items()}
+        assert models == {"site": "chosen", "content": "filled"}
 
-    def test_a_credential_that_went_meanwhile_fills_nothing(self, resources: Resources, credential: Credential) -> None:
+    def test_a_credential_that_was_deleted_meanwhile_sets_no_default(
+        self, resources: Resources, credential: Credential
+    ) -> None:
         credential_store.delete_credential(resources, ADA, credential.id)
         set_default_if_absent(resources, ADA, "site", credential.id, "filled")
         assert get_defaults_view(resources, "bakery") == {}
 
 
-def test_changes_of_defaults_are_lines_of_the_audit(
+def test_changes_of_defaults_are_audit_records(
     resources: Resources, credential: Credential, caplog: pytest.LogCaptureFixture
 ) -> None:
     pop_audit_records(caplog)
@@ -99,8 +101,10 @@ def test_changes_of_defaults_are_lines_of_the_audit(
     set_default_if_absent(resources, ADA, "content", credential.id, "filled")
     for _ in range(2):
         clear_default(resources, ADA, "site")
-    told = [(line["event"], line["scope"], line.get("model"), line.get("auto")) for line in pop_audit_records(caplog)]
-    assert told == [
+    records = [
+        (line["event"], line["scope"], line.get("model"), line.get("auto")) for line in pop_audit_records(caplog)
+    ]
+    assert records == [
         ("ai.default.updated", "site", "chosen", False),
         ("ai.default.updated", "content", "filled", True),
         ("ai.default.cleared", "site", None, None),
@@ -114,25 +118,27 @@ class TestChoosing:
         chosen = resolve_model_choice(resources, "bakery", "site", credential.id, "model-1")
         assert chosen == ModelChoice(credential_id=credential.id, version=1, provider="anthropic", model="model-1")
 
-    def test_one_that_names_nothing_gets_the_scopes_default(self, resources: Resources, credential: Credential) -> None:
+    def test_a_conversation_that_names_nothing_gets_the_scopes_default(
+        self, resources: Resources, credential: Credential
+    ) -> None:
         set_default(resources, ADA, "site", credential.id, "model-1")
         assert resolve_model_choice(resources, "bakery", "site", None, "").model == "model-1"
         with pytest.raises(InvalidRequest):
             resolve_model_choice(resources, "bakery", "content", None, "")
 
-    def test_one_that_names_only_a_model_gets_the_defaults_credential(
+    def test_a_conversation_that_names_only_a_model_gets_the_defaults_credential(
         self, resources: Resources, credential: Credential
     ) -> None:
         set_default(resources, ADA, "site", credential.id, "model-1")
         assert resolve_model_choice(resources, "bakery", "site", None, "model-2").model == "model-2"
 
-    def test_one_that_names_the_defaults_credential_gets_its_model(
+    def test_a_conversation_that_names_the_defaults_credential_gets_its_model(
         self, resources: Resources, credential: Credential
     ) -> None:
         set_default(resources, ADA, "site", credential.id, "model-1")
         assert resolve_model_choice(resources, "bakery", "site", credential.id, None).model == "model-1"
 
-    def test_one_that_names_another_credential_must_name_the_model(
+    def test_a_conversation_that_names_another_credential_must_name_the_model(
         self, resources: Resources, credential: Credential
     ) -> None:
         other = credential_store.create_credential(resources, ADA, "anthropic", "apiKey", "Other", "sk-other")
@@ -144,15 +150,15 @@ class TestChoosing:
         with pytest.raises(InvalidRequest, match="PUT /admin/api/ai/defaults/site"):
             resolve_model_choice(resources, "bakery", "site", None, None)
 
-    def test_a_credential_that_is_gone_is_no_longer_accessible(self, resources: Resources) -> None:
+    def test_a_deleted_credential_is_not_found(self, resources: Resources) -> None:
         with pytest.raises(NotFound, match=r"^Credential not found or no longer accessible\.$"):
             resolve_model_choice(resources, "bakery", "site", "gone", "model-1")
 
-    def test_another_tenants_credential_is_as_good_as_gone(self, resources: Resources, credential: Credential) -> None:
+    def test_another_tenants_credential_is_not_found(self, resources: Resources, credential: Credential) -> None:
         with pytest.raises(NotFound):
             resolve_model_choice(resources, "florist", "site", credential.id, "model-1")
 
-    def test_one_whose_key_can_no_longer_be_opened_is_a_conflict(
+    def test_a_key_that_can_no_longer_be_opened_is_a_conflict(
         self, resources: Resources, credential: Credential
     ) -> None:
         moved = resources_of_new_process(resources, key_id=create_kms_key())
@@ -163,7 +169,9 @@ class TestChoosing:
         credential_store.update_credential(resources, ADA, credential.id, None, "sk-newer")
         assert resolve_model_choice(resources, "bakery", "site", credential.id, "model-1").version == 2
 
-    def test_a_server_without_a_key_can_always_be_chosen(self, near: Resources, server: ModelListServer) -> None:
-        bare = credential_store.create_credential(near, ADA, "ollama", "baseUrl", "Bare", None, server.url)
-        moved = resources_of_new_process(near, key_id=create_kms_key())
+    def test_a_credential_without_a_key_can_always_be_chosen(
+        self, local_resources: Resources, server: ModelListServer
+    ) -> None:
+        bare = credential_store.create_credential(local_resources, ADA, "ollama", "baseUrl", "Bare", None, server.url)
+        moved = resources_of_new_process(local_resources, key_id=create_kms_key())
         assert resolve_model_choice(moved, "bakery", "site", bare.id, "phi").provider == "ollama"

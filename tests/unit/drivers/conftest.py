@@ -20,10 +20,10 @@ def provider() -> Iterator[StrictAnthropic]:
 
 
 @pytest.fixture
-def line() -> Iterator[ProviderConnection]:
-    line = ProviderConnection(stall_seconds=5, total_seconds=20)
-    yield line
-    line.close()
+def connection() -> Iterator[ProviderConnection]:
+    connection = ProviderConnection(stall_seconds=5, total_seconds=20)
+    yield connection
+    connection.close()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Short ways to write a conversation down."""
+"""Build messages, blocks and model requests in few words."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Conversations that any providers may have made, row by row, as the history compiler hands them over."""
+"""Generate conversations of any providers, as the history compiler returns them."""
 
 import zlib
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ MODELS = {
     "ollama": "qwen3",
     "openai-compatible": "deepseek-v4",
 }
-"""A model of each provider that thinks before it answers."""
+"""A model of each provider that reasons."""
 CALL_IDS = ("call 0", "functions.read:0", "toolu_01ABC", "c" * 90, "")
 TEXTS = st.text(max_size=8)
 
 
 def reasoning_blocks(provider: str, number: int) -> list[ReasoningBlock]:
-    """What a provider leaves in front of a call, for itself alone."""
+    """Return the reasoning blocks that a provider's response has before a call."""
     payloads: dict[str, list[dict[str, Any]]] = {
         "anthropic": [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}],
         "openai": [_item(provider, number), {"type": "message", "phase": "commentary"}],
@@ -31,7 +31,9 @@ def reasoning_blocks(provider: str, number: int) -> list[ReasoningBlock]:
         "ollama": [{"thinking": "Hm."}],
         "openai-compatible": [{"reasoning_content": "Hm."}, {"extra_content": {"google": {"thought_signature": "c2"}}}],
     }
-    return [ReasoningBlock(provider=provider, model=MODELS[provider], payload=one) for one in payloads[provider]]
+    return [
+        ReasoningBlock(provider=provider, model=MODELS[provider], payload=payload) for payload in payloads[provider]
+    ]
 
 
 def _item(provider: str, number: int) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def _item(provider: str, number: int) -> dict[str, Any]:
 
 
 def turn_with_rounds(provider: str, turn: str, *, count: int = 2) -> Iterator[Message]:
-    """A turn of several rounds with parallel calls, as this provider leaves it behind."""
+    """Yield the messages of a turn of several rounds with parallel calls."""
     yield user_message(f"Prompt of {turn}", turn=turn)
     for number in range(count):
         ids = [f"{provider}-call-{number}-{place}" for place in range(2)]
@@ -64,11 +66,14 @@ def _draw_model_message(draw: st.DrawFn, numbers: Iterator[int]) -> list[Message
     broken: dict[str, Any] = draw(
         st.sampled_from([{}, {"malformed": True}, {"input": [1]}, {"input": {"a": "\ud83d é"}}])
     )
-    calls = [tool_call(one, draw(st.sampled_from(["read_document", "a tool, named oddly"])), **broken) for one in ids]
+    calls = [
+        tool_call(call_id, draw(st.sampled_from(["read_document", "a tool, named oddly"])), **broken) for call_id in ids
+    ]
     rows = [model_message(*thoughts, *draw(st.lists(TEXTS, max_size=2)), *calls)]
     pictures = (image_block(),) * draw(st.integers(0, 1))
     return rows + [
-        tool_result(one, draw(TEXTS), ok=draw(st.booleans()), error=draw(TEXTS), images=pictures or None) for one in ids
+        tool_result(call_id, draw(TEXTS), ok=draw(st.booleans()), error=draw(TEXTS), images=pictures or None)
+        for call_id in ids
     ]
 
 

@@ -1,15 +1,15 @@
-"""An answer of each provider with everything in it: thoughts, text, a call, usage."""
+"""Hold one complete stream of each provider: reasoning, text, a call, usage."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator as AnthropicDraft
-from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator as ChatDraft
-from fermata.drivers.protocols.ollama_chat.accumulator import OllamaAccumulator as OllamaDraft
-from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator as ResponsesDraft
+from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
+from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
+from fermata.drivers.protocols.ollama_chat.accumulator import OllamaAccumulator
+from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.response_stream import ResponseAccumulator
-from fermata.drivers.providers.openrouter import OpenRouterAccumulator as OpenRouterDraft
+from fermata.drivers.providers.openrouter import OpenRouterAccumulator
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 from tests.strict import anthropic, chat, ollama, openai
 
@@ -24,7 +24,7 @@ class Recording:
 
 
 def _flat(*events: Event | Sequence[Event]) -> tuple[Event, ...]:
-    return tuple(one for item in events for one in ([item] if isinstance(item, dict) else item))
+    return tuple(event for item in events for event in ([item] if isinstance(item, dict) else item))
 
 
 _THOUGHT = anthropic.content_block(
@@ -51,18 +51,19 @@ RECORDINGS = {
             anthropic.tool_use_block(2, "toolu_1", "read", '{"a":', "1}"),
             anthropic.message_stop("tool_use", output_tokens=5),
         ),
-        lambda: AnthropicDraft("model", b"request"),
+        lambda: MessagesAccumulator("model", b"request"),
     ),
     "openai": Recording(
         _flat(_RESPONSE, openai.response_ended(output=_REPEATED, incomplete_details={"reason": None})),
-        lambda: ResponsesDraft("openai", "model", b"request"),
+        lambda: ResponsesAccumulator("openai", "model", b"request"),
     ),
     "openrouter": Recording(
-        _flat(_RESPONSE, openai.response_ended(usage=_PAID)), lambda: OpenRouterDraft("openrouter", "model", b"request")
+        _flat(_RESPONSE, openai.response_ended(usage=_PAID)),
+        lambda: OpenRouterAccumulator("openrouter", "model", b"request"),
     ),
     "ollama": Recording(
         _flat(ollama.make_line("Hi", thinking="Hm."), ollama.tool_call_line("read", {"a": 1}), ollama.done_line()),
-        lambda: OllamaDraft("ollama", "Ollama", "model", b"request", 0),
+        lambda: OllamaAccumulator("ollama", "Ollama", "model", b"request", 0),
         NdjsonDecoder,
     ),
     "openai-compatible": Recording(
@@ -73,6 +74,6 @@ RECORDINGS = {
             chat.make_chunk({"refusal": None}, "tool_calls"),
             chat.usage_chunk(prompt_tokens_details={"cached_tokens": 1}),
         ),
-        lambda: ChatDraft("openai-compatible", "Peer", "model", b"request", 0),
+        lambda: ChatAccumulator("openai-compatible", "Peer", "model", b"request", 0),
     ),
 }

@@ -1,4 +1,4 @@
-"""Streams cut in every way: whole, byte by byte, and wherever a test wants it."""
+"""Split streams into chunks, and collect the parts they decode to."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -26,39 +26,41 @@ CHUNK_SPLITTERS = (in_one_chunk, in_single_bytes)
 
 
 def split_inside_character(stream: bytes, character: str, at: int) -> list[bytes]:
-    """Cut inside the first occurrence of a character."""
+    """Split inside the first occurrence of a character."""
     cut = stream.index(character.encode()) + at
     return [stream[:cut], stream[cut:]]
 
 
-def collect_pieces(
-    draft: ResponseAccumulator, chunks: Iterable[bytes], decoder: SseDecoder | NdjsonDecoder | None = None
+def collect_parts(
+    accumulator: ResponseAccumulator, chunks: Iterable[bytes], decoder: SseDecoder | NdjsonDecoder | None = None
 ) -> list[StreamPart]:
     return list(
-        iter_parts("Peer", ProviderResponse(200, {}, iter(chunks)), draft, "secret-key", decoder or SseDecoder())
+        iter_parts("Peer", ProviderResponse(200, {}, iter(chunks)), accumulator, "secret-key", decoder or SseDecoder())
     )
 
 
-def collect_pieces_until_error(
-    draft: ResponseAccumulator, chunks: Iterable[bytes], decoder: SseDecoder | NdjsonDecoder | None = None
+def collect_parts_until_error(
+    accumulator: ResponseAccumulator, chunks: Iterable[bytes], decoder: SseDecoder | NdjsonDecoder | None = None
 ) -> tuple[list[StreamPart], ProviderError]:
-    """What was heard before the error, and the error."""
-    pieces: list[StreamPart] = []
+    """Return the parts before the error, and the error."""
+    parts: list[StreamPart] = []
     with pytest.raises(ProviderError) as caught:
-        pieces.extend(
-            iter_parts("Peer", ProviderResponse(200, {}, iter(chunks)), draft, "secret-key", decoder or SseDecoder())
+        parts.extend(
+            iter_parts(
+                "Peer", ProviderResponse(200, {}, iter(chunks)), accumulator, "secret-key", decoder or SseDecoder()
+            )
         )
-    return pieces, caught.value
+    return parts, caught.value
 
 
-def get_response(pieces: Sequence[StreamPart]) -> ModelResponse:
-    found = pieces[-1]
-    assert isinstance(found, ModelResponse)
-    return found
+def get_response(parts: Sequence[StreamPart]) -> ModelResponse:
+    last = parts[-1]
+    assert isinstance(last, ModelResponse)
+    return last
 
 
-def join_text(pieces: Iterable[StreamPart]) -> str:
-    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
+def join_text(parts: Iterable[StreamPart]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, TextDelta))
 
 
 @st.composite

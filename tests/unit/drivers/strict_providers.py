@@ -1,4 +1,4 @@
-"""The providers that are asked with a bearer key, each with its strict server."""
+"""Pair each provider with bearer authentication with its strict server."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ KEY = "sk-test-0123456789"
 
 @dataclass(frozen=True)
 class StrictProvider:
-    """A provider's strict server, and how it says the simplest things."""
+    """A provider, its strict server, and simple scripted responses."""
 
     provider: str
     server_class: type[StrictServer]
     path: str
     text_response: Callable[..., bytes]
     partial_answer: bytes
-    """The beginning of an answer: `Partial`."""
+    """The beginning of a response: `Partial`."""
     tool_call_answer: bytes
-    """An answer that calls `read_document`."""
+    """A response that calls `read_document`."""
 
     @property
     def model(self) -> str:
@@ -92,24 +92,24 @@ CASES_BY_PROVIDER = {peer.provider: peer for peer in STRICT_PROVIDERS}
 
 
 StartServer = Callable[[StrictProvider], StrictServer]
-"""The one server of a kind that a module's tests share, forgetful between them."""
+"""Return the server that a module's tests share, reset."""
 
 
-def collect_pieces(
+def collect_parts(
     peer: StrictProvider,
-    asked: ModelRequest,
-    line: ProviderConnection,
+    request: ModelRequest,
+    connection: ProviderConnection,
     server: StrictServer,
     path: str = "",
     key: str = KEY,
 ) -> list[StreamPart]:
-    return list(peer.driver.stream(asked, line, Endpoint(server.url + path, SecretStr(key))))
+    return list(peer.driver.stream(request, connection, Endpoint(server.url + path, SecretStr(key))))
 
 
 def get_response(
-    peer: StrictProvider, asked: ModelRequest, line: ProviderConnection, server: StrictServer
+    peer: StrictProvider, request: ModelRequest, connection: ProviderConnection, server: StrictServer
 ) -> ModelResponse:
-    last = collect_pieces(peer, asked, line, server)[-1]
+    last = collect_parts(peer, request, connection, server)[-1]
     assert isinstance(last, ModelResponse)
     return last
 

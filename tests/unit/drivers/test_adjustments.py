@@ -1,4 +1,4 @@
-"""What single servers want otherwise: they are asked again in their way, before anything was shown."""
+"""Requests that a server refuses are repeated with an adjustment, before anything was streamed."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from tests.unit.drivers.strict_providers import (
     STRICT_PROVIDERS,
     StartServer,
     build_request,
-    collect_pieces,
+    collect_parts,
 )
 
 
@@ -38,12 +38,12 @@ ADJUSTMENTS = [
     (
         "openai-compatible",
         "Tool call id was toolu_01 but must be a-z, A-Z, 0-9, with a length of 9.",
-        lambda body: any(len(one["id"]) != 9 for m in body["messages"] for one in m.get("tool_calls", ())),
+        lambda body: any(len(call["id"]) != 9 for m in body["messages"] for call in m.get("tool_calls", ())),
     ),
     (
         "openai-compatible",
         "Function call is missing a thought_signature in functionCall parts.",
-        lambda body: any("extra_content" not in one for m in body["messages"] for one in m.get("tool_calls", ())),
+        lambda body: any("extra_content" not in call for m in body["messages"] for call in m.get("tool_calls", ())),
     ),
     (
         "openai-compatible",
@@ -70,10 +70,10 @@ ADJUSTMENTS = [
 
 
 @pytest.mark.parametrize(
-    ("provider", "words", "when"), ADJUSTMENTS, ids=[f"{one[0]}: {one[1][:40]}" for one in ADJUSTMENTS]
+    ("provider", "words", "when"), ADJUSTMENTS, ids=[f"{case[0]}: {case[1][:40]}" for case in ADJUSTMENTS]
 )
-def test_a_server_with_a_rule_of_its_own_is_asked_again_in_its_way_and_remembered(
-    provider: str, words: str, when: Any, running: StartServer, line: ProviderConnection
+def test_a_refused_request_is_repeated_as_the_server_wants_it_and_that_is_remembered(
+    provider: str, words: str, when: Any, running: StartServer, connection: ProviderConnection
 ) -> None:
     peer = CASES_BY_PROVIDER[provider]
     server = running(peer)
@@ -81,27 +81,29 @@ def test_a_server_with_a_rule_of_its_own_is_asked_again_in_its_way_and_remembere
     for _ in range(2):
         server.script_chunks(peer.text_response("Fine."))
         rows = build_request(peer, *ROWS, thinking_tokens=3000, model=f"{peer.model}-{len(words)}")
-        assert TextDelta(text="Fine.") in collect_pieces(peer, rows, line, server)
+        assert TextDelta(text="Fine.") in collect_parts(peer, rows, connection, server)
     assert server.refusals == [words]
     assert len(server.bodies) == 3
 
 
-def test_what_one_account_may_not_do_another_may(running: StartServer, line: ProviderConnection) -> None:
+def test_an_adjustment_for_one_account_does_not_apply_to_another(
+    running: StartServer, connection: ProviderConnection
+) -> None:
     peer = CASES_BY_PROVIDER["openai"]
     server = running(peer)
     words = "Your organization must be verified to generate reasoning summaries."
     server.rules.append(refuses(words, lambda body: "reasoning" in body))
-    asked = build_request(peer, user_message("a"), model="gpt-5.9", thinking_tokens=3000)
+    request = build_request(peer, user_message("a"), model="gpt-5.9", thinking_tokens=3000)
     for key in ("sk-one-0123456789", "sk-one-0123456789", "sk-two-0123456789"):
         server.script_chunks(peer.text_response("Fine."))
-        collect_pieces(peer, asked, line, server, key=key)
+        collect_parts(peer, request, connection, server, key=key)
     assert ["reasoning" in body for body in server.bodies] == [True, False, False, True, False]
 
 
-def test_a_conversation_whose_encrypted_reasoning_no_longer_opens_goes_on_without_it(
-    running: StartServer, line: ProviderConnection
+def test_reasoning_that_cannot_be_decrypted_is_left_out_and_the_conversation_goes_on(
+    running: StartServer, connection: ProviderConnection
 ) -> None:
-    """Another account's key cannot read it; the next conversation's may well be read."""
+    """The refusal is about this conversation, so the next one is asked without the adjustment."""
     peer = CASES_BY_PROVIDER["openai"]
     server = running(peer)
     foreign = ReasoningBlock(
@@ -110,40 +112,42 @@ def test_a_conversation_whose_encrypted_reasoning_no_longer_opens_goes_on_withou
     rows = (user_message("a"), model_message(foreign, tool_call("t1")), tool_result("t1"))
     for _ in range(2):
         server.script_chunks(peer.text_response())
-        collect_pieces(peer, build_request(peer, *rows), line, server)
+        collect_parts(peer, build_request(peer, *rows), connection, server)
     assert ["encrypted_content" in json.dumps(body["input"]) for body in server.bodies] == [True, False] * 2
 
 
-def test_a_refusal_that_nothing_can_be_done_about_is_told_after_one_request(
-    running: StartServer, line: ProviderConnection
+def test_a_refusal_without_an_adjustment_is_raised_after_one_request(
+    running: StartServer, connection: ProviderConnection
 ) -> None:
     for peer in STRICT_PROVIDERS:
         server = running(peer)
         server.rules.append(refuses("Invalid tool schema", lambda body: True))
         with pytest.raises(ProviderError, match="Invalid tool schema"):
-            collect_pieces(peer, build_request(peer, user_message("a")), line, server)
+            collect_parts(peer, build_request(peer, user_message("a")), connection, server)
         assert len(server.bodies) == 1
 
 
-def test_a_server_that_refuses_for_ever_is_not_asked_for_ever(running: StartServer, line: ProviderConnection) -> None:
+def test_a_server_that_always_refuses_is_asked_a_limited_number_of_times(
+    running: StartServer, connection: ProviderConnection
+) -> None:
     peer = CASES_BY_PROVIDER["openai-compatible"]
     server = running(peer)
     words = "stream_options max_tokens tool_choice thought_signature reasoning_content is not tool call id length of 9"
     server.rules.append(refuses(words, lambda body: True))
     with pytest.raises(ProviderError):
-        collect_pieces(peer, build_request(peer, user_message("a"), model="stubborn"), line, server)
+        collect_parts(peer, build_request(peer, user_message("a"), model="stubborn"), connection, server)
     assert len(server.bodies) <= 10
 
 
-def test_one_of_openais_models_behind_another_address_may_think_as_it_likes(
-    running: StartServer, line: ProviderConnection
+def test_an_openai_model_at_another_address_is_asked_without_reasoning_effort_if_that_is_refused(
+    running: StartServer, connection: ProviderConnection
 ) -> None:
     peer = CASES_BY_PROVIDER["openai-compatible"]
     server = running(peer)
     words = "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions."
     server.rules.append(refuses(words, lambda body: "reasoning_effort" in body))
     server.script_chunks(peer.text_response("Fine."))
-    assert collect_pieces(peer, build_request(peer, *ROWS, thinking_tokens=3000, model="gpt-5.4"), line, server)[
+    assert collect_parts(peer, build_request(peer, *ROWS, thinking_tokens=3000, model="gpt-5.4"), connection, server)[
         0
     ] == TextDelta(text="Fine.")
     assert server.refusals == [words]
@@ -157,14 +161,14 @@ def test_one_of_openais_models_behind_another_address_may_think_as_it_likes(
         "This model does not support thinking.",
     ],
 )
-def test_a_model_whose_name_says_too_much_of_its_thinking_is_asked_without(
-    words: str, provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
+def test_a_model_that_refuses_thinking_is_asked_without_it(
+    words: str, provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
 ) -> None:
     provider.rules.append(refuses(words, lambda body: "thinking" in body))
-    asked = model_request(user_message("a"), model="some-model", thinking_tokens=3000)
+    request = model_request(user_message("a"), model="some-model", thinking_tokens=3000)
     for _ in range(2):
         provider.script_chunks(text_response("Fine."))
-        assert TextDelta(text="Fine.") in list(get_provider("anthropic").stream(asked, line, endpoint))
+        assert TextDelta(text="Fine.") in list(get_provider("anthropic").stream(request, connection, endpoint))
     assert provider.refusals == [words]
     assert [body["max_tokens"] for body in provider.bodies] == [11_192, 8192, 8192]
 
@@ -178,8 +182,8 @@ def test_a_model_whose_name_says_too_much_of_its_thinking_is_asked_without(
     ],
 )
 @pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-opus-5"])
-def test_a_conversation_whose_thoughts_another_account_has_signed_goes_on_without_them(
-    words: str, name: str, provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
+def test_thinking_that_another_account_signed_is_left_out_and_the_conversation_goes_on(
+    words: str, name: str, provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
 ) -> None:
     provider.rules.append(refuses(words, lambda body: "Hm." in json.dumps(body)))
     provider.record_stream(encode_sse(content_block(0, {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"})))
@@ -188,9 +192,9 @@ def test_a_conversation_whose_thoughts_another_account_has_signed_goes_on_withou
         model_message(thinking_block("Hm.", of=name), "One moment.", tool_call("toolu_1")),
         tool_result("toolu_1"),
     ]
-    asked = model_request(*rows, model=name, thinking_tokens=3000)
+    request = model_request(*rows, model=name, thinking_tokens=3000)
     for _ in range(2):
         provider.script_chunks(text_response("Fine."))
-        assert TextDelta(text="Fine.") in list(get_provider("anthropic").stream(asked, line, endpoint))
+        assert TextDelta(text="Fine.") in list(get_provider("anthropic").stream(request, connection, endpoint))
     assert provider.refusals == [words, words], "this is about the conversation, and not remembered of the server"
     assert "toolu_1" in json.dumps(provider.bodies[1])

@@ -1,4 +1,4 @@
-"""What comes out of a streamed answer. Named inputs are the replay scenarios R1 to R10."""
+"""Parts and responses of Messages streams. R1 to R10 are the replay scenarios."""
 
 import json
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ R1 = encode_sse(
 )
 
 
-def collect_pieces(*chunks: bytes) -> list[StreamPart]:
+def collect_parts(*chunks: bytes) -> list[StreamPart]:
     return list(
         iter_parts(
             "Anthropic",
@@ -48,13 +48,13 @@ def collect_pieces(*chunks: bytes) -> list[StreamPart]:
 
 
 def get_response(*chunks: bytes) -> ModelResponse:
-    last = collect_pieces(*chunks)[-1]
+    last = collect_parts(*chunks)[-1]
     assert isinstance(last, ModelResponse)
     return last
 
 
-def join_text(pieces: Sequence[StreamPart]) -> str:
-    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
+def join_text(parts: Sequence[StreamPart]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, TextDelta))
 
 
 def in_single_bytes(stream: bytes) -> list[bytes]:
@@ -62,7 +62,7 @@ def in_single_bytes(stream: bytes) -> list[bytes]:
 
 
 def split_inside_character(stream: bytes, character: str, at: int) -> list[bytes]:
-    """Cut inside the first occurrence of a character."""
+    """Split inside the first occurrence of a character."""
     cut = stream.index(character.encode()) + at
     return [stream[:cut], stream[cut:]]
 
@@ -78,31 +78,31 @@ def split_inside_character(stream: bytes, character: str, at: int) -> list[bytes
     ],
     ids=["whole", "single bytes", "E9|82A3", "F09F|A680", "in the arguments"],
 )
-def test_r1_characters_cut_in_two_arrive_whole(chunks: list[bytes]) -> None:
-    pieces = collect_pieces(*chunks)
-    assert join_text(pieces) == "那个你好🦀"
-    assert pieces == collect_pieces(R1)
-    assert pieces[-1].model_dump()["blocks"][1]["input"] == {"city": "杭州"}
-    assert "\ufffd" not in repr(pieces)
+def test_r1_a_character_split_between_chunks_arrives_whole(chunks: list[bytes]) -> None:
+    parts = collect_parts(*chunks)
+    assert join_text(parts) == "那个你好🦀"
+    assert parts == collect_parts(R1)
+    assert parts[-1].model_dump()["blocks"][1]["input"] == {"city": "杭州"}
+    assert "\ufffd" not in repr(parts)
 
 
 @given(st.data())
-def test_r1_any_chunking_folds_the_same(data: st.DataObject) -> None:
+def test_r1_any_chunking_gives_the_same_parts(data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(R1)), max_size=40)))
-    assert collect_pieces(
+    assert collect_parts(
         *(R1[start:end] for start, end in zip([0, *cuts], [*cuts, len(R1)], strict=True))
-    ) == collect_pieces(R1)
+    ) == collect_parts(R1)
 
 
 OVERLOADED = make_event("error", error={"type": "overloaded_error", "message": "Overloaded"})
 
 
 @pytest.mark.parametrize("cut", [lambda stream: [stream], in_single_bytes], ids=["whole", "single bytes"])
-def test_r3_an_error_in_the_stream_is_an_error_and_what_was_said_stays_said(cut: Any) -> None:
+def test_r3_an_error_in_the_stream_is_raised_after_the_parts_before_it(cut: Any) -> None:
     stream = encode_sse(message_start(input_tokens=9), text_block(0, "Partial")[:-1], OVERLOADED)
-    pieces: list[StreamPart] = []
+    parts: list[StreamPart] = []
     with pytest.raises(ProviderError) as caught:
-        pieces.extend(
+        parts.extend(
             iter_parts(
                 "Anthropic",
                 ProviderResponse(200, {}, iter(cut(stream))),
@@ -111,41 +111,41 @@ def test_r3_an_error_in_the_stream_is_an_error_and_what_was_said_stays_said(cut:
                 SseDecoder(),
             )
         )
-    assert pieces == [TextDelta(text="Partial")]
+    assert parts == [TextDelta(text="Partial")]
     assert (caught.value.code, caught.value.retryable) == ("provider_overloaded", True)
     assert caught.value.message == "Anthropic stream error: Overloaded"
 
 
-def test_r3_an_error_may_be_the_first_thing_in_a_stream() -> None:
+def test_r3_an_error_may_be_the_first_event_of_a_stream() -> None:
     with pytest.raises(ProviderError, match="Anthropic stream error: Overloaded"):
-        collect_pieces(encode_sse(OVERLOADED))
+        collect_parts(encode_sse(OVERLOADED))
 
 
-def test_a_stream_that_ends_before_its_reason_to_stop_is_an_error() -> None:
-    whole = text_response("Hello")
+def test_a_stream_that_ends_before_its_stop_reason_is_an_error() -> None:
+    stream = text_response("Hello")
     with pytest.raises(ProviderError) as caught:
-        collect_pieces(whole[: whole.index(b"event: message_delta")])
+        collect_parts(stream[: stream.index(b"event: message_delta")])
     assert (caught.value.code, caught.value.retryable) == ("provider_error", True)
 
 
-def test_a_stream_that_ends_after_its_reason_to_stop_has_lost_nothing() -> None:
-    whole = text_response("Hello")
-    reply = collect_pieces(whole[: whole.index(b"event: message_stop")])[-1]
+def test_a_stream_that_ends_after_its_stop_reason_is_complete() -> None:
+    stream = text_response("Hello")
+    reply = collect_parts(stream[: stream.index(b"event: message_stop")])[-1]
     assert isinstance(reply, ModelResponse)
     assert (reply.stop, reply.blocks, reply.tokens.completion) == (FinishReason.END, (TextBlock(text="Hello"),), 7)
 
 
-def test_a_frame_that_is_no_json_is_an_error_not_a_gap() -> None:
+def test_an_event_that_is_not_json_is_an_error() -> None:
     with pytest.raises(ProviderError, match="not readable"):
-        collect_pieces(encode_sse(message_start()) + b"data: {half\n\n")
+        collect_parts(encode_sse(message_start()) + b"data: {half\n\n")
 
 
-@pytest.mark.parametrize("parts", [("",), ()], ids=["one empty delta", "no delta"])
-def test_r4_a_call_without_argument_text_has_no_arguments(parts: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("deltas", [("",), ()], ids=["one empty delta", "no delta"])
+def test_r4_a_call_without_argument_text_has_no_arguments(deltas: tuple[str, ...]) -> None:
     stream = encode_sse(
         message_start(),
         make_event("ping"),
-        tool_use_block(0, "toolu_1", "list_tokens", *parts),
+        tool_use_block(0, "toolu_1", "list_tokens", *deltas),
         message_stop("tool_use"),
     )
     for chunks in ([stream], in_single_bytes(stream)):
@@ -157,7 +157,7 @@ def test_r4_a_call_without_argument_text_has_no_arguments(parts: tuple[str, ...]
 @pytest.mark.parametrize(
     "fragment", ['{"file_path":"x"', '{"file_path":"x"}'], ids=["cut off", "reads but may lack more"]
 )
-def test_r5_a_call_the_limit_fell_into_is_marked_and_the_stop_says_why(fragment: str) -> None:
+def test_r5_a_call_cut_off_by_the_limit_is_marked_malformed(fragment: str) -> None:
     calls = [*tool_use_block(0, "toolu_1", "read", '{"a":1}'), *tool_use_block(1, "toolu_2", "write", fragment)]
     stream = encode_sse(message_start(), calls, message_stop("max_tokens"))
     for chunks in ([stream], in_single_bytes(stream)):
@@ -171,14 +171,14 @@ def test_r5_a_call_the_limit_fell_into_is_marked_and_the_stop_says_why(fragment:
 
 
 @pytest.mark.parametrize("broken", ['{"a": tru', "{'a': 1}", '{"a": NaN}'])
-def test_arguments_that_are_no_json_are_marked_and_replaced_by_none(broken: str) -> None:
+def test_arguments_that_are_not_json_are_marked_malformed_and_left_out(broken: str) -> None:
     only = get_response(
         encode_sse(message_start(), tool_use_block(0, "toolu_1", "read", broken), message_stop("tool_use"))
     ).blocks[0]
     assert only == ToolCallBlock(tool_call_id="toolu_1", tool_name="read", input={}, malformed=True)
 
 
-def test_arguments_that_are_json_but_no_object_are_kept_for_validation_to_refuse() -> None:
+def test_arguments_that_are_json_but_no_object_are_left_to_the_validation() -> None:
     only = get_response(
         encode_sse(message_start(), tool_use_block(0, "toolu_1", "read", "[1, 2]"), message_stop("tool_use"))
     ).blocks[0]
@@ -195,7 +195,7 @@ THOUGHT = content_block(
 REDACTED = content_block(1, {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va+/=="})
 
 
-def test_r8_a_refusal_may_be_empty_or_only_thought() -> None:
+def test_r8_a_refusal_may_have_no_text_or_only_thinking() -> None:
     assert get_response(encode_sse(message_start(), message_stop("refusal", output_tokens=2))).blocks == ()
     refused = get_response(encode_sse(message_start(), THOUGHT, message_stop("refusal")))
     assert refused.stop is FinishReason.REFUSAL
@@ -214,7 +214,7 @@ def test_r8_a_refusal_may_be_empty_or_only_thought() -> None:
         (None, None),
     ],
 )
-def test_a_refusal_says_why_as_far_as_the_provider_does(details: Any, reason: str | None) -> None:
+def test_a_refusal_has_the_providers_reason(details: Any, reason: str | None) -> None:
     stop = make_event("message_delta", delta={"stop_reason": "refusal", "stop_details": details}, usage={})
     assert get_response(encode_sse(message_start(), stop, make_event("message_stop"))).refusal == reason
 
@@ -229,7 +229,7 @@ def test_only_a_refusal_has_a_reason() -> None:
 
 
 @pytest.mark.parametrize("ids", [("toolu_1", "toolu_1"), ("", ""), (None, None)])
-def test_calls_with_the_same_id_or_none_are_told_apart_and_named_the_same_again(ids: tuple[Any, Any]) -> None:
+def test_calls_with_the_same_id_or_none_get_unique_and_stable_ids(ids: tuple[Any, Any]) -> None:
     stream = encode_sse(
         message_start(),
         tool_use_block(0, ids[0], "read", "{}"),
@@ -242,7 +242,7 @@ def test_calls_with_the_same_id_or_none_are_told_apart_and_named_the_same_again(
     assert [block.model_dump()["tool_call_id"] for block in get_response(stream).blocks] == [first, second]
 
 
-def test_r9_thinking_is_shown_as_it_comes_and_kept_to_the_byte_in_its_place() -> None:
+def test_r9_thinking_is_streamed_and_stored_to_the_byte_in_its_place() -> None:
     stream = encode_sse(
         message_start(),
         THOUGHT,
@@ -252,8 +252,8 @@ def test_r9_thinking_is_shown_as_it_comes_and_kept_to_the_byte_in_its_place() ->
         message_stop("tool_use"),
     )
     for chunks in ([stream], in_single_bytes(stream)):
-        pieces = collect_pieces(*chunks)
-        assert pieces[:2] == [ReasoningDelta(text="Look "), ReasoningDelta(text="first.")]
+        parts = collect_parts(*chunks)
+        assert parts[:2] == [ReasoningDelta(text="Look "), ReasoningDelta(text="first.")]
         thinking, redacted, spoken, called = get_response(*chunks).blocks
         assert isinstance(thinking, ReasoningBlock)
         assert (thinking.provider, thinking.model) == ("anthropic", MODEL)
@@ -265,20 +265,20 @@ def test_r9_thinking_is_shown_as_it_comes_and_kept_to_the_byte_in_its_place() ->
 
 def test_thinking_that_is_not_shown_still_has_its_signature() -> None:
     hidden = content_block(0, {"type": "thinking", "thinking": "", "signature": ""}, THOUGHT[-2]["delta"])
-    pieces = collect_pieces(encode_sse(message_start(), hidden, text_block(1, "Yes."), message_stop("end_turn")))
-    assert [type(piece) for piece in pieces] == [TextDelta, ModelResponse]
-    assert json.loads(pieces[-1].model_dump_json())["blocks"][0]["payload"]["signature"] == "EqQBCgIYAhIk+/=="
+    parts = collect_parts(encode_sse(message_start(), hidden, text_block(1, "Yes."), message_stop("end_turn")))
+    assert [type(part) for part in parts] == [TextDelta, ModelResponse]
+    assert json.loads(parts[-1].model_dump_json())["blocks"][0]["payload"]["signature"] == "EqQBCgIYAhIk+/=="
 
 
-def test_r10_a_text_block_without_text_is_not_kept() -> None:
+def test_r10_a_text_block_without_text_is_dropped() -> None:
     stream = encode_sse(
         message_start(), text_block(0, ""), tool_use_block(1, "toolu_1", "read", "{}"), message_stop("tool_use")
     )
     for chunks in ([stream], in_single_bytes(stream)):
-        assert [one.kind for one in get_response(*chunks).blocks] == ["toolCall"]
+        assert [block.kind for block in get_response(*chunks).blocks] == ["toolCall"]
 
 
-def test_blocks_only_the_provider_reads_are_kept_whole() -> None:
+def test_blocks_that_only_the_provider_reads_are_stored_unchanged() -> None:
     searching = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
     stream = encode_sse(
         message_start(),
@@ -288,7 +288,7 @@ def test_blocks_only_the_provider_reads_are_kept_whole() -> None:
     )
     paused = get_response(stream)
     assert paused.stop is FinishReason.PAUSE
-    payloads = [one.payload for one in paused.blocks if isinstance(one, ReasoningBlock)]
+    payloads = [block.payload for block in paused.blocks if isinstance(block, ReasoningBlock)]
     assert payloads[0] == searching | {"input": {"query": "rye"}}
     assert payloads[1]["tool_use_id"] == "srvtoolu_1"
 
@@ -306,11 +306,11 @@ def test_blocks_only_the_provider_reads_are_kept_whole() -> None:
         (None, FinishReason.END),
     ],
 )
-def test_every_reason_to_stop_has_a_meaning(reason: str | None, stop: FinishReason) -> None:
+def test_every_stop_reason_is_mapped(reason: str | None, stop: FinishReason) -> None:
     assert get_response(encode_sse(message_start(), text_block(0, "Hi"), message_stop(reason))).stop is stop
 
 
-def test_calls_are_calls_whatever_the_reason_says() -> None:
+def test_calls_count_whatever_the_stop_reason_says() -> None:
     assert (
         get_response(encode_sse(message_start(), tool_use_block(0, "t", "read", "{}"), message_stop("end_turn"))).stop
         is FinishReason.TOOL_CALLS
@@ -325,14 +325,14 @@ def test_parallel_calls_come_in_the_order_of_their_index_even_when_interleaved()
     first, second = tool_use_block(0, "a", "read", "{}"), tool_use_block(1, "b", "read", "{}")
     mixed = [second[0], first[0], second[1], first[1], second[2], first[2]]
     calls = [
-        one
-        for one in get_response(encode_sse(message_start(), mixed, message_stop("tool_use"))).blocks
-        if isinstance(one, ToolCallBlock)
+        block
+        for block in get_response(encode_sse(message_start(), mixed, message_stop("tool_use"))).blocks
+        if isinstance(block, ToolCallBlock)
     ]
-    assert [one.tool_call_id for one in calls] == ["a", "b"]
+    assert [block.tool_call_id for block in calls] == ["a", "b"]
 
 
-def test_usage_is_what_was_said_last_and_its_breakdown_is_kept_raw() -> None:
+def test_the_last_usage_counts_and_its_breakdown_is_stored_raw() -> None:
     breakdown = {"ephemeral_5m_input_tokens": 31490, "ephemeral_1h_input_tokens": 152967}
     opening = message_start(
         input_tokens=4,
@@ -374,13 +374,13 @@ def test_null_members_never_stop_an_answer() -> None:
     assert (ended.tokens.prompt, ended.tokens.completion, ended.tokens.cache_read) == (7, 3, 0)
 
 
-def test_half_a_surrogate_pair_becomes_a_character_that_can_be_stored() -> None:
+def test_a_lone_surrogate_is_replaced() -> None:
     raw = (
         encode_sse(message_start())
         + b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\\ud83d"}}\n\n'
     )
     raw += encode_sse(tool_use_block(1, "t", "read", '{"x":"\\ud83d"}'), message_stop("tool_use"))
-    ended = collect_pieces(raw)[-1]
+    ended = collect_parts(raw)[-1]
     assert "a\ufffd" in ended.model_dump_json()
     assert ended.model_dump()["blocks"][1]["input"] == {"x": "\ufffd"}
 

@@ -1,4 +1,4 @@
-"""The whole way: an ask out, pieces in, over HTTP."""
+"""Anthropic over HTTP: a request out, parts in."""
 
 import json
 import threading
@@ -34,35 +34,35 @@ from tests.unit.drivers.conversation_builders import (
 anthropic = get_provider("anthropic")
 
 
-def collect_pieces(asked: ModelRequest, line: ProviderConnection, endpoint: Endpoint) -> list[StreamPart]:
-    return list(anthropic.stream(asked, line, endpoint))
+def collect_parts(request: ModelRequest, connection: ProviderConnection, endpoint: Endpoint) -> list[StreamPart]:
+    return list(anthropic.stream(request, connection, endpoint))
 
 
-def get_response(asked: ModelRequest, line: ProviderConnection, endpoint: Endpoint) -> ModelResponse:
-    last = collect_pieces(asked, line, endpoint)[-1]
+def get_response(request: ModelRequest, connection: ProviderConnection, endpoint: Endpoint) -> ModelResponse:
+    last = collect_parts(request, connection, endpoint)[-1]
     assert isinstance(last, ModelResponse)
     return last
 
 
-def test_an_unknown_provider_is_named_with_those_there_are() -> None:
+def test_an_unknown_provider_is_refused_with_a_list_of_the_known_ones() -> None:
     with pytest.raises(InvalidRequest, match=r"nobody\. Use one of: anthropic, ollama, openai, openai-c.*, openr.*\."):
         get_provider("nobody")
 
 
-def test_whatever_somebody_calls_a_provider_is_repeated_as_a_short_line_without_a_key() -> None:
+def test_an_unknown_providers_name_is_quoted_on_one_short_line_without_a_key() -> None:
     with pytest.raises(InvalidRequest) as caught:
         get_provider("no\nbody\u202e sk-ant-0123456789 " + "x" * 5000)
     assert caught.value.message.startswith("Unknown provider: no body [redacted] x")
     assert len(caught.value.message) < 200
 
 
-def test_text_arrives_as_pieces_and_ends_with_the_reply(
-    provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
+def test_text_arrives_in_parts_and_the_response_comes_last(
+    provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
 ) -> None:
     provider.script_chunks(text_response("Hel", "lo"))
-    pieces = collect_pieces(model_request(user_message("Hi")), line, endpoint)
-    assert pieces[:2] == [TextDelta(text="Hel"), TextDelta(text="lo")]
-    assert isinstance(pieces[2], ModelResponse)
+    parts = collect_parts(model_request(user_message("Hi")), connection, endpoint)
+    assert parts[:2] == [TextDelta(text="Hel"), TextDelta(text="lo")]
+    assert isinstance(parts[2], ModelResponse)
     assert provider.headers[0]["x-api-key"] == KEY
     assert provider.headers[0]["anthropic-version"] == "2023-06-01"
     assert "anthropic-beta" not in provider.headers[0]
@@ -70,39 +70,39 @@ def test_text_arrives_as_pieces_and_ends_with_the_reply(
 
 @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/"])
 def test_the_address_may_be_given_with_or_without_its_version(
-    provider: StrictAnthropic, line: ProviderConnection, path: str
+    provider: StrictAnthropic, connection: ProviderConnection, path: str
 ) -> None:
     provider.script_chunks(text_response())
-    assert collect_pieces(model_request(user_message("Hi")), line, Endpoint(provider.url + path, SecretStr(KEY)))
+    assert collect_parts(model_request(user_message("Hi")), connection, Endpoint(provider.url + path, SecretStr(KEY)))
 
 
-def test_a_key_pasted_with_a_line_end_is_still_the_key(provider: StrictAnthropic, line: ProviderConnection) -> None:
+def test_a_key_pasted_with_a_line_end_works(provider: StrictAnthropic, connection: ProviderConnection) -> None:
     provider.script_chunks(text_response())
-    collect_pieces(model_request(user_message("Hi")), line, Endpoint(provider.url, SecretStr(f" {KEY}\n")))
+    collect_parts(model_request(user_message("Hi")), connection, Endpoint(provider.url, SecretStr(f" {KEY}\n")))
     assert provider.headers[0]["x-api-key"] == KEY
 
 
-def test_a_gateway_of_ones_own_needs_no_key(provider: StrictAnthropic, line: ProviderConnection) -> None:
-    """The real server says what is missing."""
+def test_a_gateway_may_need_no_key(provider: StrictAnthropic, connection: ProviderConnection) -> None:
+    """The server itself refuses a missing key."""
     with pytest.raises(ProviderError) as caught:
-        collect_pieces(model_request(user_message("Hi")), line, Endpoint(provider.url, SecretStr("")))
+        collect_parts(model_request(user_message("Hi")), connection, Endpoint(provider.url, SecretStr("")))
     assert caught.value.code == "provider_auth"
     assert "x-api-key" not in provider.headers[0]
 
 
-def test_a_key_no_header_can_hold_is_a_wrong_key(line: ProviderConnection, provider: StrictAnthropic) -> None:
+def test_a_key_that_no_header_can_hold_is_refused(connection: ProviderConnection, provider: StrictAnthropic) -> None:
     with pytest.raises(ProviderError) as caught:
-        collect_pieces(model_request(user_message("Hi")), line, Endpoint(provider.url, SecretStr("schlüssel")))
+        collect_parts(model_request(user_message("Hi")), connection, Endpoint(provider.url, SecretStr("schlüssel")))
     assert caught.value.code == "provider_auth"
 
 
-def test_the_key_shows_nowhere(endpoint: Endpoint) -> None:
+def test_the_key_is_in_no_repr(endpoint: Endpoint) -> None:
     assert KEY not in repr(endpoint)
     assert KEY not in str(endpoint)
 
 
 def test_r9_and_r10_the_second_round_repeats_the_first_to_the_byte(
-    provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
+    provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
 ) -> None:
     thinking = content_block(
         0,
@@ -119,16 +119,16 @@ def test_r9_and_r10_the_second_round_repeats_the_first_to_the_byte(
         encode_sse(message_start(), thinking, redacted, text_block(2, ""), calls, message_stop("tool_use"))
     )
     provider.script_chunks(text_response())
-    first = get_response(model_request(user_message("Hi")), line, endpoint)
-    collect_pieces(
+    first = get_response(model_request(user_message("Hi")), connection, endpoint)
+    collect_parts(
         model_request(
             user_message("Hi"), message_from_response(first), tool_result("toolu_1", 1), tool_result("toolu_2", 2)
         ),
-        line,
+        connection,
         endpoint,
     )
     assert provider.refusals == []
-    assert [one["type"] for one in provider.bodies[1]["messages"][1]["content"]] == [
+    assert [block["type"] for block in provider.bodies[1]["messages"][1]["content"]] == [
         "thinking",
         "redacted_thinking",
         "tool_use",
@@ -136,22 +136,22 @@ def test_r9_and_r10_the_second_round_repeats_the_first_to_the_byte(
     ]
 
 
-def test_r8_after_an_empty_refusal_the_next_turn_is_accepted(
-    provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
+def test_r8_a_turn_after_an_empty_refusal_is_accepted(
+    provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
 ) -> None:
     provider.script_chunks(encode_sse(message_start(), message_stop("refusal")))
     provider.script_chunks(text_response())
-    refused = get_response(model_request(user_message("Hi")), line, endpoint)
-    collect_pieces(
+    refused = get_response(model_request(user_message("Hi")), connection, endpoint)
+    collect_parts(
         model_request(user_message("Hi"), message_from_response(refused), user_message("And now?", turn="t2")),
-        line,
+        connection,
         endpoint,
     )
     assert provider.refusals == []
 
 
-def test_r5_a_truncated_call_can_be_answered_and_asked_again(
-    provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
+def test_r5_a_truncated_call_can_be_answered_with_an_error(
+    provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
 ) -> None:
     provider.script_chunks(
         encode_sse(
@@ -159,11 +159,11 @@ def test_r5_a_truncated_call_can_be_answered_and_asked_again(
         )
     )
     provider.script_chunks(text_response())
-    cut = get_response(model_request(user_message("Hi")), line, endpoint)
+    cut = get_response(model_request(user_message("Hi")), connection, endpoint)
     assert isinstance(cut.blocks[0], ToolCallBlock)
     assert cut.blocks[0].malformed
-    told = tool_result("toolu_1", ok=False, error="Your arguments were cut off. Send less at once.")
-    collect_pieces(model_request(user_message("Hi"), message_from_response(cut), told), line, endpoint)
+    failed_result = tool_result("toolu_1", ok=False, error="Your arguments were cut off. Send less at once.")
+    collect_parts(model_request(user_message("Hi"), message_from_response(cut), failed_result), connection, endpoint)
     assert provider.refusals == []
 
 
@@ -176,54 +176,54 @@ def test_r5_a_truncated_call_can_be_answered_and_asked_again(
         (500, "api_error", "provider_error", True),
     ],
 )
-def test_an_error_status_is_told_in_our_words(
+def test_an_error_status_becomes_a_provider_error(
     status: int,
     kind: str,
     code: str,
     retryable: bool,
     provider: StrictAnthropic,
-    line: ProviderConnection,
+    connection: ProviderConnection,
     endpoint: Endpoint,
 ) -> None:
     provider.script_error(status, kind, f"no, {KEY}", retry_after="7")
     with pytest.raises(ProviderError) as caught:
-        collect_pieces(model_request(user_message("Hi")), line, endpoint)
+        collect_parts(model_request(user_message("Hi")), connection, endpoint)
     error = caught.value
     assert (error.code, error.retryable, error.retry_after, error.status) == (code, retryable, 7.0, status)
     assert KEY not in error.message
     assert error.tokens is None
 
 
-def test_a_connection_lost_in_mid_stream_tells_what_was_used_so_far(
-    provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
+def test_a_connection_lost_in_mid_stream_reports_the_tokens_so_far(
+    provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
 ) -> None:
-    begun = encode_sse(
+    partial = encode_sse(
         message_start(input_tokens=90, output_tokens=1, cache_read_input_tokens=1000), text_block(0, "Partial")[:-1]
     )
-    provider.script_response(ScriptedResponse([begun], cut=True))
-    pieces: list[StreamPart] = []
+    provider.script_response(ScriptedResponse([partial], cut=True))
+    parts: list[StreamPart] = []
     with pytest.raises(ProviderError) as caught:
-        pieces.extend(anthropic.stream(model_request(user_message("Hi")), line, endpoint))
-    assert pieces == [TextDelta(text="Partial")]
+        parts.extend(anthropic.stream(model_request(user_message("Hi")), connection, endpoint))
+    assert parts == [TextDelta(text="Partial")]
     assert caught.value.tokens is not None
     assert (caught.value.tokens.prompt, caught.value.tokens.cache_read) == (90, 1000)
 
 
-def test_a_hang_up_in_mid_text_stops_the_answer_and_the_provider_feels_it(
-    provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
+def test_an_abort_in_mid_text_closes_the_connection_to_the_provider(
+    provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
 ) -> None:
     gone = threading.Event()
-    begun = encode_sse(message_start(input_tokens=9), text_block(0, "Partial")[:-1])
+    partial = encode_sse(message_start(input_tokens=9), text_block(0, "Partial")[:-1])
 
     def until_gone() -> None:
         provider.connections[0].settimeout(5)
         if provider.connections[0].recv(1) == b"":
             gone.set()
 
-    provider.script_response(ScriptedResponse([begun], then=until_gone))
-    stream = anthropic.stream(model_request(user_message("Hi")), line, endpoint)
+    provider.script_response(ScriptedResponse([partial], then=until_gone))
+    stream = anthropic.stream(model_request(user_message("Hi")), connection, endpoint)
     assert next(stream) == TextDelta(text="Partial")
-    threading.Timer(0.05, line.abort).start()
+    threading.Timer(0.05, connection.abort).start()
     with pytest.raises(ProviderError) as caught:
         next(stream)
     assert caught.value.code == "provider_closed"
@@ -231,37 +231,39 @@ def test_a_hang_up_in_mid_text_stops_the_answer_and_the_provider_feels_it(
     assert gone.wait(1)
 
 
-def test_a_reader_that_goes_away_leaves_the_line_usable(
-    provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
+def test_a_closed_stream_leaves_the_connection_usable(
+    provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
 ) -> None:
     provider.script_chunks(text_response("a", "b"))
     provider.script_chunks(text_response("c"))
-    stream = anthropic.stream(model_request(user_message("Hi")), line, endpoint)
+    stream = anthropic.stream(model_request(user_message("Hi")), connection, endpoint)
     next(stream)
     stream.close()  # type: ignore[attr-defined]  # a driver's iterator is a generator
-    assert collect_pieces(model_request(user_message("Hi")), line, endpoint)[0] == TextDelta(text="c")
+    assert collect_parts(model_request(user_message("Hi")), connection, endpoint)[0] == TextDelta(text="c")
 
 
-def test_rounds_share_a_connection(provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint) -> None:
+def test_rounds_share_a_connection(
+    provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
+) -> None:
     for _ in range(3):
         provider.script_chunks(text_response())
-        collect_pieces(model_request(user_message("Hi")), line, endpoint)
-    assert len({id(one) for one in provider.connections}) == 1
+        collect_parts(model_request(user_message("Hi")), connection, endpoint)
+    assert len({id(socket) for socket in provider.connections}) == 1
 
 
 def test_the_newest_models_get_the_header_their_thinking_setting_needs(
-    provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
+    provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
 ) -> None:
     provider.script_chunks(text_response())
-    collect_pieces(model_request(user_message("Hi"), model="claude-opus-5-5"), line, endpoint)
+    collect_parts(model_request(user_message("Hi"), model="claude-opus-5-5"), connection, endpoint)
     assert provider.refusals == []
     assert provider.headers[0]["anthropic-beta"] == "thinking-binding-controls-2026-08-01"
 
 
-def test_half_a_surrogate_pair_in_a_prompt_does_not_reach_the_provider(
-    provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint
+def test_a_lone_surrogate_in_a_prompt_is_not_sent(
+    provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
 ) -> None:
     provider.script_chunks(text_response())
-    collect_pieces(model_request(user_message("a\ud83d", "b"), model=MODEL), line, endpoint)
+    collect_parts(model_request(user_message("a\ud83d", "b"), model=MODEL), connection, endpoint)
     json.dumps(provider.bodies[0], ensure_ascii=False).encode("utf-8")
     assert provider.bodies[0]["messages"][0]["content"][0]["text"] == "a?"

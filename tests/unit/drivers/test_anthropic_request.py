@@ -1,4 +1,4 @@
-"""How a conversation is said to the Messages API. Every body here is checked as the real API checks it."""
+"""Bodies of Messages requests; each is checked as the real API checks it."""
 
 import itertools
 import json
@@ -31,17 +31,17 @@ MARK = {"type": "ephemeral"}
 HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01", "anthropic-beta": THINKING_BINDING_BETA}
 
 
-def build_accepted_body(asked: ModelRequest) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads(json.dumps(build_request_body(asked)))
+def build_accepted_body(request: ModelRequest) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(json.dumps(build_request_body(request)))
     check_request(HEADERS, body)
     return body
 
 
-def build_messages(asked: ModelRequest) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Roles and blocks on the wire, without cache marks."""
+def build_messages(request: ModelRequest) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return roles and blocks on the wire, without cache breakpoints."""
     return [
-        (one["role"], [without_cache_control(block) for block in one["content"]])
-        for one in build_accepted_body(asked)["messages"]
+        (message["role"], [without_cache_control(block) for block in message["content"]])
+        for message in build_accepted_body(request)["messages"]
     ]
 
 
@@ -103,7 +103,7 @@ def test_a_whole_request() -> None:
     }
 
 
-def test_neighbouring_rows_of_one_side_become_one_message() -> None:
+def test_consecutive_messages_of_one_side_become_one_message() -> None:
     rows = [
         user_message("a"),
         user_message("b"),
@@ -139,7 +139,7 @@ def test_a_success_without_data_says_so_and_an_empty_error_says_something() -> N
     assert (failed["content"], failed["is_error"]) == ("The tool failed.", True)
 
 
-def test_pictures_of_a_result_are_native_and_a_failed_result_has_none() -> None:
+def test_images_of_a_result_are_sent_unless_it_failed() -> None:
     pictures = (image_block(),)
     rows = [
         user_message("a"),
@@ -147,9 +147,9 @@ def test_pictures_of_a_result_are_native_and_a_failed_result_has_none() -> None:
         tool_result("t1", {"n": 1}, images=pictures),
     ]
     rows.append(tool_result("t2", ok=False, error="Too late", images=pictures))
-    _, (seen, failed) = build_messages(model_request(*rows))[-1]
-    assert [part["type"] for part in seen["content"]] == ["text", "image"]
-    assert seen["content"][0]["text"] == '{"n":1}'
+    _, (succeeded, failed) = build_messages(model_request(*rows))[-1]
+    assert [part["type"] for part in succeeded["content"]] == ["text", "image"]
+    assert succeeded["content"][0]["text"] == '{"n":1}'
     assert failed["content"] == "Too late"
 
 
@@ -180,7 +180,7 @@ def test_r8_after_a_refusal_the_next_prompt_joins_the_results_before_it() -> Non
 
 
 @pytest.mark.parametrize("value", [[1], "text", None, 7])
-def test_an_input_that_is_no_object_goes_back_as_an_empty_one(value: Any) -> None:
+def test_arguments_that_are_no_object_are_sent_back_as_an_empty_one(value: Any) -> None:
     rows = [
         user_message("a"),
         model_message(tool_call("t1", input=value)),
@@ -189,7 +189,7 @@ def test_an_input_that_is_no_object_goes_back_as_an_empty_one(value: Any) -> Non
     assert build_messages(model_request(*rows))[1][1][0]["input"] == {}
 
 
-def test_a_malformed_call_goes_back_with_an_empty_input() -> None:
+def test_a_malformed_call_is_sent_back_without_arguments() -> None:
     rows = [
         user_message("a"),
         model_message(tool_call("t1", input={"x": 1}, malformed=True)),
@@ -198,7 +198,7 @@ def test_a_malformed_call_goes_back_with_an_empty_input() -> None:
     assert build_messages(model_request(*rows))[1][1][0]["input"] == {}
 
 
-def test_r9_thinking_goes_back_to_its_own_model_to_the_byte() -> None:
+def test_r9_thinking_is_sent_back_to_its_own_model_to_the_byte() -> None:
     redacted = ReasoningBlock(
         provider="anthropic", model=MODEL, payload={"type": "redacted_thinking", "data": "EmwKAhg+/=="}
     )
@@ -219,12 +219,12 @@ def test_r9_thinking_goes_back_to_its_own_model_to_the_byte() -> None:
         thinking_block("x", signature=""),
     ],
 )
-def test_r9_thinking_of_another_model_or_without_signature_is_dropped_whole(foreign: ReasoningBlock) -> None:
+def test_r9_thinking_of_another_model_or_without_signature_is_dropped(foreign: ReasoningBlock) -> None:
     rows = [user_message("a"), model_message(foreign, tool_call("t1")), tool_result("t1")]
     assert [block["type"] for block in build_messages(model_request(*rows))[1][1]] == ["tool_use"]
 
 
-def test_ids_other_providers_gave_are_made_plain_and_unique_with_their_results() -> None:
+def test_call_ids_of_other_providers_become_plain_and_unique() -> None:
     rows = [
         user_message("a"),
         model_message(tool_call("call:0|fc")),
@@ -237,7 +237,7 @@ def test_ids_other_providers_gave_are_made_plain_and_unique_with_their_results()
     assert [wire[at][1][0]["tool_use_id"] for at in (2, 4)] == ["call_0_fc", "call_0_fc_2"]
 
 
-def test_a_request_begins_and_ends_with_a_person() -> None:
+def test_a_request_begins_and_ends_with_the_user() -> None:
     assert build_messages(model_request(model_message("Hello")))[0] == ("user", [text_content("Continue.")])
     assert build_messages(model_request(user_message("a"), model_message("half an ans")))[-1] == (
         "user",
@@ -246,9 +246,9 @@ def test_a_request_begins_and_ends_with_a_person() -> None:
     assert build_messages(model_request()) == [("user", [text_content("Continue.")])]
 
 
-def test_work_that_the_providers_own_tools_paused_on_stands_last() -> None:
-    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
-    paused = ReasoningBlock(provider="anthropic", model=MODEL, payload=found)
+def test_a_request_may_end_with_paused_work_of_the_models_own_tools() -> None:
+    search_result = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    paused = ReasoningBlock(provider="anthropic", model=MODEL, payload=search_result)
     assert (
         build_request_body(model_request(user_message("a"), model_message(paused)))["messages"][-1]["role"]
         == "assistant"
@@ -256,7 +256,7 @@ def test_work_that_the_providers_own_tools_paused_on_stands_last() -> None:
 
 
 @pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
-def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Any) -> None:
+def test_a_blob_that_was_not_fetched_is_a_programming_error(block: Any) -> None:
     with pytest.raises(ValueError, match="must be fetched"):
         build_request_body(model_request(user_message(block)))
 
@@ -266,7 +266,7 @@ def test_without_tools_and_system_there_is_only_the_conversation() -> None:
     assert body.keys() == {"model", "max_tokens", "stream", "messages"}
 
 
-def test_without_a_system_text_the_last_tool_carries_the_mark() -> None:
+def test_without_a_system_text_the_last_tool_has_the_breakpoint() -> None:
     assert [
         tool.get("cache_control") for tool in build_accepted_body(model_request(user_message("a"), system=""))["tools"]
     ] == [None, MARK]
@@ -303,9 +303,7 @@ def enabled_thinking(tokens: int) -> dict[str, Any]:
         ("claude-opus-5", 0, ADAPTIVE, 8192 + 16_384),
     ],
 )
-def test_each_model_is_told_to_think_in_the_way_it_accepts_and_has_room_for_it(
-    name: str, tokens: int, setting: Any, limit: int
-) -> None:
+def test_each_model_is_asked_to_think_in_the_way_it_accepts(name: str, tokens: int, setting: Any, limit: int) -> None:
     body = build_accepted_body(model_request(user_message("a"), model=name, thinking_tokens=tokens))
     assert (body.get("thinking"), body["max_tokens"]) == (setting, limit)
 
@@ -316,32 +314,32 @@ def test_no_model_is_asked_for_more_than_it_may_answer(version: str, tokens: int
     build_accepted_body(model_request(user_message("a"), model=f"claude-{version}", thinking_tokens=tokens))
 
 
-def test_an_answer_that_may_be_longer_than_usual_may_be_so() -> None:
+def test_a_limit_above_the_models_usual_one_is_sent_as_it_is() -> None:
     assert (
         build_accepted_body(model_request(user_message("a"), model="claude-opus-5", max_tokens=100_000))["max_tokens"]
         == 100_000
     )
 
 
-def test_the_newest_models_forget_thinking_on_a_changed_history_instead_of_refusing() -> None:
+def test_the_newest_models_are_asked_to_drop_thinking_on_a_changed_history() -> None:
     thinking = build_accepted_body(model_request(user_message("a"), model="claude-opus-5-5"))["thinking"]
     assert thinking["block_binding"] == {"prefix_mismatch_behavior": "drop_block"}
 
 
 def test_a_budget_is_left_out_where_it_does_not_fit() -> None:
-    old = "claude-sonnet-4-5"
+    model = "claude-sonnet-4-5"
     assert "thinking" not in build_accepted_body(
-        model_request(user_message("a"), model=old, thinking_tokens=2000, max_tokens=64_000)
+        model_request(user_message("a"), model=model, thinking_tokens=2000, max_tokens=64_000)
     )
     lost = [user_message("a"), model_message("x", tool_call("t1")), tool_result("t1")]
-    assert "thinking" not in build_accepted_body(model_request(*lost, model=old, thinking_tokens=2000))
+    assert "thinking" not in build_accepted_body(model_request(*lost, model=model, thinking_tokens=2000))
 
 
 # Caching
 
 
 def turns(count: int, rounds: int) -> list[tuple[ModelRequest, str]]:
-    """The asks of several turns, each with its own volatile text and a context that changes."""
+    """Build the requests of several turns, each with its own volatile text."""
     rows: list[Message] = []
     asks = []
     for turn in range(count):
@@ -350,19 +348,19 @@ def turns(count: int, rounds: int) -> list[tuple[ModelRequest, str]]:
         asks.append((model_request(*rows, volatile=f"It is {turn} o'clock"), name))
         for round_ in range(rounds):
             ids = [f"t{turn}_{round_}_{number}" for number in range(3)]
-            rows.append(model_message(f"Round {round_}", *(tool_call(one) for one in ids), turn=name))
-            rows += [tool_result(one, {"n": one}, turn=name) for one in ids]
+            rows.append(model_message(f"Round {round_}", *(tool_call(call_id) for call_id in ids), turn=name))
+            rows += [tool_result(call_id, {"n": call_id}, turn=name) for call_id in ids]
             asks.append((model_request(*rows, volatile=f"It is {turn} o'clock"), name))
         rows.append(model_message("Done", turn=name))
     return asks
 
 
 def prefix(body: dict[str, Any], upto: int | None = None) -> list[str]:
-    """Everything in the order it is cached, block by block, marks aside."""
+    """Return the blocks in the order in which they are cached, without breakpoints."""
     blocks = [
         *body["tools"],
         *body["system"],
-        *(one for turn in merge_messages(body["messages"]) for one in turn.blocks),
+        *(block for turn in merge_messages(body["messages"]) for block in turn.blocks),
     ]
     return [json.dumps(without_cache_control(block)) for block in blocks][:upto]
 
@@ -371,13 +369,13 @@ def marked(body: dict[str, Any]) -> list[int]:
     blocks = [
         *body["tools"],
         *body["system"],
-        *(one for turn in merge_messages(body["messages"]) for one in turn.blocks),
+        *(block for turn in merge_messages(body["messages"]) for block in turn.blocks),
     ]
     return [at for at, block in enumerate(blocks) if "cache_control" in block]
 
 
-def test_there_are_never_more_than_four_marks() -> None:
-    assert {len(marked(build_accepted_body(one))) for one, _ in turns(4, 4)} <= {2, 3, 4}
+def test_there_are_at_most_four_breakpoints() -> None:
+    assert {len(marked(build_accepted_body(request))) for request, _ in turns(4, 4)} <= {2, 3, 4}
 
 
 def test_within_a_turn_each_request_begins_with_the_last_one_to_the_byte() -> None:
@@ -388,19 +386,19 @@ def test_within_a_turn_each_request_begins_with_the_last_one_to_the_byte() -> No
             assert prefix(build_accepted_body(after), len(said_before)) == said_before
 
 
-def test_each_request_finds_the_cache_of_an_earlier_one_at_one_of_its_own_marks() -> None:
+def test_each_request_finds_an_earlier_ones_cache_at_one_of_its_breakpoints() -> None:
     written: set[tuple[str, ...]] = set()
-    for number, (one, _) in enumerate(turns(3, 4)):
-        body = build_accepted_body(one)
-        found = [at for at in marked(body) if tuple(prefix(body, at + 1)) in written]
-        assert number == 0 or found
+    for number, (request, _) in enumerate(turns(3, 4)):
+        body = build_accepted_body(request)
+        hits = [at for at in marked(body) if tuple(prefix(body, at + 1)) in written]
+        assert number == 0 or hits
         written |= {tuple(prefix(body, at + 1)) for at in marked(body)}
 
 
-def test_a_new_turn_finds_everything_up_to_the_last_turns_prompt() -> None:
+def test_a_new_turn_finds_the_cache_up_to_the_last_turns_prompt() -> None:
     asks = turns(3, 2)
     last_prompt_of_first_turn = asks[0][0]
-    second_turn = next(one for one, turn in asks if turn == "turn 1")
+    second_turn = next(request for request, turn in asks if turn == "turn 1")
     cached = prefix(
         build_accepted_body(last_prompt_of_first_turn), marked(build_accepted_body(last_prompt_of_first_turn))[-1] + 1
     )
@@ -408,12 +406,12 @@ def test_a_new_turn_finds_everything_up_to_the_last_turns_prompt() -> None:
     assert prefix(build_accepted_body(second_turn), len(cached)) == cached
 
 
-def test_volatile_text_stands_behind_the_mark_of_its_prompt_and_nowhere_else() -> None:
-    for one, turn in turns(2, 2):
-        body = build_accepted_body(one)
-        told = [text for text in prefix(body) if "o'clock" in text]
-        assert len(told) == 1
-        at = prefix(body).index(told[0])
+def test_volatile_text_follows_the_breakpoint_of_its_prompt_only() -> None:
+    for request, turn in turns(2, 2):
+        body = build_accepted_body(request)
+        clocks = [text for text in prefix(body) if "o'clock" in text]
+        assert len(clocks) == 1
+        at = prefix(body).index(clocks[0])
         assert at - 1 in marked(body)
         assert f"Prompt {turn[-1]}" in prefix(body)[at - 1]
 
@@ -437,7 +435,7 @@ def test_thinking_of_the_newest_models_stays_valid_through_all_rounds_of_a_turn(
 
 
 def _rows(draw: st.DrawFn) -> list[Message]:
-    """Rows as the history compiler hands them over: every call has its result before the model speaks again."""
+    """Draw messages as the history compiler returns them: every call has its result before the model goes on."""
     rows: list[Message] = []
     counter = iter(range(1000))
     texts = st.text(max_size=8)
@@ -448,13 +446,15 @@ def _rows(draw: st.DrawFn) -> list[Message]:
         ids = [draw(st.sampled_from(["call 0", f"t{next(counter)}"])) for _ in range(draw(st.integers(0, 3)))]
         ids = list(dict.fromkeys(ids))
         thinking = [thinking_block("x", of=draw(st.sampled_from([MODEL, "other"])))] * draw(st.integers(0, 1))
-        fresh = not rows or rows[-1].role != "assistant"
+        may_think = not rows or rows[-1].role != "assistant"
         rows.append(
             model_message(
-                *(thinking if fresh else []), *draw(st.lists(texts, max_size=2)), *(tool_call(one) for one in ids)
+                *(thinking if may_think else []),
+                *draw(st.lists(texts, max_size=2)),
+                *(tool_call(call_id) for call_id in ids),
             )
         )
-        rows += [tool_result(one, draw(texts), ok=draw(st.booleans()), error=draw(texts)) for one in ids]
+        rows += [tool_result(call_id, draw(texts), ok=draw(st.booleans()), error=draw(texts)) for call_id in ids]
     return rows
 
 
@@ -466,14 +466,14 @@ def histories(draw: st.DrawFn) -> list[Message]:
 @given(
     histories(), st.text(max_size=5), st.booleans(), st.sampled_from([MODEL, "claude-sonnet-4-5", "claude-opus-5-5"])
 )
-def test_any_healed_history_is_accepted(rows: list[Message], volatile: str, tools: bool, name: str) -> None:
-    asked = model_request(*rows, volatile=volatile, tools=TOOLS if tools else (), model=name, thinking_tokens=1500)
-    raw = json.dumps(build_request_body(asked), ensure_ascii=False).encode("utf-8", "replace")
+def test_any_compiled_history_is_accepted(rows: list[Message], volatile: str, tools: bool, name: str) -> None:
+    request = model_request(*rows, volatile=volatile, tools=TOOLS if tools else (), model=name, thinking_tokens=1500)
+    raw = json.dumps(build_request_body(request), ensure_ascii=False).encode("utf-8", "replace")
     check_request(HEADERS, json.loads(raw))
 
 
-def test_the_strict_check_itself_refuses_what_it_should() -> None:
-    """The bodies above prove something only if this one can fail."""
+def test_the_strict_check_itself_refuses_invalid_bodies() -> None:
+    """The tests above prove something only if the check can fail."""
     body = build_accepted_body(model_request(user_message("a"), model_message(tool_call("t1")), tool_result("t1")))
     body["messages"][1]["content"].append({"type": "tool_use", "id": "t2", "name": "x", "input": {}})
     with pytest.raises(RequestRejected, match="without `tool_result` blocks immediately after: t2"):

@@ -1,4 +1,4 @@
-"""What comes out of streamed chat completions, from servers of every make. R1 to R8 are the replay scenarios."""
+"""Parts and responses of chat-completions streams. R1 to R8 are the replay scenarios."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -37,12 +37,12 @@ def make_accumulator(request: bytes = b"request", expected: int = 0) -> ChatAccu
     return ChatAccumulator("openai-compatible", "Peer", MODEL, request, expected)
 
 
-def collect_pieces(*chunks: bytes) -> list[StreamPart]:
-    return stream_helpers.collect_pieces(make_accumulator(), chunks)
+def collect_parts(*chunks: bytes) -> list[StreamPart]:
+    return stream_helpers.collect_parts(make_accumulator(), chunks)
 
 
 def parse_response(*chunks: bytes) -> ModelResponse:
-    return get_response(collect_pieces(*chunks))
+    return get_response(collect_parts(*chunks))
 
 
 @pytest.mark.parametrize(
@@ -56,24 +56,24 @@ def parse_response(*chunks: bytes) -> ModelResponse:
     ],
     ids=["whole", "single bytes", "E9|82A3", "F09F|A680", "in the arguments"],
 )
-def test_r1_characters_cut_in_two_arrive_whole(chunks: list[bytes]) -> None:
-    pieces = collect_pieces(*chunks)
-    assert join_text(pieces) == "那个你好🦀"
-    assert pieces == collect_pieces(R1)
-    assert get_response(pieces).blocks[1].model_dump()["input"] == {"city": "杭州"}
-    assert "\ufffd" not in repr(pieces)
+def test_r1_a_character_split_between_chunks_arrives_whole(chunks: list[bytes]) -> None:
+    parts = collect_parts(*chunks)
+    assert join_text(parts) == "那个你好🦀"
+    assert parts == collect_parts(R1)
+    assert get_response(parts).blocks[1].model_dump()["input"] == {"city": "杭州"}
+    assert "\ufffd" not in repr(parts)
 
 
 @given(stream_helpers.chunkings(R1))
-def test_r1_any_chunking_folds_the_same(chunks: list[bytes]) -> None:
-    assert collect_pieces(*chunks) == collect_pieces(R1)
+def test_r1_any_chunking_gives_the_same_parts(chunks: list[bytes]) -> None:
+    assert collect_parts(*chunks) == collect_parts(R1)
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r"])
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
 def test_r2_lines_may_end_in_any_way(end: str, cut: ChunkSplitter) -> None:
     stream = text_response("Hi").replace(b"\n", end.encode()).replace(b"data: ", b"data:")
-    assert join_text(collect_pieces(*cut(stream))) == "Hi"
+    assert join_text(collect_parts(*cut(stream))) == "Hi"
 
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
@@ -87,64 +87,64 @@ def test_r2_lines_may_end_in_any_way(end: str, cut: ChunkSplitter) -> None:
         ({"error": "Sorry"}, "provider_error", False),
     ],
 )
-def test_r3_an_error_in_the_stream_is_an_error_and_what_was_said_stays_said(
+def test_r3_an_error_in_the_stream_is_raised_after_the_parts_before_it(
     trouble: dict[str, Any], code: str, retryable: bool, cut: ChunkSplitter
 ) -> None:
-    pieces, error = stream_helpers.collect_pieces_until_error(
+    parts, error = stream_helpers.collect_parts_until_error(
         make_accumulator(), cut(encode_sse(text_chunks("Partial"), trouble))
     )
-    assert pieces == [TextDelta(text="Partial")]
+    assert parts == [TextDelta(text="Partial")]
     assert (error.code, error.retryable, error.message) == (code, retryable, "Peer stream error: Sorry")
 
 
-def test_an_error_as_the_reason_to_stop_is_one() -> None:
-    _, error = stream_helpers.collect_pieces_until_error(
+def test_an_error_as_the_finish_reason_is_an_error() -> None:
+    _, error = stream_helpers.collect_parts_until_error(
         make_accumulator(), [encode_sse(text_chunks("Partial"), make_chunk({}, "error"))]
     )
     assert (error.code, error.retryable) == ("provider_error", True)
 
 
 def test_a_stream_that_ends_without_a_reason_is_an_error() -> None:
-    _, error = stream_helpers.collect_pieces_until_error(
+    _, error = stream_helpers.collect_parts_until_error(
         make_accumulator(), [encode_sse(text_chunks("Hello"), done=False)]
     )
     assert (error.code, error.retryable) == ("provider_error", True)
 
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
-def test_after_a_reason_to_stop_nothing_more_is_needed(cut: ChunkSplitter) -> None:
-    """Some servers forget the last word, the blank line behind it, or to close well."""
+def test_a_stream_may_end_after_its_finish_reason(cut: ChunkSplitter) -> None:
+    """Some servers forget the done marker or its blank line, or cut the connection."""
     stream = encode_sse(text_chunks("Hello"), make_chunk({}, "stop"), usage_chunk(7, 3), done=False)
     assert parse_response(*cut(stream)).tokens.prompt == 7
     assert parse_response(*cut(stream[:-2])).tokens.prompt == 7
 
 
-def test_a_connection_lost_after_the_last_word_was_not_lost_too_early() -> None:
+def test_a_connection_lost_after_the_finish_reason_is_a_normal_end() -> None:
     def broken(code: str, *stream: bytes) -> Iterator[bytes]:
         yield from stream
         raise ProviderError(code, "lost", retryable=True)
 
     finished = encode_sse(text_chunks("Hello"), make_chunk({}, "stop"), done=False)
     assert get_response(
-        stream_helpers.collect_pieces(make_accumulator(), broken("provider_unreachable", finished))
+        stream_helpers.collect_parts(make_accumulator(), broken("provider_unreachable", finished))
     ).blocks == (TextBlock(text="Hello"),)
     for code, stream in (
         ("provider_unreachable", encode_sse(text_chunks("Hello"), done=False)),
         ("provider_closed", finished),
     ):
-        _, error = stream_helpers.collect_pieces_until_error(make_accumulator(), broken(code, stream))
+        _, error = stream_helpers.collect_parts_until_error(make_accumulator(), broken(code, stream))
         assert error.code == code
 
 
-def test_what_follows_the_last_word_is_ignored() -> None:
-    assert join_text(collect_pieces(text_response("a") + text_response("b"))) == "a"
+def test_what_follows_the_done_marker_is_ignored() -> None:
+    assert join_text(collect_parts(text_response("a") + text_response("b"))) == "a"
 
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
-@pytest.mark.parametrize("parts", [("",), ()], ids=["one empty delta", "no delta"])
-def test_r4_a_call_without_argument_text_has_no_arguments(parts: tuple[str, ...], cut: ChunkSplitter) -> None:
+@pytest.mark.parametrize("deltas", [("",), ()], ids=["one empty delta", "no delta"])
+def test_r4_a_call_without_argument_text_has_no_arguments(deltas: tuple[str, ...], cut: ChunkSplitter) -> None:
     only = parse_response(
-        *cut(encode_sse(tool_call_chunks(0, "call_1", "list_tokens", *parts), make_chunk({}, "tool_calls")))
+        *cut(encode_sse(tool_call_chunks(0, "call_1", "list_tokens", *deltas), make_chunk({}, "tool_calls")))
     )
     assert only.blocks == (ToolCallBlock(tool_call_id="call_1", tool_name="list_tokens", input={}),)
     assert only.stop is FinishReason.TOOL_CALLS
@@ -152,9 +152,7 @@ def test_r4_a_call_without_argument_text_has_no_arguments(parts: tuple[str, ...]
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
 @pytest.mark.parametrize("fragment", ['{"file_path":"x"', '{"file_path":"x"}'], ids=["cut off", "may lack more"])
-def test_r5_and_r6_a_call_the_limit_fell_into_is_marked_and_the_stop_says_why(
-    fragment: str, cut: ChunkSplitter
-) -> None:
+def test_r5_and_r6_a_call_cut_off_by_the_limit_is_marked_malformed(fragment: str, cut: ChunkSplitter) -> None:
     asked = [
         *tool_call_chunks(0, "call_1", "read", '{"a":1}'),
         *tool_call_chunks(1, "call_2", "write", fragment[:6], fragment[6:]),
@@ -175,18 +173,18 @@ def test_r5_and_r6_a_call_the_limit_fell_into_is_marked_and_the_stop_says_why(
         ("something_new", FinishReason.END),
     ],
 )
-def test_every_reason_to_stop_has_a_meaning(reason: str, stop: FinishReason) -> None:
+def test_every_stop_reason_is_mapped(reason: str, stop: FinishReason) -> None:
     assert parse_response(encode_sse(text_chunks("Hi"), make_chunk({}, reason))).stop is stop
 
 
-def test_calls_are_calls_whatever_the_reason_says() -> None:
+def test_calls_count_whatever_the_stop_reason_says() -> None:
     assert (
         parse_response(encode_sse(tool_call_chunks(0, "c", "read", "{}"), make_chunk({}, "stop"))).stop
         is FinishReason.TOOL_CALLS
     )
 
 
-def test_r8_a_refusal_is_seen() -> None:
+def test_r8_a_refusal_is_recognized() -> None:
     refused = parse_response(encode_sse(make_chunk({"refusal": "I can't."}), make_chunk({}, "stop")))
     assert (refused.stop, refused.blocks) == (FinishReason.REFUSAL, (TextBlock(text="I can't."),))
     assert refused.refusal == "I can't."
@@ -195,14 +193,14 @@ def test_r8_a_refusal_is_seen() -> None:
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
-def test_r9_thoughts_are_shown_and_kept_under_the_name_they_came_under(name: str) -> None:
-    pieces = collect_pieces(
+def test_r9_reasoning_is_streamed_and_stored_in_the_field_it_came_in(name: str) -> None:
+    parts = collect_parts(
         encode_sse(
             make_chunk({name: "Look "}), make_chunk({name: "first."}), text_chunks("Yes."), make_chunk({}, "stop")
         )
     )
-    assert pieces[:2] == [ReasoningDelta(text="Look "), ReasoningDelta(text="first.")]
-    thought = get_response(pieces).blocks[0]
+    assert parts[:2] == [ReasoningDelta(text="Look "), ReasoningDelta(text="first.")]
+    thought = get_response(parts).blocks[0]
     assert isinstance(thought, ReasoningBlock)
     assert (thought.provider, thought.model, thought.payload) == (
         "openai-compatible",
@@ -211,21 +209,21 @@ def test_r9_thoughts_are_shown_and_kept_under_the_name_they_came_under(name: str
     )
 
 
-def test_thoughts_that_come_under_two_names_are_shown_once() -> None:
-    assert collect_pieces(
+def test_reasoning_that_comes_in_two_fields_is_streamed_once() -> None:
+    assert collect_parts(
         encode_sse(make_chunk({"reasoning": "Hm", "reasoning_content": "Hm"}), make_chunk({}, "stop"))
     )[:-1] == [ReasoningDelta(text="Hm")]
 
 
-def test_content_may_be_a_list_of_parts_with_thoughts_among_them() -> None:
-    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Yes."}]
-    pieces = collect_pieces(
-        encode_sse(make_chunk({"content": parts}), make_chunk({"content": ["Al", "so"]}), make_chunk({}, "stop"))
+def test_content_may_be_a_list_with_reasoning_in_it() -> None:
+    content = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Yes."}]
+    parts = collect_parts(
+        encode_sse(make_chunk({"content": content}), make_chunk({"content": ["Al", "so"]}), make_chunk({}, "stop"))
     )
-    assert [piece.text for piece in pieces if not isinstance(piece, ModelResponse)] == ["Hm.", "Yes.", "Al", "so"]
+    assert [part.text for part in parts if not isinstance(part, ModelResponse)] == ["Hm.", "Yes.", "Al", "so"]
 
 
-def test_the_signature_of_a_call_stands_in_front_of_it_for_its_provider() -> None:
+def test_the_signature_of_a_call_is_stored_before_it() -> None:
     signed = {"google": {"thought_signature": "c2ln"}}
     first = {"index": 0, "id": "c1", "extra_content": signed, "function": {"name": "read", "arguments": "{}"}}
     second = {"index": 1, "id": "c2", "function": {"name": "read", "arguments": "{}"}}
@@ -249,7 +247,7 @@ def test_parallel_calls_come_in_the_order_of_their_index_even_when_interleaved()
 
 @pytest.mark.parametrize("index", [None, 0], ids=["no index", "always the first"])
 @pytest.mark.parametrize("ids", [("a", "b"), (None, None)], ids=["ids", "no ids"])
-def test_calls_that_share_a_place_are_told_apart(index: int | None, ids: tuple[str | None, str | None]) -> None:
+def test_calls_that_share_an_index_are_distinguished(index: int | None, ids: tuple[str | None, str | None]) -> None:
     asked = [
         *tool_call_chunks(index, ids[0], "read", '{"n":', "1}"),
         *tool_call_chunks(index, ids[1], "read", '{"n":', "2}"),
@@ -257,7 +255,7 @@ def test_calls_that_share_a_place_are_told_apart(index: int | None, ids: tuple[s
     assert call_inputs(encode_sse(asked, make_chunk({}, "tool_calls"))) == [{"n": 1}, {"n": 2}]
 
 
-def test_calls_without_ids_get_ids_that_are_their_own_and_stay_the_same() -> None:
+def test_calls_without_ids_get_unique_and_stable_ids() -> None:
     asked = [
         *tool_call_chunks(0, None, "read"),
         *tool_call_chunks(1, None, "read"),
@@ -267,7 +265,7 @@ def test_calls_without_ids_get_ids_that_are_their_own_and_stay_the_same() -> Non
     stream = encode_sse(asked, make_chunk({}, "tool_calls"))
 
     def ids(request: bytes) -> list[str]:
-        blocks = get_response(stream_helpers.collect_pieces(make_accumulator(request), [stream])).blocks
+        blocks = get_response(stream_helpers.collect_parts(make_accumulator(request), [stream])).blocks
         return [block.tool_call_id for block in blocks if isinstance(block, ToolCallBlock)]
 
     assert len(set(ids(b"one"))) == 4
@@ -275,7 +273,7 @@ def test_calls_without_ids_get_ids_that_are_their_own_and_stay_the_same() -> Non
     assert set(ids(b"one")) & set(ids(b"two")) == {"x", "x_2"}
 
 
-def test_an_id_repeated_in_every_piece_begins_no_new_call() -> None:
+def test_an_id_repeated_in_every_chunk_begins_no_new_call() -> None:
     asked = [
         make_chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": name, "arguments": text}}]})
         for name, text in (("read", '{"n":'), ("read", "1}"))
@@ -288,12 +286,12 @@ def test_arguments_may_be_an_object() -> None:
     assert call_inputs(encode_sse(make_chunk({"tool_calls": [call]}), make_chunk({}, "tool_calls"))) == [{"n": 1}]
 
 
-def test_a_call_that_says_nothing_is_none() -> None:
+def test_an_empty_call_is_dropped() -> None:
     assert parse_response(encode_sse(make_chunk({"tool_calls": [{}, None]}), make_chunk({}, "stop"))).blocks == ()
 
 
 @pytest.mark.parametrize(
-    ("told", "tokens"),
+    ("usage", "tokens"),
     [
         ({"prompt_tokens_details": {"cached_tokens": 400}}, TokenUsage(prompt=1000, completion=5, cache_read=400)),
         (
@@ -306,25 +304,27 @@ def test_a_call_that_says_nothing_is_none() -> None:
         ({"prompt_tokens_details": "none"}, TokenUsage(prompt=1000, completion=5)),
     ],
 )
-def test_usage_counts_what_the_cache_has_read_and_written_apart(told: dict[str, Any], tokens: TokenUsage) -> None:
-    counted = parse_response(encode_sse(text_chunks("Hi"), make_chunk({}, "stop"), usage_chunk(1000, 5, **told))).tokens
+def test_usage_counts_cache_reads_and_writes_separately(usage: dict[str, Any], tokens: TokenUsage) -> None:
+    counted = parse_response(
+        encode_sse(text_chunks("Hi"), make_chunk({}, "stop"), usage_chunk(1000, 5, **usage))
+    ).tokens
     assert counted.model_copy(update={"raw": None}) == tokens.model_copy(
         update={"cached_within": tokens.cache_read > 0}
     )
 
 
-def test_usage_that_is_repeated_counts_once_and_usage_that_is_missing_is_unknown() -> None:
+def test_repeated_usage_counts_once_and_missing_usage_is_unknown() -> None:
     running = [make_chunk({"content": "a"}, usage={"prompt_tokens": 9, "completion_tokens": at}) for at in range(3)]
     assert parse_response(encode_sse(running, make_chunk({}, "stop"))).tokens.completion == 2
     assert not parse_response(encode_sse(text_chunks("Hi"), make_chunk({}, "stop"))).tokens_known
 
 
-def test_a_prompt_that_was_cut_without_a_word_is_warned_of() -> None:
+def test_a_silently_truncated_prompt_gives_a_warning() -> None:
     stream = encode_sse(text_chunks("Hi"), make_chunk({}, "stop"), usage_chunk(2051, 5))
-    warned = get_response(stream_helpers.collect_pieces(make_accumulator(expected=15_000), [stream])).warning
+    warned = get_response(stream_helpers.collect_parts(make_accumulator(expected=15_000), [stream])).warning
     assert warned is not None
     assert "2051 of about 15000 tokens" in warned
-    assert get_response(stream_helpers.collect_pieces(make_accumulator(expected=2500), [stream])).warning is None
+    assert get_response(stream_helpers.collect_parts(make_accumulator(expected=2500), [stream])).warning is None
 
 
 def test_other_choices_and_null_members_never_stop_an_answer() -> None:
@@ -341,10 +341,10 @@ def test_other_choices_and_null_members_never_stop_an_answer() -> None:
 
 
 @given(st.data())
-def test_any_chunk_with_members_missing_or_null_is_survived(data: st.DataObject) -> None:
+def test_missing_or_null_members_of_any_chunk_are_tolerated(data: st.DataObject) -> None:
     chunks = [*text_chunks("Hi"), *tool_call_chunks(0, "c", "read", "{}"), make_chunk({"reasoning": "Hm"})]
-    for one in chunks:
-        choice = one["choices"][0]
+    for chunk in chunks:
+        choice = chunk["choices"][0]
         for value in (choice, choice["delta"], *choice["delta"].get("tool_calls", [])):
             for name in data.draw(st.lists(st.sampled_from(sorted(value)), unique=True)) if value else []:
                 value[name] = None

@@ -1,4 +1,4 @@
-"""How a conversation is said in chat completions. Every body here is checked as real servers check it."""
+"""Bodies of chat-completions requests; each is checked as real servers check it."""
 
 import json
 from typing import Any
@@ -36,17 +36,17 @@ MODEL = MODELS["openai-compatible"]
 THOUGHT, SIGNATURE = reasoning_blocks("openai-compatible", 1)
 
 
-def build_accepted_body(asked: ModelRequest, *adjusted: str) -> dict[str, Any]:
-    raw = json.dumps(openai_compatible.PROVIDER.build_body(asked, frozenset(adjusted)), ensure_ascii=False)
+def build_accepted_body(request: ModelRequest, *adjusted: str) -> dict[str, Any]:
+    raw = json.dumps(openai_compatible.PROVIDER.build_body(request, frozenset(adjusted)), ensure_ascii=False)
     body: dict[str, Any] = json.loads(raw.encode("utf-8", "replace"))
     check_request({}, body)
     return body
 
 
 def build_messages(*rows: Message, adjusted: tuple[str, ...] = (), **members: Any) -> list[dict[str, Any]]:
-    asked = model_request(*rows, **{"model": MODEL, "system": ""} | members)
-    found: list[dict[str, Any]] = build_accepted_body(asked, *adjusted)["messages"]
-    return found
+    request = model_request(*rows, **{"model": MODEL, "system": ""} | members)
+    messages: list[dict[str, Any]] = build_accepted_body(request, *adjusted)["messages"]
+    return messages
 
 
 def build_roles(*rows: Message) -> list[str]:
@@ -112,7 +112,7 @@ def test_a_whole_request() -> None:
     }
 
 
-def test_rows_of_one_side_become_one_message() -> None:
+def test_consecutive_messages_of_one_side_become_one_message() -> None:
     rows = [
         user_message("a"),
         user_message("b"),
@@ -125,7 +125,7 @@ def test_rows_of_one_side_become_one_message() -> None:
     assert build_messages(*rows)[0]["content"] == "a b"
 
 
-def test_parallel_calls_stand_in_one_message_with_their_results_behind_it() -> None:
+def test_parallel_calls_are_one_message_followed_by_their_results() -> None:
     rows = [
         user_message("a"),
         model_message(tool_call("t1"), tool_call("t2")),
@@ -136,11 +136,11 @@ def test_parallel_calls_stand_in_one_message_with_their_results_behind_it() -> N
     assert build_roles(*rows) == ["user", "assistant", "tool", "tool", "user"]
 
 
-def test_calls_without_words_have_empty_content() -> None:
+def test_calls_without_text_have_empty_content() -> None:
     assert build_messages(user_message("a"), model_message(tool_call("t1")), tool_result("t1"))[1]["content"] == ""
 
 
-def test_a_request_begins_and_ends_with_a_person() -> None:
+def test_a_request_begins_and_ends_with_the_user() -> None:
     assert build_messages(model_message("Hello"))[0] == {"role": "user", "content": "Continue."}
     assert build_messages(user_message("a"), model_message("half an ans"))[-1] == {
         "role": "user",
@@ -149,18 +149,18 @@ def test_a_request_begins_and_ends_with_a_person() -> None:
     assert build_messages() == [{"role": "user", "content": "Continue."}]
 
 
-def test_volatile_text_stands_behind_what_a_person_said_not_behind_our_nudge() -> None:
-    said = build_messages(user_message("a"), model_message("half an ans"), volatile="It is late")
-    assert [("It is late" in message["content"]) for message in said] == [True, False, False]
+def test_volatile_text_follows_the_users_prompt_and_not_a_filler() -> None:
+    messages = build_messages(user_message("a"), model_message("half an ans"), volatile="It is late")
+    assert [("It is late" in message["content"]) for message in messages] == [True, False, False]
 
 
-def test_a_tool_without_members_says_so() -> None:
+def test_a_tool_without_arguments_has_empty_properties() -> None:
     bare = ToolSpec(name="list_tokens", description="", input_schema={"type": "object"})
     function = build_accepted_body(model_request(user_message("a"), tools=(bare,)))["tools"][0]["function"]
     assert function == {"name": "list_tokens", "parameters": {"type": "object", "properties": {}}}
 
 
-def test_images_of_results_are_told_of() -> None:
+def test_a_note_says_that_images_of_results_are_left_out() -> None:
     rows = (
         user_message("a"),
         model_message(tool_call("t1")),
@@ -171,7 +171,7 @@ def test_images_of_results_are_told_of() -> None:
     )
 
 
-def test_thoughts_go_back_only_with_the_calls_they_led_to() -> None:
+def test_reasoning_is_sent_back_only_with_the_calls_it_led_to() -> None:
     rows = (
         user_message("a"),
         model_message(THOUGHT, "b"),
@@ -185,18 +185,18 @@ def test_thoughts_go_back_only_with_the_calls_they_led_to() -> None:
 @pytest.mark.parametrize(
     "foreign", [*reasoning_blocks("anthropic", 1), *reasoning_blocks("openai", 1), *reasoning_blocks("ollama", 1)]
 )
-def test_r9_thoughts_of_another_provider_are_dropped_whole(foreign: ReasoningBlock) -> None:
+def test_r9_reasoning_of_another_provider_is_dropped(foreign: ReasoningBlock) -> None:
     message = build_messages(user_message("a"), model_message(foreign, tool_call("t1")), tool_result("t1"))[1]
     assert message.keys() == {"role", "content", "tool_calls"}
     assert message["tool_calls"][0].keys() == {"id", "type", "function"}
 
 
-def test_r9_thoughts_of_another_model_are_dropped_whole() -> None:
+def test_r9_reasoning_of_another_model_is_dropped() -> None:
     rows = (user_message("a"), model_message(THOUGHT, SIGNATURE, tool_call("t1")), tool_result("t1"))
     assert build_messages(*rows, model="other")[1].keys() == {"role", "content", "tool_calls"}
 
 
-def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results() -> None:
+def test_call_ids_of_other_providers_become_short_and_unique() -> None:
     rows = [user_message("a")]
     for _ in range(2):
         rows += [
@@ -204,8 +204,8 @@ def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results(
             tool_result("functions.read:0", 1),
             tool_result("x" * 90, 2),
         ]
-    said = build_messages(*rows)
-    assert [call["id"] for message in said for call in message.get("tool_calls", ())] == [
+    messages = build_messages(*rows)
+    assert [call["id"] for message in messages for call in message.get("tool_calls", ())] == [
         "functions_read_0",
         "x" * 40,
         "functions_read_0_2",
@@ -213,7 +213,7 @@ def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results(
     ]
 
 
-def test_openais_own_models_behind_another_address_are_told_their_limit_in_their_way() -> None:
+def test_an_openai_model_at_another_address_gets_max_completion_tokens() -> None:
     body = build_accepted_body(model_request(user_message("a"), model="gpt-5.2"))
     assert "max_tokens" not in body
     assert body["max_completion_tokens"] == 8192 + 25_000
@@ -227,7 +227,7 @@ def test_on_the_last_round_the_tools_stay_but_may_not_be_called() -> None:
 
 
 @pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
-def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Block) -> None:
+def test_a_blob_that_was_not_fetched_is_a_programming_error(block: Block) -> None:
     with pytest.raises(ValueError, match="must be fetched"):
         build_messages(user_message(block))
 
@@ -235,22 +235,22 @@ def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Block) -> None:
 # What single servers want
 
 
-def test_ids_of_nine_characters() -> None:
+def test_call_ids_can_have_nine_characters() -> None:
     rows = (
         user_message("a"),
         model_message(tool_call("abcDEF123"), tool_call("toolu_1")),
         tool_result("abcDEF123"),
         tool_result("toolu_1"),
     )
-    said = build_messages(*rows, *rows[1:], adjusted=(NINE_CHARACTER_CALL_IDS,))
-    ids = [call["id"] for message in said for call in message.get("tool_calls", ())]
+    messages = build_messages(*rows, *rows[1:], adjusted=(NINE_CHARACTER_CALL_IDS,))
+    ids = [call["id"] for message in messages for call in message.get("tool_calls", ())]
     assert ids[0] == "abcDEF123"
     assert len(set(ids)) == 4
-    assert all(len(one) == 9 and one.isalnum() for one in ids)
-    assert ids == [message["tool_call_id"] for message in said if message["role"] == "tool"]
+    assert all(len(call_id) == 9 and call_id.isalnum() for call_id in ids)
+    assert ids == [message["tool_call_id"] for message in messages if message["role"] == "tool"]
 
 
-def test_thoughts_at_every_call_also_at_those_another_model_made() -> None:
+def test_every_call_can_have_reasoning_even_those_of_another_model() -> None:
     rows = (
         user_message("a"),
         model_message(tool_call("t1")),
@@ -259,25 +259,27 @@ def test_thoughts_at_every_call_also_at_those_another_model_made() -> None:
         tool_result("t2"),
         model_message("Done."),
     )
-    said = [one for one in build_messages(*rows, adjusted=(ADD_EMPTY_REASONING,)) if one["role"] == "assistant"]
-    assert [one.get("reasoning_content") for one in said] == ["", "Hm.", None]
+    messages = [
+        message for message in build_messages(*rows, adjusted=(ADD_EMPTY_REASONING,)) if message["role"] == "assistant"
+    ]
+    assert [message.get("reasoning_content") for message in messages] == ["", "Hm.", None]
 
 
-def test_signatures_at_every_call_also_at_those_another_model_made() -> None:
+def test_every_call_can_have_a_signature_even_those_of_another_model() -> None:
     rows = (
         user_message("a"),
         model_message(tool_call("t1"), SIGNATURE, tool_call("t2")),
         tool_result("t1"),
         tool_result("t2"),
     )
-    said = build_messages(*rows, adjusted=(ADD_PLACEHOLDER_SIGNATURES,))[1]["tool_calls"]
-    assert [one["extra_content"]["google"]["thought_signature"] for one in said] == [
+    calls = build_messages(*rows, adjusted=(ADD_PLACEHOLDER_SIGNATURES,))[1]["tool_calls"]
+    assert [call["extra_content"]["google"]["thought_signature"] for call in calls] == [
         "skip_thought_signature_validator",
         "c2",
     ]
 
 
-def test_no_thoughts_where_they_are_not_taken() -> None:
+def test_reasoning_fields_can_be_left_out() -> None:
     rows = (user_message("a"), model_message(THOUGHT, tool_call("t1")), tool_result("t1"))
     assert "reasoning_content" not in build_messages(*rows, adjusted=(OMIT_REASONING_FIELDS,))[1]
 
@@ -289,13 +291,13 @@ def test_kc1_within_a_turn_each_request_begins_with_the_last_one_to_the_byte() -
     rows = [user_message("Prompt")]
     before: list[str] = []
     for at in range(4):
-        said = [json.dumps(message) for message in build_messages(*rows, volatile="Now")]
-        assert said[: len(before)] == before
-        before = said
+        messages = [json.dumps(message) for message in build_messages(*rows, volatile="Now")]
+        assert messages[: len(before)] == before
+        before = messages
         rows += [model_message(THOUGHT, tool_call(f"t{at}")), tool_result(f"t{at}", at)]
 
 
-def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else() -> None:
+def test_kc1_volatile_text_follows_the_newest_prompt_only() -> None:
     rows = (
         user_message("One"),
         model_message("Done"),
@@ -317,12 +319,12 @@ def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else() ->
         )
     ),
 )
-def test_any_healed_history_is_accepted(rows: list[Message], volatile: str, tools: bool, adjusted: set[str]) -> None:
+def test_any_compiled_history_is_accepted(rows: list[Message], volatile: str, tools: bool, adjusted: set[str]) -> None:
     build_accepted_body(model_request(*rows, volatile=volatile, tools=TOOLS if tools else (), model=MODEL), *adjusted)
 
 
-def test_the_strict_check_itself_refuses_what_it_should() -> None:
-    """The bodies above prove something only if this one can fail."""
+def test_the_strict_check_itself_refuses_invalid_bodies() -> None:
+    """The tests above prove something only if the check can fail."""
     rows = (
         user_message("a"),
         model_message("b", tool_call("t1"), tool_call("t2")),
@@ -337,10 +339,10 @@ def test_the_strict_check_itself_refuses_what_it_should() -> None:
             check_request({}, body)
         return caught.value.message
 
-    assert "did not have response messages" in refusal(lambda said: said.pop())
-    assert "must be a response" in refusal(lambda said: said.pop(2))
-    assert "alternate" in refusal(lambda said: said.insert(1, {"role": "user", "content": "x"}))
-    assert "got null" in refusal(lambda said: said[2].update(content=None))
-    assert "maximum length 40" in refusal(lambda said: said[2]["tool_calls"][0].update(id="x" * 41))
-    assert "a user message is expected" in refusal(lambda said: said.pop(1))
-    assert "from an assistant" in refusal(lambda said: said.append({"role": "assistant", "content": "x"}))
+    assert "did not have response messages" in refusal(lambda messages: messages.pop())
+    assert "must be a response" in refusal(lambda messages: messages.pop(2))
+    assert "alternate" in refusal(lambda messages: messages.insert(1, {"role": "user", "content": "x"}))
+    assert "got null" in refusal(lambda messages: messages[2].update(content=None))
+    assert "maximum length 40" in refusal(lambda messages: messages[2]["tool_calls"][0].update(id="x" * 41))
+    assert "a user message is expected" in refusal(lambda messages: messages.pop(1))
+    assert "from an assistant" in refusal(lambda messages: messages.append({"role": "assistant", "content": "x"}))

@@ -1,4 +1,4 @@
-"""The contract's own cases about streams, arguments, keys, errors and mappings (cases.json)."""
+"""The recorded cases about streams, arguments, keys, errors and mappings (cases.json)."""
 
 import json
 from pathlib import Path
@@ -13,11 +13,11 @@ from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelResponse, TextDelta
 from fermata.drivers.error_mapping import error_from_response, error_from_stream
 from fermata.drivers.protocols import response_stream
-from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator as AnthropicDraft
+from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
 from fermata.drivers.protocols.anthropic_messages.request import build_request_body as anthropic_body
-from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator as ChatDraft
+from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
 from fermata.drivers.protocols.ollama_chat.request import build_request_body as ollama_body
-from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator as ResponsesDraft
+from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.openai_responses.request import build_request_body as responses_body
 from fermata.drivers.protocols.tool_arguments import parse_tool_arguments
 from fermata.drivers.providers.openai import make_prompt_cache_key
@@ -40,8 +40,8 @@ CONTENT = """list_collections get_collection_schema list_documents get_document 
 
 
 def cases_of(area: str) -> pytest.MarkDecorator:
-    found = [case for case in CASES if case["area"] == area]
-    return pytest.mark.parametrize("case", found, ids=[case["id"] for case in found])
+    matches = [case for case in CASES if case["area"] == area]
+    return pytest.mark.parametrize("case", matches, ids=[case["id"] for case in matches])
 
 
 def get_case(identity: str) -> Any:
@@ -66,17 +66,17 @@ def test_events_are_read_as_in_the_original(case: Any) -> None:
 
 def _events(*chunks: bytes) -> list[str]:
     frames = SseDecoder()
-    found = [data for chunk in chunks for data in frames.feed(chunk)] + frames.flush()
-    return found[: found.index("[DONE]")] if "[DONE]" in found else found
+    events = [data for chunk in chunks for data in frames.feed(chunk)] + frames.flush()
+    return events[: events.index("[DONE]")] if "[DONE]" in events else events
 
 
 @cases_of("promptCacheKey")
 def test_the_cache_key_is_that_of_the_original(case: Any) -> None:
     scope = case["input"]["scope"]
-    told = case["input"]["tools"]
+    tools = case["input"]["tools"]
     names = (
-        told
-        if isinstance(told, list)
+        tools
+        if isinstance(tools, list)
         else [f"{scope}_{name}" for name in {"site": SITE, "content": CONTENT}[scope].split()]
     )
     assert make_prompt_cache_key(scope, names) == case["expected"]
@@ -84,9 +84,9 @@ def test_the_cache_key_is_that_of_the_original(case: Any) -> None:
 
 
 @cases_of("classifyHttpError")
-def test_an_error_status_is_told_as_in_the_original(case: Any) -> None:
-    given = case["input"]
-    error = error_from_response(given["provider"], given["status"], {}, given["body"].encode(), "")
+def test_an_error_status_is_described_as_in_the_original(case: Any) -> None:
+    case_input = case["input"]
+    error = error_from_response(case_input["provider"], case_input["status"], {}, case_input["body"].encode(), "")
     if case["expected"] == "kind replayOverflow":
         assert error.code == "provider_overflow"
     else:
@@ -96,20 +96,20 @@ def test_an_error_status_is_told_as_in_the_original(case: Any) -> None:
 
 @cases_of("normalizeContextTokens")
 def test_the_context_is_the_whole_prompt_whoever_counts_it(case: Any) -> None:
-    given = case["input"]
-    prompt, read = given["promptTokens"], given["cacheReadTokens"]
-    if given["provider"] == "anthropic":
+    case_input = case["input"]
+    prompt, read = case_input["promptTokens"], case_input["cacheReadTokens"]
+    if case_input["provider"] == "anthropic":
         usage = {"input_tokens": prompt, "cache_read_input_tokens": read, "cache_creation_input_tokens": 50}
-        draft: response_stream.ResponseAccumulator = AnthropicDraft("m", b"")
-        list(draft.add_event({"type": "message_start", "message": {"usage": usage}}))
+        accumulator: response_stream.ResponseAccumulator = MessagesAccumulator("m", b"")
+        list(accumulator.add_event({"type": "message_start", "message": {"usage": usage}}))
     else:
         usage = {"input_tokens": prompt, "input_tokens_details": {"cached_tokens": read}}
-        draft = ResponsesDraft(given["provider"], "m", b"")
-        list(draft.add_event({"type": "response.completed", "response": {"usage": usage}}))
-    assert draft.tokens.context_tokens == case["expected"]
+        accumulator = ResponsesAccumulator(case_input["provider"], "m", b"")
+        list(accumulator.add_event({"type": "response.completed", "response": {"usage": usage}}))
+    assert accumulator.tokens.context_tokens == case["expected"]
 
 
-def test_c081_images_of_results_are_told_of_where_only_text_is_read() -> None:
+def test_c081_a_note_stands_for_the_images_of_a_result_where_only_text_is_read() -> None:
     assert get_case("C081")["expected"].endswith("text only.]'")
     note = get_case("C081")["expected"].split("'")[1]
     rows = (user_message("a"), model_message(tool_call("t1")), tool_result("t1", {"n": 1}, images=(_image(),)))
@@ -145,9 +145,9 @@ def test_rows_become_turns_of_anthropic_as_in_the_original(identity: str) -> Non
         assert messages[2]["content"][0]["content"] == '{"nodeIds":["n1"]}'
 
 
-def _rows(told: list[dict[str, Any]]) -> list[Message]:
+def _rows(cases: list[dict[str, Any]]) -> list[Message]:
     rows = []
-    for row in told:
+    for row in cases:
         if "output" in row:
             content: tuple[Any, ...] = (ToolResultBlock.from_wire(row["output"]),)
         else:
@@ -160,14 +160,14 @@ def _rows(told: list[dict[str, Any]]) -> list[Message]:
 
 
 def test_c144_and_c146_the_stable_part_comes_first_and_the_volatile_part_reaches_the_model() -> None:
-    """Where the original joins both into one system text, the volatile part stands behind the newest prompt here."""
+    """The original joins both into one system text; here the volatile part follows the newest prompt."""
     prefix, _, suffix = get_case("C146")["input"]
-    asked = model_request(user_message("a"), system=prefix, volatile=suffix)
-    body = responses_body(asked, "openai", frozenset(), with_item_ids=False, thinking_allowance=0)
+    request = model_request(user_message("a"), system=prefix, volatile=suffix)
+    body = responses_body(request, "openai", frozenset(), with_item_ids=False, thinking_allowance=0)
     assert body["instructions"] == prefix
     assert suffix in body["input"][-1]["content"][-1]["text"]
-    assert anthropic_body(asked)["system"][0] == get_case("C144")["expected"][0]
-    assert suffix in anthropic_body(asked)["messages"][-1]["content"][-1]["text"]
+    assert anthropic_body(request)["system"][0] == get_case("C144")["expected"][0]
+    assert suffix in anthropic_body(request)["messages"][-1]["content"][-1]["text"]
 
 
 def test_c145_a_system_text_alone_is_one_block() -> None:
@@ -175,18 +175,18 @@ def test_c145_a_system_text_alone_is_one_block() -> None:
     assert block["text"] == get_case("C145")["expected"]
 
 
-def _collect_pieces(draft: response_stream.ResponseAccumulator, *events: dict[str, Any]) -> list[Any]:
+def _collect_parts(accumulator: response_stream.ResponseAccumulator, *events: dict[str, Any]) -> list[Any]:
     stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
     return list(
-        response_stream.iter_parts("Provider", ProviderResponse(200, {}, iter([stream])), draft, "", SseDecoder())
+        response_stream.iter_parts("Provider", ProviderResponse(200, {}, iter([stream])), accumulator, "", SseDecoder())
     )
 
 
-def test_c140_a_call_cut_in_two_is_one_call_and_the_loop_goes_on() -> None:
+def test_c140_a_call_in_two_events_is_one_call() -> None:
     start = {"type": "tool_use", "id": "t1", "name": "insertHtml", "input": {}}
     parts = [{"type": "input_json_delta", "partial_json": part} for part in ('{"parentId":', '"root"}')]
-    reply = _collect_pieces(
-        AnthropicDraft("m", b""),
+    reply = _collect_parts(
+        MessagesAccumulator("m", b""),
         {"type": "content_block_start", "index": 0, "content_block": start},
         *({"type": "content_block_delta", "index": 0, "delta": part} for part in parts),
         {"type": "content_block_stop", "index": 0},
@@ -198,59 +198,59 @@ def test_c140_a_call_cut_in_two_is_one_call_and_the_loop_goes_on() -> None:
 
 
 @pytest.mark.parametrize(("identity", "label"), [("C141", "Anthropic"), ("C148", "Provider")])
-def test_an_error_in_a_stream_is_told_in_the_providers_words(identity: str, label: str) -> None:
-    given = get_case(identity)["input"]
-    error = error_from_stream(label, given.get("error") or given, "")
-    words = get_case(identity)["expected"]["message"].partition(": ")[2]
-    assert error.message == f"{label} stream error: {words}"
+def test_an_error_in_a_stream_has_the_providers_words(identity: str, label: str) -> None:
+    case_input = get_case(identity)["input"]
+    error = error_from_stream(label, case_input.get("error") or case_input, "")
+    message = get_case(identity)["expected"]["message"].partition(": ")[2]
+    assert error.message == f"{label} stream error: {message}"
 
 
 def test_c143_null_members_of_usage_lose_no_tokens() -> None:
-    draft = AnthropicDraft("m", b"")
+    accumulator = MessagesAccumulator("m", b"")
     usage = {"input_tokens": 9, "cache_read_input_tokens": None}
-    list(draft.add_event({"type": "message_start", "message": {"usage": usage}}))
-    assert draft.tokens.prompt == 9
+    list(accumulator.add_event({"type": "message_start", "message": {"usage": usage}}))
+    assert accumulator.tokens.prompt == 9
 
 
 def test_c149_a_failure_without_usage_is_a_failure() -> None:
     with pytest.raises(ProviderError, match="Provider stream error: x"):
-        _collect_pieces(ResponsesDraft("openai", "m", b""), get_case("C149")["input"])
+        _collect_parts(ResponsesAccumulator("openai", "m", b""), get_case("C149")["input"])
 
 
 def test_c150_a_chunk_with_null_usage_is_not_dropped() -> None:
-    pieces = _collect_pieces(_chat(), get_case("C150")["input"], {"choices": [{"delta": {}, "finish_reason": "stop"}]})
-    assert pieces[0] == TextDelta(text="hi")
+    parts = _collect_parts(_chat(), get_case("C150")["input"], {"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    assert parts[0] == TextDelta(text="hi")
 
 
 def test_c151_a_call_whose_arguments_came_in_two_chunks_is_one_call() -> None:
     first = {"index": 0, "id": "c", "function": {"name": "read", "arguments": '{"a"'}}
     second = {"index": 0, "function": {"arguments": ":1}"}}
-    chunks = [{"choices": [{"delta": {"tool_calls": [one]}}]} for one in (first, second)]
-    reply = _collect_pieces(_chat(), *chunks, {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})[-1]
+    chunks = [{"choices": [{"delta": {"tool_calls": [fragment]}}]} for fragment in (first, second)]
+    reply = _collect_parts(_chat(), *chunks, {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})[-1]
     assert isinstance(reply, ModelResponse)
     assert [block.model_dump()["input"] for block in reply.blocks] == [{"a": 1}]
 
 
-def _chat() -> ChatDraft:
-    return ChatDraft("openai-compatible", "Provider", "m", b"", 0)
+def _chat() -> ChatAccumulator:
+    return ChatAccumulator("openai-compatible", "Provider", "m", b"", 0)
 
 
-def test_c093_a_request_we_stopped_ourselves_is_told_apart_from_all_failures() -> None:
+def test_c093_an_aborted_request_has_an_error_code_of_its_own() -> None:
     assert get_case("C093")["expected"] is True
-    line = ProviderConnection(stall_seconds=5)
-    with StrictOpenAI.run() as server, line.call_scope():
-        line.abort()
+    connection = ProviderConnection(stall_seconds=5)
+    with StrictOpenAI.run() as server, connection.call_scope():
+        connection.abort()
         with pytest.raises(ProviderError) as caught:
             list(
                 get_provider("openai").stream(
-                    model_request(user_message("a")), line, Endpoint(server.url, SecretStr("k"))
+                    model_request(user_message("a")), connection, Endpoint(server.url, SecretStr("k"))
                 )
             )
-    line.close()
+    connection.close()
     assert (caught.value.code, caught.value.retryable) == ("provider_closed", False)
 
 
-def test_every_case_is_looked_at() -> None:
+def test_every_case_is_covered() -> None:
     text = Path(__file__).read_text().lower()
     areas = {case["area"] for case in CASES if case["id"].lower() not in text}
     assert areas == {"sse", "classifyHttpError", "parseToolArguments", "normalizeContextTokens", "promptCacheKey"}

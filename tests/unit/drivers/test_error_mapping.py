@@ -9,8 +9,8 @@ from fermata.drivers.error_mapping import error_from_response, error_from_stream
 KEY = "sk-ant-very-secret"
 
 
-def anthropic_error_body(kind: str, message: str, **more: object) -> bytes:
-    return json.dumps({"type": "error", "error": {"type": kind, "message": message, **more}}).encode()
+def anthropic_error_body(kind: str, message: str, **members: object) -> bytes:
+    return json.dumps({"type": "error", "error": {"type": kind, "message": message, **members}}).encode()
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,14 @@ def anthropic_error_body(kind: str, message: str, **more: object) -> bytes:
         ),
     ],
 )
-def test_each_status_says_who_can_mend_it(status: int, body: bytes, code: str, retryable: bool, message: str) -> None:
+def test_each_status_has_a_code_and_a_retry_flag(
+    status: int, body: bytes, code: str, retryable: bool, message: str
+) -> None:
     error = error_from_response("Anthropic", status, {}, body, KEY)
     assert (error.code, error.retryable, error.message, error.status) == (code, retryable, message, status)
 
 
-def test_a_spent_budget_is_no_passing_rate_limit() -> None:
+def test_a_spent_quota_is_not_retried_like_a_rate_limit() -> None:
     body = anthropic_error_body(
         "rate_limit_error", "Monthly limit", details={"error_code": "enforced_spend_limit_reached"}
     )
@@ -77,7 +79,7 @@ def test_a_spent_budget_is_no_passing_rate_limit() -> None:
 
 
 @pytest.mark.parametrize(("header", "retryable"), [("true", True), ("false", False)])
-def test_a_provider_that_says_whether_to_retry_is_obeyed(header: str, retryable: bool) -> None:
+def test_x_should_retry_is_obeyed(header: str, retryable: bool) -> None:
     for status in (400, 500):
         assert error_from_response("Anthropic", status, {"x-should-retry": header}, b"", KEY).retryable is retryable
 
@@ -122,7 +124,7 @@ def test_an_error_in_the_stream_is_classified_by_its_type(kind: str, code: str, 
     assert (error.code, error.retryable, error.message) == (code, retryable, "Anthropic stream error: Sorry")
 
 
-def test_no_secret_gets_out() -> None:
+def test_no_message_holds_a_secret() -> None:
     text = redact_secrets(f"key {KEY} and sk-proj-abc123 and Bearer eyJ.a.b, but sk-no", "plain-key")
     assert text == "key [redacted] and [redacted] and [redacted], but sk-no"
     assert redact_secrets("Wrong key: sk-p**********4321. Or sk-…98765", "") == "Wrong key: [redacted] Or [redacted]"
@@ -130,12 +132,14 @@ def test_no_secret_gets_out() -> None:
     assert KEY not in error_from_response("Anthropic", 400, {}, anthropic_error_body("x", f"bad {KEY}"), KEY).message
 
 
-def test_a_providers_long_story_is_cut() -> None:
+def test_a_long_reason_is_cut() -> None:
     assert len(error_from_response("Anthropic", 400, {}, b"x" * 5000, KEY).message) < 240
 
 
-def openai_error_body(message: str, code: object = None, kind: str = "invalid_request_error", **more: object) -> bytes:
-    return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code, **more}}).encode()
+def openai_error_body(
+    message: str, code: object = None, kind: str = "invalid_request_error", **members: object
+) -> bytes:
+    return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code, **members}}).encode()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +166,7 @@ def openai_error_body(message: str, code: object = None, kind: str = "invalid_re
         (404, b'{"error": "model \'x\' not found"}', "provider_request", False),
     ],
 )
-def test_every_providers_way_to_say_no_is_understood(status: int, body: bytes, code: str, retryable: bool) -> None:
+def test_every_providers_errors_are_classified(status: int, body: bytes, code: str, retryable: bool) -> None:
     error = error_from_response("Peer", status, {}, body, KEY)
     assert (error.code, error.retryable) == (code, retryable)
 
@@ -180,7 +184,7 @@ def test_every_providers_way_to_say_no_is_understood(status: int, body: bytes, c
         (b'"text"', '"text"'),
     ],
 )  # fmt: skip
-def test_the_providers_own_words_are_found(body: bytes, words: str) -> None:
+def test_the_providers_own_words_are_quoted(body: bytes, words: str) -> None:
     assert error_from_response("Peer", 400, {}, body, KEY).message == f"Peer error (400): {words}."
 
 
@@ -197,7 +201,7 @@ def test_the_providers_own_words_are_found(body: bytes, words: str) -> None:
         "Request too large for the model",
     ],
 )
-def test_a_request_that_is_more_than_the_model_takes_is_told_apart(words: str) -> None:
+def test_a_request_that_is_too_large_has_a_code_of_its_own(words: str) -> None:
     assert error_from_response("Peer", 400, {}, openai_error_body(words), KEY).code == "provider_overflow"
     assert error_from_stream("Peer", {"message": words}, KEY).code == "provider_overflow"
 
@@ -216,15 +220,13 @@ def test_a_request_that_is_more_than_the_model_takes_is_told_apart(words: str) -
         (500, "Failed to create new sequence: this model is missing data required for image input"),
     ],
 )
-def test_an_image_that_cannot_be_read_or_seen_is_told_apart_and_not_sent_again_as_it_is(
-    status: int, words: str
-) -> None:
+def test_an_unreadable_image_has_a_code_of_its_own_and_is_not_retried(status: int, words: str) -> None:
     error = error_from_response("Peer", status, {}, openai_error_body(words), KEY)
     assert (error.code, error.retryable) == ("provider_images", False)
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 503])
-def test_whoever_is_refused_or_busy_says_nothing_about_images(status: int) -> None:
+def test_other_failures_are_not_mistaken_for_image_errors(status: int) -> None:
     assert (
         error_from_response("Peer", status, {}, openai_error_body("does not support images"), KEY).code
         != "provider_images"
@@ -241,11 +243,11 @@ def test_whoever_is_refused_or_busy_says_nothing_about_images(status: int) -> No
         "tools.3: name is too long",
     ],
 )
-def test_other_refusals_are_not(words: str) -> None:
+def test_other_refusals_are_ordinary_bad_requests(words: str) -> None:
     assert error_from_response("Peer", 400, {}, openai_error_body(words), KEY).code == "provider_request"
 
 
-def test_what_we_look_at_ourselves_is_longer_and_holds_no_secret_either() -> None:
+def test_the_detail_is_longer_than_the_message_and_holds_no_secret() -> None:
     error = error_from_response("Peer", 400, {}, openai_error_body(f"{'x' * 900} stream_options {KEY}"), KEY)
     assert "stream_options" in error.detail
     assert "stream_options" not in error.message
@@ -253,9 +255,9 @@ def test_what_we_look_at_ourselves_is_longer_and_holds_no_secret_either() -> Non
 
 
 @pytest.mark.parametrize("odd", ["\n", "\r\n\t", "\x1b", "\x00", "\u202e", "\u2028", "\ufeff", "\ud83d"])
-def test_what_a_provider_says_is_shown_on_one_line_that_reads_as_it_stands(odd: str) -> None:
-    said = error_from_response(
+def test_a_reason_is_shown_on_one_line_without_control_characters(odd: str) -> None:
+    error = error_from_response(
         "Anthropic", 404, {}, anthropic_error_body("not_found_error", f"model: a{odd}b"), ""
     ).message
-    assert said == "Anthropic error (404): model: a b."
+    assert error == "Anthropic error (404): model: a b."
     assert error_from_stream("Anthropic", {"message": f"a{odd}b"}, "").message == "Anthropic stream error: a b"

@@ -1,4 +1,4 @@
-"""Whatever a server puts in the place of a member, the fold ends with a reply that can be stored, or with its error."""
+"""Any value of any member leads to a storable response or to a provider error."""
 
 import contextlib
 import copy
@@ -17,7 +17,7 @@ from tests.unit.drivers.recorded_streams import RECORDINGS, Event, Recording
 
 DEEPLY_NESTED = json.loads("[" * 120 + "]" * 120)
 LEFT_OUT = object()
-NOTHING = (LEFT_OUT, None, False, 0, "", [], {})
+NOTHING: tuple[Any, ...] = (LEFT_OUT, None, False, 0, "", [], {})
 OTHERS: tuple[Any, ...] = (
     *NOTHING,
     *(True, -1, 3, 1.5, 1e400, "x", "7", "half \ud83d", DEEPLY_NESTED),
@@ -28,7 +28,7 @@ Path = tuple[Any, ...]
 
 
 def iter_paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Where everything in it stands, itself first."""
+    """Yield the paths of a value's members, its own first."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, member in inner:
@@ -39,20 +39,20 @@ def replace_at_path(event: Event, path: Path, other: Any) -> Any:
     if not path:
         return other
     copied = copy.deepcopy(event)
-    place: Any = copied
+    target: Any = copied
     for name in path[:-1]:
-        place = place[name]
+        target = target[name]
     if other is LEFT_OUT:
-        del place[path[-1]]
+        del target[path[-1]]
     else:
-        place[path[-1]] = other
+        target[path[-1]] = other
     return copied
 
 
-def collect_pieces(recording: Recording, events: Sequence[Any]) -> list[StreamPart]:
+def collect_parts(recording: Recording, events: Sequence[Any]) -> list[StreamPart]:
     frame = "{}\n" if recording.make_decoder is NdjsonDecoder else "data: {}\n\n"
     stream = "".join(frame.format(json.dumps(event)) for event in events).encode()
-    return stream_helpers.collect_pieces(recording.make_accumulator(), [stream], recording.make_decoder())
+    return stream_helpers.collect_parts(recording.make_accumulator(), [stream], recording.make_decoder())
 
 
 def test_every_provider_has_a_recording() -> None:
@@ -60,15 +60,15 @@ def test_every_provider_has_a_recording() -> None:
 
 
 @pytest.mark.parametrize("provider", RECORDINGS)
-def test_a_recording_is_a_whole_answer(provider: str) -> None:
-    reply = stream_helpers.get_response(collect_pieces(RECORDINGS[provider], RECORDINGS[provider].events))
+def test_a_recording_is_a_complete_response(provider: str) -> None:
+    reply = stream_helpers.get_response(collect_parts(RECORDINGS[provider], RECORDINGS[provider].events))
     assert [block.kind for block in reply.blocks if block.kind != "reasoning"] == ["text", "toolCall"]
     assert any(block.kind == "reasoning" for block in reply.blocks)
     assert reply.tokens_known
 
 
 @pytest.mark.parametrize("provider", RECORDINGS)
-def test_any_member_may_be_anything(provider: str) -> None:
+def test_any_member_may_have_any_value(provider: str) -> None:
     recording = RECORDINGS[provider]
     for number, event in enumerate(recording.events):
         for path in iter_paths(event):
@@ -79,18 +79,18 @@ def test_any_member_may_be_anything(provider: str) -> None:
 
 
 def check_survives(recording: Recording, events: Sequence[Any]) -> None:
-    pieces: list[StreamPart] = []
+    parts: list[StreamPart] = []
     with contextlib.suppress(ProviderError):
-        pieces = collect_pieces(recording, events)
-        assert isinstance(pieces[-1], ModelResponse)
-    for piece in pieces:
-        json.dumps(piece.to_wire(), ensure_ascii=False, allow_nan=False).encode()
+        parts = collect_parts(recording, events)
+        assert isinstance(parts[-1], ModelResponse)
+    for part in parts:
+        json.dumps(part.to_wire(), ensure_ascii=False, allow_nan=False).encode()
 
 
 @pytest.mark.parametrize("provider", RECORDINGS)
-def test_unknown_events_and_comments_in_between_change_nothing(provider: str) -> None:
+def test_unknown_events_and_comments_are_ignored(provider: str) -> None:
     recording = RECORDINGS[provider]
-    plain = collect_pieces(recording, recording.events)
+    plain = collect_parts(recording, recording.events)
     unknown: list[Event] = [{"type": "of.tomorrow", "anything": 1}, {"type": None}, {}]
-    mixed = [one for event in recording.events[:-1] for one in (*unknown, event)]
-    assert collect_pieces(recording, [*mixed, recording.events[-1]]) == plain
+    mixed = [item for event in recording.events[:-1] for item in (*unknown, event)]
+    assert collect_parts(recording, [*mixed, recording.events[-1]]) == plain

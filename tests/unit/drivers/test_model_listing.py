@@ -1,4 +1,4 @@
-"""The lists of models of all five providers, asked on real sockets."""
+"""The model lists of all providers, read over real sockets."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,13 +24,13 @@ def server() -> Iterator[ModelListServer]:
 
 
 def list_models_of(
-    line: ProviderConnection, server: ModelListServer, provider: str, path: str = "", key: str = ACCEPTED_KEY
+    connection: ProviderConnection, server: ModelListServer, provider: str, path: str = "", key: str = ACCEPTED_KEY
 ) -> tuple[ModelInfo, ...]:
-    return model_listing.list_models(provider, line, Endpoint(server.url + path, SecretStr(key)))
+    return model_listing.list_models(provider, connection, Endpoint(server.url + path, SecretStr(key)))
 
 
-def model_ids(found: tuple[ModelInfo, ...]) -> list[str]:
-    return [model.id for model in found]
+def model_ids(models: tuple[ModelInfo, ...]) -> list[str]:
+    return [model.id for model in models]
 
 
 def listing_body(*names: str, **members: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def listing_body(*names: str, **members: Any) -> dict[str, Any]:
 
 class TestAnthropic:
     def test_names_labels_and_tiers_come_in_the_providers_order(
-        self, line: ProviderConnection, server: ModelListServer
+        self, connection: ProviderConnection, server: ModelListServer
     ) -> None:
         listed = [
             {"id": "claude-opus-5", "display_name": "Claude Opus 5"},
@@ -49,7 +49,7 @@ class TestAnthropic:
             {"id": "claude-muse-1", "display_name": "Claude Muse"},
         ]
         server.set_response("/v1/models", {"data": listed, "has_more": False})
-        found = list_models_of(line, server, "anthropic")
+        found = list_models_of(connection, server, "anthropic")
         assert [(model.id, model.label, model.tier) for model in found] == [
             ("claude-opus-5", "Claude Opus 5", "smartest"),
             ("claude-sonnet-5", "Claude Sonnet 5", "balanced"),
@@ -60,11 +60,9 @@ class TestAnthropic:
         assert found[1].context_window == 300_000
         assert server.requests[0].path == "/v1/models?limit=1000"
 
-    def test_its_models_see_call_cache_and_take_images_from_tools(
-        self, line: ProviderConnection, server: ModelListServer
-    ) -> None:
+    def test_its_models_have_all_capabilities(self, connection: ProviderConnection, server: ModelListServer) -> None:
         server.set_response("/v1/models", listing_body("claude-opus-5"))
-        assert list_models_of(line, server, "anthropic")[0].capabilities.to_wire() == {
+        assert list_models_of(connection, server, "anthropic")[0].capabilities.to_wire() == {
             "toolCalling": True,
             "visionInput": True,
             "toolResultImages": True,
@@ -74,8 +72,8 @@ class TestAnthropic:
 
 
 class TestOpenAI:
-    def test_only_what_chats_is_shown_by_tier_and_then_newest_name_first(
-        self, line: ProviderConnection, server: ModelListServer
+    def test_only_chat_models_are_listed_by_tier_and_newest_name(
+        self, connection: ProviderConnection, server: ModelListServer
     ) -> None:
         chats = ["gpt-5", "gpt-5-mini", "gpt-5.2", "gpt-5-nano", "o4-mini", "chatgpt-4o-latest", "o3"]
         others = [
@@ -93,7 +91,7 @@ class TestOpenAI:
             "o-1",
         ]
         server.set_response("/v1/models", listing_body(*chats, *others))
-        found = list_models_of(line, server, "openai")
+        found = list_models_of(connection, server, "openai")
         assert [(model.id, model.tier) for model in found] == [
             ("o3", "smartest"),
             ("gpt-5.2", "smartest"),
@@ -106,17 +104,17 @@ class TestOpenAI:
         assert all(model.capabilities == VISION_AND_TOOLS for model in found)
 
     def test_the_key_goes_as_a_bearer_and_the_base_may_end_with_its_version(
-        self, line: ProviderConnection, server: ModelListServer
+        self, connection: ProviderConnection, server: ModelListServer
     ) -> None:
         server.set_response("/v1/models", listing_body("gpt-5"))
-        assert model_ids(list_models_of(line, server, "openai", "/v1/")) == ["gpt-5"]
+        assert model_ids(list_models_of(connection, server, "openai", "/v1/")) == ["gpt-5"]
         (asked,) = server.requests
         assert (asked.path, asked.headers["authorization"]) == ("/v1/models", f"Bearer {ACCEPTED_KEY}")
 
 
 class TestOpenRouter:
-    def test_each_model_says_itself_what_it_costs_holds_sees_and_calls(
-        self, line: ProviderConnection, server: ModelListServer
+    def test_each_entry_has_price_window_and_capabilities(
+        self, connection: ProviderConnection, server: ModelListServer
     ) -> None:
         told = {
             "id": "google/gemini-3.1-pro",
@@ -127,43 +125,45 @@ class TestOpenRouter:
             "pricing": {"prompt": "0.000002", "completion": "0.000012"},
         }
         server.set_response("/api/v1/models", {"data": [told]})
-        (found,) = list_models_of(line, server, "openrouter", "/api")
+        (found,) = list_models_of(connection, server, "openrouter", "/api")
         assert (found.label, found.context_window) == ("Google: Gemini 3.1 Pro", 1_048_576)
         assert (found.capabilities.vision_input, found.capabilities.tool_calling) == (True, True)
         assert found.per_token == ("0.000002", "0.000012")
         assert "perToken" not in found.to_wire()
 
-    def test_what_a_model_does_not_say_is_no_and_tools_are_yes(
-        self, line: ProviderConnection, server: ModelListServer
+    def test_vision_is_off_and_tools_are_on_by_default(
+        self, connection: ProviderConnection, server: ModelListServer
     ) -> None:
         server.set_response("/v1/models", {"data": [{"id": "a/b"}, {"id": "c/d", "supported_parameters": ["top_p"]}]})
-        first, second = list_models_of(line, server, "openrouter")
+        first, second = list_models_of(connection, server, "openrouter")
         assert (first.capabilities.vision_input, first.capabilities.tool_calling) == (False, True)
         assert not second.capabilities.tool_calling
 
-    def test_a_model_that_only_paints_is_left_out(self, line: ProviderConnection, server: ModelListServer) -> None:
+    def test_a_model_that_only_generates_images_is_left_out(
+        self, connection: ProviderConnection, server: ModelListServer
+    ) -> None:
         painter = {"id": "a/painter", "architecture": {"output_modalities": ["image"]}}
         server.set_response("/v1/models", {"data": [painter, {"id": "a/b"}]})
-        assert model_ids(list_models_of(line, server, "openrouter")) == ["a/b"]
+        assert model_ids(list_models_of(connection, server, "openrouter")) == ["a/b"]
 
-    def test_the_key_is_checked_where_keys_are_because_the_list_is_open_to_all(
-        self, line: ProviderConnection, server: ModelListServer
+    def test_the_key_is_checked_separately_because_the_list_is_public(
+        self, connection: ProviderConnection, server: ModelListServer
     ) -> None:
         server.accepts_any_key = True
         server.set_response("/v1/models", listing_body("a/b"))
         server.set_response("/v1/key", {"data": {"label": "mine"}})
         wrong, right = (Endpoint(server.url, SecretStr(key)) for key in ("wrong", ACCEPTED_KEY))
-        model_listing.check_api_key("openrouter", line, right)
-        assert model_listing.list_models("openrouter", line, wrong)
+        model_listing.check_api_key("openrouter", connection, right)
+        assert model_listing.list_models("openrouter", connection, wrong)
         with pytest.raises(ProviderError, match="OpenRouter authentication failed"):
-            model_listing.check_api_key("openrouter", line, wrong)
+            model_listing.check_api_key("openrouter", connection, wrong)
 
     def test_a_gateway_without_that_path_and_other_providers_check_nothing(
-        self, line: ProviderConnection, server: ModelListServer
+        self, connection: ProviderConnection, server: ModelListServer
     ) -> None:
         endpoint = Endpoint(server.url, SecretStr(ACCEPTED_KEY))
-        model_listing.check_api_key("openrouter", line, endpoint)
-        model_listing.check_api_key("openai", line, endpoint)
+        model_listing.check_api_key("openrouter", connection, endpoint)
+        model_listing.check_api_key("openai", connection, endpoint)
         assert len(server.requests) == 1
 
 
@@ -172,11 +172,13 @@ class TestOllama:
     def nobody_needs_a_key(self, server: ModelListServer) -> None:
         server.accepts_any_key = True
 
-    def test_each_model_is_shown_with_what_it_can_do(self, line: ProviderConnection, server: ModelListServer) -> None:
+    def test_each_model_is_shown_with_what_it_can_do(
+        self, connection: ProviderConnection, server: ModelListServer
+    ) -> None:
         server.set_response("/api/tags", {"models": [{"name": "qwen3-vl:8b", "model": "qwen3-vl:8b"}, {"name": "phi"}]})
         server.set_model_details("qwen3-vl:8b", {"capabilities": ["completion", "vision", "tools"]})
         server.set_model_details("phi", {"capabilities": ["completion"]})
-        first, second = list_models_of(line, server, "ollama", key="")
+        first, second = list_models_of(connection, server, "ollama", key="")
         assert (first.id, first.capabilities.vision_input, first.capabilities.tool_calling) == (
             "qwen3-vl:8b",
             True,
@@ -187,40 +189,42 @@ class TestOllama:
         assert "authorization" not in server.requests[0].headers
 
     @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/"])
-    def test_its_own_paths_stand_beside_the_version(
-        self, line: ProviderConnection, server: ModelListServer, path: str
+    def test_its_own_paths_do_not_follow_the_version(
+        self, connection: ProviderConnection, server: ModelListServer, path: str
     ) -> None:
         server.set_response("/api/tags", {"models": [{"name": "phi"}]})
-        assert model_ids(list_models_of(line, server, "ollama", path)) == ["phi"]
+        assert model_ids(list_models_of(connection, server, "ollama", path)) == ["phi"]
 
-    def test_a_model_that_makes_embeddings_is_left_out(self, line: ProviderConnection, server: ModelListServer) -> None:
+    def test_a_model_that_makes_embeddings_is_left_out(
+        self, connection: ProviderConnection, server: ModelListServer
+    ) -> None:
         server.set_response("/api/tags", {"models": [{"name": "nomic-embed-text"}, {"name": "phi"}]})
         server.set_model_details("nomic-embed-text", {"capabilities": ["embedding"]})
-        assert model_ids(list_models_of(line, server, "ollama")) == ["phi"]
+        assert model_ids(list_models_of(connection, server, "ollama")) == ["phi"]
 
     @pytest.mark.parametrize("told", [None, {}, {"capabilities": None}, [], "no"])
-    def test_where_nothing_is_said_it_sees_nothing_and_may_call(
-        self, line: ProviderConnection, server: ModelListServer, told: Any
+    def test_without_declared_capabilities_vision_is_off_and_tools_are_on(
+        self, connection: ProviderConnection, server: ModelListServer, told: Any
     ) -> None:
         server.set_response("/api/tags", {"models": [{"name": "phi"}]})
         if told is not None:
             server.set_model_details("phi", told)
-        (found,) = list_models_of(line, server, "ollama")
+        (found,) = list_models_of(connection, server, "ollama")
         assert found.capabilities == TEXT_AND_TOOLS
         assert not found.capabilities.vision_input
 
-    def test_only_so_many_models_are_asked_about(
-        self, line: ProviderConnection, server: ModelListServer, monkeypatch: pytest.MonkeyPatch
+    def test_a_limited_number_of_models_is_described(
+        self, connection: ProviderConnection, server: ModelListServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ollama, "MAX_DESCRIBED_MODELS", 2)
         server.set_response("/api/tags", {"models": [{"name": f"m{number}"} for number in range(5)]})
-        assert len(list_models_of(line, server, "ollama")) == 5
+        assert len(list_models_of(connection, server, "ollama")) == 5
         assert [asked.body["model"] for asked in server.requests[1:]] == ["m0", "m1"]
 
-    def test_a_key_goes_along_where_there_is_one(self, line: ProviderConnection, server: ModelListServer) -> None:
+    def test_a_key_is_sent_if_there_is_one(self, connection: ProviderConnection, server: ModelListServer) -> None:
         server.accepts_any_key = False
         server.set_response("/api/tags", {"models": [{"name": "phi"}]})
-        assert model_ids(list_models_of(line, server, "ollama")) == ["phi"]
+        assert model_ids(list_models_of(connection, server, "ollama")) == ["phi"]
 
 
 class TestCompatible:
@@ -235,82 +239,89 @@ class TestCompatible:
             ({"context_length": True, "capabilities": None}, None, False),
         ],
     )
-    def test_servers_say_in_many_ways_what_their_models_hold_and_see(
-        self, line: ProviderConnection, server: ModelListServer, members: dict[str, Any], window: int | None, sees: bool
+    def test_servers_declare_window_and_vision_in_several_ways(
+        self,
+        connection: ProviderConnection,
+        server: ModelListServer,
+        members: dict[str, Any],
+        window: int | None,
+        sees: bool,
     ) -> None:
         server.set_response("/v1/models", listing_body("local-model", **members))
-        (found,) = list_models_of(line, server, "openai-compatible")
+        (found,) = list_models_of(connection, server, "openai-compatible")
         assert (found.context_window, found.capabilities.vision_input) == (window, sees)
         assert (found.tier, found.capabilities.tool_calling) == (None, True)
 
     @pytest.mark.parametrize(
         "listing", [[{"id": "m"}], {"models": [{"id": "m"}]}, {"data": None, "models": [{"id": "m"}]}]
     )
-    def test_lists_come_in_several_wrappings(
-        self, line: ProviderConnection, server: ModelListServer, listing: Any
+    def test_lists_have_several_wrappers(
+        self, connection: ProviderConnection, server: ModelListServer, listing: Any
     ) -> None:
         server.set_response("/v1/models", listing)
-        assert model_ids(list_models_of(line, server, "openai-compatible")) == ["m"]
+        assert model_ids(list_models_of(connection, server, "openai-compatible")) == ["m"]
 
-    def test_a_base_with_another_version_keeps_it(self, line: ProviderConnection, server: ModelListServer) -> None:
+    def test_a_base_with_another_version_keeps_it(
+        self, connection: ProviderConnection, server: ModelListServer
+    ) -> None:
         server.set_response("/api/paas/v4/models", listing_body("m"))
-        assert model_ids(list_models_of(line, server, "openai-compatible", "/api/paas/v4")) == ["m"]
+        assert model_ids(list_models_of(connection, server, "openai-compatible", "/api/paas/v4")) == ["m"]
 
 
 @pytest.mark.parametrize("provider", [name for name in PROVIDER_MODULES if name != "ollama"])
 class TestWhatGoesWrong:
-    def test_a_refused_key_is_told_without_the_key(
-        self, line: ProviderConnection, server: ModelListServer, provider: str
+    def test_a_refused_key_is_reported_without_the_key(
+        self, connection: ProviderConnection, server: ModelListServer, provider: str
     ) -> None:
         with pytest.raises(ProviderError) as failure:
-            list_models_of(line, server, provider, key="sk-wrong-key-12345")
+            list_models_of(connection, server, provider, key="sk-wrong-key-12345")
         assert failure.value.code == "provider_auth"
         assert "authentication failed" in failure.value.message
         assert "sk-wrong" not in failure.value.message
 
-    def test_a_provider_in_trouble_is_one_to_ask_again(
-        self, line: ProviderConnection, server: ModelListServer, provider: str
+    def test_an_overloaded_provider_is_retryable(
+        self, connection: ProviderConnection, server: ModelListServer, provider: str
     ) -> None:
         server.set_error("/v1/models", 529, {"error": {"type": "overloaded_error", "message": f"busy, {ACCEPTED_KEY}"}})
         with pytest.raises(ProviderError, match=r"service error \(529\): busy, \[redacted\]") as failure:
-            list_models_of(line, server, provider)
+            list_models_of(connection, server, provider)
         assert failure.value.retryable
 
     @pytest.mark.parametrize("body", [b"<html>welcome</html>", b"", b"[" * 100_000, b'{"data": [{"id": "m"}'])
-    def test_what_is_not_a_list_says_where_to_look(
-        self, line: ProviderConnection, server: ModelListServer, provider: str, body: bytes
+    def test_a_response_that_is_not_json_points_at_the_address(
+        self, connection: ProviderConnection, server: ModelListServer, provider: str, body: bytes
     ) -> None:
         server.set_response("/v1/models", body)
         with pytest.raises(ProviderError, match=r"not JSON\. Check its address") as failure:
-            list_models_of(line, server, provider)
+            list_models_of(connection, server, provider)
         assert not failure.value.retryable
 
     @pytest.mark.parametrize(
         "body", [{}, {"data": {}}, {"data": [None, 7, {}, {"id": ""}, {"id": 7}, {"id": "x" * 999}]}, 7]
     )
-    def test_entries_without_a_name_are_no_models(
-        self, line: ProviderConnection, server: ModelListServer, provider: str, body: Any
+    def test_entries_without_a_name_are_skipped(
+        self, connection: ProviderConnection, server: ModelListServer, provider: str, body: Any
     ) -> None:
         server.set_response("/v1/models", body)
-        assert list_models_of(line, server, provider) == ()
+        assert list_models_of(connection, server, provider) == ()
 
     def test_a_list_without_end_is_cut(
-        self, line: ProviderConnection, server: ModelListServer, provider: str, monkeypatch: pytest.MonkeyPatch
+        self, connection: ProviderConnection, server: ModelListServer, provider: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(model_listing, "MAX_LISTED_MODELS", 3)
         server.set_response("/v1/models", listing_body(*[f"gpt-{number}" for number in range(9)]))
-        assert len(list_models_of(line, server, provider)) == 3
+        assert len(list_models_of(connection, server, provider)) == 3
 
-    def test_nobody_at_home_is_unreachable(
-        self, line: ProviderConnection, server: ModelListServer, provider: str
+    def test_a_closed_port_is_unreachable(
+        self, connection: ProviderConnection, server: ModelListServer, provider: str
     ) -> None:
         with pytest.raises(ProviderError, match="could not be reached") as failure:
-            model_listing.list_models(provider, line, Endpoint("http://127.0.0.1:9", SecretStr(ACCEPTED_KEY)))
+            model_listing.list_models(provider, connection, Endpoint("http://127.0.0.1:9", SecretStr(ACCEPTED_KEY)))
         assert failure.value.code == "provider_unreachable"
 
 
 class TestFallback:
-    def test_ollama_has_usual_models_when_it_lists_none_or_is_not_there(self) -> None:
+    def test_ollama_has_fallback_models_when_it_lists_none_or_is_unreachable(self) -> None:
         away = ProviderError("provider_unreachable", "away", retryable=True)
         for problem in (None, away):
             found = model_listing.get_fallback_models("ollama", problem)
@@ -318,9 +329,9 @@ class TestFallback:
             assert {model.catalogue_source for model in found} == {"fallback"}
             assert [model.capabilities.vision_input for model in found] == [True, False, False]
 
-    def test_it_has_none_when_it_refuses(self) -> None:
+    def test_ollama_has_no_fallback_models_when_it_refuses(self) -> None:
         assert model_listing.get_fallback_models("ollama", ProviderError("provider_auth", "no", retryable=False)) == ()
 
     @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "openai-compatible"])
-    def test_nobody_else_has_any(self, provider: str) -> None:
+    def test_no_other_provider_has_fallback_models(self, provider: str) -> None:
         assert model_listing.get_fallback_models(provider, None) == ()

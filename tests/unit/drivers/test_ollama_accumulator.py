@@ -1,4 +1,4 @@
-"""What comes out of Ollama's lines. R1 to R6 are the replay scenarios; PP13 is a prompt cut without a word."""
+"""Parts and responses of Ollama's streams. R1 to R6 are the replay scenarios; PP13 is a silently truncated prompt."""
 
 from typing import Any
 
@@ -30,12 +30,12 @@ def make_accumulator(request: bytes = b"request", expected: int = 0) -> OllamaAc
     return OllamaAccumulator("ollama", "Ollama", "qwen3", request, expected)
 
 
-def collect_pieces(*chunks: bytes) -> list[StreamPart]:
-    return stream_helpers.collect_pieces(make_accumulator(), chunks, NdjsonDecoder())
+def collect_parts(*chunks: bytes) -> list[StreamPart]:
+    return stream_helpers.collect_parts(make_accumulator(), chunks, NdjsonDecoder())
 
 
 def parse_response(*chunks: bytes) -> ModelResponse:
-    return get_response(collect_pieces(*chunks))
+    return get_response(collect_parts(*chunks))
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,17 @@ def parse_response(*chunks: bytes) -> ModelResponse:
     ],
     ids=["whole", "single bytes", "E9|82A3", "F09F|A680", "in the arguments"],
 )
-def test_r1_characters_cut_in_two_arrive_whole(chunks: list[bytes]) -> None:
-    pieces = collect_pieces(*chunks)
-    assert join_text(pieces) == "那个你好🦀"
-    assert pieces == collect_pieces(R1)
-    assert get_response(pieces).blocks[1].model_dump()["input"] == {"city": "杭州"}
-    assert "\ufffd" not in repr(pieces)
+def test_r1_a_character_split_between_chunks_arrives_whole(chunks: list[bytes]) -> None:
+    parts = collect_parts(*chunks)
+    assert join_text(parts) == "那个你好🦀"
+    assert parts == collect_parts(R1)
+    assert get_response(parts).blocks[1].model_dump()["input"] == {"city": "杭州"}
+    assert "\ufffd" not in repr(parts)
 
 
 @given(stream_helpers.chunkings(R1))
-def test_r1_any_chunking_folds_the_same(chunks: list[bytes]) -> None:
-    assert collect_pieces(*chunks) == collect_pieces(R1)
+def test_r1_any_chunking_gives_the_same_parts(chunks: list[bytes]) -> None:
+    assert collect_parts(*chunks) == collect_parts(R1)
 
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
@@ -69,27 +69,27 @@ def test_r2_lines_may_end_with_a_carriage_return_or_not_at_all(cut: ChunkSplitte
         text_response("Hi").replace(b"\n", b"\n\n"),
         text_response("Hi")[:-1],
     ):
-        assert join_text(collect_pieces(*cut(stream))) == "Hi"
+        assert join_text(collect_parts(*cut(stream))) == "Hi"
 
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
-def test_r3_an_error_line_is_an_error_and_what_was_said_stays_said(cut: ChunkSplitter) -> None:
+def test_r3_an_error_line_is_raised_after_the_parts_before_it(cut: ChunkSplitter) -> None:
     stream = encode_ndjson(make_line("Partial"), {"error": "an error was encountered while running the model"})
-    pieces, error = stream_helpers.collect_pieces_until_error(make_accumulator(), cut(stream), NdjsonDecoder())
-    assert pieces == [TextDelta(text="Partial")]
+    parts, error = stream_helpers.collect_parts_until_error(make_accumulator(), cut(stream), NdjsonDecoder())
+    assert parts == [TextDelta(text="Partial")]
     assert (error.code, error.retryable) == ("provider_error", True)
     assert error.message == "Peer stream error: an error was encountered while running the model"
 
 
-def test_lines_that_end_before_the_last_one_are_an_error() -> None:
+def test_a_stream_without_its_last_line_is_an_error() -> None:
     for stream in (encode_ndjson(make_line("Hello")), text_response("Hello")[:-30]):
         with pytest.raises(ProviderError, match="it ended before the answer did"):
-            collect_pieces(stream)
+            collect_parts(stream)
 
 
-def test_a_line_that_is_no_json_is_an_error_not_a_gap() -> None:
+def test_a_line_that_is_not_json_is_an_error() -> None:
     with pytest.raises(ProviderError, match="not readable"):
-        collect_pieces(encode_ndjson(make_line("Hel")) + b"{half\n" + encode_ndjson(done_line()))
+        collect_parts(encode_ndjson(make_line("Hel")) + b"{half\n" + encode_ndjson(done_line()))
 
 
 @pytest.mark.parametrize("arguments", [{}, None, ""], ids=["object", "null", "no text"])
@@ -100,24 +100,24 @@ def test_r4_a_call_without_arguments_has_none(arguments: Any) -> None:
     assert only.stop is FinishReason.TOOL_CALLS
 
 
-def test_arguments_written_as_text_are_read_and_marked_when_they_cannot_be() -> None:
+def test_arguments_written_as_text_are_parsed_or_marked_malformed() -> None:
     asked = [tool_call_line("read", '{"n":1}'), tool_call_line("read", '{"n":')]
     first, second = parse_response(encode_ndjson(*asked, done_line())).blocks
     assert first.model_dump()["input"] == {"n": 1}
     assert second.model_dump()["malformed"] is True
 
 
-def test_r6_the_limit_is_told() -> None:
+def test_r6_the_limit_is_reported() -> None:
     assert parse_response(encode_ndjson(make_line("Hi"), done_line("length"))).stop is FinishReason.MAX_TOKENS
     assert parse_response(encode_ndjson(tool_call_line("read"), done_line("length"))).stop is FinishReason.MAX_TOKENS
 
 
-def test_thoughts_are_shown_and_kept_only_with_the_calls_they_led_to() -> None:
-    pieces = collect_pieces(
+def test_thinking_is_streamed_but_stored_only_with_the_calls_it_led_to() -> None:
+    parts = collect_parts(
         encode_ndjson(make_line(thinking="Look "), make_line(thinking="first."), tool_call_line("read"), done_line())
     )
-    assert pieces[:2] == [ReasoningDelta(text="Look "), ReasoningDelta(text="first.")]
-    thought = get_response(pieces).blocks[0]
+    assert parts[:2] == [ReasoningDelta(text="Look "), ReasoningDelta(text="first.")]
+    thought = get_response(parts).blocks[0]
     assert isinstance(thought, ReasoningBlock)
     assert thought.payload == {"thinking": "Look first."}
     assert parse_response(encode_ndjson(make_line(thinking="Hm."), make_line("Yes."), done_line())).blocks == (
@@ -125,7 +125,7 @@ def test_thoughts_are_shown_and_kept_only_with_the_calls_they_led_to() -> None:
     )
 
 
-def test_several_calls_come_in_order_with_ids_that_are_their_own_and_stay_the_same() -> None:
+def test_several_calls_keep_their_order_and_get_unique_and_stable_ids() -> None:
     stream = encode_ndjson(
         tool_call_line("read", {"n": 1}),
         tool_call_line("read", {"n": 2}),
@@ -134,20 +134,18 @@ def test_several_calls_come_in_order_with_ids_that_are_their_own_and_stay_the_sa
     )
 
     def calls(request: bytes) -> list[ToolCallBlock]:
-        blocks = get_response(
-            stream_helpers.collect_pieces(make_accumulator(request), [stream], NdjsonDecoder())
-        ).blocks
+        blocks = get_response(stream_helpers.collect_parts(make_accumulator(request), [stream], NdjsonDecoder())).blocks
         return [block for block in blocks if isinstance(block, ToolCallBlock)]
 
-    assert [one.input["n"] for one in calls(b"one")] == [1, 2, 3]
-    ids = [one.tool_call_id for one in calls(b"one")]
+    assert [call.input["n"] for call in calls(b"one")] == [1, 2, 3]
+    ids = [call.tool_call_id for call in calls(b"one")]
     assert len(set(ids)) == 3
     assert ids[2] == "call_9"
-    assert ids == [one.tool_call_id for one in calls(b"one")]
-    assert ids[0] not in [one.tool_call_id for one in calls(b"two")]
+    assert ids == [call.tool_call_id for call in calls(b"one")]
+    assert ids[0] not in [call.tool_call_id for call in calls(b"two")]
 
 
-def test_usage_counts_what_the_cache_has_read_apart() -> None:
+def test_usage_counts_cache_reads_separately() -> None:
     counted = parse_response(
         encode_ndjson(make_line("Hi"), done_line(prompt=900, completion=5, prompt_eval_cached_count=850))
     ).tokens
@@ -160,32 +158,32 @@ def test_usage_counts_what_the_cache_has_read_apart() -> None:
 
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
-def test_pp13_a_prompt_that_was_cut_without_a_word_is_warned_of(cut: ChunkSplitter) -> None:
+def test_pp13_a_silently_truncated_prompt_gives_a_warning(cut: ChunkSplitter) -> None:
     stream = encode_ndjson(make_line("What rules?"), done_line(prompt=2051))
     warned = get_response(
-        stream_helpers.collect_pieces(make_accumulator(expected=15_000), cut(stream), NdjsonDecoder())
+        stream_helpers.collect_parts(make_accumulator(expected=15_000), cut(stream), NdjsonDecoder())
     ).warning
     assert warned is not None
     assert warned.startswith("Ollama read only 2051 of about 15000 tokens")
 
 
 @pytest.mark.parametrize(("prompt", "expected"), [(14_000, 15_000), (9_000, 15_000), (0, 15_000), (300, 1_400)])
-def test_pp13_nothing_is_said_of_a_prompt_that_was_read_or_is_too_short_to_judge(prompt: int, expected: int) -> None:
+def test_pp13_a_complete_or_short_prompt_gives_no_warning(prompt: int, expected: int) -> None:
     stream = encode_ndjson(make_line("Hi"), done_line(prompt=prompt))
     assert (
         get_response(
-            stream_helpers.collect_pieces(make_accumulator(expected=expected), [stream], NdjsonDecoder())
+            stream_helpers.collect_parts(make_accumulator(expected=expected), [stream], NdjsonDecoder())
         ).warning
         is None
     )
 
 
 @given(st.data())
-def test_any_line_with_members_missing_or_null_is_survived(data: st.DataObject) -> None:
+def test_missing_or_null_members_of_any_line_are_tolerated(data: st.DataObject) -> None:
     lines = [make_line("Hi", thinking="Hm"), tool_call_line("read", {"n": 1})]
-    for one in lines:
-        message = one["message"]
-        for value in (one, message, *message.get("tool_calls", [])):
+    for line in lines:
+        message = line["message"]
+        for value in (line, message, *message.get("tool_calls", [])):
             for name in data.draw(st.lists(st.sampled_from(sorted(value)), unique=True)):
                 value[name] = None
     assert isinstance(parse_response(encode_ndjson(*lines, done_line())), ModelResponse)

@@ -1,4 +1,4 @@
-"""How a conversation is said to Ollama. Every body here is checked as Ollama checks it."""
+"""Bodies of requests to Ollama; each is checked as Ollama checks it."""
 
 import json
 from typing import Any
@@ -29,18 +29,18 @@ MODEL = MODELS["ollama"]
 (THOUGHT,) = reasoning_blocks("ollama", 1)
 
 
-def build_accepted_body(asked: ModelRequest) -> dict[str, Any]:
-    raw = json.dumps(ollama.PROVIDER.build_body(asked, frozenset()), ensure_ascii=False).encode("utf-8", "replace")
+def build_accepted_body(request: ModelRequest) -> dict[str, Any]:
+    raw = json.dumps(ollama.PROVIDER.build_body(request, frozenset()), ensure_ascii=False).encode("utf-8", "replace")
     body: dict[str, Any] = json.loads(raw)
     check_request({}, body)
     return body
 
 
 def build_messages(*rows: Message, **members: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = build_accepted_body(model_request(*rows, **{"model": MODEL, "system": ""} | members))[
-        "messages"
-    ]
-    return found
+    messages: list[dict[str, Any]] = build_accepted_body(
+        model_request(*rows, **{"model": MODEL, "system": ""} | members)
+    )["messages"]
+    return messages
 
 
 def test_a_whole_request() -> None:
@@ -104,44 +104,46 @@ def test_on_the_last_round_there_are_no_tools() -> None:
     assert "tools" not in build_accepted_body(model_request(user_message("a"), call_tools=False))
 
 
-def test_a_model_is_told_to_think_only_with_a_budget() -> None:
+def test_thinking_is_requested_only_with_a_budget() -> None:
     assert "think" not in build_accepted_body(model_request(user_message("a")))
     assert build_accepted_body(model_request(user_message("a"), thinking_tokens=2000))["think"] is True
 
 
-def test_arguments_are_objects_whatever_the_call_held() -> None:
+def test_arguments_are_always_objects() -> None:
     calls = (tool_call("t1", input=[1]), tool_call("t2", input={"x": 1}, malformed=True))
-    said = build_messages(user_message("a"), model_message(*calls), tool_result("t1"), tool_result("t2"))[1][
+    sent_calls = build_messages(user_message("a"), model_message(*calls), tool_result("t1"), tool_result("t2"))[1][
         "tool_calls"
     ]
-    assert [one["function"]["arguments"] for one in said] == [{}, {}]
+    assert [call["function"]["arguments"] for call in sent_calls] == [{}, {}]
 
 
 @pytest.mark.parametrize("foreign", [*reasoning_blocks("anthropic", 1), *reasoning_blocks("openai-compatible", 1)])
-def test_r9_thoughts_of_another_provider_are_dropped_whole(foreign: ReasoningBlock) -> None:
+def test_r9_reasoning_of_another_provider_is_dropped(foreign: ReasoningBlock) -> None:
     assert not build_messages(user_message("a"), model_message(foreign, tool_call("t1")), tool_result("t1"))[1].get(
         "thinking"
     )
 
 
-def test_a_request_begins_and_ends_with_a_person() -> None:
+def test_a_request_begins_and_ends_with_the_user() -> None:
     assert [message["role"] for message in build_messages(model_message("Hello"))] == ["user", "assistant", "user"]
 
 
 @pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
-def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Block) -> None:
+def test_a_blob_that_was_not_fetched_is_a_programming_error(block: Block) -> None:
     with pytest.raises(ValueError, match="must be fetched"):
         build_messages(user_message(block))
 
 
 @given(rows=histories(), volatile=st.text(max_size=5), tools=st.booleans(), thinking=st.sampled_from([0, 2000]))
-def test_any_healed_history_is_accepted(rows: list[Message], volatile: str, tools: bool, thinking: int) -> None:
-    asked = model_request(*rows, volatile=volatile, tools=TOOLS if tools else (), model=MODEL, thinking_tokens=thinking)
-    build_accepted_body(asked)
+def test_any_compiled_history_is_accepted(rows: list[Message], volatile: str, tools: bool, thinking: int) -> None:
+    request = model_request(
+        *rows, volatile=volatile, tools=TOOLS if tools else (), model=MODEL, thinking_tokens=thinking
+    )
+    build_accepted_body(request)
 
 
-def test_the_strict_check_itself_refuses_what_it_should() -> None:
-    """The bodies above prove something only if this one can fail."""
+def test_the_strict_check_itself_refuses_invalid_bodies() -> None:
+    """The tests above prove something only if the check can fail."""
     body = build_accepted_body(
         model_request(user_message("a", image_block()), model_message(tool_call("t1")), tool_result("t1"))
     )

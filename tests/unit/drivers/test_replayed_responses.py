@@ -1,4 +1,4 @@
-"""Whatever a server has said, it accepts when it is said again: no reply may make a conversation unsendable."""
+"""Every response is accepted when it is sent back: none may make a conversation unsendable."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from tests.unit.drivers.conversation_builders import (
     user_message,
 )
 from tests.unit.drivers.recorded_streams import RECORDINGS, Recording
-from tests.unit.drivers.test_malformed_events import LEFT_OUT, OTHERS, collect_pieces, iter_paths, replace_at_path
+from tests.unit.drivers.test_malformed_events import LEFT_OUT, OTHERS, collect_parts, iter_paths, replace_at_path
 
 MODEL = "model"
 CHECKS: dict[str, Callable[[dict[str, str], Any], None]] = {
@@ -42,7 +42,7 @@ HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01", "authorization":
 
 
 def replies(recording: Recording) -> Iterator[tuple[Any, ModelResponse]]:
-    """What comes of the answer with each member being anything, where that is no error; each reply once."""
+    """Yield the different responses that a recording gives when each member has any other value."""
     seen: set[str] = set()
     for number, event in enumerate(recording.events):
         for path in iter_paths(event):
@@ -50,7 +50,7 @@ def replies(recording: Recording) -> Iterator[tuple[Any, ModelResponse]]:
                 hurt = replace_at_path(event, path, other)
                 events = [*recording.events[:number], hurt, *recording.events[number + 1 :]]
                 try:
-                    last = collect_pieces(recording, events)[-1]
+                    last = collect_parts(recording, events)[-1]
                 except ProviderError:
                     continue
                 assert isinstance(last, ModelResponse)
@@ -61,7 +61,7 @@ def replies(recording: Recording) -> Iterator[tuple[Any, ModelResponse]]:
 
 
 def following(provider: str, reply: ModelResponse) -> ModelRequest:
-    """The request after it, with a result for each of its calls."""
+    """Build the next request, with a result for each call of the response."""
     rows: list[Message] = [user_message("Hi"), message_from_response(reply)]
     rows += [tool_result(block.tool_call_id, {"n": 1}) for block in reply.blocks if block.kind == "toolCall"]
     placed = [
@@ -70,11 +70,11 @@ def following(provider: str, reply: ModelResponse) -> ModelRequest:
     return model_request(*compile_history(placed, ModelProfile(provider, MODEL, 100_000)), model=MODEL)
 
 
-def refusal(provider: str, asked: ModelRequest) -> str | None:
-    """What the provider's strict server says to it; which signature is whose is not looked at here."""
+def refusal(provider: str, request: ModelRequest) -> str | None:
+    """Return why the provider's strict server refuses the request; signatures are not verified."""
     driver = get_provider(provider)
     assert isinstance(driver, Provider)
-    body = json.loads(json.dumps(driver.build_body(asked, frozenset()), allow_nan=False).encode())
+    body = json.loads(json.dumps(driver.build_body(request, frozenset()), allow_nan=False).encode())
     try:
         CHECKS[provider](HEADERS, body)
     except RequestRejected as refused:
@@ -83,13 +83,13 @@ def refusal(provider: str, asked: ModelRequest) -> str | None:
 
 
 @pytest.mark.parametrize("provider", RECORDINGS)
-def test_any_reply_may_be_said_again(provider: str) -> None:
-    for what, reply in replies(RECORDINGS[provider]):
-        asked = following(provider, reply)
-        refused = refusal(provider, asked)
+def test_any_response_is_accepted_when_it_is_sent_back(provider: str) -> None:
+    for change, reply in replies(RECORDINGS[provider]):
+        request = following(provider, reply)
+        refused = refusal(provider, request)
         if refused and "Input tag" in refused:  # a kind of block that nobody has: it is said again without it
-            refused = refusal(provider, drop_thinking_blocks(asked))
-        assert refused is None, (what, refused)
+            refused = refusal(provider, drop_thinking_blocks(request))
+        assert refused is None, (change, refused)
 
 
 NAMES = ("type", "thinking", "signature", "data", "id", "summary", "encrypted_content", "content", "phase", "reasoning")
@@ -102,13 +102,13 @@ PAYLOADS = st.dictionaries(st.sampled_from((*NAMES, "reasoning_content", "reason
 @settings(max_examples=80)
 @given(payloads=st.lists(PAYLOADS, max_size=3), calls=st.booleans())
 @example(payloads=[{"type": "thinking", "thinking": "a", "signature": "b", "data": "c"}], calls=False)
-def test_whatever_is_stored_as_thoughts_no_request_is_refused_for_it(
+def test_no_stored_reasoning_makes_a_request_invalid(
     provider: str, payloads: list[dict[str, Any]], calls: bool
 ) -> None:
     thoughts = [ReasoningBlock(provider=provider, model=MODEL, payload=payload) for payload in payloads]
     blocks = (*thoughts, TextBlock(text="Hm."), *([tool_call("call_1")] if calls else []))
-    asked = following(provider, ModelResponse(blocks=blocks, stop=FinishReason.END, tokens=TokenUsage()))
-    refused = refusal(provider, asked)
+    request = following(provider, ModelResponse(blocks=blocks, stop=FinishReason.END, tokens=TokenUsage()))
+    refused = refusal(provider, request)
     if refused and "Input tag" in refused:
-        refused = refusal(provider, drop_thinking_blocks(asked))
+        refused = refusal(provider, drop_thinking_blocks(request))
     assert refused is None

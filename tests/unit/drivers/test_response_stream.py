@@ -1,4 +1,4 @@
-"""What all providers' streams have in common: what is shown of them, and how much of one is listened to."""
+"""What all protocols' streams share: surrogates, size limits and errors."""
 
 import json
 from typing import Any
@@ -13,11 +13,11 @@ from fermata.drivers.transport.connection import ProviderResponse
 from fermata.drivers.transport.stream_decoders import SseDecoder
 from tests.unit.drivers.conversation_builders import tool_call
 from tests.unit.drivers.recorded_streams import RECORDINGS
-from tests.unit.drivers.stream_helpers import collect_pieces, collect_pieces_until_error, get_response
+from tests.unit.drivers.stream_helpers import collect_parts, collect_parts_until_error, get_response
 
 
 class PlainAccumulator:
-    """A protocol of two members: what is said, and what was thought."""
+    """A protocol of two members: text and reasoning."""
 
     has_usage = False
     stream_error: Any = None
@@ -48,38 +48,38 @@ def sse(*events: Any) -> bytes:
     return "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
 
 
-def shown_pieces(*events: Any) -> list[StreamPart]:
-    return collect_pieces(PlainAccumulator(), [sse(*events, {"over": True})])[:-1]
+def shown_parts(*events: Any) -> list[StreamPart]:
+    return collect_parts(PlainAccumulator(), [sse(*events, {"over": True})])[:-1]
 
 
-def test_a_character_cut_in_two_by_whoever_counts_in_utf16_is_shown_whole() -> None:
-    assert shown_pieces({"text": "crab \ud83e"}, {"text": "\udd80!"}) == [
+def test_a_surrogate_pair_split_between_deltas_is_joined() -> None:
+    assert shown_parts({"text": "crab \ud83e"}, {"text": "\udd80!"}) == [
         TextDelta(text="crab "),
         TextDelta(text="🦀!"),
     ]
-    assert shown_pieces({"thought": "\ud83e"}, {"thought": "\udd80"}) == [ReasoningDelta(text="🦀")]
+    assert shown_parts({"thought": "\ud83e"}, {"thought": "\udd80"}) == [ReasoningDelta(text="🦀")]
 
 
-def test_half_a_character_whose_other_half_never_comes_is_shown_as_one_nobody_knows() -> None:
-    assert shown_pieces({"text": "a\ud83e"}) == [TextDelta(text="a"), TextDelta(text="\ufffd")]
-    assert shown_pieces({"text": "\ud83e"}, {"text": "b"}) == [TextDelta(text="\ufffdb")]
-    assert shown_pieces({"text": "\ud83e"}, {"thought": "hm"}) == [TextDelta(text="\ufffd"), ReasoningDelta(text="hm")]
+def test_a_surrogate_whose_other_half_never_comes_is_replaced() -> None:
+    assert shown_parts({"text": "a\ud83e"}) == [TextDelta(text="a"), TextDelta(text="\ufffd")]
+    assert shown_parts({"text": "\ud83e"}, {"text": "b"}) == [TextDelta(text="\ufffdb")]
+    assert shown_parts({"text": "\ud83e"}, {"thought": "hm"}) == [TextDelta(text="\ufffd"), ReasoningDelta(text="hm")]
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "openai-compatible", "ollama"])
-def test_what_is_shown_is_what_is_kept_however_characters_were_cut(provider: str) -> None:
+def test_the_streamed_text_is_the_stored_text_however_characters_are_split(provider: str) -> None:
     recording = RECORDINGS[provider]
     frame = "data: {}\n\n" if recording.make_decoder is SseDecoder else "{}\n"
     text = "".join(frame.format(json.dumps(event)) for event in recording.events)
     cut = text.replace('"Hi"', '"Hi \\ud83e"', 1).replace('" there"', '"\\udd80 there"', 1)
     assert cut != text
-    pieces = collect_pieces(recording.make_accumulator(), [cut.encode()], recording.make_decoder())
-    said = "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
-    kept = "".join(block.text for block in get_response(pieces).blocks if block.kind == "text")
-    assert said == kept
+    parts = collect_parts(recording.make_accumulator(), [cut.encode()], recording.make_decoder())
+    shown = "".join(part.text for part in parts if isinstance(part, TextDelta))
+    stored = "".join(block.text for block in get_response(parts).blocks if block.kind == "text")
+    assert shown == stored
 
 
-def test_a_frame_without_end_is_not_listened_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_without_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_stream, "MAX_FRAME_BYTES", 1000)
     read: list[bytes] = []
 
@@ -88,25 +88,25 @@ def test_a_frame_without_end_is_not_listened_to(monkeypatch: pytest.MonkeyPatch)
             read.append(b"data: " + b"x" * 100)
             yield read[-1]
 
-    _, error = collect_pieces_until_error(PlainAccumulator(), chunks())
+    _, error = collect_parts_until_error(PlainAccumulator(), chunks())
     assert (error.code, error.retryable) == ("provider_error", False)
     assert len(read) < 20
 
 
-def test_an_answer_without_end_is_not_listened_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_without_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_stream, "MAX_STREAM_BYTES", 1000)
 
     def chunks() -> Any:
         while True:
             yield sse({"text": "more"})
 
-    pieces, error = collect_pieces_until_error(PlainAccumulator(), chunks())
-    assert pieces
+    parts, error = collect_parts_until_error(PlainAccumulator(), chunks())
+    assert parts
     assert "too long" in error.message
 
 
-def test_a_long_frame_in_many_chunks_is_put_together_once() -> None:
-    """Not once for each chunk: that would be a minute of work for a long answer in one piece."""
+def test_a_long_event_in_many_chunks_is_joined_once() -> None:
+    """Joining it at each chunk would take a minute for a long response in one event."""
     frames, chunk = SseDecoder(), b"x" * 100
     frames.feed(b"data: ")
     for _ in range(100_000):
@@ -116,17 +116,17 @@ def test_a_long_frame_in_many_chunks_is_put_together_once() -> None:
 
 
 @pytest.mark.parametrize("depth", [200, 100_000])
-def test_a_frame_nested_deeper_than_can_be_stored_is_an_error_of_the_provider(depth: int) -> None:
-    _, error = collect_pieces_until_error(PlainAccumulator(), [b'data: {"a":' + b"[" * depth + b"]" * depth + b"}\n\n"])
+def test_an_event_nested_too_deeply_is_an_error(depth: int) -> None:
+    _, error = collect_parts_until_error(PlainAccumulator(), [b'data: {"a":' + b"[" * depth + b"]" * depth + b"}\n\n"])
     assert "not readable" in error.message
 
 
-def test_more_calls_than_anybody_can_wait_for_are_an_error() -> None:
+def test_too_many_calls_are_an_error() -> None:
     calls = [tool_call(f"call_{number}") for number in range(129)]
     assert get_response(
-        collect_pieces(PlainAccumulator(blocks=tuple(calls[1:])), [sse({"over": True})])
+        collect_parts(PlainAccumulator(blocks=tuple(calls[1:])), [sse({"over": True})])
     ).blocks == tuple(calls[1:])
-    _, error = collect_pieces_until_error(PlainAccumulator(blocks=tuple(calls)), [sse({"over": True})])
+    _, error = collect_parts_until_error(PlainAccumulator(blocks=tuple(calls)), [sse({"over": True})])
     assert (error.message, error.retryable) == (
         "Peer stream error: 129 tool calls at once; at most 128 are taken",
         False,
@@ -134,7 +134,7 @@ def test_more_calls_than_anybody_can_wait_for_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("provider", RECORDINGS)
-def test_a_name_or_id_longer_than_any_can_still_be_stored(provider: str) -> None:
+def test_overlong_names_and_ids_are_cut(provider: str) -> None:
     recording = RECORDINGS[provider]
     frame = "data: {}\n\n" if recording.make_decoder is SseDecoder else "{}\n"
     text = "".join(frame.format(json.dumps(event)) for event in recording.events)
@@ -143,7 +143,7 @@ def test_a_name_or_id_longer_than_any_can_still_be_stored(provider: str) -> None
     (called,) = [
         block
         for block in get_response(
-            collect_pieces(recording.make_accumulator(), [text.encode()], recording.make_decoder())
+            collect_parts(recording.make_accumulator(), [text.encode()], recording.make_decoder())
         ).blocks
         if block.kind == "toolCall"
     ]
@@ -151,7 +151,7 @@ def test_a_name_or_id_longer_than_any_can_still_be_stored(provider: str) -> None
     assert len(called.tool_call_id) <= 256
 
 
-def test_a_web_page_in_the_place_of_an_answer_is_a_wrong_address() -> None:
+def test_a_web_page_instead_of_a_stream_points_at_the_address() -> None:
     page = ProviderResponse(
         200, {"content-type": "text/html; charset=utf-8"}, iter([b"<!doctype html>\n<p>Welcome</p>"])
     )
@@ -160,7 +160,7 @@ def test_a_web_page_in_the_place_of_an_answer_is_a_wrong_address() -> None:
     assert (caught.value.code, caught.value.retryable) == ("provider_request", False)
 
 
-def test_a_stream_that_calls_itself_a_page_is_heard_all_the_same() -> None:
+def test_a_stream_with_the_type_of_a_web_page_is_read() -> None:
     stream = ProviderResponse(200, {"content-type": "text/html"}, iter([sse({"text": "Hi"}, {"over": True})]))
     assert next(response_stream.iter_parts("Peer", stream, PlainAccumulator(), "", SseDecoder())) == TextDelta(
         text="Hi"
@@ -168,12 +168,12 @@ def test_a_stream_that_calls_itself_a_page_is_heard_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("failure", ["Overloaded", {"message": "Overloaded"}, ["Overloaded"], True])
-def test_a_failure_is_told_whatever_it_is_made_of(failure: Any) -> None:
-    _, error = collect_pieces_until_error(PlainAccumulator(), [sse({"error": failure})])
+def test_an_error_in_the_stream_may_have_any_type(failure: Any) -> None:
+    _, error = collect_parts_until_error(PlainAccumulator(), [sse({"error": failure})])
     assert error.message.startswith("Peer stream error: ")
 
 
 def test_a_reason_is_shown_on_one_line_without_the_key() -> None:
-    pieces = collect_pieces(PlainAccumulator("No,\nnot with\u202e secret-key\x1b[31m."), [sse({"over": True})])
-    assert get_response(pieces).refusal == "No, not with [redacted] [31m."
-    assert isinstance(collect_pieces_until_error(PlainAccumulator(), [b""])[1], ProviderError)
+    parts = collect_parts(PlainAccumulator("No,\nnot with\u202e secret-key\x1b[31m."), [sse({"over": True})])
+    assert get_response(parts).refusal == "No, not with [redacted] [31m."
+    assert isinstance(collect_parts_until_error(PlainAccumulator(), [b""])[1], ProviderError)

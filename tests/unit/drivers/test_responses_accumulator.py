@@ -1,4 +1,4 @@
-"""What comes out of a streamed response. Named inputs are the replay scenarios R1 to R10, as Responses say them."""
+"""Parts and responses of Responses streams. R1 to R10 are the replay scenarios."""
 
 import json
 from collections.abc import Sequence
@@ -48,12 +48,12 @@ def make_accumulator(request: bytes = b"request") -> ResponsesAccumulator:
     return ResponsesAccumulator("openai", MODEL, request)
 
 
-def collect_pieces(*chunks: bytes) -> list[StreamPart]:
-    return stream_helpers.collect_pieces(make_accumulator(), chunks)
+def collect_parts(*chunks: bytes) -> list[StreamPart]:
+    return stream_helpers.collect_parts(make_accumulator(), chunks)
 
 
 def parse_response(*chunks: bytes) -> ModelResponse:
-    return get_response(collect_pieces(*chunks))
+    return get_response(collect_parts(*chunks))
 
 
 @pytest.mark.parametrize(
@@ -67,17 +67,17 @@ def parse_response(*chunks: bytes) -> ModelResponse:
     ],
     ids=["whole", "single bytes", "E9|82A3", "F09F|A680", "in the arguments"],
 )
-def test_r1_characters_cut_in_two_arrive_whole(chunks: list[bytes]) -> None:
-    pieces = collect_pieces(*chunks)
-    assert join_text(pieces) == "那个你好🦀"
-    assert pieces == collect_pieces(R1)
-    assert get_response(pieces).blocks[1].model_dump()["input"] == {"city": "杭州"}
-    assert "\ufffd" not in repr(pieces)
+def test_r1_a_character_split_between_chunks_arrives_whole(chunks: list[bytes]) -> None:
+    parts = collect_parts(*chunks)
+    assert join_text(parts) == "那个你好🦀"
+    assert parts == collect_parts(R1)
+    assert get_response(parts).blocks[1].model_dump()["input"] == {"city": "杭州"}
+    assert "\ufffd" not in repr(parts)
 
 
 @given(stream_helpers.chunkings(R1))
-def test_r1_any_chunking_folds_the_same(chunks: list[bytes]) -> None:
-    assert collect_pieces(*chunks) == collect_pieces(R1)
+def test_r1_any_chunking_gives_the_same_parts(chunks: list[bytes]) -> None:
+    assert collect_parts(*chunks) == collect_parts(R1)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,8 @@ def test_r1_any_chunking_folds_the_same(chunks: list[bytes]) -> None:
 )
 @pytest.mark.parametrize("cut", [lambda stream: stream, in_single_bytes], ids=["as named", "single bytes"])
 def test_r2_one_completed_event_however_its_lines_end(chunks: list[bytes], cut: Any) -> None:
-    chunks = [
-        piece for chunk in chunks for piece in ([chunk] if cut is not in_single_bytes else in_single_bytes(chunk))
-    ]
-    assert collect_pieces(*chunks) == [
+    chunks = [part for chunk in chunks for part in ([chunk] if cut is not in_single_bytes else in_single_bytes(chunk))]
+    assert collect_parts(*chunks) == [
         ModelResponse(blocks=(), stop=FinishReason.END, tokens=TokenUsage(), tokens_known=False)
     ]
 
@@ -120,34 +118,36 @@ OVERLOADED = {"type": "service_unavailable_error", "code": "server_is_overloaded
         (make_event("error", code=502, message="Sorry"), "provider_error", True),
     ],
 )
-def test_r3_an_error_in_the_stream_is_an_error_and_what_was_said_stays_said(
+def test_r3_an_error_in_the_stream_is_raised_after_the_parts_before_it(
     trouble: dict[str, Any], code: str, retryable: bool, cut: ChunkSplitter
 ) -> None:
     stream = encode_sse(response_created(), message_events(0, "Partial")[:-1], trouble)
-    pieces, error = stream_helpers.collect_pieces_until_error(make_accumulator(), cut(stream))
-    assert pieces == [TextDelta(text="Partial")]
+    parts, error = stream_helpers.collect_parts_until_error(make_accumulator(), cut(stream))
+    assert parts == [TextDelta(text="Partial")]
     assert (error.code, error.retryable, error.message) == (code, retryable, "Peer stream error: Sorry")
 
 
 def test_a_failure_without_a_reason_is_still_a_failure() -> None:
     for trouble in (response_ended("failed", error=None, usage=None), response_ended("cancelled"), make_event("error")):
         with pytest.raises(ProviderError, match="stream error: "):
-            collect_pieces(encode_sse(response_created(), trouble))
+            collect_parts(encode_sse(response_created(), trouble))
 
 
 def test_a_stream_that_ends_before_its_last_event_is_an_error_even_when_it_says_done() -> None:
     stream = encode_sse(response_created(), message_events(0, "Hello"))
     for end in (b"", b"data: [DONE]\n\n"):
         with pytest.raises(ProviderError) as caught:
-            collect_pieces(stream + end)
+            collect_parts(stream + end)
         assert (caught.value.code, caught.value.retryable) == ("provider_error", True)
 
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
-@pytest.mark.parametrize("parts", [("",), ()], ids=["one empty delta", "no delta"])
-def test_r4_a_call_without_argument_text_has_no_arguments(parts: tuple[str, ...], cut: ChunkSplitter) -> None:
+@pytest.mark.parametrize("deltas", [("",), ()], ids=["one empty delta", "no delta"])
+def test_r4_a_call_without_argument_text_has_no_arguments(deltas: tuple[str, ...], cut: ChunkSplitter) -> None:
     only = parse_response(
-        *cut(encode_sse(response_created(), function_call_events(0, "call_1", "list_tokens", *parts), response_ended()))
+        *cut(
+            encode_sse(response_created(), function_call_events(0, "call_1", "list_tokens", *deltas), response_ended())
+        )
     )
     assert only.blocks == (ToolCallBlock(tool_call_id="call_1", tool_name="list_tokens", input={}),)
     assert only.stop is FinishReason.TOOL_CALLS
@@ -158,9 +158,7 @@ INCOMPLETE = {"reason": "max_output_tokens"}
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
 @pytest.mark.parametrize("fragment", ['{"file_path":"x"', '{"file_path":"x"}'], ids=["cut off", "may lack more"])
-def test_r5_and_r6_a_call_the_limit_fell_into_is_marked_and_the_stop_says_why(
-    fragment: str, cut: ChunkSplitter
-) -> None:
+def test_r5_and_r6_a_call_cut_off_by_the_limit_is_marked_malformed(fragment: str, cut: ChunkSplitter) -> None:
     first, second = fragment[:6], fragment[6:]
     calls = [
         *function_call_events(0, "call_1", "read", '{"a":1}'),
@@ -176,19 +174,23 @@ def test_r5_and_r6_a_call_the_limit_fell_into_is_marked_and_the_stop_says_why(
     assert (whole_one.malformed, cut_one.malformed) == (None, True)
 
 
-def test_an_item_that_is_finished_as_incomplete_is_not_finished() -> None:
-    *begun, finished = function_call_events(0, "call_1", "write", '{"a":1}')
+def test_an_item_with_status_incomplete_is_not_done() -> None:
+    *beginning, finished = function_call_events(0, "call_1", "write", '{"a":1}')
     finished = finished | {"item": finished["item"] | {"status": "incomplete"}}
     stopped = parse_response(
         encode_sse(
-            response_created(), begun, finished, function_call_events(1, "call_2", "read"), response_ended("incomplete")
+            response_created(),
+            beginning,
+            finished,
+            function_call_events(1, "call_2", "read"),
+            response_ended("incomplete"),
         )
     )
     assert [block.model_dump()["malformed"] for block in stopped.blocks] == [True, True]
 
 
 @pytest.mark.parametrize("broken", ['{"a": tru', "{'a': 1}", '{"a": NaN}'])
-def test_arguments_that_are_no_json_are_marked_and_replaced_by_none(broken: str) -> None:
+def test_arguments_that_are_not_json_are_marked_malformed_and_left_out(broken: str) -> None:
     only = parse_response(
         encode_sse(response_created(), function_call_events(0, "call_1", "read", broken), response_ended())
     ).blocks[0]
@@ -196,7 +198,7 @@ def test_arguments_that_are_no_json_are_marked_and_replaced_by_none(broken: str)
 
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
-def test_r8_a_refusal_is_seen_whether_it_says_something_or_not(cut: ChunkSplitter) -> None:
+def test_r8_a_refusal_is_recognized_with_and_without_text(cut: ChunkSplitter) -> None:
     spoken = [
         make_event("response.output_item.added", output_index=0, item={"type": "message", "content": []}),
         make_event("response.refusal.delta", output_index=0, delta="I can't."),
@@ -221,7 +223,7 @@ def test_r8_a_refusal_is_seen_whether_it_says_something_or_not(cut: ChunkSplitte
 
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
-def test_r9_reasoning_is_shown_as_it_comes_and_kept_as_it_was_finished(cut: ChunkSplitter) -> None:
+def test_r9_reasoning_is_streamed_and_stored_as_its_completed_item(cut: ChunkSplitter) -> None:
     stream = encode_sse(
         response_created(),
         reasoning_events(0, "Look ", "first."),
@@ -229,9 +231,9 @@ def test_r9_reasoning_is_shown_as_it_comes_and_kept_as_it_was_finished(cut: Chun
         function_call_events(2, "c", "read"),
         response_ended(),
     )
-    pieces = collect_pieces(*cut(stream))
-    assert pieces[:2] == [ReasoningDelta(text="Look "), ReasoningDelta(text="\n\nfirst.")]
-    thought, spoken, called = get_response(pieces).blocks
+    parts = collect_parts(*cut(stream))
+    assert parts[:2] == [ReasoningDelta(text="Look "), ReasoningDelta(text="\n\nfirst.")]
+    thought, spoken, called = get_response(parts).blocks
     assert isinstance(thought, ReasoningBlock)
     assert (thought.provider, thought.model) == ("openai", MODEL)
     assert thought.payload == {
@@ -243,7 +245,7 @@ def test_r9_reasoning_is_shown_as_it_comes_and_kept_as_it_was_finished(cut: Chun
     assert [spoken.kind, called.kind] == ["text", "toolCall"]
 
 
-def test_reasoning_that_was_not_finished_or_holds_nothing_is_not_kept() -> None:
+def test_incomplete_or_empty_reasoning_is_dropped() -> None:
     half = reasoning_events(0, "Look")[:-1]
     empty = reasoning_events(1, sealed="")
     assert parse_response(
@@ -251,14 +253,14 @@ def test_reasoning_that_was_not_finished_or_holds_nothing_is_not_kept() -> None:
     ).blocks == (TextBlock(text="Yes."),)
 
 
-def test_plain_reasoning_text_is_shown_too() -> None:
+def test_plain_reasoning_text_is_streamed_too() -> None:
     delta = make_event("response.reasoning_text.delta", output_index=0, content_index=0, delta="Hm.")
-    assert collect_pieces(encode_sse(response_created(), delta, message_events(1, "Yes."), response_ended()))[
+    assert collect_parts(encode_sse(response_created(), delta, message_events(1, "Yes."), response_ended()))[
         0
     ] == ReasoningDelta(text="Hm.")
 
 
-def test_the_phase_of_a_message_is_kept_for_its_provider() -> None:
+def test_the_phase_of_a_message_is_stored() -> None:
     marker, spoken = parse_response(
         encode_sse(response_created(), message_events(0, "Let me look.", phase="commentary"), response_ended())
     ).blocks
@@ -268,30 +270,30 @@ def test_the_phase_of_a_message_is_kept_for_its_provider() -> None:
 
 
 @pytest.mark.parametrize("cut", CHUNK_SPLITTERS)
-def test_r10_a_message_without_text_is_not_kept(cut: ChunkSplitter) -> None:
+def test_r10_a_message_without_text_is_dropped(cut: ChunkSplitter) -> None:
     stream = encode_sse(
         response_created(), message_events(0, ""), function_call_events(1, "call_1", "read"), response_ended()
     )
-    assert [one.kind for one in parse_response(*cut(stream)).blocks] == ["toolCall"]
+    assert [block.kind for block in parse_response(*cut(stream)).blocks] == ["toolCall"]
 
 
-def test_what_no_delta_has_brought_is_shown_when_its_item_is_finished() -> None:
+def test_text_that_no_delta_brought_is_streamed_when_its_item_is_done() -> None:
     *_, finished = message_events(0, "All of it.")
-    assert join_text(collect_pieces(encode_sse(response_created(), finished, response_ended()))) == "All of it."
+    assert join_text(collect_parts(encode_sse(response_created(), finished, response_ended()))) == "All of it."
     began, first, *_ = message_events(0, "All ", "of it.")
-    pieces = collect_pieces(encode_sse(response_created(), began, first, finished, response_ended()))
-    assert [piece.text for piece in pieces if isinstance(piece, TextDelta)] == ["All ", "of it."]
+    parts = collect_parts(encode_sse(response_created(), began, first, finished, response_ended()))
+    assert [part.text for part in parts if isinstance(part, TextDelta)] == ["All ", "of it."]
 
 
-def test_what_only_the_last_event_tells_of_is_not_lost() -> None:
+def test_items_that_only_the_last_event_has_are_not_lost() -> None:
     output = [
         {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "Hi"}], "status": "completed"},
         {"type": "function_call", "id": "f", "call_id": "call_1", "name": "read", "arguments": '{"a":1}'},
     ]
-    pieces = collect_pieces(encode_sse(response_created(), response_ended(output=output)))
-    assert join_text(pieces) == "Hi"
-    assert get_response(pieces).stop is FinishReason.TOOL_CALLS
-    assert get_response(pieces).blocks[1] == ToolCallBlock(tool_call_id="call_1", tool_name="read", input={"a": 1})
+    parts = collect_parts(encode_sse(response_created(), response_ended(output=output)))
+    assert join_text(parts) == "Hi"
+    assert get_response(parts).stop is FinishReason.TOOL_CALLS
+    assert get_response(parts).blocks[1] == ToolCallBlock(tool_call_id="call_1", tool_name="read", input={"a": 1})
 
 
 def test_the_last_event_repeats_nothing() -> None:
@@ -304,18 +306,18 @@ def test_the_last_event_repeats_nothing() -> None:
         function_call_events(1, "call_1", "read", '{"a":1}'),
         response_ended(output=output),
     )
-    pieces = collect_pieces(stream)
-    assert join_text(pieces) == "Hi"
-    assert len(get_response(pieces).blocks) == 2
+    parts = collect_parts(stream)
+    assert join_text(parts) == "Hi"
+    assert len(get_response(parts).blocks) == 2
 
 
-def test_items_without_a_place_are_told_apart_by_their_ids() -> None:
+def test_items_without_an_index_are_distinguished_by_their_ids() -> None:
     def placeless(events: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-        return [one | {"output_index": None, "item_id": name} for one in events]
+        return [event | {"output_index": None, "item_id": name} for event in events]
 
     first = placeless(function_call_events(0, "a", "read", '{"n":', "1}"), "fc_a")
     second = placeless(function_call_events(0, "b", "read", '{"n":', "2}"), "fc_b")
-    mixed = [one for pair in zip(first, second, strict=True) for one in pair]
+    mixed = [event for pair in zip(first, second, strict=True) for event in pair]
     inputs = [
         block.model_dump()["input"]
         for block in parse_response(encode_sse(response_created(), mixed, response_ended())).blocks
@@ -323,7 +325,7 @@ def test_items_without_a_place_are_told_apart_by_their_ids() -> None:
     assert inputs == [{"n": 1}, {"n": 2}]
 
 
-def test_parallel_calls_whose_pieces_are_mixed_are_told_apart() -> None:
+def test_interleaved_parallel_calls_are_distinguished() -> None:
     first, second = (
         function_call_events(0, "call_a", "read", '{"a"', ":1}"),
         function_call_events(1, "call_b", "read", '{"b"', ":2}"),
@@ -336,7 +338,7 @@ def test_parallel_calls_whose_pieces_are_mixed_are_told_apart() -> None:
     ]
 
 
-def test_calls_without_ids_get_ids_that_are_their_own_and_stay_the_same() -> None:
+def test_calls_without_ids_get_unique_and_stable_ids() -> None:
     nameless = [
         *function_call_events(0, None, "read"),
         *function_call_events(1, None, "read"),
@@ -351,12 +353,12 @@ def test_calls_without_ids_get_ids_that_are_their_own_and_stay_the_same() -> Non
     assert len(set(ids)) == 4
     assert ids[2:] == ["x", "x_2"]
     assert ids == [block.model_dump()["tool_call_id"] for block in parse_response(stream).blocks]
-    other = stream_helpers.collect_pieces(make_accumulator(b"another request"), [stream])
+    other = stream_helpers.collect_parts(make_accumulator(b"another request"), [stream])
     assert {block.model_dump()["tool_call_id"] for block in get_response(other).blocks} & set(ids) == {"x", "x_2"}
 
 
 @pytest.mark.parametrize(
-    ("told", "tokens"),
+    ("usage", "tokens"),
     [
         (make_usage(1000, 20, 400), TokenUsage(prompt=1000, completion=20, cache_read=400)),
         (
@@ -368,8 +370,10 @@ def test_calls_without_ids_get_ids_that_are_their_own_and_stay_the_same() -> Non
         ({"input_tokens": "7", "output_tokens": True}, TokenUsage()),
     ],
 )
-def test_usage_counts_what_the_cache_has_read_and_written_apart(told: dict[str, Any], tokens: Any) -> None:
-    counted = parse_response(encode_sse(response_created(), message_events(0, "Hi"), response_ended(usage=told))).tokens
+def test_usage_counts_cache_reads_and_writes_separately(usage: dict[str, Any], tokens: Any) -> None:
+    counted = parse_response(
+        encode_sse(response_created(), message_events(0, "Hi"), response_ended(usage=usage))
+    ).tokens
     if isinstance(tokens, tuple):
         tokens = TokenUsage(prompt=tokens[0], completion=tokens[1], cache_read=tokens[2], cache_creation=tokens[3])
     assert counted.model_copy(update={"raw": None}) == tokens.model_copy(
@@ -405,18 +409,18 @@ def test_null_members_never_stop_an_answer() -> None:
     assert TextBlock(text="Hi") in parse_response(stream).blocks
 
 
-def test_half_a_surrogate_pair_becomes_a_character_that_can_be_stored() -> None:
+def test_a_lone_surrogate_is_replaced() -> None:
     delta = b'data: {"type":"response.output_text.delta","output_index":0,"delta":"a\\ud83d"}\n\n'
     arguments = json.dumps(function_call_events(1, "c", "read", '{"x":"\\ud83d"}')[-1])
     stream = encode_sse(response_created()) + delta + f"data: {arguments}\n\n".encode() + encode_sse(response_ended())
-    ended_well = get_response(collect_pieces(stream))
+    ended_well = get_response(collect_parts(stream))
     assert "a\ufffd" in ended_well.model_dump_json()
     assert ended_well.blocks[1].model_dump()["input"] == {"x": "\ufffd"}
 
 
 @given(st.data())
-def test_any_event_with_members_missing_or_null_is_survived(data: st.DataObject) -> None:
-    """Whatever a gateway leaves out, the fold goes on and ends."""
+def test_missing_or_null_members_of_any_event_are_tolerated(data: st.DataObject) -> None:
+    """Gateways leave members out; the fold goes on and ends."""
     events = [
         response_created(),
         *message_events(0, "Hi"),

@@ -1,4 +1,4 @@
-"""How a conversation is said in the Responses protocol. Every body here is checked as the real APIs check it."""
+"""Bodies of Responses requests; each is checked as the real APIs check it."""
 
 import itertools
 import json
@@ -35,9 +35,9 @@ EITHER = pytest.mark.parametrize("provider", [OPENAI, OPENROUTER], ids=["openai"
 
 
 def build_accepted_body(
-    asked: ModelRequest, provider: Provider = OPENAI, adjusted: frozenset[str] = NONE
+    request: ModelRequest, provider: Provider = OPENAI, adjusted: frozenset[str] = NONE
 ) -> dict[str, Any]:
-    raw = json.dumps(provider.build_body(asked, adjusted), ensure_ascii=False).encode("utf-8", "replace")
+    raw = json.dumps(provider.build_body(request, adjusted), ensure_ascii=False).encode("utf-8", "replace")
     body: dict[str, Any] = json.loads(raw)
     check_request(HEADERS, body, is_openrouter=provider is OPENROUTER)
     return body
@@ -48,8 +48,8 @@ def openai(*rows: Message, **members: Any) -> ModelRequest:
 
 
 def items(*rows: Message, provider: Provider = OPENAI, **members: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = build_accepted_body(openai(*rows, **members), provider)["input"]
-    return found
+    input_items: list[dict[str, Any]] = build_accepted_body(openai(*rows, **members), provider)["input"]
+    return input_items
 
 
 def text_content(text: str) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def test_a_whole_request_to_openai() -> None:
     }
 
 
-def test_openrouter_is_given_items_as_it_gives_them_and_no_cache_key() -> None:
+def test_openrouter_gets_items_with_ids_and_no_cache_key() -> None:
     name = MODELS["openrouter"]
     rows = (
         user_message("a"),
@@ -118,7 +118,7 @@ def test_openrouter_is_given_items_as_it_gives_them_and_no_cache_key() -> None:
     body = build_accepted_body(model_request(*rows, model=name, scope="site"), OPENROUTER)
     assert "prompt_cache_key" not in body
     assert body["max_output_tokens"] == 8192 * 2
-    thought, said, called, _ = body["input"][1:]
+    thought, message, called, _ = body["input"][1:]
     assert thought == {
         "type": "reasoning",
         "id": "rs_1",
@@ -126,11 +126,11 @@ def test_openrouter_is_given_items_as_it_gives_them_and_no_cache_key() -> None:
         "encrypted_content": f"sealed:{name}:1",
         "format": "x-v1",
     }
-    assert (said["id"], said["status"]) == ("msg_1", "completed")
+    assert (message["id"], message["status"]) == ("msg_1", "completed")
     assert called["id"] == "fc_call_1"
 
 
-def test_a_request_to_a_model_that_does_not_think_asks_for_no_thoughts() -> None:
+def test_a_model_without_reasoning_is_asked_for_none() -> None:
     body = build_accepted_body(openai(user_message("a"), model="gpt-4.1", thinking_tokens=5000))
     assert not body.keys() & {"include", "reasoning"}
     assert body["max_output_tokens"] == 8192
@@ -139,7 +139,7 @@ def test_a_request_to_a_model_that_does_not_think_asks_for_no_thoughts() -> None
 
 
 @pytest.mark.parametrize(("tokens", "effort"), [(1, "low"), (5000, "medium"), (20_000, "high")])
-def test_a_thinking_budget_becomes_an_effort_and_room(tokens: int, effort: str) -> None:
+def test_a_thinking_budget_becomes_an_effort_and_raises_the_limit(tokens: int, effort: str) -> None:
     body = build_accepted_body(openai(user_message("a"), thinking_tokens=tokens))
     assert body["reasoning"] == {"effort": effort, "summary": "auto"}
     assert body["max_output_tokens"] == 8192 + tokens
@@ -171,7 +171,7 @@ def test_a_success_without_data_says_so_and_an_empty_error_says_something(provid
 
 
 @EITHER
-def test_a_malformed_call_goes_back_without_arguments(provider: Provider) -> None:
+def test_a_malformed_call_is_sent_back_without_arguments(provider: Provider) -> None:
     broken = model_message(tool_call("t1", input={"x": 1}, malformed=True), tool_call("t2", input=[1]))
     rows = (
         user_message("a"),
@@ -185,7 +185,7 @@ def test_a_malformed_call_goes_back_without_arguments(provider: Provider) -> Non
 
 @EITHER
 @pytest.mark.parametrize("foreign", [*reasoning_blocks("anthropic", 1), *reasoning_blocks("ollama", 1)])
-def test_r9_reasoning_of_another_provider_is_dropped_whole(foreign: ReasoningBlock, provider: Provider) -> None:
+def test_r9_reasoning_of_another_provider_is_dropped(foreign: ReasoningBlock, provider: Provider) -> None:
     rows = (user_message("a"), model_message(foreign, tool_call("t1")), tool_result("t1"))
     assert [item["type"] for item in items(*rows, provider=provider)] == [
         "message",
@@ -195,26 +195,26 @@ def test_r9_reasoning_of_another_provider_is_dropped_whole(foreign: ReasoningBlo
 
 
 @EITHER
-def test_r9_reasoning_of_another_model_is_dropped_whole(provider: Provider) -> None:
+def test_r9_reasoning_of_another_model_is_dropped(provider: Provider) -> None:
     rows = (
         user_message("a"),
         model_message(*reasoning_blocks(provider.name, 1), "b", tool_call("t1")),
         tool_result("t1"),
     )
-    said = items(*rows, provider=provider, model="o4-mini")
-    assert "reasoning" not in [item["type"] for item in said]
-    assert "phase" not in said[1]
+    sent = items(*rows, provider=provider, model="o4-mini")
+    assert "reasoning" not in [item["type"] for item in sent]
+    assert "phase" not in sent[1]
 
 
 @EITHER
-def test_r11_reasoning_that_leads_to_nothing_is_left_out(provider: Provider) -> None:
-    """Its calls may have been dropped, or the limit came before the answer."""
+def test_r11_reasoning_that_nothing_follows_is_left_out(provider: Provider) -> None:
+    """Its calls may have been dropped, or the output limit came before the answer."""
     name = MODELS[provider.name]
     rows = (user_message("a"), model_message(*reasoning_blocks(provider.name, 1)), user_message("b"))
     assert [item["role"] for item in items(*rows, provider=provider, model=name)] == ["user"]
 
 
-def test_r12_an_id_stands_only_once_in_a_request() -> None:
+def test_r12_an_item_id_occurs_once_in_a_request() -> None:
     twice = reasoning_blocks("openrouter", 7)[0]
     rows = (
         user_message("a"),
@@ -223,8 +223,8 @@ def test_r12_an_id_stands_only_once_in_a_request() -> None:
         model_message(twice, tool_call("t2")),
         tool_result("t2"),
     )
-    said = items(*rows, provider=OPENROUTER, model=MODELS["openrouter"])
-    assert [item["id"] for item in said if item["type"] == "reasoning"] == ["rs_7"]
+    sent = items(*rows, provider=OPENROUTER, model=MODELS["openrouter"])
+    assert [item["id"] for item in sent if item["type"] == "reasoning"] == ["rs_7"]
 
 
 def test_reasoning_without_encrypted_content_is_of_no_use_to_openai() -> None:
@@ -234,7 +234,7 @@ def test_reasoning_without_encrypted_content_is_of_no_use_to_openai() -> None:
 
 
 @EITHER
-def test_reasoning_can_be_done_without(provider: Provider) -> None:
+def test_reasoning_items_can_be_left_out(provider: Provider) -> None:
     rows = (
         user_message("a"),
         model_message(*reasoning_blocks(provider.name, 1), "b", tool_call("t1")),
@@ -247,7 +247,7 @@ def test_reasoning_can_be_done_without(provider: Provider) -> None:
 
 
 @EITHER
-def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results(provider: Provider) -> None:
+def test_call_ids_of_other_providers_become_short_and_unique(provider: Provider) -> None:
     long = "x" * 90
     rows = [user_message("a")]
     for _ in range(2):
@@ -256,13 +256,13 @@ def test_ids_other_providers_gave_are_made_to_fit_and_unique_with_their_results(
             tool_result("call:0|fc", 1),
             tool_result(long, 2),
         ]
-    said = [item["call_id"] for item in items(*rows, provider=provider) if "call_id" in item]
-    assert said[:2] == said[2:4]
-    assert said[4:6] == said[6:8] == ["call_0_fc_2", "x" * 62 + "_2"]
+    call_ids = [item["call_id"] for item in items(*rows, provider=provider) if "call_id" in item]
+    assert call_ids[:2] == call_ids[2:4]
+    assert call_ids[4:6] == call_ids[6:8] == ["call_0_fc_2", "x" * 62 + "_2"]
 
 
 @EITHER
-def test_results_stand_behind_their_calls_whatever_was_said_in_between(provider: Provider) -> None:
+def test_results_follow_their_calls_whatever_was_said_in_between(provider: Provider) -> None:
     rows = (
         user_message("a"),
         model_message(tool_call("t1"), tool_call("t2")),
@@ -278,7 +278,7 @@ def test_results_stand_behind_their_calls_whatever_was_said_in_between(provider:
 
 
 @EITHER
-def test_a_request_begins_and_ends_with_a_person(provider: Provider) -> None:
+def test_a_request_begins_and_ends_with_the_user(provider: Provider) -> None:
     def content(*rows: Message) -> list[Any]:
         return [item["content"] for item in items(*rows, provider=provider)]
 
@@ -289,37 +289,37 @@ def test_a_request_begins_and_ends_with_a_person(provider: Provider) -> None:
 
 @EITHER
 @pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
-def test_what_still_lies_in_the_bucket_is_our_own_mistake(block: Block, provider: Provider) -> None:
+def test_a_blob_that_was_not_fetched_is_a_programming_error(block: Block, provider: Provider) -> None:
     with pytest.raises(ValueError, match="must be fetched"):
         provider.build_body(openai(user_message(block)), NONE)
 
 
 def _turn(number: int, rounds: int) -> tuple[list[Message], list[int]]:
-    """One turn's rows, and after how many of them a request is made."""
-    rows, asked = [user_message(f"Prompt {number}")], [1]
+    """Return one turn's rows, and after how many of them a request is sent."""
+    rows, request_points = [user_message(f"Prompt {number}")], [1]
     for at in range(rounds):
         name = f"t{number}_{at}"
         rows += [model_message(*reasoning_blocks("openai", number * 10 + at), tool_call(name)), tool_result(name, at)]
-        asked.append(len(rows))
-    return [*rows, model_message("Done")], asked
+        request_points.append(len(rows))
+    return [*rows, model_message("Done")], request_points
 
 
 @EITHER
 def test_kc1_within_a_turn_each_request_begins_with_the_last_one_to_the_byte(provider: Provider) -> None:
     before: list[Message] = []
     for number in range(3):
-        rows, asked = _turn(number, 3)
-        said = [
+        rows, request_points = _turn(number, 3)
+        requests = [
             [json.dumps(item) for item in items(*before, *rows[:at], provider=provider, volatile=f"It is {number}")]
-            for at in asked
+            for at in request_points
         ]
-        for shorter, longer in itertools.pairwise(said):
+        for shorter, longer in itertools.pairwise(requests):
             assert longer[: len(shorter)] == shorter
         before += rows
 
 
 @EITHER
-def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else(provider: Provider) -> None:
+def test_kc1_volatile_text_follows_the_newest_prompt_only(provider: Provider) -> None:
     first, _ = _turn(0, 1)
     second, _ = _turn(1, 1)
     body = build_accepted_body(openai(*first, *second[:-1], volatile="It is late"), provider)
@@ -332,14 +332,14 @@ def test_kc1_volatile_text_stands_behind_the_newest_prompt_and_nowhere_else(prov
 
 @EITHER
 @given(rows=histories(), volatile=st.text(max_size=5), tools=st.booleans(), name=st.sampled_from([*MODELS.values()]))
-def test_any_healed_history_is_accepted(
+def test_any_compiled_history_is_accepted(
     provider: Provider, rows: list[Message], volatile: str, tools: bool, name: str
 ) -> None:
     build_accepted_body(model_request(*rows, volatile=volatile, tools=TOOLS if tools else (), model=name), provider)
 
 
-def test_the_strict_check_itself_refuses_what_it_should() -> None:
-    """The bodies above prove something only if this one can fail."""
+def test_the_strict_check_itself_refuses_invalid_bodies() -> None:
+    """The tests above prove something only if the check can fail."""
 
     def refusal(change: Any) -> str:
         body = build_accepted_body(openai(*HISTORY))

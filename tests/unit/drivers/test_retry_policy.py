@@ -1,4 +1,4 @@
-"""Which failures are retried, how often and when; the first tests on a real socket."""
+"""The retry policy: over a real socket first, then by itself."""
 
 import threading
 import time
@@ -29,10 +29,10 @@ ASK = model_request(user_message("Hi"))
 class RetryRecorder:
     """Record which failures were reported and how long the delays were."""
 
-    def __init__(self, line: ProviderConnection, endpoint: Endpoint) -> None:
+    def __init__(self, connection: ProviderConnection, endpoint: Endpoint) -> None:
         self.failed: list[str] = []
         self.delays: list[float] = []
-        self._line, self._endpoint = line, endpoint
+        self._line, self._endpoint = connection, endpoint
 
     def stream(self, max_attempts: int = 3) -> Iterator[StreamPart]:
         return stream_with_retries(
@@ -51,16 +51,16 @@ class RetryRecorder:
 
 
 @pytest.fixture
-def recorder(line: ProviderConnection, endpoint: Endpoint) -> RetryRecorder:
-    return RetryRecorder(line, endpoint)
+def recorder(connection: ProviderConnection, endpoint: Endpoint) -> RetryRecorder:
+    return RetryRecorder(connection, endpoint)
 
 
 def test_a_failure_before_any_output_is_retried(provider: StrictAnthropic, recorder: RetryRecorder) -> None:
     provider.script_error(529, "overloaded_error")
     provider.script_error(500)
     provider.script_chunks(text_response("Hello"))
-    pieces = list(recorder.stream())
-    assert pieces[0] == TextDelta(text="Hello")
+    parts = list(recorder.stream())
+    assert parts[0] == TextDelta(text="Hello")
     assert recorder.failed == ["provider_overloaded", "provider_error"]
     assert recorder.delays == [1.0, 2.0]
 
@@ -97,10 +97,10 @@ def test_a_failure_that_cannot_pass_is_not_retried(provider: StrictAnthropic, re
 
 def test_an_answer_that_was_seen_is_never_repeated(provider: StrictAnthropic, recorder: RetryRecorder) -> None:
     provider.script_response(ScriptedResponse([encode_sse(message_start(), text_block(0, "Partial")[:-1])], cut=True))
-    pieces: list[StreamPart] = []
+    parts: list[StreamPart] = []
     with pytest.raises(ProviderError):
-        pieces.extend(recorder.stream())
-    assert pieces == [TextDelta(text="Partial")]
+        parts.extend(recorder.stream())
+    assert parts == [TextDelta(text="Partial")]
     assert len(provider.bodies) == 1
 
 
@@ -122,15 +122,15 @@ def test_a_delay_that_would_outlast_the_call_is_not_started(provider: StrictAnth
     assert recorder.delays == []
 
 
-def test_an_abort_ends_the_delay(provider: StrictAnthropic, line: ProviderConnection, endpoint: Endpoint) -> None:
+def test_an_abort_ends_the_delay(provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint) -> None:
     provider.script_error(429, "rate_limit_error", retry_after="10")
     started = time.monotonic()
 
     def abort_soon(_error: ProviderError) -> None:
-        threading.Timer(0.05, line.abort).start()
+        threading.Timer(0.05, connection.abort).start()
 
     with pytest.raises(ProviderError) as caught:
-        list(stream_with_retries(get_provider("anthropic"), ASK, line, endpoint, abort_soon))
+        list(stream_with_retries(get_provider("anthropic"), ASK, connection, endpoint, abort_soon))
     assert caught.value.code == "provider_closed"
     assert time.monotonic() - started < 1
     assert len(provider.bodies) == 1

@@ -1,7 +1,7 @@
-"""A conversation may go on with another provider or model at any point, in every direction.
+"""A conversation may switch to another provider or model at any point, in every direction.
 
-Turns that one provider made, thoughts, parallel calls, failed results and all, are said to each other one, whose strict
-server must take them; and then back.
+Each provider's strict server must accept the turns that any other one made, with their reasoning, parallel calls and
+failed results; and the turns after that.
 """
 
 import json
@@ -23,7 +23,7 @@ from tests.unit.drivers.history_strategies import MODELS, turn_with_rounds
 
 
 class Anthropic(anthropic.StrictAnthropic):
-    """These histories hold thoughts of a server that is gone; what matters is that only its own come back."""
+    """These histories hold thinking of another server; only its own is sent back, so all of it is accepted."""
 
     def record_stream(self, stream: bytes) -> None:
         self._sent_thinking = [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}]
@@ -67,19 +67,19 @@ def servers() -> Iterator[dict[str, StrictServer]]:
 
 
 def answered(
-    provider: str, model: str, rows: list[Message], servers: dict[str, StrictServer], line: ProviderConnection
+    provider: str, model: str, rows: list[Message], servers: dict[str, StrictServer], connection: ProviderConnection
 ) -> ModelResponse:
     server = servers[provider]
     server.refusals.clear()
     if isinstance(server, Anthropic):
         server.record_stream(b"")
     server.script_chunks(KINDS[provider][1])
-    asked = model_request(
+    request = model_request(
         *rows, model=model, volatile="Page: Home", thinking_tokens=2000 if model in MODELS.values() else 0
     )
-    pieces = list(get_provider(provider).stream(asked, line, Endpoint(server.url, SecretStr("sk-key"))))
+    parts = list(get_provider(provider).stream(request, connection, Endpoint(server.url, SecretStr("sk-key"))))
     assert server.refusals == []
-    last = pieces[-1]
+    last = parts[-1]
     assert isinstance(last, ModelResponse)
     return last
 
@@ -89,43 +89,45 @@ def test_every_provider_has_a_strict_server() -> None:
 
 
 @pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
-def test_what_one_provider_has_made_another_takes(
-    maker: str, reader: str, servers: dict[str, StrictServer], line: ProviderConnection
+def test_a_history_of_one_provider_is_accepted_by_another(
+    maker: str, reader: str, servers: dict[str, StrictServer], connection: ProviderConnection
 ) -> None:
     rows = [*turn_with_rounds(maker, "t1"), user_message("And now?", turn="t2")]
-    assert answered(reader, MODELS[reader], rows, servers, line).stop is FinishReason.END
+    assert answered(reader, MODELS[reader], rows, servers, connection).stop is FinishReason.END
 
 
 @pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
-def test_in_the_middle_of_a_turn_too(
-    maker: str, reader: str, servers: dict[str, StrictServer], line: ProviderConnection
+def test_switching_in_mid_turn_is_accepted(
+    maker: str, reader: str, servers: dict[str, StrictServer], connection: ProviderConnection
 ) -> None:
     rows = list(turn_with_rounds(maker, "t1"))[:-1]
-    assert answered(reader, MODELS[reader], rows, servers, line).stop is FinishReason.END
+    assert answered(reader, MODELS[reader], rows, servers, connection).stop is FinishReason.END
 
 
 @pytest.mark.parametrize("provider", PROVIDER_MODULES)
-def test_another_model_of_the_same_provider_takes_it(
-    provider: str, servers: dict[str, StrictServer], line: ProviderConnection
+def test_a_history_is_accepted_by_another_model_of_the_provider(
+    provider: str, servers: dict[str, StrictServer], connection: ProviderConnection
 ) -> None:
     rows = [*turn_with_rounds(provider, "t1"), user_message("And now?", turn="t2")]
-    assert answered(provider, OTHER_MODELS[provider], rows, servers, line).stop is FinishReason.END
+    assert answered(provider, OTHER_MODELS[provider], rows, servers, connection).stop is FinishReason.END
 
 
 @pytest.mark.parametrize(("one", "other"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
-def test_there_and_back_again(one: str, other: str, servers: dict[str, StrictServer], line: ProviderConnection) -> None:
+def test_switching_there_and_back_is_accepted(
+    one: str, other: str, servers: dict[str, StrictServer], connection: ProviderConnection
+) -> None:
     rows = [
         *turn_with_rounds(one, "t1"),
         *turn_with_rounds(other, "t2"),
         *turn_with_rounds(one, "t3"),
         user_message("And now?", turn="t4"),
     ]
-    assert answered(one, MODELS[one], rows, servers, line).stop is FinishReason.END
+    assert answered(one, MODELS[one], rows, servers, connection).stop is FinishReason.END
 
 
 @pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
-def test_pictures_go_along_with_and_without_words(
-    maker: str, reader: str, servers: dict[str, StrictServer], line: ProviderConnection
+def test_images_are_accepted_with_and_without_text(
+    maker: str, reader: str, servers: dict[str, StrictServer], connection: ProviderConnection
 ) -> None:
     rows = [
         user_message("Look", image_block(), image_block(), turn="t1"),
@@ -134,7 +136,7 @@ def test_pictures_go_along_with_and_without_words(
         *list(turn_with_rounds(maker, "t2"))[1:],
         user_message(image_block(), turn="t3"),
     ]
-    assert answered(reader, MODELS[reader], rows, servers, line).stop is FinishReason.END
+    assert answered(reader, MODELS[reader], rows, servers, connection).stop is FinishReason.END
     assert json.dumps(servers[reader].bodies[-1]).count(image_block().data or "") >= 4, (
         "a picture of the user's is missing"
     )

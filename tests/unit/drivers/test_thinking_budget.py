@@ -1,4 +1,4 @@
-"""The room a request leaves for thinking, and what it says about it, provider by provider."""
+"""The thinking allowance and parameters of each provider's requests."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def build_sent_body(provider: str, model: str, tokens: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("tokens", [0, 4096])
 @pytest.mark.parametrize("provider", PROVIDER_MODULES)
-def test_the_limit_of_an_answer_is_raised_by_the_room_to_think(provider: str, tokens: int) -> None:
+def test_the_output_limit_is_raised_by_the_thinking_allowance(provider: str, tokens: int) -> None:
     model = THINKS_BY_ITSELF[provider]
     limit: Any = build_sent_body(provider, model, tokens)
     for name in LIMITS[provider]:
@@ -34,7 +34,7 @@ def test_the_limit_of_an_answer_is_raised_by_the_room_to_think(provider: str, to
 
 
 @pytest.mark.parametrize("provider", PROVIDER_MODULES)
-def test_told_how_much_to_think_there_is_room_for_it(provider: str) -> None:
+def test_the_allowance_is_the_requested_budget(provider: str) -> None:
     assert get_model_traits(provider).thinking_allowance(MODELS[provider], 4096) == 4096
 
 
@@ -51,12 +51,12 @@ def test_told_how_much_to_think_there_is_room_for_it(provider: str) -> None:
         ("openai-compatible", "gpt-5.2", 25_000),
     ],
 )
-def test_told_nothing_there_is_as_much_as_the_model_likely_thinks(provider: str, model: str, expected: int) -> None:
+def test_without_a_budget_the_allowance_is_what_is_likely(provider: str, model: str, expected: int) -> None:
     assert get_model_traits(provider).thinking_allowance(model, 0) == expected
 
 
 @pytest.mark.parametrize(
-    ("provider", "model", "said"),
+    ("provider", "model", "expected"),
     [
         ("anthropic", "claude-opus-4-5", {"thinking": {"type": "enabled", "budget_tokens": 5000}}),
         ("openai", "gpt-5.2", {"reasoning": {"effort": "medium", "summary": "auto"}}),
@@ -66,10 +66,10 @@ def test_told_nothing_there_is_as_much_as_the_model_likely_thinks(provider: str,
         ("openai-compatible", "deepseek-v4", {}),
     ],
 )
-def test_each_provider_is_told_in_its_words_and_only_when_there_is_something_to_tell(
-    provider: str, model: str, said: dict[str, Any]
+def test_each_provider_gets_its_own_thinking_parameter_and_only_with_a_budget(
+    provider: str, model: str, expected: dict[str, Any]
 ) -> None:
     names = ("thinking", "reasoning", "think", "reasoning_effort")
-    told = build_sent_body(provider, model, 5000)
-    assert {name: told[name] for name in names if name in told} == said
+    body = build_sent_body(provider, model, 5000)
+    assert {name: body[name] for name in names if name in body} == expected
     assert not build_sent_body(provider, model, 0).keys() & set(names)

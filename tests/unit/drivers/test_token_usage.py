@@ -1,4 +1,4 @@
-"""Tokens and costs as providers count them, in buckets that are the same for all."""
+"""Token counts and costs as providers report them."""
 
 from decimal import Decimal
 from typing import Any
@@ -30,23 +30,21 @@ def test_r15e_openrouters_own_cost_is_exact_and_counts_the_makers_bill_once(usag
 
 
 @pytest.mark.parametrize("cost", [None, True, "much", float("nan"), float("inf"), -1, 10**9, [1]])
-def test_a_cost_that_is_none_is_not_told(cost: Any) -> None:
+def test_an_invalid_cost_is_ignored(cost: Any) -> None:
     assert get_reported_cost({"cost": cost}) is None
 
 
-def test_the_reported_cost_arrives_with_the_reply_of_openrouter_alone(
-    running: StartServer, line: ProviderConnection
-) -> None:
-    told = openai.make_usage(1000, 20, 400, cost=0.25, is_byok=False)
+def test_only_openrouters_response_has_a_reported_cost(running: StartServer, connection: ProviderConnection) -> None:
+    usage = openai.make_usage(1000, 20, 400, cost=0.25, is_byok=False)
     for provider, cost in (("openrouter", Decimal("0.25")), ("openai", None)):
         peer = CASES_BY_PROVIDER[provider]
         server = running(peer)
         server.script_chunks(
             openai.encode_sse(
-                openai.response_created(), openai.message_events(0, "Hi"), openai.response_ended(usage=told)
+                openai.response_created(), openai.message_events(0, "Hi"), openai.response_ended(usage=usage)
             )
         )
-        tokens = get_response(peer, build_request(peer, user_message("a")), line, server).tokens
+        tokens = get_response(peer, build_request(peer, user_message("a")), connection, server).tokens
         assert tokens.reported_cost == cost
         assert (tokens.prompt, tokens.cache_read, tokens.context_tokens) == (1000, 400, 1000)
 
@@ -54,16 +52,16 @@ def test_the_reported_cost_arrives_with_the_reply_of_openrouter_alone(
 @pytest.mark.parametrize(
     ("value", "tokens"), [(7, 7), (7.0, 7), (None, 0), (True, 0), ("7", 0), (-1, 0), (float("nan"), 0), ([], 0)]
 )
-def test_whatever_is_no_number_counts_nothing(value: Any, tokens: int) -> None:
+def test_values_that_are_no_number_count_nothing(value: Any, tokens: int) -> None:
     assert to_token_count(value) == tokens
 
 
-def test_a_request_is_expected_to_be_as_long_as_its_text_without_its_pictures() -> None:
-    asked = model_request(user_message("a", image_block()))
-    assert estimate_request_tokens(asked, b"x" * 5_004) == 1_000
+def test_the_estimate_of_a_request_ignores_its_images() -> None:
+    request = model_request(user_message("a", image_block()))
+    assert estimate_request_tokens(request, b"x" * 5_004) == 1_000
 
 
-def test_only_a_prompt_that_is_long_and_was_read_in_part_is_warned_of() -> None:
+def test_only_a_long_and_truncated_prompt_gives_a_warning() -> None:
     assert truncation_warning("Peer", 15_000, TokenUsage(prompt=51, cache_read=2_000)) is not None
     assert truncation_warning("Peer", 15_000, TokenUsage(prompt=100, cache_read=12_000)) is None
     assert truncation_warning("Peer", 1_000, TokenUsage(prompt=10)) is None

@@ -1,4 +1,4 @@
-"""Names for calls whose provider gave them none, or gave several the same."""
+"""Ids for calls whose provider gave none, or gave several the same."""
 
 from fermata.domain.blocks import TextBlock, ToolCallBlock
 from fermata.drivers.protocols.tool_call_ids import assign_unique_call_ids
@@ -11,19 +11,19 @@ def assigned_ids(*ids: str, request: bytes = b"request") -> list[str]:
     return [block.tool_call_id for block in blocks if isinstance(block, ToolCallBlock)]
 
 
-def test_ids_that_are_their_own_stay() -> None:
+def test_unique_ids_are_kept() -> None:
     assert assigned_ids("a", "b") == ["a", "b"]
 
 
-def test_ids_that_are_there_twice_are_told_apart() -> None:
+def test_repeated_ids_become_unique() -> None:
     assert assigned_ids("a", "a", "a") == ["a", "a_2", "a_3"]
 
 
-def test_an_id_made_up_never_meets_one_that_was_given() -> None:
+def test_a_derived_id_never_equals_a_given_one() -> None:
     assert len(set(assigned_ids("a", "a_2", "a", "a"))) == 4
 
 
-def test_an_id_made_of_a_request_is_the_same_again_and_no_other_requests() -> None:
+def test_a_derived_id_is_stable_and_differs_between_requests() -> None:
     first, second = assigned_ids("", "")
     assert first != second
     assert assigned_ids("", "") == [first, second]

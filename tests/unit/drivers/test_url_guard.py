@@ -1,4 +1,4 @@
-"""Which addresses may be reached, by their text and by what they resolve to; on real sockets where one connects."""
+"""URLs and hosts that may be reached; over real sockets where a connection is made."""
 
 import contextlib
 import datetime
@@ -68,17 +68,17 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_an_address_of_the_internet_is_public(address: str) -> None:
+def test_public_addresses_are_public(address: str) -> None:
     assert is_public_address(address)
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_an_address_of_ours_or_of_nobodys_is_not_in_whatever_form_it_comes(address: str) -> None:
+def test_private_and_reserved_addresses_are_not_public_in_any_form(address: str) -> None:
     assert not is_public_address(address)
 
 
 class FakeResolver:
-    """A resolver that says what a test tells it, and counts."""
+    """A scripted resolver that records the hosts it was asked for."""
 
     def __init__(self) -> None:
         self.answers: dict[str, list[list[str]]] = {}
@@ -98,9 +98,9 @@ class FakeResolver:
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> FakeResolver:
-    found = FakeResolver()
-    monkeypatch.setattr(url_guard, "_resolve", lambda host, port: tuple(entry[4][0] for entry in found(host, port)))
-    return found
+    resolver = FakeResolver()
+    monkeypatch.setattr(url_guard, "_resolve", lambda host, port: tuple(entry[4][0] for entry in resolver(host, port)))
+    return resolver
 
 
 class TestText:
@@ -113,7 +113,7 @@ class TestText:
             "https://models.example/a/b",
         ],
     )
-    def test_an_https_address_is_admitted(self, url: str) -> None:
+    def test_an_https_url_is_allowed(self, url: str) -> None:
         UrlGuard().check_url(url)
 
     @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ class TestText:
             ("https://" + "a" * 2_000, "printable ASCII"),
         ],
     )
-    def test_anything_else_is_told_what_is_wrong_with_it(self, url: str, says: str) -> None:
+    def test_any_other_url_is_refused_with_the_reason(self, url: str, says: str) -> None:
         with pytest.raises(InvalidRequest) as refusal:
             UrlGuard().check_url(url)
         assert says in refusal.value.message
@@ -150,7 +150,7 @@ class TestText:
     @pytest.mark.parametrize(
         "url", ["http://localhost:11434", "http://127.0.0.1:1/v1", "http://[::1]:8080", "https://localhost"]
     )
-    def test_this_machine_may_be_named_where_that_is_allowed_and_only_there(self, url: str) -> None:
+    def test_loopback_urls_are_allowed_only_with_the_option(self, url: str) -> None:
         UrlGuard(loopback=True).check_url(url)
         if url.startswith("http:"):
             with pytest.raises(InvalidRequest, match="must begin with https"):
@@ -159,11 +159,11 @@ class TestText:
     @pytest.mark.parametrize(
         "url", ["http://10.0.0.1", "http://localhost.example", "http://127.0.0.1.example", "http://0.0.0.0"]
     )
-    def test_this_machine_is_not_the_whole_world(self, url: str) -> None:
+    def test_other_hosts_stay_restricted_with_loopback_allowed(self, url: str) -> None:
         with pytest.raises(InvalidRequest, match="must begin with https"):
             UrlGuard(loopback=True).check_url(url)
 
-    def test_the_operators_own_addresses_are_trusted_to_the_letter(self) -> None:
+    def test_trusted_urls_are_compared_exactly(self) -> None:
         guard = UrlGuard(["http://gateway.internal:8080/v1"])
         guard.check_url("http://gateway.internal:8080/other")
         for other in ("http://gateway.internal:8081", "http://gateway.internal", "http://x.gateway.internal:8080"):
@@ -172,28 +172,28 @@ class TestText:
 
 
 class TestNames:
-    def test_a_public_name_is_pinned_to_all_its_addresses(self, names: FakeResolver) -> None:
+    def test_a_public_name_resolves_to_all_its_addresses(self, names: FakeResolver) -> None:
         names.add_host("models.example", ["8.8.8.8", "2606:4700::1111"])
         assert UrlGuard().resolve_allowed_addresses("Models.Example", 443) == ("8.8.8.8", "2606:4700::1111")
 
     @pytest.mark.parametrize("inside", ["169.254.169.254", "127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1"])
-    def test_one_private_address_among_them_refuses_the_name(self, names: FakeResolver, inside: str) -> None:
+    def test_one_private_address_refuses_the_name(self, names: FakeResolver, inside: str) -> None:
         names.add_host("models.example", ["8.8.8.8", inside])
         with pytest.raises(InvalidRequest, match=r"^models\.example is at an address that is not public"):
             UrlGuard().resolve_allowed_addresses("models.example", 443)
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "2130706433", "0x7f.1", "localhost", "::1", "0"])
     @pytest.mark.parametrize("port", [443, 9001])
-    def test_no_spelling_of_this_machine_gets_through(self, host: str, port: int) -> None:
+    def test_no_spelling_of_loopback_is_allowed(self, host: str, port: int) -> None:
         with pytest.raises((InvalidRequest, OSError)):
             UrlGuard().resolve_allowed_addresses(host, port)
 
-    def test_the_port_is_looked_at_again_when_connecting(self, names: FakeResolver) -> None:
+    def test_the_port_is_checked_again_when_connecting(self, names: FakeResolver) -> None:
         names.add_host("models.example", ["8.8.8.8"])
         with pytest.raises(InvalidRequest, match="port 443"):
             UrlGuard().resolve_allowed_addresses("models.example", 22)
 
-    def test_where_this_machine_may_be_named_a_foreign_name_still_may_not_mean_it(self, names: FakeResolver) -> None:
+    def test_with_loopback_allowed_no_other_name_may_resolve_to_it(self, names: FakeResolver) -> None:
         names.add_host("evil.example", ["127.0.0.1"])
         names.add_host("localhost", ["127.0.0.1", "::1"])
         guard = UrlGuard(loopback=True)
@@ -201,18 +201,18 @@ class TestNames:
         with pytest.raises(InvalidRequest, match="not public"):
             guard.resolve_allowed_addresses("evil.example", 443)
 
-    def test_localhost_that_leads_elsewhere_is_not_this_machine(self, names: FakeResolver) -> None:
+    def test_localhost_that_resolves_elsewhere_is_refused(self, names: FakeResolver) -> None:
         names.add_host("localhost", ["10.0.0.1"])
         with pytest.raises(InvalidRequest, match="not public"):
             UrlGuard(loopback=True).resolve_allowed_addresses("localhost", 80)
 
-    def test_the_operators_own_addresses_are_not_resolved_here(self, names: FakeResolver) -> None:
+    def test_trusted_hosts_are_not_resolved(self, names: FakeResolver) -> None:
         assert UrlGuard(["http://gateway.internal:8080"]).resolve_allowed_addresses("gateway.internal", 8080) == (
             "gateway.internal",
         )
         assert names.asked == []
 
-    def test_an_address_to_be_stored_must_lead_somewhere(self, names: FakeResolver) -> None:
+    def test_a_url_to_be_stored_must_have_a_known_host(self, names: FakeResolver) -> None:
         names.add_host("models.example", ["8.8.8.8"])
         UrlGuard().check_url_and_host("https://models.example/v1/")
         with pytest.raises(InvalidRequest, match=r"There is no host missing\.example\. Check how it is spelled\."):
@@ -221,68 +221,71 @@ class TestNames:
     @pytest.mark.parametrize(
         "url", ["https://models.example/v1?key=1", "https://models.example/v1#a", "https://models.example?"]
     )
-    def test_an_address_to_be_stored_ends_with_its_path(self, names: FakeResolver, url: str) -> None:
+    def test_a_url_to_be_stored_has_no_query_or_fragment(self, names: FakeResolver, url: str) -> None:
         names.add_host("models.example", ["8.8.8.8"])
         with pytest.raises(InvalidRequest, match="must end with its path"):
             UrlGuard().check_url_and_host(url)
 
-    def test_a_label_that_no_name_can_have_is_an_unknown_host(self) -> None:
+    def test_an_invalid_host_label_is_an_unknown_host(self) -> None:
         with pytest.raises(InvalidRequest, match="There is no host"):
             UrlGuard().check_url_and_host(f"https://{'a' * 70}.example")
 
 
-def fetch_body(line: ProviderConnection, url: str) -> bytes:
-    with line.get("Models", url, {"accept": "application/json"}) as answer:
+def fetch_body(connection: ProviderConnection, url: str) -> bytes:
+    with connection.get("Models", url, {"accept": "application/json"}) as answer:
         return answer.read_body()
 
 
 @contextlib.contextmanager
 def open_connection(guard: UrlGuard) -> Iterator[ProviderConnection]:
-    line = ProviderConnection(stall_seconds=5, total_seconds=10, guard=guard)
+    connection = ProviderConnection(stall_seconds=5, total_seconds=10, guard=guard)
     try:
-        yield line
+        yield connection
     finally:
-        line.close()
+        connection.close()
 
 
 class TestConnecting:
-    """`127.0.0.1` takes the part of a public address here, or the part of what must never be reached."""
+    """Here `127.0.0.1` stands for a public address, or for one that must never be reached."""
 
     @pytest.fixture
     def server(self) -> Iterator[FixedResponseServer]:
         with run_fixed_response_server() as server:
             yield server
 
-    def test_a_line_without_a_way_in_makes_no_connection(self, server: FixedResponseServer) -> None:
-        with open_connection(UrlGuard()) as line, pytest.raises(ProviderError) as failure:
-            fetch_body(line, server.url)
+    def test_a_refused_url_opens_no_connection(self, server: FixedResponseServer) -> None:
+        with open_connection(UrlGuard()) as connection, pytest.raises(ProviderError) as failure:
+            fetch_body(connection, server.url)
         assert failure.value.message == "Models request failed: The address must begin with https://, not http://."
         assert (failure.value.code, failure.value.retryable) == ("provider_request", False)
         assert server.request_count == 0
 
-    def test_this_machine_is_reached_where_that_is_allowed(self, server: FixedResponseServer) -> None:
-        with open_connection(UrlGuard(loopback=True)) as line:
-            assert fetch_body(line, server.url) == b"{}"
+    def test_loopback_is_reached_where_it_is_allowed(self, server: FixedResponseServer) -> None:
+        with open_connection(UrlGuard(loopback=True)) as connection:
+            assert fetch_body(connection, server.url) == b"{}"
 
-    def test_the_operators_address_is_reached(self, server: FixedResponseServer) -> None:
-        with open_connection(UrlGuard([server.url])) as line:
-            assert fetch_body(line, server.url) == b"{}"
+    def test_a_trusted_url_is_reached(self, server: FixedResponseServer) -> None:
+        with open_connection(UrlGuard([server.url])) as connection:
+            assert fetch_body(connection, server.url) == b"{}"
 
-    def test_a_redirect_is_an_answer_and_leads_nowhere(self, server: FixedResponseServer) -> None:
+    def test_a_redirect_is_not_followed(self, server: FixedResponseServer) -> None:
         server.status, server.location = 302, "http://169.254.169.254/latest/meta-data"
-        with open_connection(UrlGuard([server.url])) as line, line.get("Models", server.url, {}) as answer:
+        with open_connection(UrlGuard([server.url])) as connection, connection.get("Models", server.url, {}) as answer:
             assert answer.status == 302
         assert server.request_count == 1
 
     def test_a_private_name_is_refused_before_anything_is_connected(self, names: FakeResolver) -> None:
         names.add_host("models.example", ["10.0.0.1"])
-        with open_connection(UrlGuard()) as line, pytest.raises(ProviderError, match="not public") as failure:
-            fetch_body(line, "https://models.example/v1/models")
+        with open_connection(UrlGuard()) as connection, pytest.raises(ProviderError, match="not public") as failure:
+            fetch_body(connection, "https://models.example/v1/models")
         assert not failure.value.retryable
 
-    def test_an_unknown_name_is_a_provider_that_cannot_be_reached(self, names: FakeResolver) -> None:
-        with open_connection(UrlGuard()) as line, pytest.raises(ProviderError, match="could not be reached") as failure:
-            fetch_body(line, "https://missing.example")
+    def test_an_unknown_host_is_unreachable(self, names: FakeResolver) -> None:
+        with (
+            open_connection(UrlGuard()) as connection,
+            pytest.raises(ProviderError, match="could not be reached") as failure,
+        ):
+            fetch_body(connection, "https://missing.example")
         assert (failure.value.code, failure.value.retryable) == ("provider_unreachable", True)
 
 
@@ -292,7 +295,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "models.example")])
     now = datetime.datetime.now(datetime.UTC)
-    made = (
+    builder = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
@@ -302,12 +305,12 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     file = tmp_path_factory.mktemp("tls") / "models.pem"
-    file.write_bytes(made.public_bytes(serialization.Encoding.PEM) + pem)
+    file.write_bytes(builder.public_bytes(serialization.Encoding.PEM) + pem)
     return file
 
 
 class SecureServer:
-    """Speaks TLS on a loopback address, notes the name it was asked for by, and says `{}` to one request each."""
+    """Serve TLS on a loopback address, record the server name of each request, and answer `{}`."""
 
     def __init__(self, certificate: Path, host: str, port: int = 0) -> None:
         self.names: list[str | None] = []
@@ -342,7 +345,7 @@ class TestPinning:
 
     @pytest.fixture
     def public(self, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecureServer]:
-        """Stands at 127.0.0.2, which counts as public here, on a port that counts as 443."""
+        """Listens at 127.0.0.2, which counts as public here, on a port that counts as 443."""
         server = SecureServer(certificate, "127.0.0.2")
         monkeypatch.setattr(url_guard, "HTTPS_PORT", server.port)
         monkeypatch.setattr(url_guard, "is_public_address", lambda address: address == "127.0.0.2")
@@ -352,41 +355,39 @@ class TestPinning:
 
     @pytest.fixture
     def inside(self, certificate: Path, public: SecureServer) -> Iterator[SecureServer]:
-        """What must not be reached: the same port of 127.0.0.1."""
+        """Listens where nothing may connect: the same port of 127.0.0.1."""
         server = SecureServer(certificate, "127.0.0.1", public.port)
         yield server
         server.close()
 
-    def test_the_pinned_address_is_asked_by_its_name(self, names: FakeResolver, public: SecureServer) -> None:
+    def test_the_resolved_address_is_asked_by_its_name(self, names: FakeResolver, public: SecureServer) -> None:
         names.add_host("models.example", ["127.0.0.2"])
-        with open_connection(UrlGuard()) as line:
-            assert fetch_body(line, f"https://models.example:{public.port}/v1/models") == b"{}"
+        with open_connection(UrlGuard()) as connection:
+            assert fetch_body(connection, f"https://models.example:{public.port}/v1/models") == b"{}"
         assert public.names == ["models.example"]
         assert b"Host: models.example" in public.heads[0]
 
-    def test_a_certificate_of_another_name_is_not_taken(self, names: FakeResolver, public: SecureServer) -> None:
+    def test_a_certificate_of_another_name_is_refused(self, names: FakeResolver, public: SecureServer) -> None:
         names.add_host("other.example", ["127.0.0.2"])
-        with open_connection(UrlGuard()) as line, pytest.raises(ProviderError, match="could not be reached"):
-            fetch_body(line, f"https://other.example:{public.port}/v1/models")
+        with open_connection(UrlGuard()) as connection, pytest.raises(ProviderError, match="could not be reached"):
+            fetch_body(connection, f"https://other.example:{public.port}/v1/models")
         assert public.heads == []
 
-    def test_a_name_that_means_something_else_a_moment_later_gains_nothing(
-        self, names: FakeResolver, public: SecureServer, inside: SecureServer
-    ) -> None:
+    def test_dns_rebinding_is_defeated(self, names: FakeResolver, public: SecureServer, inside: SecureServer) -> None:
         names.add_host("models.example", ["127.0.0.2"], ["127.0.0.1"])
         url = f"https://models.example:{public.port}/v1/models"
-        with open_connection(UrlGuard()) as line:
-            assert fetch_body(line, url) == b"{}"
+        with open_connection(UrlGuard()) as connection:
+            assert fetch_body(connection, url) == b"{}"
             assert names.asked == ["models.example"]
             with pytest.raises(ProviderError, match="not public"):
-                fetch_body(line, url)
+                fetch_body(connection, url)
         assert len(public.heads) == 1
         assert inside.heads == []
 
-    def test_an_address_that_does_not_answer_gives_way_to_the_next(
+    def test_an_address_that_does_not_answer_is_followed_by_the_next(
         self, names: FakeResolver, public: SecureServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(url_guard, "is_public_address", lambda address: ipaddress.ip_address(address).is_loopback)
         names.add_host("models.example", ["127.0.0.9", "127.0.0.2"])
-        with open_connection(UrlGuard()) as line:
-            assert fetch_body(line, f"https://models.example:{public.port}") == b"{}"
+        with open_connection(UrlGuard()) as connection:
+            assert fetch_body(connection, f"https://models.example:{public.port}") == b"{}"

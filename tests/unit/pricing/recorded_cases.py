@@ -1,4 +1,4 @@
-"""The cases that were recorded from the original, and catalogues as OpenRouter sends them."""
+"""Read the recorded cases, and build catalogues as OpenRouter sends them."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,9 @@ _CASES = json.loads(Path(__file__).with_name("cases.json").read_text())
 
 
 def read_cases(area: str) -> list[Any]:
-    found = [case for case in _CASES if case["area"] == area]
-    assert found, area
-    return found
+    matches = [case for case in _CASES if case["area"] == area]
+    assert matches, area
+    return matches
 
 
 def case_name(case: Any) -> str:

@@ -1,4 +1,4 @@
-"""What is taken from OpenRouter's list, how it is stored, and how little is read."""
+"""Parsing, storing and caching of the price catalogue."""
 
 import json
 from decimal import Decimal
@@ -24,8 +24,8 @@ def calls(resources: Resources) -> list[str]:
 
 
 def prompt_price(resources: Resources, model: str) -> Decimal | None:
-    known = catalogue.get_catalogue(resources)
-    offer = known.find_priced_model(model) if known else None
+    prices = catalogue.get_catalogue(resources)
+    offer = prices.find_priced_model(model) if prices else None
     return offer.price.input_per_mtok if offer else None
 
 
@@ -36,11 +36,11 @@ class TestReading:
         assert price_per_million_tokens(case["input"]) == (None if expected is None else Decimal(expected))
 
     @pytest.mark.parametrize("wrong", ["-1", -1, "NaN", "Infinity", "free", None, True, [], {}, "1e30", "2", "0.1" * 9])
-    def test_what_is_no_price_is_none(self, wrong: Any) -> None:
+    def test_invalid_prices_are_none(self, wrong: Any) -> None:
         assert price_per_million_tokens(wrong) is None
 
     @pytest.mark.parametrize("wrong", ["9e999999", "1e-999999", "1e-19"])
-    def test_what_nobody_could_reckon_with_is_no_price(self, wrong: str) -> None:
+    def test_absurd_prices_are_none(self, wrong: str) -> None:
         assert price_per_million_tokens(wrong) is None
 
     def test_prices_are_exact_to_the_last_digit(self) -> None:
@@ -48,8 +48,8 @@ class TestReading:
         assert str(price_per_million_tokens("0.00001")) == "10"
         assert str(price_per_million_tokens(0.0000008)) == "0.8"
 
-    def test_an_offer_has_its_four_rates_its_window_and_what_it_can_do(self) -> None:
-        told = catalogue_entry(
+    def test_a_priced_model_has_four_rates_a_window_and_capabilities(self) -> None:
+        entry = catalogue_entry(
             "anthropic/claude-sonnet-4.5",
             pricing={"input_cache_read": "0.0000003", "input_cache_write": "0.00000375"},
             architecture={"input_modalities": ["text", "image"]},
@@ -62,14 +62,14 @@ class TestReading:
             "cache_write_per_mtok": "3.75",
         }
         offer = PricedModel(price=Price.model_validate(rates), context_window=200_000, sees=True, calls=True)
-        assert parse_catalogue(catalogue_body(told), 7).priced_models == {"claude-sonnet-4-5": offer}
+        assert parse_catalogue(catalogue_body(entry), 7).priced_models == {"claude-sonnet-4-5": offer}
 
     @pytest.mark.parametrize("window", [0, -1, 1.5, "200000", True, 10**30])
-    def test_a_window_that_is_none_is_left_out(self, window: Any) -> None:
+    def test_an_invalid_window_is_left_out(self, window: Any) -> None:
         (offer,) = parse_catalogue(catalogue_body(SONNET | {"context_length": window}), 7).priced_models.values()
         assert offer.context_window is None
 
-    def test_what_the_list_does_not_say_stays_open(self) -> None:
+    def test_what_the_list_does_not_say_is_unknown(self) -> None:
         bare = {"id": "openai/gpt-5", "pricing": {"prompt": "0", "completion": 0}, "context_length": None}
         (offer,) = parse_catalogue(catalogue_body(bare), 7).priced_models.values()
         assert (offer.context_window, offer.sees, offer.calls) == (None, None, None)
@@ -105,47 +105,47 @@ class TestReading:
             (catalogue_body(catalogue_entry("google/gemini")), "prices no model of anthropic or openai"),
         ],
     )
-    def test_what_is_no_catalogue_is_refused_whole(self, body: bytes, says: str) -> None:
+    def test_an_invalid_catalogue_is_refused(self, body: bytes, says: str) -> None:
         with pytest.raises(InvalidCatalogue, match=says):
             parse_catalogue(body, 7)
 
 
 class TestTheRouter:
-    """Models by the ids that OpenRouter has them under: their makers price everybody else's, by other names."""
+    """Models under their exact OpenRouter ids; for other providers the makers' names count."""
 
     GEMINI = catalogue_entry(
         "google/gemini-3.1-pro", "0.00000125", "0.00001", architecture={"input_modalities": ["text"]}
     )
 
-    def test_every_model_is_known_to_it_by_its_exact_id_and_to_nobody_else(self) -> None:
-        known = parse_catalogue(catalogue_body(SONNET, self.GEMINI), 7)
-        found = known.find_model("openrouter", "google/gemini-3.1-pro")
-        assert found is not None
-        assert found.price is not None
-        assert (found.price.input_per_mtok, found.sees) == (Decimal("1.25"), False)
+    def test_every_openrouter_model_is_found_by_its_exact_id_for_openrouter_only(self) -> None:
+        prices = parse_catalogue(catalogue_body(SONNET, self.GEMINI), 7)
+        model = prices.find_model("openrouter", "google/gemini-3.1-pro")
+        assert model is not None
+        assert model.price is not None
+        assert (model.price.input_per_mtok, model.sees) == (Decimal("1.25"), False)
         for provider, other in (
             ("openrouter", "gemini-3.1-pro"),
             ("openrouter", "google/gemini-3-1-pro"),
             ("openai-compatible", "google/gemini-3.1-pro"),
             ("openai", "google/gemini-3.1-pro"),
         ):
-            assert known.find_model(provider, other) is None
+            assert prices.find_model(provider, other) is None
 
-    def test_its_own_id_goes_before_the_key_that_a_maker_is_priced_by(self) -> None:
-        known = parse_catalogue(
+    def test_the_exact_id_comes_before_the_normalized_name(self) -> None:
+        prices = parse_catalogue(
             catalogue_body(SONNET, catalogue_entry("anthropic/claude-sonnet-4.5:beta", "0.000004"), self.GEMINI), 7
         )
         names = ("anthropic/claude-sonnet-4.5:beta", "anthropic/claude-sonnet-4.5", "anthropic/claude-sonnet-4-5")
-        found = [known.find_model("openrouter", name) for name in names]
-        assert [one.price.input_per_mtok for one in found if one and one.price] == [4, 3, 3]
+        models = [prices.find_model("openrouter", name) for name in names]
+        assert [model.price.input_per_mtok for model in models if model and model.price] == [4, 3, 3]
 
-    def test_one_whose_price_depends_has_its_window_and_its_abilities(self) -> None:
-        known = parse_catalogue(
+    def test_a_model_without_a_fixed_price_has_window_and_capabilities(self) -> None:
+        prices = parse_catalogue(
             catalogue_body(SONNET, catalogue_entry("openrouter/auto", "-1", "-1", supported_parameters=["tools"])), 7
         )
-        found = known.find_model("openrouter", "openrouter/auto")
-        assert found is not None
-        assert (found.price, found.context_window, found.calls) == (None, 200_000, True)
+        model = prices.find_model("openrouter", "openrouter/auto")
+        assert model is not None
+        assert (model.price, model.context_window, model.calls) == (None, 200_000, True)
 
     def test_a_thousand_models_fit_into_the_item_and_come_back_as_they_were(self, resources: Resources) -> None:
         makers = ("anthropic", "openai", *(f"maker-{number}" for number in range(18)))
@@ -169,7 +169,7 @@ class TestTheRouter:
         assert catalogue.read_stored_catalogue(resources_of_new_process(resources)) == made
         assert len(made.openrouter_models) == 1_000
 
-    def test_an_item_from_before_they_were_kept_is_read_as_it_is(self, resources: Resources) -> None:
+    def test_an_item_without_openrouters_models_is_readable(self, resources: Resources) -> None:
         catalogue.store_catalogue(resources, parse_catalogue(catalogue_body(SONNET, self.GEMINI), 7))
         item = resources.tables.get_item(resources.settings.pricing_table, *catalogue.CATALOGUE_KEY)
         assert item is not None
@@ -182,33 +182,33 @@ class TestNames:
     def offered(self, *models: dict[str, Any]) -> catalogue.PriceCatalogue:
         return parse_catalogue(catalogue_body(*models), 7)
 
-    def test_a_release_of_its_own_price_keeps_it(self) -> None:
-        known = self.offered(
+    def test_a_release_with_its_own_price_keeps_it(self) -> None:
+        prices = self.offered(
             catalogue_entry("openai/gpt-4o", "0.0000025"),
             catalogue_entry("openai/gpt-4o-2024-05-13", "0.000005"),
         )
-        asked = ["gpt-4o", "gpt-4o-2024-05-13", "openai/gpt-4o-2024-08-06"]
-        assert [offer.price.input_per_mtok for name in asked if (offer := known.find_priced_model(name))] == [
+        names = ["gpt-4o", "gpt-4o-2024-05-13", "openai/gpt-4o-2024-08-06"]
+        assert [offer.price.input_per_mtok for name in names if (offer := prices.find_priced_model(name))] == [
             Decimal("2.5"),
             Decimal(5),
             Decimal("2.5"),
         ]
 
     def test_the_order_of_the_list_does_not_matter_for_that(self) -> None:
-        known = self.offered(
+        prices = self.offered(
             catalogue_entry("openai/gpt-4o-2024-05-13", "0.000005"), catalogue_entry("openai/gpt-4o", "0.0000025")
         )
-        assert known.priced_models["gpt-4o"].price.input_per_mtok == Decimal("2.5")
+        assert prices.priced_models["gpt-4o"].price.input_per_mtok == Decimal("2.5")
 
-    def test_where_only_dated_releases_are_listed_the_first_speaks_for_all(self) -> None:
-        known = self.offered(
+    def test_the_first_of_several_dated_releases_counts_for_the_undated_name(self) -> None:
+        prices = self.offered(
             catalogue_entry("openai/o9-2027-02-01", "0.000002"), catalogue_entry("openai/o9-2027-01-01", "0.000001")
         )
-        assert known.priced_models["o9"].price.input_per_mtok == 2
+        assert prices.priced_models["o9"].price.input_per_mtok == 2
 
     def test_a_variant_is_another_model(self) -> None:
-        known = self.offered(catalogue_entry("openai/gpt-5"))
-        assert known.find_priced_model("gpt-5:free") is None
+        prices = self.offered(catalogue_entry("openai/gpt-5"))
+        assert prices.find_priced_model("gpt-5:free") is None
 
 
 class TestKeeping:
@@ -241,7 +241,7 @@ class TestKeeping:
         clock.advance(2)
         assert prompt_price(other, "claude-sonnet-4-5") == 4
 
-    def test_while_there_is_none_it_is_looked_for_once_a_minute(self, resources: Resources, clock: TestClock) -> None:
+    def test_a_missing_catalogue_is_looked_for_once_a_minute(self, resources: Resources, clock: TestClock) -> None:
         other = resources_of_new_process(resources)
         made = calls(other)
         for _ in range(3):
@@ -251,7 +251,7 @@ class TestKeeping:
         clock.advance(61)
         assert prompt_price(other, "claude-sonnet-4-5") == 3
 
-    def test_one_that_is_too_large_for_its_item_is_refused_and_the_old_one_stays(self, resources: Resources) -> None:
+    def test_a_catalogue_that_does_not_fit_is_refused_and_the_old_one_stays(self, resources: Resources) -> None:
         catalogue.store_catalogue(resources, parse_catalogue(catalogue_body(SONNET), 7))
         crowd = parse_catalogue(
             catalogue_body(*[catalogue_entry(f"openai/gpt-{number}-with-a-name") for number in range(4_000)]), 8
@@ -271,9 +271,7 @@ class TestKeeping:
             {"routed": 7},
         ],
     )
-    def test_one_that_cannot_be_understood_is_as_good_as_none(
-        self, resources: Resources, broken: dict[str, Any]
-    ) -> None:
+    def test_an_unreadable_catalogue_counts_as_none(self, resources: Resources, broken: dict[str, Any]) -> None:
         catalogue.store_catalogue(resources, parse_catalogue(catalogue_body(SONNET), 7))
         item = resources.tables.get_item(resources.settings.pricing_table, *catalogue.CATALOGUE_KEY)
         assert item is not None

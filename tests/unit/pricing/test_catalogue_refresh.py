@@ -1,4 +1,4 @@
-"""The catalogue is fetched from a real server on this machine, by one process at a time."""
+"""The catalogue is fetched over a real socket, by one process at a time."""
 
 import logging
 from collections.abc import Iterator
@@ -25,119 +25,125 @@ def openrouter() -> Iterator[FixedResponseServer]:
 
 
 @pytest.fixture
-def here(resources: Resources, openrouter: FixedResponseServer) -> Resources:
+def local_resources(resources: Resources, openrouter: FixedResponseServer) -> Resources:
     return resources_of_new_process(resources, catalogue_url=openrouter.url)
 
 
-def test_an_empty_table_is_filled(here: Resources, clock: TestClock) -> None:
-    assert refresh_catalogue(here) == RefreshResult("fetched", 1)
-    held = catalogue.read_stored_catalogue(here)
-    assert held is not None
-    assert (set(held.priced_models), held.refreshed_at) == ({"claude-sonnet-4-5"}, clock.time())
+def test_an_empty_table_is_filled(local_resources: Resources, clock: TestClock) -> None:
+    assert refresh_catalogue(local_resources) == RefreshResult("fetched", 1)
+    stored = catalogue.read_stored_catalogue(local_resources)
+    assert stored is not None
+    assert (set(stored.priced_models), stored.refreshed_at) == ({"claude-sonnet-4-5"}, clock.time())
 
 
-def test_one_that_cannot_be_understood_is_fetched_anew(here: Resources) -> None:
-    here.tables.write_items(Put(here.settings.pricing_table, {"pk": "catalogue", "sk": "current", "refreshed": 1}))
-    assert refresh_catalogue(here) == RefreshResult("fetched", 1)
+def test_an_unreadable_catalogue_is_fetched_again(local_resources: Resources) -> None:
+    local_resources.tables.write_items(
+        Put(local_resources.settings.pricing_table, {"pk": "catalogue", "sk": "current", "refreshed": 1})
+    )
+    assert refresh_catalogue(local_resources) == RefreshResult("fetched", 1)
 
 
 def test_it_is_fetched_again_after_six_hours_and_not_before(
-    here: Resources, clock: TestClock, openrouter: FixedResponseServer
+    local_resources: Resources, clock: TestClock, openrouter: FixedResponseServer
 ) -> None:
-    refresh_catalogue(here)
+    refresh_catalogue(local_resources)
     clock.advance(5 * HOURS)
-    assert refresh_catalogue(here) == RefreshResult("fresh", 1)
+    assert refresh_catalogue(local_resources) == RefreshResult("fresh", 1)
     assert openrouter.request_count == 1
     clock.advance(1 * HOURS)
     openrouter.body = catalogue_body(SONNET, catalogue_entry("openai/gpt-5"))
-    assert refresh_catalogue(here) == RefreshResult("fetched", 2)
+    assert refresh_catalogue(local_resources) == RefreshResult("fetched", 2)
 
 
-def test_an_operator_may_ask_for_it_at_any_time(here: Resources, openrouter: FixedResponseServer) -> None:
-    refresh_catalogue(here)
-    assert refresh_catalogue(here, force=True).outcome == "fetched"
+def test_an_operator_may_ask_for_it_at_any_time(local_resources: Resources, openrouter: FixedResponseServer) -> None:
+    refresh_catalogue(local_resources)
+    assert refresh_catalogue(local_resources, force=True).outcome == "fetched"
     assert openrouter.request_count == 2
 
 
-def test_who_refreshed_it_sees_the_new_one_at_once(here: Resources, openrouter: FixedResponseServer) -> None:
-    refresh_catalogue(here)
-    assert catalogue.get_catalogue(here) is not None
+def test_the_refreshing_process_sees_the_new_catalogue_at_once(
+    local_resources: Resources, openrouter: FixedResponseServer
+) -> None:
+    refresh_catalogue(local_resources)
+    assert catalogue.get_catalogue(local_resources) is not None
     openrouter.body = catalogue_body(catalogue_entry("openai/gpt-5"))
-    refresh_catalogue(here, force=True)
-    known = catalogue.get_catalogue(here)
-    assert known is not None
-    assert set(known.priced_models) == {"gpt-5"}
+    refresh_catalogue(local_resources, force=True)
+    prices = catalogue.get_catalogue(local_resources)
+    assert prices is not None
+    assert set(prices.priced_models) == {"gpt-5"}
 
 
 def test_only_one_process_fetches_at_a_time(
-    here: Resources, clock: TestClock, openrouter: FixedResponseServer, monkeypatch: pytest.MonkeyPatch
+    local_resources: Resources, clock: TestClock, openrouter: FixedResponseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body, inner = catalogue_refresh._download, []
 
     def meanwhile(resources: Resources, url: str) -> bytes:
-        inner.append(refresh_catalogue(resources_of_new_process(here)))
+        inner.append(refresh_catalogue(resources_of_new_process(local_resources)))
         return body(resources, url)
 
     monkeypatch.setattr(catalogue_refresh, "_download", meanwhile)
-    assert refresh_catalogue(here).outcome == "fetched"
+    assert refresh_catalogue(local_resources).outcome == "fetched"
     assert inner == [RefreshResult("underway")]
     assert openrouter.request_count == 1
 
 
-def test_who_died_while_fetching_stands_in_nobodys_way_for_long(here: Resources, clock: TestClock) -> None:
-    catalogue_refresh._put_lease(here, expires_at=int(clock.time()) + catalogue_refresh.REFRESH_LEASE_SECONDS)
-    assert refresh_catalogue(here).outcome == "underway"
+def test_the_lease_of_a_dead_process_expires(local_resources: Resources, clock: TestClock) -> None:
+    catalogue_refresh._put_lease(
+        local_resources, expires_at=int(clock.time()) + catalogue_refresh.REFRESH_LEASE_SECONDS
+    )
+    assert refresh_catalogue(local_resources).outcome == "underway"
     clock.advance(catalogue_refresh.REFRESH_LEASE_SECONDS)
-    assert refresh_catalogue(here).outcome == "fetched"
+    assert refresh_catalogue(local_resources).outcome == "fetched"
 
 
 @pytest.mark.parametrize(
     ("status", "body", "says"),
     [(500, b"{}", "it answers 500"), (200, b"<html>", "not JSON"), (200, b'{"data":[]}', "prices no model")],
 )
-def test_a_failure_says_what_was_wrong_and_keeps_what_was_known(
-    here: Resources, clock: TestClock, openrouter: FixedResponseServer, status: int, body: bytes, says: str
+def test_a_failure_has_a_reason_and_keeps_the_stored_catalogue(
+    local_resources: Resources, clock: TestClock, openrouter: FixedResponseServer, status: int, body: bytes, says: str
 ) -> None:
-    refresh_catalogue(here)
-    before = catalogue.read_stored_catalogue(here)
+    refresh_catalogue(local_resources)
+    before = catalogue.read_stored_catalogue(local_resources)
     clock.advance(7 * HOURS)
     openrouter.status, openrouter.body = status, body
     with pytest.raises(CatalogueUnavailable, match=f"http://127.0.0.1.* could not be read: .*{says}"):
-        refresh_catalogue(here)
-    assert catalogue.read_stored_catalogue(here) == before
-    assert catalogue.get_catalogue(resources_of_new_process(here)) == before
+        refresh_catalogue(local_resources)
+    assert catalogue.read_stored_catalogue(local_resources) == before
+    assert catalogue.get_catalogue(resources_of_new_process(local_resources)) == before
 
 
-def test_after_a_failure_the_next_one_may_try_at_once(here: Resources, openrouter: FixedResponseServer) -> None:
+def test_a_failure_releases_the_lease(local_resources: Resources, openrouter: FixedResponseServer) -> None:
     openrouter.status = 503
     with pytest.raises(CatalogueUnavailable):
-        refresh_catalogue(here)
+        refresh_catalogue(local_resources)
     openrouter.status = 200
-    assert refresh_catalogue(here).outcome == "fetched"
+    assert refresh_catalogue(local_resources).outcome == "fetched"
 
 
-def test_a_redirect_is_not_followed(here: Resources, openrouter: FixedResponseServer) -> None:
+def test_a_redirect_is_not_followed(local_resources: Resources, openrouter: FixedResponseServer) -> None:
     openrouter.status, openrouter.location = 302, "http://127.0.0.1:1/elsewhere"
     with pytest.raises(CatalogueUnavailable, match="it answers 302"):
-        refresh_catalogue(here)
+        refresh_catalogue(local_resources)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/models", "ftp://127.0.0.1/models", "http://[broken/models"])
-def test_an_address_that_leads_nowhere_is_named(resources: Resources, url: str) -> None:
+def test_an_unreachable_address_is_named(resources: Resources, url: str) -> None:
     with pytest.raises(CatalogueUnavailable, match="could not be read"):
         refresh_catalogue(resources_of_new_process(resources, catalogue_url=url))
 
 
-def test_a_list_without_end_is_cut_off(
-    here: Resources, openrouter: FixedResponseServer, monkeypatch: pytest.MonkeyPatch
+def test_a_list_without_end_is_refused(
+    local_resources: Resources, openrouter: FixedResponseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catalogue_refresh, "MAX_FETCHED_CATALOGUE_BYTES", 10)
     with pytest.raises(CatalogueUnavailable, match="more than 10 bytes"):
-        refresh_catalogue(here)
+        refresh_catalogue(local_resources)
 
 
-def test_a_refresh_is_one_line_in_the_log(here: Resources, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refresh_logs_one_event(local_resources: Resources, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
-        refresh_catalogue(here)
-        refresh_catalogue(here)
+        refresh_catalogue(local_resources)
+        refresh_catalogue(local_resources)
     assert [record.message for record in caplog.records if "pricing" in record.message] == ["pricing.refreshed"]

@@ -7,7 +7,7 @@ from tests.unit.pricing.recorded_cases import case_name, read_cases
 
 
 @pytest.mark.parametrize("case", read_cases("pricingKey"), ids=case_name)
-def test_a_model_has_the_key_it_has_in_the_original(case: Any) -> None:
+def test_a_model_has_the_undated_name_it_has_in_the_original(case: Any) -> None:
     assert undated_model_name(case["input"]) == case["expected"]
 
 
@@ -22,7 +22,7 @@ def test_a_model_has_the_key_it_has_in_the_original(case: Any) -> None:
         "claude-opus-4-8-20260514-2026-05-14",
     ],
 )
-def test_a_provider_and_the_catalogue_come_to_the_same_key(spelling: str) -> None:
+def test_all_spellings_have_the_same_undated_name(spelling: str) -> None:
     assert undated_model_name(spelling) == "claude-opus-4-8"
 
 

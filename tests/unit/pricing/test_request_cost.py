@@ -1,4 +1,4 @@
-"""Who says what a request costs."""
+"""Sources of a request's cost: the provider or the catalogue."""
 
 import logging
 from decimal import Decimal
@@ -25,7 +25,7 @@ def priced(resources: Resources) -> None:
     )
 
 
-def test_a_known_model_is_priced_by_the_catalogue_and_the_price_is_told(resources: Resources) -> None:
+def test_a_listed_model_is_priced_by_the_catalogue(resources: Resources) -> None:
     charge = get_request_cost(resources, "anthropic", "claude-sonnet-4-5-20250929", TOKENS)
     assert (charge.cost, charge.known) == (Decimal("0.0045"), True)
     assert charge.price is not None
@@ -33,18 +33,18 @@ def test_a_known_model_is_priced_by_the_catalogue_and_the_price_is_told(resource
 
 
 @pytest.mark.parametrize("case", read_cases("resolveCostUsd"), ids=case_name)
-def test_what_nobody_prices_costs_nothing_as_in_the_original(resources: Resources, case: Any) -> None:
+def test_an_unpriced_model_costs_nothing_as_in_the_original(resources: Resources, case: Any) -> None:
     charge = get_request_cost(resources, case["input"]["provider"], case["input"]["model"], TOKENS)
     assert charge.cost == case["expected"]
 
 
-def test_ollama_is_free_and_nobody_looks_into_the_catalogue_for_it(resources: Resources) -> None:
+def test_ollama_is_free_without_a_look_into_the_catalogue(resources: Resources) -> None:
     process = resources_of_new_process(resources)
     assert get_request_cost(process, "ollama", "claude-sonnet-4.5", TOKENS) == RequestCost(cost=Decimal(0))
     assert "tables" not in process.__dict__
 
 
-def test_an_unknown_model_is_told_apart_from_a_free_one_and_warned_of_once(
+def test_an_unknown_cost_is_not_a_free_one_and_is_warned_of_once(
     resources: Resources, clock: TestClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -58,51 +58,56 @@ def test_an_unknown_model_is_told_apart_from_a_free_one_and_warned_of_once(
     assert len(caplog.records) == 2
 
 
-def test_every_model_of_openrouter_has_its_price_there_and_with_nobody_else(resources: Resources) -> None:
-    known = (catalogue_entry("anthropic/claude-sonnet-4.5"), catalogue_entry("google/gemini-3", "0.000002", "0.00001"))
-    catalogue.store_catalogue(resources, catalogue.parse_catalogue(catalogue_body(*known), 8))
+def test_every_openrouter_model_has_its_price_for_openrouter_only(resources: Resources) -> None:
+    entries = (
+        catalogue_entry("anthropic/claude-sonnet-4.5"),
+        catalogue_entry("google/gemini-3", "0.000002", "0.00001"),
+    )
+    catalogue.store_catalogue(resources, catalogue.parse_catalogue(catalogue_body(*entries), 8))
     charge = get_request_cost(resources, "openrouter", "google/gemini-3", TOKENS)
     assert (charge.cost, charge.known) == (Decimal("0.003"), True)
     for provider in ("openai-compatible", "openai", "anthropic"):
         assert get_request_cost(resources, provider, "google/gemini-3", TOKENS).known is False
 
 
-@pytest.mark.parametrize("told", ["0.01234567", "0"])
-def test_what_the_provider_says_a_request_cost_wins(resources: Resources, told: str) -> None:
-    tokens = TOKENS.model_copy(update={"reported_cost": Decimal(told)})
+@pytest.mark.parametrize("reported", ["0.01234567", "0"])
+def test_the_reported_cost_comes_first(resources: Resources, reported: str) -> None:
+    tokens = TOKENS.model_copy(update={"reported_cost": Decimal(reported)})
     assert get_request_cost(resources, "openrouter", "anthropic/claude-sonnet-4.5", tokens) == RequestCost(
-        cost=Decimal(told)
+        cost=Decimal(reported)
     )
 
 
 @pytest.mark.parametrize(
-    ("told", "kept"),
+    ("reported", "stored"),
     [("1e-200", "0"), ("0.1" + "0" * 40 + "1", "0.1"), ("999999." + "3" * 60, "999999." + "3" * 24)],
 )
-def test_what_is_said_finer_than_a_table_can_hold_is_rounded(resources: Resources, told: str, kept: str) -> None:
-    charge = get_request_cost(resources, "openrouter", "m", TOKENS.model_copy(update={"reported_cost": Decimal(told)}))
+def test_a_cost_with_too_many_decimals_is_rounded(resources: Resources, reported: str, stored: str) -> None:
+    charge = get_request_cost(
+        resources, "openrouter", "m", TOKENS.model_copy(update={"reported_cost": Decimal(reported)})
+    )
     resources.tables.write_items(Put("usage", {"pk": "a", "sk": "b", "cost": charge.cost}))
-    found = resources.tables.get_item("usage", "a", "b")
-    assert found is not None
-    assert found["cost"] == charge.cost == Decimal(kept)
+    item = resources.tables.get_item("usage", "a", "b")
+    assert item is not None
+    assert item["cost"] == charge.cost == Decimal(stored)
 
 
 @pytest.mark.parametrize(
     ("is_byok", "cost", "bill", "usd"),
     [(True, 0, 0.0360795, "0.0360795"), (False, 0.00000285, 0.00000285, "0.00000285"), (True, 0.002, 0.04, "0.042")],
 )
-def test_with_a_key_of_ones_own_at_the_maker_its_bill_is_added_and_otherwise_it_is_counted_once(
+def test_the_makers_bill_is_added_only_with_the_customers_own_key(
     resources: Resources, is_byok: bool, cost: float, bill: float, usd: str
 ) -> None:
-    told = get_reported_cost({"is_byok": is_byok, "cost": cost, "cost_details": {"upstream_inference_cost": bill}})
-    tokens = TOKENS.model_copy(update={"reported_cost": told})
+    reported = get_reported_cost({"is_byok": is_byok, "cost": cost, "cost_details": {"upstream_inference_cost": bill}})
+    tokens = TOKENS.model_copy(update={"reported_cost": reported})
     assert get_request_cost(resources, "openrouter", "anthropic/claude-sonnet-4.5", tokens).cost == Decimal(usd)
 
 
-def test_openrouter_is_priced_by_the_catalogue_when_it_does_not_say(resources: Resources) -> None:
+def test_openrouter_is_priced_by_the_catalogue_when_it_reports_no_cost(resources: Resources) -> None:
     assert get_request_cost(resources, "openrouter", "anthropic/claude-sonnet-4.5", TOKENS).cost == Decimal("0.0045")
 
 
-def test_a_server_of_ones_own_is_priced_where_its_model_has_the_name_of_a_priced_one(resources: Resources) -> None:
+def test_a_customers_own_server_is_priced_by_the_name_of_its_model(resources: Resources) -> None:
     assert get_request_cost(resources, "openai-compatible", "claude-sonnet-4.5", TOKENS).cost == Decimal("0.0045")
     assert not get_request_cost(resources, "openai-compatible", "my-own", TOKENS).known

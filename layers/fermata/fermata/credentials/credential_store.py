@@ -7,7 +7,6 @@ from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.dynamodb import ConditionCheck, Delete, Item, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
-from fermata.credentials import provider_urls
 from fermata.credentials.credential import (
     AuthMode,
     Credential,
@@ -15,10 +14,10 @@ from fermata.credentials.credential import (
     label_sort_key,
     model_list_sort_key,
 )
+from fermata.credentials.credential_checks import check_new_credential, check_url_change
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.domain.scopes import SCOPES
-from fermata.drivers.registry import get_provider
 
 CREDENTIAL_CACHE_SECONDS = 300
 CREDENTIAL_BATCH_SIZE = 100
@@ -41,7 +40,7 @@ def create_credential(
         InvalidRequest: The provider is unknown, or the form cannot work: a missing key, a private address.
         Conflict: The user has a credential of that provider with the same label.
     """
-    _check_form(resources, provider_id, auth_mode, api_key, base_url)
+    check_new_credential(resources.settings, provider_id, auth_mode, api_key, base_url)
     credential_id = new_id()
     credential = Credential(
         id=credential_id,
@@ -102,7 +101,7 @@ def update_credential(
     old = get_own_credential(resources, caller, credential_id)
     new = old.model_copy(update={"display_label": label or old.display_label})
     if base_url is not None and base_url != old.base_url:
-        _check_move(resources, old, api_key, base_url)
+        check_url_change(resources.settings, old, api_key, base_url)
         new = new.model_copy(update={"base_url": base_url, "version": old.version + 1})
     if api_key is not None:
         new = _with_key(resources, new, api_key).model_copy(update={"version": old.version + 1})
@@ -202,38 +201,6 @@ def open_api_key(resources: Resources, tenant: str, credential_id: str, version:
 def unreadable_key_error(credential: Credential) -> Conflict:
     """Describe a credential whose API key was encrypted with another KMS key."""
     return Conflict(f"The key of credential {credential.display_label!r} can no longer be opened. Enter it again.")
-
-
-def _check_form(
-    resources: Resources, provider: str, auth_mode: AuthMode, api_key: str | None, base_url: str | None
-) -> None:
-    get_provider(provider)
-    if auth_mode == "baseUrl":
-        if base_url is None:
-            raise InvalidRequest("Send the server's address as 'baseUrl'.")
-        provider_urls.make_url_guard(resources.settings).check_url_and_host(base_url)
-        return
-    if provider_urls.get_default_url(resources.settings, provider) is None:
-        raise InvalidRequest(
-            f"{provider} is a server of your own: send authMode 'baseUrl' and its address as 'baseUrl'."
-        )
-    if not api_key:
-        raise InvalidRequest("Send the provider's key as 'apiKey'.")
-    if base_url is not None:
-        raise InvalidRequest(
-            "With authMode 'apiKey' there is no 'baseUrl'; send authMode 'baseUrl' for an address of your own."
-        )
-
-
-def _check_move(resources: Resources, old: Credential, api_key: str | None, base_url: str) -> None:
-    """A stored key never follows to another host (decision 0042): whoever changes the address could read it there."""
-    if old.auth_mode == "apiKey":
-        raise InvalidRequest("This credential has no address of its own. Enter another one, with authMode 'baseUrl'.")
-    provider_urls.make_url_guard(resources.settings).check_url_and_host(base_url)
-    if old.sealed is not None and api_key is None and not provider_urls.is_same_origin(old.base_url, base_url):
-        raise InvalidRequest(
-            "The new address is on another host. Send its key along as 'apiKey' (empty when it needs none)."
-        )
 
 
 def _with_key(resources: Resources, credential: Credential, api_key: str) -> Credential:

@@ -179,7 +179,7 @@ class _Transport(httpx.HTTPTransport):
     """httpx's own transport, over a pool whose sockets belong to a `CancelScope`."""
 
     def __init__(self, scope: CancelScope, guard: UrlGuard | None) -> None:
-        # Not super().__init__(): it would build a pool whose sockets nobody can cancel.
+        # Not super().__init__(): it would build a pool whose sockets cannot be cancelled.
         self._pool = httpcore.ConnectionPool(
             max_keepalive_connections=1,
             keepalive_expiry=KEEPALIVE_SECONDS,
