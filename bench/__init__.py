@@ -1,11 +1,17 @@
-"""`python -m bench`: the numbers of this service, counted and timed in one run against the demo model.
+"""Benchmark of the service on its local cloud: `python -m bench`.
 
-Counts are exact and come first; times are p50 and p95 after warm-up, beside straight calls of the same model.
+Counts are exact and come first. Times are p50 and p95 after warm-up, compared with direct calls of the same demo model.
 
-- `stage.py`      the running service, the model's scripts, and one turn with the moment of everything it told
-- `requests.py`   what the turn asked of AWS · `units.py` what DynamoDB bills for that · `workflow.py` transitions
-- `cost.py`       the reference turn at list prices (`prices.py`), for the settings of template.yaml
-- `ledgers.py`    a month of a busy workspace's ledger
-- `counts.py`, `lookups.py`, `audits.py`, `waits.py`, `trials.py`, `sites.py`, `folding.py`, `imports.py`   the rows
-- `table.py`      how they are shown
+Measurements, one result row each:
+
+- `stream_decoding`, `import_time`: processor time
+- `workflow_counts`, `aws_call_counts`: state transitions and AWS calls
+- `reference_turn`: DynamoDB units and cost of one turn (`turn_cost`, `aws_prices`, `dynamodb_units`)
+- `latency`: time that the service adds to the model's
+- `fault_and_load`: killed functions, concurrent turns, long conversations
+- `audit_queries`: audits of a busy workspace (`synthetic_ledger`)
+- `large_site`: prompts and memory for a large site
+
+Tools of the measurements: `harness` runs turns on the service, `aws_calls` records calls of AWS, `execution_history`
+reads Step Functions histories, `stats` computes percentiles, `report` prints and writes the rows.
 """

@@ -1,4 +1,4 @@
-"""`python -m bench [--quick]`: count and time the service on its local cloud, and compare with the targets."""
+"""Run the benchmark: count and time the service on its local cloud, and compare with the targets."""
 
 import argparse
 import os
@@ -20,17 +20,19 @@ from bench.turn_cost import TurnShape
 from local import template
 from local.cloud import LOCAL_TIMINGS
 
+DESCRIPTION = "count and time the service on its local cloud, and compare with the targets."
 LATE_ROUND = 200
 SCHEDULE_MINUTE_SECONDS = 3600.0
-"""What a minute of the schedules lasts here, so that no sweep is counted with a turn."""
+"""Length of a schedule's minute in the local cloud, so that no sweep is counted with a turn."""
 
 
 @dataclass(frozen=True)
 class BenchmarkSize:
-    """How often everything is done, and how much of it."""
+    """How often everything is measured, and with how much data."""
 
     repetitions: int = 40
     late_round: int = LATE_ROUND
+    """The first late round to measure; 0 for none."""
     concurrent_turns: int = 50
     message_count: int = 2000
     ledger_rows: int = ROW_COUNT
@@ -53,68 +55,75 @@ QUICK = BenchmarkSize(
 
 
 def main() -> int:
-    options = _options()
-    started, load = time.monotonic(), os.getloadavg()[0]
+    options = _parse_options()
+    started = time.monotonic()
+    load_before = os.getloadavg()[0]
     rows: list[ResultRow] = []
-    if load > usable_cpu_count() / 2:
-        print(f"This machine is busy (load {load:.1f}): the times will be too long.", file=sys.stderr)
+    if load_before > usable_cpu_count() / 2:
+        print(f"This machine is busy (load {load_before:.1f}): the times will be too long.", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="fermata-bench-") as directory:
         for row in measure_all(Path(directory), QUICK if options.quick else BenchmarkSize()):
             rows.append(row)
             print(f"  {row.title}: {row.result}", file=sys.stderr, flush=True)
     print(format_table(rows))
     seconds = round(time.monotonic() - started)
-    about = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "quick": options.quick, "seconds": seconds}
-    about |= {"load": {"before": round(load, 2), "after": round(os.getloadavg()[0], 2)}}
-    write_results(rows, about, options.out)
+    run = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "quick": options.quick,
+        "seconds": seconds,
+        "load": {"before": round(load_before, 2), "after": round(os.getloadavg()[0], 2)},
+    }
+    write_results(rows, run, options.out)
     print(f"\n{seconds} s; written to {options.out}")
     return 0
 
 
 def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
-    """Processor times while nothing else runs; counts, at the settings that are shipped; times, at those of the local
-    cloud, on one that is new: the more an emulator holds, the slower it is.
+    """Yield all rows: processor times first, while nothing else runs, then counts, then times.
+
+    Counts use the settings of template.yaml. Times use those of the local cloud, and a new one: an emulator becomes
+    slower with what it stores.
     """
     yield measure_stream_decoding(size.stream_lengths)
     yield measure_import_ratio(max(1, size.repetitions // 2))
-    rounds = size.late_round + size.repetitions + 10
+    max_rounds = size.late_round + size.repetitions + 10
     with open_harness(
-        directory / "counts", minute_seconds=SCHEDULE_MINUTE_SECONDS, **template_timings(), MaxRounds=rounds
-    ) as stage:
-        yield from workflow_counts.measure_transitions(stage)
-        yield workflow_counts.measure_browser_round_requests(stage)
-        yield aws_call_counts.measure_kms_calls(stage)
-        yield aws_call_counts.measure_conversation_list_calls(stage, size.conversation_count)
-        yield from reference_turn.measure_reference_turn(stage, size.turn_shape)
-    with open_harness(directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, MaxRounds=rounds) as stage:
-        yield from measure_times(stage, size)
-        workspace = audit_queries.AuditedWorkspace(stage, size.ledger_rows)
+        directory / "counts", minute_seconds=SCHEDULE_MINUTE_SECONDS, **template_timings(), MaxRounds=max_rounds
+    ) as harness:
+        yield from workflow_counts.measure_transitions(harness)
+        yield aws_call_counts.measure_browser_round_requests(harness)
+        yield aws_call_counts.measure_kms_calls(harness)
+        yield aws_call_counts.measure_conversation_list_calls(harness, size.conversation_count)
+        yield from reference_turn.measure_reference_turn(harness, size.turn_shape)
+    with open_harness(directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, MaxRounds=max_rounds) as harness:
+        yield from measure_times(harness, size)
+        workspace = audit_queries.AuditedWorkspace(harness, size.ledger_rows)
         yield audit_queries.measure_audit_bytes(workspace)
         yield audit_queries.measure_audit_time(workspace, max(3, size.repetitions // 2))
-        yield large_site.measure_prompt_time(stage, size.repetitions)
-        yield large_site.measure_function_memory(stage)
-        yield workflow_counts.measure_state_size(stage)
+        yield large_site.measure_prompt_time(harness, size.repetitions)
+        yield large_site.measure_function_memory(harness)
+        yield workflow_counts.measure_state_size(harness)
 
 
-def measure_times(stage: BenchHarness, size: BenchmarkSize) -> Iterator[ResultRow]:
-    yield latency.measure_single_write(stage, 5 * size.repetitions)
-    yield latency.measure_first_text(stage, size.repetitions)
-    yield from latency.measure_server_round(stage, size.repetitions, size.late_round)
-    yield latency.measure_browser_round(stage, max(1, size.repetitions // 3))
-    yield latency.measure_five_rounds(stage, max(1, size.repetitions // 4))
-    yield fault_and_load.measure_killed_function(stage, max(1, size.repetitions // 10))
-    yield fault_and_load.measure_long_conversation(stage, 20, size.message_count)
-    yield fault_and_load.measure_concurrent_turns(stage, size.concurrent_turns)
+def measure_times(harness: BenchHarness, size: BenchmarkSize) -> Iterator[ResultRow]:
+    yield latency.measure_single_write(harness, 5 * size.repetitions)
+    yield latency.measure_first_text(harness, size.repetitions)
+    yield from latency.measure_server_round(harness, size.repetitions, size.late_round)
+    yield latency.measure_browser_round(harness, max(1, size.repetitions // 3))
+    yield latency.measure_five_rounds(harness, max(1, size.repetitions // 4))
+    yield fault_and_load.measure_killed_function(harness, max(1, size.repetitions // 10))
+    yield fault_and_load.measure_long_conversation(harness, size.message_count)
+    yield fault_and_load.measure_concurrent_turns(harness, size.concurrent_turns)
 
 
 def template_timings() -> dict[str, str]:
-    """The template's own values of what the local cloud usually shortens."""
+    """Return the template's values of the timings that the local cloud shortens."""
     parameters = template.load_template()["Parameters"]
     return {name: str(parameters[name]["Default"]) for name in LOCAL_TIMINGS}
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.split(": ", 1)[1])
+def _parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=DESCRIPTION)
     parser.add_argument("--quick", action="store_true", help="a minute's smoke test; its times mean nothing")
     parser.add_argument("--out", type=Path, default=DEFAULT_OUTPUT, help="where the numbers go, as JSON")
     return parser.parse_args()

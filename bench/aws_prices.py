@@ -1,20 +1,20 @@
-"""List prices of us-east-1 in USD, November 2026, without the free tier."""
+"""List prices of AWS in us-east-1 in USD, November 2026, without the free tier."""
 
 from decimal import Decimal
 
-GB_SECOND = Decimal("0.0000133334")
-"""Lambda on arm64."""
-INVOCATION = Decimal("0.0000002")
-TRANSITION = Decimal("0.000025")
-WRITE_UNIT = Decimal("0.000000625")
-READ_UNIT = Decimal("0.000000125")
-TABLE_GB_MONTH = Decimal("0.45")
+LAMBDA_GB_SECOND = Decimal("0.0000133334")
+"""Arm64."""
+LAMBDA_INVOCATION = Decimal("0.0000002")
+STEP_FUNCTIONS_TRANSITION = Decimal("0.000025")
+DYNAMODB_WRITE_UNIT = Decimal("0.000000625")
+DYNAMODB_READ_UNIT = Decimal("0.000000125")
+DYNAMODB_GB_MONTH = Decimal("0.45")
 """Storage 0.25 and point-in-time recovery 0.20."""
 S3_PUT = Decimal("0.000005")
 S3_GET = Decimal("0.0000004")
-REST_REQUEST = Decimal("0.0000035")
+REST_API_REQUEST = Decimal("0.0000035")
 EGRESS_GB = Decimal("0.09")
 LOG_GB = Decimal("0.50")
-TRACE = Decimal("0.000005")
-TRACED_SHARE = Decimal("0.05")
-"""What X-Ray samples beyond the first request of each second."""
+XRAY_TRACE = Decimal("0.000005")
+XRAY_SAMPLED_SHARE = Decimal("0.05")
+"""Share of the requests that X-Ray samples beyond the first one of each second."""

@@ -1,4 +1,4 @@
-"""What processor time the import of the round's function takes, beside the packages it cannot do without."""
+"""Measure the processor time to import the round function, compared with that of the packages it needs."""
 
 import statistics
 import subprocess
@@ -14,36 +14,37 @@ started = time.process_time()
 print(time.process_time() - started)
 """
 BARE_IMPORTS = "import boto3, httpx, pydantic, aws_lambda_powertools"
-"""pydantic and httpx load most of themselves later, when they are used."""
+"""pydantic and httpx load most of their modules later, on first use."""
 USED_IMPORTS = """
 import boto3, httpx, httpcore, pydantic, aws_lambda_powertools
 class Model(pydantic.BaseModel):
     name: str
 """
-"""As any function that uses them has them: with one model, and with what httpx sends through."""
+"""The same packages as any function that uses them loads them: with one model, and the transport of httpx."""
 FUNCTION_IMPORT = f"sys.path.insert(0, {str(ROOT / 'functions/round')!r}); import app"
 MAX_IMPORT_RATIO = 1.3
 
 
-def measure_import_ratio(times: int) -> ResultRow:
-    """Separate processes, taken in turn, with bytecode in place."""
+def measure_import_ratio(repetitions: int) -> ResultRow:
+    """Compare medians of separate processes, which alternate and find compiled bytecode."""
     statements = (BARE_IMPORTS, USED_IMPORTS, FUNCTION_IMPORT)
     for statement in statements:
-        _seconds(statement)
-    samples = [[_seconds(statement) for statement in statements] for _ in range(times)]
-    unused, used, ours = (statistics.median(side) for side in zip(*samples, strict=True))
+        _time_statement(statement)
+    samples = [[_time_statement(statement) for statement in statements] for _ in range(repetitions)]
+    bare, used, function = (statistics.median(column) for column in zip(*samples, strict=True))
     numbers = {
-        "unusedMs": round(unused * 1000),
+        "unusedMs": round(bare * 1000),
         "usedMs": round(used * 1000),
-        "roundMs": round(ours * 1000),
-        "n": times,
+        "roundMs": round(function * 1000),
+        "n": repetitions,
     }
-    what = "import of the round function, to its packages as used"
-    result = f"{ours / used:.2f} × ({ours / unused:.2f} × unused)"
-    return ResultRow("import", what, f"≤ {MAX_IMPORT_RATIO:g} ×", result, ours / used <= MAX_IMPORT_RATIO, numbers)
+    ratio = function / used
+    title = "import of the round function, to its packages as used"
+    result = f"{ratio:.2f} × ({function / bare:.2f} × unused)"
+    return ResultRow("import", title, f"≤ {MAX_IMPORT_RATIO:g} ×", result, ratio <= MAX_IMPORT_RATIO, numbers)
 
 
-def _seconds(statement: str) -> float:
+def _time_statement(statement: str) -> float:
     command = [sys.executable, "-c", TIMING_PROGRAM.format(statement)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    return float(ended.stdout.strip().splitlines()[-1])
+    completed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return float(completed.stdout.strip().splitlines()[-1])

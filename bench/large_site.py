@@ -1,4 +1,4 @@
-"""A large site: what it takes to tell a model about it, and to carry its snapshot through a turn."""
+"""Measure a large site: the time to build its prompt, and the memory to carry its snapshot through a turn."""
 
 import base64
 import json
@@ -16,32 +16,35 @@ from fermata.domain.caller import Capability
 from fermata.tools import registry
 from local.seed import EDITOR_CAPABILITIES
 
-PAGE_COUNT, STYLE_RULE_COUNT, COLOR_TOKEN_COUNT = 200, 400, 40
-MAX_PROMPT_MS, MAX_MEMORY_MB = 20, 256
+PAGE_COUNT = 200
+STYLE_RULE_COUNT = 400
+COLOR_TOKEN_COUNT = 40
+MAX_PROMPT_MS = 20
+MAX_MEMORY_MB = 256
+WARM_UP_PROMPTS = 3
 SNAPSHOT_BYTES = 5_000_000
 KB_PER_MB = 1024
-"""In KB, as Linux tells them."""
 CAPABILITIES = frozenset((*map(str, Capability), *EDITOR_CAPABILITIES))
 
 
 def enlarge_snapshot(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """The snapshot of a site of so many pages and style rules, with a design system."""
-    pages = [_page(number) for number in range(PAGE_COUNT)]
-    rules = {rule["id"]: rule for rule in map(_rule, range(STYLE_RULE_COUNT))}
-    colors = [_color(number) for number in range(COLOR_TOKEN_COUNT)]
+    """Return the snapshot with many pages and style rules, and a design system."""
+    pages = [_make_page(number) for number in range(PAGE_COUNT)]
+    rules = {rule["id"]: rule for rule in map(_make_style_rule, range(STYLE_RULE_COUNT))}
+    colors = [_make_color_token(number) for number in range(COLOR_TOKEN_COUNT)]
     settings = snapshot["site"]["settings"] | {"framework": {"colors": {"tokens": colors}}}
     site = snapshot["site"] | {"pages": pages, "styleRules": rules, "settings": settings}
     current = {"type": "page", "id": pages[0]["id"]}
     return snapshot | {"site": site, "page": pages[0], "currentDocument": current}
 
 
-def _page(number: int) -> dict[str, Any]:
+def _make_page(number: int) -> dict[str, Any]:
     page = {"id": f"page-{number}", "slug": f"bread/{number}", "title": f"Bread number {number}", "nodes": {}}
     template = {"enabled": True, "target": {"kind": "postTypes", "tableSlugs": ["posts"]}, "priority": number}
     return page | {"rootNodeId": f"root-{number}"} | ({"template": template} if number % 20 == 19 else {})
 
 
-def _rule(number: int) -> dict[str, Any]:
+def _make_style_rule(number: int) -> dict[str, Any]:
     name = f"card-{number}"
     styles = {"padding": "var(--space-m)", "color": "var(--primary)", "borderRadius": f"{number}px"}
     return {
@@ -57,7 +60,7 @@ def _rule(number: int) -> dict[str, Any]:
     }
 
 
-def _color(number: int) -> dict[str, Any]:
+def _make_color_token(number: int) -> dict[str, Any]:
     shades = {"enabled": True, "count": 6}
     return {
         "id": f"color-{number}",
@@ -72,66 +75,66 @@ def _color(number: int) -> dict[str, Any]:
     }
 
 
-def measure_prompt_time(stage: BenchHarness, times: int) -> ResultRow:
-    """Tool list, stable prompt and situation, as every turn has them made."""
-    snapshot = enlarge_snapshot(stage.snapshot_at_revision())
-    taken = [_built(snapshot) for _ in range(times + 3)]
-    warm = LatencySamples.from_samples(taken[3:])
-    what = f"tool list and prompt for {PAGE_COUNT} pages and {STYLE_RULE_COUNT} style rules"
-    result = f"{warm.p50:.1f} p50, {warm.p95:.1f} p95 ms"
+def measure_prompt_time(harness: BenchHarness, repetitions: int) -> ResultRow:
+    """Time the tool list, the stable prompt and the situation, which every turn builds."""
+    snapshot = enlarge_snapshot(harness.snapshot_at_revision())
+    build_ms = [_time_prompt(snapshot) for _ in range(repetitions + WARM_UP_PROMPTS)]
+    warm = LatencySamples.from_samples(build_ms[WARM_UP_PROMPTS:])
     return ResultRow(
         "prompt",
-        what,
+        f"tool list and prompt for {PAGE_COUNT} pages and {STYLE_RULE_COUNT} style rules",
         f"≤ {MAX_PROMPT_MS} ms p50",
-        result,
+        f"{warm.p50:.1f} p50, {warm.p95:.1f} p95 ms",
         warm.p50 <= MAX_PROMPT_MS,
-        warm.to_json() | {"first": taken[0]},
+        warm.to_json() | {"first": build_ms[0]},
     )
 
 
-def _built(snapshot: dict[str, Any]) -> float:
-    started = time.monotonic_ns()
+def _time_prompt(snapshot: dict[str, Any]) -> float:
+    started_ns = time.monotonic_ns()
     tools = registry.get_toolset("site").build_tool_specs(CAPABILITIES, "site")
-    told = registry.build_system_prompt("site") + registry.build_situation("site", snapshot)
-    taken = (time.monotonic_ns() - started) / NS_PER_MS
-    if not tools or f"page-{PAGE_COUNT - 1}=" not in told:
+    prompt = registry.build_system_prompt("site") + registry.build_situation("site", snapshot)
+    milliseconds = (time.monotonic_ns() - started_ns) / NS_PER_MS
+    if not tools or f"page-{PAGE_COUNT - 1}=" not in prompt:
         raise RuntimeError("The prompt does not tell of all pages, or there are no tools.")
-    return round(taken, 1)
+    return round(milliseconds, 1)
 
 
-def measure_function_memory(stage: BenchHarness, size: int = SNAPSHOT_BYTES) -> ResultRow:
-    """Posted with the prompt and again with an answer, and read by a tool of ours after each: the most memory that any
-    process of the round's function ever had.
+def measure_function_memory(harness: BenchHarness, snapshot_bytes: int = SNAPSHOT_BYTES) -> ResultRow:
+    """Measure the peak memory of the round function's processes.
+
+    The snapshot is posted with the prompt and again with an answer, and a tool of the service reads it after each.
     """
-    snapshot = add_asset(enlarge_snapshot(stage.snapshot_at_revision()), size)
-    read = {"toolCalls": [{"name": "list_documents"}]}
-    told = stage.run_turn(stage.script_model("heavy", [SERVER_TOOL_STEP, read, FINAL_STEP]), snapshot=snapshot)
-    results = [event for _, event in told.events if event["type"] == "toolResult"]
+    snapshot = add_asset(enlarge_snapshot(harness.snapshot_at_revision()), snapshot_bytes)
+    prompt = harness.script_model("heavy", [SERVER_TOOL_STEP, SERVER_TOOL_STEP, FINAL_STEP])
+    turn = harness.run_turn(prompt, snapshot=snapshot)
+    results = [event for _, event in turn.events if event["type"] == "toolResult"]
     if [event["ok"] for event in results] != [True, True]:
         raise RuntimeError(f"The large snapshot could not be read: {results}")
-    peaks = [peak for pid in stage.cloud.worker_pids("round") if (peak := peak_memory_kb(pid))]
-    what = f"the round function's memory, with a snapshot of {size / 1_000_000:g} MB"
-    if not peaks:
-        return ResultRow("memory", what, f"≤ {MAX_MEMORY_MB} MB", "not told by this system")
-    most = max(peaks) / KB_PER_MB
+    title = f"the round function's memory, with a snapshot of {snapshot_bytes / 1_000_000:g} MB"
+    target = f"≤ {MAX_MEMORY_MB} MB"
+    peaks_kb = [peak_kb for pid in harness.cloud.worker_pids("round") if (peak_kb := peak_memory_kb(pid))]
+    if not peaks_kb:
+        return ResultRow("memory", title, target, "not told by this system")
+    peak_mb = max(peaks_kb) / KB_PER_MB
     return ResultRow(
-        "memory", what, f"≤ {MAX_MEMORY_MB} MB", f"{most:.0f} MB", most <= MAX_MEMORY_MB, {"processes": len(peaks)}
+        "memory", title, target, f"{peak_mb:.0f} MB", peak_mb <= MAX_MEMORY_MB, {"processes": len(peaks_kb)}
     )
 
 
-def add_asset(snapshot: dict[str, Any], size: int) -> dict[str, Any]:
-    """The snapshot with a picture in it that makes it that large as JSON."""
-    rest = size - len(json.dumps(snapshot, separators=(",", ":")))
-    blob = base64.b64encode(random.Random(size).randbytes(max(0, rest - 100) * 3 // 4)).decode()
-    file = {"id": "asset", "path": "assets/oven.jpg", "blob": blob}
+def add_asset(snapshot: dict[str, Any], total_bytes: int) -> dict[str, Any]:
+    """Return the snapshot with an image that brings its JSON to `total_bytes`."""
+    missing_bytes = total_bytes - len(json.dumps(snapshot, separators=(",", ":")))
+    content = random.Random(total_bytes).randbytes(max(0, missing_bytes - 100) * 3 // 4)
+    file = {"id": "asset", "path": "assets/oven.jpg", "blob": base64.b64encode(content).decode()}
     return snapshot | {"site": snapshot["site"] | {"files": [file]}}
 
 
 def peak_memory_kb(pid: int) -> int:
-    """The most resident memory a process ever had, what it shares with its template included; 0 when unknown."""
+    """Return the peak resident memory of a process, with the pages it shares; 0 if the system does not tell."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return 0
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
-    return int(found[1]) if found else 0
+    peak = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+    return int(peak[1]) if peak else 0

@@ -1,139 +1,154 @@
-"""Time that is ours, not the model's. Every row runs the same requests straight against the model as well."""
+"""Measure the time that the service adds to the model's.
+
+Each measurement also makes the same requests directly, without the service, where the model's time is part of it.
+"""
 
 import time
 from itertools import pairwise
+from typing import Any
 
 from bench.harness import BenchHarness, ScriptStep
 from bench.report import ResultRow
 from bench.stats import NS_PER_MS, LatencySamples
 from fermata.aws.dynamodb import Put
 
-SERVER_TOOL_STEP = {"toolCalls": [{"name": "list_documents"}]}
-"""One of our own tools."""
+SERVER_TOOL_STEP: ScriptStep = {"toolCalls": [{"name": "list_documents"}]}
+"""A call of a tool that the service runs."""
 INSERT_CALL = {"name": "insertHtml", "input": {"parentId": "main", "html": "<p>Fresh every morning.</p>"}}
-BROWSER_TOOL_STEP = {"text": "Let me see.", "toolCalls": [INSERT_CALL]}
-"""One of the browser's tools, which changes the page."""
+BROWSER_TOOL_STEP: ScriptStep = {"text": "Let me see.", "toolCalls": [INSERT_CALL]}
+"""A call of a browser tool that changes the page."""
 SAMPLE_TEXT = "The quick brown fox jumps over the lazy dog. " * 4
-STREAMING_STEP = {"firstMs": 20.0, "chunkMs": 10.0, "chunks": 12, "text": SAMPLE_TEXT}
-FINAL_STEP = {"text": "Done."}
+STREAMING_STEP: ScriptStep = {"firstMs": 20.0, "chunkMs": 10.0, "chunks": 12, "text": SAMPLE_TEXT}
+FINAL_STEP: ScriptStep = {"text": "Done."}
+
+WARM_UP_REQUESTS = 3
+WARM_UP_TURNS = 2
+MAX_FIRST_TEXT_MS = 40
+MAX_SERVER_ROUND_MS = 12
+MAX_BROWSER_ROUND_MS = 40
+MAX_FIVE_ROUNDS_MS = 150
 
 
-def measure_single_write(stage: BenchHarness, times: int) -> ResultRow:
-    """What a single request costs on this machine now: a server round takes two, a browser round six."""
-    resources, waits = stage.cloud.resources(), []
-    for number in range(times + 3):
-        put = Put(
-            resources.settings.bridges_table,
-            {"pk": "bench", "sk": f"{number:06d}", "text": SAMPLE_TEXT},
-            if_absent=True,
-        )
-        started = time.monotonic_ns()
+def measure_single_write(harness: BenchHarness, repetitions: int) -> ResultRow:
+    """Time one write to DynamoDB on this machine. A server round takes two, a browser round six."""
+    resources = harness.cloud.resources()
+    write_ms: list[float] = []
+    for number in range(repetitions + WARM_UP_REQUESTS):
+        item = {"pk": "bench", "sk": f"{number:06d}", "text": SAMPLE_TEXT}
+        put = Put(resources.settings.bridges_table, item, if_absent=True)
+        started_ns = time.monotonic_ns()
         resources.tables.write_items(put)
-        waits.append((time.monotonic_ns() - started) / NS_PER_MS)
-    times_taken = LatencySamples.from_samples(waits[3:])
-    result = f"{times_taken.p50:.1f} p50, {times_taken.p95:.1f} p95 ms"
-    return ResultRow("scale", "one write to the local DynamoDB, for scale", "", result, None, times_taken.to_json())
+        write_ms.append((time.monotonic_ns() - started_ns) / NS_PER_MS)
+    samples = LatencySamples.from_samples(write_ms[WARM_UP_REQUESTS:])
+    result = f"{samples.p50:.1f} p50, {samples.p95:.1f} p95 ms"
+    return ResultRow("scale", "one write to the local DynamoDB, for scale", "", result, None, samples.to_json())
 
 
-def measure_first_text(stage: BenchHarness, times: int) -> ResultRow:
-    """From the request to the first text at the client, less what a straight call takes."""
-    prompt = stage.script_model("first-text", [{"text": "Hello.", "firstMs": 50.0}])
-    stage.forget_model_requests("first-text")
+def measure_first_text(harness: BenchHarness, repetitions: int) -> ResultRow:
+    """Time from the request to the first text at the client, less that of a direct call."""
+    key = "first-text"
+    prompt = harness.script_model(key, [{"text": "Hello.", "firstMs": 50.0}])
+    harness.forget_model_requests(key)
     turns = []
-    for _ in range(times + 3):
-        conversation = stage.create_conversation()
-        turns.append(stage.run_turn(prompt, conversation=conversation))
-    ours = [(turn.event_times_ns("text")[0] - turn.started_ns) / NS_PER_MS for turn in turns[3:]]
-    body = stage.model_requests("first-text", bodies=True)[-1]["body"]
-    straight = LatencySamples.from_samples([stage.call_model_directly(body)[0] for _ in range(times + 3)][3:])
-    added = LatencySamples.from_samples([wait - straight.p50 for wait in ours])
-    return _row("first_text", "request to first text, added to a straight call", 40, added, straight=straight.to_json())
+    for _ in range(repetitions + WARM_UP_REQUESTS):
+        conversation_id = harness.create_conversation()
+        turns.append(harness.run_turn(prompt, conversation_id=conversation_id))
+    turn_ms = [(turn.event_times_ns("text")[0] - turn.started_ns) / NS_PER_MS for turn in turns[WARM_UP_REQUESTS:]]
+    body = harness.model_requests(key, bodies=True)[-1]["body"]
+    direct_ms = [harness.call_model_directly(body)[0] for _ in range(repetitions + WARM_UP_REQUESTS)]
+    direct = LatencySamples.from_samples(direct_ms[WARM_UP_REQUESTS:])
+    added = LatencySamples.from_samples(ms - direct.p50 for ms in turn_ms)
+    title = "request to first text, added to a straight call"
+    return _latency_row("first_text", title, MAX_FIRST_TEXT_MS, added, {"straight": direct.to_json()})
 
 
-def measure_server_round(stage: BenchHarness, times: int, far: int) -> list[ResultRow]:
-    """From the last byte of one model answer to the next request, when the tool is ours."""
-    near, key = [], "server-rounds"
-    prompt = stage.script_model(key, [SERVER_TOOL_STEP, SERVER_TOOL_STEP, FINAL_STEP])
-    for turn in range(times + 3):
-        stage.forget_model_requests(key)
-        stage.run_turn(prompt)
-        if turn >= 3:
-            near += _gaps(stage, key)[:1]
-    rows = [
-        _row(
-            "server_round",
-            "server-tool round, end of answer to next request, round 1",
-            12,
-            LatencySamples.from_samples(near),
-        )
-    ]
-    if far:
-        stage.forget_model_requests(key)
-        stage.run_turn(stage.script_model(key, [SERVER_TOOL_STEP] * (far + times) + [FINAL_STEP]))
-        late = _gaps(stage, key)[far - 1 : far - 1 + times]
-        rows.append(
-            _row(
-                "server_round.far",
-                f"the same, rounds {far} to {far + times - 1}",
-                12,
-                LatencySamples.from_samples(late),
-            )
-        )
+def measure_server_round(harness: BenchHarness, repetitions: int, late_round: int) -> list[ResultRow]:
+    """Time from the last byte of one model answer to the next model request, for a tool that the service runs.
+
+    Args:
+        late_round: the first of as many later rounds to measure as well; 0 for none.
+    """
+    key = "server-rounds"
+    prompt = harness.script_model(key, [SERVER_TOOL_STEP, SERVER_TOOL_STEP, FINAL_STEP])
+    first_ms: list[float] = []
+    for number in range(repetitions + WARM_UP_REQUESTS):
+        harness.forget_model_requests(key)
+        harness.run_turn(prompt)
+        if number >= WARM_UP_REQUESTS:
+            first_ms.append(_round_gaps_ms(harness, key)[0])
+    title = "server-tool round, end of answer to next request, round 1"
+    samples = LatencySamples.from_samples(first_ms)
+    rows = [_latency_row("server_round", title, MAX_SERVER_ROUND_MS, samples)]
+    if late_round:
+        harness.forget_model_requests(key)
+        last_round = late_round + repetitions - 1
+        harness.run_turn(harness.script_model(key, [SERVER_TOOL_STEP] * (last_round + 1) + [FINAL_STEP]))
+        late_ms = _round_gaps_ms(harness, key)[late_round - 1 : last_round]
+        late_title = f"the same, rounds {late_round} to {last_round}"
+        late_samples = LatencySamples.from_samples(late_ms)
+        rows.append(_latency_row("server_round.far", late_title, MAX_SERVER_ROUND_MS, late_samples))
     return rows
 
 
-def measure_browser_round(stage: BenchHarness, times: int) -> ResultRow:
-    """Both halves of a browser's round: last byte to toolRequest, and answer to the next request."""
-    key, asked, gone_on = "browser-rounds", [], []
-    prompt = stage.script_model(key, [BROWSER_TOOL_STEP, BROWSER_TOOL_STEP, BROWSER_TOOL_STEP, FINAL_STEP])
-    for turn in range(times + 2):
-        stage.forget_model_requests(key)
-        told = stage.run_turn(prompt)
-        if turn < 2:
+def measure_browser_round(harness: BenchHarness, repetitions: int) -> ResultRow:
+    """Time both halves of a browser round: last byte to toolRequest, and posted result to the next model request."""
+    key = "browser-rounds"
+    prompt = harness.script_model(key, [BROWSER_TOOL_STEP] * 3 + [FINAL_STEP])
+    to_request_ms: list[float] = []
+    to_next_ms: list[float] = []
+    for number in range(repetitions + WARM_UP_TURNS):
+        harness.forget_model_requests(key)
+        turn = harness.run_turn(prompt)
+        if number < WARM_UP_TURNS:
             continue
-        seen = stage.model_requests(key)
-        requests, answers = told.event_times_ns("toolRequest"), told.answered_ns
-        asked += [(at - seen[index]["lastByteNs"]) / NS_PER_MS for index, at in enumerate(requests)]
-        gone_on += [(seen[index + 1]["arrivedNs"] - at) / NS_PER_MS for index, at in enumerate(answers)]
-    both = LatencySamples.from_samples([first + second for first, second in zip(asked, gone_on, strict=True)])
+        model_requests = harness.model_requests(key)
+        for index, requested_ns in enumerate(turn.event_times_ns("toolRequest")):
+            to_request_ms.append((requested_ns - model_requests[index]["lastByteNs"]) / NS_PER_MS)
+        for index, answered_ns in enumerate(turn.answered_ns):
+            to_next_ms.append((model_requests[index + 1]["arrivedNs"] - answered_ns) / NS_PER_MS)
+    round_ms = [first + second for first, second in zip(to_request_ms, to_next_ms, strict=True)]
     halves = {
-        "toRequest": LatencySamples.from_samples(asked).to_json(),
-        "answerToNext": LatencySamples.from_samples(gone_on).to_json(),
+        "toRequest": LatencySamples.from_samples(to_request_ms).to_json(),
+        "answerToNext": LatencySamples.from_samples(to_next_ms).to_json(),
     }
-    return _row("browser_round", "browser round, answer to toolRequest + result to next request", 40, both, **halves)
+    title = "browser round, answer to toolRequest + result to next request"
+    samples = LatencySamples.from_samples(round_ms)
+    return _latency_row("browser_round", title, MAX_BROWSER_ROUND_MS, samples, halves)
 
 
-def measure_five_rounds(stage: BenchHarness, times: int) -> ResultRow:
-    """A turn of five streaming rounds, less the same five requests made straight."""
+def measure_five_rounds(harness: BenchHarness, repetitions: int) -> ResultRow:
+    """Time a turn of five streaming rounds, less that of the same five requests made directly."""
     key = "five-rounds"
-    steps: list[ScriptStep] = [STREAMING_STEP | SERVER_TOOL_STEP] * 4 + [STREAMING_STEP]
-    prompt = stage.script_model(key, steps)
+    prompt = harness.script_model(key, [STREAMING_STEP | SERVER_TOOL_STEP] * 4 + [STREAMING_STEP])
     turns = []
-    for _ in range(times + 2):
-        conversation = stage.create_conversation()
-        stage.forget_model_requests(key)
-        turns.append(stage.run_turn(prompt, conversation=conversation))
-    ours = [turn.seconds * 1000 for turn in turns[2:]]
-    bodies = [seen["body"] for seen in stage.model_requests(key, bodies=True)]
-    straight = LatencySamples.from_samples(
-        [sum(stage.call_model_directly(body)[1] for body in bodies) for _ in range(times + 2)][2:]
-    )
-    added = LatencySamples.from_samples([whole - straight.p50 for whole in ours])
-    return _row("five_rounds", "five streaming rounds, added in total", 150, added, straight=straight.to_json())
+    for _ in range(repetitions + WARM_UP_TURNS):
+        conversation_id = harness.create_conversation()
+        harness.forget_model_requests(key)
+        turns.append(harness.run_turn(prompt, conversation_id=conversation_id))
+    bodies = [request["body"] for request in harness.model_requests(key, bodies=True)]
+    direct_ms = [
+        sum(harness.call_model_directly(body)[1] for body in bodies) for _ in range(repetitions + WARM_UP_TURNS)
+    ]
+    direct = LatencySamples.from_samples(direct_ms[WARM_UP_TURNS:])
+    added = LatencySamples.from_samples(turn.seconds * 1000 - direct.p50 for turn in turns[WARM_UP_TURNS:])
+    title = "five streaming rounds, added in total"
+    return _latency_row("five_rounds", title, MAX_FIVE_ROUNDS_MS, added, {"straight": direct.to_json()})
 
 
-def _gaps(stage: BenchHarness, key: str) -> list[float]:
-    seen = stage.model_requests(key)
-    return [(after["arrivedNs"] - before["lastByteNs"]) / NS_PER_MS for before, after in pairwise(seen)]
+def _round_gaps_ms(harness: BenchHarness, key: str) -> list[float]:
+    """Return the times from the last byte of each model answer to the next request."""
+    requests = harness.model_requests(key)
+    return [(after["arrivedNs"] - before["lastByteNs"]) / NS_PER_MS for before, after in pairwise(requests)]
 
 
-def _row(key: str, what: str, target: float, times: LatencySamples, **more: object) -> ResultRow:
-    result = f"{times.p50:.1f} p50, {times.p95:.1f} p95"
-    return ResultRow(
-        key, what, f"≤ {target:g} ms p50", f"{result} ms", times.p50 <= target, {**times.to_json(), **more}
-    )
+def _latency_row(
+    key: str, title: str, max_ms: float, samples: LatencySamples, further_numbers: dict[str, Any] | None = None
+) -> ResultRow:
+    result = f"{samples.p50:.1f} p50, {samples.p95:.1f} p95 ms"
+    numbers = {**samples.to_json(), **(further_numbers or {})}
+    return ResultRow(key, title, f"≤ {max_ms:g} ms p50", result, samples.p50 <= max_ms, numbers)
 
 
 def wait_until_settled(seconds: float = 0.3) -> None:
-    """Let what a finished turn left running (its execution's last step) come to its end."""
+    """Wait for the last steps of a finished turn's workflow execution."""
     time.sleep(seconds)

@@ -1,7 +1,7 @@
-"""Samples of a time, in milliseconds."""
+"""Percentiles of measured times."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 NS_PER_MS = 1_000_000
@@ -9,14 +9,16 @@ NS_PER_MS = 1_000_000
 
 @dataclass(frozen=True)
 class LatencySamples:
+    """Sorted samples in milliseconds."""
+
     ms: tuple[float, ...]
 
     @classmethod
-    def from_samples(cls, ms: Sequence[float]) -> "LatencySamples":
+    def from_samples(cls, ms: Iterable[float]) -> "LatencySamples":
         return cls(tuple(sorted(ms)))
 
     def percentile(self, share: float) -> float:
-        """The smallest sample that at least this share of them does not exceed."""
+        """Return the smallest sample that at least this share of the samples does not exceed (nearest rank)."""
         return self.ms[max(0, math.ceil(share * len(self.ms)) - 1)]
 
     @property

@@ -1,4 +1,4 @@
-"""The measurement folds what it says it folds; the time itself is for a quiet machine."""
+"""The decoding measurement decodes whole streams of all drivers. The time itself is not tested."""
 
 import pytest
 
@@ -14,22 +14,22 @@ from fermata.drivers.registry import PROVIDER_MODULES
 
 
 @pytest.mark.parametrize("provider", PROVIDER_MODULES)
-def test_a_recorded_stream_has_its_length_and_everything_in_it(provider: str) -> None:
-    pieces = list(decode_stream(provider, record_stream(provider, 1000)))
-    assert sum(isinstance(piece, TextDelta) for piece in pieces) == 980
-    assert any(isinstance(piece, ReasoningDelta) for piece in pieces)
-    reply = pieces[-1]
-    assert isinstance(reply, ModelResponse)
-    assert [block.kind for block in reply.blocks if block.kind != "reasoning"] == ["text", "toolCall"]
-    assert (reply.stop, reply.tokens.prompt) == (FinishReason.TOOL_CALLS, 1000)
+def test_a_recorded_stream_has_its_length_and_all_kinds_of_parts(provider: str) -> None:
+    parts = list(decode_stream(provider, record_stream(provider, 1000)))
+    assert sum(isinstance(part, TextDelta) for part in parts) == 980
+    assert any(isinstance(part, ReasoningDelta) for part in parts)
+    response = parts[-1]
+    assert isinstance(response, ModelResponse)
+    assert [block.kind for block in response.blocks if block.kind != "reasoning"] == ["text", "toolCall"]
+    assert (response.stop, response.tokens.prompt) == (FinishReason.TOOL_CALLS, 1000)
 
 
 @pytest.mark.parametrize("provider", PROVIDER_MODULES)
 def test_every_driver_is_measured(provider: str) -> None:
-    assert cpu_ms_per_100_events(provider, 100, times=1) > 0
+    assert cpu_ms_per_100_events(provider, 100, repetitions=1) > 0
 
 
-def test_the_row_tells_the_dearest_and_all_the_others() -> None:
+def test_the_row_shows_the_most_expensive_case_and_holds_all() -> None:
     row = measure_stream_decoding()
     costs = row.numbers["ms"]
     assert len(costs) == len(PROVIDER_MODULES) * len(STREAM_LENGTHS)
