@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
-Value = TypeVar("Value")
+CachedValue = TypeVar("CachedValue")
 MAX_CACHE_ENTRIES = 10_000
 
 
@@ -18,11 +18,11 @@ class TTLCache:
         self._entries: dict[Hashable, tuple[float, Any]] = {}
         """By key: the monotonic time at which the entry expires, and the value."""
 
-    def get_or_load(self, key: Hashable, seconds: float, load: Callable[[], Value]) -> Value:
+    def get_or_load(self, key: Hashable, seconds: float, load: Callable[[], CachedValue]) -> CachedValue:
         """Return the cached value, or call `load` and cache its result for `seconds`."""
         entry = self._entries.get(key)
         if entry is not None and entry[0] > self._monotonic():
-            cached: Value = entry[1]
+            cached: CachedValue = entry[1]
             return cached
         value = load()
         if value is not None:

@@ -95,9 +95,9 @@ class Settings(BaseModel):
         fields = {field: values[name] for name, field in names.items() if values.get(name)}
         try:
             return cls.model_validate(fields)
-        except ValidationError as problem:
-            wrong = ", ".join(str(error["loc"][0]).upper() for error in problem.errors())
-            raise SettingsError(f"Set these environment variables of the function: {wrong}.") from problem
+        except ValidationError as error:
+            wrong = ", ".join(str(detail["loc"][0]).upper() for detail in error.errors())
+            raise SettingsError(f"Set these environment variables of the function: {wrong}.") from error
 
     def get_provider_url(self, provider: str) -> str | None:
         """Return the base URL that overrides the provider's own, if there is one."""

@@ -16,8 +16,8 @@ from fermata.domain.model_io import ModelRequest
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.prices import Price
-from fermata.turns import turn as turns
 from fermata.turns.start.model_checks import check_model_abilities
+from fermata.turns.turn import find_turn
 from tests.images import make_image, open_image, to_base64
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.invariants import check_invariants
@@ -231,7 +231,7 @@ class TestNames:
 
 def test_a_turns_names_are_pinned_when_it_starts(stage: Stage) -> None:
     turn = stage.start_turn("Go", tool_names="prefixed")
-    assert turns.find_turn(stage.resources, turn.tenant, turn.id).tool_names == "prefixed"
+    assert find_turn(stage.resources, turn.tenant, turn.id).tool_names == "prefixed"
 
 
 def test_a_screenshot_is_seen_by_the_model_until_a_newer_one_or_the_turns_end(stage: Stage) -> None:
