@@ -26,7 +26,16 @@ def test_an_empty_variable_counts_as_none(resources: Resources) -> None:
     assert Settings.from_environment(environment_from_resources(resources) | {"FLUSH_MS": ""}).flush_ms == 250
 
 
-@pytest.mark.parametrize("wrong", [{"BRIDGES_TABLE": ""}, {"MAX_ROUNDS": "many"}, {"UNANSWERED_CALLS": "shrug"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"BRIDGES_TABLE": ""},
+        {"MAX_ROUNDS": "many"},
+        {"UNANSWERED_CALLS": "shrug"},
+        {"PROVIDER_URLS": "https://a.example"},
+        {"PROVIDER_URLS": '{"openai": 1}'},
+    ],
+)
 def test_a_missing_or_invalid_variable_is_named(resources: Resources, wrong: dict[str, str]) -> None:
     [name] = wrong
     with pytest.raises(SettingsError, match=name):

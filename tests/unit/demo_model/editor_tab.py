@@ -9,8 +9,9 @@ from fermata.domain.blocks import TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest, ModelResponse
 from fermata.domain.tools import ToolOutput, ToolSpec
-from fermata.drivers.registry import Endpoint, get_provider
+from fermata.drivers.registry import get_provider
 from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from local.demo_model.rules.html_page import HtmlNode, parse_page
 
 NAMES = ("list_documents", "list_tokens", "read_document", "insertHtml", "replaceNodeHtml", "deleteNode", "applyCss")

@@ -10,8 +10,9 @@ from pydantic import SecretStr
 from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, ReasoningDelta, StreamPart, TextDelta
-from fermata.drivers.registry import PROVIDER_MODULES, Endpoint, get_provider
+from fermata.drivers.registry import PROVIDER_MODULES, get_provider
 from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from tests.unit.demo_model.editor_tab import EditorTab, run_demo_turn
 from tests.unit.drivers.conversation_builders import message_from_response, model_request, tool_result, user_message
 

@@ -16,8 +16,9 @@ from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, ReasoningDelta, StreamPart, TextDelta
 from fermata.drivers.protocols.anthropic_messages.request import build_request_body
-from fermata.drivers.registry import Endpoint, get_provider
+from fermata.drivers.registry import get_provider
 from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from fermata.pricing.catalogue import parse_catalogue
 from tests.unit.drivers.conversation_builders import (
     TOOLS,

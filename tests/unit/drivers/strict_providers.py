@@ -8,8 +8,9 @@ import pytest
 from pydantic import SecretStr
 
 from fermata.domain.model_io import ModelRequest, ModelResponse, StreamPart
-from fermata.drivers.registry import Driver, Endpoint, get_provider
+from fermata.drivers.registry import Driver, get_provider
 from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict import chat, ollama, openai
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import model_request

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +11,10 @@ import pytest
 from fermata.domain.blocks import ReasoningBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import TextDelta
-from fermata.drivers.registry import Endpoint, get_provider
+from fermata.drivers.adjustments import make_adjustment
+from fermata.drivers.registry import get_provider
 from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict.anthropic import StrictAnthropic, content_block, encode_sse, text_response
 from tests.unit.drivers.conversation_builders import (
     model_message,
@@ -198,3 +202,26 @@ def test_thinking_that_another_account_signed_is_left_out_and_the_conversation_g
         assert TextDelta(text="Fine.") in list(get_provider("anthropic").stream(request, connection, endpoint))
     assert provider.refusals == [words, words], "this is about the conversation, and not remembered of the server"
     assert "toolu_1" in json.dumps(provider.bodies[1])
+
+
+def test_adjustments_are_remembered_by_the_connection_that_learned_them(running: StartServer) -> None:
+    peer = CASES_BY_PROVIDER["openai"]
+    server = running(peer)
+    server.rules.append(refuses("max_output_tokens is too large", lambda body: "max_output_tokens" in body))
+    request = build_request(peer, user_message("a"))
+    for _ in range(2):
+        with closing(ProviderConnection(stall_seconds=5)) as connection:
+            for _ in range(2):
+                server.script_chunks(peer.text_response("Fine."))
+                collect_parts(peer, request, connection, server)
+    assert len(server.refusals) == 2
+
+
+def test_only_the_field_that_an_adjustment_names_is_dropped() -> None:
+    """The name of an adjustment says nothing about fields."""
+    adjustment = make_adjustment("model", r"refused", drops="stream")
+    assert (adjustment.name, adjustment.drops) == ("model", "stream")
+    provider = replace(get_provider("ollama"), adjustments=(adjustment,))
+    body = json.loads(provider._encode_body(model_request(user_message("a")), frozenset({"model"})))
+    assert "model" in body
+    assert "stream" not in body

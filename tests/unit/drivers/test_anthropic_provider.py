@@ -9,8 +9,9 @@ from pydantic import SecretStr
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.errors import InvalidRequest, ProviderError
 from fermata.domain.model_io import ModelRequest, ModelResponse, StreamPart, TextDelta
-from fermata.drivers.registry import Endpoint, get_provider
+from fermata.drivers.registry import get_provider
 from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict.anthropic import (
     ScriptedResponse,
     StrictAnthropic,

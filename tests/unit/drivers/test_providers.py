@@ -10,8 +10,8 @@ from pydantic import SecretStr
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, StreamPart, TextDelta
-from fermata.drivers.registry import Endpoint
 from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from local.demo_model.request_checks.openai_responses import is_reasoning_model
 from tests.strict import ollama, openai
 from tests.strict.server import ScriptedResponse, StrictServer

@@ -10,9 +10,10 @@ import pytest
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import StreamPart, TextDelta
-from fermata.drivers.registry import Endpoint, get_provider
+from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import Failure, RetryPolicy, is_retryable_response, stream_with_retries
 from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict.anthropic import (
     ScriptedResponse,
     StrictAnthropic,

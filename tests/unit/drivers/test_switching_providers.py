@@ -14,8 +14,9 @@ from pydantic import SecretStr
 
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelResponse
-from fermata.drivers.registry import PROVIDER_MODULES, Endpoint, get_provider
+from fermata.drivers.registry import PROVIDER_MODULES, get_provider
 from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict import anthropic, chat, ollama, openai
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import image_block, model_request, user_message

@@ -36,8 +36,8 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.events import Event, TerminalEvent, TextEvent, ToolRequestEvent
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, StreamPart, TextDelta, TokenUsage
-from fermata.drivers.registry import Endpoint
 from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.prices import Price

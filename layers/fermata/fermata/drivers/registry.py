@@ -17,8 +17,6 @@ from fermata.drivers.transport.endpoint import Endpoint
 if TYPE_CHECKING:
     from fermata.drivers.transport.connection import ProviderConnection
 
-__all__ = ["PROVIDER_MODULES", "Driver", "Endpoint", "get_model_traits", "get_provider", "list_providers"]
-
 PROVIDER_MODULES = {
     "anthropic": "fermata.drivers.providers.anthropic",
     "openai": "fermata.drivers.providers.openai",

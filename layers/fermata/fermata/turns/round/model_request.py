@@ -9,9 +9,10 @@ from fermata.credentials import endpoints
 from fermata.domain.errors import ApiError, PaymentRequired, ProviderError
 from fermata.domain.events import ReasoningEvent, TextEvent
 from fermata.domain.model_io import ModelRequest, ModelResponse, TextDelta, TokenUsage
-from fermata.drivers.registry import Endpoint, get_provider
+from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import stream_with_retries
 from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.endpoint import Endpoint
 from fermata.turns.accounting import build_request_usage, estimate_tokens_of_chars, hold_request_budget
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
