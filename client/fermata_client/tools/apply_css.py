@@ -7,12 +7,12 @@ from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.errors import EditError
 from fermata_client.service.json_types import JsonObject
 from fermata_client.tools.arguments import ToolArguments, required_text, required_texts
-from fermata_client.tools.tool_function import ToolEffect
+from fermata_client.tools.tool_function import ToolEffectWithData
 
 CSS_OPERATIONS = ("merge", "replace", "delete", "remove-properties")
 
 
-def apply_css(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def apply_css(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     match arguments.get("operation", "merge"):
         case "merge" | "replace" as operation:
             css = required_text(arguments, "css")
@@ -27,7 +27,7 @@ def apply_css(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
             raise EditError(f"There is no operation `{other}`: it is one of {', '.join(CSS_OPERATIONS)}.")
 
 
-def _delete_rules(document: HtmlDocument, selectors: list[str]) -> ToolEffect:
+def _delete_rules(document: HtmlDocument, selectors: list[str]) -> ToolEffectWithData:
     contents, removed_keys = remove_rules(_writable_contents(document), selectors)
     unknown = [selector for selector in selectors if rule_key(selector) not in removed_keys]
     if not removed_keys:
@@ -38,7 +38,7 @@ def _delete_rules(document: HtmlDocument, selectors: list[str]) -> ToolEffect:
     return document.with_sheet_contents(contents), data
 
 
-def _remove_properties(document: HtmlDocument, selectors: list[str], properties: list[str]) -> ToolEffect:
+def _remove_properties(document: HtmlDocument, selectors: list[str], properties: list[str]) -> ToolEffectWithData:
     contents, removed_count = remove_properties(_writable_contents(document), selectors, properties)
     if not removed_count:
         raise EditError(f"No rule for {', '.join(selectors)} sets {', '.join(properties)}. Read the document's css.")

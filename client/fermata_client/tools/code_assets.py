@@ -32,7 +32,7 @@ from fermata_client.tools.arguments import (
 )
 from fermata_client.tools.guards import check_same_end
 from fermata_client.tools.page import require_current_document
-from fermata_client.tools.tool_function import ToolEffect
+from fermata_client.tools.tool_function import ToolEffectWithData
 
 DEFAULT_ASSET_PART_CHARS = 12_000
 MAX_ASSET_PART_CHARS = 100_000
@@ -41,13 +41,13 @@ BODY_END_PLACEMENTS = ("body", "body-end", "bodyEnd", "footer")
 READ_SUMMARY_MEMBERS = ("fileId", "path", "type", "hash", "runtime")
 
 
-def list_code_assets(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def list_code_assets(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     asset_type = _asset_type(arguments) if arguments.get("type") is not None else None
     assets = [asset for asset in find_code_assets(document) if asset_type in (None, asset.type)]
     return document, {"assets": [asset.to_summary() for asset in assets]}
 
 
-def read_code_asset(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def read_code_asset(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     asset = _named_asset(document, arguments)
     max_chars = optional_integer(arguments, "maxChars", 1, MAX_ASSET_PART_CHARS) or DEFAULT_ASSET_PART_CHARS
     part_number = optional_integer(arguments, "part", 1) or 1
@@ -69,7 +69,7 @@ def read_code_asset(document: HtmlDocument, arguments: ToolArguments) -> ToolEff
     return document, {**members, "content": asset.text[start:end], "pageInfo": page_info}
 
 
-def write_code_asset(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def write_code_asset(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     """Replace the content of a script or style sheet, or create a file and an element that loads it."""
     path = required_text(arguments, "path")
     asset_type = _asset_type(arguments)
@@ -89,7 +89,7 @@ def write_code_asset(document: HtmlDocument, arguments: ToolArguments) -> ToolEf
     return edited, {**find_code_asset(edited, existing.path).to_summary(), "action": "updated"}
 
 
-def patch_code_asset(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def patch_code_asset(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     asset = _named_asset(document, arguments)
     if required_text(arguments, "expectedHash") != asset.hash:
         raise EditError(f"{asset.path} is not what you read: its hash is {asset.hash} now. Read it again first.")
@@ -101,7 +101,7 @@ def patch_code_asset(document: HtmlDocument, arguments: ToolArguments) -> ToolEf
     return edited, {**find_code_asset(edited, asset.path).to_summary(), "replacements": total_count}
 
 
-def inspect_code_runtime(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def inspect_code_runtime(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     """List what the page loads, in its order, also what cannot be edited here."""
     current = require_current_document(document, arguments)
     asset_by_uid = {asset.element.uid: asset for asset in find_code_assets(document) if asset.element}

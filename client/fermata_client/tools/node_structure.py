@@ -22,7 +22,7 @@ from fermata_client.html.tags import HEAD_TAGS, ROOT_TAG
 from fermata_client.html.tree import Attribute, Element
 from fermata_client.service.json_types import JsonObject
 from fermata_client.tools.arguments import ToolArguments, optional_integer, required_text
-from fermata_client.tools.tool_function import ToolEffect
+from fermata_client.tools.tool_function import ToolEffect, ToolEffectWithData
 
 MAX_COPIES = 50
 UNCOPYABLE_TAGS = HEAD_TAGS - {"template", "noscript"}
@@ -77,7 +77,7 @@ def _find_movable(document: HtmlDocument, uid: str, participle: str) -> Element:
     return element
 
 
-def duplicate_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def duplicate_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     element = _find_movable(document, required_text(arguments, "nodeId"), "duplicated")
     count = optional_integer(arguments, "count", 1, MAX_COPIES) or 1
     if element.tag in UNCOPYABLE_TAGS:

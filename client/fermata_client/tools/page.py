@@ -8,7 +8,7 @@ from fermata_client.html.broken_links import describe_broken_links
 from fermata_client.html.errors import EditError
 from fermata_client.html.splices import Splice
 from fermata_client.tools.arguments import ToolArguments, optional_integer, optional_text, required_text
-from fermata_client.tools.tool_function import ToolEffect
+from fermata_client.tools.tool_function import ToolEffect, ToolEffectWithData
 
 UNSUPPORTED_TOOLS = {
     "addPage": "This is a single HTML file, so no page can be added. Add a section to this page with insertHtml.",
@@ -33,27 +33,27 @@ def require_current_document(document: HtmlDocument, arguments: ToolArguments) -
     return current
 
 
-def read_document(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def read_document(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     current = require_current_document(document, arguments)
     part_number = optional_integer(arguments, "part", 1) or 1
     return document, {"document": current, "title": document.title, **document.read_part(part_number)}
 
 
-def open_document(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def open_document(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     return document, {"document": require_current_document(document, arguments)}
 
 
-def get_node_html(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def get_node_html(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     return document, {"html": document.element_html(required_text(arguments, "nodeId"))}
 
 
-def insert_html(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def insert_html(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     parent_id = required_text(arguments, "parentId")
     html = required_text(arguments, "html")
     return document.insert_html(parent_id, html, optional_integer(arguments, "index"))
 
 
-def replace_node_html(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def replace_node_html(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     edited, data = document.replace_content(required_text(arguments, "nodeId"), required_text(arguments, "html"))
     notes = [data.get("note", ""), describe_broken_links(document.tree, edited.tree)]
     note = " ".join(text for text in notes if text)

@@ -12,7 +12,7 @@ from fermata_client.html.tags import ROOT_TAG, name_set
 from fermata_client.html.tree import Element
 from fermata_client.service.json_types import JsonObject
 from fermata_client.tools.arguments import ToolArguments, optional_text
-from fermata_client.tools.tool_function import ToolEffect
+from fermata_client.tools.tool_function import ToolEffectWithData
 
 OUTLINE_TAGS = name_set("header nav main section article aside footer form dialog h1 h2 h3 h4 h5 h6")
 CONTAINER_TAGS = ("div", "section", "main", "article", "span", "a")
@@ -24,7 +24,7 @@ MAX_TEXT_SOURCE_BYTES = 50 * MAX_TEXT_CHARS
 NO_SCREENSHOT_NOTE = "An HTML file is not painted here, so there is no picture. The report comes from the markup."
 
 
-def render_snapshot(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def render_snapshot(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     selected = _select_breakpoint(document, optional_text(arguments, "breakpointId"))
     uid = optional_text(arguments, "nodeId")
     scope = document.find_element(uid) if uid else document.content_root

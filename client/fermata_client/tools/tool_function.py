@@ -9,5 +9,7 @@ from fermata_client.tools.arguments import ToolArguments
 ToolEffect = tuple[HtmlDocument, JsonObject | None]
 """The document after the tool, and the `data` that the model gets."""
 
+ToolEffectWithData = tuple[HtmlDocument, JsonObject]
+
 ToolFunction = Callable[[HtmlDocument, ToolArguments], ToolEffect]
 """Raises `EditError` with a sentence for the model."""

@@ -12,15 +12,15 @@ from fermata_client.cli import main
 from fermata_client.stack.resources import select_local_stack
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 
-ROW = {"promptTokens": 1234, "completionTokens": 56, "chatCount": 2, "costUsd": 0.0123}
-ROW |= {"cacheReadTokens": 0, "cacheCreationTokens": 0}
-FOUND = {
+USAGE = {"promptTokens": 1234, "completionTokens": 56, "chatCount": 2, "costUsd": 0.0123}
+USAGE |= {"cacheReadTokens": 0, "cacheCreationTokens": 0}
+AUDIT_REPORT = {
     "since": "2026-11-01T00:00:00.000Z",
-    "totals": ROW,
-    "byUser": [{"userId": "u-1", "userLabel": "Ada"} | ROW],
-    "byScope": [{"scope": "site"} | ROW],
-    "byModel": [{"providerId": "anthropic", "modelId": "claude-sonnet-4-5"} | ROW],
-    "byDay": [{"day": "2026-11-28"} | ROW],
+    "totals": USAGE,
+    "byUser": [{"userId": "u-1", "userLabel": "Ada"} | USAGE],
+    "byScope": [{"scope": "site"} | USAGE],
+    "byModel": [{"providerId": "anthropic", "modelId": "claude-sonnet-4-5"} | USAGE],
+    "byDay": [{"day": "2026-11-28"} | USAGE],
 }
 
 
@@ -28,10 +28,10 @@ FOUND = {
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FixedResponseServer]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FERMATA_TOKEN", "token")
-    with run_fixed_response_server() as running:
-        running.body = json.dumps(FOUND).encode()
-        monkeypatch.setenv("FERMATA_URL", running.url)
-        yield running
+    with run_fixed_response_server() as fixed_server:
+        fixed_server.body = json.dumps(AUDIT_REPORT).encode()
+        monkeypatch.setenv("FERMATA_URL", fixed_server.url)
+        yield fixed_server
 
 
 def run(*arguments: str) -> Result:
@@ -39,35 +39,35 @@ def run(*arguments: str) -> Result:
 
 
 def test_it_shows_who_used_what_with_which_model_on_which_day(server: FixedResponseServer) -> None:
-    done = run("--since", "2026-11-01", "--tz", "Europe/Berlin")
-    assert done.exit_code == 0
+    result = run("--since", "2026-11-01", "--tz", "Europe/Berlin")
+    assert result.exit_code == 0
     for text in ("since 2026-11-01", "Ada", "site", "anthropic/claude-sonnet-4-5", "2026-11-28", "1,234", "0.0123"):
-        assert text in done.stdout
+        assert text in result.stdout
 
 
 def test_it_says_where_a_cost_is_not_known(server: FixedResponseServer) -> None:
-    totals = ROW | {"costUsd": 0, "unpricedRequests": 1200}
-    server.body = json.dumps(FOUND | {"totals": totals}).encode()
+    totals = USAGE | {"costUsd": 0, "unpricedRequests": 1200}
+    server.body = json.dumps(AUDIT_REPORT | {"totals": totals}).encode()
     [line] = [line for line in run().stdout.splitlines() if "everything" in line]
     assert line.endswith("0.0000  + 1,200 without a known price")
 
 
 def test_it_prints_the_whole_answer_for_programs(server: FixedResponseServer) -> None:
-    assert json.loads(run("--json").stdout) == FOUND
+    assert json.loads(run("--json").stdout) == AUDIT_REPORT
 
 
 def test_who_may_not_read_it_is_told_so_in_one_sentence(server: FixedResponseServer) -> None:
     server.status, server.body = 403, b'{"error":"Forbidden"}'
-    done = run()
-    assert done.exit_code == 1
-    assert done.stderr.count("\n") == 1
-    assert "does not allow this token" in done.stderr
+    result = run()
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "does not allow this token" in result.stderr
 
 
 def test_an_operator_without_a_deployment_is_told_how_to_name_one(server: FixedResponseServer) -> None:
-    done = run("--reconcile")
-    assert done.exit_code == 1
-    assert "--stack" in done.stderr
+    result = run("--reconcile")
+    assert result.exit_code == 1
+    assert "--stack" in result.stderr
 
 
 def test_the_stack_of_make_run_is_found_from_any_folder_below_it(

@@ -14,20 +14,19 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fermata_client.cli import main
-from tests.client.scripted_service import (
-    Event,
-    ServiceScript,
+from fermata_client.service.json_types import Event
+from tests.client.scripted_events import (
     context_event,
     done_event,
     number_events,
     ready_event,
-    serve_script,
     text_event,
     tool_call_event,
     tool_request_event,
     tool_result_event,
     usage_event,
 )
+from tests.client.scripted_service import ServiceScript, serve_script
 from tests.images import make_image
 
 PAGE = "<!doctype html>\n<title>T</title>\n<main>\n  <p>a</p>\n</main>\n"
@@ -132,7 +131,7 @@ def test_edit_shows_what_changed_beside_the_page_too(
         " }",
         "+.new { top: 0 }",
     ]
-    (answer,) = script.answers
+    (answer,) = script.posted_answers
     assert answer["result"]["inverse"][0]["tool"] == "restore"
 
 
@@ -277,13 +276,13 @@ def test_a_read_only_file_is_not_edited_but_may_be_copied(file: Path, url: str, 
     assert copied.exit_code == 0
 
 
-@pytest.mark.parametrize(("out", "said"), [("build", "is a folder"), ("page.html/copy.html", "no folder")])
+@pytest.mark.parametrize(("out", "error_text"), [("build", "is a folder"), ("page.html/copy.html", "no folder")])
 def test_a_place_where_no_file_can_be_is_refused_before_the_model_is_asked(
-    file: Path, url: str, script: ServiceScript, tmp_path: Path, out: str, said: str
+    file: Path, url: str, script: ServiceScript, tmp_path: Path, out: str, error_text: str
 ) -> None:
     (tmp_path / "build").mkdir()
     result = run("edit", str(file), "x", "--url", url, "--token", "good", "--out", str(tmp_path / out))
-    assert (result.exit_code, said in result.stderr) == (1, True)
+    assert (result.exit_code, error_text in result.stderr) == (1, True)
     assert script.requests == []
 
 
@@ -366,10 +365,10 @@ def test_ctrl_c_cancels_the_turn_once_and_exits_with_130(file: Path, url: str, s
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    while not script.answers and process.poll() is None:
+    while not script.posted_answers and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=30)
-    assert (process.returncode, script.cancels) == (130, 1)
+    assert (process.returncode, script.cancel_count) == (130, 1)
     assert stderr == b"fermata: stopped.\n"
     assert json.loads(stdout.decode().splitlines()[-1])["status"] == "cancelled"

@@ -56,8 +56,8 @@ MODEL = {
     "pricing": {"inputPerMTok": 5.0, "outputPerMTok": 25.0},
     "capabilities": {"toolCalling": True, "visionInput": True, "promptCache": False, "streaming": True},
 }
-USED = {"promptTokens": 1, "completionTokens": 1, "chatCount": 1, "costUsd": 0.1}
-ANSWERS: dict[str, Any] = {
+USAGE = {"promptTokens": 1, "completionTokens": 1, "chatCount": 1, "costUsd": 0.1}
+RESPONSE_BY_REQUEST: dict[str, Any] = {
     "GET /conversations?scope=site&limit=20": {"conversations": [CONVERSATION]},
     "GET /conversations?scope=content&limit=20": {
         "conversations": [CONVERSATION | {"id": "c2", "scope": "content", "updatedAt": "2026-11-28T10:00:00.000Z"}]
@@ -84,7 +84,7 @@ ANSWERS: dict[str, Any] = {
     "GET /defaults": {"defaults": {"site": {"credentialId": "k1", "modelId": "claude-opus-5"}}},
     "PUT /defaults/site": {"default": {"scope": "site"}},
     "DELETE /defaults/site": None,
-    "GET /audit": {"since": "2026-11-01", "totals": USED, "byUser": [], "byScope": [], "byModel": [], "byDay": []},
+    "GET /audit": {"since": "2026-11-01", "totals": USAGE, "byUser": [], "byScope": [], "byModel": [], "byDay": []},
 }
 
 
@@ -101,12 +101,12 @@ class Handler(BaseHTTPRequestHandler):
         line = f"{self.command} {self.path.removeprefix('/admin/api/ai')}"
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         self.server.bodies.append((line, json.loads(body) if body else None))
-        found = ANSWERS.get(line, {"error": "Not here"})
-        self.send_response(404 if line not in ANSWERS else 204 if found is None else 200)
-        answer = b"" if found is None else json.dumps(found).encode()
-        self.send_header("content-length", str(len(answer)))
+        response_body = RESPONSE_BY_REQUEST.get(line, {"error": "Not here"})
+        self.send_response(404 if line not in RESPONSE_BY_REQUEST else 204 if response_body is None else 200)
+        payload = b"" if response_body is None else json.dumps(response_body).encode()
+        self.send_header("content-length", str(len(payload)))
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(payload)
 
     do_POST = do_PUT = do_DELETE = do_GET
 
@@ -115,7 +115,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def running() -> Iterator[Service]:
+def run_service() -> Iterator[Service]:
     with Service() as service:
         thread = Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -129,37 +129,37 @@ def running() -> Iterator[Service]:
 @pytest.fixture(autouse=True)
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     monkeypatch.chdir(tmp_path)
-    with running() as service:
+    with run_service() as service:
         monkeypatch.setenv("FERMATA_URL", f"http://127.0.0.1:{service.server_port}")
         monkeypatch.setenv("FERMATA_TOKEN", "token")
         yield service
 
 
-def run(*arguments: str, typed: str = "") -> Result:
-    return CliRunner().invoke(main, list(arguments), input=typed)
+def run(*arguments: str, stdin_text: str = "") -> Result:
+    return CliRunner().invoke(main, list(arguments), input=stdin_text)
 
 
-def sent(service: Service, method: str) -> list[Any]:
+def sent_bodies(service: Service, method: str) -> list[Any]:
     return [body for line, body in service.bodies if line.startswith(method)]
 
 
 class TestConversations:
     def test_alone_it_lists_those_of_every_scope_the_last_used_first(self) -> None:
-        done = run("conversations")
-        assert done.exit_code == 0
-        heading, first, second = done.stdout.splitlines()
+        result = run("conversations")
+        assert result.exit_code == 0
+        heading, first, second = result.stdout.splitlines()
         assert heading.split() == ["id", "used", "scope", "USD", "title"]
         assert first == "c2  2026-11-28 10:00  content  0.0123  Home [31mpage"
         assert second == "c1  2026-11-28 09:30  site     0.0123  Home [31mpage"
 
     def test_a_longer_list_is_fetched_page_by_page(self) -> None:
-        done = run("conversations", "list", "--scope", "site", "--limit", "3", "--json")
-        assert [one["id"] for one in json.loads(done.stdout)] == ["c1", "c1", "c3"]
+        result = run("conversations", "list", "--scope", "site", "--limit", "3", "--json")
+        assert [conversation["id"] for conversation in json.loads(result.stdout)] == ["c1", "c1", "c3"]
 
     def test_one_is_shown_with_what_was_said_and_done(self) -> None:
-        done = run("conversations", "show", "c1")
-        assert done.exit_code == 0
-        assert done.stdout.splitlines() == [
+        result = run("conversations", "show", "c1")
+        assert result.exit_code == 0
+        assert result.stdout.splitlines() == [
             "Home [31mpage",
             "site · claude-sonnet-4-5 · 2026-11-28 09:30 · 1,234 + 56 tokens · $0.0123",
             "",
@@ -171,7 +171,7 @@ class TestConversations:
             "  ✓ insertHtml",
             "  ✗ moveNode: No such node",
         ]
-        assert done.stderr.splitlines() == [
+        assert result.stderr.splitlines() == [
             "A turn is paused in it: b1",
             "Older messages: fermata conversations show c1 --before 17",
         ]
@@ -180,21 +180,21 @@ class TestConversations:
         assert run("conversations", "show", "c1", "--before", "17", "--limit", "2").exit_code == 0
 
     def test_one_is_renamed(self, service: Service) -> None:
-        done = run("conversations", "rename", "c1", "Start")
-        assert done.stdout == "c1 is now called: Start\n"
-        assert sent(service, "PUT") == [{"title": "Start"}]
+        result = run("conversations", "rename", "c1", "Start")
+        assert result.stdout == "c1 is now called: Start\n"
+        assert sent_bodies(service, "PUT") == [{"title": "Start"}]
 
     def test_one_is_deleted_when_that_is_confirmed(self, service: Service) -> None:
-        assert run("conversations", "delete", "c1", typed="n\n").exit_code == 1
-        assert sent(service, "DELETE") == []
-        assert run("conversations", "delete", "c1", typed="y\n").exit_code == 0
+        assert run("conversations", "delete", "c1", stdin_text="n\n").exit_code == 1
+        assert sent_bodies(service, "DELETE") == []
+        assert run("conversations", "delete", "c1", stdin_text="y\n").exit_code == 0
         assert run("conversations", "delete", "c1", "--yes").stdout == "c1 is deleted.\n"
-        assert len(sent(service, "DELETE")) == 2
+        assert len(sent_bodies(service, "DELETE")) == 2
 
     def test_one_that_is_not_there_is_one_sentence(self) -> None:
-        done = run("conversations", "show", "none")
-        assert (done.exit_code, done.stdout) == (1, "")
-        assert done.stderr == "fermata: The service refused the request with 404: Not here\n"
+        result = run("conversations", "show", "none")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == "fermata: The service refused the request with 404: Not here\n"
 
 
 class TestCredentials:
@@ -205,10 +205,10 @@ class TestCredentials:
         assert "enter again" in second
 
     def test_a_key_comes_in_on_standard_input(self, service: Service) -> None:
-        done = run("credentials", "add", "anthropic", "--label", "Mine", typed=f"{KEY}\n")
-        assert (done.exit_code, done.stdout) == (0, "k1\n")
-        assert KEY not in done.output
-        assert sent(service, "POST") == [
+        result = run("credentials", "add", "anthropic", "--label", "Mine", stdin_text=f"{KEY}\n")
+        assert (result.exit_code, result.stdout) == (0, "k1\n")
+        assert KEY not in result.output
+        assert sent_bodies(service, "POST") == [
             {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": KEY}
         ]
 
@@ -216,15 +216,15 @@ class TestCredentials:
         monkeypatch.setenv("MY_KEY", KEY)
         run("credentials", "add", "anthropic", "--label", "Mine", "--key-env", "MY_KEY")
         run("credentials", "change", "k1", "--key-env", "MY_KEY", "--label", "Ours")
-        assert [body["apiKey"] for body in sent(service, "POST") + sent(service, "PUT")] == [KEY, KEY]
+        assert [body["apiKey"] for body in sent_bodies(service, "POST") + sent_bodies(service, "PUT")] == [KEY, KEY]
 
     def test_a_server_without_a_key_is_entered_by_its_address(self, service: Service) -> None:
         run("credentials", "add", "ollama", "--label", "Ours", "--base-url", "https://o.example", "--no-key")
-        [body] = sent(service, "POST")
+        [body] = sent_bodies(service, "POST")
         assert (body["authMode"], body["baseUrl"], "apiKey" in body) == ("baseUrl", "https://o.example", False)
 
     @pytest.mark.parametrize(
-        ("arguments", "says"),
+        ("arguments", "error_text"),
         [
             (["add", "anthropic", "--label", "Mine"], "No key came in on standard input"),
             (["add", "anthropic", "--label", "Mine", "--key-env", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE is not set"),
@@ -234,12 +234,12 @@ class TestCredentials:
         ],
     )
     def test_what_is_missing_is_said_and_nothing_is_sent(
-        self, service: Service, arguments: list[str], says: str
+        self, service: Service, arguments: list[str], error_text: str
     ) -> None:
-        done = run("credentials", *arguments)
-        assert done.exit_code == 1
-        assert says in done.stderr
-        assert done.stderr.count("\n") == 1
+        result = run("credentials", *arguments)
+        assert result.exit_code == 1
+        assert error_text in result.stderr
+        assert result.stderr.count("\n") == 1
         assert service.bodies == []
 
     def test_no_option_takes_a_key(self) -> None:
@@ -249,13 +249,16 @@ class TestCredentials:
 
     def test_a_good_one_says_how_much_it_opens_and_a_bad_one_fails(self) -> None:
         assert run("credentials", "test", "k1").stdout == "It works, and opens 12 models.\n"
-        bad = run("credentials", "test", "k2")
-        assert (bad.exit_code, bad.stderr) == (1, "fermata: It does not work: Anthropic authentication failed.\n")
+        failed_result = run("credentials", "test", "k2")
+        assert (failed_result.exit_code, failed_result.stderr) == (
+            1,
+            "fermata: It does not work: Anthropic authentication failed.\n",
+        )
 
     def test_one_is_deleted_when_that_is_confirmed(self, service: Service) -> None:
         assert run("credentials", "delete", "k1").exit_code == 1
         assert run("credentials", "delete", "k1", "--yes").stdout == "k1 is deleted.\n"
-        assert len(sent(service, "DELETE")) == 1
+        assert len(sent_bodies(service, "DELETE")) == 1
 
 
 class TestModels:
@@ -265,26 +268,26 @@ class TestModels:
         assert model.split() == ["anthropic", "claude-opus-5", "smartest", "200,000", "5", "25", "tools", "images"]
 
     def test_one_provider_that_fails_hides_no_other(self) -> None:
-        done = run("models")
-        assert done.exit_code == 0
-        assert len(done.stdout.splitlines()) == 2
-        assert done.stderr == "fermata: Not here (k2)\n"
+        result = run("models")
+        assert result.exit_code == 0
+        assert len(result.stdout.splitlines()) == 2
+        assert result.stderr == "fermata: Not here (k2)\n"
 
     def test_whoever_may_not_list_credentials_names_the_provider(self, service: Service) -> None:
         assert run("models", "--provider", "openai", "--credential", "k9").exit_code == 0
         assert [line for line, _ in service.bodies] == ["GET /providers/openai/models?credentialId=k9"]
 
     @pytest.mark.parametrize(
-        ("arguments", "says"),
+        ("arguments", "error_text"),
         [(["--credential", "none"], "no credential none"), (["--provider", "openai"], "Name the credential as well")],
     )
-    def test_what_does_not_fit_is_said(self, arguments: list[str], says: str) -> None:
-        done = run("models", *arguments)
-        assert (done.exit_code, says in done.stderr) == (1, True)
+    def test_what_does_not_fit_is_said(self, arguments: list[str], error_text: str) -> None:
+        result = run("models", *arguments)
+        assert (result.exit_code, error_text in result.stderr) == (1, True)
 
     def test_programs_get_everything(self) -> None:
-        [found] = json.loads(run("models", "--credential", "k1", "--json").stdout)
-        assert found == MODEL | {"providerId": "anthropic", "credentialId": "k1"}
+        [response_body] = json.loads(run("models", "--credential", "k1", "--json").stdout)
+        assert response_body == MODEL | {"providerId": "anthropic", "credentialId": "k1"}
 
 
 class TestDefaults:
@@ -296,13 +299,13 @@ class TestDefaults:
     def test_one_is_set_and_cleared(self, service: Service) -> None:
         assert run("defaults", "set", "site", "k1", "m").stdout == "site uses m.\n"
         assert run("defaults", "clear", "site").stdout == "site has no default.\n"
-        assert sent(service, "PUT") == [{"credentialId": "k1", "modelId": "m"}]
-        assert sent(service, "DELETE") == [None]
+        assert sent_bodies(service, "PUT") == [{"credentialId": "k1", "modelId": "m"}]
+        assert sent_bodies(service, "DELETE") == [None]
 
     def test_an_unknown_scope_is_told_the_four(self) -> None:
-        done = run("defaults", "set", "shop", "k1", "m")
-        assert done.exit_code == 2
-        assert "'site', 'content', 'data', 'plugin'" in done.stderr
+        result = run("defaults", "set", "shop", "k1", "m")
+        assert result.exit_code == 2
+        assert "'site', 'content', 'data', 'plugin'" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -315,18 +318,18 @@ class TestDefaults:
     ],
 )
 def test_every_command_explains_itself(command: str) -> None:
-    done = run(*command.split(), "--help")
-    assert done.exit_code == 0
-    assert all(option in done.stdout for option in ("--url", "--token"))
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert all(option in result.stdout for option in ("--url", "--token"))
 
 
 @pytest.mark.parametrize("command", ["audit", "conversations", "credentials", "models", "defaults"])
 def test_whoever_has_read_enough_sees_no_traceback(command: str) -> None:
     """The reader of the pipe is gone before the first line comes."""
     program = [sys.executable, "-c", "from fermata_client.cli import main; main()", command]
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = subprocess.run(program, stdout=writing, stderr=subprocess.PIPE, timeout=30, check=False)
-    os.close(writing)
-    assert done.returncode == 1
-    assert not any(word in done.stderr for word in (b"Traceback", b"roken pipe", b"BrokenPipe"))
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    result = subprocess.run(program, stdout=write_end, stderr=subprocess.PIPE, timeout=30, check=False)
+    os.close(write_end)
+    assert result.returncode == 1
+    assert not any(word in result.stderr for word in (b"Traceback", b"roken pipe", b"BrokenPipe"))

@@ -167,16 +167,16 @@ def effective(sheet: str, name: str, *, printing: bool) -> dict[str, str]:
     values: dict[str, str] = {}
     for rule in parse_css(sheet.encode()):
         inner = rule.rules if rule.is_condition else (rule,)
-        for one in inner if printing or not rule.is_condition else ():
-            if one.key == name:
-                values |= {declaration.name: declaration.value for declaration in one.declarations}
+        for inner_rule in inner if printing or not rule.is_condition else ():
+            if inner_rule.key == name:
+                values |= {declaration.name: declaration.value for declaration in inner_rule.declarations}
     return values
 
 
 @given(sheets(), sheets())
 def test_what_was_put_applies_and_nothing_else_changes(sheet: str, css: str) -> None:
     after, counts = put(sheet, css)
-    asked = {
+    changed_rules = {
         (rule.key, inner.key)
         for rule in parse_css(css.encode())
         for inner in (rule.rules if rule.is_condition else (rule,))
@@ -184,7 +184,7 @@ def test_what_was_put_applies_and_nothing_else_changes(sheet: str, css: str) -> 
     for name in (".a", ".b", "h1", "a:hover"):
         plain = effective(css, name, printing=False)
         assert effective(after, name, printing=False).items() >= plain.items()
-        if name not in {key for _, key in asked}:
+        if name not in {key for _, key in changed_rules}:
             assert effective(after, name, printing=True) == effective(sheet, name, printing=True)
     assert counts.created + counts.updated >= 1
     assert put(after, css)[0] == after
@@ -193,9 +193,11 @@ def test_what_was_put_applies_and_nothing_else_changes(sheet: str, css: str) -> 
 @given(sheets(), sheets())
 def test_rules_that_were_not_asked_for_keep_their_bytes(sheet: str, css: str) -> None:
     after, _ = put(sheet, css)
-    asked = {key for rule in parse_css(css.encode()) for key in (rule.key, *(inner.key for inner in rule.rules))}
+    changed_rules = {
+        key for rule in parse_css(css.encode()) for key in (rule.key, *(inner.key for inner in rule.rules))
+    }
     for rule in parse_css(sheet.encode()):
-        if rule.key not in asked:
+        if rule.key not in changed_rules:
             assert rule.source.decode() in after
             assert find_rule(parse_css(after.encode()), (rule.key,)) is not None
     assert re.sub(r"\s", "", sheet)[:1] in after

@@ -19,15 +19,15 @@ from tests.client.html_strategies import (
 )
 
 
-def page(source: str) -> HtmlDocument:
+def parse_page(source: str) -> HtmlDocument:
     return HtmlDocument.parse(source.encode())
 
 
-def find(document: HtmlDocument, tag: str, number: int = 0) -> str:
+def find_uid(document: HtmlDocument, tag: str, number: int = 0) -> str:
     return [e.uid for e in document.tree.elements if e.tag == tag][number]
 
 
-def text(document: HtmlDocument) -> str:
+def source_text(document: HtmlDocument) -> str:
     return document.source.decode()
 
 
@@ -35,9 +35,9 @@ def text(document: HtmlDocument) -> str:
 
 
 def test_an_insertion_stands_like_its_siblings() -> None:
-    document = page("<body>\n\t<section>\n\t\t<p>a</p>\n\t</section>\n</body>\n")
-    edited, data = document.insert_html(find(document, "body"), "<section>\n  <p>b</p>\n</section>")
-    assert text(edited) == (
+    document = parse_page("<body>\n\t<section>\n\t\t<p>a</p>\n\t</section>\n</body>\n")
+    edited, data = document.insert_html(find_uid(document, "body"), "<section>\n  <p>b</p>\n</section>")
+    assert source_text(edited) == (
         "<body>\n\t<section>\n\t\t<p>a</p>\n\t</section>\n\t<section>\n\t\t<p>b</p>\n\t</section>\n</body>\n"
     )
     assert data["nodeIds"] == ["n4"]
@@ -49,50 +49,50 @@ def test_an_insertion_stands_like_its_siblings() -> None:
 
 @pytest.mark.parametrize(("index", "order"), [(0, "xab"), (1, "axb"), (2, "abx"), (9, "abx"), (None, "abx")], ids=str)
 def test_an_index_counts_child_elements(index: int | None, order: str) -> None:
-    document = page("<ul>\n  <li>a</li>\n  <li>b</li>\n</ul>\n")
+    document = parse_page("<ul>\n  <li>a</li>\n  <li>b</li>\n</ul>\n")
     edited, _ = document.insert_html("n1", "<li>x</li>", index)
-    assert text(edited) == "<ul>\n" + "".join(f"  <li>{letter}</li>\n" for letter in order) + "</ul>\n"
+    assert source_text(edited) == "<ul>\n" + "".join(f"  <li>{letter}</li>\n" for letter in order) + "</ul>\n"
 
 
 def test_blank_lines_between_siblings_are_kept_up() -> None:
-    document = page("<main>\n  <p>a</p>\n\n  <p>b</p>\n\n  <p>c</p>\n</main>\n")
-    assert text(document.insert_html("n1", "<p>x</p>", 1)[0]) == (
+    document = parse_page("<main>\n  <p>a</p>\n\n  <p>b</p>\n\n  <p>c</p>\n</main>\n")
+    assert source_text(document.insert_html("n1", "<p>x</p>", 1)[0]) == (
         "<main>\n  <p>a</p>\n\n  <p>x</p>\n\n  <p>b</p>\n\n  <p>c</p>\n</main>\n"
     )
 
 
 def test_a_comment_stays_with_the_element_it_stands_before() -> None:
-    document = page("<main>\n  <p>a</p>\n  <!-- about b -->\n  <p>b</p>\n</main>\n")
-    assert text(document.insert_html("n1", "<p>x</p>", 1)[0]) == (
+    document = parse_page("<main>\n  <p>a</p>\n  <!-- about b -->\n  <p>b</p>\n</main>\n")
+    assert source_text(document.insert_html("n1", "<p>x</p>", 1)[0]) == (
         "<main>\n  <p>a</p>\n  <p>x</p>\n  <!-- about b -->\n  <p>b</p>\n</main>\n"
     )
 
 
 def test_windows_line_ends_and_a_byte_order_mark_survive() -> None:
-    document = page("\ufeff<!doctype html>\r\n<ul>\r\n  <li>a</li>\r\n</ul>\r\n")
+    document = parse_page("\ufeff<!doctype html>\r\n<ul>\r\n  <li>a</li>\r\n</ul>\r\n")
     edited, _ = document.insert_html("n1", "<li>\n  <b>x</b>\n</li>")
-    assert text(edited) == (
+    assert source_text(edited) == (
         "\ufeff<!doctype html>\r\n<ul>\r\n  <li>a</li>\r\n  <li>\r\n    <b>x</b>\r\n  </li>\r\n</ul>\r\n"
     )
 
 
 def test_words_join_the_line_they_are_added_to() -> None:
-    document = page("<p>Hello</p>\n<ul><li>a</li></ul>\n")
-    assert text(document.insert_html("n1", " <b>you</b>")[0]).startswith("<p>Hello <b>you</b></p>")
-    assert text(document.insert_html("n2", "<li>b</li>")[0]).endswith("<ul><li>a</li><li>b</li></ul>\n")
+    document = parse_page("<p>Hello</p>\n<ul><li>a</li></ul>\n")
+    assert source_text(document.insert_html("n1", " <b>you</b>")[0]).startswith("<p>Hello <b>you</b></p>")
+    assert source_text(document.insert_html("n2", "<li>b</li>")[0]).endswith("<ul><li>a</li><li>b</li></ul>\n")
 
 
 def test_an_empty_element_opens_up_for_a_block() -> None:
-    document = page("<body>\n  <div></div>\n</body>\n")
-    assert text(document.insert_html(find(document, "div"), "<p>x</p>")[0]) == (
+    document = parse_page("<body>\n  <div></div>\n</body>\n")
+    assert source_text(document.insert_html(find_uid(document, "div"), "<p>x</p>")[0]) == (
         "<body>\n  <div>\n    <p>x</p>\n  </div>\n</body>\n"
     )
 
 
 def test_preformatted_lines_keep_their_indentation() -> None:
-    document = page("<body>\n  <p>a</p>\n</body>\n")
-    edited, _ = document.insert_html(find(document, "body"), "<div>\n  <pre>\n x\n    y</pre>\n</div>")
-    assert "  <div>\n    <pre>\n x\n    y</pre>\n  </div>\n" in text(edited)
+    document = parse_page("<body>\n  <p>a</p>\n</body>\n")
+    edited, _ = document.insert_html(find_uid(document, "body"), "<div>\n  <pre>\n x\n    y</pre>\n</div>")
+    assert "  <div>\n    <pre>\n x\n    y</pre>\n  </div>\n" in source_text(edited)
 
 
 @pytest.mark.parametrize(
@@ -107,110 +107,112 @@ def test_preformatted_lines_keep_their_indentation() -> None:
     ],
 )
 def test_a_page_without_a_body_takes_content_too(source: str, expected: str) -> None:
-    assert text(page(source).insert_html("document", "<p>x</p>")[0]) == expected
+    assert source_text(parse_page(source).insert_html("document", "<p>x</p>")[0]) == expected
 
 
 def test_scripts_handlers_and_our_own_ids_do_not_get_in() -> None:
-    document = page("<div></div>")
+    document = parse_page("<div></div>")
     edited, _ = document.insert_html(
         "n1",
         "<p onclick=\"x()\" uid='n7' class=\"a\">ok<script src=x></script></p><a href=' javascript:x()' ONLOAD=y>l</a>",
     )
-    assert text(edited) == '<div><p class="a">ok</p><a>l</a></div>'
+    assert source_text(edited) == '<div><p class="a">ok</p><a>l</a></div>'
 
 
 def test_unclosed_and_stray_tags_of_a_payload_stay_inside() -> None:
-    document = page("<main><p>a</p></main><footer>f</footer>")
-    edited, _ = document.insert_html(find(document, "main"), "</main></body><div><b>x</div><ul><li>y")
-    assert text(edited) == "<main><p>a</p><div><b>x</b></div><ul><li>y</li></ul></main><footer>f</footer>"
+    document = parse_page("<main><p>a</p></main><footer>f</footer>")
+    edited, _ = document.insert_html(find_uid(document, "main"), "</main></body><div><b>x</div><ul><li>y")
+    assert source_text(edited) == "<main><p>a</p><div><b>x</b></div><ul><li>y</li></ul></main><footer>f</footer>"
 
 
 def test_markup_that_would_swallow_the_page_is_refused() -> None:
-    document = page("<main><p>a</p></main><footer>f</footer>")
+    document = parse_page("<main><p>a</p></main><footer>f</footer>")
     for html in ("<!-- never closed", "<div class='"):
         with pytest.raises(EditError):
-            document.insert_html(find(document, "main"), f"<p>x</p>{html}", 0)
+            document.insert_html(find_uid(document, "main"), f"<p>x</p>{html}", 0)
 
 
 def test_a_block_in_a_paragraph_is_refused() -> None:
     with pytest.raises(EditError):
-        page("<p>a</p>").insert_html("n1", "<div>x</div>")
+        parse_page("<p>a</p>").insert_html("n1", "<div>x</div>")
 
 
 def test_of_a_whole_document_only_the_body_is_taken() -> None:
-    document = page("<body><i>a</i></body>")
+    document = parse_page("<body><i>a</i></body>")
     edited, data = document.insert_html(
         "n1", "<!doctype html><html><head><title>t</title><style>.x{top:0}</style></head><body><p>b</p></body></html>"
     )
-    assert "<p>b</p></body>" in text(edited)
-    assert "<title>" not in text(edited)
+    assert "<p>b</p></body>" in source_text(edited)
+    assert "<title>" not in source_text(edited)
     assert data["cssRulesCreated"] == 1
 
 
 def test_a_style_block_alone_changes_rules_and_no_nodes() -> None:
-    document = page("<head>\n  <style>\n    .a { top: 0 }\n  </style>\n</head>\n<p>x</p>\n")
-    edited, data = document.replace_content(find(document, "p"), "<style>.a { top: 1px } .b { left: 0 }</style>")
+    document = parse_page("<head>\n  <style>\n    .a { top: 0 }\n  </style>\n</head>\n<p>x</p>\n")
+    edited, data = document.replace_content(find_uid(document, "p"), "<style>.a { top: 1px } .b { left: 0 }</style>")
     assert data == {"cssRulesCreated": 1, "cssRulesUpdated": 1}
-    assert text(edited) == (
+    assert source_text(edited) == (
         "<head>\n  <style>\n    .a { top: 1px }\n    .b { left: 0 }\n  </style>\n</head>\n<p>x</p>\n"
     )
 
 
 def test_a_style_block_beside_elements_never_changes_a_rule_that_others_use() -> None:
-    document = page("<style>\n.card { top: 0 }\n</style>\n<main></main>\n")
+    document = parse_page("<style>\n.card { top: 0 }\n</style>\n<main></main>\n")
     edited, data = document.insert_html(
-        find(document, "main"), "<style>.card { top: 9px } .new { left: 0 }</style><p class='card new'>x</p>"
+        find_uid(document, "main"), "<style>.card { top: 9px } .new { left: 0 }</style><p class='card new'>x</p>"
     )
-    assert ".card { top: 0 }\n.new { left: 0 }" in text(edited)
+    assert ".card { top: 0 }\n.new { left: 0 }" in source_text(edited)
     assert (data["cssRulesCreated"], data["cssRulesUpdated"], data["cssRulesKept"]) == (1, 0, 1)
 
 
 def test_replacing_rebuilds_the_children_only() -> None:
-    document = page("<main id=m>\n  <p>a</p>\n  <p>b</p>\n</main>\n<footer>f</footer>\n")
+    document = parse_page("<main id=m>\n  <p>a</p>\n  <p>b</p>\n</main>\n<footer>f</footer>\n")
     edited, data = document.replace_content("n1", "<h1>New</h1>\n<p>text</p>")
-    assert text(edited) == "<main id=m>\n  <h1>New</h1>\n  <p>text</p>\n</main>\n<footer>f</footer>\n"
+    assert source_text(edited) == "<main id=m>\n  <h1>New</h1>\n  <p>text</p>\n</main>\n<footer>f</footer>\n"
     assert data["nodeIds"] == ["n5", "n6"]
-    assert text(edited.replace_content("n5", "Newer")[0]).startswith("<main id=m>\n  <h1>Newer</h1>\n")
+    assert source_text(edited.replace_content("n5", "Newer")[0]).startswith("<main id=m>\n  <h1>Newer</h1>\n")
 
 
 def test_a_title_is_replaced_as_text() -> None:
-    document = page("<head><title>Old</title></head>")
-    assert text(document.replace_content("n2", "Bread & butter")[0]) == "<head><title>Bread & butter</title></head>"
+    document = parse_page("<head><title>Old</title></head>")
+    assert (
+        source_text(document.replace_content("n2", "Bread & butter")[0]) == "<head><title>Bread & butter</title></head>"
+    )
     with pytest.raises(EditError):
         document.replace_content("n2", "x</title><script>")
 
 
 def test_deleting_takes_the_line_along() -> None:
-    document = page("<ul>\n  <li>a</li>\n  <li>b</li>\n</ul>\n")
-    assert text(document.delete_element("n2")) == "<ul>\n  <li>b</li>\n</ul>\n"
+    document = parse_page("<ul>\n  <li>a</li>\n  <li>b</li>\n</ul>\n")
+    assert source_text(document.delete_element("n2")) == "<ul>\n  <li>b</li>\n</ul>\n"
 
 
 def test_deleting_leaves_one_blank_line_of_two() -> None:
-    document = page("<p>a</p>\n\n<p>b</p>\n\n<p>c</p>\n")
-    assert text(document.delete_element("n2")) == "<p>a</p>\n\n<p>c</p>\n"
+    document = parse_page("<p>a</p>\n\n<p>b</p>\n\n<p>c</p>\n")
+    assert source_text(document.delete_element("n2")) == "<p>a</p>\n\n<p>c</p>\n"
 
 
 def test_deleting_within_a_line_leaves_one_space() -> None:
-    document = page("<p>one <b>two</b> three</p>")
-    assert text(document.delete_element("n2")) == "<p>one three</p>"
+    document = parse_page("<p>one <b>two</b> three</p>")
+    assert source_text(document.delete_element("n2")) == "<p>one three</p>"
 
 
 @pytest.mark.parametrize("tag", ["html", "head", "body"])
 def test_the_frame_of_a_page_cannot_be_deleted(tag: str) -> None:
-    document = page("<html><head></head><body><p>x</p></body></html>")
+    document = parse_page("<html><head></head><body><p>x</p></body></html>")
     with pytest.raises(EditError, match="cannot be deleted"):
-        document.delete_element(find(document, tag))
+        document.delete_element(find_uid(document, tag))
 
 
 @pytest.mark.parametrize("tag", ["img", "script", "style", "title"])
 def test_nothing_goes_into_an_element_that_cannot_hold_elements(tag: str) -> None:
-    document = page("<title>t</title><style>a{}</style><script>1</script><img src=x>")
+    document = parse_page("<title>t</title><style>a{}</style><script>1</script><img src=x>")
     with pytest.raises(EditError):
-        document.insert_html(find(document, tag), "<p>x</p>")
+        document.insert_html(find_uid(document, tag), "<p>x</p>")
 
 
 def test_a_node_that_is_gone_asks_for_another_reading() -> None:
-    document = page("<p>a</p><p>b</p>").delete_element("n1")
+    document = parse_page("<p>a</p><p>b</p>").delete_element("n1")
     for verb in (
         lambda: document.delete_element("n1"),
         lambda: document.element_html("n77"),
@@ -221,9 +223,9 @@ def test_a_node_that_is_gone_asks_for_another_reading() -> None:
 
 
 def test_ids_stay_with_their_elements_and_are_never_given_twice() -> None:
-    document = page("<p>a</p><p>b</p><p>c</p>")
+    document = parse_page("<p>a</p><p>b</p><p>c</p>")
     edited = document.delete_element("n2").insert_html("document", "<p>d</p>", 0)[0]
-    assert [(e.uid, text(edited)[e.inner_start : e.inner_end]) for e in edited.tree.elements] == [
+    assert [(e.uid, source_text(edited)[e.inner_start : e.inner_end]) for e in edited.tree.elements] == [
         ("n4", "d"),
         ("n1", "a"),
         ("n3", "c"),
@@ -231,14 +233,16 @@ def test_ids_stay_with_their_elements_and_are_never_given_twice() -> None:
 
 
 def test_a_sheet_is_made_in_the_head_when_there_is_none() -> None:
-    document = page("<html>\n  <head>\n    <title>t</title>\n  </head>\n  <body></body>\n</html>\n")
+    document = parse_page("<html>\n  <head>\n    <title>t</title>\n  </head>\n  <body></body>\n</html>\n")
     edited, counts = document.put_css(".a { top: 0 }")
     assert counts.created == 1
-    assert text(edited) == (
+    assert source_text(edited) == (
         "<html>\n  <head>\n    <title>t</title>\n    <style>\n      .a { top: 0 }\n    </style>\n  </head>\n"
         "  <body></body>\n</html>\n"
     )
-    assert "<style>\n  .a { top: 0 }\n</style>\n<p>" in text(page("<p>x</p>\n").put_css(".a { top: 0 }")[0])
+    assert "<style>\n  .a { top: 0 }\n</style>\n<p>" in source_text(
+        parse_page("<p>x</p>\n").put_css(".a { top: 0 }")[0]
+    )
 
 
 # Nothing else moves
@@ -256,7 +260,7 @@ def same_ends(old: bytes, new: bytes) -> tuple[int, int]:
 @st.composite
 def places(draw: st.DrawFn) -> tuple[HtmlDocument, Element]:
     newline = draw(st.sampled_from(("\n", "\r\n")))
-    document = page(draw(st.one_of(well_formed_pages(newline), tag_soup)))
+    document = parse_page(draw(st.one_of(well_formed_pages(newline), tag_soup)))
     assume(document.tree.elements)
     return document, draw(st.sampled_from(document.tree.elements))
 
@@ -342,7 +346,7 @@ def test_many_edits_of_the_demo_page_keep_every_other_element(edits: list[tuple[
             element = document.find_element(f"n{number + 1}")
         except EditError:
             continue
-        kept = other_elements(document, element)
+        expected = other_elements(document, element)
         try:
             if verb == "delete":
                 document = document.delete_element(element.uid)
@@ -352,4 +356,4 @@ def test_many_edits_of_the_demo_page_keep_every_other_element(edits: list[tuple[
                 document, _ = document.replace_content(element.uid, "<p>new</p>")
         except EditError:
             continue
-        assert_elements_kept(kept, document)
+        assert_elements_kept(expected, document)

@@ -29,45 +29,47 @@ def executor(file: Path) -> HtmlFileExecutor:
 NUMBERS = count(1)
 
 
-def ask(executor: HtmlFileExecutor, name: str, effect: str = "", **given: Any) -> dict[str, Any]:
+def run_tool(executor: HtmlFileExecutor, name: str, effect: str = "", **arguments: Any) -> dict[str, Any]:
     number = next(NUMBERS)
-    return executor({"toolName": name, "requestId": f"r{number}", "effectKey": effect or f"e{number}", "input": given})
+    return executor(
+        {"toolName": name, "requestId": f"r{number}", "effectKey": effect or f"e{number}", "input": arguments}
+    )
 
 
 def test_an_edit_is_on_disk_when_it_is_reported(executor: HtmlFileExecutor, file: Path) -> None:
-    assert ask(executor, "insertHtml", parentId="n2", html="<p>b</p>")["data"]["nodeIds"] == ["n4"]
+    assert run_tool(executor, "insertHtml", parentId="n2", html="<p>b</p>")["data"]["nodeIds"] == ["n4"]
     assert file.read_text() == PAGE.replace("</p>\n", "</p>\n  <p>b</p>\n")
 
 
 def test_every_tool_answers_under_both_of_its_names(executor: HtmlFileExecutor) -> None:
-    assert ask(executor, "site_read_document")["data"]["title"] == "T"
-    assert ask(executor, "getNodeHtml", nodeId="n3")["data"] == {"html": '<p uid="n3">a</p>'}
-    assert ask(executor, "site_get_node_html", nodeId="n3")["data"] == {"html": '<p uid="n3">a</p>'}
-    assert ask(executor, "replaceNodeHtml", nodeId="n3", html="b")["data"] == {"nodeIds": [], "created": []}
-    assert ask(executor, "applyCss", css="p { top: 0 }")["data"] == {"cssRulesCreated": 1, "cssRulesUpdated": 0}
-    assert ask(executor, "site_apply_css", operation="merge", css="p { top: 1px }")["data"]["cssRulesUpdated"] == 1
-    assert ask(executor, "deleteNode", nodeId="n3")["ok"]
+    assert run_tool(executor, "site_read_document")["data"]["title"] == "T"
+    assert run_tool(executor, "getNodeHtml", nodeId="n3")["data"] == {"html": '<p uid="n3">a</p>'}
+    assert run_tool(executor, "site_get_node_html", nodeId="n3")["data"] == {"html": '<p uid="n3">a</p>'}
+    assert run_tool(executor, "replaceNodeHtml", nodeId="n3", html="b")["data"] == {"nodeIds": [], "created": []}
+    assert run_tool(executor, "applyCss", css="p { top: 0 }")["data"] == {"cssRulesCreated": 1, "cssRulesUpdated": 0}
+    assert run_tool(executor, "site_apply_css", operation="merge", css="p { top: 1px }")["data"]["cssRulesUpdated"] == 1
+    assert run_tool(executor, "deleteNode", nodeId="n3")["ok"]
 
 
 def test_a_document_says_which_it_is(executor: HtmlFileExecutor) -> None:
-    data = ask(executor, "read_document")["data"]
+    data = run_tool(executor, "read_document")["data"]
     assert data["document"] == {"type": "page", "id": "my-page"}
-    assert ask(executor, "read_document", document=data["document"], part=1)["ok"]
-    other = ask(executor, "read_document", document={"type": "page", "id": "other"})
+    assert run_tool(executor, "read_document", document=data["document"], part=1)["ok"]
+    other = run_tool(executor, "read_document", document={"type": "page", "id": "other"})
     assert (other["ok"], "only one document" in other["error"]) == (False, True)
-    assert "no part 3" in ask(executor, "read_document", part=3)["error"]
+    assert "no part 3" in run_tool(executor, "read_document", part=3)["error"]
 
 
 def test_the_same_effect_is_done_once_and_reported_the_same(executor: HtmlFileExecutor, file: Path) -> None:
-    first = ask(executor, "insertHtml", "turn/1/c1", parentId="n2", html="<p>b</p>")
+    first = run_tool(executor, "insertHtml", "turn/1/c1", parentId="n2", html="<p>b</p>")
     after = file.read_text()
-    assert ask(executor, "insertHtml", "turn/1/c1", parentId="n2", html="<p>b</p>") == first
+    assert run_tool(executor, "insertHtml", "turn/1/c1", parentId="n2", html="<p>b</p>") == first
     assert file.read_text() == after
-    assert ask(executor, "insertHtml", "turn/1/c2", parentId="n2", html="<p>b</p>")["data"]["nodeIds"] == ["n5"]
+    assert run_tool(executor, "insertHtml", "turn/1/c2", parentId="n2", html="<p>b</p>")["data"]["nodeIds"] == ["n5"]
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "error"),
+    ("name", "arguments", "error"),
     [
         ("paint", {}, "Unknown tool: paint"),
         ("insertHtml", {"html": "<p>x</p>"}, "`parentId` is missing"),
@@ -79,9 +81,9 @@ def test_the_same_effect_is_done_once_and_reported_the_same(executor: HtmlFileEx
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(
-    executor: HtmlFileExecutor, file: Path, name: str, given: dict[str, Any], error: str
+    executor: HtmlFileExecutor, file: Path, name: str, arguments: dict[str, Any], error: str
 ) -> None:
-    answer = ask(executor, name, **given)
+    answer = run_tool(executor, name, **arguments)
     assert answer["ok"] is False
     assert error in answer["error"]
     assert file.read_text() == PAGE
@@ -90,21 +92,21 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(
 def test_an_edit_by_somebody_else_is_kept_and_the_model_told(executor: HtmlFileExecutor, file: Path) -> None:
     theirs = PAGE.replace("<p>a</p>", "<p>by hand</p>")
     file.write_text(theirs)
-    answer = ask(executor, "deleteNode", nodeId="n3")
+    answer = run_tool(executor, "deleteNode", nodeId="n3")
     assert (answer["ok"], answer["conflict"], "that edit was kept" in answer["error"]) == (False, True, True)
     assert "-  <p>a</p>\n+  <p>by hand</p>" in answer["changes"]
     assert file.read_text() == theirs
-    html = ask(executor, "read_document")["data"]["html"]
+    html = run_tool(executor, "read_document")["data"]["html"]
     assert '<p uid="n6">by hand</p>' in html  # no id of before, so an old one cannot hit something else
-    assert ask(executor, "deleteNode", nodeId="n6")["ok"]
+    assert run_tool(executor, "deleteNode", nodeId="n6")["ok"]
 
 
 def test_a_file_that_vanished_is_an_error_the_model_reads(executor: HtmlFileExecutor, file: Path) -> None:
     file.unlink()
-    assert "There is no file" in ask(executor, "read_document")["error"]
+    assert "There is no file" in run_tool(executor, "read_document")["error"]
 
 
-def told_to_the_model(executor: HtmlFileExecutor) -> list[str]:
+def error_texts(executor: HtmlFileExecutor) -> list[str]:
     """The error of every call, read and write, as things are on the disk."""
     calls: list[tuple[str, dict[str, Any]]] = [
         ("read_document", {}),
@@ -113,7 +115,7 @@ def told_to_the_model(executor: HtmlFileExecutor) -> list[str]:
         ("write_code_asset", {"path": "a/" * 2_000 + "b.js", "type": "script", "content": "1"}),
         ("write_code_asset", {"path": "taken/b.js", "type": "script", "content": "1"}),
     ]
-    return [answer["error"] for name, given in calls if not (answer := ask(executor, name, **given))["ok"]]
+    return [answer["error"] for name, arguments in calls if not (answer := run_tool(executor, name, **arguments))["ok"]]
 
 
 @pytest.mark.parametrize("harm", ["none", "gone", "folder", "bytes", "large"])
@@ -126,26 +128,26 @@ def test_no_error_tells_the_model_where_on_the_disk_the_page_lies(harm: str, fil
         file.mkdir()
     if harm in ("bytes", "large"):
         file.write_bytes(b"\xff" if harm == "bytes" else b"x" * 2_000_001)
-    errors = told_to_the_model(executor)
+    errors = error_texts(executor)
     assert len(errors) >= 3
     assert [error for error in errors if str(tmp_path) in error or tmp_path.name in error] == []
 
 
 def test_a_page_that_names_a_file_no_disk_could_hold_is_read_without_it(file: Path) -> None:
     file.write_text(f'<link rel="stylesheet" href="{"a" * 300}.css"><main>x</main>')
-    assert ask(HtmlFileExecutor(HtmlFile(file)), "read_document")["ok"]
+    assert run_tool(HtmlFileExecutor(HtmlFile(file)), "read_document")["ok"]
 
 
 def test_with_an_output_file_the_original_stays(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "build" / "page.html"
     page = HtmlFile(file, out)
     executor = HtmlFileExecutor(page)
-    assert ask(executor, "read_document")["ok"]
+    assert run_tool(executor, "read_document")["ok"]
     assert not out.exists()
-    ask(executor, "deleteNode", nodeId="n3")
+    run_tool(executor, "deleteNode", nodeId="n3")
     assert file.read_text() == PAGE
     assert out.read_text() == PAGE.replace("  <p>a</p>\n", "")
-    assert ask(executor, "read_document")["data"]["document"]["id"] == "my-page"
+    assert run_tool(executor, "read_document")["data"]["document"]["id"] == "my-page"
 
 
 def test_without_any_edit_the_output_file_is_a_copy(file: Path, tmp_path: Path) -> None:
@@ -157,7 +159,7 @@ def test_permissions_and_links_survive_an_edit(file: Path, tmp_path: Path) -> No
     file.chmod(0o640)
     link = tmp_path / "link.html"
     link.symlink_to(file)
-    ask(HtmlFileExecutor(HtmlFile(link)), "deleteNode", nodeId="n3")
+    run_tool(HtmlFileExecutor(HtmlFile(link)), "deleteNode", nodeId="n3")
     assert link.is_symlink()
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert "<p>" not in file.read_text()
@@ -192,7 +194,7 @@ def test_an_empty_file_can_be_filled(tmp_path: Path) -> None:
     path.write_bytes(b"")
     executor = HtmlFileExecutor(HtmlFile(path))
     assert executor.snapshot()["page"]["rootNodeId"] == "document"
-    assert ask(executor, "insertHtml", parentId="document", html="<h1>Hi</h1>")["data"]["nodeIds"] == ["n1"]
+    assert run_tool(executor, "insertHtml", parentId="document", html="<h1>Hi</h1>")["data"]["nodeIds"] == ["n1"]
     assert path.read_text() == "<h1>Hi</h1>\n"
 
 
@@ -202,10 +204,10 @@ def test_the_demo_page_takes_a_whole_session(tmp_path: Path) -> None:
     executor = HtmlFileExecutor(HtmlFile(path))
     main = next(e.uid for e in executor.file.document.tree.elements if e.tag == "main")
     section = '<section class="section pricing" id="pricing">\n  <h2>Pricing</h2>\n</section>'
-    inserted = ask(executor, "insertHtml", parentId=main, index=3, html=section)
+    inserted = run_tool(executor, "insertHtml", parentId=main, index=3, html=section)
     assert inserted["data"]["created"][0]["classes"] == ["section", "pricing"]
-    assert ask(executor, "applyCss", css=".pricing h2 { color: var(--color-crust) }")["ok"]
-    assert ask(executor, "deleteNode", nodeId=inserted["data"]["nodeIds"][0])["ok"]
+    assert run_tool(executor, "applyCss", css=".pricing h2 { color: var(--color-crust) }")["ok"]
+    assert run_tool(executor, "deleteNode", nodeId=inserted["data"]["nodeIds"][0])["ok"]
     lines = path.read_text().splitlines()
     assert [line for line in lines if line not in BAKERY.read_text().splitlines()] == [
         "      .pricing h2 { color: var(--color-crust) }"

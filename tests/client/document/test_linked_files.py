@@ -29,12 +29,12 @@ def folder(tmp_path: Path) -> Path:
     return home
 
 
-def opened(folder: Path, **more: Any) -> HtmlFileExecutor:
+def open_file(folder: Path, **more: Any) -> HtmlFileExecutor:
     return HtmlFileExecutor(HtmlFile(folder / "index.html", **more))
 
 
-def ask(executor: HtmlFileExecutor, name: str, revision: str = "", **given: Any) -> dict[str, Any]:
-    request = {"toolName": name, "requestId": f"r{next(NUMBERS)}", "input": given}
+def run_tool(executor: HtmlFileExecutor, name: str, revision: str = "", **arguments: Any) -> dict[str, Any]:
+    request = {"toolName": name, "requestId": f"r{next(NUMBERS)}", "input": arguments}
     return executor(request | ({"revision": revision} if revision else {}))
 
 
@@ -43,9 +43,12 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 
 
 def test_rules_of_a_linked_sheet_are_read_and_edited_beside_the_page(folder: Path) -> None:
-    executor = opened(folder)
-    assert ask(executor, "read_document")["data"]["css"] == CSS.strip()
-    assert ask(executor, "applyCss", css=".card { top: 1px }")["data"] == {"cssRulesCreated": 0, "cssRulesUpdated": 1}
+    executor = open_file(folder)
+    assert run_tool(executor, "read_document")["data"]["css"] == CSS.strip()
+    assert run_tool(executor, "applyCss", css=".card { top: 1px }")["data"] == {
+        "cssRulesCreated": 0,
+        "cssRulesUpdated": 1,
+    }
     assert bytes_of(folder) == {
         "index.html": PAGE.encode(),
         "css/site.css": b".card {\n  top: 1px;\n}\n",
@@ -55,10 +58,10 @@ def test_rules_of_a_linked_sheet_are_read_and_edited_beside_the_page(folder: Pat
 
 def test_with_an_output_folder_nothing_of_the_original_changes(folder: Path, tmp_path: Path) -> None:
     before, out = bytes_of(folder), tmp_path / "build" / "index.html"
-    executor = opened(folder, out=out)
-    assert ask(executor, "applyCss", css=".card { top: 1px }")["ok"]
-    assert ask(executor, "applyCss", css=".card { top: 2px }")["ok"]
-    assert ask(executor, "write_code_asset", path="new.js", type="script", content="1")["ok"]
+    executor = open_file(folder, out=out)
+    assert run_tool(executor, "applyCss", css=".card { top: 1px }")["ok"]
+    assert run_tool(executor, "applyCss", css=".card { top: 2px }")["ok"]
+    assert run_tool(executor, "write_code_asset", path="new.js", type="script", content="1")["ok"]
     executor.file.write_copy()
     assert bytes_of(folder) == before
     built = bytes_of(out.parent)
@@ -67,11 +70,11 @@ def test_with_an_output_folder_nothing_of_the_original_changes(folder: Path, tmp
 
 
 def test_a_copy_in_the_same_folder_leaves_what_both_pages_load(folder: Path) -> None:
-    executor = opened(folder, out=folder / "copy.html")
-    assert ask(executor, "applyCss", css=".card { top: 1px }")["ok"]
-    assert "left as it is" in ask(executor, "write_code_asset", path="app.js", type="script", content="")["error"]
+    executor = open_file(folder, out=folder / "copy.html")
+    assert run_tool(executor, "applyCss", css=".card { top: 1px }")["ok"]
+    assert "left as it is" in run_tool(executor, "write_code_asset", path="app.js", type="script", content="")["error"]
     for content in ("let mine;", "let mine = 1;"):
-        assert ask(executor, "write_code_asset", path="mine.js", type="script", content=content)["ok"]
+        assert run_tool(executor, "write_code_asset", path="mine.js", type="script", content=content)["ok"]
     after = bytes_of(folder)
     assert after["mine.js"] == b"let mine = 1;"
     assert after["css/site.css"] == CSS.encode()
@@ -81,11 +84,11 @@ def test_a_copy_in_the_same_folder_leaves_what_both_pages_load(folder: Path) -> 
 
 def test_a_sheet_can_be_named_for_new_rules(folder: Path) -> None:
     (folder / "index.html").write_text(PAGE.replace("</head>", "<style>b { top: 0 }</style></head>"))
-    executor = opened(folder, css=str(folder / "css" / "site.css"))
-    assert ask(executor, "applyCss", css=".new { top: 0 }")["ok"]
+    executor = open_file(folder, css=str(folder / "css" / "site.css"))
+    assert run_tool(executor, "applyCss", css=".new { top: 0 }")["ok"]
     assert (folder / "css" / "site.css").read_text() == CSS + ".new { top: 0 }\n"
     with pytest.raises(NotAnHtmlFileError, match=r"does not load .*other\.css from its own folder"):
-        opened(folder, css="other.css")
+        open_file(folder, css="other.css")
 
 
 # The folder is the limit
@@ -96,10 +99,10 @@ def test_nothing_behind_a_symbolic_link_out_of_the_folder_is_read(folder: Path, 
     secret.write_text(".secret { top: 0 }")
     (folder / "css" / "site.css").unlink()
     (folder / "css" / "site.css").symlink_to(secret)
-    executor = opened(folder)
-    assert "secret" not in str(ask(executor, "read_document")["data"])
-    assert "css/site.css" in ask(executor, "read_code_asset", path="css/site.css")["error"]
-    wrote = ask(executor, "write_code_asset", path="css/site.css", type="style", content=".x { top: 0 }")
+    executor = open_file(folder)
+    assert "secret" not in str(run_tool(executor, "read_document")["data"])
+    assert "css/site.css" in run_tool(executor, "read_code_asset", path="css/site.css")["error"]
+    wrote = run_tool(executor, "write_code_asset", path="css/site.css", type="style", content=".x { top: 0 }")
     assert not wrote["ok"]
     assert secret.read_text() == ".secret { top: 0 }"
 
@@ -107,7 +110,7 @@ def test_nothing_behind_a_symbolic_link_out_of_the_folder_is_read(folder: Path, 
 def test_nothing_is_written_through_a_linked_folder(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (folder / "js").symlink_to(tmp_path / "elsewhere")
-    answer = ask(opened(folder), "write_code_asset", path="js/x.js", type="script", content="1")
+    answer = run_tool(open_file(folder), "write_code_asset", path="js/x.js", type="script", content="1")
     assert (answer["ok"], "leads out of the folder" in answer["error"]) == (False, True)
     assert list((tmp_path / "elsewhere").iterdir()) == []
     assert (folder / "index.html").read_text() == PAGE
@@ -117,20 +120,20 @@ def test_nothing_is_written_through_a_linked_folder(folder: Path, tmp_path: Path
 def test_a_page_that_links_out_of_its_folder_is_edited_without_it(folder: Path, address: str) -> None:
     (folder.parent / "up.css").write_text(".up { top: 0 }")
     (folder / "index.html").write_text(PAGE.replace("css/site.css", address))
-    executor = opened(folder)
-    assert "up" not in ask(executor, "read_document")["data"]["css"]
-    assert ask(executor, "applyCss", css=".up { top: 1px }")["ok"]
+    executor = open_file(folder)
+    assert "up" not in run_tool(executor, "read_document")["data"]["css"]
+    assert run_tool(executor, "applyCss", css=".up { top: 1px }")["ok"]
     assert (folder.parent / "up.css").read_text() == ".up { top: 0 }"
 
 
 def test_with_a_base_for_addresses_nothing_lies_beside_the_page(folder: Path) -> None:
     (folder / "index.html").write_text(PAGE.replace("<head>", '<head><base href="https://elsewhere.example/">'))
-    assert opened(folder).file.document.files == {}
+    assert open_file(folder).file.document.files == {}
 
 
 def test_a_file_that_the_page_does_not_load_is_never_overwritten(folder: Path) -> None:
     (folder / "other.js").write_text("theirs")
-    answer = ask(opened(folder), "write_code_asset", path="other.js", type="script", content="mine")
+    answer = run_tool(open_file(folder), "write_code_asset", path="other.js", type="script", content="mine")
     assert (answer["ok"], "There is a other.js already" in answer["error"]) == (False, True)
     assert (folder / "other.js").read_text() == "theirs"
     assert (folder / "index.html").read_text() == PAGE
@@ -138,8 +141,8 @@ def test_a_file_that_the_page_does_not_load_is_never_overwritten(folder: Path) -
 
 def test_a_file_that_is_no_text_is_left_out(folder: Path) -> None:
     (folder / "css" / "site.css").write_bytes(b"\xff\xfe.card")
-    executor = opened(folder)
-    assert [one["path"] for one in ask(executor, "list_code_assets")["data"]["assets"]] == ["app.js"]
+    executor = open_file(folder)
+    assert [one["path"] for one in run_tool(executor, "list_code_assets")["data"]["assets"]] == ["app.js"]
 
 
 def test_a_file_that_cannot_be_written_leaves_everything_as_it_is(
@@ -148,73 +151,73 @@ def test_a_file_that_cannot_be_written_leaves_everything_as_it_is(
     def full(path: Path, source: bytes) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    executor = opened(folder)
+    executor = open_file(folder)
     monkeypatch.setattr("fermata_client.document.html_file.write_atomically", full)
-    answer = ask(executor, "applyCss", css=".card { top: 1px }")
+    answer = run_tool(executor, "applyCss", css=".card { top: 1px }")
     assert (answer["ok"], "No space left on device" in answer["error"], "inverse" in answer) == (False, True, False)
-    assert answer["revision"] == opened(folder).file.document.revision
+    assert answer["revision"] == open_file(folder).file.document.revision
 
 
 # Revisions, conflicts and the way back
 
 
 def test_the_revision_names_the_bytes_of_all_files(folder: Path) -> None:
-    executor = opened(folder)
-    first = ask(executor, "read_document")["revision"]
-    edited = ask(executor, "applyCss", css=".card { top: 1px }")
+    executor = open_file(folder)
+    first = run_tool(executor, "read_document")["revision"]
+    edited = run_tool(executor, "applyCss", css=".card { top: 1px }")
     assert edited["revision"] != first
-    back = ask(executor, "restore", edited["revision"], **edited["inverse"][0]["input"])
+    back = run_tool(executor, "restore", edited["revision"], **edited["inverse"][0]["input"])
     assert (back["ok"], back["revision"]) == (True, first)
-    assert opened(folder).file.document.revision == first
+    assert open_file(folder).file.document.revision == first
 
 
 def test_a_call_planned_on_another_revision_is_a_conflict_that_tells_what_changed(folder: Path) -> None:
-    executor = opened(folder)
-    first = ask(executor, "read_document")["revision"]
+    executor = open_file(folder)
+    first = run_tool(executor, "read_document")["revision"]
     (folder / "css" / "site.css").write_text(CSS.replace("0", "7px"))
-    answer = ask(executor, "deleteNode", first, nodeId="n6")
+    answer = run_tool(executor, "deleteNode", first, nodeId="n6")
     assert (answer["ok"], answer["conflict"]) == (False, True)
     assert "-  top: 0;\n+  top: 7px;" in answer["changes"]
     assert answer["revision"] == executor.file.document.revision != first
-    late = ask(executor, "deleteNode", first, nodeId="n6")
+    late = run_tool(executor, "deleteNode", first, nodeId="n6")
     assert (late["conflict"], "+  top: 7px;" in late["changes"]) == (True, True)
     paragraph = next(e.uid for e in executor.file.document.tree.elements if e.tag == "p")
-    assert ask(executor, "deleteNode", answer["revision"], nodeId=paragraph)["ok"]
+    assert run_tool(executor, "deleteNode", answer["revision"], nodeId=paragraph)["ok"]
 
 
 def test_a_call_that_read_the_newest_revision_is_carried_out_in_a_new_program(folder: Path) -> None:
-    revision = ask(opened(folder), "read_document")["revision"]
-    assert ask(opened(folder), "applyCss", revision, css=".card { top: 1px }")["ok"]
+    revision = run_tool(open_file(folder), "read_document")["revision"]
+    assert run_tool(open_file(folder), "applyCss", revision, css=".card { top: 1px }")["ok"]
 
 
 def test_an_undo_in_a_new_program_takes_the_page_and_its_files_back(folder: Path) -> None:
     before, inverses = bytes_of(folder), []
-    executor = opened(folder)
-    for name, given in (
+    executor = open_file(folder)
+    for name, arguments in (
         ("write_code_asset", {"path": "js/menu.js", "type": "script", "content": "let m;\n"}),
         ("applyCss", {"css": ".card { top: 1px } .new { top: 0 }"}),
         ("duplicateNode", {"nodeId": "n6", "count": 2}),
         ("set_color_tokens", {"tokens": [{"slug": "brand", "lightValue": "#123"}]}),
     ):
-        answer = ask(executor, name, **given)
+        answer = run_tool(executor, name, **arguments)
         inverses.append(answer["inverse"])
     for inverse in reversed(inverses):
         for call in inverse:
-            assert ask(opened(folder), call["tool"], "long ago", **call["input"])["ok"]
+            assert run_tool(open_file(folder), call["tool"], "long ago", **call["input"])["ok"]
     assert bytes_of(folder) == before
 
 
 def test_a_file_that_the_page_stopped_loading_is_taken_back_too(folder: Path) -> None:
-    before, executor = bytes_of(folder), opened(folder)
-    made = ask(executor, "write_code_asset", path="new.css", type="style", content=".a { top: 0 }\n")
+    before, executor = bytes_of(folder), open_file(folder)
+    created = run_tool(executor, "write_code_asset", path="new.css", type="style", content=".a { top: 0 }\n")
     link = executor.file.document.tree.elements[-3].uid
-    assert 'href="new.css"' in ask(executor, "getNodeHtml", nodeId=link)["data"]["html"]
-    gone = ask(executor, "deleteNode", nodeId=link)
-    assert opened(folder).file.document.revision == gone["revision"]
-    refused = ask(executor, "write_code_asset", path="new.css", type="style", content="")
+    assert 'href="new.css"' in run_tool(executor, "getNodeHtml", nodeId=link)["data"]["html"]
+    deleted = run_tool(executor, "deleteNode", nodeId=link)
+    assert open_file(folder).file.document.revision == deleted["revision"]
+    refused = run_tool(executor, "write_code_asset", path="new.css", type="style", content="")
     assert "There is a new.css already" in refused["error"]
-    for inverse in (gone["inverse"], made["inverse"]):
-        assert ask(opened(folder), "restore", **inverse[0]["input"])["ok"]
+    for inverse in (deleted["inverse"], created["inverse"]):
+        assert run_tool(open_file(folder), "restore", **inverse[0]["input"])["ok"]
     assert bytes_of(folder) == before
 
 
@@ -223,41 +226,41 @@ def test_an_undo_reaches_only_for_code_in_the_folder(folder: Path, tmp_path: Pat
         (place / name).write_bytes(b"mine")
         path = "../up.css" if place is tmp_path else name
         swap = {"at": 0, "length": 4, "hash": content_digest(b"mine"), "before": "", "after": "", "text": "yours"}
-        answer = ask(opened(folder), "restore", patch={"edits": [{"path": path, "swaps": [swap]}]})
+        answer = run_tool(open_file(folder), "restore", patch={"edits": [{"path": path, "swaps": [swap]}]})
         assert (answer["ok"], answer["conflict"]) == (False, True)
         assert (place / name).read_bytes() == b"mine"
 
 
 def test_an_undo_skips_what_somebody_went_on_with_and_leaves_everything_as_it_is(folder: Path) -> None:
-    executor = opened(folder)
-    inverse = ask(executor, "applyCss", css=".card { top: 1px }")["inverse"]
+    executor = open_file(folder)
+    inverse = run_tool(executor, "applyCss", css=".card { top: 1px }")["inverse"]
     (folder / "css" / "site.css").write_text(".card {\n  top: 9px;\n}\n")
     before = bytes_of(folder)
-    answer = ask(opened(folder), "restore", **inverse[0]["input"])
+    answer = run_tool(open_file(folder), "restore", **inverse[0]["input"])
     assert (answer["ok"], answer["conflict"], "was not taken back" in answer["error"]) == (False, True, True)
     assert bytes_of(folder) == before
 
 
 def test_what_changes_nothing_has_no_inverse(folder: Path) -> None:
-    executor = opened(folder)
-    for name, given in (
+    executor = open_file(folder)
+    for name, arguments in (
         ("read_document", {}),
         ("assignClass", {"nodeId": "n6", "classId": "card"}),
         ("applyCss", {"css": ".card { top: 0 }"}),
         ("deleteNode", {"nodeId": "n99"}),
         ("addPage", {"title": "x"}),
     ):
-        answer = ask(executor, name, **given)
+        answer = run_tool(executor, name, **arguments)
         assert ("inverse" in answer, answer["revision"]) == (False, executor.file.document.revision)
 
 
 def test_a_link_to_a_file_that_lies_there_brings_it_in(folder: Path) -> None:
     (folder / "more.css").write_text(".more { top: 0 }\n")
-    executor = opened(folder)
+    executor = open_file(folder)
     head = next(e.uid for e in executor.file.document.tree.elements if e.tag == "head")
-    answer = ask(executor, "insertHtml", parentId=head, html='<link rel="stylesheet" href="more.css">')
+    answer = run_tool(executor, "insertHtml", parentId=head, html='<link rel="stylesheet" href="more.css">')
     assert answer["revision"] == executor.file.document.revision
-    assert ask(executor, "applyCss", answer["revision"], css=".more { top: 1px }")["ok"]
+    assert run_tool(executor, "applyCss", answer["revision"], css=".more { top: 1px }")["ok"]
     assert (folder / "more.css").read_text() == ".more { top: 1px }\n"
 
 
@@ -265,7 +268,7 @@ def test_a_link_to_a_file_that_lies_there_brings_it_in(folder: Path) -> None:
     "name", ["addPage", "site_delete_page", "duplicatePage", "setPageTemplate", "site_rename_node"]
 )
 def test_what_a_single_file_has_no_place_for_is_refused_in_a_sentence(folder: Path, name: str) -> None:
-    answer = ask(opened(folder), name, pageId="index", nodeId="n6", label="x", title="x")
+    answer = run_tool(open_file(folder), name, pageId="index", nodeId="n6", label="x", title="x")
     assert answer["ok"] is False
     assert answer["error"].endswith(".")
     assert "Unknown" not in answer["error"]
@@ -282,8 +285,8 @@ def test_edits_of_a_page_of_a_megabyte_take_as_much_longer_as_it_is_larger(tmp_p
         main = executor.file.document.tree.find_first("main")
         assert main is not None
         started = time.process_time()
-        assert ask(executor, "duplicateNode", nodeId=main.children[0].uid, count=50)["ok"]
-        assert ask(executor, "applyCss", css=".s { left: 0 } .t { top: 0 }")["ok"]
+        assert run_tool(executor, "duplicateNode", nodeId=main.children[0].uid, count=50)["ok"]
+        assert run_tool(executor, "applyCss", css=".s { left: 0 } .t { top: 0 }")["ok"]
         return time.process_time() - started
 
     short, long = min(seconds(1_100) for _ in range(3)), seconds(11_000)

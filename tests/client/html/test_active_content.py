@@ -99,7 +99,7 @@ def test_a_style_block_is_css_and_never_becomes_markup(html: str) -> None:
         run("insertHtml", before, parentId=uid_of(before, "main"), html=html)
 
 
-def seen(document: HtmlDocument) -> str:
+def visible_html(document: HtmlDocument) -> str:
     """The page as a browser writes it."""
     return str(LexborHTMLParser(document.source, scripting=True).html)
 
@@ -112,7 +112,7 @@ def test_what_runs_is_left_out_and_told(tool: str, html: str) -> None:
     after, data = run(tool, before, **named, html=html)
     assert find_active_content(after.source) == find_active_content(before.source)
     assert "Left out:" in data["note"]
-    assert "q" in seen(after).split("<main")[1].split("</main>")[0]
+    assert "q" in visible_html(after).split("<main")[1].split("</main>")[0]
 
 
 @pytest.mark.parametrize("html", KEPT)
@@ -133,8 +133,10 @@ def test_no_mixture_adds_code_or_swallows_the_page(parent: str, html: str) -> No
     except EditError:
         return
     assert find_active_content(after.source) <= find_active_content(before.source)
-    made = LexborHTMLParser(after.source, scripting=True)
-    assert [node.tag for node in made.css("[onclick], [onerror], [onload], [srcdoc], script, base, meta")] == ["footer"]
+    parsed = LexborHTMLParser(after.source, scripting=True)
+    assert [node.tag for node in parsed.css("[onclick], [onerror], [onload], [srcdoc], script, base, meta")] == [
+        "footer"
+    ]
 
 
 @pytest.mark.parametrize("html", ["<scr<script>ipt>alert(1)</scr</script>ipt>", "<div <p>x</p>"])

@@ -25,86 +25,101 @@ def client(answer: Callable[[httpx.Request], httpx.Response]) -> FermataClient:
 
 
 def test_every_call_carries_the_token_and_leaves_out_what_was_not_said() -> None:
-    seen: list[httpx.Request] = []
+    requests: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
+        requests.append(request)
         return httpx.Response(201, json={"conversation": {"id": "c1"}})
 
     with client(answer) as service:
         assert service.create_conversation("site", model_id="m") == {"id": "c1"}
-    assert str(seen[0].url) == "http://service/admin/api/ai/conversations"
-    assert seen[0].headers["authorization"] == "Bearer secret"
-    assert json.loads(seen[0].content) == {"scope": "site", "modelId": "m"}
+    assert str(requests[0].url) == "http://service/admin/api/ai/conversations"
+    assert requests[0].headers["authorization"] == "Bearer secret"
+    assert json.loads(requests[0].content) == {"scope": "site", "modelId": "m"}
 
 
 ONE = {"conversation": {"id": "c"}, "credential": {"id": "k"}, "default": {"scope": "site"}}
 MANY: dict[str, object] = {"conversations": [], "credentials": [{"id": "k"}], "models": [{"id": "m"}], "defaults": {}}
 MANY["tools"] = [{"name": "list_modules"}]
 CALLS: list[tuple[str, Callable[[FermataClient], object], object, object]] = [
-    ("GET /conversations?scope=site&limit=2", lambda it: it.list_conversations("site", limit=2), None, ONE | MANY),
-    ("GET /conversations/c?before=7", lambda it: it.list_messages("c", before="7"), None, ONE | MANY),
-    ("GET /conversations/a%2F..%2Fb", lambda it: it.get_conversation("a/../b"), None, ONE["conversation"]),
-    ("PUT /conversations/c", lambda it: it.update_conversation("c", title="T"), {"title": "T"}, ONE["conversation"]),
-    ("DELETE /conversations/c", lambda it: it.delete_conversation("c"), None, None),
-    ("GET /credentials", lambda it: it.list_credentials(), None, MANY["credentials"]),
+    (
+        "GET /conversations?scope=site&limit=2",
+        lambda client: client.list_conversations("site", limit=2),
+        None,
+        ONE | MANY,
+    ),
+    ("GET /conversations/c?before=7", lambda client: client.list_messages("c", before="7"), None, ONE | MANY),
+    ("GET /conversations/a%2F..%2Fb", lambda client: client.get_conversation("a/../b"), None, ONE["conversation"]),
+    (
+        "PUT /conversations/c",
+        lambda client: client.update_conversation("c", title="T"),
+        {"title": "T"},
+        ONE["conversation"],
+    ),
+    ("DELETE /conversations/c", lambda client: client.delete_conversation("c"), None, None),
+    ("GET /credentials", lambda client: client.list_credentials(), None, MANY["credentials"]),
     (
         "POST /credentials",
-        lambda it: it.create_credential("openai", "Mine", api_key="sk"),
+        lambda client: client.create_credential("openai", "Mine", api_key="sk"),
         {"providerId": "openai", "authMode": "apiKey", "displayLabel": "Mine", "apiKey": "sk"},
         ONE["credential"],
     ),
     (
         "POST /credentials",
-        lambda it: it.create_credential("ollama", "Ours", base_url="https://o.example"),
+        lambda client: client.create_credential("ollama", "Ours", base_url="https://o.example"),
         {"providerId": "ollama", "authMode": "baseUrl", "displayLabel": "Ours", "baseUrl": "https://o.example"},
         ONE["credential"],
     ),
-    ("PUT /credentials/k", lambda it: it.update_credential("k", api_key=""), {"apiKey": ""}, ONE["credential"]),
-    ("DELETE /credentials/k", lambda it: it.delete_credential("k"), None, None),
-    ("POST /credentials/k/test", lambda it: it.test_credential("k"), None, ONE | MANY),
-    ("GET /providers/openai/models?credentialId=k", lambda it: it.list_models("openai", "k"), None, MANY["models"]),
-    ("GET /tools/site", lambda it: it.list_tools("site"), None, MANY["tools"]),
-    ("GET /defaults", lambda it: it.get_defaults(), None, MANY["defaults"]),
+    ("PUT /credentials/k", lambda client: client.update_credential("k", api_key=""), {"apiKey": ""}, ONE["credential"]),
+    ("DELETE /credentials/k", lambda client: client.delete_credential("k"), None, None),
+    ("POST /credentials/k/test", lambda client: client.test_credential("k"), None, ONE | MANY),
+    (
+        "GET /providers/openai/models?credentialId=k",
+        lambda client: client.list_models("openai", "k"),
+        None,
+        MANY["models"],
+    ),
+    ("GET /tools/site", lambda client: client.list_tools("site"), None, MANY["tools"]),
+    ("GET /defaults", lambda client: client.get_defaults(), None, MANY["defaults"]),
     (
         "PUT /defaults/site",
-        lambda it: it.set_default("site", "k", "m"),
+        lambda client: client.set_default("site", "k", "m"),
         {"credentialId": "k", "modelId": "m"},
         ONE["default"],
     ),
-    ("DELETE /defaults/site", lambda it: it.clear_default("site"), None, None),
-    ("GET /audit?tz=Europe%2FBerlin", lambda it: it.get_audit(tz="Europe/Berlin"), None, ONE | MANY),
+    ("DELETE /defaults/site", lambda client: client.clear_default("site"), None, None),
+    ("GET /audit?tz=Europe%2FBerlin", lambda client: client.get_audit(tz="Europe/Berlin"), None, ONE | MANY),
 ]
 
 
-@pytest.mark.parametrize(("line", "call", "body", "found"), CALLS, ids=[line for line, *_ in CALLS])
+@pytest.mark.parametrize(("line", "call", "body", "expected"), CALLS, ids=[line for line, *_ in CALLS])
 def test_each_call_is_one_request(
-    line: str, call: Callable[[FermataClient], object], body: object, found: object
+    line: str, call: Callable[[FermataClient], object], body: object, expected: object
 ) -> None:
-    seen: list[tuple[str, object]] = []
+    requests: list[tuple[str, object]] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         path = request.url.raw_path.decode().removeprefix("/admin/api/ai")
-        seen.append((f"{request.method} {path}", json.loads(request.content) if request.content else None))
+        requests.append((f"{request.method} {path}", json.loads(request.content) if request.content else None))
         is_empty = line == "DELETE /defaults/site"
         return httpx.Response(204) if is_empty else httpx.Response(200, json=ONE | MANY)
 
     with client(answer) as service:
-        assert call(service) == found
-    assert seen == [(line, body)]
+        assert call(service) == expected
+    assert requests == [(line, body)]
 
 
 def test_tools_may_be_asked_for_by_the_names_one_knows() -> None:
-    seen: list[httpx.Request] = []
+    requests: list[httpx.Request] = []
 
     def service(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
+        requests.append(request)
         return httpx.Response(200, json=MANY)
 
     with client(service) as fermata:
         fermata.list_tools("site", names="prefixed")
         fermata.list_tools("site")
-    assert [request.headers.get("fermata-tool-names") for request in seen] == ["prefixed", None]
+    assert [request.headers.get("fermata-tool-names") for request in requests] == ["prefixed", None]
 
 
 def test_an_answer_without_what_was_asked_for_is_broken() -> None:

@@ -26,7 +26,7 @@ class Service:
         self.put: list[httpx.Request] = []
         self.bodies: list[Any] = []
         self.refusal: httpx.Response | Exception | None = None
-        self.told: dict[str, Any] = {"url": PLACE, "headers": HEADERS}
+        self.upload_response: dict[str, Any] = {"url": PLACE, "headers": HEADERS}
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         if request.method == "PUT":
@@ -37,7 +37,7 @@ class Service:
         body = json.loads(request.content)
         if request.url.path.endswith("/uploads"):
             self.announced.append(body)
-            return httpx.Response(201, json={"ref": f"ref-{len(self.announced)}"} | self.told)
+            return httpx.Response(201, json={"ref": f"ref-{len(self.announced)}"} | self.upload_response)
         self.bodies.append(body)
         return httpx.Response(202 if "chat" in request.url.path else 200, json={"bridgeId": "b"})
 
@@ -139,10 +139,10 @@ def test_a_refusal_of_the_bucket_is_told(client: FermataClient, service: Service
     assert service.bodies == []
 
 
-@pytest.mark.parametrize("told", [{"url": None}, {"headers": "x"}, {"ref": 7}])
+@pytest.mark.parametrize("upload_response", [{"url": None}, {"headers": "x"}, {"ref": 7}])
 def test_an_answer_that_does_not_say_where_is_broken(
-    client: FermataClient, service: Service, told: dict[str, Any]
+    client: FermataClient, service: Service, upload_response: dict[str, Any]
 ) -> None:
-    service.told |= told
+    service.upload_response |= upload_response
     with pytest.raises(InvalidResponseError):
         start(client, BIG)

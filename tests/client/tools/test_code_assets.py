@@ -37,17 +37,17 @@ def page(source: str = PAGE, **more: Any) -> HtmlDocument:
     return HtmlDocument.parse(source.encode(), path="page.html", files=files, **more)
 
 
-def ask(tool: Any, on: HtmlDocument, **given: Any) -> Any:
-    return tool(on, given)[1]
+def data_of(tool: Any, on: HtmlDocument, **arguments: Any) -> Any:
+    return tool(on, arguments)[1]
 
 
-def write(document: HtmlDocument, **given: Any) -> HtmlDocument:
-    return write_code_asset(document, given)[0]
+def write(document: HtmlDocument, **arguments: Any) -> HtmlDocument:
+    return write_code_asset(document, arguments)[0]
 
 
 def test_assets_are_listed_by_path_with_their_hash_and_how_they_load() -> None:
-    listed = ask(list_code_assets, page())["assets"]
-    assert [(one["path"], one["type"]) for one in listed] == [
+    listed = data_of(list_code_assets, page())["assets"]
+    assert [(once["path"], once["type"]) for once in listed] == [
         ("app.js", "script"),
         ("css/site.css", "style"),
         ("page.html#script-1", "script"),
@@ -55,35 +55,35 @@ def test_assets_are_listed_by_path_with_their_hash_and_how_they_load() -> None:
     ]
     assert listed[0]["hash"] == sha256(FILES["app.js"]).hexdigest()
     assert listed[0]["runtime"] == {"placement": "head", "format": "classic", "timing": "defer"}
-    assert [one["path"] for one in ask(list_code_assets, page(), type="style")["assets"]] == [
+    assert [once["path"] for once in data_of(list_code_assets, page(), type="style")["assets"]] == [
         "css/site.css",
         "page.html#style-1",
     ]
 
 
 def test_what_runs_is_told_in_the_order_of_the_page_with_what_is_not_ours() -> None:
-    told = ask(inspect_code_runtime, page(), document={"type": "page", "id": "page"})
-    assert [(one["path"], one["editable"]) for one in told["styles"]] == [
+    data = data_of(inspect_code_runtime, page(), document={"type": "page", "id": "page"})
+    assert [(once["path"], once["editable"]) for once in data["styles"]] == [
         ("css/site.css", True),
         ("https://elsewhere.example/x.css", False),
         ("page.html#style-1", True),
     ]
-    assert [one["path"] for one in told["scripts"]] == ["app.js", "page.html#script-1"]
+    assert [once["path"] for once in data["scripts"]] == ["app.js", "page.html#script-1"]
     with pytest.raises(EditError, match=r'only one document here: \{"type": "page"'):
-        ask(inspect_code_runtime, page(), document={"type": "page", "id": "other"})
+        data_of(inspect_code_runtime, page(), document={"type": "page", "id": "other"})
 
 
 def test_an_asset_is_read_in_parts_by_path_or_id() -> None:
-    first = ask(read_code_asset, page(), path="./css/site.css", maxChars=10)
+    first = data_of(read_code_asset, page(), path="./css/site.css", maxChars=10)
     assert (first["content"], first["pageInfo"]["nextPart"], first["pageInfo"]["totalParts"]) == (".card {\r\n ", 2, 3)
     inline = next(e.uid for e in page().tree.elements if e.tag == "script" and not e.attributes)
-    assert ask(read_code_asset, page(), fileId=inline)["content"] == "let inline = 1;"
+    assert data_of(read_code_asset, page(), fileId=inline)["content"] == "let inline = 1;"
     with pytest.raises(EditError, match="There is no part 2"):
-        ask(read_code_asset, page(), path="app.js", part=2)
+        data_of(read_code_asset, page(), path="app.js", part=2)
     with pytest.raises(EditError, match=r"no script or style sheet other\.js here\. There are: app\.js, css/site\.css"):
-        ask(read_code_asset, page(), path="other.js")
+        data_of(read_code_asset, page(), path="other.js")
     with pytest.raises(EditError, match="Name the asset by `path` or `fileId`"):
-        ask(read_code_asset, page())
+        data_of(read_code_asset, page())
 
 
 def test_a_new_script_waits_for_the_page_and_a_new_sheet_comes_last() -> None:
@@ -123,7 +123,7 @@ def test_writing_again_replaces_in_the_line_ends_that_are_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("arguments", "reason"),
     [
         ({"path": "../up.js"}, "not a path below the folder"),
         ({"path": "/etc/x.js"}, "not a path below the folder"),
@@ -144,17 +144,17 @@ def test_writing_again_replaces_in_the_line_ends_that_are_there() -> None:
         ({"path": "x.js", "content": "x" * 1_000_001}, "may have 1000 KB"),
     ],
 )
-def test_a_file_that_cannot_be_written_says_why(given: dict[str, Any], reason: str) -> None:
+def test_a_file_that_cannot_be_written_says_why(arguments: dict[str, Any], reason: str) -> None:
     with pytest.raises(EditError, match=reason):
-        write(page(), **{"type": "script", "content": "1", **given})
+        write(page(), **{"type": "script", "content": "1", **arguments})
 
 
 def test_a_patch_changes_its_words_only() -> None:
     document = page()
-    found = {one["path"]: one["hash"] for one in ask(list_code_assets, document)["assets"]}
+    found = {once["path"]: once["hash"] for once in data_of(list_code_assets, document)["assets"]}
     patch = {"oldText": "{\n  top: 0;", "newText": "{\n  top: 1px;\n  left: 0;"}
-    given = {"path": "css/site.css", "expectedHash": found["css/site.css"], "replacements": [patch]}
-    patched, data = patch_code_asset(document, given)
+    arguments = {"path": "css/site.css", "expectedHash": found["css/site.css"], "replacements": [patch]}
+    patched, data = patch_code_asset(document, arguments)
     assert patched.files["css/site.css"] == b".card {\r\n  top: 1px;\r\n  left: 0;\r\n}\r\n"
     assert data["replacements"] == 1
     every = {"oldText": " = 1;", "newText": " = 2;", "replaceAll": True}
@@ -175,14 +175,14 @@ def test_a_patch_changes_its_words_only() -> None:
     ],
 )
 def test_a_patch_that_does_not_fit_changes_nothing(change: dict[str, Any], reason: str) -> None:
-    given = {"path": "app.js", "expectedHash": sha256(FILES["app.js"]).hexdigest()}
+    arguments = {"path": "app.js", "expectedHash": sha256(FILES["app.js"]).hexdigest()}
     with pytest.raises(EditError, match=reason):
-        patch_code_asset(page(), {**given, "replacements": [{"oldText": "a", "newText": "c"}], **change})
+        patch_code_asset(page(), {**arguments, "replacements": [{"oldText": "a", "newText": "c"}], **change})
 
 
 def test_what_belongs_to_another_page_as_well_is_read_only() -> None:
     document = page(shared_files=frozenset({"app.js", "css/site.css"}))
-    assert ask(read_code_asset, document, path="app.js")["content"]
+    assert data_of(read_code_asset, document, path="app.js")["content"]
     with pytest.raises(EditError, match="left as it is"):
         write(document, path="app.js", type="script", content="1")
     styled, _ = apply_css(document, {"css": ".card { top: 1px }"})
@@ -228,8 +228,8 @@ def test_a_new_rule_stands_at_the_end_of_its_file(old: bytes, new: bytes) -> Non
 SHEET = "<style>\n.a { top: 0; left: 0 }\n.b {\n  top: 0;\n}\n@media print {\n  .a { top: 1px }\n}\n</style>"
 
 
-def css(operation: str, **given: Any) -> tuple[str, Any]:
-    document, data = apply_css(page(SHEET), {"operation": operation, **given})
+def css(operation: str, **arguments: Any) -> tuple[str, Any]:
+    document, data = apply_css(page(SHEET), {"operation": operation, **arguments})
     return document.source.decode(), data
 
 
@@ -256,7 +256,7 @@ def test_properties_are_taken_out_of_their_rules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("arguments", "reason"),
     [
         ({"operation": "paint"}, "no operation `paint`"),
         ({"operation": "delete"}, "`selectors` must be a list"),
@@ -265,9 +265,9 @@ def test_properties_are_taken_out_of_their_rules() -> None:
         ({"css": ".a { top: 0 }</style><script>"}, "must not contain a </style>"),
     ],
 )
-def test_css_that_does_not_parse_is_refused_with_what_is_missing(given: dict[str, Any], reason: str) -> None:
+def test_css_that_does_not_parse_is_refused_with_what_is_missing(arguments: dict[str, Any], reason: str) -> None:
     with pytest.raises(EditError, match=reason):
-        apply_css(page(SHEET), given)
+        apply_css(page(SHEET), arguments)
 
 
 def classes(document: HtmlDocument) -> list[str]:
@@ -293,6 +293,7 @@ def test_a_class_is_assigned_when_a_rule_or_the_page_knows_it() -> None:
 def test_a_class_that_may_stand_in_a_sheet_out_of_reach_is_assigned_with_a_note() -> None:
     document, data = assign_class(page(), {"nodeId": _paragraph(page()), "classId": "btn-primary"})
     assert classes(document) == ["card", "btn-primary"]
+    assert data is not None
     assert "https://elsewhere.example/x.css" in data["note"]
 
 
@@ -302,11 +303,11 @@ def _paragraph(document: HtmlDocument) -> str:
 
 def test_the_last_class_takes_its_attribute_along() -> None:
     document = page('<p id=a class="x y" title=t>z</p>')
-    one, _ = remove_class(document, {"nodeId": "n1", "classId": "x"})
-    none, _ = remove_class(one, {"nodeId": "n1", "classId": ".y"})
-    assert (one.source, none.source) == (b'<p id=a class="y" title=t>z</p>', b"<p id=a title=t>z</p>")
-    same, data = remove_class(none, {"nodeId": "n1", "classId": "y"})
-    assert (same, data) == (none, {"note": "The node does not have the class y. It has: none."})
+    once, _ = remove_class(document, {"nodeId": "n1", "classId": "x"})
+    twice, _ = remove_class(once, {"nodeId": "n1", "classId": ".y"})
+    assert (once.source, twice.source) == (b'<p id=a class="y" title=t>z</p>', b"<p id=a title=t>z</p>")
+    same, data = remove_class(twice, {"nodeId": "n1", "classId": "y"})
+    assert (same, data) == (twice, {"note": "The node does not have the class y. It has: none."})
 
 
 INLINE = (

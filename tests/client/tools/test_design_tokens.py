@@ -177,7 +177,7 @@ def test_a_scale_may_be_named_and_stepped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("arguments", "reason"),
     [
         ({"groupId": "other"}, "no typography scale other here"),
         ({"min": {"fontSize": 0}}, "`fontSize` must be a number above 0"),
@@ -189,9 +189,9 @@ def test_a_scale_may_be_named_and_stepped() -> None:
         ({"baseScaleIndex": -1}, "`baseScaleIndex` must be a whole number"),
     ],
 )
-def test_numbers_that_make_no_scale_are_refused(given: dict[str, Any], reason: str) -> None:
+def test_numbers_that_make_no_scale_are_refused(arguments: dict[str, Any], reason: str) -> None:
     with pytest.raises(EditError, match=reason):
-        set_type_scale(page(), given)
+        set_type_scale(page(), arguments)
 
 
 # What the prompt is told

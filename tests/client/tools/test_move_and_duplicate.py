@@ -36,7 +36,7 @@ def page(source: str = SECTIONS) -> HtmlDocument:
     return HtmlDocument.parse(source.encode())
 
 
-def uid(document: HtmlDocument, tag: str, number: int = 0) -> str:
+def find_uid(document: HtmlDocument, tag: str, number: int = 0) -> str:
     return [e.uid for e in document.tree.elements if e.tag == tag][number]
 
 
@@ -44,54 +44,58 @@ def move(document: HtmlDocument, node: str, parent: str, index: int) -> HtmlDocu
     return move_node(document, {"nodeId": node, "newParentId": parent, "newIndex": index})[0]
 
 
-def text(document: HtmlDocument) -> str:
+def source_text(document: HtmlDocument) -> str:
     return document.source.decode()
 
 
 def test_a_moved_section_takes_its_comments_along_and_stands_like_its_siblings() -> None:
     document = page()
-    moved = move(document, uid(document, "section", 1), uid(document, "main"), 0)
-    assert text(moved) == (
+    moved = move(document, find_uid(document, "section", 1), find_uid(document, "main"), 0)
+    assert source_text(moved) == (
         '<body>\n  <main>\n    <section id="b">\n      <pre>\n keep\n</pre>\n    </section>\n\n'
         '    <!-- about a -->\n    <section id="a">\n      <h2>A</h2>\n    </section> <!-- /a -->\n  </main>\n'
         "  <footer><p>f <b>x</b> <i>y</i> z</p></footer>\n</body>\n"
     )
-    assert text(move(document, uid(document, "section"), uid(document, "main"), 1)) == text(moved)
+    assert source_text(move(document, find_uid(document, "section"), find_uid(document, "main"), 1)) == source_text(
+        moved
+    )
 
 
 def test_a_node_moved_out_and_up_gets_the_indentation_of_its_new_place_and_keeps_its_id() -> None:
     document = page()
-    node, body = uid(document, "section", 1), uid(document, "body")
+    node, body = find_uid(document, "section", 1), find_uid(document, "body")
     moved = move(document, node, body, 0)
-    assert text(moved).startswith('<body>\n  <section id="b">\n    <pre>\n keep\n</pre>\n  </section>\n  <main>\n')
+    assert source_text(moved).startswith(
+        '<body>\n  <section id="b">\n    <pre>\n keep\n</pre>\n  </section>\n  <main>\n'
+    )
     assert moved.find_element(node).attribute_value("id") == "b"
-    assert moved.find_element(uid(document, "pre")).parent is moved.find_element(node)
+    assert moved.find_element(find_uid(document, "pre")).parent is moved.find_element(node)
     assert moved.next_id == document.next_id
 
 
 def test_a_comment_with_a_condition_is_nobody_s_own() -> None:
     old, odd = "<!--[if IE]><p>old</p><![endif]-->", "<!--[if IE]>x<![endif]-->"
     document = page(f"<main>\n  {old}\n  <p>a</p>{odd}\n  <p>b</p>\n</main>\n")
-    moved = move(document, uid(document, "p"), uid(document, "main"), 1)
-    assert text(moved) == f"<main>\n  {old}\n  {odd}\n  <p>b</p>\n  <p>a</p>\n</main>\n"
+    moved = move(document, find_uid(document, "p"), find_uid(document, "main"), 1)
+    assert source_text(moved) == f"<main>\n  {old}\n  {odd}\n  <p>b</p>\n  <p>a</p>\n</main>\n"
 
 
 def test_a_word_moves_within_its_line() -> None:
     document = page()
-    moved = move(document, uid(document, "i"), uid(document, "p"), 0)
-    assert "<p>f <i>y</i><b>x</b> z</p>" in text(moved)
+    moved = move(document, find_uid(document, "i"), find_uid(document, "p"), 0)
+    assert "<p>f <i>y</i><b>x</b> z</p>" in source_text(moved)
 
 
 def test_lines_of_windows_stay_lines_of_windows() -> None:
     document = page(SECTIONS.replace("\n", "\r\n"))
-    moved = move(document, uid(document, "section", 1), uid(document, "main"), 0)
-    assert "\n" not in text(moved).replace("\r\n", "")
+    moved = move(document, find_uid(document, "section", 1), find_uid(document, "main"), 0)
+    assert "\n" not in source_text(moved).replace("\r\n", "")
 
 
 def test_an_item_without_end_tag_gets_one_where_it_goes() -> None:
     document = page("<ul>\n  <li>one\n  <li>two\n</ul>\n<ol>\n  <li>x</li>\n</ol>\n")
-    moved = move(document, uid(document, "li"), uid(document, "ol"), 0)
-    assert text(moved) == "<ul>\n  <li>two\n</ul>\n<ol>\n  <li>one</li>\n  <li>x</li>\n</ol>\n"
+    moved = move(document, find_uid(document, "li"), find_uid(document, "ol"), 0)
+    assert source_text(moved) == "<ul>\n  <li>two\n</ul>\n<ol>\n  <li>one</li>\n  <li>x</li>\n</ol>\n"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,7 @@ def test_nothing_moves_into_an_element_without_content() -> None:
     document = page("<p>a</p><img src=x><title>t</title><script>1</script>")
     for tag, reason in (("img", "has no content"), ("title", "holds text only"), ("script", "write_code_asset")):
         with pytest.raises(EditError, match=reason):
-            move(document, "n1", uid(document, tag), 0)
+            move(document, "n1", find_uid(document, tag), 0)
 
 
 def test_a_block_does_not_move_into_a_paragraph() -> None:
@@ -148,12 +152,12 @@ def test_a_move_keeps_every_element_and_its_id(data: st.DataObject) -> None:
 def test_a_tool_for_one_node_leaves_the_bytes_of_all_others(data: st.DataObject) -> None:
     document = data.draw(documents())
     name = data.draw(st.sampled_from(("updateNodeProps", "duplicateNode", "assignClass", "removeClass", "deleteNode")))
-    given = data.draw(tool_inputs(name, document))
+    arguments = data.draw(tool_inputs(name, document))
     try:
-        edited, _ = WRITE_TOOLS[name](document, given)
+        edited, _ = WRITE_TOOLS[name](document, arguments)
     except EditError:
         return
-    target = document.find_element(given["nodeId"])
+    target = document.find_element(arguments["nodeId"])
     assert_elements_kept(other_elements(document, target), edited)
 
 
@@ -162,8 +166,8 @@ def test_a_tool_for_one_node_leaves_the_bytes_of_all_others(data: st.DataObject)
 
 def test_copies_stand_behind_their_source_with_ids_of_their_own() -> None:
     document = page('<main>\n  <p id="x">a <a href="#x">up</a></p>\n\n  <p id="x-2">b</p>\n</main>\n')
-    copied, data = duplicate_node(document, {"nodeId": uid(document, "p"), "count": 2})
-    assert text(copied) == (
+    copied, data = duplicate_node(document, {"nodeId": find_uid(document, "p"), "count": 2})
+    assert source_text(copied) == (
         '<main>\n  <p id="x">a <a href="#x">up</a></p>\n\n  <p id="x-3">a <a href="#x-3">up</a></p>\n\n'
         '  <p id="x-4">a <a href="#x-4">up</a></p>\n\n  <p id="x-2">b</p>\n</main>\n'
     )
@@ -174,15 +178,19 @@ def test_copies_stand_behind_their_source_with_ids_of_their_own() -> None:
 def test_what_refers_to_an_id_within_a_copy_follows_it() -> None:
     document = page('<div><label for="f">l</label><input id="f" aria-describedby="f out"><svg fill="url(#f)"/></div>')
     copied, _ = duplicate_node(document, {"nodeId": "n1"})
-    assert text(copied).endswith(
+    assert source_text(copied).endswith(
         '<label for="f-2">l</label><input id="f-2" aria-describedby="f-2 out"><svg fill="url(#f-2)"/></div>'
     )
 
 
 def test_a_copy_within_a_line_stays_there() -> None:
     document = page("<p>one <b>two</b> three</p>\n<ul><li>a</li><li>b</li></ul>\n")
-    assert text(duplicate_node(document, {"nodeId": "n2"})[0]).startswith("<p>one <b>two</b> <b>two</b> three</p>")
-    assert text(duplicate_node(document, {"nodeId": "n4"})[0]).endswith("<ul><li>a</li><li>a</li><li>b</li></ul>\n")
+    assert source_text(duplicate_node(document, {"nodeId": "n2"})[0]).startswith(
+        "<p>one <b>two</b> <b>two</b> three</p>"
+    )
+    assert source_text(duplicate_node(document, {"nodeId": "n4"})[0]).endswith(
+        "<ul><li>a</li><li>a</li><li>b</li></ul>\n"
+    )
 
 
 @pytest.mark.parametrize("count", [0, 51, "2", True])
@@ -196,7 +204,7 @@ def test_there_are_one_to_fifty_copies(count: Any) -> None:
 def test_what_a_page_has_once_is_not_copied(tag: str) -> None:
     document = page("<html><head><title>t</title><meta charset=utf-8><script>1</script></head><body></body></html>")
     with pytest.raises(EditError):
-        duplicate_node(document, {"nodeId": uid(document, tag)})
+        duplicate_node(document, {"nodeId": find_uid(document, tag)})
 
 
 # Words and attributes
@@ -204,7 +212,7 @@ def test_what_a_page_has_once_is_not_copied(tag: str) -> None:
 
 def props(source: str, tag: str, patch: dict[str, Any], **more: Any) -> str:
     document = page(source)
-    return text(update_node_props(document, {"nodeId": uid(document, tag), "patch": patch, **more})[0])
+    return source_text(update_node_props(document, {"nodeId": find_uid(document, tag), "patch": patch, **more})[0])
 
 
 def test_words_keep_the_white_space_around_them() -> None:
@@ -260,10 +268,10 @@ def test_what_an_element_does_not_take_is_said_with_what_it_takes(
 
 
 def test_a_property_for_one_breakpoint_is_refused_with_the_way_to_do_it() -> None:
-    given: dict[str, Any] = {"nodeId": "n1", "patch": {"text": "x"}}
+    arguments: dict[str, Any] = {"nodeId": "n1", "patch": {"text": "x"}}
     with pytest.raises(EditError, match="media query with applyCss"):
-        update_node_props(page("<p>a</p>"), {**given, "breakpointId": "max-640"})
-    assert text(update_node_props(page("<p>a</p>"), {**given, "breakpointId": "all"})[0]) == "<p>x</p>"
+        update_node_props(page("<p>a</p>"), {**arguments, "breakpointId": "max-640"})
+    assert source_text(update_node_props(page("<p>a</p>"), {**arguments, "breakpointId": "all"})[0]) == "<p>x</p>"
 
 
 def test_a_picture_may_be_given_as_data() -> None:

@@ -10,8 +10,8 @@ from fermata.tools.tool import Access, Execution
 from fermata.tools.tool_names import ToolNaming, get_wire_name
 from fermata_client import HtmlDocument
 from fermata_client.html.errors import EditError
-from fermata_client.tools.page import rename_page
-from fermata_client.tools.registry import READ_TOOLS, UNSUPPORTED_TOOLS, WRITE_TOOLS, unprefixed_tool_name
+from fermata_client.tools.page import UNSUPPORTED_TOOLS, rename_page
+from fermata_client.tools.registry import READ_TOOLS, WRITE_TOOLS, unprefixed_tool_name
 from fermata_client.tools.restore import RESTORE_TOOL
 from fermata_client.tools.static_render import render_snapshot
 
@@ -34,28 +34,28 @@ def page(source: str) -> HtmlDocument:
 
 
 def test_a_page_is_renamed_by_its_title() -> None:
-    given = {"pageId": "index", "title": "Bread &\n more <b>"}
-    renamed = rename_page(page("<head>\n  <title>Old</title>\n</head>"), given)[0]
+    arguments = {"pageId": "index", "title": "Bread &\n more <b>"}
+    renamed = rename_page(page("<head>\n  <title>Old</title>\n</head>"), arguments)[0]
     assert renamed.source == b"<head>\n  <title>Bread &amp; more &lt;b&gt;</title>\n</head>"
     assert renamed.title == "Bread & more <b>"
-    made = rename_page(page("<head>\n  <meta charset=utf-8>\n</head>\n"), given)[0]
-    assert made.source.decode() == (
+    created = rename_page(page("<head>\n  <meta charset=utf-8>\n</head>\n"), arguments)[0]
+    assert created.source.decode() == (
         "<head>\n  <meta charset=utf-8>\n  <title>Bread &amp; more &lt;b&gt;</title>\n</head>\n"
     )
-    assert rename_page(page("<svg><title>icon</title></svg>"), given)[0].title == "Bread & more <b>"
+    assert rename_page(page("<svg><title>icon</title></svg>"), arguments)[0].title == "Bread & more <b>"
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("arguments", "reason"),
     [
         ({"pageId": "other", "title": "x"}, "only one page here: index"),
         ({"pageId": "index", "title": "x", "slug": "new"}, r"name of its file \(index\.html\)"),
         ({"pageId": "index"}, "`title` is missing"),
     ],
 )
-def test_a_page_keeps_its_address(given: dict[str, Any], reason: str) -> None:
+def test_a_page_keeps_its_address(arguments: dict[str, Any], reason: str) -> None:
     with pytest.raises(EditError, match=reason):
-        rename_page(page("<title>t</title>"), given)
+        rename_page(page("<title>t</title>"), arguments)
 
 
 TROUBLE = """<style>@media (max-width: 40rem) { p { top: 0 } }</style>
@@ -65,13 +65,13 @@ TROUBLE = """<style>@media (max-width: 40rem) { p { top: 0 } }</style>
 
 
 def test_a_report_tells_what_the_markup_tells_and_that_nothing_was_painted() -> None:
-    _, told = render_snapshot(page(TROUBLE), {"captureScreenshot": True})
-    assert (told["breakpointId"], told["screenshot"]["status"]) == ("all", "unavailable")
-    assert [(one["tag"], one["depth"], one.get("text")) for one in told["layout"]["outline"]] == [
+    _, report = render_snapshot(page(TROUBLE), {"captureScreenshot": True})
+    assert (report["breakpointId"], report["screenshot"]["status"]) == ("all", "unavailable")
+    assert [(element["tag"], element["depth"], element.get("text")) for element in report["layout"]["outline"]] == [
         ("main", 0, None),
         ("h1", 1, "Hello you"),
     ]
-    warnings = [one["warning"] for one in told["layout"]["warnings"]]
+    warnings = [element["warning"] for element in report["layout"]["warnings"]]
     assert warnings == [
         "The picture has no alt text.",
         "The link leads to #gone, which is not on the page.",
@@ -87,8 +87,8 @@ def test_a_report_tells_what_the_markup_tells_and_that_nothing_was_painted() -> 
 def test_a_report_is_about_one_node_and_one_width_when_asked() -> None:
     document = page(TROUBLE)
     heading = next(e.uid for e in document.tree.elements if e.tag == "h1")
-    _, told = render_snapshot(document, {"nodeId": heading, "breakpointId": "max-640"})
-    assert (told["nodeId"], told["width"], told["layout"]["elements"]) == (heading, 640, 2)
+    _, report = render_snapshot(document, {"nodeId": heading, "breakpointId": "max-640"})
+    assert (report["nodeId"], report["width"], report["layout"]["elements"]) == (heading, 640, 2)
     with pytest.raises(EditError, match=r"no breakpoint phone\. There are: all, max-640"):
         render_snapshot(document, {"breakpointId": "phone"})
     with pytest.raises(EditError, match="There is no node n99"):
@@ -96,9 +96,9 @@ def test_a_report_is_about_one_node_and_one_width_when_asked() -> None:
 
 
 def test_a_report_of_a_large_page_is_bounded() -> None:
-    _, told = render_snapshot(page("<section><img></section>" * 500), {})
-    assert (len(told["layout"]["outline"]), told["layout"]["outlineLeftOut"]) == (80, 420)
-    assert (len(told["layout"]["warnings"]), told["layout"]["warningsLeftOut"]) == (40, 960)
+    _, report = render_snapshot(page("<section><img></section>" * 500), {})
+    assert (len(report["layout"]["outline"]), report["layout"]["outlineLeftOut"]) == (80, 420)
+    assert (len(report["layout"]["warnings"]), report["layout"]["warningsLeftOut"]) == (40, 960)
 
 
 def test_code_that_came_with_html_is_named_when_it_is_left_out() -> None:
@@ -117,13 +117,16 @@ LINKED = """<nav><a href="#prices">p</a><a href="#top">t</a><a href="/#prices">e
 
 
 @pytest.mark.parametrize(
-    ("tool", "more"), [("deleteNode", {}), ("replaceNodeHtml", {"html": "<p>new</p>"})], ids=lambda one: str(one)[:10]
+    ("tool", "more"),
+    [("deleteNode", {}), ("replaceNodeHtml", {"html": "<p>new</p>"})],
+    ids=lambda value: str(value)[:10],
 )
 def test_links_that_lead_nowhere_afterwards_are_named(tool: str, more: dict[str, str]) -> None:
     document = page(LINKED)
-    section = next(one.uid for one in document.tree.elements if one.tag == "section")
-    paragraph = next(one.uid for one in document.tree.elements if one.tag == "p")
+    section = next(element.uid for element in document.tree.elements if element.tag == "section")
+    paragraph = next(element.uid for element in document.tree.elements if element.tag == "p")
     _, data = WRITE_TOOLS[tool](document, {"nodeId": section, **more})
+    assert data is not None
     note = data["note"]
     assert f"aria-describedby=q from the <p> {paragraph}" in note
     assert ("#prices from the <a> n2" in note) is (tool == "deleteNode")

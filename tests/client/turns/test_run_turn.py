@@ -20,22 +20,19 @@ from fermata_client import (
     follow_turn,
     run_turn,
 )
-from tests.client.scripted_service import (
+from fermata_client.service.json_types import Event
+from tests.client.scripted_events import (
     BRIDGE,
-    DROP_CONNECTION,
-    TERMINAL_EVENTS,
-    Event,
-    ServiceScript,
     done_event,
     number_events,
     ready_event,
-    serve_script,
     text_event,
     three_tool_turn,
     tool_call_event,
     tool_request_event,
     tool_result_event,
 )
+from tests.client.scripted_service import DROP_CONNECTION, TERMINAL_EVENTS, ServiceScript, serve_script
 
 WHOLE = fold_events(three_tool_turn())
 QUICK = RetryPolicy(max_failures=5, first_delay=0.001, max_delay=0.01)
@@ -47,21 +44,21 @@ class Browser:
     """An executor that remembers what it did, and a listener that remembers what it saw."""
 
     acted: Counter[str] = field(default_factory=Counter)
-    seen: list[Event] = field(default_factory=list)
+    seen_events: list[Event] = field(default_factory=list)
 
     def __call__(self, request: Event) -> dict[str, Any]:
         self.acted[str(request["effectKey"])] += 1
         return {"ok": True, "data": {"n": self.acted.total()}}
 
     def listen(self, event: Event, view: TurnView) -> None:
-        self.seen.append(event)
+        self.seen_events.append(event)
 
     @property
     def terminals(self) -> list[str]:
-        return [event["type"] for event in self.seen if event["type"] in TERMINAL_EVENTS]
+        return [event["type"] for event in self.seen_events if event["type"] in TERMINAL_EVENTS]
 
 
-def play(script: ServiceScript, browser: Browser | None = None, **options: Any) -> TurnOutcome:
+def run_script(script: ServiceScript, browser: Browser | None = None, **options: Any) -> TurnOutcome:
     browser = browser or Browser()
     with (
         serve_script(script) as url,
@@ -83,57 +80,60 @@ def assert_whole(outcome: TurnOutcome, browser: Browser) -> None:
     assert outcome.view == WHOLE
     assert browser.acted == Counter({"turn/1": 1, "turn/2": 1, "turn/3": 1})
     assert browser.terminals == ["done"]
-    seqs = [event["seq"] for event in browser.seen]
+    seqs = [event["seq"] for event in browser.seen_events]
     assert seqs == sorted(set(seqs))
 
 
 def test_a_turn_with_three_browser_tools_runs_to_its_end() -> None:
     script, browser = ServiceScript(three_tool_turn()), Browser()
-    outcome = play(script, browser)
+    outcome = run_script(script, browser)
     assert_whole(outcome, browser)
-    assert [answer["requestId"] for answer in script.answers] == ["r1", "r2", "r3"]
-    assert len(script.streams) == 1
+    assert [answer["requestId"] for answer in script.posted_answers] == ["r1", "r2", "r3"]
+    assert len(script.stream_starts) == 1
     summary = outcome.to_summary()
     assert (summary["status"], summary["rounds"], summary["browserTools"], summary["serverTools"]) == ("done", 3, 3, 0)
 
 
 @pytest.mark.parametrize("quarter", [0, 1, 2, 3, 4])
 def test_a_stream_cut_at_any_quarter_folds_to_the_whole(quarter: int) -> None:
-    script, browser = ServiceScript(three_tool_turn(), cuts=deque([TOTAL * quarter // 4])), Browser()
-    assert_whole(play(script, browser), browser)
+    script, browser = ServiceScript(three_tool_turn(), cut_after_bytes=deque([TOTAL * quarter // 4])), Browser()
+    assert_whole(run_script(script, browser), browser)
 
 
 @pytest.mark.parametrize("step", [1, 7, 97, 180])
 def test_streams_cut_again_and_again_fold_to_the_whole(step: int) -> None:
     """Cut so early that many connections bring nothing new, and always in the middle of some line."""
-    script, browser = ServiceScript(three_tool_turn(), cuts=deque([step] * 3 + [step * 9] * 3)), Browser()
+    script, browser = ServiceScript(three_tool_turn(), cut_after_bytes=deque([step] * 3 + [step * 9] * 3)), Browser()
     patience = RetryPolicy(max_failures=9, first_delay=0.001, max_delay=0.002)
-    assert_whole(play(script, browser, patience=patience), browser)
+    assert_whole(run_script(script, browser, patience=patience), browser)
 
 
 def test_a_reconnect_asks_only_for_what_is_missing() -> None:
-    script, browser = ServiceScript(three_tool_turn(), ends=deque([3, 2, 5])), Browser()
-    outcome = play(script, browser)
+    script, browser = ServiceScript(three_tool_turn(), end_after_events=deque([3, 2, 5])), Browser()
+    outcome = run_script(script, browser)
     assert_whole(outcome, browser)
     seqs = [event["seq"] for event in three_tool_turn()]
-    assert script.streams == [0, seqs[2], seqs[4], seqs[9]]
+    assert script.stream_starts == [0, seqs[2], seqs[4], seqs[9]]
     assert outcome.reconnect_count == 3
 
 
 def test_a_clean_end_without_a_terminal_event_means_reconnect() -> None:
-    script, browser = ServiceScript(three_tool_turn(), ends=deque([1] * 18)), Browser()
-    assert_whole(play(script, browser), browser)
+    script, browser = ServiceScript(three_tool_turn(), end_after_events=deque([1] * 18)), Browser()
+    assert_whole(run_script(script, browser), browser)
 
 
 def test_events_written_up_to_three_times_act_once() -> None:
-    script, browser = ServiceScript(three_tool_turn(), times=lambda seq: 1 + seq % 3), Browser()
-    assert_whole(play(script, browser), browser)
-    assert len(script.answers) == 3
+    script, browser = ServiceScript(three_tool_turn(), count_copies=lambda seq: 1 + seq % 3), Browser()
+    assert_whole(run_script(script, browser), browser)
+    assert len(script.posted_answers) == 3
 
 
 def test_a_service_that_replays_everything_on_every_connection_acts_once() -> None:
-    script, browser = ServiceScript(three_tool_turn(), cuts=deque([400, 900, 1300, 1700]), ignore_after=True), Browser()
-    assert_whole(play(script, browser), browser)
+    script, browser = (
+        ServiceScript(three_tool_turn(), cut_after_bytes=deque([400, 900, 1300, 1700]), ignores_after=True),
+        Browser(),
+    )
+    assert_whole(run_script(script, browser), browser)
 
 
 def test_the_same_effect_asked_under_another_request_acts_once_and_answers_both() -> None:
@@ -141,14 +141,14 @@ def test_the_same_effect_asked_under_another_request_acts_once_and_answers_both(
         ready_event(),
         tool_call_event(1),
         tool_request_event(1),
-        tool_request_event(2, effect="turn/1"),
+        tool_request_event(2, effect_key="turn/1"),
         tool_result_event(1),
         done_event(),
     )
     script, browser = ServiceScript(events), Browser()
-    play(script, browser)
+    run_script(script, browser)
     assert browser.acted == Counter({"turn/1": 1})
-    assert [(answer["requestId"], answer["result"]["data"]) for answer in script.answers] == [
+    assert [(answer["requestId"], answer["result"]["data"]) for answer in script.posted_answers] == [
         ("r1", {"n": 1}),
         ("r2", {"n": 1}),
     ]
@@ -161,8 +161,8 @@ def test_the_same_effect_asked_under_another_request_acts_once_and_answers_both(
 )
 def test_an_answer_is_posted_until_it_is_taken_with_the_same_body(faults: list[int | str]) -> None:
     script, browser = ServiceScript(three_tool_turn(), answer_faults=deque(faults)), Browser()
-    assert_whole(play(script, browser, snapshot=lambda: {"page": 1}), browser)
-    first = script.answers[: len(faults) + 1]
+    assert_whole(run_script(script, browser, snapshot=lambda: {"page": 1}), browser)
+    first = script.posted_answers[: len(faults) + 1]
     assert all(body == first[0] for body in first)
     assert first[0]["snapshot"] == {"page": 1}
 
@@ -172,29 +172,29 @@ def test_an_answer_that_nobody_waits_for_any_more_lets_the_stream_decide() -> No
         ready_event(), tool_call_event(1), tool_request_event(1), {"type": "error", "message": "Too late."}
     )
     script = ServiceScript(events, answer_faults=deque([404]))
-    script.answered["r1"] = None  # the log goes on without an answer
-    outcome = play(script)
+    script.result_by_request["r1"] = None  # the log goes on without an answer
+    outcome = run_script(script)
     assert (outcome.status, outcome.error) == ("error", "Too late.")
 
 
 def test_an_answer_that_somebody_else_gave_differently_is_let_be() -> None:
     script = ServiceScript(three_tool_turn())
-    script.answered["r1"] = {"ok": True, "data": "from another tab"}
+    script.result_by_request["r1"] = {"ok": True, "data": "from another tab"}
     browser = Browser()
-    assert play(script, browser).status == "done"
+    assert run_script(script, browser).status == "done"
     assert browser.acted["turn/1"] == 1
 
 
 def test_a_result_that_is_too_large_is_answered_with_a_failure_the_model_can_read() -> None:
     script = ServiceScript(three_tool_turn(), answer_faults=deque([413]))
-    assert play(script).status == "done"
-    assert script.answered["r1"]["ok"] is False
-    assert "too large" in script.answered["r1"]["error"]
+    assert run_script(script).status == "done"
+    assert script.result_by_request["r1"]["ok"] is False
+    assert "too large" in script.result_by_request["r1"]["error"]
 
 
 def test_an_answer_without_permission_is_an_error_of_this_side() -> None:
     with pytest.raises(RequestRefusedError, match="403"):
-        play(ServiceScript(three_tool_turn(), answer_faults=deque([403])))
+        run_script(ServiceScript(three_tool_turn(), answer_faults=deque([403])))
 
 
 def test_an_executor_that_raises_answers_with_a_failure(caplog: pytest.LogCaptureFixture) -> None:
@@ -202,8 +202,8 @@ def test_an_executor_that_raises_answers_with_a_failure(caplog: pytest.LogCaptur
         raise RuntimeError("the page is gone")
 
     script = ServiceScript(three_tool_turn())
-    assert play(script, executor=broken).status == "done"
-    assert script.answered["r1"] == {"ok": False, "error": "insertHtml failed in the editor: the page is gone"}
+    assert run_script(script, executor=broken).status == "done"
+    assert script.result_by_request["r1"] == {"ok": False, "error": "insertHtml failed in the editor: the page is gone"}
     assert "the page is gone" in caplog.text
 
 
@@ -211,34 +211,37 @@ def test_a_client_without_a_page_says_so_to_the_model() -> None:
     script = ServiceScript(three_tool_turn())
     with serve_script(script) as url, FermataClient(url, "good") as client:
         assert run_turn(client, "site", "change it", retry_policy=QUICK).status == "done"
-    assert script.answered["r1"] == {"ok": False, "error": "insertHtml needs an open page, and this client has none."}
+    assert script.result_by_request["r1"] == {
+        "ok": False,
+        "error": "insertHtml needs an open page, and this client has none.",
+    }
 
 
 def test_a_slow_reader_loses_nothing() -> None:
     """Thousands of events are written while the reader stands still in the first one."""
     events = number_events(ready_event(), *(text_event(f"{n} ") for n in range(4000)), done_event())
-    gate, seen = threading.Event(), []
+    gate, seen_seqs = threading.Event(), []
 
     def listen(event: Event, view: TurnView) -> None:
         if event["type"] == "bridgeReady":
             gate.wait(0.3)
-        seen.append(event["seq"])
+        seen_seqs.append(event["seq"])
 
-    outcome = play(ServiceScript(events), on_event=listen)
+    outcome = run_script(ServiceScript(events), on_event=listen)
     assert outcome.view.text == "".join(f"{n} " for n in range(4000))
-    assert seen == [event["seq"] for event in events]
+    assert seen_seqs == [event["seq"] for event in events]
 
 
 def test_a_slow_executor_loses_nothing_of_what_is_said_meanwhile() -> None:
     events = number_events(ready_event(), tool_call_event(1), tool_request_event(1), text_event("after"), done_event())
-    script = ServiceScript(events, cuts=deque([None]))
+    script = ServiceScript(events, cut_after_bytes=deque([None]))
 
     def slow(request: Event) -> dict[str, Any]:
-        script.answered["r1"] = {"ok": True}  # somebody else answers, so the log runs on while we still work
+        script.result_by_request["r1"] = {"ok": True}  # somebody else answers, so the log runs on while we still work
         threading.Event().wait(0.2)
         return {"ok": True}
 
-    assert play(script, executor=slow).view == fold_events(events)
+    assert run_script(script, executor=slow).view == fold_events(events)
 
 
 def test_heartbeats_are_not_events_and_keep_a_quiet_stream_open() -> None:
@@ -252,29 +255,29 @@ def test_heartbeats_are_not_events_and_keep_a_quiet_stream_open() -> None:
         if event["seq"] == script.events[2]["seq"]:
             threading.Timer(0.6, gate.set).start()
 
-    outcome = play(script, browser, on_event=listen, silence=0.3)  # longer silent than a dead connection would be
+    outcome = run_script(script, browser, on_event=listen, silence=0.3)  # longer silent than a dead connection would be
     assert_whole(outcome, browser)
     assert outcome.reconnect_count == 0
 
 
 def test_a_dead_connection_is_noticed_by_its_silence() -> None:
-    script = ServiceScript(three_tool_turn(), silent=True)
+    script = ServiceScript(three_tool_turn(), is_silent=True)
     with pytest.raises(TurnLostError, match="fell silent"):
-        play(script, silence=0.05)
-    assert len(script.streams) == QUICK.max_failures
+        run_script(script, silence=0.05)
+    assert len(script.stream_starts) == QUICK.max_failures
 
 
 def test_a_stream_of_heartbeats_that_always_closes_is_given_up_after_a_bounded_number_of_attempts() -> None:
-    script = ServiceScript(three_tool_turn(), heartbeats_only=True)
+    script = ServiceScript(three_tool_turn(), sends_only_heartbeats=True)
     with pytest.raises(TurnLostError, match="could not be started in 5 attempts"):
-        play(script)
-    assert len(script.streams) == QUICK.max_failures
+        run_script(script)
+    assert len(script.stream_starts) == QUICK.max_failures
 
 
 def test_progress_renews_the_patience() -> None:
     """More broken connections than may fail in a row, but each brings an event."""
-    script, browser = ServiceScript(three_tool_turn(), ends=deque([1] * 18)), Browser()
-    assert_whole(play(script, browser, patience=RetryPolicy(max_failures=2, first_delay=0.001)), browser)
+    script, browser = ServiceScript(three_tool_turn(), end_after_events=deque([1] * 18)), Browser()
+    assert_whole(run_script(script, browser, patience=RetryPolicy(max_failures=2, first_delay=0.001)), browser)
 
 
 def test_a_start_whose_response_is_lost_joins_its_own_turn() -> None:
@@ -282,7 +285,7 @@ def test_a_start_whose_response_is_lost_joins_its_own_turn() -> None:
         ServiceScript(three_tool_turn(), start_faults=deque([DROP_CONNECTION, 503, DROP_CONNECTION])),
         Browser(),
     )
-    assert_whole(play(script, browser), browser)
+    assert_whole(run_script(script, browser), browser)
     bodies = [body for _, path, body in script.requests if path.startswith("/chat/")]
     assert len(bodies) == 4
     assert all(body == bodies[0] for body in bodies)
@@ -290,7 +293,7 @@ def test_a_start_whose_response_is_lost_joins_its_own_turn() -> None:
 
 def test_a_busy_conversation_is_told_at_once() -> None:
     with pytest.raises(RequestRefusedError) as caught:
-        play(ServiceScript(three_tool_turn(), start_faults=deque([409])))
+        run_script(ServiceScript(three_tool_turn(), start_faults=deque([409])))
     assert (caught.value.status, caught.value.retry_after) == (409, 0)
 
 
@@ -300,16 +303,16 @@ def test_a_held_turn_is_asked_for_instead_of_listened_to() -> None:
     waits: list[float] = []
     states = deque([{"status": "paused", "seq": 4}] * 3 + [{"status": "running", "seq": 5}])
     script = ServiceScript(events, bridge_states=states)
-    outcome = play(script, patience=RetryPolicy(max_failures=5, first_delay=0.001, sleep=waits.append))
+    outcome = run_script(script, patience=RetryPolicy(max_failures=5, first_delay=0.001, sleep=waits.append))
     assert outcome.view.text == "May I?Thanks."
     assert waits == [7.0, 7.0, 7.0, 7.0]
-    assert script.streams == [0, 4]
+    assert script.stream_starts == [0, 4]
 
 
 def test_a_turn_found_again_does_only_what_is_still_wanted() -> None:
     """A fresh process reads the whole log, in which the first request was answered by the one before it."""
     script, browser = ServiceScript(three_tool_turn()), Browser()
-    script.answered["r1"] = {"ok": True}
+    script.result_by_request["r1"] = {"ok": True}
     with serve_script(script) as url, FermataClient(url, "good") as client:
         outcome = follow_turn(client, BRIDGE, executor=browser, on_event=browser.listen, retry_policy=QUICK)
     assert outcome.view == WHOLE
@@ -323,12 +326,12 @@ def test_ctrl_c_cancels_the_turn_once_and_waits_for_its_end() -> None:
         browser(request)
         raise KeyboardInterrupt
 
-    outcome = play(script, browser, executor=interrupted)
-    assert script.cancels == 1
+    outcome = run_script(script, browser, executor=interrupted)
+    assert script.cancel_count == 1
     assert (outcome.status, outcome.is_interrupted) == ("cancelled", True)
     assert browser.acted == Counter({"turn/1": 1})
     assert browser.terminals == ["cancelled"]
-    assert script.answers == []
+    assert script.posted_answers == []
 
 
 def test_ctrl_c_before_the_turn_is_known_finds_it_by_its_key_and_cancels_it() -> None:
@@ -339,8 +342,8 @@ def test_ctrl_c_before_the_turn_is_known_finds_it_by_its_key_and_cancels_it() ->
         if next(interrupts, False):
             raise KeyboardInterrupt
 
-    outcome = play(script, patience=RetryPolicy(max_failures=5, sleep=sleep))
-    assert script.cancels == 1
+    outcome = run_script(script, patience=RetryPolicy(max_failures=5, sleep=sleep))
+    assert script.cancel_count == 1
     assert outcome.status == "cancelled"
 
 

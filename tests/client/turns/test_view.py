@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fermata_client import TurnView, fold_event, fold_events
-from tests.client.scripted_service import (
+from tests.client.scripted_events import (
     BRIDGE,
     context_event,
     done_event,

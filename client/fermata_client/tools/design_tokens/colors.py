@@ -10,12 +10,12 @@ from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.errors import EditError
 from fermata_client.tools.arguments import ToolArguments, required_objects, required_text
 from fermata_client.tools.design_tokens.property_changes import CustomPropertyChanges
-from fermata_client.tools.tool_function import ToolEffect
+from fermata_client.tools.tool_function import ToolEffectWithData
 
 DEFAULT_SLUG = "color"
 
 
-def set_color_tokens(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def set_color_tokens(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     changes = CustomPropertyChanges()
     existing = read_custom_properties(document)
     light_only_names: list[str] = []

@@ -17,14 +17,14 @@ from fermata_client.tools.arguments import (
     required_texts,
 )
 from fermata_client.tools.design_tokens.property_changes import CustomPropertyChanges
-from fermata_client.tools.tool_function import ToolEffect
+from fermata_client.tools.tool_function import ToolEffectWithData
 
 GOOGLE_FONTS_URL = "https://fonts.googleapis.com/css2"
 DEFAULT_WEIGHT = "400"
 GOOGLE_FONTS_NOTE = "The page loads the font from fonts.googleapis.com when it is opened."
 
 
-def set_font_tokens(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def set_font_tokens(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     changes = CustomPropertyChanges()
     existing = read_custom_properties(document)
     reports: list[dict[str, str]] = []

@@ -16,24 +16,24 @@ from fermata_client.tools.arguments import (
     optional_text,
 )
 from fermata_client.tools.design_tokens.property_changes import CustomPropertyChanges
-from fermata_client.tools.tool_function import ToolEffect
+from fermata_client.tools.tool_function import ToolEffectWithData
 
 MAX_SCALE_STEPS = 100
 MAX_SCALE_NUMBER = 10_000.0
 BASE_STEP = "m"
 
 
-def set_type_scale(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def set_type_scale(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     return _set_scale(document, arguments, "typography", DEFAULT_TYPE_SCALE, "fontSize")
 
 
-def set_spacing_scale(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+def set_spacing_scale(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
     return _set_scale(document, arguments, "spacing", DEFAULT_SPACING_SCALE, "size")
 
 
 def _set_scale(
     document: HtmlDocument, arguments: ToolArguments, family: str, default: TokenScale, size_member: str
-) -> ToolEffect:
+) -> ToolEffectWithData:
     page_scale = _select_scale(document, arguments, family, default)
     if page_scale.sizes:
         start_scale = _scale_from_page(page_scale, default)
