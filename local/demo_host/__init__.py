@@ -1,1 +1,1 @@
-"""A stand-in for a tenant's own content system: made-up data, real tokens, real HTTP (docs/host.md)."""
+"""A stand-in for a tenant's own content system (docs/host.md), with made-up data and real tokens over HTTP."""

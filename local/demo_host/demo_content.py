@@ -1,4 +1,4 @@
-"""What the demo content system holds, and what it says about it. Activated plugins are all that ever changes."""
+"""The content of the demo host and its answers. Only the activation of plugins changes it."""
 
 import json
 import threading
@@ -16,67 +16,67 @@ class HostRequestError(Exception):
 
 
 class DemoContent:
-    def __init__(self, held: Json) -> None:
-        self._held = held
+    def __init__(self, data: Json) -> None:
+        self._data = data
         self._lock = threading.Lock()
-        self._done: dict[str, Json] = {}
+        self._results_by_key: dict[str, Json] = {}
         self.activations: list[Json] = []
-        """Every activation, with how often it was asked for under the same key."""
+        """All activations, with how often each was requested under the same key (`asked`)."""
 
     @classmethod
     def load_content(cls) -> "DemoContent":
         return cls(json.loads(CONTENT_PATH.read_text(encoding="utf-8")))
 
     def list_tables(self) -> Json:
-        documents = self._held["documents"]
+        documents = self._data["documents"]
         counts = {
-            table["id"]: sum(one["tableId"] == table["id"] for one in documents) for table in self._held["tables"]
+            table["id"]: sum(one["tableId"] == table["id"] for one in documents) for table in self._data["tables"]
         }
-        return {"tables": [table | {"rowCount": counts[table["id"]]} for table in self._held["tables"]]}
+        return {"tables": [table | {"rowCount": counts[table["id"]]} for table in self._data["tables"]]}
 
     def list_documents(self, query: dict[str, str]) -> Json:
-        """Of one table, or those whose slug or title has the words of `query`; the newest first."""
-        found = self._matching(query) if "query" in query else self._in_table(query)
+        """List the documents of a table, or those whose slug or title contains the words of `query`, newest first."""
+        found = self._search_documents(query) if "query" in query else self._list_table(query)
         found = sorted(found, key=lambda one: str(one["updatedAt"]), reverse=True)
         offset, limit = int(query.get("offset", 0)), int(query.get("limit", 25))
         shown = [{name: value for name, value in one.items() if name != "fields"} for one in found]
         return {"total": len(found), "documents": shown[offset : offset + limit]}
 
     def get_document(self, document_id: str) -> Json:
-        return {"document": self._one("documents", "id", document_id)}
+        return {"document": self._get_record("documents", "id", document_id)}
 
     def list_users(self) -> Json:
-        return {"users": self._held["users"]}
+        return {"users": self._data["users"]}
 
     def list_media(self, wanted: dict[str, str]) -> Json:
         query, kind = wanted.get("query", "").lower(), wanted.get("mimeType", "").lower()
         found = [
             one
-            for one in self._held["media"]
+            for one in self._data["media"]
             if query in f"{one['filename']} {one['altText'] or ''}".lower() and kind in one["mimeType"]
         ]
         return {"total": len(found), "media": found[: int(wanted.get("limit", 25))]}
 
     def list_plugins(self) -> Json:
-        return {"plugins": self._held["plugins"]}
+        return {"plugins": self._data["plugins"]}
 
     def validate_plugin(self, plugin: str) -> Json:
-        diagnostics = self._one("plugins", "localId", plugin)["diagnostics"]
+        diagnostics = self._get_record("plugins", "localId", plugin)["diagnostics"]
         return {"ok": not diagnostics, "diagnostics": diagnostics}
 
     def activate_plugin(self, plugin: str, idempotency_key: str) -> Json:
-        """Asked again with the same key it says the same again, and nothing happens."""
+        """Activate a plugin. A repeated key gets the same answer and changes nothing."""
         if not idempotency_key:
             raise HostRequestError(400, "An activation needs an Idempotency-Key.")
         with self._lock:
-            if idempotency_key not in self._done:
-                self._done[idempotency_key] = self._activated(self._one("plugins", "localId", plugin))
+            if idempotency_key not in self._results_by_key:
+                self._results_by_key[idempotency_key] = self._activate(self._get_record("plugins", "localId", plugin))
                 self.activations.append({"key": idempotency_key, "plugin": plugin, "asked": 0})
             act = next(act for act in self.activations if act["key"] == idempotency_key)
             act["asked"] += 1
-            return self._done[idempotency_key]
+            return self._results_by_key[idempotency_key]
 
-    def _activated(self, plugin: Json) -> Json:
+    def _activate(self, plugin: Json) -> Json:
         told = {"pluginId": plugin["pluginId"], "version": plugin["version"]}
         if plugin["diagnostics"]:
             raise HostRequestError(422, f"{plugin['name']} does not build. Validate it to see why.")
@@ -90,21 +90,21 @@ class DemoContent:
         )
         return told | {"activated": True, "skipped": False} | upgrade
 
-    def _in_table(self, wanted: dict[str, str]) -> list[Json]:
-        self._one("tables", "id", wanted.get("tableId", ""))
+    def _list_table(self, wanted: dict[str, str]) -> list[Json]:
+        self._get_record("tables", "id", wanted.get("tableId", ""))
         asked = {name: wanted[name] for name in ("tableId", "status", "authorUserId") if name in wanted}
-        return [one for one in self._held["documents"] if all(one[name] == value for name, value in asked.items())]
+        return [one for one in self._data["documents"] if all(one[name] == value for name, value in asked.items())]
 
-    def _matching(self, wanted: dict[str, str]) -> list[Json]:
+    def _search_documents(self, wanted: dict[str, str]) -> list[Json]:
         words = wanted["query"].lower().split()
         return [
             one
-            for one in self._held["documents"]
+            for one in self._data["documents"]
             if all(word in f"{one['slug']} {one['title']}".lower() for word in words)
         ]
 
-    def _one(self, kind: str, member: str, name: str) -> Json:
-        found: Json | None = next((one for one in self._held[kind] if one[member] == name), None)
+    def _get_record(self, kind: str, member: str, name: str) -> Json:
+        found: Json | None = next((one for one in self._data[kind] if one[member] == name), None)
         if found is None:
             raise HostRequestError(404, f"There is no {kind.removesuffix('s')} {name!r}.")
         return found

@@ -1,4 +1,4 @@
-"""The HTTP side: every request must carry a token for a host, signed with our secret; /demo/acts is for tests."""
+"""Serve the demo host. Requests need a token for the host, signed with its secret; /demo/acts is for tests."""
 
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +16,9 @@ class DemoHostServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, content: DemoContent, tenant: str, secret: str, port: int = 0) -> None:
-        self.content, self.tenant, self.secret = content, tenant, secret
+        self.content = content
+        self.tenant = tenant
+        self.secret = secret
         super().__init__(("127.0.0.1", port), _Handler)
 
     @property
@@ -24,7 +26,11 @@ class DemoHostServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def verify_token(self, authorization: str) -> Json:
-        """The claims of a token that is ours, young, and for this tenant."""
+        """Verify a token and return its claims.
+
+        Raises:
+            HostRequestError: when it is not signed with our secret, has expired, or is for another tenant.
+        """
         try:
             claims: Json = jwt.decode(
                 authorization.removeprefix("Bearer "),
@@ -74,19 +80,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("content-length") or 0))
         parts = urlsplit(self.path)
         if parts.path == "/demo/acts":
-            self._say(200, {"acts": self.server.content.activations})
+            self._send_json(200, {"acts": self.server.content.activations})
             return
         header, key = self.headers.get("authorization", ""), self.headers.get("idempotency-key", "")
         try:
             wanted = dict(parse_qsl(parts.query))
-            self._say(200, self.server.dispatch_request(self.command, parts.path, wanted, header, key))
+            self._send_json(200, self.server.dispatch_request(self.command, parts.path, wanted, header, key))
         except HostRequestError as refused:
-            self._say(refused.status, {"error": str(refused)})
+            self._send_json(refused.status, {"error": str(refused)})
 
     do_POST = do_GET
 
-    def _say(self, status: int, said: Json) -> None:
-        body = json.dumps(said, ensure_ascii=False).encode()
+    def _send_json(self, status: int, answer: Json) -> None:
+        body = json.dumps(answer, ensure_ascii=False).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))

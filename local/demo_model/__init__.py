@@ -1,1 +1,1 @@
-"""A stand-in for a model: speaks the protocols of all providers, answers by rules, and says so."""
+"""A rule-based stand-in for a model that speaks the protocols of all providers."""

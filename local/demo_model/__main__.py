@@ -3,7 +3,8 @@
 import argparse
 import json
 
-from local.demo_model.server import ResponsePace, make_server
+from local.demo_model.response_stream import ResponsePace
+from local.demo_model.server import make_server
 from local.sockets import open_listener
 
 

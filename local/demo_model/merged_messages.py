@@ -1,4 +1,4 @@
-"""The request as the real API sees it: content as lists, neighbours of one role as one message."""
+"""Normalize Messages requests as the API does: content as lists, and adjacent messages of one role merged."""
 
 import hashlib
 import json
@@ -26,17 +26,17 @@ def merge_messages(messages: list[dict[str, Any]]) -> list[MergedMessage]:
 
 
 def without_cache_control(block: ContentBlock) -> ContentBlock:
-    """A block without its cache mark: marks may come and go."""
+    """Copy a block without its cache breakpoint, which may change between requests."""
     return {name: value for name, value in block.items() if name != "cache_control"}
 
 
 def fingerprint(*parts: Any) -> str:
-    """A short fingerprint of JSON values."""
+    """Make a short fingerprint of JSON values."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def fingerprint_prefix(body: dict[str, Any], turns: list[MergedMessage]) -> str:
-    """What stands before an answer: tools, system and the turns so far, their thinking aside."""
+    """Make the fingerprint of what precedes an answer: tools, system and messages, without their thinking."""
     system = body.get("system") or []
     blocks = [{"type": "text", "text": system}] if isinstance(system, str) else system
     said = [
@@ -51,5 +51,5 @@ def fingerprint_prefix(body: dict[str, Any], turns: list[MergedMessage]) -> str:
 
 
 def sign_thinking(body: dict[str, Any], turns: list[MergedMessage], thinking: str) -> str:
-    """The signature of a piece of thinking: bound to its text, its model and what stood before it."""
+    """Sign thinking: the signature is bound to its text, its model and the prefix before it."""
     return f"demo.{fingerprint(body['model'], thinking)}.{fingerprint_prefix(body, turns)}"

@@ -1,4 +1,4 @@
-"""What the model says, and how it looks as a message or as stream events."""
+"""Answers of the demo model, and their form as a Messages response or stream."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ class ToolCall:
     name: str
     input: dict[str, Any] = field(default_factory=dict)
     raw_arguments: str | None = None
-    """Argument text to stream instead of `input`: a script's way to send what is cut off or no JSON."""
+    """Argument text to stream instead of `input`, for scripts that send truncated or invalid JSON."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ModelAnswer:
     signature: str = ""
     forced_stop_reason: str | None = None
     refusal: str = ""
-    """Why it declined, where it stops with a refusal."""
+    """Explanation of a refusal."""
 
     @property
     def stop_reason(self) -> str:
@@ -36,13 +36,9 @@ class ModelAnswer:
 
     @property
     def output_tokens(self) -> int:
-        """A rough count of what was written: four characters a token."""
-        said = (
-            len(self.text)
-            + len(self.thinking)
-            + sum(len(call.raw_arguments or json.dumps(call.input)) for call in self.tool_calls)
-        )
-        return max(1, said // 4)
+        """Estimate the output tokens, at four characters a token."""
+        argument_characters = sum(len(call.raw_arguments or json.dumps(call.input)) for call in self.tool_calls)
+        return max(1, (len(self.text) + len(self.thinking) + argument_characters) // 4)
 
     def content_blocks(self) -> list[dict[str, Any]]:
         thinking = [{"type": "thinking", "thinking": self.thinking, "signature": self.signature}]
@@ -59,7 +55,7 @@ def make_id(kind: str) -> str:
 
 
 def message_body(answer: ModelAnswer, model: str, usage: dict[str, Any]) -> StreamEvent:
-    """The answer in one piece, as a request without `stream` gets it."""
+    """Make the response to a request without `stream`."""
     return {
         "id": make_id("msg"), "type": "message", "role": "assistant", "model": model,
         "content": answer.content_blocks(), "stop_reason": answer.stop_reason, "stop_sequence": None, "usage": usage,
@@ -75,7 +71,7 @@ def message_start_event(model: str, usage: dict[str, Any]) -> StreamEvent:
 
 
 def iter_content_events(answer: ModelAnswer, chunks: int) -> Iterator[StreamEvent]:
-    """Everything between `message_start` and the end."""
+    """Iterate over the events between `message_start` and `message_delta`."""
     numbers = itertools.count()
     if answer.signature:
         yield from _thinking(next(numbers), answer)
@@ -91,7 +87,7 @@ def iter_content_events(answer: ModelAnswer, chunks: int) -> Iterator[StreamEven
 
 
 def insert_pause(stream: Iterator[StreamEvent], after: int) -> Iterator[StreamEvent | None]:
-    """The same events with one None among them: where `after` characters of text are out, or at the end."""
+    """Insert one None into a stream of events: after so many characters of text, or at the end."""
     said, paused = 0, False
     for event in stream:
         text = event.get("delta", {}).get("text", "")
@@ -122,7 +118,7 @@ def _with_text(event: StreamEvent, text: str) -> StreamEvent:
 
 
 def split_text(text: str, chunks: int) -> list[str]:
-    """The text in `chunks` even pieces, or word by word when that is 0."""
+    """Split a text into so many equal parts, or into words for 0."""
     if not chunks:
         words = text.split(" ")
         return [word + " " for word in words[:-1]] + words[-1:]

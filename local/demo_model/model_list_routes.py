@@ -1,4 +1,4 @@
-"""Which models the demo model lists, in each provider's way."""
+"""List the demo model in each provider's form."""
 
 from pathlib import Path
 from typing import Any
@@ -9,12 +9,12 @@ from starlette.responses import JSONResponse, Response
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.json")
 MODEL, LABEL = "fermata-demo", "Demo model (fixed rules, not an AI)"
 OPENAI_MODEL_ID = "gpt-fermata-demo"
-"""OpenAI's list is of many things; what is no `gpt-` is passed over."""
+"""A name that the driver takes for a chat model: OpenAI lists other things too."""
 CREATED = "2026-01-01T00:00:00Z"
 
 
 async def list_models(request: Request) -> Response:
-    """In Anthropic's form for its kind of key, in OpenAI's for a bearer's."""
+    """List models in OpenAI's form for a bearer token, else in Anthropic's form."""
     if request.headers.get("authorization", "").startswith("Bearer "):
         names = (MODEL, OPENAI_MODEL_ID)
         data = [{"id": name, "object": "model", "created": 1_767_225_600, "owned_by": "fermata"} for name in names]
@@ -27,12 +27,12 @@ async def list_models(request: Request) -> Response:
 
 
 async def list_openrouter_models(request: Request) -> Response:
-    """As OpenRouter lists models for everybody: recorded list prices, and one for the demo model itself."""
+    """Serve OpenRouter's catalogue: recorded models and prices, and the demo model."""
     return Response(CATALOGUE_PATH.read_bytes(), media_type="application/json")
 
 
 async def show_openrouter_key(request: Request) -> Response:
-    """What OpenRouter tells the holder of a key about it."""
+    """Describe an API key as OpenRouter does."""
     if not request.headers.get("authorization", "").startswith("Bearer "):
         return JSONResponse({"error": {"message": "No auth credentials found", "code": 401}}, status_code=401)
     return JSONResponse({"data": {"label": "demo", "usage": 0, "limit": None}})

@@ -1,4 +1,4 @@
-"""Counts a request's tokens as the prompt cache would: read, written, or neither."""
+"""Count input tokens as Anthropic's prompt cache does: read, written, or uncached."""
 
 import hashlib
 import json
@@ -7,17 +7,17 @@ from typing import Any
 from local.demo_model.merged_messages import merge_messages, without_cache_control
 
 LOOKBACK_BLOCKS = 20
-"""Blocks before a breakpoint in which an earlier entry is found."""
+"""How many blocks before a breakpoint are searched for an earlier entry."""
 
 
 class PromptCache:
-    """Remembers every prefix that stood before a breakpoint, per key and model."""
+    """All prefixes up to a breakpoint, by API key and model."""
 
     def __init__(self) -> None:
         self._entries: set[tuple[str, str, str]] = set()
 
     def count_input_tokens(self, key: str, body: dict[str, Any]) -> dict[str, int]:
-        """The input buckets of this request; its own prefixes are cached from here on."""
+        """Count the input tokens of a request, and cache its prefixes."""
         prints, sizes, marks = _prefixes(body)
         known = [
             at
@@ -40,7 +40,7 @@ class PromptCache:
 
 
 def _prefixes(body: dict[str, Any]) -> tuple[list[str], list[int], list[int]]:
-    """For every block in order: the fingerprint and the tokens of all up to it, and which ones carry a mark."""
+    """Get the fingerprint and token count of every prefix, and the indexes of the blocks that are breakpoints."""
     system = body.get("system") or []
     blocks = list(body.get("tools") or [])
     blocks += [{"type": "text", "text": system}] if isinstance(system, str) else system

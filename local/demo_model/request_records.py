@@ -1,4 +1,4 @@
-"""What the server has seen: every request with the moments that a test or a measurement asks for."""
+"""Record requests with the times of their responses, for tests and measurements."""
 
 import time
 from collections import deque
@@ -7,12 +7,12 @@ from typing import Any
 
 MAX_RECORDS = 5000
 MAX_RECORDED_BODIES = 500
-"""Long conversations are sent again with every request; only the newest bodies are worth their memory."""
+"""Older bodies are dropped, because every request repeats its conversation."""
 
 
 @dataclass
 class RequestRecord:
-    """Moments are `time.monotonic_ns()`, which all processes of a machine share."""
+    """A request. Times are `time.monotonic_ns()`, which all processes of a machine share."""
 
     key: str
     script: str | None

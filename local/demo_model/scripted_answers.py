@@ -1,4 +1,4 @@
-"""Answers told beforehand: a script is a list of steps, one for each provider request."""
+"""Scripts: lists of answers, one for each request to the demo model."""
 
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -11,23 +11,23 @@ from local.demo_model.model_answer import ModelAnswer, ToolCall
 MARKER_FORMAT = "[[script:{}]]"
 
 
-class _Told(BaseModel):
+class _ScriptModel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
 
 
-class ScriptedToolCall(_Told):
+class ScriptedToolCall(_ScriptModel):
     name: str
     input: dict[str, Any] = Field(default_factory=dict)
     raw: str | None = None
-    """Argument text as it is streamed, instead of `input`."""
+    """Argument text to stream instead of `input`."""
 
 
-class ScriptedError(_Told):
+class ScriptedError(_ScriptModel):
     type: str = "overloaded_error"
     message: str = "Overloaded"
 
 
-class ScriptStep(_Told):
+class ScriptStep(_ScriptModel):
     """One answer and its faults. Faults happen once `after` characters of text are sent.
 
     `status` responds with an HTTP error at once. `stall` waits that many seconds, `hold_until_file` until a file of
@@ -61,11 +61,12 @@ class ScriptStep(_Told):
         )
 
 
-class Script(_Told):
-    """Serves requests whose API key is `key`, whose prompt holds `[[script:key]]`, or whose prompt holds `match`.
+class Script(_ScriptModel):
+    """Answers requests whose API key is `key`, or whose prompt contains `[[script:key]]` or `match`.
 
-    `by`: the n-th request takes the n-th step (`request`), or the request of a turn's n-th round does (`round`: then
-    many turns may follow one script at once). After the last step the rules answer, or the last step again.
+    The n-th request gets the n-th step (`by="request"`), or the request of a turn's n-th round does (`by="round"`, so
+    that many turns can follow one script at once). After the last step the rules answer or, with `repeat_last`, the
+    last step again.
     """
 
     key: str
@@ -85,7 +86,7 @@ class Script(_Told):
 
 
 class ScriptStore:
-    """All scripts told, the newest first."""
+    """The scripts, of which the newest matching one answers a request."""
 
     def __init__(self) -> None:
         self._scripts: dict[str, Script] = {}

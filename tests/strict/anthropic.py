@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from local.demo_model.merged_messages import merge_messages
-from local.demo_model.request_checks.anthropic_messages import RequestRejected, check_request
+from local.demo_model.request_checks.anthropic_messages import check_request
+from local.demo_model.request_checks.errors import RequestRejected
 from tests.strict.server import ScriptedResponse, StrictServer
 
 __all__ = [

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.errors import RequestRejected
 from local.demo_model.request_checks.ollama_chat import check_request
 from tests.strict.server import StrictServer
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.errors import RequestRejected
 from local.demo_model.request_checks.openai_responses import check_request
 from tests.strict.server import StrictServer
 

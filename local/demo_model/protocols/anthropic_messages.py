@@ -1,4 +1,4 @@
-"""Anthropic's Messages protocol: the form that rules and scripts are written in."""
+"""Adapter of Anthropic's Messages protocol, whose form rules and scripts use."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +12,8 @@ from local.demo_model.model_answer import (
     message_start_event,
 )
 from local.demo_model.protocols.protocol import Body, Usage
-from local.demo_model.request_checks.anthropic_messages import RequestRejected, check_request
+from local.demo_model.request_checks.anthropic_messages import check_request
+from local.demo_model.request_checks.errors import RequestRejected
 
 
 class AnthropicMessages:
@@ -33,13 +34,15 @@ class AnthropicMessages:
     def make_encoder(self, body: Body, answer: ModelAnswer, usage: Usage) -> "AnthropicMessagesEncoder":
         return AnthropicMessagesEncoder(body["model"], answer, usage)
 
-    def error_body(self, refused: RequestRejected) -> Body:
-        return refused.to_body()
+    def error_body(self, rejection: RequestRejected) -> Body:
+        return rejection.to_body()
 
 
 class AnthropicMessagesEncoder:
     def __init__(self, model: str, answer: ModelAnswer, usage: Usage) -> None:
-        self._model, self._answer, self._usage = model, answer, usage
+        self._model = model
+        self._answer = answer
+        self._usage = usage
 
     def encode_opening(self) -> Iterator[bytes]:
         yield encode_event(message_start_event(self._model, self._usage))
@@ -51,8 +54,8 @@ class AnthropicMessagesEncoder:
     def encode_closing(self) -> Iterator[bytes]:
         yield from map(encode_event, closing_events(self._answer, self._usage))
 
-    def encode_error(self, kind: str, message: str) -> bytes:
-        return encode_event({"type": "error", "error": {"type": kind, "message": message}})
+    def encode_error(self, error_type: str, message: str) -> bytes:
+        return encode_event({"type": "error", "error": {"type": error_type, "message": message}})
 
     def to_body(self) -> Body:
         return message_body(self._answer, self._model, self._usage)

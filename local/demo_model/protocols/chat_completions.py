@@ -1,4 +1,4 @@
-"""The chat-completions protocol."""
+"""Adapter of the chat-completions protocol."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,9 +14,9 @@ from local.demo_model.protocols.protocol import (
     total_prompt_tokens,
 )
 from local.demo_model.request_checks import chat_completions
-from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.errors import RequestRejected
 
-_REASONS = {"tool_use": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
+_FINISH_REASONS = {"tool_use": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
 
 
 class ChatCompletions:
@@ -38,14 +38,14 @@ class ChatCompletions:
         wants_usage = bool((body.get("stream_options") or {}).get("include_usage"))
         return ChatCompletionsEncoder(body["model"], answer, usage, wants_usage=wants_usage)
 
-    def error_body(self, refused: RequestRejected) -> Body:
-        return openai_error_body(refused)
+    def error_body(self, rejection: RequestRejected) -> Body:
+        return openai_error_body(rejection)
 
 
 def messages_request_from_chat(body: Body) -> Body:
-    """Messages of roles, as Ollama has them too."""
+    """Translate messages with roles, which Ollama's protocol has too."""
     system = next((message["content"] for message in body["messages"] if message["role"] == "system"), "")
-    reading = MessagesRequestBuilder(body, system, [tool["function"] for tool in body.get("tools") or []])
+    builder = MessagesRequestBuilder(body, system, [tool["function"] for tool in body.get("tools") or []])
     for message in body["messages"]:
         match message["role"]:
             case "user":
@@ -53,41 +53,48 @@ def messages_request_from_chat(body: Body) -> Body:
                 parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
                 for part in parts:
                     if part["type"] == "text":
-                        reading.add_prompt(part["text"])
+                        builder.add_prompt(part["text"])
                     else:
-                        reading.add_image()
+                        builder.add_image()
                 for _ in message.get("images") or ():
-                    reading.add_image()
+                    builder.add_image()
             case "assistant":
                 if message["content"]:
-                    reading.add_message("assistant", {"type": "text", "text": message["content"]})
+                    builder.add_message("assistant", {"type": "text", "text": message["content"]})
                 for call in message.get("tool_calls") or ():
-                    given = call["function"]["arguments"]
-                    arguments = json.loads(given) if isinstance(given, str) else given
-                    reading.add_tool_call(call.get("id", ""), call["function"]["name"], arguments)
+                    arguments = call["function"]["arguments"]
+                    arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
+                    builder.add_tool_call(call.get("id", ""), call["function"]["name"], arguments)
             case "tool":
-                reading.add_tool_result(message.get("tool_call_id", ""), message["content"])
-    return reading.build_request()
+                builder.add_tool_result(message.get("tool_call_id", ""), message["content"])
+    return builder.build_request()
 
 
 class ChatCompletionsEncoder:
     def __init__(self, model: str, answer: ModelAnswer, usage: Usage, *, wants_usage: bool) -> None:
-        self._model, self._answer, self._wants_usage = model, answer, wants_usage
-        total, said = total_prompt_tokens(usage), usage["output_tokens"]
-        cached = {"cached_tokens": usage.get("cache_read_input_tokens", 0)}
-        self._usage: Body = {"prompt_tokens": total, "completion_tokens": said, "total_tokens": total + said}
-        self._usage |= {"prompt_tokens_details": cached}
+        self._model = model
+        self._answer = answer
+        self._wants_usage = wants_usage
+        prompt_tokens = total_prompt_tokens(usage)
+        completion_tokens = usage["output_tokens"]
+        self._usage: Body = {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": completion_tokens,
+            "total_tokens": prompt_tokens + completion_tokens,
+            "prompt_tokens_details": {"cached_tokens": usage.get("cache_read_input_tokens", 0)},
+        }
         self._id = make_id("chatcmpl")
-        self._calls = 0
+        self._call_count = 0
 
     def encode_opening(self) -> Iterator[bytes]:
         yield self._chunk({"role": "assistant", "content": ""})
 
     def encode_event(self, event: StreamEvent) -> Iterator[bytes]:
-        block, delta = event.get("content_block", {}), event.get("delta", {})
+        block = event.get("content_block", {})
+        delta = event.get("delta", {})
         match block.get("type") or delta.get("type"):
             case "tool_use":
-                self._calls += 1
+                self._call_count += 1
                 yield self._call({"name": block["name"], "arguments": ""}, id=make_id("call"), type="function")
             case "text_delta":
                 yield self._chunk({"content": delta["text"]})
@@ -97,25 +104,25 @@ class ChatCompletionsEncoder:
                 yield self._call({"arguments": delta["partial_json"]})
 
     def encode_closing(self) -> Iterator[bytes]:
-        yield self._chunk({}, _REASONS.get(self._answer.stop_reason, "stop"))
+        yield self._chunk({}, _FINISH_REASONS.get(self._answer.stop_reason, "stop"))
         if self._wants_usage:
             yield encode_sse(self._frame([]) | {"usage": self._usage})
         yield encode_sse("[DONE]")
 
-    def encode_error(self, kind: str, message: str) -> bytes:
-        return encode_sse({"error": {"message": message, "type": kind, "code": None}})
+    def encode_error(self, error_type: str, message: str) -> bytes:
+        return encode_sse({"error": {"message": message, "type": error_type, "code": None}})
 
     def to_body(self) -> Body:
         calls = [
             {"id": make_id("call"), "type": "function", "function": _function(one)} for one in self._answer.tool_calls
         ]
         message: Body = {"role": "assistant", "content": self._answer.text} | ({"tool_calls": calls} if calls else {})
-        reason = _REASONS.get(self._answer.stop_reason, "stop")
+        reason = _FINISH_REASONS.get(self._answer.stop_reason, "stop")
         choice = {"index": 0, "message": message, "finish_reason": reason}
         return self._frame([choice]) | {"object": "chat.completion", "usage": self._usage}
 
     def _call(self, function: Body, **members: Any) -> bytes:
-        return self._chunk({"tool_calls": [{"index": self._calls - 1, **members, "function": function}]})
+        return self._chunk({"tool_calls": [{"index": self._call_count - 1, **members, "function": function}]})
 
     def _chunk(self, delta: Body, reason: str | None = None) -> bytes:
         return encode_sse(self._frame([{"index": 0, "delta": delta, "finish_reason": reason}]) | {"usage": None})

@@ -1,4 +1,4 @@
-"""Ollama's own chat protocol: lines of JSON, calls in one piece, and a window that the request chooses."""
+"""Adapter of Ollama's chat protocol: JSON lines, whole tool calls, and a context window that the request sets."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from local.demo_model.model_answer import ModelAnswer, StreamEvent
 from local.demo_model.protocols.chat_completions import messages_request_from_chat
 from local.demo_model.protocols.protocol import Body, Usage, total_prompt_tokens
 from local.demo_model.request_checks import ollama_chat
-from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.errors import RequestRejected
 
 CREATED_AT = "2026-01-01T00:00:00Z"
 
@@ -26,49 +26,59 @@ class OllamaChat:
         return messages_request_from_chat(body)
 
     def adjust_usage(self, body: Body, usage: Usage) -> Usage:
-        total = total_prompt_tokens(usage)
-        seen = ollama_chat.count_read_tokens(body, total)
-        return usage if seen == total else {"input_tokens": seen, "output_tokens": usage["output_tokens"]}
+        prompt_tokens = total_prompt_tokens(usage)
+        read_tokens = ollama_chat.count_read_tokens(body, prompt_tokens)
+        return (
+            usage
+            if read_tokens == prompt_tokens
+            else {"input_tokens": read_tokens, "output_tokens": usage["output_tokens"]}
+        )
 
     def make_encoder(self, body: Body, answer: ModelAnswer, usage: Usage) -> "OllamaChatEncoder":
         return OllamaChatEncoder(body["model"], answer, usage)
 
-    def error_body(self, refused: RequestRejected) -> Body:
-        return {"error": refused.message}
+    def error_body(self, rejection: RequestRejected) -> Body:
+        return {"error": rejection.message}
 
 
 class OllamaChatEncoder:
     def __init__(self, model: str, answer: ModelAnswer, usage: Usage) -> None:
-        self._model, self._answer, self._usage = model, answer, usage
+        self._model = model
+        self._answer = answer
+        self._usage = usage
         self._call: Body = {}
         self._arguments = ""
-        self._calls = 0
+        self._call_count = 0
 
     def encode_opening(self) -> Iterator[bytes]:
         return iter(())
 
     def encode_event(self, event: StreamEvent) -> Iterator[bytes]:
-        block, delta = event.get("content_block", {}), event.get("delta", {})
+        block = event.get("content_block", {})
+        delta = event.get("delta", {})
         if event["type"] == "content_block_start":
-            self._call, self._arguments = (block if block["type"] == "tool_use" else {}), ""
+            self._call = block if block["type"] == "tool_use" else {}
+            self._arguments = ""
         elif delta.get("type") == "text_delta":
-            yield self._line(delta["text"])
+            yield self._encode_line(delta["text"])
         elif delta.get("type") == "thinking_delta":
-            yield self._line(thinking=delta["thinking"])
+            yield self._encode_line(thinking=delta["thinking"])
         elif delta.get("type") == "input_json_delta":
             self._arguments += delta["partial_json"]
         elif event["type"] == "content_block_stop" and self._call:
-            yield self._line(tool_calls=[self._called(self._call["name"], _read(self._arguments))])
+            yield self._encode_line(
+                tool_calls=[self._encode_call(self._call["name"], _parse_arguments(self._arguments))]
+            )
 
     def encode_closing(self) -> Iterator[bytes]:
-        yield self._line(**self._end())
+        yield self._encode_line(**self._end())
 
-    def encode_error(self, kind: str, message: str) -> bytes:
+    def encode_error(self, error_type: str, message: str) -> bytes:
         return f"{json.dumps({'error': message})}\n".encode()
 
     def to_body(self) -> Body:
-        calls = [self._called(one.name, one.input) for one in self._answer.tool_calls]
-        line: Body = json.loads(self._line(self._answer.text, **self._end()))
+        calls = [self._encode_call(call.name, call.input) for call in self._answer.tool_calls]
+        line: Body = json.loads(self._encode_line(self._answer.text, **self._end()))
         line["message"] |= {"tool_calls": calls} if calls else {}
         return line
 
@@ -80,19 +90,19 @@ class OllamaChatEncoder:
             "eval_count": self._usage["output_tokens"],
         }  # fmt: skip
 
-    def _called(self, name: str, arguments: Any) -> Body:
-        self._calls += 1
-        return {"function": {"index": self._calls - 1, "name": name, "arguments": arguments}}
+    def _encode_call(self, name: str, arguments: Any) -> Body:
+        self._call_count += 1
+        return {"function": {"index": self._call_count - 1, "name": name, "arguments": arguments}}
 
-    def _line(self, content: str = "", **members: Any) -> bytes:
+    def _encode_line(self, content: str = "", **members: Any) -> bytes:
         message: Body = {"role": "assistant", "content": content}
         message |= {name: members.pop(name) for name in ("thinking", "tool_calls") if name in members}
         line = {"model": self._model, "created_at": CREATED_AT, "message": message, "done": False} | members
         return f"{json.dumps(line, ensure_ascii=False)}\n".encode()
 
 
-def _read(arguments: str) -> Any:
-    """Text that is no JSON goes out as it is, as some proxies send it."""
+def _parse_arguments(arguments: str) -> Any:
+    """Parse arguments. Text that is no JSON is sent unchanged, as some proxies do."""
     try:
         return json.loads(arguments or "{}")
     except ValueError:

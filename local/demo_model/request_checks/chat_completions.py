@@ -1,11 +1,11 @@
-"""Refuses what chat-completions servers refuse: OpenAI's rules, and those of templates that want turns to alternate."""
+"""Check requests as chat-completions servers do, including chat templates that require alternating roles."""
 
 import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.errors import RequestRejected, require
 
 _MEMBERS = {
     "model", "messages", "stream", "stream_options", "tools", "tool_choice", "max_tokens", "max_completion_tokens",
@@ -23,7 +23,7 @@ Item = dict[str, Any]
 
 
 def check_request(headers: Mapping[str, str], body: Any) -> None:
-    """Raise `Refused` for the first thing that is wrong. A key is not needed; one that is sent is a bearer's."""
+    """Raise RequestRejected for the first violation. An API key is optional; one that is sent is a bearer token."""
     authorization = headers.get("authorization", "Bearer ")
     if not authorization.startswith("Bearer "):
         raise RequestRejected("You didn't provide an API key.", status=401)
@@ -31,53 +31,50 @@ def check_request(headers: Mapping[str, str], body: Any) -> None:
         raise RequestRejected("We could not parse the JSON body of your request.")
     for name in sorted(body.keys() - _MEMBERS):
         raise RequestRejected(f"Unrecognized request argument supplied: {name}")
-    _want(bool(body.get("model")), "you must provide a model parameter")
-    _want("stream_options" not in body or body.get("stream") is True, "'stream_options' is only allowed with 'stream'.")
+    require(bool(body.get("model")), "you must provide a model parameter")
+    require(
+        "stream_options" not in body or body.get("stream") is True, "'stream_options' is only allowed with 'stream'."
+    )
     both = "max_tokens" in body and "max_completion_tokens" in body
-    _want(not both, "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+    require(not both, "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
     thinks = "max_completion_tokens" in body
-    _want(thinks or "reasoning_effort" not in body, "Unrecognized request argument supplied: reasoning_effort")
+    require(thinks or "reasoning_effort" not in body, "Unrecognized request argument supplied: reasoning_effort")
     check_tools(body)
     messages = body.get("messages")
-    _want(isinstance(messages, list) and bool(messages), "[] is too short - 'messages'")
+    require(isinstance(messages, list) and bool(messages), "[] is too short - 'messages'")
     for at, message in enumerate(messages or ()):
         _check_message(f"messages[{at}]", message)
     _check_order(messages or [])
 
 
-def _want(condition: bool, message: str) -> None:
-    if not condition:
-        raise RequestRejected(message)
-
-
 def check_tools(body: Item) -> None:
     tools = body.get("tools")
-    _want(tools is None or bool(tools), "[] is too short - 'tools'")
+    require(tools is None or bool(tools), "[] is too short - 'tools'")
     for at, tool in enumerate(tools or ()):
-        _want(tool.get("type") == "function", f"Invalid value for 'tools[{at}].type'.")
+        require(tool.get("type") == "function", f"Invalid value for 'tools[{at}].type'.")
         function = tool.get("function") or {}
-        _want(bool(_NAME.fullmatch(function.get("name", ""))), f"Invalid 'tools[{at}].function.name'.")
+        require(bool(_NAME.fullmatch(function.get("name", ""))), f"Invalid 'tools[{at}].function.name'.")
         schema = function.get("parameters") or {}
-        _want(schema.get("type") == "object", f"Invalid schema for 'tools[{at}]'.")
-        _want("properties" in schema, f"Invalid schema for 'tools[{at}]': object schema missing properties.")
-    _want(bool(tools) or "tool_choice" not in body, "'tool_choice' is only allowed when 'tools' are specified.")
+        require(schema.get("type") == "object", f"Invalid schema for 'tools[{at}]'.")
+        require("properties" in schema, f"Invalid schema for 'tools[{at}]': object schema missing properties.")
+    require(bool(tools) or "tool_choice" not in body, "'tool_choice' is only allowed when 'tools' are specified.")
 
 
 def _check_message(where: str, message: Any) -> None:
-    _want(isinstance(message, dict), f"Invalid type for '{where}'.")
+    require(isinstance(message, dict), f"Invalid type for '{where}'.")
     role = message.get("role")
-    _want(role in _MESSAGE_MEMBERS, f"Invalid value: '{role}' for '{where}.role'.")
+    require(role in _MESSAGE_MEMBERS, f"Invalid value: '{role}' for '{where}.role'.")
     for name in sorted(message.keys() - _MESSAGE_MEMBERS[role]):
         raise RequestRejected(f"Additional properties are not allowed ('{name}' was unexpected) - '{where}'")
     content = message.get("content")
     if isinstance(content, list):
-        _want(role == "user" and bool(content), f"Invalid type for '{where}.content'.")
+        require(role == "user" and bool(content), f"Invalid type for '{where}.content'.")
         for part in content:
             _check_part(where, part)
     else:
-        _want(isinstance(content, str), f"Invalid value for '{where}.content': expected a string, got null.")
+        require(isinstance(content, str), f"Invalid value for '{where}.content': expected a string, got null.")
     said = content.strip() if isinstance(content, str) else content
-    _want(role == "tool" or bool(said or message.get("tool_calls")), f"'{where}' must have non-empty content.")
+    require(role == "tool" or bool(said or message.get("tool_calls")), f"'{where}' must have non-empty content.")
     if "tool_calls" in message:
         _check_calls(where, message["tool_calls"])
 
@@ -85,26 +82,26 @@ def _check_message(where: str, message: Any) -> None:
 def _check_part(where: str, part: Item) -> None:
     if part.get("type") == "image_url":
         url = str((part.get("image_url") or {}).get("url", ""))
-        _want(url.startswith(("data:image/", "https://")), f"Invalid image_url in '{where}'.")
+        require(url.startswith(("data:image/", "https://")), f"Invalid image_url in '{where}'.")
     else:
-        _want(part.get("type") == "text" and bool(part.get("text")), f"Invalid content part in '{where}'.")
+        require(part.get("type") == "text" and bool(part.get("text")), f"Invalid content part in '{where}'.")
 
 
 def _check_calls(where: str, calls: Any) -> None:
-    _want(isinstance(calls, list) and bool(calls), f"[] is too short - '{where}.tool_calls'")
+    require(isinstance(calls, list) and bool(calls), f"[] is too short - '{where}.tool_calls'")
     for call in calls:
         for name in sorted(call.keys() - {"id", "type", "function", "extra_content"}):
             raise RequestRejected(
                 f"Additional properties are not allowed ('{name}' was unexpected) - '{where}.tool_calls'"
             )
         call_id, function = call.get("id"), call.get("function") or {}
-        _want(isinstance(call_id, str) and bool(call_id), f"Missing required parameter: '{where}.tool_calls[0].id'.")
-        _want(
+        require(isinstance(call_id, str) and bool(call_id), f"Missing required parameter: '{where}.tool_calls[0].id'.")
+        require(
             len(str(call_id)) <= 40, f"Invalid '{where}.tool_calls[0].id': string too long. Expected maximum length 40."
         )
-        _want(call.get("type") == "function", f"Missing required parameter: '{where}.tool_calls[0].type'.")
-        _want(bool(_NAME.fullmatch(function.get("name", ""))), f"Invalid '{where}.tool_calls[0].function.name'.")
-        _want(_is_object(function.get("arguments")), f"Invalid '{where}.tool_calls[0].function.arguments'.")
+        require(call.get("type") == "function", f"Missing required parameter: '{where}.tool_calls[0].type'.")
+        require(bool(_NAME.fullmatch(function.get("name", ""))), f"Invalid '{where}.tool_calls[0].function.name'.")
+        require(_is_object(function.get("arguments")), f"Invalid '{where}.tool_calls[0].function.arguments'.")
 
 
 def _is_object(arguments: Any) -> bool:
@@ -115,9 +112,9 @@ def _is_object(arguments: Any) -> bool:
 
 
 def _check_order(messages: list[Item]) -> None:
-    """The system first; then people and the model in turns, the results of a turn's calls right behind it."""
+    """Check the order: the system message first, then alternating roles, and tool results right after their calls."""
     spoken = messages[1:] if messages[0]["role"] == "system" else messages
-    _want(bool(spoken) and spoken[0]["role"] == "user", "After the system message, a user message is expected.")
+    require(bool(spoken) and spoken[0]["role"] == "user", "After the system message, a user message is expected.")
     waiting: list[str] = []
     used: set[str] = set()
     before = ""
@@ -125,19 +122,19 @@ def _check_order(messages: list[Item]) -> None:
         role = message["role"]
         if role == "tool":
             call_id = message.get("tool_call_id")
-            _want(
+            require(
                 call_id in waiting,
                 "messages with role 'tool' must be a response to a preceding message with 'tool_calls'.",
             )
             waiting.remove(str(call_id))
         else:
-            _want(not waiting, f"These tool_call_ids did not have response messages: {', '.join(waiting)}.")
-            _want(role != before, f"Conversation roles must alternate user/assistant: two of {role}.")
+            require(not waiting, f"These tool_call_ids did not have response messages: {', '.join(waiting)}.")
+            require(role != before, f"Conversation roles must alternate user/assistant: two of {role}.")
             waiting = [call["id"] for call in message.get("tool_calls") or ()]
             doubled = [call_id for call_id in waiting if call_id in used] or len(set(waiting)) < len(waiting)
-            _want(not doubled, "Duplicate tool call id.")
+            require(not doubled, "Duplicate tool call id.")
             used.update(waiting)
-        _want(role != "system", "System message must be at the beginning.")
+        require(role != "system", "System message must be at the beginning.")
         before = role
-    _want(not waiting, f"These tool_call_ids did not have response messages: {', '.join(waiting)}.")
-    _want(before != "assistant", "Cannot continue from an assistant message.")
+    require(not waiting, f"These tool_call_ids did not have response messages: {', '.join(waiting)}.")
+    require(before != "assistant", "Cannot continue from an assistant message.")

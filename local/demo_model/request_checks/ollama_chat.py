@@ -1,11 +1,11 @@
-"""Refuses what Ollama's /api/chat refuses: values of the wrong type. What it does not know it ignores."""
+"""Check requests as Ollama's /api/chat does: it rejects values of the wrong type and ignores unknown members."""
 
 import base64
 import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.errors import RequestRejected, require
 
 DEFAULT_CONTEXT_TOKENS = 4096
 PROMPT_TOO_LONG_MESSAGE = (
@@ -27,16 +27,16 @@ Item = dict[str, Any]
 
 
 def check_request(headers: Mapping[str, str], body: Any) -> None:
-    """Raise `Refused` for the first thing that is wrong."""
+    """Raise RequestRejected for the first violation."""
     if not isinstance(body, dict):
         raise RequestRejected("missing request body")
     _check_types("ChatRequest", body, _BODY)
-    _want(bool(body.get("model")), "model is required")
+    require(bool(body.get("model")), "model is required")
     for name in ("num_ctx", "num_predict"):
         value = (body.get("options") or {}).get(name, 0)
-        _want(type(value) is int, f'option "{name}" must be of type integer')
+        require(type(value) is int, f'option "{name}" must be of type integer')
     for tool in body.get("tools") or ():
-        _want(bool((tool.get("function") or {}).get("name")), "invalid tool: function name is required")
+        require(bool((tool.get("function") or {}).get("name")), "invalid tool: function name is required")
     for message in body.get("messages") or ():
         _check_message(message)
 
@@ -46,7 +46,11 @@ def context_window(body: Item) -> int:
 
 
 def count_read_tokens(body: Item, tokens: int) -> int:
-    """How many of a prompt's tokens are read. Too many are refused where that was asked for, else cut in silence."""
+    """Count the tokens of a prompt that are read. A prompt that does not fit is cut, unless the request forbids that.
+
+    Raises:
+        RequestRejected: where the request forbids it.
+    """
     window = context_window(body)
     if tokens <= window:
         return tokens
@@ -55,31 +59,26 @@ def count_read_tokens(body: Item, tokens: int) -> int:
     return window // 2 + 2
 
 
-def _want(condition: bool, message: str) -> None:
-    if not condition:
-        raise RequestRejected(message)
-
-
 def _check_types(struct: str, value: Item, types: Mapping[str, type | tuple[type, ...]]) -> None:
     for name, wanted in types.items():
         found = value.get(name)
         if found is not None:
             text = f"json: cannot unmarshal {type(found).__name__} into Go struct field {struct}.{name}"
-            _want(
+            require(
                 isinstance(found, wanted) and (wanted is bool or not isinstance(found, bool) or name == "think"), text
             )
 
 
 def _check_message(message: Any) -> None:
-    _want(isinstance(message, dict), "json: cannot unmarshal into Go struct field ChatRequest.messages")
+    require(isinstance(message, dict), "json: cannot unmarshal into Go struct field ChatRequest.messages")
     _check_types("Message", message, _TYPES)
-    _want(message.get("role") in _ROLES, f"invalid role: {message.get('role')!r}, must be one of {_ROLES}")
+    require(message.get("role") in _ROLES, f"invalid role: {message.get('role')!r}, must be one of {_ROLES}")
     for image in message.get("images") or ():
-        _want(_is_base64(image), "illegal base64 data at input byte 0")
+        require(_is_base64(image), "illegal base64 data at input byte 0")
     for call in message.get("tool_calls") or ():
         function = call.get("function") or {}
         _check_types("ToolCallFunction", function, {"index": int, "name": str, "arguments": dict})
-        _want(bool(function.get("name")), "invalid tool call: name is required")
+        require(bool(function.get("name")), "invalid tool call: name is required")
 
 
 def _is_base64(text: Any) -> bool:

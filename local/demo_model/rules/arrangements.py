@@ -1,4 +1,4 @@
-"""Prompts about what is there already: move it, copy it, call the page something else, make its colour darker."""
+"""Parse and plan changes of existing content: move or duplicate a section, rename the page, shade a color."""
 
 import colorsys
 import re
@@ -29,7 +29,7 @@ MAIN_COLOR_WORDS = frozenset({"accent", "primary", "brand", "main"})
 
 @dataclass(frozen=True)
 class MoveSection:
-    """`side` is before, after, top or end; the last two without an anchor."""
+    """`side` is before, after, top or end. The last two have no anchor."""
 
     name: str
     side: str
@@ -136,7 +136,7 @@ def _moved(wanted: MoveSection, page: HtmlPage) -> EditPlan | str:
 
 
 def _shaded(wanted: ShadeColor, page: HtmlPage) -> EditPlan | str:
-    """The custom property that is called so; the page's main colour for `primary` and its like."""
+    """Change the custom property of that name; the page's main color for words like `primary`."""
     words = set(wanted.what.lower().split())
     named = [name for name in page.variables if all(word in name for word in words)]
     accent = find_accent_color(page).removeprefix("var(").removesuffix(")") if words & MAIN_COLOR_WORDS else ""
@@ -150,7 +150,7 @@ def _shaded(wanted: ShadeColor, page: HtmlPage) -> EditPlan | str:
 
 
 def shade_hex_color(value: str, way: str) -> str:
-    """A hex colour, a fifth nearer to black or to white."""
+    """Move a hex color by a fifth towards black or white."""
     digits = value[1:] if len(value) == 7 else "".join(2 * digit for digit in value[1:])
     hue, light, saturation = colorsys.rgb_to_hls(*(int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)))
     light = light * (1 - _STEP) if way == "darker" else light + (1 - light) * _STEP

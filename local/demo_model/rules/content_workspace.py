@@ -1,7 +1,7 @@
-"""What the demo model does in a content workspace: it looks for what was asked about, reads it, and says what it read.
+"""Answer prompts in a content workspace: find the document that the prompt names, read it, and report.
 
-Collections → the documents of the one that was named, or a search → the document that was named. The one edit it knows
-is another title. Ids come from results, words from the prompt.
+The steps are: list collections, list or search documents, read the named one. The only edit is another title. Ids come
+from tool results, texts from the prompt.
 """
 
 import re
@@ -22,101 +22,108 @@ CONTENT_ABILITIES = (
     'I can list what there is ("Which collections are there?", "Which posts are drafts?"), read a document ("What does '
     '“Easter hours” say?") and change a title ("Change the title of “Our new flour” to “Flour from the mill”").'
 )
-_ASKS = re.compile(
+_QUESTION = re.compile(
     r"\?|\b(?:what|which|who|list|show|read|find|search|look|how many|tell|about|summari[sz]e)\b|document|collection",
     re.I,
 )
 _STATUS = re.compile(r"\b(draft|unpublished|published|scheduled)s?\b", re.I)
-_SHORT = 3
-"""Words of so few letters name nothing."""
-_MOST_SAID = 240
+_MAX_IGNORED_LETTERS = 3
+"""Words of at most so many letters are ignored in names."""
+_MAX_REPORT_CHARACTERS = 240
 
 
-def answer_content_prompt(now: "TurnSoFar", intent: Intent | None) -> ModelAnswer:
-    if not isinstance(intent, ReplaceText) and not _ASKS.search(now.prompt):
-        return ModelAnswer(text=f"You said: “{now.prompt[:120]}”. {CONTENT_ABILITIES}")
-    failed = [f"{result.tool}: {result.error}" for result in now.results if result.error]
+def answer_content_prompt(turn_so_far: "TurnSoFar", intent: Intent | None) -> ModelAnswer:
+    if not isinstance(intent, ReplaceText) and not _QUESTION.search(turn_so_far.prompt):
+        return ModelAnswer(text=f"You said: “{turn_so_far.prompt[:120]}”. {CONTENT_ABILITIES}")
+    failed = [f"{result.tool}: {result.error}" for result in turn_so_far.results if result.error]
     if failed:
         return ModelAnswer(text=f"I could not look. {' · '.join(failed)}")
-    return _next(now, intent)
+    return _next_step(turn_so_far, intent)
 
 
-def _next(now: "TurnSoFar", intent: Intent | None) -> ModelAnswer:
-    if not now.results_of("list_collections"):
-        return _call(now, "I look at the collections.", "list_collections")
-    if not (now.results_of("list_documents") or now.results_of("search_documents")):
-        return _find(now) or ModelAnswer(text=_collections_told(now))
-    document = _named_document(now)
+def _next_step(turn_so_far: "TurnSoFar", intent: Intent | None) -> ModelAnswer:
+    if not turn_so_far.results_of("list_collections"):
+        return _call(turn_so_far, "I look at the collections.", "list_collections")
+    if not (turn_so_far.results_of("list_documents") or turn_so_far.results_of("search_documents")):
+        return _find_documents(turn_so_far) or ModelAnswer(text=_describe_collections(turn_so_far))
+    document = _named_document(turn_so_far)
     if document is None:
-        return ModelAnswer(text=_documents_told(now))
-    if not now.results_of("get_document"):
+        return ModelAnswer(text=_describe_documents(turn_so_far))
+    if not turn_so_far.results_of("get_document"):
         return _call(
-            now, f"I read “{document.get('title') or document['slug']}”.", "get_document", documentId=document["id"]
+            turn_so_far,
+            f"I read “{document.get('title') or document['slug']}”.",
+            "get_document",
+            documentId=document["id"],
         )
-    if isinstance(intent, ReplaceText) and "set_document_field" in now.tools:
+    if isinstance(intent, ReplaceText) and "set_document_field" in turn_so_far.tools:
         given = {"documentId": document["id"], "fieldId": "title", "value": intent.new}
-        return _call(now, "I change its title.", "set_document_field", **given)
-    return ModelAnswer(text=_document_told(now.last_data_of("get_document").get("document") or {}))
+        return _call(turn_so_far, "I change its title.", "set_document_field", **given)
+    return ModelAnswer(text=_describe_document(turn_so_far.last_data_of("get_document").get("document") or {}))
 
 
-def _find(now: "TurnSoFar") -> ModelAnswer | None:
-    """The documents of the collection that is named; else those that have the words in quotation marks."""
-    names = quoted_phrases(now.prompt)
-    collection = _named_collection(now)
-    if collection is not None and "list_documents" in now.tools:
-        status = _STATUS.search(now.prompt)
+def _find_documents(turn_so_far: "TurnSoFar") -> ModelAnswer | None:
+    """List the documents of the named collection, or search for the quoted words."""
+    names = quoted_phrases(turn_so_far.prompt)
+    collection = _named_collection(turn_so_far)
+    if collection is not None and "list_documents" in turn_so_far.tools:
+        status = _STATUS.search(turn_so_far.prompt)
         wanted = {"status": status[1].lower()} if status else {}
-        return _call(now, f"I list {collection['label']}.", "list_documents", tableId=collection["id"], **wanted)
-    if names and "search_documents" in now.tools:
-        return _call(now, f"I search for “{names[0]}”.", "search_documents", query=_slug(names[0]))
+        return _call(
+            turn_so_far, f"I list {collection['label']}.", "list_documents", tableId=collection["id"], **wanted
+        )
+    if names and "search_documents" in turn_so_far.tools:
+        return _call(turn_so_far, f"I search for “{names[0]}”.", "search_documents", query=_slug(names[0]))
     return None
 
 
-def _named_collection(now: "TurnSoFar") -> dict[str, Any] | None:
-    said = {_stem(word) for word in _words(re.sub(r"[“\"].*?[”\"]", " ", now.prompt))}
-    found = now.last_data_of("list_collections").get("collections") or []
+def _named_collection(turn_so_far: "TurnSoFar") -> dict[str, Any] | None:
+    said = {_stem(word) for word in _words(re.sub(r"[“\"].*?[”\"]", " ", turn_so_far.prompt))}
+    found = turn_so_far.last_data_of("list_collections").get("collections") or []
     return next((one for one in found if {_stem(word) for word in _words(one["slug"])} <= said), None)
 
 
-def _named_document(now: "TurnSoFar") -> dict[str, Any] | None:
-    """The one whose name the prompt has most of, and more than a word that many have."""
+def _named_document(turn_so_far: "TurnSoFar") -> dict[str, Any] | None:
+    """Get the document most of whose name is in the prompt, if that is at least half of it."""
     found = (
-        now.last_data_of("list_documents").get("documents") or now.last_data_of("search_documents").get("results") or []
+        turn_so_far.last_data_of("list_documents").get("documents")
+        or turn_so_far.last_data_of("search_documents").get("results")
+        or []
     )
-    said = set(_words(now.prompt))
+    said = set(_words(turn_so_far.prompt))
     shares = [(len(said & set(_words(one["slug"]))) / max(1, len(_words(one["slug"]))), one) for one in found]
     best = max(shares, key=lambda share: share[0], default=(0.0, None))
     return best[1] if best[0] >= 0.5 else None
 
 
-def _call(now: "TurnSoFar", text: str, tool: str, **given: Any) -> ModelAnswer:
-    return ModelAnswer(text=text, tool_calls=(ToolCall(now.tools[tool]["name"], given),))
+def _call(turn_so_far: "TurnSoFar", text: str, tool: str, **given: Any) -> ModelAnswer:
+    return ModelAnswer(text=text, tool_calls=(ToolCall(turn_so_far.tools[tool]["name"], given),))
 
 
-def _collections_told(now: "TurnSoFar") -> str:
-    found = now.last_data_of("list_collections").get("collections") or []
+def _describe_collections(turn_so_far: "TurnSoFar") -> str:
+    found = turn_so_far.last_data_of("list_collections").get("collections") or []
     told = ", ".join(f"{one['label']} ({one['rowCount']})" for one in found)
     return f"There are {len(found)} collections: {told}." if found else "There are no collections."
 
 
-def _documents_told(now: "TurnSoFar") -> str:
-    listed, found = now.last_data_of("list_documents"), now.last_data_of("search_documents")
+def _describe_documents(turn_so_far: "TurnSoFar") -> str:
+    listed, found = turn_so_far.last_data_of("list_documents"), turn_so_far.last_data_of("search_documents")
     documents = listed.get("documents") or found.get("results") or []
     told = "; ".join(f"{one.get('title') or one['slug']} ({one['status']})" for one in documents)
     total = listed.get("total", len(documents))
     return f"I found {total}: {told}." if documents else "I found nothing of that kind."
 
 
-def _document_told(document: dict[str, Any]) -> str:
+def _describe_document(document: dict[str, Any]) -> str:
     fields = document.get("fields") or {}
     texts = [value for name, value in fields.items() if isinstance(value, str) and name not in ("title", "slug")]
     text = max(texts, key=len, default="nothing")
     said = f"“{document.get('title')}” is {document.get('status')}. It says: {text}"
-    return said if len(said) <= _MOST_SAID else said[:_MOST_SAID] + "…"
+    return said if len(said) <= _MAX_REPORT_CHARACTERS else said[:_MAX_REPORT_CHARACTERS] + "…"
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in re.split(r"[^\w]+", text.lower()) if len(word) > _SHORT or word.isdigit()]
+    return [word for word in re.split(r"[^\w]+", text.lower()) if len(word) > _MAX_IGNORED_LETTERS or word.isdigit()]
 
 
 def _stem(word: str) -> str:

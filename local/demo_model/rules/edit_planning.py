@@ -1,4 +1,4 @@
-"""Turns an intent into edits of one page."""
+"""Plan the edits of a page for an intent, and describe them."""
 
 from typing import assert_never
 
@@ -26,7 +26,7 @@ _PAST = {"add": "added", "write": "wrote", "make": "made"}
 
 
 def plan_edits(intent: Intent, page: HtmlPage) -> EditPlan | str:
-    """The edits, or a sentence why there are none."""
+    """Plan the edits, or say in a sentence why there are none."""
     match intent:
         case AddSection():
             return _add(intent, page)
@@ -98,7 +98,7 @@ def _paint(intent: ChangeColor, page: HtmlPage) -> EditPlan | str:
 
 
 def _selector(intent: ChangeColor, page: HtmlPage) -> tuple[str, str]:
-    """What to paint, and which property: a custom property, a kind of element, or something called so."""
+    """Get the selector and the property to change: a custom property, a kind of element, or a named section."""
     words = [word.removesuffix("s") for word in intent.what.lower().split()]
     name = "background" if intent.background or words[-1:] == ["background"] else "color"
     if intent.what.startswith("--"):

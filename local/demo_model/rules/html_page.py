@@ -1,4 +1,4 @@
-"""Reads a page as `read_document` gives it: HTML whose elements carry `uid`, and the CSS that matters to it."""
+"""Parse a page as `read_document` returns it: HTML whose elements have a `uid`, and its CSS."""
 
 import re
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ class HtmlNode:
     texts: list[str] = field(default_factory=list)
     """The element's own text, between its children."""
     content_runs: "list[HtmlNode | str]" = field(default_factory=list)
-    """Children and text in the order of the page."""
+    """Children and text in document order."""
     start_tag: str = ""
-    """Its start tag as it is written, without the `uid`."""
+    """The start tag as written, without the `uid`."""
 
     @property
     def end_tag(self) -> str:
@@ -54,7 +54,7 @@ class HtmlNode:
         return next((node for node in self.iter_descendants() if node.tag in tags), None)
 
     def sibling_index(self) -> int:
-        """Its index among its parent's elements."""
+        """Get its index among its parent's elements."""
         return self.parent.children.index(self) if self.parent else 0
 
 
@@ -65,16 +65,16 @@ class HtmlPage:
     title: str = ""
     id: str = ""
     is_tidy: bool = True
-    """Every element is closed where it should be."""
+    """Whether every element is closed correctly."""
 
     @property
     def variables(self) -> dict[str, str]:
-        """Custom properties and their values; the last one wins, as in CSS."""
+        """Custom properties and their values. The last definition wins, as in CSS."""
         return {name: value.strip() for name, value in _VARIABLE.findall(self.css)}
 
     @property
     def content_root(self) -> HtmlNode:
-        """Where sections live."""
+        """The element that contains the sections."""
         return self.root.find_first("main") or self.root.find_first("body") or next(iter(self.root.children), self.root)
 
     @property
@@ -83,20 +83,20 @@ class HtmlPage:
         return found or [node for node in self.content_root.children if node.find_first(*HEADING_TAGS)]
 
     def used_names(self) -> set[str]:
-        """Every class and id in use, also those only the CSS knows."""
+        """Get every class and id in use, also in the CSS alone."""
         used = {
             name for node in self.root.iter_descendants() for name in [*node.classes, node.attributes.get("id", "")]
         }
         return used | set(re.findall(r"[.#]([A-Za-z_][\w-]*)", self.css))
 
     def content_end(self) -> tuple[HtmlNode, int | None]:
-        """The parent and index for something new at the end, before a footer if there is one."""
+        """Get the parent and index for a new section at the end, before a footer if there is one."""
         home = self.content_root
         footers = [child for child in home.children if child.tag == "footer"]
         return home, footers[0].sibling_index() if footers else None
 
     def find_section(self, name: str) -> HtmlNode | None:
-        """The part of the page that people would call so: by its id or class, its tag, or its heading."""
+        """Find the part of the page with that name: by its id or class, its tag, or its heading."""
         words = {strip_plural(word) for word in re.findall(r"\w+", name.lower())} - {
             "the",
             "a",

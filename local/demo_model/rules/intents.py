@@ -1,4 +1,4 @@
-"""What a prompt asks for, as far as rules can tell."""
+"""Parse what a prompt asks for."""
 
 import re
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ CSS_COLOR_NAMES = frozenset(_NAMES.split())
 
 @dataclass(frozen=True)
 class AddSection:
-    """A new section: what about, under which heading, with what in it, and next to what."""
+    """A new section: its topic, heading and items, and where it goes."""
 
     topic: str
     heading: str | None = None
@@ -52,7 +52,7 @@ class AddSection:
 
 @dataclass(frozen=True)
 class ReplaceText:
-    """New words: for the text `old`, or for the heading `what` describes."""
+    """A new text in place of `old`, or of the heading that `what` describes."""
 
     new: str
     old: str | None = None
@@ -87,14 +87,14 @@ def _remove(prompt: str) -> RemoveSection | None:
     if not found or _ADD.match(prompt.strip()):
         return None
     name = re.split(r"\bfrom\b|[.!?\n]", found["name"])[0]
-    return RemoveSection(_bare(name))
+    return RemoveSection(_strip_fillers(name))
 
 
 def _retext(prompt: str) -> ReplaceText | None:
     found = _TEXT.search(prompt)
     if found and not re.search(r"\bcolou?r", found["what"], re.I):
         old = quoted_phrases(found["what"])
-        return ReplaceText(_words(found["new"]), old[0] if old else None, found["what"].strip())
+        return ReplaceText(_quoted_or_all(found["new"]), old[0] if old else None, found["what"].strip())
     found = _SWAP.search(prompt)
     if found and quoted_phrases(found["old"]) and quoted_phrases(found["new"]):
         return ReplaceText(quoted_phrases(found["new"])[0], quoted_phrases(found["old"])[0])
@@ -108,11 +108,11 @@ def _paint(prompt: str) -> ChangeColor | None:
         return None
     what = re.sub(r"\b(?:the|all|our|my)\b ?", "", re.sub(r"\s+(?:to|into|in)$", "", what), flags=re.I)
     sides = next(match for side in _SIDES if (match := side.match(what.strip())))
-    return ChangeColor(_bare(sides["of"]), colour, (sides["kind"] or "").lower() == "background")
+    return ChangeColor(_strip_fillers(sides["of"]), colour, (sides["kind"] or "").lower() == "background")
 
 
 def _split_colour(text: str) -> tuple[str, str | None]:
-    """What stands before the colour that ends a text, and the colour: `links dark red` is (`links`, `darkred`)."""
+    """Split a text into what precedes its final color, and the color: `links dark red` is (`links`, `darkred`)."""
     if value := _VALUE.search(text):
         return text[: value.start()].strip(), value[0]
     words = text.split()
@@ -136,22 +136,26 @@ def _add(prompt: str) -> AddSection | None:
     if place:
         side = "before" if place["side"].lower() in ("before", "above") else "after"
     return AddSection(
-        _topic(rest), heading, tuple(names) or _listed(rest), side, _bare(place["anchor"]) if place else ""
+        _read_topic(rest),
+        heading,
+        tuple(names) or _read_items(rest),
+        side,
+        _strip_fillers(place["anchor"]) if place else "",
     )
 
 
-def _topic(rest: str) -> str:
-    """The words between the article and `section`, or up to whatever follows."""
+def _read_topic(rest: str) -> str:
+    """Get the words between the article and `section`, or up to what follows."""
     text = _PLACE.split(_QUOTED.sub(" ", rest))[0]
     text = re.split(r"\band (?:remove|delete|change|replace|make|set|add)\b", text)[0]
     text = re.split(
         r"\b(?:with|that|which|to the|on the|at the|for the|titled|called|named|using|saying)\b|[.,:;!?\n]", text
     )[0]
-    return _bare(re.sub(r"^\s*(?:me|us)?\s*(?:a|an|the|some|another|one|new)\b", "", text, flags=re.I))
+    return _strip_fillers(re.sub(r"^\s*(?:me|us)?\s*(?:a|an|the|some|another|one|new)\b", "", text, flags=re.I))
 
 
-def _listed(rest: str) -> tuple[str, ...]:
-    """`with three plans: Small, Medium and Large`, or `with Small, Medium and Large plans`."""
+def _read_items(rest: str) -> tuple[str, ...]:
+    """Read items from `with three plans: Small, Medium and Large`, or `with Small, Medium and Large plans`."""
     found = re.search(r":\s*(?P<list>[^.\n]+)", rest) or re.search(
         r"\bwith (?P<list>[^.:\n]*(?:,| and )[^.:\n]*)", rest
     )
@@ -162,12 +166,12 @@ def _listed(rest: str) -> tuple[str, ...]:
     return tuple(item for item in items if item)[:6]
 
 
-def _words(text: str) -> str:
+def _quoted_or_all(text: str) -> str:
     names = quoted_phrases(text)
     return names[0] if names else text.strip().rstrip(".").strip()
 
 
-def _bare(text: str) -> str:
-    """Without the words around a name: `our pricing section, please` is `pricing`."""
+def _strip_fillers(text: str) -> str:
+    """Remove the words around a name: `our pricing section, please` is `pricing`."""
     text = re.sub(r"\b(?:the|our|a|an|new|section|sections|block|area|part|please|page)\b", " ", text, flags=re.I)
     return " ".join(re.sub(r"[^\w &'-]", " ", text).split())

@@ -1,7 +1,7 @@
-"""Decides what the demo model says next. It keeps nothing: everything is read from the request.
+"""Decide the next answer of the demo model from the request alone.
 
-A turn on a page goes: look at the catalogue (server tools) → read the document (browser) → make the edits, all in one
-round (browser) → say what came of it. Ids come from results the model was given, content from the prompt and the page.
+A turn on a page has these steps: list documents and tokens (server tools), read the document (browser), make all edits
+in one round (browser), report the result. Ids come from tool results, content from the prompt and the page.
 """
 
 import json
@@ -45,7 +45,7 @@ _READS = ("list_documents", "list_tokens", "read_document", *content_workspace.R
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a call of this turn came to."""
+    """The result or error of a tool call in this turn."""
 
     tool: str
     input: dict[str, Any]
@@ -57,11 +57,11 @@ class ToolResult:
 class TurnSoFar:
     prompt: str
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The offered tools we know, under their first names."""
+    """The offered tools that the rules use, by their original names."""
     results: tuple[ToolResult, ...] = ()
-    """Of this turn only, in order."""
+    """The results of this turn, in order."""
     has_pictures: bool = False
-    """With the prompt."""
+    """Whether the prompt has images."""
 
     def results_of(self, tool: str) -> list[ToolResult]:
         return [result for result in self.results if result.tool == tool]
@@ -81,17 +81,17 @@ def _answer(now: TurnSoFar) -> ModelAnswer:
     intent = parse_intent(now.prompt)
     done = [result for result in now.results if result.tool not in _READS]
     if done:
-        return _go_on(now, intent, done) or ModelAnswer(text=_report(intent, done))
+        return _continue_edits(now, intent, done) or ModelAnswer(text=_report(intent, done))
     if "list_collections" in now.tools:
         found = content_workspace.answer_content_prompt(now, intent)
         return found if now.results and found.tool_calls else replace(found, text=f"{MODEL_LABEL}. {found.text}")
     if intent is None:
-        return ModelAnswer(text=f"{MODEL_LABEL}. You said: “{_short(now.prompt)}”. {SITE_ABILITIES}")
+        return ModelAnswer(text=f"{MODEL_LABEL}. You said: “{_shorten(now.prompt)}”. {SITE_ABILITIES}")
     if "read_document" not in now.tools:
         return ModelAnswer(
             text=f"{MODEL_LABEL}. I have no page in front of me here, so I can only talk. {SITE_ABILITIES}"
         )
-    return _look(now, intent) or _read_on(now) or _edit(now, intent)
+    return _list_catalogue(now, intent) or _read_document(now) or _edit(now, intent)
 
 
 def read_turn_so_far(body: dict[str, Any]) -> TurnSoFar:
@@ -106,19 +106,19 @@ def read_turn_so_far(body: dict[str, Any]) -> TurnSoFar:
 
 
 def count_rounds(body: dict[str, Any]) -> int:
-    """How many answers this turn already has."""
+    """Count the answers that this turn already has."""
     turns = merge_messages(body["messages"])
     start = max((index for index, turn in enumerate(turns) if _prompt_in(turn)), default=0)
     return sum(turn.role == "assistant" for turn in turns[start:])
 
 
 def _prompt_in(turn: MergedMessage) -> str:
-    """What a person said in it: not the results of tools, not the context put beside it, not a nudge to go on."""
+    """Get the user's text of a message, without tool results, the context block, or a bare request to continue."""
     if turn.role != "user":
         return ""
     texts = [block["text"] for block in turn.blocks if block["type"] == "text"]
-    said = "\n".join(text for text in texts if not text.startswith("<context>")).strip()
-    return "" if said == "Continue." else said
+    prompt = "\n".join(text for text in texts if not text.startswith("<context>")).strip()
+    return "" if prompt == "Continue." else prompt
 
 
 def _results(turns: list[MergedMessage]) -> list[ToolResult]:
@@ -145,8 +145,8 @@ def _json(text: str) -> Any:
         return text
 
 
-def _look(now: TurnSoFar, intent: Intent) -> ModelAnswer | None:
-    """First of all: which documents and design tokens are there?"""
+def _list_catalogue(now: TurnSoFar, intent: Intent) -> ModelAnswer | None:
+    """List documents and design tokens first."""
     catalogue = [name for name in ("list_documents", "list_tokens") if name in now.tools]
     if now.results or not catalogue:
         return None
@@ -156,8 +156,8 @@ def _look(now: TurnSoFar, intent: Intent) -> ModelAnswer | None:
     return ModelAnswer(text=text, tool_calls=tuple(ToolCall(now.tools[name]["name"]) for name in catalogue))
 
 
-def _read_on(now: TurnSoFar) -> ModelAnswer | None:
-    """Read the current document, part by part."""
+def _read_document(now: TurnSoFar) -> ModelAnswer | None:
+    """Read the current document, one part after another."""
     reads = now.results_of("read_document")
     if reads and reads[-1].error:
         return ModelAnswer(text=f"{MODEL_LABEL}. I could not read the page: {reads[-1].error}")
@@ -182,11 +182,11 @@ def _edit(now: TurnSoFar, intent: Intent) -> ModelAnswer:
     if missing:
         return ModelAnswer(text=f"{MODEL_LABEL}. I would need {', '.join(missing)} for that, which I was not given.")
     calls = _calls(now, steps.calls)
-    return ModelAnswer(text=steps.text, tool_calls=calls if page.is_tidy else _first_half(calls, steps.calls))
+    return ModelAnswer(text=steps.text, tool_calls=calls if page.is_tidy else _calls_before_style(calls, steps.calls))
 
 
-def _go_on(now: TurnSoFar, intent: Intent | None, done: list[ToolResult]) -> ModelAnswer | None:
-    """The style of what was just put into a page whose tags are not all closed: there, markup may be refused."""
+def _continue_edits(now: TurnSoFar, intent: Intent | None, done: list[ToolResult]) -> ModelAnswer | None:
+    """Apply the style after the markup, in a page with unclosed tags, where the markup may be refused."""
     page = _page(now)
     if intent is None or page.is_tidy or any(result.error for result in done) or "read_document" not in now.tools:
         return None
@@ -196,14 +196,14 @@ def _go_on(now: TurnSoFar, intent: Intent | None, done: list[ToolResult]) -> Mod
     return ModelAnswer(text="Now its style.", tool_calls=_calls(now, steps.calls)[len(done) :])
 
 
-def _first_half(calls: tuple[ToolCall, ...], steps: tuple[ToolEdit, ...]) -> tuple[ToolCall, ...]:
-    """Without the style, when there is markup as well."""
+def _calls_before_style(calls: tuple[ToolCall, ...], steps: tuple[ToolEdit, ...]) -> tuple[ToolCall, ...]:
+    """Take the calls up to the style, when there is markup as well."""
     markup = [step.tool != "applyCss" for step in steps]
     return calls[: markup.index(False)] if markup[0] and False in markup else calls
 
 
 def _calls(now: TurnSoFar, steps: tuple[ToolEdit, ...]) -> tuple[ToolCall, ...]:
-    return tuple(ToolCall(now.tools[step.tool]["name"], _fitted(now.tools[step.tool], step.input)) for step in steps)
+    return tuple(ToolCall(now.tools[step.tool]["name"], _fit_input(now.tools[step.tool], step.input)) for step in steps)
 
 
 def _page(now: TurnSoFar) -> HtmlPage:
@@ -214,8 +214,8 @@ def _page(now: TurnSoFar) -> HtmlPage:
     return parse_page(joined["html"], joined["css"], str(last.get("title") or ""), page_id)
 
 
-def _fitted(tool: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Newer editors want to be told how CSS is applied."""
+def _fit_input(tool: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Add the operation that newer editors require for CSS."""
     needs_operation = "operation" in tool["input_schema"].get("required", ())
     return {"operation": "merge", **wanted} if needs_operation else wanted
 
@@ -229,5 +229,5 @@ def _report(intent: Intent | None, done: list[ToolResult]) -> str:
     )
 
 
-def _short(prompt: str) -> str:
+def _shorten(prompt: str) -> str:
     return prompt if len(prompt) <= 120 else prompt[:119] + "…"

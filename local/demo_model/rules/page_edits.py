@@ -1,4 +1,4 @@
-"""What the demo model does with a page: calls of the editor's tools, and the sentence that goes with them."""
+"""Planned calls of the editor's tools, and the text that goes with them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,6 @@ class EditPlan:
 
 
 def section_not_found_text(name: str, page: HtmlPage) -> str:
-    there = [heading.text for part in page.sections if (heading := part.find_first(*HEADING_TAGS))]
-    listed = f" It has: {', '.join(there)}." if there else ""
+    headings = [heading.text for part in page.sections if (heading := part.find_first(*HEADING_TAGS))]
+    listed = f" It has: {', '.join(headings)}." if headings else ""
     return f"I found no section called “{name}” on this page.{listed}"

@@ -1,4 +1,4 @@
-"""What a page already has to build with: its classes, custom properties and heading levels."""
+"""Detect the classes, custom properties and heading level that a page uses for its sections."""
 
 import colorsys
 import re
@@ -13,7 +13,7 @@ _SIZES = r"(?:space|gap|spacing|size)[\w-]*-"
 
 @dataclass(frozen=True)
 class PageStyle:
-    """Classes are empty where the page has nothing of the kind; values are then plain ones."""
+    """The style of a page. A class is empty, and a value a default one, where the page has none."""
 
     section_class: str = ""
     wrapper_class: str = ""
@@ -56,7 +56,7 @@ def detect_page_style(page: HtmlPage) -> PageStyle:
 
 
 def find_card_classes(page: HtmlPage) -> tuple[str, str]:
-    """The class of like siblings that each have a heading, and the class of what holds them."""
+    """Find the class of similar siblings with headings, and the class of their parent."""
     for node in page.content_root.iter_descendants():
         alike = Counter(
             child.classes[0] for child in node.children if child.classes and child.find_first(*HEADING_TAGS)
@@ -68,7 +68,7 @@ def find_card_classes(page: HtmlPage) -> tuple[str, str]:
 
 
 def find_price_class(page: HtmlPage) -> str:
-    """The class of the prices on the page's cards."""
+    """Find the class of the prices on the page's cards."""
     card, _ = find_card_classes(page)
     inside = [
         node
@@ -80,7 +80,7 @@ def find_price_class(page: HtmlPage) -> str:
 
 
 def find_accent_color(page: HtmlPage) -> str:
-    """The page's main colour: the property that says so, else the most vivid one."""
+    """Find the page's main color: the custom property named so, else the most vivid one."""
     named = _variable(page.variables, r"accent|primary|brand")
     vivid = {name: score for name, value in page.variables.items() if (score := _vividness(value)) > 0.2}
     return named or (f"var({max(vivid, key=lambda name: vivid[name])})" if vivid else "")
@@ -94,7 +94,7 @@ def _button(page: HtmlPage) -> str:
 
 
 def _after_heading(section: HtmlNode) -> HtmlNode | None:
-    """The paragraph that follows a section's heading at once."""
+    """Get the paragraph right after a section's heading."""
     heading = section.find_first(*HEADING_TAGS)
     if heading is None or heading.parent is None:
         return None
@@ -103,7 +103,7 @@ def _after_heading(section: HtmlNode) -> HtmlNode | None:
 
 
 def _shared(nodes: list[HtmlNode]) -> str:
-    """The class that at least two of the nodes have."""
+    """Get the most common class that at least two of the nodes have."""
     counts = Counter(name for node in nodes for name in node.classes)
     name, count = counts.most_common(1)[0] if counts else ("", 0)
     return name if count > 1 else ""

@@ -1,4 +1,4 @@
-"""Writes new sections in the page's own style."""
+"""Write new sections in the style of the page."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Lines = list[str]
 
 @dataclass(frozen=True)
 class NewSection:
-    """A new section: the HTML to insert, and the CSS that goes with it."""
+    """The HTML of a new section to insert, and its CSS."""
 
     html: str
     css: str
@@ -23,12 +23,12 @@ class NewSection:
 
 
 @dataclass(frozen=True)
-class _Job:
-    wish: AddSection
+class _SectionDraft:
+    intent: AddSection
     page: HtmlPage
     kit: PageStyle
     name: str
-    """The class and id of the section; its parts are called `name__part`."""
+    """The class and id of the section. Its parts have classes `name__part`."""
 
     @property
     def button(self) -> str:
@@ -43,98 +43,100 @@ class _Job:
         return self.kit.price_class or f"{self.name}__price"
 
 
-def write_section(wish: AddSection, page: HtmlPage) -> NewSection:
-    heading = wish.heading or _titled(wish.topic)
-    job = _Job(wish, page, detect_page_style(page), _fresh(wish.topic or heading, page))
-    lead, build = _kind(wish)
-    body, css = build(job)
-    level, name = job.kit.heading_tag, job.name
+def write_section(intent: AddSection, page: HtmlPage) -> NewSection:
+    heading = intent.heading or _capitalize(intent.topic)
+    draft = _SectionDraft(intent, page, detect_page_style(page), _unused_name(intent.topic or heading, page))
+    lead, build = _kind(intent)
+    body, css = build(draft)
+    level, name = draft.kit.heading_tag, draft.name
     title = f'<{level} id="{name}-title">{escape(heading)}</{level}>'
-    inside = [title, f'<p class="{job.lead}">{escape(lead)}</p>', *body]
-    if job.kit.wrapper_class:
-        inside = [f'<div class="{job.kit.wrapper_class}">', *_in(inside), "</div>"]
-    classes = f"{job.kit.section_class} {name}".strip()
+    inside = [title, f'<p class="{draft.lead}">{escape(lead)}</p>', *body]
+    if draft.kit.wrapper_class:
+        inside = [f'<div class="{draft.kit.wrapper_class}">', *_indent(inside), "</div>"]
+    classes = f"{draft.kit.section_class} {name}".strip()
     opening = f'<section class="{classes}" id="{name}" aria-labelledby="{name}-title">'
     return NewSection(
-        "\n".join([opening, *_in(inside), "</section>"]), "\n".join([*_frame_css(job), *css]), heading, name
+        "\n".join([opening, *_indent(inside), "</section>"]), "\n".join([*_frame_css(draft), *css]), heading, name
     )
 
 
-def _kind(wish: AddSection) -> tuple[str, Callable[[_Job], tuple[Lines, Lines]]]:
+def _kind(intent: AddSection) -> tuple[str, Callable[[_SectionDraft], tuple[Lines, Lines]]]:
     for words, lead, build in _KINDS:
-        if re.search(words, wish.topic, re.I):
+        if re.search(words, intent.topic, re.I):
             return lead, build
-    return f"More about {wish.topic or 'this'}.", _cards
+    return f"More about {intent.topic or 'this'}.", _cards
 
 
-def _pricing(job: _Job) -> tuple[Lines, Lines]:
+def _pricing(draft: _SectionDraft) -> tuple[Lines, Lines]:
     cards = []
-    names = job.wish.items or _things_shown(job.page, job.kit) or ("Small", "Medium", "Large")
-    target = "#contact" if "contact" in job.page.used_names() else f"#{job.name}"
+    names = draft.intent.items or _read_offers(draft.page, draft.kit) or ("Small", "Medium", "Large")
+    target = "#contact" if "contact" in draft.page.used_names() else f"#{draft.name}"
     for index, item in enumerate(names):
-        name, price = _priced(item, 9 + 10 * index)
+        name, price = _split_price(item, 9 + 10 * index)
         cards.append([
             f"<h3>{escape(name)}</h3>",
-            f'<p class="{job.price}">{escape(price)}</p>',
-            f'<p><a class="{job.button}" href="{target}">Choose {escape(name)}</a></p>',
+            f'<p class="{draft.price}">{escape(price)}</p>',
+            f'<p><a class="{draft.button}" href="{target}">Choose {escape(name)}</a></p>',
         ])  # fmt: skip
-    lines, css = _grid(job, cards)
-    look = () if job.kit.price_class else ("margin: 0", "font-weight: 700", f"color: {job.kit.accent_color}")
-    css.append(_rule(f".{job.name} .{job.price}", *look, "font-size: 1.75rem"))
-    return lines, [*css, *_button_css(job)]
+    lines, css = _grid(draft, cards)
+    look = () if draft.kit.price_class else ("margin: 0", "font-weight: 700", f"color: {draft.kit.accent_color}")
+    css.append(_rule(f".{draft.name} .{draft.price}", *look, "font-size: 1.75rem"))
+    return lines, [*css, *_button_css(draft)]
 
 
-def _questions(job: _Job) -> tuple[Lines, Lines]:
-    names = job.wish.items or ("How do I order?", "Can I change my order?", "How can I reach you?")
+def _questions(draft: _SectionDraft) -> tuple[Lines, Lines]:
+    names = draft.intent.items or ("How do I order?", "Can I change my order?", "How can I reach you?")
     answer = "Write to us, and we answer within a day."
     lines = [
-        f'<details class="{job.name}__item"><summary>{escape(item)}</summary><p>{answer}</p></details>'
+        f'<details class="{draft.name}__item"><summary>{escape(item)}</summary><p>{answer}</p></details>'
         for item in names
     ]
     return lines, [
-        _rule(f".{job.name}__item", "padding-block: 0.75rem", f"border-bottom: 1px solid {job.kit.border_color}"),
-        _rule(f".{job.name}__item summary", "font-weight: 600", "cursor: pointer"),
+        _rule(f".{draft.name}__item", "padding-block: 0.75rem", f"border-bottom: 1px solid {draft.kit.border_color}"),
+        _rule(f".{draft.name}__item summary", "font-weight: 600", "cursor: pointer"),
     ]
 
 
-def _quotes(job: _Job) -> tuple[Lines, Lines]:
-    names = job.wish.items or ("Exactly what I hoped for.", "Friendly, fast and fair.", "I keep coming back.")
-    lines, css = _grid(job, [[f"<blockquote><p>{escape(said)}</p></blockquote>"] for said in names])
-    quote = _rule(f".{job.name} blockquote", "margin: 0", "font-size: 1.15rem", "font-style: italic")
+def _quotes(draft: _SectionDraft) -> tuple[Lines, Lines]:
+    names = draft.intent.items or ("Exactly what I hoped for.", "Friendly, fast and fair.", "I keep coming back.")
+    lines, css = _grid(draft, [[f"<blockquote><p>{escape(said)}</p></blockquote>"] for said in names])
+    quote = _rule(f".{draft.name} blockquote", "margin: 0", "font-size: 1.15rem", "font-style: italic")
     return lines, [*css, quote]
 
 
-def _hours(job: _Job) -> tuple[Lines, Lines]:
+def _hours(draft: _SectionDraft) -> tuple[Lines, Lines]:
     rows = []
-    for item in job.wish.items or ("Monday to Friday: 9:00 to 18:00", "Saturday: 9:00 to 13:00", "Sunday: closed"):
+    for item in draft.intent.items or ("Monday to Friday: 9:00 to 18:00", "Saturday: 9:00 to 13:00", "Sunday: closed"):
         day, _, times = item.partition(":")
         rows.append(f"<dt>{escape(day.strip())}</dt><dd>{escape(times.strip() or '9:00 to 18:00')}</dd>")
-    return [f'<dl class="{job.name}__hours">', *_in(rows), "</dl>"], [
-        _rule(f".{job.name}__hours", "display: grid", "grid-template-columns: max-content 1fr", "gap: 0.5rem 2rem"),
-        _rule(f".{job.name}__hours dd", "margin: 0"),
+    return [f'<dl class="{draft.name}__hours">', *_indent(rows), "</dl>"], [
+        _rule(f".{draft.name}__hours", "display: grid", "grid-template-columns: max-content 1fr", "gap: 0.5rem 2rem"),
+        _rule(f".{draft.name}__hours dd", "margin: 0"),
     ]
 
 
-def _form(job: _Job) -> tuple[Lines, Lines]:
-    news = re.search(r"newsletter|sign|subscribe", job.wish.topic, re.I)
+def _form(draft: _SectionDraft) -> tuple[Lines, Lines]:
+    news = re.search(r"newsletter|sign|subscribe", draft.intent.topic, re.I)
     fields = ['<label>Your email <input type="email" name="email" autocomplete="email" required></label>']
     if not news:
         fields.append('<label>Your message <textarea name="message" rows="4" required></textarea></label>')
-    fields.append(f'<button class="{job.button}" type="submit">{"Sign up" if news else "Send"}</button>')
-    return [f'<form class="{job.name}__form">', *_in(fields), "</form>"], [
-        _rule(f".{job.name}__form", "display: grid", "gap: 1rem", "justify-items: start"),
-        _rule(f".{job.name}__form :is(input, textarea)", "display: block", "padding: 0.5rem", "font: inherit"),
-        *_button_css(job),
+    fields.append(f'<button class="{draft.button}" type="submit">{"Sign up" if news else "Send"}</button>')
+    return [f'<form class="{draft.name}__form">', *_indent(fields), "</form>"], [
+        _rule(f".{draft.name}__form", "display: grid", "gap: 1rem", "justify-items: start"),
+        _rule(f".{draft.name}__form :is(input, textarea)", "display: block", "padding: 0.5rem", "font: inherit"),
+        *_button_css(draft),
     ]
 
 
-def _cards(job: _Job) -> tuple[Lines, Lines]:
-    topic = _titled(job.wish.topic)
-    names = job.wish.items or (f"{topic} one", f"{topic} two", f"{topic} three")
-    return _grid(job, [[f"<h3>{escape(item)}</h3>", "<p>Say here what makes it worth a visit.</p>"] for item in names])
+def _cards(draft: _SectionDraft) -> tuple[Lines, Lines]:
+    topic = _capitalize(draft.intent.topic)
+    names = draft.intent.items or (f"{topic} one", f"{topic} two", f"{topic} three")
+    return _grid(
+        draft, [[f"<h3>{escape(item)}</h3>", "<p>Say here what makes it worth a visit.</p>"] for item in names]
+    )
 
 
-_KINDS: tuple[tuple[str, str, Callable[[_Job], tuple[Lines, Lines]]], ...] = (
+_KINDS: tuple[tuple[str, str, Callable[[_SectionDraft], tuple[Lines, Lines]]], ...] = (
     (r"pric|plan|package|rate", "Clear prices, no surprises.", _pricing),
     (r"faq|question", "What people ask us most.", _questions),
     (r"testimonial|review|quote|customer", "What people say about us.", _quotes),
@@ -144,12 +146,12 @@ _KINDS: tuple[tuple[str, str, Callable[[_Job], tuple[Lines, Lines]]], ...] = (
 )
 
 
-def _grid(job: _Job, cards: list[Lines]) -> tuple[Lines, Lines]:
-    """The page's own cards where it has some, else ours."""
-    kit, name = job.kit, job.name
+def _grid(draft: _SectionDraft, cards: list[Lines]) -> tuple[Lines, Lines]:
+    """Write a grid of cards with the page's own card classes, or new ones."""
+    kit, name = draft.kit, draft.name
     lines = [f'<ul class="{kit.grid_class or name + "__grid"}">']
     for card in cards:
-        lines += _in([f'<li class="{kit.card_class or name + "__card"}">', *_in(card), "</li>"])
+        lines += _indent([f'<li class="{kit.card_class or name + "__card"}">', *_indent(card), "</li>"])
     css = []
     if not kit.grid_class:
         columns = "grid-template-columns: repeat(auto-fit, minmax(min(100%, 14rem), 1fr))"
@@ -167,26 +169,26 @@ def _grid(job: _Job, cards: list[Lines]) -> tuple[Lines, Lines]:
 _NO_LIST = ("margin: 0", "padding: 0", "list-style: none")
 
 
-def _frame_css(job: _Job) -> Lines:
-    room = [] if job.kit.section_class else [f"padding-block: {job.kit.section_padding}"]
-    lead = [] if job.kit.lead_class else [_rule(f".{job.lead}", "max-width: 40rem")]
-    return [_rule(f".{job.name}", *room, "scroll-margin-top: 4rem"), *lead]
+def _frame_css(draft: _SectionDraft) -> Lines:
+    room = [] if draft.kit.section_class else [f"padding-block: {draft.kit.section_padding}"]
+    lead = [] if draft.kit.lead_class else [_rule(f".{draft.lead}", "max-width: 40rem")]
+    return [_rule(f".{draft.name}", *room, "scroll-margin-top: 4rem"), *lead]
 
 
-def _button_css(job: _Job) -> Lines:
-    if job.kit.button_class:
+def _button_css(draft: _SectionDraft) -> Lines:
+    if draft.kit.button_class:
         return []
-    line = f"border: 2px solid {job.kit.accent_color}"
+    line = f"border: 2px solid {draft.kit.accent_color}"
     look = ("color: inherit", "background: none", "font: inherit", "text-decoration: none")
-    return [_rule(f".{job.button}", "padding: 0.6rem 1.2rem", line, f"border-radius: {job.kit.radius}", *look)]
+    return [_rule(f".{draft.button}", "padding: 0.6rem 1.2rem", line, f"border-radius: {draft.kit.radius}", *look)]
 
 
 def _rule(selector: str, *declarations: str) -> str:
     return "\n".join([f"{selector} {{", *(f"  {said};" for said in declarations), "}"])
 
 
-def _things_shown(page: HtmlPage, kit: PageStyle) -> tuple[str, ...]:
-    """The names on the page's own cards, with their prices: what it shows is what it sells."""
+def _read_offers(page: HtmlPage, kit: PageStyle) -> tuple[str, ...]:
+    """Read the names and prices on the page's own cards."""
     cards = [node for node in page.root.iter_descendants() if kit.card_class and kit.card_class in node.classes]
     shown = []
     for card in cards:
@@ -198,8 +200,8 @@ def _things_shown(page: HtmlPage, kit: PageStyle) -> tuple[str, ...]:
     return tuple(dict.fromkeys(shown))[:4]
 
 
-def _fresh(wanted: str, page: HtmlPage) -> str:
-    """A name no class and id has yet."""
+def _unused_name(wanted: str, page: HtmlPage) -> str:
+    """Make a name that no class and id of the page has."""
     name = re.sub(r"[^a-z0-9]+", "-", wanted.lower()).strip("-")
     name = name if name[:1].isalpha() else f"section-{name}".rstrip("-")
     used, count, fresh = page.used_names(), 1, name
@@ -209,17 +211,17 @@ def _fresh(wanted: str, page: HtmlPage) -> str:
     return fresh
 
 
-def _priced(item: str, otherwise: int) -> tuple[str, str]:
-    """`Rye bread for €4.50` is `Rye bread` at `€4.50`."""
+def _split_price(item: str, otherwise: int) -> tuple[str, str]:
+    """Split a price from an item: `Rye bread for €4.50` is (`Rye bread`, `€4.50`)."""
     found = re.search(r"[€$£]\s?\d+(?:[.,]\d+)?|\d+[.,]\d\d\b|\d+\s?(?:€|EUR|USD)", item)
     if not found:
         return item, f"€{otherwise}"
     return re.sub(r"[\s:-]*(?:\bfor|\bat)?[\s:-]*$", "", item.replace(found[0], "")), found[0]
 
 
-def _titled(topic: str) -> str:
+def _capitalize(topic: str) -> str:
     return topic[:1].upper() + topic[1:] if topic else "New section"
 
 
-def _in(lines: Lines) -> Lines:
+def _indent(lines: Lines) -> Lines:
     return ["  " + line for line in lines]

@@ -1,4 +1,4 @@
-"""New words for old ones: everywhere the old ones stand, or in one heading. Markup around them stays."""
+"""Plan the replacement of a text, wherever it occurs, or of one heading. Markup around it is kept."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,7 @@ from local.demo_model.rules.page_edits import EditPlan, ToolEdit
 _PHRASES = """a abbr b bdi bdo br cite code data del dfn em i img ins kbd label mark q s samp small span strong sub sup
     time u var wbr"""
 PHRASING_TAGS = frozenset(_PHRASES.split())
-"""Elements that are part of a text, and may be written anew with it."""
+"""Elements that are part of a text and can be rewritten with it."""
 HIDDEN_TAGS = frozenset({"style", "script", "title", "template", "svg", "textarea"})
 MAX_LISTED_ELEMENTS = 5
 _HEADING_WORDS = re.compile(
@@ -21,22 +21,22 @@ _HEADING_WORDS = re.compile(
 
 def plan_text_replacement(intent: ReplaceText, page: HtmlPage) -> EditPlan | str:
     if intent.old is None:
-        return _heading(intent, page)
+        return _plan_heading(intent, page)
     headings = page.root.find_all(*HEADING_TAGS) if intent.what else []
     for pattern in _patterns(intent.old):
         for roots in (headings, [page.root]):
-            holders, stuck = _holders(pattern, roots)
-            if holders:
-                return _replaced(pattern, intent.new, holders, stuck)
-            if stuck:
+            elements, unreachable = _find_elements(pattern, roots)
+            if elements:
+                return _plan_elements(pattern, intent.new, elements, unreachable)
+            if unreachable:
                 return f"“{intent.old}” stands beside other parts in one element, which I would have to write anew."
-    if any(pattern.search(_words(page.root)) for pattern in _patterns(intent.old)):
+    if any(pattern.search(_visible_text(page.root)) for pattern in _patterns(intent.old)):
         return f"“{intent.old}” goes over several elements here, so I leave it as it is. Name the words of one of them."
     return f"I found the text “{intent.old}” nowhere on this page."
 
 
 def _patterns(old: str) -> Iterator[re.Pattern[str]]:
-    """As whole words, then within words, then in any case."""
+    """Iterate over patterns: whole words, then within words, then whole words in any case."""
     loose = r"\s+".join(re.escape(word) for word in old.split())
     whole = rf"(?<!\w){loose}(?!\w)"
     yield re.compile(whole)
@@ -44,53 +44,57 @@ def _patterns(old: str) -> Iterator[re.Pattern[str]]:
     yield re.compile(whole, re.IGNORECASE)
 
 
-def _holders(pattern: re.Pattern[str], roots: Iterable[HtmlNode]) -> tuple[list[HtmlNode], int]:
-    """The elements to write anew, none within another, and how many places no such element can be found for."""
-    holders, stuck, waiting = [], 0, list(roots)
+def _find_elements(pattern: re.Pattern[str], roots: Iterable[HtmlNode]) -> tuple[list[HtmlNode], int]:
+    """Find the elements to rewrite, none inside another, and count the occurrences that are in no such element."""
+    elements, unreachable, waiting = [], 0, list(roots)
     while waiting:
         node = waiting.pop(0)
         if node.tag in HIDDEN_TAGS:
             continue
         own = sum(len(pattern.findall(run)) for run in node.content_runs if isinstance(run, str))
         if own and node.uid and has_only_text(node):
-            holders.append(node)
+            elements.append(node)
             continue
-        stuck += own
+        unreachable += own
         waiting = [*node.children, *waiting]
-    return holders, stuck
+    return elements, unreachable
 
 
 def has_only_text(node: HtmlNode) -> bool:
-    """Holds words only, so that it can be written anew."""
+    """Whether the element contains only text, so that it can be rewritten."""
     return all(inner.tag in PHRASING_TAGS for inner in node.iter_descendants())
 
 
-def _replaced(pattern: re.Pattern[str], new: str, holders: list[HtmlNode], stuck: int) -> EditPlan:
+def _plan_elements(pattern: re.Pattern[str], new: str, elements: list[HtmlNode], unreachable: int) -> EditPlan:
     def change(text: str) -> str:
         return pattern.sub(lambda _: new, text)
 
-    calls = tuple(ToolEdit("replaceNodeHtml", {"nodeId": node.uid, "html": _inner(node, change)}) for node in holders)
-    if len(holders) == 1:
-        text = f"I change “{_words(holders[0])}” to “{_words(holders[0], change)}”."
+    calls = tuple(
+        ToolEdit("replaceNodeHtml", {"nodeId": node.uid, "html": _write_content(node, change)}) for node in elements
+    )
+    if len(elements) == 1:
+        text = f"I change “{_visible_text(elements[0])}” to “{_visible_text(elements[0], change)}”."
     else:
-        listed = ", ".join(f"“{_words(node, change)}”" for node in holders[:MAX_LISTED_ELEMENTS])
-        more = f" and {len(holders) - MAX_LISTED_ELEMENTS} more" if len(holders) > MAX_LISTED_ELEMENTS else ""
-        text = f"I change it in {len(holders)} elements: {listed}{more}."
-    if stuck:
-        text += f" Where it stands beside other parts in one element, I leave it: {stuck} more."
+        listed = ", ".join(f"“{_visible_text(node, change)}”" for node in elements[:MAX_LISTED_ELEMENTS])
+        more = f" and {len(elements) - MAX_LISTED_ELEMENTS} more" if len(elements) > MAX_LISTED_ELEMENTS else ""
+        text = f"I change it in {len(elements)} elements: {listed}{more}."
+    if unreachable:
+        text += f" Where it stands beside other parts in one element, I leave it: {unreachable} more."
     return EditPlan(text, calls)
 
 
-def _inner(node: HtmlNode, change: Callable[[str], str]) -> str:
-    """The content of an element as it is written, with other words."""
+def _write_content(node: HtmlNode, change: Callable[[str], str]) -> str:
+    """Write the content of an element with its text changed."""
     return "".join(
-        escape(change(run), quote=False) if isinstance(run, str) else run.start_tag + _inner(run, change) + run.end_tag
+        escape(change(run), quote=False)
+        if isinstance(run, str)
+        else run.start_tag + _write_content(run, change) + run.end_tag
         for run in node.content_runs
     )
 
 
-def _words(node: HtmlNode, change: Callable[[str], str] = lambda text: text) -> str:
-    """The text in the order in which it is read, in one line."""
+def _visible_text(node: HtmlNode, change: Callable[[str], str] = lambda text: text) -> str:
+    """Get the text in reading order, on one line."""
 
     def said(one: HtmlNode) -> Iterator[str]:
         for run in one.content_runs:
@@ -102,8 +106,8 @@ def _words(node: HtmlNode, change: Callable[[str], str] = lambda text: text) -> 
     return " ".join("".join(said(node)).split())
 
 
-def _heading(intent: ReplaceText, page: HtmlPage) -> EditPlan | str:
-    node = _heading_meant(intent, page)
+def _plan_heading(intent: ReplaceText, page: HtmlPage) -> EditPlan | str:
+    node = _find_plan_heading(intent, page)
     if node is None:
         return "I found such a heading nowhere on this page."
     if not has_only_text(node):
@@ -112,11 +116,11 @@ def _heading(intent: ReplaceText, page: HtmlPage) -> EditPlan | str:
             "it is: writing it anew would take them away."
         )
     edit = ToolEdit("replaceNodeHtml", {"nodeId": node.uid, "html": escape(intent.new, quote=False)})
-    return EditPlan(f"I change “{_words(node)}” to “{intent.new}”.", (edit,))
+    return EditPlan(f"I change “{_visible_text(node)}” to “{intent.new}”.", (edit,))
 
 
-def _heading_meant(intent: ReplaceText, page: HtmlPage) -> HtmlNode | None:
-    """`the pricing heading` is the one of that section; `the h2` is the first; else the page's main one."""
+def _find_plan_heading(intent: ReplaceText, page: HtmlPage) -> HtmlNode | None:
+    """Find the heading: that of a named section, the first of a named level, else the page's main heading."""
     level = re.search(r"\bh[1-6]\b", intent.what, re.IGNORECASE)
     if level:
         return page.root.find_first(level[0].lower())

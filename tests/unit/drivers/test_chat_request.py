@@ -18,8 +18,8 @@ from fermata.drivers.protocols.chat_completions.request import (
     OMIT_REASONING_FIELDS,
 )
 from fermata.drivers.providers import openai_compatible
-from local.demo_model.request_checks.anthropic_messages import RequestRejected
 from local.demo_model.request_checks.chat_completions import check_request
+from local.demo_model.request_checks.errors import RequestRejected
 from tests.unit.drivers.conversation_builders import (
     SCHEMA,
     TOOLS,

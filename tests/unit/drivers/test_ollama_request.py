@@ -11,7 +11,7 @@ from fermata.domain.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.providers import ollama
-from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.errors import RequestRejected
 from local.demo_model.request_checks.ollama_chat import check_request
 from tests.unit.drivers.conversation_builders import (
     SCHEMA,

@@ -19,7 +19,7 @@ from fermata.drivers.protocols.anthropic_messages.request import drop_thinking_b
 from fermata.drivers.provider import Provider
 from fermata.drivers.registry import get_provider
 from local.demo_model.request_checks import anthropic_messages, chat_completions, ollama_chat, openai_responses
-from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.errors import RequestRejected
 from tests.unit.drivers.conversation_builders import (
     message_from_response,
     model_request,

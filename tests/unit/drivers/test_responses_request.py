@@ -14,7 +14,7 @@ from fermata.domain.model_io import ModelRequest
 from fermata.drivers.protocols.openai_responses.request import OMIT_REASONING_ITEMS
 from fermata.drivers.provider import Provider
 from fermata.drivers.registry import get_provider
-from local.demo_model.request_checks.anthropic_messages import RequestRejected
+from local.demo_model.request_checks.errors import RequestRejected
 from local.demo_model.request_checks.openai_responses import check_request
 from tests.unit.drivers.conversation_builders import (
     SCHEMA,

@@ -1,0 +1,1 @@
+"""Rules that decide what the demo model answers, from the request alone."""
