@@ -42,7 +42,7 @@ def get_known_capabilities(resources: Resources, provider: str, model: str) -> K
     traits = get_model_traits(provider)
     prices = catalogue.get_catalogue(resources) if traits.are_in_catalogue else None
     listed = prices.find_model(provider, model) if prices else None
-    usual = traits.get_capabilities(model) if traits.are_uniform else None
+    usual = traits.get_capabilities(model) if traits.are_first_party else None
     vision_input = listed.sees if listed else None
     tool_calling = listed.calls if listed else None
     return KnownCapabilities(
@@ -55,14 +55,14 @@ def get_known_capabilities(resources: Resources, provider: str, model: str) -> K
 def get_choice_capabilities(resources: Resources, tenant: str, choice: ModelChoice) -> KnownCapabilities:
     """Return the same for a chosen model; what its credential's own server said comes first. Costs one read."""
     known = get_known_capabilities(resources, choice.provider, choice.model)
-    if get_model_traits(choice.provider).are_uniform:
+    if get_model_traits(choice.provider).are_first_party:
         return known
     return known.model_copy(update=_read_listed(resources, tenant, choice))
 
 
 def store_listed_capabilities(resources: Resources, credential: Credential, models: Iterable[ModelInfo]) -> None:
     """Store what a server just said of its models, in place of what it said before."""
-    if get_model_traits(credential.provider_id).are_uniform:
+    if get_model_traits(credential.provider_id).are_first_party:
         return
     listed = {model.id: [model.capabilities.vision_input, model.capabilities.tool_calling] for model in models}
     data = zlib.compress(json.dumps(listed, separators=(",", ":")).encode())

@@ -85,7 +85,7 @@ def try_credential(resources: Resources, caller: Caller, credential_id: str) -> 
 
 def add_catalogue_data(resources: Resources, provider: str, models: tuple[ModelInfo, ...]) -> list[ModelInfo]:
     """Add prices: the catalogue's, if the provider makes its models, or else what the provider itself charges."""
-    prices = catalogue.get_catalogue(resources) if get_model_traits(provider).are_uniform else None
+    prices = catalogue.get_catalogue(resources) if get_model_traits(provider).are_first_party else None
     return [_add_price(model, prices.find_priced_model(model.id) if prices else None) for model in models]
 
 

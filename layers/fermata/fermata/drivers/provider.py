@@ -41,8 +41,8 @@ class ModelTraits:
         capabilities: What a model can do, unless its server or the price catalogue says otherwise.
         capabilities_by_model: The same for single models, by name.
         fallback_models: Names to offer when a server lists no model or cannot be reached.
-        are_uniform: True for a maker of models: all of them have these capabilities, and they cost the catalogue's
-            list price at every address.
+        are_first_party: Whether the provider makes its models: then all of them have these capabilities, and cost the
+            catalogue's list price at every address.
         are_in_catalogue: Whether the price catalogue lists them under the names the provider uses.
         are_free: Whether requests cost nothing.
         max_images: Images that one request may hold.
@@ -53,7 +53,7 @@ class ModelTraits:
     capabilities: ModelCapabilities = TEXT_AND_TOOLS
     capabilities_by_model: Mapping[str, ModelCapabilities] = field(default_factory=dict)
     fallback_models: tuple[str, ...] = ()
-    are_uniform: bool = False
+    are_first_party: bool = False
     are_in_catalogue: bool = False
     are_free: bool = False
     max_images: int = DEFAULT_MAX_IMAGES

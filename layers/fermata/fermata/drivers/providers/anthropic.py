@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ANTHROPIC_VERSION = "2023-06-01"
 _MODELS = ModelTraits(
     capabilities=ModelCapabilities(tool_calling=True, vision_input=True, tool_result_images=True, prompt_cache=True),
-    are_uniform=True,
+    are_first_party=True,
     are_in_catalogue=True,
     max_images=20,  # with more, the API refuses any image that is longer than 2,000 pixels
     thinking_allowance=get_anthropic_allowance,

@@ -97,7 +97,7 @@ PROVIDER = Provider(
     ),
     models=ModelTraits(
         capabilities=VISION_AND_TOOLS,
-        are_uniform=True,
+        are_first_party=True,
         are_in_catalogue=True,
         max_images=20,  # the API takes hundreds
         thinking_allowance=_get_thinking_allowance,

@@ -26,7 +26,7 @@ def check_model_abilities(
         Unprocessable: the model is known to lack an ability that the prompt or the scope needs.
     """
     has_images = any(block.kind == "image" for block in content)
-    if get_model_traits(chosen_model.provider).are_uniform and not has_images:
+    if get_model_traits(chosen_model.provider).are_first_party and not has_images:
         return
     # The model list of the credential is one more read. Only for images do servers differ enough to be worth it.
     listed = get_choice_capabilities(resources, caller.tenant, chosen_model) if has_images else None
