@@ -30,8 +30,9 @@ from fermata.usage.quarter_hours import (
     quarter_start,
 )
 from fermata.usage.rollups.conversation_activity import ConversationActivity
+from fermata.usage.rollups.edition_row import RollupEdition, read_from_current_edition
 from fermata.usage.rollups.period_rollup import PeriodRollup
-from fermata.usage.rollups.rollup_store import RollupEdition, load_activities, load_rollups, read_editions
+from fermata.usage.rollups.rollup_store import load_activities, load_rollups
 from fermata.usage.usage_totals import UsageDimension
 
 _LAST_DAY = "9999"
@@ -56,12 +57,16 @@ def audit_usage(
     written_start = format_instant(start)
     if start > LAST_QUARTER_START:
         return to_audit_response(written_start, AuditTotals(), {}, with_billable=with_billable)
-    sums = AuditSums(_first_whole_quarter(start), LocalDays(parse_time_zone(time_zone)))
-    edition = read_editions(resources, tenant)[0]
-    _add_rollups(resources, edition, sums)
-    if start < quarter_start(sums.first_quarter):
-        end = iso_from_epoch(sums.first_quarter * QUARTER_SECONDS)
-        _add_partial_quarter(resources, edition, sums, _read_requests(resources, tenant, written_start, end))
+
+    def add_up(edition: RollupEdition) -> AuditSums:
+        sums = AuditSums(_first_whole_quarter(start), LocalDays(parse_time_zone(time_zone)))
+        _add_rollups(resources, edition, sums)
+        if start < quarter_start(sums.first_quarter):
+            end = iso_from_epoch(sums.first_quarter * QUARTER_SECONDS)
+            _add_partial_quarter(resources, edition, sums, _read_requests(resources, tenant, written_start, end))
+        return sums
+
+    sums = read_from_current_edition(resources, tenant, add_up)
     labels = load_user_labels(resources, tenant)
     return to_audit_response(written_start, sums.totals, labels, with_billable=with_billable)
 

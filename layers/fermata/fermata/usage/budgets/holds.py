@@ -127,17 +127,20 @@ def _open_account(resources: Resources, state: AccountState) -> None:
 def load_spending_rollups(resources: Resources, tenant: str, date: BudgetDate) -> tuple[PeriodRollup, PeriodRollup]:
     """Return the tenant's rollups of the month up to this day, and of this day."""
     # Imported here because few turns open an account; the others need no rollups.
-    from fermata.usage.rollups.rollup_store import load_rollups, read_editions
+    from fermata.usage.rollups.edition_row import RollupEdition, read_from_current_edition
+    from fermata.usage.rollups.rollup_store import load_rollups
 
-    month_rollup = PeriodRollup()
-    day_rollup = PeriodRollup()
     today = f"{date.month}-{date.day}"
-    edition = read_editions(resources, tenant)[0]
-    for day, rollup in load_rollups(resources, edition, "day", date.month, today):
-        month_rollup.add(rollup)
-        if day == today:
-            day_rollup.add(rollup)
-    return month_rollup, day_rollup
+
+    def add_up(edition: RollupEdition) -> tuple[PeriodRollup, PeriodRollup]:
+        month_rollup, day_rollup = PeriodRollup(), PeriodRollup()
+        for day, rollup in load_rollups(resources, edition, "day", date.month, today):
+            month_rollup.add(rollup)
+            if day == today:
+                day_rollup.add(rollup)
+        return month_rollup, day_rollup
+
+    return read_from_current_edition(resources, tenant, add_up)
 
 
 def account_cost(rollup: PeriodRollup, account: BudgetAccount) -> Decimal:

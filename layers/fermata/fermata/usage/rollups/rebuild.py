@@ -4,21 +4,24 @@
 2. From then on the stream counts into both editions.
 3. Recent rows are counted into the new edition; the marks make each of them count once.
 4. The new edition becomes the current one, and the old one is deleted.
+
+A rebuild that begins while another one is under way takes its place (decision 0141).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.dynamodb import Delete, Item, Put, Write
+from fermata.aws.dynamodb import ConditionFailed, Delete, Item, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
+from fermata.domain.errors import Conflict
 from fermata.usage.ledger.ledger_parsing import find_row_defect, load_ledger_records
 from fermata.usage.ledger.ledger_store import FIRST_LEDGER_MONTH, ledger_row_key, read_ledger_rows
+from fermata.usage.rollups.edition_row import RollupEdition, begin_edition, read_edition_row, store_edition_row
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.rollups.rollup_delta import RollupDelta
 from fermata.usage.rollups.rollup_store import (
     FULL_SEGMENT_BYTES,
-    RollupEdition,
     build_activity_put,
     count_records_into,
     to_rollup_item,
@@ -40,27 +43,53 @@ def rebuild_rollups(resources: Resources, tenant: str, on_unreadable: Callable[[
 
     Returns:
         The number of ledger rows that were counted.
+
+    Raises:
+        Conflict: Another rebuild of this tenant began meanwhile, and goes on.
     """
-    old, new = _begin_edition(resources, tenant)
+    begun = begin_edition(resources, tenant)
+    old, new = RollupEdition(tenant, begun.current), RollupEdition(tenant, begun.last)
     recent_start = iso_from_epoch(resources.clock.time() - STREAM_REPEAT_SECONDS)
-    recent_end = iso_from_epoch(resources.clock.time() + STREAM_REPEAT_SECONDS)
     delta = RollupDelta()
     row_count = 0
     for row in _read_readable_rows(resources, tenant, FIRST_LEDGER_MONTH, recent_start, on_unreadable):
         row_count += 1
         for record in load_ledger_records(resources, row):
             delta.add_record(record)
-    write_edition(resources, new, delta)
-    _put_edition_row(resources, tenant, current=old.number, building=new.number, last=new.number)
-    resources.clock.sleep(INDEX_DELAY_SECONDS)
     conversations = set(delta.activities)
-    for batch in _batch_rows(_read_readable_rows(resources, tenant, recent_start, recent_end, on_unreadable)):
+    try:
+        write_edition(resources, new, delta)
+        building = store_edition_row(resources, begun, building=new.number)
+        resources.clock.sleep(INDEX_DELAY_SECONDS)
+        recent_rows = _read_recent_rows(resources, tenant, recent_start, on_unreadable)
+        row_count += _count_recent_rows(resources, new, recent_rows, conversations)
+        store_edition_row(resources, building, current=new.number, building=None)
+    except Conflict:
+        if read_edition_row(resources, tenant).current != new.number:
+            _delete_edition(resources, new, conversations)
+            raise
+        # Otherwise the switch took place, and another rebuild began before its response arrived.
+    _delete_edition(resources, old, conversations)
+    return row_count
+
+
+def _read_recent_rows(
+    resources: Resources, tenant: str, recent_start: str, on_unreadable: Callable[[str], None]
+) -> Iterator[Item]:
+    recent_end = iso_from_epoch(resources.clock.time() + STREAM_REPEAT_SECONDS)
+    return _read_readable_rows(resources, tenant, recent_start, recent_end, on_unreadable)
+
+
+def _count_recent_rows(
+    resources: Resources, edition: RollupEdition, rows: Iterator[Item], conversations: set[str]
+) -> int:
+    """Count rows that the stream may count too. Add their conversations to the set, and return the number of rows."""
+    row_count = 0
+    for batch in _batch_rows(rows):
         row_count += len(batch)
         records = [record for row in batch for record in load_ledger_records(resources, row)]
-        count_records_into(resources, new, records)
+        count_records_into(resources, edition, records)
         conversations |= {record.conversation for record in records}
-    _put_edition_row(resources, tenant, current=new.number, last=new.number)
-    _delete_edition(resources, old, conversations)
     return row_count
 
 
@@ -80,10 +109,15 @@ def write_edition(resources: Resources, edition: RollupEdition, delta: RollupDel
     for (level, period), rollup in delta.rollups.items():
         for number, segment in enumerate(split_into_segments(rollup)):
             item = to_rollup_item(edition, level, period, number, segment)
-            puts.append(Put(resources.settings.usage_table, item))
+            puts.append(Put(resources.settings.usage_table, item, if_absent=True))
     for conversation, activity in delta.activities.items():
         puts.append(build_activity_put(resources, edition, conversation, activity))
-    _write_in_batches(resources, puts)
+    for batch in _batch_writes(puts):
+        try:
+            resources.tables.write_items(*batch)
+        except (ConditionFailed, TransactionCanceled):
+            # Only this rebuild writes into its edition, so what is there is the same write, whose response was lost.
+            continue
 
 
 def split_into_segments(rollup: PeriodRollup) -> list[PeriodRollup]:
@@ -99,39 +133,18 @@ def split_into_segments(rollup: PeriodRollup) -> list[PeriodRollup]:
     return [*split_into_segments(first), *split_into_segments(second)]
 
 
-def _begin_edition(resources: Resources, tenant: str) -> tuple[RollupEdition, RollupEdition]:
-    """Reserve a number for the new edition, and return the old and the new one.
-
-    A number is never used again, so a rebuild that broke off leaves nothing behind in the next one's edition.
-    """
-    item = resources.tables.get_item(resources.settings.usage_table, f"t#{tenant}#rollup", "edition") or {"current": 1}
-    current: int = item["current"]
-    number = int(item.get("last") or current) + 1
-    _put_edition_row(resources, tenant, current=current, last=number)
-    return RollupEdition(tenant, current), RollupEdition(tenant, number)
-
-
-def _put_edition_row(
-    resources: Resources, tenant: str, *, current: int, last: int, building: int | None = None
-) -> None:
-    """Store the numbers of the current edition, of the last one begun, and of the one that is being built, if any."""
-    item: Item = {"pk": f"t#{tenant}#rollup", "sk": "edition", "v": 1, "current": current, "last": last}
-    if building is not None:
-        item["building"] = building
-    resources.tables.write_items(Put(resources.settings.usage_table, item))
-
-
 def _delete_edition(resources: Resources, edition: RollupEdition, conversations: Iterable[str]) -> None:
     table = resources.settings.usage_table
     keys = [(edition.activity_partition(conversation), "chat") for conversation in conversations]
     for pk in (edition.period_partition("day"), edition.period_partition("quarter")):
         keys += [(pk, item["sk"]) for item in resources.tables.query_items(table, pk)]
-    _write_in_batches(resources, [Delete(table, pk, sk) for pk, sk in keys])
+    for batch in _batch_writes([Delete(table, pk, sk) for pk, sk in keys]):
+        resources.tables.write_items(*batch)
 
 
-def _write_in_batches(resources: Resources, writes: Sequence[Write]) -> None:
+def _batch_writes(writes: Sequence[Write]) -> Iterator[Sequence[Write]]:
     for start in range(0, len(writes), _WRITE_BATCH_SIZE):
-        resources.tables.write_items(*writes[start : start + _WRITE_BATCH_SIZE])
+        yield writes[start : start + _WRITE_BATCH_SIZE]
 
 
 def _batch_rows(rows: Iterator[Item]) -> Iterator[list[Item]]:

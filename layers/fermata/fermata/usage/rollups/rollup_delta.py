@@ -9,15 +9,13 @@ Distinct conversations are counted by addition (decision 0051):
 """
 
 from collections.abc import Mapping
-from typing import Literal
 
 from fermata.usage.ledger.postings import LedgerRecord, Posting
 from fermata.usage.quarter_hours import QUARTERS_PER_DAY, quarter_day, quarter_label
 from fermata.usage.rollups.conversation_activity import MAX_GAP_QUARTERS, ConversationActivity
+from fermata.usage.rollups.edition_row import RollupLevel
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.usage_totals import UsageDimension
-
-RollupLevel = Literal["day", "quarter"]
 
 
 class RollupDelta:

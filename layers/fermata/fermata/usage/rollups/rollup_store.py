@@ -1,6 +1,6 @@
 """Rollup rows in DynamoDB: the ledger summed by day and by quarter of an hour, each ledger row counted exactly once.
 
-    t#<tenant>#rollup                     edition     number of the current edition, and of one that is being built
+    t#<tenant>#rollup                     edition     numbers of the editions (edition_row.py)
     t#<tenant>#rollup#<n>#day             <day>#<segment>       rollup of a day (period_rollup.py)
     t#<tenant>#rollup#<n>#quarter         <quarter>#<segment>   rollup of a quarter
     t#<tenant>#rollup#<n>#chat#<id>       chat        activity of a conversation (conversation_activity.py)
@@ -12,14 +12,14 @@ is the one that was read (decision 0050).
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from fermata.aws.dynamodb import Item, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.usage.ledger.postings import MAX_POSTINGS_PER_TRANSACTION, LedgerRecord
 from fermata.usage.rollups.conversation_activity import ConversationActivity
+from fermata.usage.rollups.edition_row import RollupEdition, RollupLevel, read_editions
 from fermata.usage.rollups.period_rollup import PeriodRollup
-from fermata.usage.rollups.rollup_delta import RollupDelta, RollupLevel
+from fermata.usage.rollups.rollup_delta import RollupDelta
 
 FULL_SEGMENT_BYTES = 16 * 1024
 """A segment of this size takes no more: every change writes the whole segment."""
@@ -32,34 +32,6 @@ _READ_BATCH_SIZE = 100
 
 class RollupContention(Exception):
     """Other functions changed the same rollups in every attempt; the records have to be counted later."""
-
-
-@dataclass(frozen=True)
-class RollupEdition:
-    """Complete set of a tenant's rollups. A rebuild creates the next one (decision 0054)."""
-
-    tenant: str
-    number: int
-
-    @property
-    def partition_prefix(self) -> str:
-        return f"t#{self.tenant}#rollup#{self.number}"
-
-    def period_partition(self, level: RollupLevel) -> str:
-        return f"{self.partition_prefix}#{level}"
-
-    def activity_partition(self, conversation: str) -> str:
-        return f"{self.partition_prefix}#chat#{conversation}"
-
-    def counted_mark_partition(self, key: str) -> str:
-        return f"{self.partition_prefix}#counted#{key}"
-
-
-def read_editions(resources: Resources, tenant: str) -> list[RollupEdition]:
-    """Return the current edition and, after it, the one that is being built, if any."""
-    item = resources.tables.get_item(resources.settings.usage_table, f"t#{tenant}#rollup", "edition") or {"current": 1}
-    numbers = [item["current"], *([item["building"]] if "building" in item else [])]
-    return [RollupEdition(tenant, number) for number in numbers]
 
 
 def count_records(

@@ -1,0 +1,127 @@
+"""Which edition of a tenant's rollups is current, and which one a rebuild is building (decision 0141).
+
+Each change of the row names the version that it replaces. So a copy of a write that lands late changes nothing, and of
+two rebuilds at once only the later one goes on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+
+from fermata.aws.clock import new_id
+from fermata.aws.dynamodb import ConditionFailed, Item, Put
+from fermata.aws.resources import Resources
+from fermata.domain.errors import Conflict
+
+RollupLevel = Literal["day", "quarter"]
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class RollupEdition:
+    """Complete set of a tenant's rollups. A rebuild creates the next one (decision 0054)."""
+
+    tenant: str
+    number: int
+
+    @property
+    def partition_prefix(self) -> str:
+        return f"t#{self.tenant}#rollup#{self.number}"
+
+    def period_partition(self, level: RollupLevel) -> str:
+        return f"{self.partition_prefix}#{level}"
+
+    def activity_partition(self, conversation: str) -> str:
+        return f"{self.partition_prefix}#chat#{conversation}"
+
+    def counted_mark_partition(self, key: str) -> str:
+        return f"{self.partition_prefix}#counted#{key}"
+
+
+@dataclass(frozen=True)
+class EditionRow:
+    """The stored numbers of a tenant's editions.
+
+    Attributes:
+        last: The number that the last rebuild took. A number is never used again, so a rebuild that broke off leaves
+            nothing behind in the next one's edition.
+        building: The edition into which the stream also counts, if any.
+        version: Version of the stored row; 0 when nothing is stored.
+        rebuild: Id of the rebuild that wrote the row.
+    """
+
+    tenant: str
+    current: int = 1
+    last: int = 1
+    building: int | None = None
+    version: int = 0
+    rebuild: str = ""
+
+    def to_item(self) -> Item:
+        numbers = {"current": self.current, "last": self.last}
+        numbers |= {"building": self.building} if self.building is not None else {}
+        return _edition_key(self.tenant) | {"v": 1, "version": self.version, "rebuild": self.rebuild} | numbers
+
+
+def _edition_key(tenant: str) -> dict[str, Any]:
+    return {"pk": f"t#{tenant}#rollup", "sk": "edition"}
+
+
+def read_edition_row(resources: Resources, tenant: str) -> EditionRow:
+    item = resources.tables.get_item(resources.settings.usage_table, **_edition_key(tenant))
+    if item is None:
+        return EditionRow(tenant)
+    current: int = item["current"]
+    # Rows from before decision 0141 have neither a version nor a rebuild.
+    version, rebuild = item.get("version", 0), item.get("rebuild", "")
+    return EditionRow(tenant, current, item.get("last", current), item.get("building"), version, rebuild)
+
+
+def read_editions(resources: Resources, tenant: str) -> list[RollupEdition]:
+    """Return the current edition and, after it, the one that is being built, if any."""
+    row = read_edition_row(resources, tenant)
+    numbers = [row.current, *([row.building] if row.building is not None else [])]
+    return [RollupEdition(tenant, number) for number in numbers]
+
+
+def read_from_current_edition(resources: Resources, tenant: str, read: Callable[[RollupEdition], Value]) -> Value:
+    """Return what `read` returns for the current edition.
+
+    When a rebuild switched to another edition meanwhile, it may have deleted what was being read: then read that one.
+    """
+    edition = read_editions(resources, tenant)[0]
+    while True:
+        value = read(edition)
+        latest = read_editions(resources, tenant)[0]
+        if latest == edition:
+            return value
+        edition = latest
+
+
+def begin_edition(resources: Resources, tenant: str) -> EditionRow:
+    """Take the next number for a new edition. Nothing is counted into an edition that is being built until now.
+
+    Raises:
+        Conflict: Another rebuild began at the same time.
+    """
+    row = read_edition_row(resources, tenant)
+    return store_edition_row(resources, row, last=row.last + 1, building=None, rebuild=new_id())
+
+
+def store_edition_row(resources: Resources, row: EditionRow, **changes: Any) -> EditionRow:
+    """Store changes of the row that was read or written last, and return the new row.
+
+    Raises:
+        Conflict: Another rebuild has changed the row.
+    """
+    changed = replace(row, version=row.version + 1, **changes)
+    condition = "#version = :was" if row.version else "attribute_not_exists(#version)"
+    values = {":was": row.version} if row.version else {}
+    table = resources.settings.usage_table
+    put = Put(table, changed.to_item(), condition=condition, values=values, names={"#version": "version"})
+    try:
+        resources.tables.write_items(put)
+    except ConditionFailed as error:
+        if error.item != put.item:  # otherwise this write was repeated, because its response was lost
+            raise Conflict(f"Another rebuild of the rollups of {row.tenant} has begun, and goes on.") from error
+    return changed
