@@ -30,17 +30,18 @@ class DemoContent:
     def list_tables(self) -> Json:
         documents = self._data["documents"]
         counts = {
-            table["id"]: sum(one["tableId"] == table["id"] for one in documents) for table in self._data["tables"]
+            table["id"]: sum(document["tableId"] == table["id"] for document in documents)
+            for table in self._data["tables"]
         }
         return {"tables": [table | {"rowCount": counts[table["id"]]} for table in self._data["tables"]]}
 
     def list_documents(self, query: dict[str, str]) -> Json:
         """List the documents of a table, or those whose slug or title contains the words of `query`, newest first."""
-        found = self._search_documents(query) if "query" in query else self._list_table(query)
-        found = sorted(found, key=lambda one: str(one["updatedAt"]), reverse=True)
+        documents = self._search_documents(query) if "query" in query else self._list_table(query)
+        documents = sorted(documents, key=lambda document: str(document["updatedAt"]), reverse=True)
         offset, limit = int(query.get("offset", 0)), int(query.get("limit", 25))
-        shown = [{name: value for name, value in one.items() if name != "fields"} for one in found]
-        return {"total": len(found), "documents": shown[offset : offset + limit]}
+        summaries = [{name: value for name, value in document.items() if name != "fields"} for document in documents]
+        return {"total": len(documents), "documents": summaries[offset : offset + limit]}
 
     def get_document(self, document_id: str) -> Json:
         return {"document": self._get_record("documents", "id", document_id)}
@@ -49,13 +50,13 @@ class DemoContent:
         return {"users": self._data["users"]}
 
     def list_media(self, wanted: dict[str, str]) -> Json:
-        query, kind = wanted.get("query", "").lower(), wanted.get("mimeType", "").lower()
-        found = [
-            one
-            for one in self._data["media"]
-            if query in f"{one['filename']} {one['altText'] or ''}".lower() and kind in one["mimeType"]
+        query, mime_type = wanted.get("query", "").lower(), wanted.get("mimeType", "").lower()
+        media = [
+            item
+            for item in self._data["media"]
+            if query in f"{item['filename']} {item['altText'] or ''}".lower() and mime_type in item["mimeType"]
         ]
-        return {"total": len(found), "media": found[: int(wanted.get("limit", 25))]}
+        return {"total": len(media), "media": media[: int(wanted.get("limit", 25))]}
 
     def list_plugins(self) -> Json:
         return {"plugins": self._data["plugins"]}
@@ -77,34 +78,40 @@ class DemoContent:
             return self._results_by_key[idempotency_key]
 
     def _activate(self, plugin: Json) -> Json:
-        told = {"pluginId": plugin["pluginId"], "version": plugin["version"]}
+        result = {"pluginId": plugin["pluginId"], "version": plugin["version"]}
         if plugin["diagnostics"]:
             raise HostRequestError(422, f"{plugin['name']} does not build. Validate it to see why.")
         if set(plugin["declaredPermissions"]) - set(plugin["grantedPermissions"]):
             warning = "It asks for permissions it was not granted. An owner has to grant them first."
-            return told | {"activated": False, "skipped": True, "warning": warning}
-        before = plugin["activeVersion"]
+            return result | {"activated": False, "skipped": True, "warning": warning}
+        active_version = plugin["activeVersion"]
         plugin |= {"state": "active", "activeVersion": plugin["version"]}
         upgrade = (
-            {"upgrade": {"from": before, "to": plugin["version"]}} if before not in (None, plugin["version"]) else {}
+            {"upgrade": {"from": active_version, "to": plugin["version"]}}
+            if active_version not in (None, plugin["version"])
+            else {}
         )
-        return told | {"activated": True, "skipped": False} | upgrade
+        return result | {"activated": True, "skipped": False} | upgrade
 
-    def _list_table(self, wanted: dict[str, str]) -> list[Json]:
-        self._get_record("tables", "id", wanted.get("tableId", ""))
-        asked = {name: wanted[name] for name in ("tableId", "status", "authorUserId") if name in wanted}
-        return [one for one in self._data["documents"] if all(one[name] == value for name, value in asked.items())]
-
-    def _search_documents(self, wanted: dict[str, str]) -> list[Json]:
-        words = wanted["query"].lower().split()
+    def _list_table(self, query: dict[str, str]) -> list[Json]:
+        self._get_record("tables", "id", query.get("tableId", ""))
+        filters = {name: query[name] for name in ("tableId", "status", "authorUserId") if name in query}
         return [
-            one
-            for one in self._data["documents"]
-            if all(word in f"{one['slug']} {one['title']}".lower() for word in words)
+            document
+            for document in self._data["documents"]
+            if all(document[name] == value for name, value in filters.items())
+        ]
+
+    def _search_documents(self, query: dict[str, str]) -> list[Json]:
+        words = query["query"].lower().split()
+        return [
+            document
+            for document in self._data["documents"]
+            if all(word in f"{document['slug']} {document['title']}".lower() for word in words)
         ]
 
     def _get_record(self, kind: str, member: str, name: str) -> Json:
-        found: Json | None = next((one for one in self._data[kind] if one[member] == name), None)
-        if found is None:
+        record: Json | None = next((candidate for candidate in self._data[kind] if candidate[member] == name), None)
+        if record is None:
             raise HostRequestError(404, f"There is no {kind.removesuffix('s')} {name!r}.")
-        return found
+        return record

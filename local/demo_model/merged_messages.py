@@ -15,14 +15,14 @@ class MergedMessage:
 
 
 def merge_messages(messages: list[dict[str, Any]]) -> list[MergedMessage]:
-    turns: list[MergedMessage] = []
+    merged: list[MergedMessage] = []
     for message in messages:
         content = message["content"]
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
-        if not turns or turns[-1].role != message["role"]:
-            turns.append(MergedMessage(message["role"]))
-        turns[-1].blocks += blocks
-    return turns
+        if not merged or merged[-1].role != message["role"]:
+            merged.append(MergedMessage(message["role"]))
+        merged[-1].blocks += blocks
+    return merged
 
 
 def without_cache_control(block: ContentBlock) -> ContentBlock:
@@ -39,14 +39,21 @@ def fingerprint_prefix(body: dict[str, Any], turns: list[MergedMessage]) -> str:
     """Make the fingerprint of what precedes an answer: tools, system and messages, without their thinking."""
     system = body.get("system") or []
     blocks = [{"type": "text", "text": system}] if isinstance(system, str) else system
-    said = [
-        [t.role, [without_cache_control(b) for b in t.blocks if b["type"] not in ("thinking", "redacted_thinking")]]
-        for t in turns
+    messages = [
+        [
+            turn.role,
+            [
+                without_cache_control(block)
+                for block in turn.blocks
+                if block["type"] not in ("thinking", "redacted_thinking")
+            ],
+        ]
+        for turn in turns
     ]
     return fingerprint(
         [without_cache_control(tool) for tool in body.get("tools") or []],
         [without_cache_control(block) for block in blocks],
-        said,
+        messages,
     )
 
 

@@ -44,5 +44,5 @@ async def list_ollama_models(request: Request) -> Response:
 
 
 async def show_ollama_model(request: Request) -> Response:
-    told = {"capabilities": ["completion", "tools", "vision"], "model_info": {"demo.context_length": 131_072}}
-    return JSONResponse(told | {"details": {"family": "demo"}})
+    description = {"capabilities": ["completion", "tools", "vision"], "model_info": {"demo.context_length": 131_072}}
+    return JSONResponse(description | {"details": {"family": "demo"}})

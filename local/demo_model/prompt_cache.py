@@ -18,21 +18,21 @@ class PromptCache:
 
     def count_input_tokens(self, key: str, body: dict[str, Any]) -> dict[str, int]:
         """Count the input tokens of a request, and cache its prefixes."""
-        prints, sizes, marks = _prefixes(body)
-        known = [
-            at
+        fingerprints, sizes, marks = _prefixes(body)
+        hits = [
+            index
             for mark in marks
-            for at in range(mark, max(-1, mark - LOOKBACK_BLOCKS), -1)
-            if self._has(key, body, prints[at])
+            for index in range(mark, max(-1, mark - LOOKBACK_BLOCKS), -1)
+            if self._has(key, body, fingerprints[index])
         ]
-        self._entries.update((key, body["model"], prints[mark]) for mark in marks)
-        read = sizes[max(known)] if known else 0
-        cached = sizes[marks[-1]] if marks else 0
-        whole = sizes[-1] if sizes else 0
+        self._entries.update((key, body["model"], fingerprints[mark]) for mark in marks)
+        read_tokens = sizes[max(hits)] if hits else 0
+        cached_tokens = sizes[marks[-1]] if marks else 0
+        total = sizes[-1] if sizes else 0
         return {
-            "input_tokens": max(1, whole - max(cached, read)),
-            "cache_read_input_tokens": read,
-            "cache_creation_input_tokens": max(0, cached - read),
+            "input_tokens": max(1, total - max(cached_tokens, read_tokens)),
+            "cache_read_input_tokens": read_tokens,
+            "cache_creation_input_tokens": max(0, cached_tokens - read_tokens),
         }
 
     def _has(self, key: str, body: dict[str, Any], fingerprint: str) -> bool:
@@ -44,8 +44,8 @@ def _prefixes(body: dict[str, Any]) -> tuple[list[str], list[int], list[int]]:
     system = body.get("system") or []
     blocks = list(body.get("tools") or [])
     blocks += [{"type": "text", "text": system}] if isinstance(system, str) else system
-    for turn in merge_messages(body["messages"]):
-        blocks += [block | {"role": turn.role} for block in turn.blocks]
+    for message in merge_messages(body["messages"]):
+        blocks += [block | {"role": message.role} for block in message.blocks]
     digest, size = hashlib.sha256(), 0
     prints, sizes, marks = [], [], []
     for index, block in enumerate(blocks):

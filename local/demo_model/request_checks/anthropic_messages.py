@@ -42,12 +42,12 @@ def check_request(headers: Mapping[str, str], body: Any) -> None:
     _check_frame(body)
     _check_tools(body)
     _check_messages(body["messages"])
-    turns = merge_messages(body["messages"])
-    _check_order(turns)
-    _check_pairs(turns)
-    _check_marks(body, turns)
-    _check_thinking_setting(headers, body, turns)
-    _check_thinking_blocks(body, turns)
+    merged_messages = merge_messages(body["messages"])
+    _check_order(merged_messages)
+    _check_pairs(merged_messages)
+    _check_cache_breakpoints(body, merged_messages)
+    _check_thinking_setting(headers, body, merged_messages)
+    _check_thinking_blocks(body, merged_messages)
 
 
 def _check_frame(body: dict[str, Any]) -> None:
@@ -148,48 +148,50 @@ def _check_result(where: str, block: ContentBlock) -> None:
         _check_block(where, "user", part)
 
 
-def _check_order(turns: list[MergedMessage]) -> None:
-    require(turns[0].role == "user", "messages: first message must use the `user` role")
-    if turns[-1].role == "assistant":
+def _check_order(messages: list[MergedMessage]) -> None:
+    require(messages[0].role == "user", "messages: first message must use the `user` role")
+    if messages[-1].role == "assistant":
         raise RequestRejected(
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )
 
 
-def _check_pairs(turns: list[MergedMessage]) -> None:
-    for index, turn in enumerate(turns):
-        before = turns[index - 1].blocks if index else []
-        asked = [block["id"] for block in before if block["type"] == "tool_use"]
-        results = [block for block in turn.blocks if block["type"] == "tool_result"]
+def _check_pairs(messages: list[MergedMessage]) -> None:
+    for index, message in enumerate(messages):
+        preceding_blocks = messages[index - 1].blocks if index else []
+        call_ids = [block["id"] for block in preceding_blocks if block["type"] == "tool_use"]
+        results = [block for block in message.blocks if block["type"] == "tool_result"]
         for result in results:
             require(
-                result["tool_use_id"] in asked,
+                result["tool_use_id"] in call_ids,
                 f"messages.{index}: unexpected `tool_use_id` found in `tool_result` blocks: {result['tool_use_id']}. "
                 "Each `tool_result` block must have a corresponding `tool_use` block in the previous message.",
             )
-        first = [block["tool_use_id"] for block in turn.blocks[: len(asked)] if block["type"] == "tool_result"]
-        missing = [call for call in asked if call not in first]
+        leading_result_ids = [
+            block["tool_use_id"] for block in message.blocks[: len(call_ids)] if block["type"] == "tool_result"
+        ]
+        unanswered = [call for call in call_ids if call not in leading_result_ids]
         require(
-            not missing,
+            not unanswered,
             f"messages.{index - 1}: `tool_use` ids were found without `tool_result` blocks immediately after: "
-            f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the next "
+            f"{', '.join(unanswered)}. Each `tool_use` block must have a corresponding `tool_result` block in the next "
             "message.",
         )
-        require(len(results) == len(asked), "messages: each `tool_use` must have a single result.")
+        require(len(results) == len(call_ids), "messages: each `tool_use` must have a single result.")
 
 
-def _check_marks(body: dict[str, Any], turns: list[MergedMessage]) -> None:
+def _check_cache_breakpoints(body: dict[str, Any], messages: list[MergedMessage]) -> None:
     system = body.get("system") or []
-    places = [*(body.get("tools") or []), *([] if isinstance(system, str) else system)]
-    places += [block for turn in turns for block in turn.blocks] + [body]
-    found = sum("cache_control" in place for place in places)
+    parts = [*(body.get("tools") or []), *([] if isinstance(system, str) else system)]
+    parts += [block for message in messages for block in message.blocks] + [body]
+    breakpoints = sum("cache_control" in part for part in parts)
     require(
-        found <= MAX_CACHE_BREAKPOINTS,
-        f"A maximum of {MAX_CACHE_BREAKPOINTS} blocks with cache_control may be provided. Found {found}.",
+        breakpoints <= MAX_CACHE_BREAKPOINTS,
+        f"A maximum of {MAX_CACHE_BREAKPOINTS} blocks with cache_control may be provided. Found {breakpoints}.",
     )
 
 
-def _check_thinking_setting(headers: Mapping[str, str], body: dict[str, Any], turns: list[MergedMessage]) -> None:
+def _check_thinking_setting(headers: Mapping[str, str], body: dict[str, Any], messages: list[MergedMessage]) -> None:
     setting = body.get("thinking") or {}
     version = _version(body["model"])
     kind = setting.get("type")
@@ -207,31 +209,31 @@ def _check_thinking_setting(headers: Mapping[str, str], body: dict[str, Any], tu
     budget = setting.get("budget_tokens", 0)
     require(budget >= 1024, "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
     require(budget < body["max_tokens"], "`max_tokens` must be greater than `thinking.budget_tokens`.")
-    if len(turns) > 1 and turns[-1].blocks[0]["type"] == "tool_result":
-        found = turns[-2].blocks[0]["type"]
+    if len(messages) > 1 and messages[-1].blocks[0]["type"] == "tool_result":
+        kind = messages[-2].blocks[0]["type"]
         require(
-            found in _THINKING,
-            f"Expected `thinking` or `redacted_thinking`, but found `{found}`. When `thinking` is enabled, a final "
+            kind in _THINKING,
+            f"Expected `thinking` or `redacted_thinking`, but found `{kind}`. When `thinking` is enabled, a final "
             "`assistant` message must start with a thinking block.",
         )
 
 
-def _check_thinking_blocks(body: dict[str, Any], turns: list[MergedMessage]) -> None:
+def _check_thinking_blocks(body: dict[str, Any], messages: list[MergedMessage]) -> None:
     binding = (body.get("thinking") or {}).get("block_binding") or {}
-    bound = (_version(body["model"]) or (0, 0)) >= (5, 1) and binding.get("prefix_mismatch_behavior") != "drop_block"
-    for index, turn in enumerate(turns):
-        kinds = [block["type"] for block in turn.blocks]
+    is_bound = (_version(body["model"]) or (0, 0)) >= (5, 1) and binding.get("prefix_mismatch_behavior") != "drop_block"
+    for index, message in enumerate(messages):
+        kinds = [block["type"] for block in message.blocks]
         if any(kind in _THINKING for kind in kinds):
             require(
                 kinds[0] in _THINKING, f"messages.{index}: the first block must be `thinking` or `redacted_thinking`."
             )
-        for number, block in enumerate(turn.blocks):
+        for number, block in enumerate(message.blocks):
             if block["type"] == "thinking":
-                _check_signature(f"messages.{index}.content.{number}", body, turns[:index], block, bound)
+                _check_signature(f"messages.{index}.content.{number}", body, messages[:index], block, is_bound)
 
 
 def _check_signature(
-    where: str, body: dict[str, Any], before: list[MergedMessage], block: ContentBlock, bound: bool
+    where: str, body: dict[str, Any], preceding_messages: list[MergedMessage], block: ContentBlock, is_bound: bool
 ) -> None:
     """Check a signature that this server has made. Other signatures are accepted."""
     signature = block.get("signature")
@@ -241,11 +243,14 @@ def _check_signature(
     if maker != "demo":
         require(bool(signature), f"{where}: Invalid `signature` in `thinking` block")
         return
-    own, _, _ = rest.partition(".")
-    require(own == fingerprint(body["model"], block["thinking"]), f"{where}: Invalid `signature` in `thinking` block")
-    if bound:
+    own_fingerprint, _, _ = rest.partition(".")
+    require(
+        own_fingerprint == fingerprint(body["model"], block["thinking"]),
+        f"{where}: Invalid `signature` in `thinking` block",
+    )
+    if is_bound:
         require(
-            signature == sign_thinking(body, before, block["thinking"]),
+            signature == sign_thinking(body, preceding_messages, block["thinking"]),
             f"{where}: The block is bound to a different conversation",
         )
 
@@ -258,5 +263,5 @@ def _max_output_tokens(model: str) -> int:
 
 
 def _version(model: str) -> tuple[int, int] | None:
-    found = re.match(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?!\d)", model)
-    return (int(found[1]), int(found[2] or 0)) if found else None
+    match = re.match(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?!\d)", model)
+    return (int(match[1]), int(match[2] or 0)) if match else None

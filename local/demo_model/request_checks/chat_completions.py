@@ -73,8 +73,8 @@ def _check_message(where: str, message: Any) -> None:
             _check_part(where, part)
     else:
         require(isinstance(content, str), f"Invalid value for '{where}.content': expected a string, got null.")
-    said = content.strip() if isinstance(content, str) else content
-    require(role == "tool" or bool(said or message.get("tool_calls")), f"'{where}' must have non-empty content.")
+    text = content.strip() if isinstance(content, str) else content
+    require(role == "tool" or bool(text or message.get("tool_calls")), f"'{where}' must have non-empty content.")
     if "tool_calls" in message:
         _check_calls(where, message["tool_calls"])
 

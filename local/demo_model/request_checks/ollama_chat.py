@@ -60,12 +60,14 @@ def count_read_tokens(body: Item, tokens: int) -> int:
 
 
 def _check_types(struct: str, value: Item, types: Mapping[str, type | tuple[type, ...]]) -> None:
-    for name, wanted in types.items():
-        found = value.get(name)
-        if found is not None:
-            text = f"json: cannot unmarshal {type(found).__name__} into Go struct field {struct}.{name}"
+    for name, expected_type in types.items():
+        member = value.get(name)
+        if member is not None:
+            text = f"json: cannot unmarshal {type(member).__name__} into Go struct field {struct}.{name}"
             require(
-                isinstance(found, wanted) and (wanted is bool or not isinstance(found, bool) or name == "think"), text
+                isinstance(member, expected_type)
+                and (expected_type is bool or not isinstance(member, bool) or name == "think"),
+                text,
             )
 
 

@@ -58,25 +58,25 @@ Arrangement = MoveSection | DuplicateSection | RenamePage | ShadeColor
 
 def parse_arrangement(prompt: str) -> Arrangement | None:
     prompt = " ".join(prompt.split())
-    if found := _RENAME.search(prompt):
-        title = found["new"].strip().rstrip(".!").strip("\"“”«»'‘’ ")
+    if match := _RENAME.search(prompt):
+        title = match["new"].strip().rstrip(".!").strip("\"“”«»'‘’ ")
         return RenamePage(title) if title else None
-    if found := _SHADE.search(prompt):
-        return ShadeColor(found["what"], found["way"].lower())
-    if found := _COPY.search(prompt):
-        count = {"": 1, "twice": 2}.get((found["times"] or "").lower()) or int(found["times"].split()[0])
-        return DuplicateSection(found["name"], max(1, min(count, MAX_COPIES)))
+    if match := _SHADE.search(prompt):
+        return ShadeColor(match["what"], match["way"].lower())
+    if match := _COPY.search(prompt):
+        count = {"": 1, "twice": 2}.get((match["times"] or "").lower()) or int(match["times"].split()[0])
+        return DuplicateSection(match["name"], max(1, min(count, MAX_COPIES)))
     return _move(prompt)
 
 
 def _move(prompt: str) -> MoveSection | None:
-    found = _MOVE.search(prompt)
-    if found is None:
+    match = _MOVE.search(prompt)
+    if match is None:
         return None
-    if found["end"]:
-        return MoveSection(found["name"], "end" if found["end"].lower() in ("bottom", "end") else "top")
+    if match["end"]:
+        return MoveSection(match["name"], "end" if match["end"].lower() in ("bottom", "end") else "top")
     return MoveSection(
-        found["name"], "before" if found["side"].lower() in ("before", "above") else "after", found["anchor"]
+        match["name"], "before" if match["side"].lower() in ("before", "above") else "after", match["anchor"]
     )
 
 
@@ -103,8 +103,8 @@ def plan_arrangement(wanted: Arrangement, page: HtmlPage) -> EditPlan | str:
             node = page.find_section(wanted.name)
             if node is None:
                 return section_not_found_text(wanted.name, page)
-            given = {"nodeId": node.uid, "count": wanted.count}
-            return EditPlan(f"I repeat the {wanted.name} section.", (ToolEdit("duplicateNode", given),))
+            tool_input = {"nodeId": node.uid, "count": wanted.count}
+            return EditPlan(f"I repeat the {wanted.name} section.", (ToolEdit("duplicateNode", tool_input),))
         case RenamePage():
             return EditPlan(
                 f"I call the page “{wanted.title}”.",
@@ -131,8 +131,8 @@ def _moved(wanted: MoveSection, page: HtmlPage) -> EditPlan | str:
         index = others.index(anchor) + (wanted.side == "after")
     elif wanted.side == "end":
         index = len(others)
-    given = {"nodeId": node.uid, "newParentId": parent.uid, "newIndex": index}
-    return EditPlan(f"I {describe_arrangement(wanted)}.", (ToolEdit("moveNode", given),))
+    tool_input = {"nodeId": node.uid, "newParentId": parent.uid, "newIndex": index}
+    return EditPlan(f"I {describe_arrangement(wanted)}.", (ToolEdit("moveNode", tool_input),))
 
 
 def _shaded(wanted: ShadeColor, page: HtmlPage) -> EditPlan | str:
@@ -145,8 +145,8 @@ def _shaded(wanted: ShadeColor, page: HtmlPage) -> EditPlan | str:
     if not _HEX.match(old):
         return f"I found no colour called {wanted.what} that I could make {wanted.way}."
     new = shade_hex_color(old, wanted.way)
-    given = {"tokens": [{"slug": name.removeprefix("--"), "lightValue": new}]}
-    return EditPlan(f"I change {name} from {old} to {new}.", (ToolEdit("set_color_tokens", given),))
+    tool_input = {"tokens": [{"slug": name.removeprefix("--"), "lightValue": new}]}
+    return EditPlan(f"I change {name} from {old} to {new}.", (ToolEdit("set_color_tokens", tool_input),))
 
 
 def shade_hex_color(value: str, way: str) -> str:

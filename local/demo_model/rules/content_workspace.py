@@ -57,8 +57,8 @@ def _next_step(turn_so_far: "TurnSoFar", intent: Intent | None) -> ModelAnswer:
             documentId=document["id"],
         )
     if isinstance(intent, ReplaceText) and "set_document_field" in turn_so_far.tools:
-        given = {"documentId": document["id"], "fieldId": "title", "value": intent.new}
-        return _call(turn_so_far, "I change its title.", "set_document_field", **given)
+        tool_input = {"documentId": document["id"], "fieldId": "title", "value": intent.new}
+        return _call(turn_so_far, "I change its title.", "set_document_field", **tool_input)
     return ModelAnswer(text=_describe_document(turn_so_far.last_data_of("get_document").get("document") or {}))
 
 
@@ -78,48 +78,60 @@ def _find_documents(turn_so_far: "TurnSoFar") -> ModelAnswer | None:
 
 
 def _named_collection(turn_so_far: "TurnSoFar") -> dict[str, Any] | None:
-    said = {_stem(word) for word in _words(re.sub(r"[“\"].*?[”\"]", " ", turn_so_far.prompt))}
-    found = turn_so_far.last_data_of("list_collections").get("collections") or []
-    return next((one for one in found if {_stem(word) for word in _words(one["slug"])} <= said), None)
+    prompt_stems = {_stem(word) for word in _words(re.sub(r"[“\"].*?[”\"]", " ", turn_so_far.prompt))}
+    collections = turn_so_far.last_data_of("list_collections").get("collections") or []
+    return next(
+        (
+            collection
+            for collection in collections
+            if {_stem(word) for word in _words(collection["slug"])} <= prompt_stems
+        ),
+        None,
+    )
 
 
 def _named_document(turn_so_far: "TurnSoFar") -> dict[str, Any] | None:
     """Get the document most of whose name is in the prompt, if that is at least half of it."""
-    found = (
+    documents = (
         turn_so_far.last_data_of("list_documents").get("documents")
         or turn_so_far.last_data_of("search_documents").get("results")
         or []
     )
-    said = set(_words(turn_so_far.prompt))
-    shares = [(len(said & set(_words(one["slug"]))) / max(1, len(_words(one["slug"]))), one) for one in found]
+    prompt_words = set(_words(turn_so_far.prompt))
+    shares = [
+        (len(prompt_words & set(_words(document["slug"]))) / max(1, len(_words(document["slug"]))), document)
+        for document in documents
+    ]
     best = max(shares, key=lambda share: share[0], default=(0.0, None))
     return best[1] if best[0] >= 0.5 else None
 
 
-def _call(turn_so_far: "TurnSoFar", text: str, tool: str, **given: Any) -> ModelAnswer:
-    return ModelAnswer(text=text, tool_calls=(ToolCall(turn_so_far.tools[tool]["name"], given),))
+def _call(turn_so_far: "TurnSoFar", text: str, tool: str, **tool_input: Any) -> ModelAnswer:
+    return ModelAnswer(text=text, tool_calls=(ToolCall(turn_so_far.tools[tool]["name"], tool_input),))
 
 
 def _describe_collections(turn_so_far: "TurnSoFar") -> str:
-    found = turn_so_far.last_data_of("list_collections").get("collections") or []
-    told = ", ".join(f"{one['label']} ({one['rowCount']})" for one in found)
-    return f"There are {len(found)} collections: {told}." if found else "There are no collections."
+    collections = turn_so_far.last_data_of("list_collections").get("collections") or []
+    descriptions = ", ".join(f"{collection['label']} ({collection['rowCount']})" for collection in collections)
+    return f"There are {len(collections)} collections: {descriptions}." if collections else "There are no collections."
 
 
 def _describe_documents(turn_so_far: "TurnSoFar") -> str:
-    listed, found = turn_so_far.last_data_of("list_documents"), turn_so_far.last_data_of("search_documents")
-    documents = listed.get("documents") or found.get("results") or []
-    told = "; ".join(f"{one.get('title') or one['slug']} ({one['status']})" for one in documents)
-    total = listed.get("total", len(documents))
-    return f"I found {total}: {told}." if documents else "I found nothing of that kind."
+    listing, search = turn_so_far.last_data_of("list_documents"), turn_so_far.last_data_of("search_documents")
+    documents = listing.get("documents") or search.get("results") or []
+    descriptions = "; ".join(
+        f"{document.get('title') or document['slug']} ({document['status']})" for document in documents
+    )
+    total = listing.get("total", len(documents))
+    return f"I found {total}: {descriptions}." if documents else "I found nothing of that kind."
 
 
 def _describe_document(document: dict[str, Any]) -> str:
     fields = document.get("fields") or {}
     texts = [value for name, value in fields.items() if isinstance(value, str) and name not in ("title", "slug")]
     text = max(texts, key=len, default="nothing")
-    said = f"“{document.get('title')}” is {document.get('status')}. It says: {text}"
-    return said if len(said) <= _MAX_REPORT_CHARACTERS else said[:_MAX_REPORT_CHARACTERS] + "…"
+    description = f"“{document.get('title')}” is {document.get('status')}. It says: {text}"
+    return description if len(description) <= _MAX_REPORT_CHARACTERS else description[:_MAX_REPORT_CHARACTERS] + "…"
 
 
 def _words(text: str) -> list[str]:

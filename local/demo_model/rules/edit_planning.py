@@ -106,10 +106,10 @@ def _selector(intent: ChangeColor, page: HtmlPage) -> tuple[str, str]:
     if accent := find_accent_color(page) if MAIN_COLOR_WORDS & set(words) else "":
         return ":root", accent.removeprefix("var(").removesuffix(")")
     if words[-1:] == ["button"]:
-        own = detect_page_style(page).button_class.split()
-        return (f".{own[0]}" if own else "button"), "background" if own else name
-    known = next((_SELECTORS[word] for word in reversed(words) if word in _SELECTORS), "")
-    return known or _called(intent.what, page), name
+        button_classes = detect_page_style(page).button_class.split()
+        return (f".{button_classes[0]}" if button_classes else "button"), "background" if button_classes else name
+    kind_selector = next((_SELECTORS[word] for word in reversed(words) if word in _SELECTORS), "")
+    return kind_selector or _called(intent.what, page), name
 
 
 def _called(what: str, page: HtmlPage) -> str:

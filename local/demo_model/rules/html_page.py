@@ -39,8 +39,8 @@ class HtmlNode:
 
     @property
     def text(self) -> str:
-        said = [*self.texts, *(child.text for child in self.children)]
-        return " ".join(" ".join(said).split())
+        texts = [*self.texts, *(child.text for child in self.children)]
+        return " ".join(" ".join(texts).split())
 
     def iter_descendants(self) -> "Iterator[HtmlNode]":
         for child in self.children:
@@ -79,8 +79,8 @@ class HtmlPage:
 
     @property
     def sections(self) -> list[HtmlNode]:
-        found = self.root.find_all("section")
-        return found or [node for node in self.content_root.children if node.find_first(*HEADING_TAGS)]
+        sections = self.root.find_all("section")
+        return sections or [node for node in self.content_root.children if node.find_first(*HEADING_TAGS)]
 
     def used_names(self) -> set[str]:
         """Get every class and id in use, also in the CSS alone."""

@@ -83,27 +83,27 @@ def quoted_phrases(text: str) -> list[str]:
 
 
 def _remove(prompt: str) -> RemoveSection | None:
-    found = _REMOVE.search(prompt)
-    if not found or _ADD.match(prompt.strip()):
+    match = _REMOVE.search(prompt)
+    if not match or _ADD.match(prompt.strip()):
         return None
-    name = re.split(r"\bfrom\b|[.!?\n]", found["name"])[0]
+    name = re.split(r"\bfrom\b|[.!?\n]", match["name"])[0]
     return RemoveSection(_strip_fillers(name))
 
 
 def _retext(prompt: str) -> ReplaceText | None:
-    found = _TEXT.search(prompt)
-    if found and not re.search(r"\bcolou?r", found["what"], re.I):
-        old = quoted_phrases(found["what"])
-        return ReplaceText(_quoted_or_all(found["new"]), old[0] if old else None, found["what"].strip())
-    found = _SWAP.search(prompt)
-    if found and quoted_phrases(found["old"]) and quoted_phrases(found["new"]):
-        return ReplaceText(quoted_phrases(found["new"])[0], quoted_phrases(found["old"])[0])
+    match = _TEXT.search(prompt)
+    if match and not re.search(r"\bcolou?r", match["what"], re.I):
+        old = quoted_phrases(match["what"])
+        return ReplaceText(_quoted_or_all(match["new"]), old[0] if old else None, match["what"].strip())
+    match = _SWAP.search(prompt)
+    if match and quoted_phrases(match["old"]) and quoted_phrases(match["new"]):
+        return ReplaceText(quoted_phrases(match["new"])[0], quoted_phrases(match["old"])[0])
     return None
 
 
 def _paint(prompt: str) -> ChangeColor | None:
-    found = _PAINT.search(prompt.strip().rstrip(".! "))
-    what, colour = _split_colour(found["what"]) if found else ("", None)
+    match = _PAINT.search(prompt.strip().rstrip(".! "))
+    what, colour = _split_colour(match["what"]) if match else ("", None)
     if not what or not colour:
         return None
     what = re.sub(r"\b(?:the|all|our|my)\b ?", "", re.sub(r"\s+(?:to|into|in)$", "", what), flags=re.I)
@@ -124,10 +124,10 @@ def _split_colour(text: str) -> tuple[str, str | None]:
 
 
 def _add(prompt: str) -> AddSection | None:
-    found = _ADD.search(prompt)
-    if not found:
+    match = _ADD.search(prompt)
+    if not match:
         return None
-    rest = found["rest"]
+    rest = match["rest"]
     names = quoted_phrases(rest)
     titled = re.search(r"\b(?:titled|called|named|headed|with the (?:heading|title))\b", rest, re.I)
     heading = names.pop(0) if titled and names else None
@@ -156,12 +156,12 @@ def _read_topic(rest: str) -> str:
 
 def _read_items(rest: str) -> tuple[str, ...]:
     """Read items from `with three plans: Small, Medium and Large`, or `with Small, Medium and Large plans`."""
-    found = re.search(r":\s*(?P<list>[^.\n]+)", rest) or re.search(
+    match = re.search(r":\s*(?P<list>[^.\n]+)", rest) or re.search(
         r"\bwith (?P<list>[^.:\n]*(?:,| and )[^.:\n]*)", rest
     )
-    if not found:
+    if not match:
         return ()
-    text = re.sub(r"\b(?:plans?|items?|cards?|questions?|tiers?|columns?)\s*$", "", found["list"].strip(), flags=re.I)
+    text = re.sub(r"\b(?:plans?|items?|cards?|questions?|tiers?|columns?)\s*$", "", match["list"].strip(), flags=re.I)
     items = [item.strip(" .") for item in re.split(r",\s*(?:and\s+)?|\s+and\s+", text)]
     return tuple(item for item in items if item)[:6]
 

@@ -67,31 +67,39 @@ class TurnSoFar:
         return [result for result in self.results if result.tool == tool]
 
     def last_data_of(self, tool: str) -> dict[str, Any]:
-        found = [result.data for result in self.results_of(tool) if isinstance(result.data, dict)]
-        return found[-1] if found else {}
+        results = [result.data for result in self.results_of(tool) if isinstance(result.data, dict)]
+        return results[-1] if results else {}
 
 
 def decide_answer(body: dict[str, Any]) -> ModelAnswer:
-    now = read_turn_so_far(body)
-    answer = _answer(now)
-    return replace(answer, text=f"{answer.text} {IMAGE_NOTICE}") if now.has_pictures and not now.results else answer
+    turn_so_far = read_turn_so_far(body)
+    answer = _answer(turn_so_far)
+    return (
+        replace(answer, text=f"{answer.text} {IMAGE_NOTICE}")
+        if turn_so_far.has_pictures and not turn_so_far.results
+        else answer
+    )
 
 
-def _answer(now: TurnSoFar) -> ModelAnswer:
-    intent = parse_intent(now.prompt)
-    done = [result for result in now.results if result.tool not in _READS]
-    if done:
-        return _continue_edits(now, intent, done) or ModelAnswer(text=_report(intent, done))
-    if "list_collections" in now.tools:
-        found = content_workspace.answer_content_prompt(now, intent)
-        return found if now.results and found.tool_calls else replace(found, text=f"{MODEL_LABEL}. {found.text}")
+def _answer(turn_so_far: TurnSoFar) -> ModelAnswer:
+    intent = parse_intent(turn_so_far.prompt)
+    edit_results = [result for result in turn_so_far.results if result.tool not in _READS]
+    if edit_results:
+        return _continue_edits(turn_so_far, intent, edit_results) or ModelAnswer(text=_report(intent, edit_results))
+    if "list_collections" in turn_so_far.tools:
+        answer = content_workspace.answer_content_prompt(turn_so_far, intent)
+        return (
+            answer
+            if turn_so_far.results and answer.tool_calls
+            else replace(answer, text=f"{MODEL_LABEL}. {answer.text}")
+        )
     if intent is None:
-        return ModelAnswer(text=f"{MODEL_LABEL}. You said: “{_shorten(now.prompt)}”. {SITE_ABILITIES}")
-    if "read_document" not in now.tools:
+        return ModelAnswer(text=f"{MODEL_LABEL}. You said: “{_shorten(turn_so_far.prompt)}”. {SITE_ABILITIES}")
+    if "read_document" not in turn_so_far.tools:
         return ModelAnswer(
             text=f"{MODEL_LABEL}. I have no page in front of me here, so I can only talk. {SITE_ABILITIES}"
         )
-    return _list_catalogue(now, intent) or _read_document(now) or _edit(now, intent)
+    return _list_catalogue(turn_so_far, intent) or _read_document(turn_so_far) or _edit(turn_so_far, intent)
 
 
 def read_turn_so_far(body: dict[str, Any]) -> TurnSoFar:
@@ -123,15 +131,15 @@ def _prompt_in(turn: MergedMessage) -> str:
 
 def _results(turns: list[MergedMessage]) -> list[ToolResult]:
     calls = {block["id"]: block for turn in turns for block in turn.blocks if block["type"] == "tool_use"}
-    found = []
+    results = []
     for block in (block for turn in turns for block in turn.blocks if block["type"] == "tool_result"):
         call = calls.get(block["tool_use_id"])
         if call:
             text = _text_of(block.get("content", ""))
             tool = str(_SEED_NAMES.get(call["name"], call["name"]))
             failed = bool(block.get("is_error"))
-            found.append(ToolResult(tool, call["input"], None if failed else _json(text), text if failed else None))
-    return found
+            results.append(ToolResult(tool, call["input"], None if failed else _json(text), text if failed else None))
+    return results
 
 
 def _text_of(content: Any) -> str:
@@ -145,55 +153,60 @@ def _json(text: str) -> Any:
         return text
 
 
-def _list_catalogue(now: TurnSoFar, intent: Intent) -> ModelAnswer | None:
+def _list_catalogue(turn_so_far: TurnSoFar, intent: Intent) -> ModelAnswer | None:
     """List documents and design tokens first."""
-    catalogue = [name for name in ("list_documents", "list_tokens") if name in now.tools]
-    if now.results or not catalogue:
+    catalogue = [name for name in ("list_documents", "list_tokens") if name in turn_so_far.tools]
+    if turn_so_far.results or not catalogue:
         return None
     text = (
         f"{MODEL_LABEL}. You would like me to {edit_planning.describe_intent(intent)}. Let me look at the page first."
     )
-    return ModelAnswer(text=text, tool_calls=tuple(ToolCall(now.tools[name]["name"]) for name in catalogue))
+    return ModelAnswer(text=text, tool_calls=tuple(ToolCall(turn_so_far.tools[name]["name"]) for name in catalogue))
 
 
-def _read_document(now: TurnSoFar) -> ModelAnswer | None:
+def _read_document(turn_so_far: TurnSoFar) -> ModelAnswer | None:
     """Read the current document, one part after another."""
-    reads = now.results_of("read_document")
+    reads = turn_so_far.results_of("read_document")
     if reads and reads[-1].error:
         return ModelAnswer(text=f"{MODEL_LABEL}. I could not read the page: {reads[-1].error}")
-    info = now.last_data_of("read_document").get("pageInfo") or {}
+    info = turn_so_far.last_data_of("read_document").get("pageInfo") or {}
     if reads and not info.get("nextPart"):
         return None
-    current = now.last_data_of("list_documents").get("currentDocument")
+    current = turn_so_far.last_data_of("list_documents").get("currentDocument")
     wanted = {"document": current} if isinstance(current, dict) else {}
     wanted |= {"part": info["nextPart"]} if info.get("nextPart") else {}
-    text = "" if now.results else f"{MODEL_LABEL}. "
+    text = "" if turn_so_far.results else f"{MODEL_LABEL}. "
     return ModelAnswer(
-        text=text + "I read the page.", tool_calls=(ToolCall(now.tools["read_document"]["name"], wanted),)
+        text=text + "I read the page.", tool_calls=(ToolCall(turn_so_far.tools["read_document"]["name"], wanted),)
     )
 
 
-def _edit(now: TurnSoFar, intent: Intent) -> ModelAnswer:
-    page = _page(now)
+def _edit(turn_so_far: TurnSoFar, intent: Intent) -> ModelAnswer:
+    page = _page(turn_so_far)
     steps = edit_planning.plan_edits(intent, page)
     if isinstance(steps, str):
         return ModelAnswer(text=f"{MODEL_LABEL}. {steps}")
-    missing = sorted({step.tool for step in steps.calls} - now.tools.keys())
+    missing = sorted({step.tool for step in steps.calls} - turn_so_far.tools.keys())
     if missing:
         return ModelAnswer(text=f"{MODEL_LABEL}. I would need {', '.join(missing)} for that, which I was not given.")
-    calls = _calls(now, steps.calls)
+    calls = _calls(turn_so_far, steps.calls)
     return ModelAnswer(text=steps.text, tool_calls=calls if page.is_tidy else _calls_before_style(calls, steps.calls))
 
 
-def _continue_edits(now: TurnSoFar, intent: Intent | None, done: list[ToolResult]) -> ModelAnswer | None:
+def _continue_edits(turn_so_far: TurnSoFar, intent: Intent | None, done: list[ToolResult]) -> ModelAnswer | None:
     """Apply the style after the markup, in a page with unclosed tags, where the markup may be refused."""
-    page = _page(now)
-    if intent is None or page.is_tidy or any(result.error for result in done) or "read_document" not in now.tools:
+    page = _page(turn_so_far)
+    if (
+        intent is None
+        or page.is_tidy
+        or any(result.error for result in done)
+        or "read_document" not in turn_so_far.tools
+    ):
         return None
     steps = edit_planning.plan_edits(intent, page)
     if isinstance(steps, str) or len(steps.calls) <= len(done):
         return None
-    return ModelAnswer(text="Now its style.", tool_calls=_calls(now, steps.calls)[len(done) :])
+    return ModelAnswer(text="Now its style.", tool_calls=_calls(turn_so_far, steps.calls)[len(done) :])
 
 
 def _calls_before_style(calls: tuple[ToolCall, ...], steps: tuple[ToolEdit, ...]) -> tuple[ToolCall, ...]:
@@ -202,12 +215,15 @@ def _calls_before_style(calls: tuple[ToolCall, ...], steps: tuple[ToolEdit, ...]
     return calls[: markup.index(False)] if markup[0] and False in markup else calls
 
 
-def _calls(now: TurnSoFar, steps: tuple[ToolEdit, ...]) -> tuple[ToolCall, ...]:
-    return tuple(ToolCall(now.tools[step.tool]["name"], _fit_input(now.tools[step.tool], step.input)) for step in steps)
+def _calls(turn_so_far: TurnSoFar, steps: tuple[ToolEdit, ...]) -> tuple[ToolCall, ...]:
+    return tuple(
+        ToolCall(turn_so_far.tools[step.tool]["name"], _fit_input(turn_so_far.tools[step.tool], step.input))
+        for step in steps
+    )
 
 
-def _page(now: TurnSoFar) -> HtmlPage:
-    parts = [result.data for result in now.results_of("read_document") if isinstance(result.data, dict)]
+def _page(turn_so_far: TurnSoFar) -> HtmlPage:
+    parts = [result.data for result in turn_so_far.results_of("read_document") if isinstance(result.data, dict)]
     joined = {name: "".join(str(part.get(name) or "") for part in parts) for name in ("html", "css")}
     last = parts[-1] if parts else {}
     page_id = str((last.get("document") or {}).get("id") or "")

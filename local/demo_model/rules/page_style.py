@@ -33,13 +33,15 @@ class PageStyle:
 
 def detect_page_style(page: HtmlPage) -> PageStyle:
     sections = [node for node in page.sections if node.tag == "section"]
-    inner = [child for section in sections for child in section.children if child.tag == "div"]
-    headings = [found.tag for section in sections if (found := section.find_first(*HEADING_TAGS)) and found.tag != "h1"]
+    wrappers = [child for section in sections for child in section.children if child.tag == "div"]
+    headings = [
+        heading.tag for section in sections if (heading := section.find_first(*HEADING_TAGS)) and heading.tag != "h1"
+    ]
     card, grid = find_card_classes(page)
     values = page.variables
     return PageStyle(
         section_class=_shared(sections),
-        wrapper_class=_shared(inner),
+        wrapper_class=_shared(wrappers),
         grid_class=grid,
         card_class=card,
         button_class=_button(page),
@@ -115,10 +117,10 @@ def _variable(values: dict[str, str], pattern: str) -> str:
 
 
 def _vividness(value: str) -> float:
-    found = _HEX.match(value)
-    if not found:
+    match = _HEX.match(value)
+    if not match:
         return 0.0
-    digits = found[1] if len(found[1]) == 6 else "".join(digit * 2 for digit in found[1])
+    digits = match[1] if len(match[1]) == 6 else "".join(digit * 2 for digit in match[1])
     red, green, blue = (int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4))
     _, light, saturation = colorsys.rgb_to_hls(red, green, blue)
     return saturation * (1 - abs(2 * light - 1))

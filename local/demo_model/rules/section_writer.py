@@ -99,7 +99,7 @@ def _questions(draft: _SectionDraft) -> tuple[Lines, Lines]:
 
 def _quotes(draft: _SectionDraft) -> tuple[Lines, Lines]:
     names = draft.intent.items or ("Exactly what I hoped for.", "Friendly, fast and fair.", "I keep coming back.")
-    lines, css = _grid(draft, [[f"<blockquote><p>{escape(said)}</p></blockquote>"] for said in names])
+    lines, css = _grid(draft, [[f"<blockquote><p>{escape(declaration)}</p></blockquote>"] for declaration in names])
     quote = _rule(f".{draft.name} blockquote", "margin: 0", "font-size: 1.15rem", "font-style: italic")
     return lines, [*css, quote]
 
@@ -184,7 +184,7 @@ def _button_css(draft: _SectionDraft) -> Lines:
 
 
 def _rule(selector: str, *declarations: str) -> str:
-    return "\n".join([f"{selector} {{", *(f"  {said};" for said in declarations), "}"])
+    return "\n".join([f"{selector} {{", *(f"  {declaration};" for declaration in declarations), "}"])
 
 
 def _read_offers(page: HtmlPage, kit: PageStyle) -> tuple[str, ...]:
@@ -213,10 +213,10 @@ def _unused_name(wanted: str, page: HtmlPage) -> str:
 
 def _split_price(item: str, otherwise: int) -> tuple[str, str]:
     """Split a price from an item: `Rye bread for €4.50` is (`Rye bread`, `€4.50`)."""
-    found = re.search(r"[€$£]\s?\d+(?:[.,]\d+)?|\d+[.,]\d\d\b|\d+\s?(?:€|EUR|USD)", item)
-    if not found:
+    match = re.search(r"[€$£]\s?\d+(?:[.,]\d+)?|\d+[.,]\d\d\b|\d+\s?(?:€|EUR|USD)", item)
+    if not match:
         return item, f"€{otherwise}"
-    return re.sub(r"[\s:-]*(?:\bfor|\bat)?[\s:-]*$", "", item.replace(found[0], "")), found[0]
+    return re.sub(r"[\s:-]*(?:\bfor|\bat)?[\s:-]*$", "", item.replace(match[0], "")), match[0]
 
 
 def _capitalize(topic: str) -> str:
