@@ -28,7 +28,7 @@ SCHEDULE_MINUTE_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class BenchmarkSize:
-    """How often everything is measured, and with how much data."""
+    """Repetitions of the measurements, and sizes of their data."""
 
     repetitions: int = 40
     late_round: int = LATE_ROUND

@@ -39,7 +39,7 @@ TIME_ZONE = "Asia/Kathmandu"
 MAX_READ_BYTES = 2_000_000
 MAX_AUDIT_MS = 300
 LEDGER_SECONDS = 7200
-WRITE_BATCH_SIZE = 50
+_WRITE_BATCH_SIZE = 50
 STREAM_TIMEOUT_SECONDS = 30.0
 WARM_UP_AUDITS = 3
 
@@ -101,8 +101,8 @@ def _store_rows(resources: Resources, rows: Sequence[Item], ledger_end: str) -> 
         user_labels.store_user_label(resources, caller)
     ledger_rows = [row for row in rows if row["at"] < ledger_end]
     puts = [ledger_store.build_request_put(resources, usage_from_row(row)) for row in ledger_rows]
-    for start in range(0, len(puts), WRITE_BATCH_SIZE):
-        resources.tables.write_items(*puts[start : start + WRITE_BATCH_SIZE])
+    for start in range(0, len(puts), _WRITE_BATCH_SIZE):
+        resources.tables.write_items(*puts[start : start + _WRITE_BATCH_SIZE])
 
 
 def measure_audit_bytes(workspace: AuditedWorkspace) -> ResultRow:

@@ -12,7 +12,7 @@ from fermata.aws.clock import Clock
 from fermata.credentials import credential_store, scope_defaults
 from local import seed
 
-BROWSER_ROUNDS = 3
+_BROWSER_ROUNDS = 3
 MAX_BROWSER_ROUND_REQUESTS = 10
 KEY_CACHE_SECONDS = 300
 REPEATED_OPENS = 100
@@ -31,7 +31,7 @@ class ShiftedClock(Clock):
 
 def measure_browser_round_requests(harness: BenchHarness) -> ResultRow:
     """Count the DynamoDB requests from one answer of the browser to its next, without those of streaming."""
-    prompt = harness.script_model("one-more", [BROWSER_TOOL_STEP] * BROWSER_ROUNDS + [FINAL_STEP])
+    prompt = harness.script_model("one-more", [BROWSER_TOOL_STEP] * _BROWSER_ROUNDS + [FINAL_STEP])
     harness.run_turn(prompt)
     with record_aws_calls(harness.cloud.endpoint) as calls:
         turn = harness.run_turn(prompt)

@@ -27,7 +27,7 @@ LONG_TEXT = "Every word of this answer must arrive, once. " * 20
 
 
 SHORT_CONVERSATION_MESSAGES = 20
-WRITE_BATCH_SIZE = 50
+_WRITE_BATCH_SIZE = 50
 INTERNAL_EVENTS = ("roundStarted", "toolStarted")
 """Events of the log that clients do not see."""
 
@@ -175,8 +175,8 @@ def _measure_further_turn(harness: BenchHarness, prompt: str, message_count: int
 def _store_messages(harness: BenchHarness, conversation_id: str, count: int) -> None:
     """Store messages as past turns would have."""
     resources = harness.cloud.resources()
-    for start in range(0, count, WRITE_BATCH_SIZE):
-        numbers = range(start, min(start + WRITE_BATCH_SIZE, count))
+    for start in range(0, count, _WRITE_BATCH_SIZE):
+        numbers = range(start, min(start + _WRITE_BATCH_SIZE, count))
         messages = [_make_message(resources.clock.now_iso(), number) for number in numbers]
         resources.tables.write_items(
             *(message_store.build_message_put(resources, seed.TENANT, conversation_id, item) for item in messages)

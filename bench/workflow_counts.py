@@ -5,7 +5,7 @@ from bench.harness import BenchHarness
 from bench.latency import BROWSER_TOOL_STEP, FINAL_STEP, wait_until_settled
 from bench.report import ResultRow
 
-BROWSER_ROUNDS = 3
+_BROWSER_ROUNDS = 3
 MAX_BROWSER_ROUND_TRANSITIONS = 2
 MAX_TEXT_TURN_TRANSITIONS = 4
 MAX_STATE_BYTES = 2_048
@@ -14,12 +14,12 @@ MAX_STATE_BYTES = 2_048
 def measure_transitions(harness: BenchHarness) -> list[ResultRow]:
     """Count the transitions of a text-only turn and of one browser round."""
     text_turn = harness.run_turn(harness.script_model("text-only", [FINAL_STEP]))
-    steps = [BROWSER_TOOL_STEP] * BROWSER_ROUNDS + [FINAL_STEP]
+    steps = [BROWSER_TOOL_STEP] * _BROWSER_ROUNDS + [FINAL_STEP]
     browser_turn = harness.run_turn(harness.script_model("three-asks", steps))
     wait_until_settled()
     text_count = count_transitions(harness.turn_history(text_turn))
     browser_count = count_transitions(harness.turn_history(browser_turn))
-    per_round = (browser_count - text_count) / BROWSER_ROUNDS
+    per_round = (browser_count - text_count) / _BROWSER_ROUNDS
     return [
         ResultRow(
             "transitions.browser",
@@ -27,7 +27,7 @@ def measure_transitions(harness: BenchHarness) -> list[ResultRow]:
             f"≤ {MAX_BROWSER_ROUND_TRANSITIONS}",
             f"{per_round:g}",
             per_round <= MAX_BROWSER_ROUND_TRANSITIONS,
-            {"turn": browser_count, "rounds": BROWSER_ROUNDS},
+            {"turn": browser_count, "rounds": _BROWSER_ROUNDS},
         ),
         ResultRow(
             "transitions.text",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fermata_client import FermataClient, FermataClientError, HtmlFile, HtmlFileExecutor, TurnOutcome, run_turn
-from fermata_client.terminal.screen import TurnPrinter
+from fermata_client.terminal.turn_printer import TurnPrinter
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
 from local.processes import ROOT, DidNotStartError

@@ -1,4 +1,4 @@
-"""Pages as people really write them, and calls of every tool that changes something on them."""
+"""Pages that are difficult to edit, and generated inputs of every tool that writes."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ write_tool_names = st.sampled_from(
 
 @st.composite
 def tool_inputs(draw: st.DrawFn, name: str, document: HtmlDocument) -> dict[str, Any]:
-    """An input of this tool that has a chance of being carried out on this document."""
+    """Generate an input of a tool that may succeed on the document."""
     uids = [element.uid for element in document.tree.elements] or ["document"]
     uid = st.sampled_from(uids)
     match name:

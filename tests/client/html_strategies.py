@@ -1,4 +1,4 @@
-"""Pages to edit in tests: the demo page, small ones, and any mixture of tags that hypothesis can think of."""
+"""Pages to edit in tests: the demo page, generated pages, and tag soup."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ tag_soup = st.lists(st.sampled_from((*PIECES, *SPACES)), max_size=40).map("".joi
 
 @st.composite
 def well_formed_pages(draw: st.DrawFn, newline: str = "\n") -> str:
-    """Well-formed pages in somebody's style of indentation."""
+    """Generate well-formed pages with various styles of indentation."""
     unit = draw(st.sampled_from(("  ", "    ", "\t", "")))
     lines = ["<!doctype html>", "<html>", "<head>", f"{unit}<title>t</title>", "</head>", "<body>"]
     lines += draw(_blocks(unit, unit, 3))
@@ -66,7 +66,7 @@ html_fragments = st.sampled_from(
 
 
 def other_elements(document: HtmlDocument, target: Element) -> dict[str, bytes]:
-    """The bytes of every element that is neither the target, nor in it, nor around it."""
+    """Return the bytes of every element that is neither the target, nor in it, nor around it."""
     return {
         e.uid: document.source[e.start : e.end]
         for e in document.tree.elements
@@ -75,5 +75,7 @@ def other_elements(document: HtmlDocument, target: Element) -> dict[str, bytes]:
 
 
 def assert_elements_kept(before: dict[str, bytes], after: HtmlDocument, *, but: str = "") -> None:
-    now = {e.uid: after.source[e.start : e.end] for e in after.tree.elements}
-    assert {uid: now.get(uid) for uid in before if uid != but} == {uid: b for uid, b in before.items() if uid != but}
+    bytes_by_uid = {e.uid: after.source[e.start : e.end] for e in after.tree.elements}
+    assert {uid: bytes_by_uid.get(uid) for uid in before if uid != but} == {
+        uid: b for uid, b in before.items() if uid != but
+    }

@@ -10,7 +10,7 @@ from fermata_client.commands.output import report_outcome
 from fermata_client.commands.prompt_images import prompt_content
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.client import FermataClient
-from fermata_client.terminal.screen import TurnPrinter
+from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.turns.runner import run_turn
 
 CHAT_SCOPES = ("data", "content", "plugin", "site")

@@ -10,7 +10,7 @@ from fermata_client.commands.output import print_json
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.client import FermataClient
 from fermata_client.service.json_types import JsonObject
-from fermata_client.terminal.screen import strip_control_chars, summarize_input
+from fermata_client.terminal.plain_text import strip_control_chars, summarize_input
 from fermata_client.terminal.table import format_minute, print_table
 
 MAX_PAGE_SIZE = 500

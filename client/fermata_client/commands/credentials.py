@@ -13,7 +13,7 @@ from fermata_client.commands.options import json_option, service_options
 from fermata_client.commands.output import print_json
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.json_types import JsonObject
-from fermata_client.terminal.screen import strip_control_chars
+from fermata_client.terminal.plain_text import strip_control_chars
 from fermata_client.terminal.table import format_minute, print_table
 
 CREDENTIAL_ID_ARGUMENT = click.argument("credential_id", metavar="ID")

@@ -10,7 +10,7 @@ import click
 from fermata_client.document.disk_files import NotAnHtmlFileError
 from fermata_client.service.connection import ConnectionNotConfiguredError
 from fermata_client.service.errors import FermataClientError, RequestRefusedError, ServiceUnreachableError
-from fermata_client.terminal.screen import strip_control_chars
+from fermata_client.terminal.plain_text import strip_control_chars
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")

@@ -9,7 +9,7 @@ from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.client import FermataClient
 from fermata_client.service.errors import RequestRefusedError
 from fermata_client.service.json_types import JsonObject
-from fermata_client.terminal.screen import strip_control_chars
+from fermata_client.terminal.plain_text import strip_control_chars
 from fermata_client.terminal.table import print_table
 
 CAPABILITY_LABELS = {"toolCalling": "tools", "visionInput": "images", "promptCache": "cache"}

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from fermata_client.commands.errors import CommandError
-from fermata_client.terminal.screen import TurnPrinter
+from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.turns.outcome import TurnOutcome
 
 EXIT_CODE_INTERRUPTED = 130

@@ -10,7 +10,8 @@ from fermata_client.commands.output import report_outcome
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.document.html_file import HtmlFile
 from fermata_client.service.json_types import JsonObject
-from fermata_client.terminal.screen import TurnPrinter, strip_control_chars
+from fermata_client.terminal.plain_text import strip_control_chars
+from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.tools.executor import HtmlFileExecutor
 from fermata_client.turns.outcome import TurnOutcome
 from fermata_client.turns.runner import undo_turn

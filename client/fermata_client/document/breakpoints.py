@@ -24,8 +24,8 @@ def find_breakpoints(document: HtmlDocument) -> list[JsonObject]:
     breakpoint_by_id: dict[str, JsonObject] = {}
     for sheet in document.sheet_elements:
         for rule in parse_css(document.sheet_source(sheet)):
-            if found := _breakpoint_from_rule(rule):
-                breakpoint_by_id.setdefault(found["id"], found)
+            if derived := _breakpoint_from_rule(rule):
+                breakpoint_by_id.setdefault(derived["id"], derived)
     ordered = sorted(breakpoint_by_id.values(), key=lambda item: (-item["width"], item["id"]))
     return [BASE_BREAKPOINT, *ordered[:MAX_BREAKPOINTS]]
 

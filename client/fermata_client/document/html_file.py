@@ -88,7 +88,7 @@ class HtmlFile:
         self.document = replace(document, files=linked_files, shared_files=shared_files, reversals=())
 
     def write_copy(self) -> None:
-        """Write `out`, also if nothing was changed, and beside it the files that the page loads."""
+        """Write `out`, also if nothing was changed, and in its folder the files that the page loads."""
         if self.path != self.out:
             self._write_page(self.document.source)
         if self.out.parent != self.folder:

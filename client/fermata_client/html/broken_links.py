@@ -26,8 +26,8 @@ def describe_broken_links(before: HtmlTree, after: HtmlTree) -> str:
     if not broken:
         return ""
     listed = ", ".join(broken[:MAX_LISTED_LINKS])
-    more = f" and {len(broken) - MAX_LISTED_LINKS} more" if len(broken) > MAX_LISTED_LINKS else ""
-    return f"These now lead nowhere: {listed}{more}. Point them elsewhere with updateNodeProps, or delete them."
+    suffix = f" and {len(broken) - MAX_LISTED_LINKS} more" if len(broken) > MAX_LISTED_LINKS else ""
+    return f"These now lead nowhere: {listed}{suffix}. Point them elsewhere with updateNodeProps, or delete them."
 
 
 def _anchor_names(tree: HtmlTree) -> set[str]:

@@ -184,8 +184,8 @@ class _TreeBuilder:
         return element
 
     def _attribute(self, node: Node) -> Attribute:
-        name, *rest = node.children
-        value = self._text(rest[-1]) if len(rest) > 1 else ""
+        name, *value_nodes = node.children
+        value = self._text(value_nodes[-1]) if len(value_nodes) > 1 else ""
         if value[:1] in ("'", '"'):
             value = value[1:-1]
         return Attribute(self._text(name).lower(), value, node.start_byte, node.end_byte)

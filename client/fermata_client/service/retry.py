@@ -15,7 +15,7 @@ MAX_RETRY_AFTER_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often to retry without progress, and how long to wait before each retry (seconds, doubled each time)."""
+    """Limits of retries: failures in a row without progress, and seconds before each retry, which double each time."""
 
     max_failures: int = 8
     first_delay: float = 0.2

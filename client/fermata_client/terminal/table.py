@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from fermata_client.terminal.screen import strip_control_chars
+from fermata_client.terminal.plain_text import strip_control_chars
 
 COLUMN_GAP = "  "
 

@@ -68,15 +68,15 @@ def _check_known_class(document: HtmlDocument, class_name: str) -> str:
     Returns:
         A note if the class may come from a style sheet that cannot be read; else an empty text.
     """
-    known = sorted(find_known_classes(document))
-    if class_name in known:
+    known_classes = sorted(find_known_classes(document))
+    if class_name in known_classes:
         return ""
     links = [element for element in document.tree.elements if element.tag == "link" and is_stylesheet(element)]
     if unreadable := [link for link in links if not document.linked_file(link)]:
         address = link_address(unreadable[0])
         return f"No rule for .{class_name} was found; it may come from {address}, which cannot be read here."
-    similar = get_close_matches(class_name, known, MAX_LISTED_CLASSES, MIN_SIMILARITY)
-    listed = similar or known[:MAX_LISTED_CLASSES]
+    similar = get_close_matches(class_name, known_classes, MAX_LISTED_CLASSES, MIN_SIMILARITY)
+    listed = similar or known_classes[:MAX_LISTED_CLASSES]
     sentence = f" There are: {', '.join(listed)}." if listed else ""
     raise EditError(
         f"There is no class {class_name} on this page or in its style sheets.{sentence} "

@@ -1,4 +1,4 @@
-"""`fermata audit`, as somebody reads it."""
+"""`fermata audit`: its tables, its JSON, and its errors."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The command line, as a user meets it."""
+"""`fermata edit` and `fermata chat`: output, files, exit codes."""
 
 import json
 import re
@@ -33,8 +33,8 @@ PAGE = "<!doctype html>\n<title>T</title>\n<main>\n  <p>a</p>\n</main>\n"
 
 
 @pytest.fixture(autouse=True)
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No state file and no environment of the machine that runs the tests."""
+def isolated_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the state file and the environment of the machine that runs the tests."""
     monkeypatch.chdir(tmp_path)
     for name in ("FERMATA_URL", "FERMATA_TOKEN", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""`fermata conversations`, `credentials`, `models` and `defaults`, as somebody reads them."""
+"""`fermata conversations`, `credentials`, `models` and `defaults`: output, requests, exit codes."""
 
 import json
 import os
@@ -111,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_DELETE = do_GET
 
     def log_message(self, *_: Any) -> None:
-        """Tests read what was asked from the service."""
+        """Log nothing: tests read the requests from the service."""
 
 
 @contextmanager

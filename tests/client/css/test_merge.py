@@ -162,7 +162,7 @@ def sheets(draw: st.DrawFn) -> str:
     return draw(st.sampled_from(("\n", "\n\n"))).join(rules) + "\n"
 
 
-def effective(sheet: str, name: str, *, printing: bool) -> dict[str, str]:
+def effective_values(sheet: str, name: str, *, printing: bool) -> dict[str, str]:
     """What applies to a selector in the end, as the cascade has it for rules of one weight."""
     values: dict[str, str] = {}
     for rule in parse_css(sheet.encode()):
@@ -182,10 +182,10 @@ def test_what_was_put_applies_and_nothing_else_changes(sheet: str, css: str) -> 
         for inner in (rule.rules if rule.is_condition else (rule,))
     }
     for name in (".a", ".b", "h1", "a:hover"):
-        plain = effective(css, name, printing=False)
-        assert effective(after, name, printing=False).items() >= plain.items()
+        plain = effective_values(css, name, printing=False)
+        assert effective_values(after, name, printing=False).items() >= plain.items()
         if name not in {key for _, key in changed_rules}:
-            assert effective(after, name, printing=True) == effective(sheet, name, printing=True)
+            assert effective_values(after, name, printing=True) == effective_values(sheet, name, printing=True)
     assert counts.created + counts.updated >= 1
     assert put(after, css)[0] == after
 

@@ -249,7 +249,7 @@ def test_a_sheet_is_made_in_the_head_when_there_is_none() -> None:
 
 
 def same_ends(old: bytes, new: bytes) -> tuple[int, int]:
-    """How many bytes at the beginning and how many at the end are the same."""
+    """Return the lengths of the common start and of the common end."""
 
     def same(ours: bytes, theirs: bytes) -> int:
         return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False)))
@@ -306,10 +306,10 @@ def test_a_deletion_takes_the_element_and_white_space(place: tuple[HtmlDocument,
         return
     start, end = same_ends(document.source, edited.source)
     assert start + end >= len(edited.source)  # nothing was written
-    taken = len(document.source) - len(edited.source)
-    assert taken >= element.end - element.start
-    rest = document.source[: element.start] + document.source[element.end :]
-    assert b"".join(edited.source.split()) == b"".join(rest.split())
+    removed = len(document.source) - len(edited.source)
+    assert removed >= element.end - element.start
+    remainder = document.source[: element.start] + document.source[element.end :]
+    assert b"".join(edited.source.split()) == b"".join(remainder.split())
     assert_elements_kept(other_elements(document, element), edited)
     assert element.uid not in {e.uid for e in edited.tree.elements}
 

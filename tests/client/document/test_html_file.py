@@ -1,4 +1,4 @@
-"""The browser tools on a file: saved before they are reported, done once, never over somebody else's work."""
+"""Browser tools on a file: edits are saved before they are reported, made once, and never overwrite other changes."""
 
 import stat
 from itertools import count

@@ -1,4 +1,4 @@
-"""A page with the files beside it on disk: edited together, never outside of their folder, never over other work."""
+"""A page with the files of its folder: edits stay in the folder, and never overwrite other changes."""
 
 import time
 from itertools import count
@@ -29,8 +29,8 @@ def folder(tmp_path: Path) -> Path:
     return home
 
 
-def open_file(folder: Path, **more: Any) -> HtmlFileExecutor:
-    return HtmlFileExecutor(HtmlFile(folder / "index.html", **more))
+def open_file(folder: Path, **further_arguments: Any) -> HtmlFileExecutor:
+    return HtmlFileExecutor(HtmlFile(folder / "index.html", **further_arguments))
 
 
 def run_tool(executor: HtmlFileExecutor, name: str, revision: str = "", **arguments: Any) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def test_a_file_that_the_page_does_not_load_is_never_overwritten(folder: Path) -
 def test_a_file_that_is_no_text_is_left_out(folder: Path) -> None:
     (folder / "css" / "site.css").write_bytes(b"\xff\xfe.card")
     executor = open_file(folder)
-    assert [one["path"] for one in run_tool(executor, "list_code_assets")["data"]["assets"]] == ["app.js"]
+    assert [asset["path"] for asset in run_tool(executor, "list_code_assets")["data"]["assets"]] == ["app.js"]
 
 
 def test_a_file_that_cannot_be_written_leaves_everything_as_it_is(

@@ -1,4 +1,4 @@
-"""Every edit can be taken back, byte for byte, also by a program that knows nothing but what the answer said."""
+"""Every edit can be reversed byte for byte, also by a process that has only the edit's result."""
 
 import itertools
 import json
@@ -24,7 +24,7 @@ def bytes_of(document: HtmlDocument) -> tuple[bytes, dict[str, bytes]]:
 
 
 def parse_again(document: HtmlDocument) -> HtmlDocument:
-    """The same bytes in a program that was started anew."""
+    """Parse the document's bytes again, as another process does."""
     return HtmlDocument.parse(document.source, files=document.files)
 
 
@@ -126,7 +126,7 @@ def test_on_disk_every_answer_is_true_and_every_edit_is_taken_back_by_an_editor_
 
 
 def replace_text(document: HtmlDocument, old: str, new: str) -> HtmlDocument:
-    """By hand, in another program."""
+    """Replace text as another program does."""
     assert document.source.decode().count(old) == 1
     return HtmlDocument.parse(document.source.decode().replace(old, new).encode(), files=document.files)
 

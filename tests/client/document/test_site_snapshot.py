@@ -1,4 +1,4 @@
-"""What the service is told about a file, and that its own tools understand it."""
+"""The snapshot of a file, as the tools of the service read it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""No code comes in with HTML: judged on the page that a browser would make of it, not on how it is written."""
+"""HTML adds no code to a page, judged by what a browser makes of the page."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""The HTTP calls: what goes out, what comes back, and how a refusal is told."""
+"""HTTP requests of the client: method, path and body, responses, errors, event streams."""
 
 import json
 from collections.abc import Callable
@@ -199,12 +199,12 @@ def test_what_no_request_can_be_made_of_is_unreachable(url: str) -> None:
 @given(st.lists(st.integers(1, 40), max_size=30))
 def test_events_are_the_same_however_the_bytes_are_cut(sizes: list[int]) -> None:
     events = [{"type": "text", "text": "那个🦀\u2028\u0085 a"}, {"type": "done", "seq": 2}]
-    whole = b"\n".join([b"", *(json.dumps(e, ensure_ascii=False).encode() for e in events), b" \r", b'{"cut'])
+    stream_bytes = b"\n".join([b"", *(json.dumps(e, ensure_ascii=False).encode() for e in events), b" \r", b'{"cut'])
     chunks, at = [], 0
     for size in sizes:
-        chunks.append(whole[at : at + size])
+        chunks.append(stream_bytes[at : at + size])
         at += size
-    assert list(parse_events([*chunks, whole[at:]])) == events
+    assert list(parse_events([*chunks, stream_bytes[at:]])) == events
 
 
 def test_a_line_that_is_no_event_breaks_the_stream() -> None:

@@ -1,4 +1,4 @@
-"""What no request can hold goes up first, without the caller having to think of it."""
+"""Snapshots and images that are too large for a request are uploaded first."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Scripts and style sheets of a page: those in it and those beside it, guarded by their hash."""
+"""Tools for scripts and style sheets, inline and in files."""
 
 from hashlib import sha256
 from typing import Any
@@ -32,9 +32,9 @@ PAGE = """<head>
 FILES = {"css/site.css": b".card {\r\n  top: 0;\r\n}\r\n", "app.js": b"let a = 1;\nlet b = 1;\n"}
 
 
-def page(source: str = PAGE, **more: Any) -> HtmlDocument:
+def page(source: str = PAGE, **further_arguments: Any) -> HtmlDocument:
     files = {path: content for path, content in FILES.items() if path in source}
-    return HtmlDocument.parse(source.encode(), path="page.html", files=files, **more)
+    return HtmlDocument.parse(source.encode(), path="page.html", files=files, **further_arguments)
 
 
 def data_of(tool: Any, on: HtmlDocument, **arguments: Any) -> Any:
@@ -151,15 +151,15 @@ def test_a_file_that_cannot_be_written_says_why(arguments: dict[str, Any], reaso
 
 def test_a_patch_changes_its_words_only() -> None:
     document = page()
-    found = {once["path"]: once["hash"] for once in data_of(list_code_assets, document)["assets"]}
+    hash_by_path = {once["path"]: once["hash"] for once in data_of(list_code_assets, document)["assets"]}
     patch = {"oldText": "{\n  top: 0;", "newText": "{\n  top: 1px;\n  left: 0;"}
-    arguments = {"path": "css/site.css", "expectedHash": found["css/site.css"], "replacements": [patch]}
+    arguments = {"path": "css/site.css", "expectedHash": hash_by_path["css/site.css"], "replacements": [patch]}
     patched, data = patch_code_asset(document, arguments)
     assert patched.files["css/site.css"] == b".card {\r\n  top: 1px;\r\n  left: 0;\r\n}\r\n"
     assert data["replacements"] == 1
-    every = {"oldText": " = 1;", "newText": " = 2;", "replaceAll": True}
+    replace_all = {"oldText": " = 1;", "newText": " = 2;", "replaceAll": True}
     both, data = patch_code_asset(
-        document, {"path": "app.js", "expectedHash": found["app.js"], "replacements": [every]}
+        document, {"path": "app.js", "expectedHash": hash_by_path["app.js"], "replacements": [replace_all]}
     )
     assert (both.files["app.js"], data["replacements"]) == (b"let a = 2;\nlet b = 2;\n", 2)
 

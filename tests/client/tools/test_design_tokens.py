@@ -57,8 +57,8 @@ def test_a_new_colour_has_the_variables_that_the_service_lists(name: str, value:
     document = color(page(), slug=name or "x", lightValue=value)
     token = {"slug": name or "x", "lightValue": value}
     (listed,) = describe_colors(ColorSettings.from_wire({"tokens": [token]}))
-    every = {one["cssVar"]: one["value"] for one in (listed, *listed["variants"])}
-    assert read_custom_properties(document) == every
+    value_by_variable = {token["cssVar"]: token["value"] for token in (listed, *listed["variants"])}
+    assert read_custom_properties(document) == value_by_variable
 
 
 ratios = st.floats(1.01, 2, allow_nan=False).map(lambda ratio: round(ratio, 3))
@@ -75,9 +75,9 @@ def test_a_scale_has_the_variables_that_the_service_lists(
         document, data = tool(page(size), {"baseScaleIndex": base, **ends})
         settings = ScaleSettings.from_wire({"groups": [{"baseScaleIndex": base, **ends}]})
         (listed,) = describe_scales(family, settings, ScalePreferences.from_wire({"rootFontSize": root}))
-        every = {step["cssVar"]: step["value"] for step in listed["steps"]}
-        assert read_custom_properties(document) == every
-        assert data["generatedVars"] == list(every)
+        value_by_variable = {step["cssVar"]: step["value"] for step in listed["steps"]}
+        assert read_custom_properties(document) == value_by_variable
+        assert data["generatedVars"] == list(value_by_variable)
 
 
 @given(st.text('aZ 9-_é"<', max_size=8), st.text("ab,' \"", max_size=8))
@@ -206,7 +206,7 @@ def test_the_service_is_told_the_tokens_that_a_file_has() -> None:
     listed = list_tokens(build_site_snapshot(document))
     properties = read_custom_properties(document)
     brand = listed["colors"][0]
-    assert {one["cssVar"]: one["value"] for one in (brand, *brand["variants"])} == {
+    assert {token["cssVar"]: token["value"] for token in (brand, *brand["variants"])} == {
         name: value for name, value in properties.items() if name.startswith("--brand")
     }
     assert len(listed["colors"]) == 1
@@ -216,7 +216,9 @@ def test_the_service_is_told_the_tokens_that_a_file_has() -> None:
         assert {step["cssVar"]: step["value"] for step in group["steps"]} == {
             name: value for name, value in properties.items() if f"--{naming}-" in name
         }
-    assert [(one["cssVar"], one["stack"]) for one in listed["fonts"]] == [("--font-body", "system-ui, sans-serif")]
+    assert [(token["cssVar"], token["stack"]) for token in listed["fonts"]] == [
+        ("--font-body", "system-ui, sans-serif")
+    ]
 
 
 def test_the_prompt_names_tokens_and_breakpoints_of_the_page() -> None:

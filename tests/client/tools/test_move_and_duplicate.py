@@ -1,4 +1,4 @@
-"""What is there already, at another place or once more; and the words and attributes of an element."""
+"""`moveNode`, `duplicateNode` and `updateNodeProps`."""
 
 from typing import Any
 
@@ -210,9 +210,11 @@ def test_what_a_page_has_once_is_not_copied(tag: str) -> None:
 # Words and attributes
 
 
-def props(source: str, tag: str, patch: dict[str, Any], **more: Any) -> str:
+def props(source: str, tag: str, patch: dict[str, Any], **further_arguments: Any) -> str:
     document = page(source)
-    return source_text(update_node_props(document, {"nodeId": find_uid(document, tag), "patch": patch, **more})[0])
+    return source_text(
+        update_node_props(document, {"nodeId": find_uid(document, tag), "patch": patch, **further_arguments})[0]
+    )
 
 
 def test_words_keep_the_white_space_around_them() -> None:

@@ -1,4 +1,4 @@
-"""All the tools of a site's editor: each one answers on a file, under both of its names."""
+"""A file answers every tool of a site's editor, under both of its names."""
 
 import re
 from typing import Any
@@ -117,15 +117,15 @@ LINKED = """<nav><a href="#prices">p</a><a href="#top">t</a><a href="/#prices">e
 
 
 @pytest.mark.parametrize(
-    ("tool", "more"),
+    ("tool", "further_arguments"),
     [("deleteNode", {}), ("replaceNodeHtml", {"html": "<p>new</p>"})],
     ids=lambda value: str(value)[:10],
 )
-def test_links_that_lead_nowhere_afterwards_are_named(tool: str, more: dict[str, str]) -> None:
+def test_links_that_lead_nowhere_afterwards_are_named(tool: str, further_arguments: dict[str, str]) -> None:
     document = page(LINKED)
     section = next(element.uid for element in document.tree.elements if element.tag == "section")
     paragraph = next(element.uid for element in document.tree.elements if element.tag == "p")
-    _, data = WRITE_TOOLS[tool](document, {"nodeId": section, **more})
+    _, data = WRITE_TOOLS[tool](document, {"nodeId": section, **further_arguments})
     assert data is not None
     note = data["note"]
     assert f"aria-describedby=q from the <p> {paragraph}" in note

@@ -1,4 +1,4 @@
-"""run_turn against a service whose connections break in every way they can."""
+"""`run_turn` with connections that break, requests that fail, and answers that are lost."""
 
 import json
 import threading
@@ -34,14 +34,14 @@ from tests.client.scripted_events import (
 )
 from tests.client.scripted_service import DROP_CONNECTION, TERMINAL_EVENTS, ServiceScript, serve_script
 
-WHOLE = fold_events(three_tool_turn())
+COMPLETE_VIEW = fold_events(three_tool_turn())
 QUICK = RetryPolicy(max_failures=5, first_delay=0.001, max_delay=0.01)
-TOTAL = sum(len(json.dumps(event, ensure_ascii=False).encode()) + 1 for event in three_tool_turn())
+STREAM_BYTES = sum(len(json.dumps(event, ensure_ascii=False).encode()) + 1 for event in three_tool_turn())
 
 
 @dataclass
 class Browser:
-    """An executor that remembers what it did, and a listener that remembers what it saw."""
+    """A tool executor and event listener that records requests and events."""
 
     acted: Counter[str] = field(default_factory=Counter)
     seen_events: list[Event] = field(default_factory=list)
@@ -75,9 +75,9 @@ def run_script(script: ServiceScript, browser: Browser | None = None, **options:
         )
 
 
-def assert_whole(outcome: TurnOutcome, browser: Browser) -> None:
-    """Nothing lost, nothing twice, one end."""
-    assert outcome.view == WHOLE
+def assert_complete(outcome: TurnOutcome, browser: Browser) -> None:
+    """Assert that no event is lost or repeated, and that the turn ends once."""
+    assert outcome.view == COMPLETE_VIEW
     assert browser.acted == Counter({"turn/1": 1, "turn/2": 1, "turn/3": 1})
     assert browser.terminals == ["done"]
     seqs = [event["seq"] for event in browser.seen_events]
@@ -87,7 +87,7 @@ def assert_whole(outcome: TurnOutcome, browser: Browser) -> None:
 def test_a_turn_with_three_browser_tools_runs_to_its_end() -> None:
     script, browser = ServiceScript(three_tool_turn()), Browser()
     outcome = run_script(script, browser)
-    assert_whole(outcome, browser)
+    assert_complete(outcome, browser)
     assert [answer["requestId"] for answer in script.posted_answers] == ["r1", "r2", "r3"]
     assert len(script.stream_starts) == 1
     summary = outcome.to_summary()
@@ -96,8 +96,8 @@ def test_a_turn_with_three_browser_tools_runs_to_its_end() -> None:
 
 @pytest.mark.parametrize("quarter", [0, 1, 2, 3, 4])
 def test_a_stream_cut_at_any_quarter_folds_to_the_whole(quarter: int) -> None:
-    script, browser = ServiceScript(three_tool_turn(), cut_after_bytes=deque([TOTAL * quarter // 4])), Browser()
-    assert_whole(run_script(script, browser), browser)
+    script, browser = ServiceScript(three_tool_turn(), cut_after_bytes=deque([STREAM_BYTES * quarter // 4])), Browser()
+    assert_complete(run_script(script, browser), browser)
 
 
 @pytest.mark.parametrize("step", [1, 7, 97, 180])
@@ -105,13 +105,13 @@ def test_streams_cut_again_and_again_fold_to_the_whole(step: int) -> None:
     """Cut so early that many connections bring nothing new, and always in the middle of some line."""
     script, browser = ServiceScript(three_tool_turn(), cut_after_bytes=deque([step] * 3 + [step * 9] * 3)), Browser()
     patience = RetryPolicy(max_failures=9, first_delay=0.001, max_delay=0.002)
-    assert_whole(run_script(script, browser, patience=patience), browser)
+    assert_complete(run_script(script, browser, patience=patience), browser)
 
 
 def test_a_reconnect_asks_only_for_what_is_missing() -> None:
     script, browser = ServiceScript(three_tool_turn(), end_after_events=deque([3, 2, 5])), Browser()
     outcome = run_script(script, browser)
-    assert_whole(outcome, browser)
+    assert_complete(outcome, browser)
     seqs = [event["seq"] for event in three_tool_turn()]
     assert script.stream_starts == [0, seqs[2], seqs[4], seqs[9]]
     assert outcome.reconnect_count == 3
@@ -119,12 +119,12 @@ def test_a_reconnect_asks_only_for_what_is_missing() -> None:
 
 def test_a_clean_end_without_a_terminal_event_means_reconnect() -> None:
     script, browser = ServiceScript(three_tool_turn(), end_after_events=deque([1] * 18)), Browser()
-    assert_whole(run_script(script, browser), browser)
+    assert_complete(run_script(script, browser), browser)
 
 
 def test_events_written_up_to_three_times_act_once() -> None:
     script, browser = ServiceScript(three_tool_turn(), count_copies=lambda seq: 1 + seq % 3), Browser()
-    assert_whole(run_script(script, browser), browser)
+    assert_complete(run_script(script, browser), browser)
     assert len(script.posted_answers) == 3
 
 
@@ -133,7 +133,7 @@ def test_a_service_that_replays_everything_on_every_connection_acts_once() -> No
         ServiceScript(three_tool_turn(), cut_after_bytes=deque([400, 900, 1300, 1700]), ignores_after=True),
         Browser(),
     )
-    assert_whole(run_script(script, browser), browser)
+    assert_complete(run_script(script, browser), browser)
 
 
 def test_the_same_effect_asked_under_another_request_acts_once_and_answers_both() -> None:
@@ -161,7 +161,7 @@ def test_the_same_effect_asked_under_another_request_acts_once_and_answers_both(
 )
 def test_an_answer_is_posted_until_it_is_taken_with_the_same_body(faults: list[int | str]) -> None:
     script, browser = ServiceScript(three_tool_turn(), answer_faults=deque(faults)), Browser()
-    assert_whole(run_script(script, browser, snapshot=lambda: {"page": 1}), browser)
+    assert_complete(run_script(script, browser, snapshot=lambda: {"page": 1}), browser)
     first = script.posted_answers[: len(faults) + 1]
     assert all(body == first[0] for body in first)
     assert first[0]["snapshot"] == {"page": 1}
@@ -256,7 +256,7 @@ def test_heartbeats_are_not_events_and_keep_a_quiet_stream_open() -> None:
             threading.Timer(0.6, gate.set).start()
 
     outcome = run_script(script, browser, on_event=listen, silence=0.3)  # longer silent than a dead connection would be
-    assert_whole(outcome, browser)
+    assert_complete(outcome, browser)
     assert outcome.reconnect_count == 0
 
 
@@ -277,7 +277,7 @@ def test_a_stream_of_heartbeats_that_always_closes_is_given_up_after_a_bounded_n
 def test_progress_renews_the_patience() -> None:
     """More broken connections than may fail in a row, but each brings an event."""
     script, browser = ServiceScript(three_tool_turn(), end_after_events=deque([1] * 18)), Browser()
-    assert_whole(run_script(script, browser, patience=RetryPolicy(max_failures=2, first_delay=0.001)), browser)
+    assert_complete(run_script(script, browser, patience=RetryPolicy(max_failures=2, first_delay=0.001)), browser)
 
 
 def test_a_start_whose_response_is_lost_joins_its_own_turn() -> None:
@@ -285,7 +285,7 @@ def test_a_start_whose_response_is_lost_joins_its_own_turn() -> None:
         ServiceScript(three_tool_turn(), start_faults=deque([DROP_CONNECTION, 503, DROP_CONNECTION])),
         Browser(),
     )
-    assert_whole(run_script(script, browser), browser)
+    assert_complete(run_script(script, browser), browser)
     bodies = [body for _, path, body in script.requests if path.startswith("/chat/")]
     assert len(bodies) == 4
     assert all(body == bodies[0] for body in bodies)
@@ -315,7 +315,7 @@ def test_a_turn_found_again_does_only_what_is_still_wanted() -> None:
     script.result_by_request["r1"] = {"ok": True}
     with serve_script(script) as url, FermataClient(url, "good") as client:
         outcome = follow_turn(client, BRIDGE, executor=browser, on_event=browser.listen, retry_policy=QUICK)
-    assert outcome.view == WHOLE
+    assert outcome.view == COMPLETE_VIEW
     assert browser.acted == Counter({"turn/2": 1, "turn/3": 1})
 
 

@@ -1,4 +1,4 @@
-"""What DynamoDB bills, by its list rules."""
+"""DynamoDB units of requests, by the billing rules."""
 
 from typing import Any
 
@@ -87,8 +87,8 @@ def test_an_update_that_moves_an_index_key_writes_the_index_twice() -> None:
 
 def test_an_update_that_leaves_an_index_writes_it_once_whatever_the_name_stands_for() -> None:
     names = {"#open": "open"}
-    left = {"TableName": TABLE, "Key": item(), "UpdateExpression": "REMOVE #open", "ExpressionAttributeNames": names}
-    assert metered("UpdateItem", left).write_units == 1 + 1
+    request = {"TableName": TABLE, "Key": item(), "UpdateExpression": "REMOVE #open", "ExpressionAttributeNames": names}
+    assert metered("UpdateItem", request).write_units == 1 + 1
 
 
 def test_an_update_of_something_else_leaves_the_indexes_alone() -> None:
@@ -109,9 +109,9 @@ def test_a_batch_rounds_each_item_up_and_counts_the_missing_ones() -> None:
 
 
 def test_a_query_rounds_the_sum_up() -> None:
-    found = {"Items": [item("a", text="x" * 3000), item("b", text="x" * 3000)]}
-    assert metered("Query", {"TableName": TABLE}, found).read_units == 2 / 2
-    assert metered("Query", {"TableName": TABLE, "ConsistentRead": True}, found).read_units == 2
+    response = {"Items": [item("a", text="x" * 3000), item("b", text="x" * 3000)]}
+    assert metered("Query", {"TableName": TABLE}, response).read_units == 2 / 2
+    assert metered("Query", {"TableName": TABLE, "ConsistentRead": True}, response).read_units == 2
 
 
 def test_an_operation_without_a_rule_is_not_passed_over() -> None:

@@ -11,7 +11,7 @@ from fermata.domain import events
 from fermata.domain.events import Event, parse_events
 from fermata.wire.openapi.schemas import stream_event_schemas
 from fermata.wire.renderers.ndjson import render_event
-from fermata_client.terminal.screen import TurnPrinter
+from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.turns.view import TurnView, fold_event
 
 

@@ -1,18 +1,13 @@
 """Print a running turn on a terminal: text as it comes, each tool call as a line."""
 
-import json
-import re
 import sys
-from typing import Any
 
 import click
 
 from fermata_client.service.json_types import Event
 from fermata_client.terminal.diff import colorize_line, should_use_color, unified_diff_lines
+from fermata_client.terminal.plain_text import strip_control_chars, summarize_input
 from fermata_client.turns.view import TurnView
-
-_CONTROL_CHARS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-MAX_INPUT_CHARS = 64
 
 
 class TurnPrinter:
@@ -71,22 +66,3 @@ class TurnPrinter:
 
 def _member_text(event: Event, name: str, default: str = "") -> str:
     return strip_control_chars(str(event.get(name, default)))
-
-
-def strip_control_chars(text: str) -> str:
-    return _CONTROL_CHARS.sub("", text)
-
-
-def summarize_input(tool_input: Any) -> str:
-    """Summarize a tool's input in one line: short values as they are, long ones by their size."""
-    if not isinstance(tool_input, dict):
-        return ""
-    return strip_control_chars(" ".join(f"{name}={_summarize_value(value)}" for name, value in tool_input.items()))
-
-
-def _summarize_value(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if len(text) <= MAX_INPUT_CHARS and "\n" not in text:
-        return text
-    line_count = text.count("\n") + 1
-    return f"({len(text)} characters)" if line_count == 1 else f"({line_count} lines)"
