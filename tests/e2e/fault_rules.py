@@ -1,4 +1,4 @@
-"""Rules for the seam in fermata/aws/fault_injection.py: what befalls the next AWS call of some kind."""
+"""Rules for the seam in aws/fault_injection.py: what befalls the next AWS call of some kind."""
 
 import contextlib
 import itertools

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
-Argument = TypeVar("Argument")
-Value = TypeVar("Value")
+MapArgument = TypeVar("MapArgument")
+MapResult = TypeVar("MapResult")
 
 _ALPHANUMERICS = string.ascii_letters + string.digits
 _ID_CHARACTERS = _ALPHANUMERICS + "_-"
@@ -90,8 +90,8 @@ class Clock:
         return timer
 
     def map_in_threads(
-        self, function: Callable[[Argument], Value], arguments: Sequence[Argument], max_threads: int
-    ) -> list[Value]:
+        self, function: Callable[[MapArgument], MapResult], arguments: Sequence[MapArgument], max_threads: int
+    ) -> list[MapResult]:
         """Call a function for each argument, several at a time; return the results in the order of the arguments."""
         with ThreadPoolExecutor(min(max_threads, len(arguments)), thread_name_prefix=function.__name__) as pool:
             return list(pool.map(function, arguments))
