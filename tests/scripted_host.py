@@ -26,6 +26,7 @@ from fermata.hosts.client import (
     HostConnectionPool,
     get_connection_pool,
 )
+from tests.waiting import BACKSTOP_SECONDS
 
 HOST_SECRET = "a secret that only the host and the service know"
 HOST_CALLER = HostCaller("bakery", "ada", frozenset({"ai.chat", "content.manage"}), "content", "turn-1")
@@ -129,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
         if response.completed_by is not None:
             self.wfile.write(body[:1])
             self.wfile.flush()
-            response.completed_by.wait(10)
+            response.completed_by.wait(BACKSTOP_SECONDS)
             body = body[1:]
         try:
             self.wfile.write(body)

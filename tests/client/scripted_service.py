@@ -15,6 +15,7 @@ from typing import Any
 
 from fermata_client.service.json_types import Event
 from tests.client.scripted_events import BRIDGE, UNDONE_BRIDGE
+from tests.waiting import BACKSTOP_SECONDS
 
 API_BASE_PATH = "/admin/api/ai"
 DROP_CONNECTION = "drop"
@@ -211,7 +212,7 @@ class ScriptHandler(BaseHTTPRequestHandler):
 
     def wait_for_client(self) -> None:
         """Send nothing until the client closes the connection."""
-        self.connection.settimeout(10)
+        self.connection.settimeout(BACKSTOP_SECONDS)
         self.rfile.read(1)
         self.close_connection = True
 

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from local.demo_model.request_checks.errors import RequestRejected
+from tests.waiting import BACKSTOP_SECONDS
 
 Rule = Callable[[dict[str, Any]], str | None]
 
@@ -114,7 +115,7 @@ class StrictServer:
         finally:
             server._server.shutdown()
             server._server.server_close()
-            thread.join(5)
+            thread.join(BACKSTOP_SECONDS)
 
 
 def _handler_class(strict: StrictServer) -> type[BaseHTTPRequestHandler]:

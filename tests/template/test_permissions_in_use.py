@@ -49,6 +49,7 @@ from tests.template.templates import Template
 from tests.tenant_tokens import make_tenant
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
 from tests.uploads import announce_test_upload, put_upload
+from tests.waiting import BACKSTOP_SECONDS
 
 LARGE = "x" * 40_000
 """More than a row may have: it is stored in the bucket."""
@@ -312,7 +313,7 @@ def test_a_reader_receives_new_entries(at: StageOf, clock: TestClock) -> None:
     poller = LogPoller(at("stream").resources)
     follower = poller.follow(turn, 2, entries.put)
     clock.advance(1)
-    assert entries.get(timeout=10) is not None
+    assert entries.get(timeout=BACKSTOP_SECONDS) is not None
     poller.unfollow(follower)
 
 

@@ -28,6 +28,7 @@ from tests.client.scripted_events import (
 )
 from tests.client.scripted_service import ServiceScript, serve_script
 from tests.images import make_image
+from tests.waiting import BACKSTOP_SECONDS
 
 PAGE = "<!doctype html>\n<title>T</title>\n<main>\n  <p>a</p>\n</main>\n"
 
@@ -342,15 +343,23 @@ def test_every_command_explains_itself(command: str) -> None:
     assert all(option in result.stdout for option in ("--url", "--model", "--token"))
 
 
+PROGRAM = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore SIGINT in the background, where tests may run
+from fermata_client.cli import main
+main()
+"""
+
+
 def fermata(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", "from fermata_client.cli import main; main()", *arguments]
+    return [sys.executable, "-c", PROGRAM, *arguments]
 
 
 def test_the_installed_command_edits_a_page(file: Path, url: str) -> None:
     process = subprocess.run(
         fermata("edit", str(file), "add", "--url", url, "--token", "good", "--json"),
         capture_output=True,
-        timeout=60,
+        timeout=BACKSTOP_SECONDS,
         check=False,
     )
     assert (process.returncode, process.stderr) == (0, b"")
@@ -368,7 +377,7 @@ def test_ctrl_c_cancels_the_turn_once_and_exits_with_130(file: Path, url: str, s
     while not script.posted_answers and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=30)
+    stdout, stderr = process.communicate(timeout=BACKSTOP_SECONDS)
     assert (process.returncode, script.cancel_count) == (130, 1)
     assert stderr == b"fermata: stopped.\n"
     assert json.loads(stdout.decode().splitlines()[-1])["status"] == "cancelled"

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fermata_client.cli import main
+from tests.waiting import BACKSTOP_SECONDS
 
 KEY = "sk-ant-secret"
 CONVERSATION = {
@@ -329,7 +330,7 @@ def test_whoever_has_read_enough_sees_no_traceback(command: str) -> None:
     program = [sys.executable, "-c", "from fermata_client.cli import main; main()", command]
     read_end, write_end = os.pipe()
     os.close(read_end)
-    result = subprocess.run(program, stdout=write_end, stderr=subprocess.PIPE, timeout=30, check=False)
+    result = subprocess.run(program, stdout=write_end, stderr=subprocess.PIPE, timeout=BACKSTOP_SECONDS, check=False)
     os.close(write_end)
     assert result.returncode == 1
     assert not any(word in result.stderr for word in (b"Traceback", b"roken pipe", b"BrokenPipe"))

@@ -33,6 +33,7 @@ from tests.client.scripted_events import (
     tool_result_event,
 )
 from tests.client.scripted_service import DROP_CONNECTION, TERMINAL_EVENTS, ServiceScript, serve_script
+from tests.waiting import BACKSTOP_SECONDS
 
 COMPLETE_VIEW = fold_events(three_tool_turn())
 QUICK = RetryPolicy(max_failures=5, first_delay=0.001, max_delay=0.01)
@@ -62,7 +63,7 @@ def run_script(script: ServiceScript, browser: Browser | None = None, **options:
     browser = browser or Browser()
     with (
         serve_script(script) as url,
-        FermataClient(url, "good", stream_idle_timeout=options.pop("silence", 5.0)) as client,
+        FermataClient(url, "good", stream_idle_timeout=options.pop("silence", BACKSTOP_SECONDS)) as client,
     ):
         return run_turn(
             client,

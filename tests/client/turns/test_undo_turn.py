@@ -15,6 +15,7 @@ from fermata_client.cli import main
 from fermata_client.service.json_types import Event
 from tests.client.scripted_events import UNDONE_BRIDGE, undo_events
 from tests.client.scripted_service import DROP_CONNECTION, ServiceScript, serve_script
+from tests.waiting import BACKSTOP_SECONDS
 
 QUICK = RetryPolicy(max_failures=5, first_delay=0.001, max_delay=0.01)
 WHOLE = fold_events(undo_events(True, False, True))
@@ -32,7 +33,7 @@ class Editor:
 
 
 def run_script(script: ServiceScript, editor: Editor, **options: Any) -> TurnOutcome:
-    with serve_script(script) as url, FermataClient(url, "good", stream_idle_timeout=5.0) as client:
+    with serve_script(script) as url, FermataClient(url, "good", stream_idle_timeout=BACKSTOP_SECONDS) as client:
         return undo_turn(client, UNDONE_BRIDGE, executor=editor, retry_policy=QUICK, **options)
 
 

@@ -14,6 +14,7 @@ from fermata.aws.dynamodb import Put
 from fermata.aws.fault_injection import FaultInjector
 from fermata.aws.resources import Resources
 from tests.faults import ProcessDied
+from tests.waiting import BACKSTOP_SECONDS
 
 PUT = "dynamodb.PutItem"
 
@@ -116,7 +117,7 @@ def test_a_call_can_wait_for_a_file(faulty_resources: Resources, tmp_path: Path)
     caller.join(0.05)
     assert caller.is_alive()
     file.touch()
-    caller.join(5)
+    caller.join(BACKSTOP_SECONDS)
     assert not caller.is_alive()
 
 

@@ -7,6 +7,7 @@ from pydantic import SecretStr
 from fermata.drivers.transport.connection import ProviderConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from local.demo_model.server import run_demo_model
+from tests.waiting import BACKSTOP_SECONDS
 
 
 @pytest.fixture(scope="package")
@@ -28,7 +29,7 @@ def endpoint(url: str, key: str) -> Endpoint:
 
 @pytest.fixture
 def line() -> Iterator[ProviderConnection]:
-    line = ProviderConnection(stall_seconds=5, total_seconds=20)
+    line = ProviderConnection(stall_seconds=BACKSTOP_SECONDS, total_seconds=BACKSTOP_SECONDS)
     yield line
     line.close()
 

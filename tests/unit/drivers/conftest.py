@@ -9,6 +9,7 @@ from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict.anthropic import StrictAnthropic
 from tests.strict.server import StrictServer
 from tests.unit.drivers.strict_providers import StartServer, StrictProvider
+from tests.waiting import BACKSTOP_SECONDS
 
 KEY = "sk-ant-test-0123456789"
 
@@ -21,7 +22,7 @@ def provider() -> Iterator[StrictAnthropic]:
 
 @pytest.fixture
 def connection() -> Iterator[ProviderConnection]:
-    connection = ProviderConnection(stall_seconds=5, total_seconds=20)
+    connection = ProviderConnection(stall_seconds=BACKSTOP_SECONDS, total_seconds=BACKSTOP_SECONDS)
     yield connection
     connection.close()
 

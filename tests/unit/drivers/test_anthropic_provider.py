@@ -31,6 +31,7 @@ from tests.unit.drivers.conversation_builders import (
     tool_result,
     user_message,
 )
+from tests.waiting import BACKSTOP_SECONDS
 
 anthropic = get_provider("anthropic")
 
@@ -217,7 +218,7 @@ def test_an_abort_in_mid_text_closes_the_connection_to_the_provider(
     partial = encode_sse(message_start(input_tokens=9), text_block(0, "Partial")[:-1])
 
     def until_gone() -> None:
-        provider.connections[0].settimeout(5)
+        provider.connections[0].settimeout(BACKSTOP_SECONDS)
         if provider.connections[0].recv(1) == b"":
             gone.set()
 
@@ -229,7 +230,7 @@ def test_an_abort_in_mid_text_closes_the_connection_to_the_provider(
         next(stream)
     assert caught.value.code == "provider_closed"
     assert caught.value.tokens is not None
-    assert gone.wait(1)
+    assert gone.wait(BACKSTOP_SECONDS)
 
 
 def test_a_closed_stream_leaves_the_connection_usable(

@@ -27,6 +27,7 @@ from tests.unit.drivers.strict_providers import (
     each_provider,
     get_response,
 )
+from tests.waiting import BACKSTOP_SECONDS
 
 
 @pytest.fixture
@@ -174,7 +175,7 @@ def test_an_abort_in_mid_text_closes_the_connection_to_the_provider(
     gone = threading.Event()
 
     def until_gone() -> None:
-        server.connections[0].settimeout(5)
+        server.connections[0].settimeout(BACKSTOP_SECONDS)
         if server.connections[0].recv(1) == b"":
             gone.set()
 
@@ -187,7 +188,7 @@ def test_an_abort_in_mid_text_closes_the_connection_to_the_provider(
     with pytest.raises(ProviderError) as caught:
         next(stream)
     assert caught.value.code == "provider_closed"
-    assert gone.wait(1)
+    assert gone.wait(BACKSTOP_SECONDS)
 
 
 @each_provider

@@ -21,6 +21,7 @@ from fermata.drivers.transport import url_guard
 from fermata.drivers.transport.connection import ProviderConnection
 from fermata.drivers.transport.url_guard import UrlGuard, is_public_address
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
+from tests.waiting import BACKSTOP_SECONDS
 
 PUBLIC = ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "100.128.0.1"]
 PRIVATE = [
@@ -238,7 +239,7 @@ def fetch_body(connection: ProviderConnection, url: str) -> bytes:
 
 @contextlib.contextmanager
 def open_connection(guard: UrlGuard) -> Iterator[ProviderConnection]:
-    connection = ProviderConnection(stall_seconds=5, total_seconds=10, guard=guard)
+    connection = ProviderConnection(stall_seconds=BACKSTOP_SECONDS, total_seconds=BACKSTOP_SECONDS, guard=guard)
     try:
         yield connection
     finally:
@@ -337,7 +338,7 @@ class SecureServer:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # closing alone wakes nobody who waits in accept()
         self._listener.close()
-        self._thread.join(5)
+        self._thread.join(BACKSTOP_SECONDS)
 
 
 class TestPinning:

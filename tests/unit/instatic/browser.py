@@ -24,6 +24,7 @@ from tests.unit.instatic.schemas import (
     event_shape,
     find_schema_error,
 )
+from tests.waiting import BACKSTOP_SECONDS
 
 AI = "/admin/api/ai"
 Event = dict[str, Any]
@@ -98,7 +99,7 @@ class Browser:
             base_url=url + AI,
             headers={"cookie": f"instatic_admin_session={cookie}", "origin": origin},
             trust_env=False,
-            timeout=30,
+            timeout=BACKSTOP_SECONDS,
         )
 
     def __enter__(self) -> Self:

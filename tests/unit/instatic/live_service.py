@@ -18,6 +18,7 @@ from functions.api import app as api
 from functions.stream import app as stream
 from functions.tool_result import app as tool_result
 from tests.unit.turns.stage import FakeWorkflow, RecordingConnection, Stage
+from tests.waiting import BACKSTOP_SECONDS
 
 ROUTES = [route for function in (stream, api, tool_result) for route in function.router.routes]
 
@@ -111,6 +112,6 @@ def run_service(stage: Stage, monkeypatch: Any) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(BACKSTOP_SECONDS)
         workflow.pool.shutdown()
     assert workflow.failures == []

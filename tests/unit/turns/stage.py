@@ -59,6 +59,7 @@ from fermata.turns.turn_log import LogEntry, log_entry_from_item
 from fermata.turns.undo.start_undo import UndoRequest, start_undo
 from tests.faults import FaultScript
 from tests.resources import REGION
+from tests.waiting import BACKSTOP_SECONDS
 
 ADA = Caller(
     tenant="bakery",
@@ -68,7 +69,7 @@ ADA = Caller(
     ),
 )
 OK: dict[str, Any] = {"ok": True, "data": {"nodeIds": ["n1"]}}
-MAX_THREAD_WAIT_SECONDS = 5.0
+MAX_THREAD_WAIT_SECONDS = BACKSTOP_SECONDS
 """How long a test waits for another thread, in real time."""
 CALL_IDS = itertools.count(1)
 
