@@ -1,4 +1,4 @@
-"""Commits (design §4): START, ROUND, ANSWER and END are one transaction each; between them only text is appended."""
+"""Commits: START, ROUND, ANSWER and END are one transaction each; between them only text is appended."""
 
 from typing import Any
 
@@ -17,19 +17,19 @@ from tests.unit.turns.state_machine import StateMachine
 TRANSACT = "dynamodb.TransactWriteItems"
 
 
-def commits(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What every append from now on is committed with, by the kinds of its items."""
-    made: list[list[str]] = []
+def record_commits(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Record the kinds of items in every transaction from now on."""
+    commits: list[list[str]] = []
     write = stage.resources.tables.write_items
 
     def watched(*parts: Any) -> None:
         kinds = [f"{part.table} {_kind(part)}" for part in parts]
         if "bridges e" in kinds:
-            made.append(sorted(kind for kind in kinds if not kind.startswith("usage") or kind == "usage request"))
+            commits.append(sorted(kind for kind in kinds if not kind.startswith("usage") or kind == "usage request"))
         write(*parts)
 
     monkeypatch.setattr(stage.resources.tables, "write_items", watched)
-    return made
+    return commits
 
 
 def _kind(part: Any) -> str:
@@ -38,10 +38,8 @@ def _kind(part: Any) -> str:
     return "request" if part.table == "usage" and kind[0] == "r" and kind[1:].isdigit() else kind
 
 
-def test_a_turn_is_start_round_answer_end_and_the_text_in_between(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = commits(stage, monkeypatch)
+def test_a_turn_consists_of_start_round_answer_end_and_text(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    commits = record_commits(stage, monkeypatch)
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="n"), text="I delete."), "Done.")
     stage.run_workflow()
@@ -52,26 +50,26 @@ def test_a_turn_is_start_round_answer_end_and_the_text_in_between(
     a_round = ["bridges e", "bridges p", "conversations m", "usage request"]
     an_answer = ["bridges e", "bridges p", "conversations m"]
     end = ["bridges e", "bridges turn", "conversations m", "conversations meta", "usage request"]
-    assert made == [start, alone, alone, a_round, an_answer, alone, alone, end]
+    assert commits == [start, alone, alone, a_round, an_answer, alone, alone, end]
 
 
-def test_a_round_tells_its_calls_then_its_context_then_asks(stage: Stage) -> None:
+def test_a_round_streams_its_calls_its_context_and_then_its_request(stage: Stage) -> None:
     stage.start_turn()
     first, second = tool_call_block("deleteNode", nodeId="a"), tool_call_block("deleteNode", nodeId="b")
     stage.script_replies(reply_with_calls(first, second, text="I delete."))
     stage.run_workflow()
-    told = stage.entries()[-1].events
-    assert told == (
+    events = stage.entries()[-1].events
+    assert events == (
         ToolCallEvent(tool_call_id=first.tool_call_id, tool_name="deleteNode", input={"nodeId": "a"}),
         ToolCallEvent(tool_call_id=second.tool_call_id, tool_name="deleteNode", input={"nodeId": "b"}),
         ContextEvent(prompt_tokens=10, context_tokens=10, cache_read_tokens=0, cache_creation_tokens=0),
-        told[3],
+        events[3],
     )
-    assert isinstance(told[3], ToolRequestEvent)
+    assert isinstance(events[3], ToolRequestEvent)
     assert stage.load_messages()[-1].content == (TextBlock(text="I delete."), first, second)
 
 
-def test_text_that_waits_goes_into_the_commit_that_follows(stage: Stage) -> None:
+def test_unwritten_text_is_part_of_the_next_commit(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         [
@@ -84,7 +82,7 @@ def test_text_that_waits_goes_into_the_commit_that_follows(stage: Stage) -> None
     assert [event.type for event in stage.entries()[-1].events] == ["text", "toolCall", "context", "toolRequest"]
 
 
-def test_a_call_whose_outcome_is_known_at_once_is_answered_in_the_same_commit(stage: Stage) -> None:
+def test_a_refused_call_is_answered_in_the_same_commit(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         reply_with_calls(
@@ -94,8 +92,8 @@ def test_a_call_whose_outcome_is_known_at_once_is_answered_in_the_same_commit(st
         )
     )
     stage.run_workflow()
-    told = [event for event in stage.entries()[-1].events if isinstance(event, ToolResultEvent | ToolRequestEvent)]
-    assert [event.type for event in told] == ["toolResult", "toolResult", "toolRequest"]
+    events = [event for event in stage.entries()[-1].events if isinstance(event, ToolResultEvent | ToolRequestEvent)]
+    assert [event.type for event in events] == ["toolResult", "toolResult", "toolRequest"]
     assert stage.load_pause().calls[2].state == "requested"
     stage.answer_request(OK)
     stage.script_replies("Done.")
@@ -103,7 +101,7 @@ def test_a_call_whose_outcome_is_known_at_once_is_answered_in_the_same_commit(st
     invariants.check_invariants(stage)
 
 
-def test_malformed_arguments_are_never_run(stage: Stage) -> None:
+def test_a_call_with_malformed_arguments_is_never_run(stage: Stage) -> None:
     ran: list[str] = []
     stage.add_tools(make_server_tool("bake", lambda: ran.append("ran")))
     stage.start_turn()
@@ -118,59 +116,59 @@ def test_malformed_arguments_are_never_run(stage: Stage) -> None:
 INSTANT = make_server_tool("peek", lambda: None, idempotent=True, instant=True)
 
 
-def entries_of(stage: Stage) -> list[list[str]]:
+def entry_types(stage: Stage) -> list[list[str]]:
     return [[event.type for event in entry.events] for entry in stage.entries()]
 
 
-def test_the_last_answer_of_a_round_begins_the_next_in_the_same_commit(stage: Stage) -> None:
+def test_the_last_server_result_of_a_round_starts_the_next_in_the_same_commit(stage: Stage) -> None:
     stage.add_tools(make_server_tool("look", lambda: None, idempotent=True))
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("look")), "Done.")
     stage.run_workflow()
-    assert ["toolResult", "roundStarted"] in entries_of(stage)
+    assert ["toolResult", "roundStarted"] in entry_types(stage)
     invariants.check_invariants(stage)
 
 
-def test_a_round_of_instant_tools_is_one_commit_and_stores_no_pause(stage: Stage) -> None:
+def test_a_round_of_instant_tools_is_one_commit_without_a_pause(stage: Stage) -> None:
     stage.add_tools(INSTANT)
     stage.start_turn()
     stage.script_replies(
         reply_with_calls(tool_call_block("peek"), tool_call_block("no_such_tool"), tool_call_block("peek")), "Done."
     )
     stage.run_workflow()
-    told = ["toolCall"] * 3 + ["context"] + ["toolResult"] * 3 + ["roundStarted"]
-    assert told in entries_of(stage)
+    expected_types = ["toolCall"] * 3 + ["context"] + ["toolResult"] * 3 + ["roundStarted"]
+    assert expected_types in entry_types(stage)
     assert not [item for item in stage.stored_items(stage.turn.pk) if item["sk"].startswith("p#")]
     assert [message.role for message in stage.load_messages()] == ["user", "assistant", *["tool"] * 3, "assistant"]
     invariants.check_invariants(stage)
 
 
-def test_an_instant_tool_waits_its_turn_behind_a_call_of_the_browsers(stage: Stage) -> None:
+def test_an_instant_tool_behind_a_browser_call_waits(stage: Stage) -> None:
     stage.add_tools(INSTANT)
     stage.start_turn()
     stage.script_replies(
         reply_with_calls(tool_call_block("peek"), tool_call_block("deleteNode", nodeId="n"), tool_call_block("peek"))
     )
     stage.run_workflow()
-    assert entries_of(stage)[-1] == ["toolCall"] * 3 + ["context", "toolResult", "toolRequest"]
+    assert entry_types(stage)[-1] == ["toolCall"] * 3 + ["context", "toolResult", "toolRequest"]
     stage.script_replies("Done.")
     stage.answer_request(OK)
     assert stage.run_workflow() == "finished"
     invariants.check_invariants(stage)
 
 
-def test_where_no_time_is_left_to_ask_the_next_round_is_handed_on(stage: Stage) -> None:
+def test_without_enough_time_the_next_round_runs_in_another_invocation(stage: Stage) -> None:
     stage.add_tools(INSTANT)
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("peek")), "Done.")
     invocation = stage.advance_turn(seconds=300)
     assert stage.workflow.outputs[invocation.token]["next"] == "round"
-    assert entries_of(stage)[-1] == ["toolCall", "context", "toolResult"]
+    assert entry_types(stage)[-1] == ["toolCall", "context", "toolResult"]
     assert stage.run_workflow() == "finished"
     invariants.check_invariants(stage)
 
 
-def test_a_commit_that_never_arrived_leaves_nothing_of_itself(stage: Stage) -> None:
+def test_a_commit_that_was_never_written_leaves_nothing(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="n"), text="I delete."))
     stage.faults.lose_request(TRANSACT, contains="toolCall")
@@ -186,10 +184,10 @@ def test_a_commit_that_never_arrived_leaves_nothing_of_itself(stage: Stage) -> N
 
 
 @pytest.mark.parametrize("kind", ["reply", "call", "answer", "result", "prompt"])
-def test_what_is_large_lies_in_the_bucket_before_it_is_committed(
+def test_large_content_is_in_the_bucket_before_the_commit(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """An item has 400 KB, a transaction 4 MB; nothing of ours comes near."""
+    """An item may have 400 KB, a transaction 4 MB; every write stays far below."""
     client: Any = stage.resources.tables._client
     sizes: list[int] = []
     transact = client.transact_write_items
@@ -214,7 +212,7 @@ def test_what_is_large_lies_in_the_bucket_before_it_is_committed(
     invariants.check_invariants(stage)
 
 
-def test_sixty_calls_in_one_reply_are_one_round(stage: Stage) -> None:
+def test_sixty_calls_in_one_response_are_one_round(stage: Stage) -> None:
     stage.add_tools(make_server_tool("count", lambda: {"html": "y" * 5_000}, idempotent=True))
     stage.start_turn()
     stage.script_replies(reply_with_calls(*(tool_call_block("count") for _ in range(60))), "Done.")
@@ -224,7 +222,7 @@ def test_sixty_calls_in_one_reply_are_one_round(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_many_calls_of_the_browser_are_asked_one_by_one(stage: Stage) -> None:
+def test_many_browser_calls_are_requested_one_by_one(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         reply_with_calls(*(tool_call_block("deleteNode", nodeId=f"n{number}") for number in range(20))), "Done."
@@ -239,8 +237,8 @@ def test_many_calls_of_the_browser_are_asked_one_by_one(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_positions_follow_the_contracts_rows(stage: Stage) -> None:
-    """Text is a row, every call is one, every result is one; what only the provider reads again shows nothing."""
+def test_messages_take_one_position_per_shown_row(stage: Stage) -> None:
+    """Text, every call and every result take one position each; reasoning takes none."""
     stage.start_turn()
     thought = ReasoningBlock(provider="anthropic", model="model-1", payload={"type": "thinking", "thinking": "hm"})
     blocks = (

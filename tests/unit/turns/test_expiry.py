@@ -1,4 +1,4 @@
-"""Lifetime (design §4): everything of a turn expires together, and what has expired counts no more, deleted or not."""
+"""Expiry: all rows of a turn expire together, and expired rows count as gone before they are deleted."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 DAY = 86400
 
 
-def partition(stage: Stage) -> list[Item]:
+def load_turn_items(stage: Stage) -> list[Item]:
     return stage.resources.tables.query_items(stage.resources.settings.bridges_table, stage.turn.pk)
 
 
-def test_everything_of_a_turn_expires_at_one_moment(stage: Stage) -> None:
+def test_all_rows_of_a_turn_expire_at_once(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     stage.start_turn()
     stage.script_replies(
@@ -34,17 +34,17 @@ def test_everything_of_a_turn_expires_at_one_moment(stage: Stage) -> None:
     stage.run_workflow()
     stage.answer_request(OK)
     stage.run_workflow()
-    kinds = {item["sk"][0] for item in partition(stage)}
+    kinds = {item["sk"][0] for item in load_turn_items(stage)}
     assert kinds == {"t", "e", "p"}, "turn row, log and pauses"
-    assert {item["ttl"] for item in partition(stage)} == {stage.turn.expires}
+    assert {item["ttl"] for item in load_turn_items(stage)} == {stage.turn.expires}
 
 
-def test_a_turn_is_remembered_for_the_longest_hold_and_a_week(stage: Stage) -> None:
+def test_a_turn_expires_a_week_after_the_longest_hold(stage: Stage) -> None:
     began = int(stage.resources.clock.time())
     assert stage.start_turn().expires == began + (30 + 7) * DAY
 
 
-def test_the_conversation_and_its_ledger_outlive_the_turn(stage: Stage) -> None:
+def test_conversation_and_ledger_rows_do_not_expire(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
     stage.run_workflow()
@@ -55,9 +55,9 @@ def test_the_conversation_and_its_ledger_outlive_the_turn(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("deed", ["look", "answer", "cancel", "advance", "recover", "sweep"])
-def test_an_expired_turn_is_gone_though_nobody_has_deleted_it(stage: Stage, deed: str) -> None:
+def test_an_expired_turn_counts_as_gone_before_it_is_deleted(stage: Stage, deed: str) -> None:
     run_until_waiting(stage, "deleteNode")
-    before = partition(stage)
+    before = load_turn_items(stage)
     stage.pass_time(37 * DAY + 1)
     if deed in ("look", "answer", "cancel"):
         deeds: dict[str, Any] = {
@@ -74,11 +74,11 @@ def test_an_expired_turn_is_gone_though_nobody_has_deleted_it(stage: Stage, deed
         stage.recover_turn(has_execution_failed=True)
     else:
         recover_open_turns(stage.resources)
-    assert partition(stage) == before
+    assert load_turn_items(stage) == before
     assert len(stage.workflow.started) == 1
 
 
-def test_an_expired_turns_conversation_is_free(stage: Stage) -> None:
+def test_the_conversation_of_an_expired_turn_is_free(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     stage.pass_time(37 * DAY + 1)
     second = stage.start_turn("And now?")
@@ -90,7 +90,7 @@ def test_an_expired_turns_conversation_is_free(stage: Stage) -> None:
     assert [message.role for message in stage.load_messages()] == ["user", "assistant", "user", "assistant"]
 
 
-def test_every_item_and_payload_carries_its_version(stage: Stage) -> None:
+def test_every_item_has_a_version(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
-    assert {item["v"] for item in partition(stage)} == {1}
+    assert {item["v"] for item in load_turn_items(stage)} == {1}
     assert {row["v"] for row in stage.ledger_rows()} == {1}

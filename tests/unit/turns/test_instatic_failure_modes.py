@@ -1,6 +1,6 @@
-"""The failure modes that Instatic's own document names (seed 000), each in its durable form.
+"""Failure modes of Instatic's own server, each in the form that it has here.
 
-There a stream is the turn, and its end loses the rest. Here the turn is what is stored.
+There the stream is the turn, and its end loses the rest. Here the turn is stored.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.unit.turns.state_machine import StateMachine
 
 
 def next_prompt(stage: Stage) -> list[str]:
-    """Says something more, and tells what the model then reads of the turn before, a line for each message."""
+    """Send another prompt, and return what the model reads then: a line for each message."""
     stage.start_turn("Go on", dialect="instatic")
     stage.script_replies("Of course.")
     stage.run_workflow()
@@ -40,12 +40,12 @@ def _line(role: str, block: object) -> str:
 
 
 def later(stage: Stage) -> Callable[[], None]:
-    """A second goes by, to be put into a script."""
+    """A script step that lets a second pass."""
     return lambda: stage.pass_time(1)
 
 
 class TestAbort:
-    def test_the_providers_line_is_cut_at_once_and_no_error_is_shown(self, stage: Stage) -> None:
+    def test_the_request_is_aborted_at_once_and_no_error_is_shown(self, stage: Stage) -> None:
         stage.start_turn(dialect="instatic")
         stage.script_replies(
             [TextDelta(text="Half an ans"), stage.cancel_turn, later(stage), stage.connection.block_until_aborted]
@@ -56,7 +56,7 @@ class TestAbort:
         invariants.check_invariants(stage, next_prompt=False)
         assert next_prompt(stage)[:2] == ["user: Do something", "assistant: Half an ans"]
 
-    def test_what_was_generated_until_then_is_in_the_ledger_and_nothing_later_is(self, stage: Stage) -> None:
+    def test_tokens_until_the_abort_are_in_the_ledger(self, stage: Stage) -> None:
         stage.start_turn(dialect="instatic")
         stage.script_replies(
             [TextDelta(text="Half an ans"), stage.cancel_turn, later(stage), stage.connection.block_until_aborted]
@@ -66,7 +66,7 @@ class TestAbort:
         assert row["estimated"] is True
         assert 0 < row["completion"] <= 3
 
-    def test_a_call_that_waits_for_the_browser_is_closed_and_its_result_comes_too_late(self, stage: Stage) -> None:
+    def test_an_open_call_is_closed_and_its_result_refused(self, stage: Stage) -> None:
         run_until_waiting(stage, "deleteNode", dialect="instatic")
         stage.cancel_turn()
         (closed,) = [event for event in stage.events() if isinstance(event, ToolResultEvent)]
@@ -81,7 +81,7 @@ class TestAbort:
             "user: Go on",
         ]
 
-    def test_aborting_what_is_over_changes_nothing(self, stage: Stage) -> None:
+    def test_aborting_an_ended_turn_changes_nothing(self, stage: Stage) -> None:
         stage.start_turn(dialect="instatic")
         stage.script_replies("Hello.")
         stage.run_workflow()
@@ -90,8 +90,8 @@ class TestAbort:
 
 
 class TestInterruptedToolCalls:
-    def test_a_function_that_dies_between_call_and_result_is_followed_by_one_that_waits_on(self, stage: Stage) -> None:
-        """The chunk that never came, the server that restarted: the call is open, and is still answered."""
+    def test_the_next_invocation_waits_on_after_a_function_died(self, stage: Stage) -> None:
+        """The call stays open across a lost chunk or a restart, and can still be answered."""
         machine = run_until_waiting(stage, "deleteNode", dialect="instatic")
         machine.time_out()
         machine.run()
@@ -100,7 +100,7 @@ class TestInterruptedToolCalls:
         assert machine.run() == "Finished"
         invariants.check_invariants(stage)
 
-    def test_when_the_turn_is_given_up_the_next_prompt_finds_every_call_answered(self, stage: Stage) -> None:
+    def test_after_the_turn_failed_the_next_prompt_finds_every_call_answered(self, stage: Stage) -> None:
         run_until_waiting(stage, "deleteNode", "deleteNode", dialect="instatic")
         stage.answer_request(OK)
         stage.workflow.states[stage.turn.id, 1] = ("ABORTED", "")
@@ -117,7 +117,7 @@ class TestInterruptedToolCalls:
 
 
 class TestBrowserToolTimeout:
-    def test_a_browser_that_never_posts_ends_the_turn_after_ninety_seconds(self, stage: Stage) -> None:
+    def test_an_unanswered_call_ends_the_turn_after_90_seconds(self, stage: Stage) -> None:
         machine = run_until_waiting(stage, "deleteNode", dialect="instatic")
         stage.pass_time(89)
         machine.time_out()
@@ -133,15 +133,15 @@ class TestBrowserToolTimeout:
         assert next_prompt(stage)[2].startswith("tool: ")
 
 
-class TestACrashOnTheServer:
-    def test_the_turn_starts_over_and_its_text_is_there_once_where_nothing_was_shown(self, stage: Stage) -> None:
+class TestServerCrash:
+    def test_the_round_restarts_when_nothing_was_shown(self, stage: Stage) -> None:
         stage.start_turn(dialect="instatic")
         stage.script_replies([ProcessDied()], "Hello.")
         assert StateMachine(stage).run() == "Finished"
         assert stage.streamed_text() == "Hello."
         invariants.check_invariants(stage)
 
-    def test_where_text_was_shown_that_cannot_be_taken_back_the_user_reads_an_error(self, stage: Stage) -> None:
+    def test_the_turn_fails_when_shown_text_cannot_be_retracted(self, stage: Stage) -> None:
         stage.start_turn(dialect="instatic")
         stage.script_replies([TextDelta(text="Hel"), ProcessDied()])
         assert StateMachine(stage).run() == "Finished"
@@ -152,7 +152,7 @@ class TestACrashOnTheServer:
         invariants.check_invariants(stage, next_prompt=False)
         assert next_prompt(stage)[:2] == ["user: Do something", "assistant: Hel"]
 
-    def test_a_bug_of_ours_ends_the_turn_with_an_error_and_frees_the_conversation(self, stage: Stage) -> None:
+    def test_a_bug_ends_the_turn_with_an_error_and_frees_the_conversation(self, stage: Stage) -> None:
         stage.start_turn(dialect="instatic")
         stage.script_replies([RuntimeError("a bug")], [RuntimeError("a bug")])
         assert StateMachine(stage).run() == "Failed"
@@ -160,7 +160,7 @@ class TestACrashOnTheServer:
         assert "a bug" not in str(stage.events())
         invariants.check_invariants(stage)
 
-    def test_an_error_of_the_provider_is_shown_word_for_word(self, stage: Stage) -> None:
+    def test_a_providers_error_is_shown_unchanged(self, stage: Stage) -> None:
         stage.start_turn(dialect="instatic")
         stage.script_replies([make_provider_error("provider_auth", retryable=False)])
         stage.run_workflow()
@@ -170,7 +170,7 @@ class TestACrashOnTheServer:
         invariants.check_invariants(stage)
 
 
-def test_a_tool_that_fails_is_read_by_the_model_which_tries_again(stage: Stage) -> None:
+def test_the_model_reads_a_tools_failure_and_retries(stage: Stage) -> None:
     stage.start_turn(dialect="instatic")
     stage.script_replies(
         reply_with_calls(tool_call_block("deleteNode", nodeId="wrong")),
@@ -188,41 +188,41 @@ def test_a_tool_that_fails_is_read_by_the_model_which_tries_again(stage: Stage) 
     invariants.check_invariants(stage)
 
 
-class TestAPageReload:
-    def test_the_turn_goes_on_and_the_thread_shows_what_there_is(self, stage: Stage) -> None:
+class TestPageReload:
+    def test_the_turn_continues_and_the_conversation_shows_it(self, stage: Stage) -> None:
         run_until_waiting(stage, "deleteNode", dialect="instatic")
-        seen = [
+        roles = [
             line["role"]
             for line in message_views.read_message_page(stage.resources, stage.load_conversation(), "instatic").lines
         ]
-        assert seen == ["user", "assistant"]
+        assert roles == ["user", "assistant"]
         assert stage.show_turn()["status"] == "paused"
         stage.answer_request(OK)
         stage.script_replies("Done.")
         stage.run_workflow()
         invariants.check_invariants(stage)
 
-    def test_sending_again_ends_what_was_left_running(self, stage: Stage) -> None:
+    def test_the_next_prompt_ends_the_running_turn(self, stage: Stage) -> None:
         run_until_waiting(stage, "deleteNode", dialect="instatic")
         left = stage.turn
         stage.pass_time(3)
-        said = next_prompt(stage)
-        assert said[-1] == "user: Go on"
+        lines = next_prompt(stage)
+        assert lines[-1] == "user: Go on"
         invariants.check_invariants(stage)
         stage._turn = left
         assert stage.event_types()[-1] == "cancelled"
         assert stage.turn_row()["state"] == "cancelled"
 
-    def test_a_text_that_was_under_way_is_kept_as_far_as_it_was_shown(self, stage: Stage) -> None:
+    def test_text_is_stored_as_far_as_it_was_shown(self, stage: Stage) -> None:
         stage.start_turn(dialect="instatic")
-        said, reply = reply_with_text("Half an ans")
+        text_delta, reply = reply_with_text("Half an ans")
 
         def again() -> None:
             stage.pass_time(3)
             stage.start_turn("Hello?", dialect="instatic")
 
         first = stage.turn
-        stage.script_replies([said, again, reply], "Second.")
+        stage.script_replies([text_delta, again, reply], "Second.")
         stage.advance_turn(stage.make_invocation())
         assert [message.content[0] for message in stage.load_messages()][:2] == [
             TextBlock(text="Do something"),

@@ -1,4 +1,4 @@
-"""Pause (design §4): one item per round, changed only on the version that was read, and no wake-up is ever lost."""
+"""The pause of a round: changed only on the version that was read, and no resumption is ever lost."""
 
 import pytest
 
@@ -12,34 +12,36 @@ from tests.unit.turns.state_machine import StateMachine
 
 
 def pause_item(stage: Stage, round_: int = 1) -> Item:
-    found = stage.resources.tables.get_item(
+    item = stage.resources.tables.get_item(
         stage.resources.settings.bridges_table, stage.turn.pk, build_pause_key(round_)
     )
-    assert found is not None
-    return found
+    assert item is not None
+    return item
 
 
-def test_a_round_has_one_pause_that_says_who_waits_with_what_until_when(stage: Stage) -> None:
+def test_a_round_has_one_pause_with_token_and_deadline(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode", "list_documents", "no_such_tool")
     pause = stage.load_pause()
     assert (pause.version, pause.token, pause.epoch) == (1, machine.invocation.token, machine.invocation.epoch)
-    assert [one.state for one in pause.calls] == ["requested", "waiting", "waiting"]
+    assert [call.state for call in pause.calls] == ["requested", "waiting", "waiting"]
     assert pause.calls[0].deadline == stage.resources.clock.time() + 90
     stage.answer_request(OK)
     assert stage.load_pause().version == 2
-    assert [one.state for one in stage.load_pause().calls] == ["answered", "waiting", "waiting"]
+    assert [call.state for call in stage.load_pause().calls] == ["answered", "waiting", "waiting"]
 
 
 def test_every_change_needs_the_version_that_was_read(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
-    seen = stage.load_pause()
+    read_pause = stage.load_pause()
     stage.answer_request(OK)
     with pytest.raises(StaleState):
-        replace_pause(stage.resources, seen.model_copy(update={"version": seen.version + 1, "token": "mine"}))
-    assert stage.load_pause().token == seen.token
+        replace_pause(
+            stage.resources, read_pause.model_copy(update={"version": read_pause.version + 1, "token": "mine"})
+        )
+    assert stage.load_pause().token == read_pause.token
 
 
-def test_whoever_answers_last_sends_the_token_that_is_stored(stage: Stage) -> None:
+def test_the_last_answer_sends_the_stored_token(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode", "deleteNode")
     stage.answer_request(OK)
     assert not stage.workflow.sent
@@ -48,7 +50,7 @@ def test_whoever_answers_last_sends_the_token_that_is_stored(stage: Stage) -> No
     assert stage.workflow.sent == [(machine.invocation.token, "round", 0)]
 
 
-def test_a_token_that_nobody_waits_for_any_more_means_that_somebody_else_went_on(stage: Stage) -> None:
+def test_an_expired_token_is_ignored(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     machine.time_out()
     stage.answer_request(OK)
@@ -58,7 +60,7 @@ def test_a_token_that_nobody_waits_for_any_more_means_that_somebody_else_went_on
     assert machine.visited == ["RunRound", "RunRound", "Finished"]
 
 
-def test_any_other_failed_send_is_a_503_and_the_repeated_answer_repeats_the_send(stage: Stage) -> None:
+def test_a_failed_send_is_a_503_and_the_repeated_answer_sends_again(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     request = stage.tool_requests()[-1].request_id
     stage.workflow.next_errors.append(ServiceUnavailable("The workflow could not be woken."))
@@ -71,7 +73,7 @@ def test_any_other_failed_send_is_a_503_and_the_repeated_answer_repeats_the_send
     assert stage.event_types().count("toolResult") == 1
 
 
-def test_a_browser_round_costs_two_transitions_whatever_the_order_of_its_calls(stage: Stage) -> None:
+def test_a_browser_round_takes_two_state_transitions(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode", "list_documents", "deleteNode", "list_documents")
     stage.answer_request(OK)
     assert machine.run() == "RunRound"
@@ -81,7 +83,7 @@ def test_a_browser_round_costs_two_transitions_whatever_the_order_of_its_calls(s
     assert machine.visited == ["RunRound", "RunRound", "RunRound", "Finished"]
 
 
-def test_a_wait_longer_than_the_alarm_clock_is_held_with_its_own_token(stage: Stage) -> None:
+def test_a_wait_longer_than_the_heartbeat_timeout_is_held_with_its_own_token(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     machine = run_until_waiting(stage, "ask_the_baker")
     assert machine.state == "Hold"
@@ -94,7 +96,7 @@ def test_a_wait_longer_than_the_alarm_clock_is_held_with_its_own_token(stage: St
     assert machine.visited == ["RunRound", "Hold", "RunRound", "Finished"]
 
 
-def test_an_answer_before_hold_has_its_token_is_found_by_hold(stage: Stage) -> None:
+def test_hold_finds_an_answer_from_before_its_invocation(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("ask_the_baker")))
@@ -107,7 +109,7 @@ def test_an_answer_before_hold_has_its_token_is_found_by_hold(stage: Stage) -> N
     assert machine.run() == "Finished"
 
 
-def test_an_answer_between_holds_look_and_its_token_is_found_by_hold(stage: Stage) -> None:
+def test_hold_finds_an_answer_from_before_its_token_was_stored(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("ask_the_baker")), "Done.")
@@ -120,7 +122,7 @@ def test_an_answer_between_holds_look_and_its_token_is_found_by_hold(stage: Stag
     assert stage.event_types().count("toolResult") == 1
 
 
-def test_a_cancel_between_holds_look_and_its_token_lets_the_execution_finish(stage: Stage) -> None:
+def test_hold_finds_a_cancel_from_before_its_token_was_stored(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("ask_the_baker")))
@@ -132,7 +134,7 @@ def test_a_cancel_between_holds_look_and_its_token_lets_the_execution_finish(sta
     assert stage.faults.is_spent
 
 
-def test_an_old_hold_never_puts_its_dead_token_in_the_place_of_a_living_one(stage: Stage) -> None:
+def test_an_older_hold_never_replaces_the_newer_token(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("ask_the_baker")), "Done.")
@@ -148,8 +150,8 @@ def test_an_old_hold_never_puts_its_dead_token_in_the_place_of_a_living_one(stag
     assert machine.run() == "Finished"
 
 
-def test_a_request_that_follows_a_long_one_gets_a_clock_of_its_own(stage: Stage) -> None:
-    """Hold has no alarm clock but its end, which may be a month away."""
+def test_a_request_behind_a_held_one_gets_its_own_timeout(stage: Stage) -> None:
+    """Hold has no heartbeat timeout, and its own end may be a month away."""
     stage.add_tools(make_patient_tool())
     machine = run_until_waiting(stage, "ask_the_baker", "deleteNode")
     stage.answer_request(OK)
@@ -161,7 +163,7 @@ def test_a_request_that_follows_a_long_one_gets_a_clock_of_its_own(stage: Stage)
     assert machine.run() == "Finished"
 
 
-def test_no_wait_outlasts_the_memory_of_its_turn(stage: Stage) -> None:
+def test_no_deadline_is_later_than_the_turns_expiry(stage: Stage) -> None:
     """The turn must end, and free its conversation, before its rows expire."""
     stage.add_tools(make_patient_tool(seconds=365 * 86400))
     machine = run_until_waiting(stage, "ask_the_baker")
@@ -170,7 +172,7 @@ def test_no_wait_outlasts_the_memory_of_its_turn(stage: Stage) -> None:
     assert machine.input["seconds"] == latest - stage.resources.clock.time()
 
 
-def test_the_input_of_a_requested_call_lives_in_the_log_only(stage: Stage) -> None:
+def test_the_input_of_a_requested_call_is_in_the_log_only(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="root", html=LARGE_TEXT)))
     stage.run_workflow()
@@ -179,8 +181,8 @@ def test_the_input_of_a_requested_call_lives_in_the_log_only(stage: Stage) -> No
     assert stage.show_turn()["pending"][0]["input"]["html"] == LARGE_TEXT
 
 
-def test_calls_that_wait_with_large_inputs_lie_in_the_bucket(stage: Stage) -> None:
-    """Ten of them would be 3 MB, and an item has 400 KB."""
+def test_waiting_calls_with_large_inputs_are_stored_in_the_bucket(stage: Stage) -> None:
+    """Ten inputs have 3 MB; an item may have 400 KB."""
     stage.start_turn()
     stage.script_replies(
         reply_with_calls(
@@ -197,14 +199,14 @@ def test_calls_that_wait_with_large_inputs_lie_in_the_bucket(stage: Stage) -> No
     assert stage.run_workflow() == "finished"
 
 
-def test_a_request_of_another_round_is_not_this_rounds(stage: Stage) -> None:
+def test_a_request_id_of_another_round_is_not_found(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     first = stage.tool_requests()[-1].request_id
     with pytest.raises(NotFound):
         stage.answer_request(OK, first.replace("1.", "2.", 1))
 
 
-def test_more_results_at_once_than_a_transaction_takes_are_told_in_several(stage: Stage) -> None:
+def test_more_results_than_a_transaction_takes_are_split(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         reply_with_calls(

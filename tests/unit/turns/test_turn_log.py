@@ -1,4 +1,4 @@
-"""Log (design §4): the log is the stream and the lock. Its numbers are read, never guessed."""
+"""The turn log: the event stream and the lock. The number of an append is always read, never guessed."""
 
 from itertools import pairwise
 
@@ -22,8 +22,8 @@ from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 PUT, TRANSACT = "dynamodb.PutItem", "dynamodb.TransactWriteItems"
 
 
-def writer(stage: Stage, owner: str = "") -> TurnLog:
-    """Somebody who has read the log to its end."""
+def open_log(stage: Stage, owner: str = "") -> TurnLog:
+    """A writer that has read the log to its end."""
     tail = read_last_entry(stage.resources, stage.turn.pk)
     assert tail is not None
     log = TurnLog.from_last_entry(stage.resources, stage.turn.partition, tail)
@@ -31,11 +31,11 @@ def writer(stage: Stage, owner: str = "") -> TurnLog:
     return log
 
 
-def say(log: TurnLog, text: str = "x") -> LogEntry:
+def append_text(log: TurnLog, text: str = "x") -> LogEntry:
     return log.append(fixed_events(TextEvent(text=text)))
 
 
-def test_an_item_is_named_after_its_first_event_and_the_next_number_is_first_plus_count(stage: Stage) -> None:
+def test_an_entrys_key_is_the_number_of_its_first_event(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         reply_with_calls(tool_call_block("deleteNode", nodeId="a"), tool_call_block("list_documents"), text="I look."),
@@ -51,27 +51,27 @@ def test_an_item_is_named_after_its_first_event_and_the_next_number_is_first_plu
     assert any(entry.event_count > 1 for entry in entries)
 
 
-def test_an_append_lands_behind_what_others_appended_since_it_was_read(stage: Stage) -> None:
+def test_an_append_is_placed_behind_entries_of_others(stage: Stage) -> None:
     stage.start_turn()
-    slow, fast = writer(stage), writer(stage)
-    say(fast, "one")
+    slow, fast = open_log(stage), open_log(stage)
+    append_text(fast, "one")
     fast.append(fixed_events(TextEvent(text="two"), TextEvent(text="three")))
-    assert say(slow, "four").first_number == 5
+    assert append_text(slow, "four").first_number == 5
     assert stage.streamed_text() == "onetwothreefour"
 
 
-def test_an_append_is_built_again_where_the_turn_then_stands(stage: Stage) -> None:
+def test_an_append_is_rebuilt_on_the_newer_state(stage: Stage) -> None:
     stage.start_turn()
-    slow, fast = writer(stage), writer(stage)
-    say(fast, "12345")
-    made = slow.append(lambda now: [TextEvent(text=f"after {now.text_chars}")])
-    assert made.events == (TextEvent(text="after 5"),)
+    slow, fast = open_log(stage), open_log(stage)
+    append_text(fast, "12345")
+    entry = slow.append(lambda now: [TextEvent(text=f"after {now.text_chars}")])
+    assert entry.events == (TextEvent(text="after 5"),)
 
 
-def test_an_append_that_makes_no_sense_any_more_is_not_written(stage: Stage) -> None:
+def test_an_unexpected_state_prevents_the_append(stage: Stage) -> None:
     stage.start_turn()
-    slow, fast = writer(stage), writer(stage)
-    say(fast)
+    slow, fast = open_log(stage), open_log(stage)
+    append_text(fast)
     with pytest.raises(StaleState):
         slow.append(fixed_events(TextEvent(text="y")), is_expected=lambda now: now.text_chars == 0)
     assert stage.streamed_text() == "x"
@@ -87,7 +87,7 @@ def test_an_append_that_makes_no_sense_any_more_is_not_written(stage: Stage) -> 
         (TRANSACT, "done"),
     ],
 )
-def test_an_append_whose_answer_was_lost_is_known_by_its_id(stage: Stage, call_name: str, event: str) -> None:
+def test_an_append_is_recognized_by_its_id_when_its_response_was_lost(stage: Stage, call_name: str, event: str) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a"), text="I delete."), "Done.")
     stage.faults.lose_response(call_name, contains=event)
@@ -95,46 +95,46 @@ def test_an_append_whose_answer_was_lost_is_known_by_its_id(stage: Stage, call_n
     stage.answer_request(OK)
     assert stage.run_workflow() == "finished"
     assert stage.faults.is_spent
-    asked = ["bridgeReady", "roundStarted", "text", "toolCall", "context", "toolRequest", "toolResult"]
-    assert stage.event_types() == [*asked, "roundStarted", "text", "context", "usage", "done"]
+    expected_types = ["bridgeReady", "roundStarted", "text", "toolCall", "context", "toolRequest", "toolResult"]
+    assert stage.event_types() == [*expected_types, "roundStarted", "text", "context", "usage", "done"]
     assert len(stage.ledger_rows()) == 2
 
 
-def test_an_append_that_never_arrived_is_not_taken_for_one_that_did(stage: Stage) -> None:
+def test_an_append_that_was_never_written_raises(stage: Stage) -> None:
     stage.start_turn()
-    log = writer(stage)
+    log = open_log(stage)
     stage.faults.lose_request(PUT)
     with pytest.raises(ConnectionClosedError):
-        say(log)
+        append_text(log)
     assert stage.streamed_text() == ""
-    say(log)
+    append_text(log)
     assert stage.streamed_text() == "x"
 
 
-def test_an_error_that_leaves_it_open_whether_the_append_happened_is_looked_into(stage: Stage) -> None:
+def test_after_an_ambiguous_error_the_stored_entry_decides(stage: Stage) -> None:
     stage.start_turn()
-    log = writer(stage)
+    log = open_log(stage)
     stage.faults.fail_call(PUT, "InternalServerError")
     with pytest.raises(ClientError):
-        say(log)
-    other = writer(stage)
+        append_text(log)
+    other = open_log(stage)
     stage.faults.fail_call(PUT, "InternalServerError")
-    stage.faults.interrupt(PUT, lambda: say(writer(stage), "somebody else"))
+    stage.faults.interrupt(PUT, lambda: append_text(open_log(stage), "somebody else"))
     with pytest.raises(ClientError):
-        say(other, "lost")
+        append_text(other, "lost")
     assert stage.streamed_text() == ""
 
 
-def test_an_append_that_lost_its_answer_to_somebody_elses_item_goes_on_behind_it(stage: Stage) -> None:
+def test_an_append_with_a_lost_response_continues_behind_another_writers_entry(stage: Stage) -> None:
     stage.start_turn()
-    mine, other = writer(stage), writer(stage)
+    mine, other = open_log(stage), open_log(stage)
     stage.faults.lose_request(PUT, contains="mine")
-    stage.faults.interrupt(PUT, lambda: say(other, "theirs"), contains="mine")
-    assert say(mine, "mine").first_number == 3
+    stage.faults.interrupt(PUT, lambda: append_text(other, "theirs"), contains="mine")
+    assert append_text(mine, "mine").first_number == 3
     assert stage.streamed_text() == "theirsmine"
 
 
-def test_a_conflict_with_another_transaction_is_no_lost_race(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transaction_conflict_is_no_lost_race(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fermata.aws.dynamodb.time.sleep", lambda _seconds: None)
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a"), text="I delete."), "Done.")
@@ -146,76 +146,76 @@ def test_a_conflict_with_another_transaction_is_no_lost_race(stage: Stage, monke
     assert stage.faults.is_spent
 
 
-def test_nobody_appends_after_a_terminal_event(stage: Stage) -> None:
+def test_nothing_is_appended_after_a_terminal_event(stage: Stage) -> None:
     stage.start_turn()
-    early = writer(stage)
+    early = open_log(stage)
     stage.cancel_turn()
     with pytest.raises(TurnEnded):
-        say(early)
+        append_text(early)
     with pytest.raises(TurnEnded):
-        say(early)
+        append_text(early)
     with pytest.raises(TurnEnded):
-        say(writer(stage))
+        append_text(open_log(stage))
     assert stage.event_types()[-1] == "cancelled"
 
 
-def test_a_writer_learns_from_the_log_that_a_newer_one_owns_its_round(stage: Stage) -> None:
+def test_an_append_raises_when_a_newer_owner_has_the_round(stage: Stage) -> None:
     stage.start_turn()
-    older, newer = writer(stage, "one"), writer(stage)
+    older, newer = open_log(stage, "one"), open_log(stage)
     newer.append(fixed_events(RoundStartedEvent(round=1, epoch="2", owner="two")))
     with pytest.raises(Superseded):
-        say(older)
+        append_text(older)
     assert stage.streamed_text() == ""
 
 
-def test_a_writer_that_only_watches_learns_the_same(stage: Stage) -> None:
+def test_reading_raises_when_a_newer_owner_has_the_round(stage: Stage) -> None:
     stage.start_turn()
-    older, newer = writer(stage, "one"), writer(stage)
+    older, newer = open_log(stage, "one"), open_log(stage)
     newer.append(fixed_events(RoundStartedEvent(round=1, epoch="2", owner="two")))
     with pytest.raises(Superseded):
         older.read_new_entries()
-    watcher = writer(stage)
+    watcher = open_log(stage)
     stage.cancel_turn()
     with pytest.raises(TurnEnded):
         watcher.read_new_entries()
 
 
-def test_whoever_owns_no_round_is_not_superseded(stage: Stage) -> None:
+def test_a_writer_without_a_round_is_not_superseded(stage: Stage) -> None:
     stage.start_turn()
-    answerer, newer = writer(stage), writer(stage)
+    answerer, newer = open_log(stage), open_log(stage)
     newer.append(fixed_events(RoundStartedEvent(round=1, epoch="2", owner="two")))
-    assert say(answerer).first_number == 3
+    assert append_text(answerer).first_number == 3
 
 
-def test_a_turn_that_moves_on_forever_is_not_followed_forever(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_append_gives_up_after_too_many_lost_races(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     stage.start_turn()
-    log = writer(stage)
-    ahead = writer(stage)
+    log = open_log(stage)
+    ahead = open_log(stage)
     for _ in range(MAX_APPEND_ATTEMPTS + 1):
-        say(ahead)
+        append_text(ahead)
     with pytest.raises(RuntimeError, match="moved on"):
-        say(log)
+        append_text(log)
 
 
-def test_the_first_delta_and_every_event_but_text_are_told_at_once(stage: Stage) -> None:
+def test_the_first_text_and_all_other_events_are_written_at_once(stage: Stage) -> None:
     stage.start_turn()
-    seen: list[list[str]] = []
+    types_seen: list[list[str]] = []
     stage.script_replies(
         [
             TextDelta(text="a"),
-            lambda: seen.append(stage.event_types()),
+            lambda: types_seen.append(stage.event_types()),
             TextDelta(text="b"),
-            lambda: seen.append(stage.event_types()),
+            lambda: types_seen.append(stage.event_types()),
             *reply_with_calls(tool_call_block("deleteNode", nodeId="a"))[-1:],
         ]
     )
     stage.run_workflow()
-    assert seen[0][-1] == "text"
-    assert seen[0] == seen[1], "the second delta waits for more"
+    assert types_seen[0][-1] == "text"
+    assert types_seen[0] == types_seen[1], "the second delta waits for more"
     assert stage.event_types()[2:] == ["text", "text", "toolCall", "context", "toolRequest"]
 
 
-def test_text_waits_for_900_bytes_at_most(stage: Stage) -> None:
+def test_text_is_written_after_900_bytes(stage: Stage) -> None:
     stage.start_turn()
     piece = TextDelta(text="ä" * 100)  # 200 bytes
     stage.script_replies(
@@ -226,7 +226,7 @@ def test_text_waits_for_900_bytes_at_most(stage: Stage) -> None:
     assert sizes == [1, 1000, 800]
 
 
-def test_text_waits_for_a_quarter_of_a_second_at_most(stage: Stage) -> None:
+def test_text_is_written_after_a_quarter_of_a_second(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         [
@@ -242,7 +242,7 @@ def test_text_waits_for_a_quarter_of_a_second_at_most(stage: Stage) -> None:
     assert [event.text for event in stage.events() if isinstance(event, TextEvent)] == ["1", "23", "4"]
 
 
-def test_a_delta_larger_than_an_item_may_be_lies_in_the_bucket(stage: Stage) -> None:
+def test_a_text_larger_than_an_item_is_stored_in_the_bucket(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("ß" * 500_000)
     stage.run_workflow()
@@ -250,13 +250,13 @@ def test_a_delta_larger_than_an_item_may_be_lies_in_the_bucket(stage: Stage) -> 
 
 
 @pytest.mark.parametrize("text", ["🦀 那个 你好", "\U0001f469\u200d\U0001f373", "a\x00b\u2028c", "half \ud83e"])
-def test_any_text_comes_out_of_the_log_as_it_went_in(stage: Stage, text: str) -> None:
+def test_any_text_is_read_from_the_log_unchanged(stage: Stage, text: str) -> None:
     stage.start_turn()
-    log = writer(stage)
-    say(log, text)
+    log = open_log(stage)
+    append_text(log, text)
     log.append(fixed_events(ReasoningEvent(text=text)))
-    told = [event.text for event in stage.events() if isinstance(event, TextEvent | ReasoningEvent)]
-    assert told == [text, text]
+    texts = [event.text for event in stage.events() if isinstance(event, TextEvent | ReasoningEvent)]
+    assert texts == [text, text]
 
 
 def test_reasoning_and_text_keep_their_order(stage: Stage) -> None:
@@ -272,11 +272,11 @@ def test_reasoning_and_text_keep_their_order(stage: Stage) -> None:
         ]
     )
     stage.run_workflow()
-    told = [(event.type, event.text) for event in stage.events() if isinstance(event, TextEvent | ReasoningEvent)]
-    assert told == [("reasoning", "hm"), ("reasoning", "m"), ("text", "AB"), ("reasoning", "?")]
+    texts = [(event.type, event.text) for event in stage.events() if isinstance(event, TextEvent | ReasoningEvent)]
+    assert texts == [("reasoning", "hm"), ("reasoning", "m"), ("text", "AB"), ("reasoning", "?")]
 
 
-def test_numbers_rise_for_clients_and_have_gaps_where_an_event_is_internal(stage: Stage) -> None:
+def test_event_numbers_rise_with_gaps_for_internal_events(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
     stage.run_workflow()
@@ -289,25 +289,25 @@ def test_numbers_rise_for_clients_and_have_gaps_where_an_event_is_internal(stage
     assert [number for number, kind in numbered if kind == "roundStarted"] == [2]
 
 
-def test_where_the_turn_stands_is_stored_with_every_entry(stage: Stage) -> None:
+def test_every_entry_stores_the_state_after_it(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a"), text="I delete."))
     stage.run_workflow()
     stage.cancel_turn()
     phases = [entry.state.phase for entry in stage.entries()]
     assert phases == ["started", "asking", "asking", "calls", "ended"]
-    standing = stage.entries()[0].state
+    state = stage.entries()[0].state
     for entry in stage.entries()[1:-1]:
-        folded = standing.after_events(entry.events)
+        folded = state.after_events(entry.events)
         assert (folded.phase, folded.round, folded.text_chars) == (
             entry.state.phase,
             entry.state.round,
             entry.state.text_chars,
         )
-        standing = entry.state
+        state = entry.state
 
 
-def test_a_cancelled_turn_stays_cancelled_for_whoever_comes_late(stage: Stage) -> None:
+def test_a_late_invocation_leaves_a_cancelled_turn_cancelled(stage: Stage) -> None:
     stage.start_turn()
     late = stage.make_invocation()
     stage.cancel_turn()

@@ -1,11 +1,11 @@
-"""A turn from prompt to done, by hand."""
+"""Whole turns, from prompt to done."""
 
 from fermata.credentials import last_used
 from fermata.domain.events import DoneEvent, ToolCallEvent, ToolResultEvent, UsageEvent
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, reply_with_text, tool_call_block
 
 
-def test_a_text_turn_says_its_text_its_usage_and_done(stage: Stage) -> None:
+def test_a_text_turn_streams_text_usage_and_done(stage: Stage) -> None:
     stage.start_turn("Hello")
     stage.script_replies("Good morning.")
     assert stage.run_workflow() == "finished"
@@ -14,26 +14,26 @@ def test_a_text_turn_says_its_text_its_usage_and_done(stage: Stage) -> None:
     assert stage.claim() is None
 
 
-def test_a_browser_call_is_requested_answered_and_told_to_the_model(stage: Stage) -> None:
+def test_a_browser_calls_result_reaches_the_model(stage: Stage) -> None:
     stage.start_turn("Add a footer")
     insert = tool_call_block("insertHtml", parentId="root", html="<footer></footer>")
     stage.script_replies(reply_with_calls(insert, text="I add it."), "There it is.")
     assert stage.run_workflow() == "waiting"
     assert stage.show_turn()["status"] == "paused"
-    assert [asked["toolName"] for asked in stage.show_turn()["pending"]] == ["insertHtml"]
+    assert [request["toolName"] for request in stage.show_turn()["pending"]] == ["insertHtml"]
     stage.answer_request(OK)
     assert stage.run_workflow() == "finished"
-    told = [
+    events = [
         event for event in stage.events() if isinstance(event, ToolCallEvent | ToolResultEvent | UsageEvent | DoneEvent)
     ]
-    assert [event.type for event in told] == ["toolCall", "toolResult", "usage", "done"]
-    assert isinstance(told[2], UsageEvent)
-    assert told[2].prompt_tokens == 20
+    assert [event.type for event in events] == ["toolCall", "toolResult", "usage", "done"]
+    assert isinstance(events[2], UsageEvent)
+    assert events[2].prompt_tokens == 20
     assert [message.role for message in stage.driver.requests[1].messages] == ["user", "assistant", "tool"]
     assert [message.role for message in stage.load_messages()] == ["user", "assistant", "tool", "assistant"]
 
 
-def test_server_calls_are_run_here_and_the_next_round_begins_in_the_same_invocation(stage: Stage) -> None:
+def test_server_calls_and_the_next_round_run_in_one_invocation(stage: Stage) -> None:
     stage.start_turn("Which documents are there?", snapshot={"site": {"pages": []}, "page": {"id": "p"}})
     stage.script_replies(reply_with_calls(tool_call_block("list_documents")), "None.")
     invocation = stage.advance_turn()
@@ -42,7 +42,7 @@ def test_server_calls_are_run_here_and_the_next_round_begins_in_the_same_invocat
     assert len(stage.driver.requests) == 2
 
 
-def test_calls_of_one_round_are_asked_one_after_the_other(stage: Stage) -> None:
+def test_calls_of_one_round_are_requested_one_after_the_other(stage: Stage) -> None:
     stage.start_turn()
     first, second = tool_call_block("deleteNode", nodeId="a"), tool_call_block("deleteNode", nodeId="b")
     stage.script_replies(reply_with_calls(first, tool_call_block("list_documents"), second), "Gone.")
@@ -56,24 +56,24 @@ def test_calls_of_one_round_are_asked_one_after_the_other(stage: Stage) -> None:
     assert stage.event_types().count("toolResult") == 3
 
 
-def test_a_tenants_own_limit_of_rounds_is_kept(stage: Stage) -> None:
+def test_a_tenants_round_limit_applies(stage: Stage) -> None:
     stage.start_turn(max_rounds=1)
     stage.script_replies("Done without tools.")
     assert stage.run_workflow() == "finished"
     assert stage.driver.requests[0].call_tools is False
 
 
-def test_a_credential_that_answered_is_known_to_be_used(stage: Stage) -> None:
+def test_the_last_use_of_a_credential_is_stored(stage: Stage) -> None:
     stage.start_turn("Hello")
     stage.script_replies("Good morning.")
     stage.run_workflow()
-    (shown,) = last_used.list_credential_views(stage.resources, stage.caller)
-    assert shown["lastUsedAt"] == stage.resources.clock.now_iso()
+    (credential,) = last_used.list_credential_views(stage.resources, stage.caller)
+    assert credential["lastUsedAt"] == stage.resources.clock.now_iso()
 
 
-def test_what_a_driver_warns_of_is_told_and_the_turn_goes_on(stage: Stage) -> None:
+def test_a_drivers_warning_is_streamed_and_the_turn_continues(stage: Stage) -> None:
     stage.start_turn("A very long prompt")
-    *said, reply = reply_with_text("Done.")
-    stage.script_replies([*said, reply.model_copy(update={"warning": "The server cut the prompt."})])
+    *deltas, reply = reply_with_text("Done.")
+    stage.script_replies([*deltas, reply.model_copy(update={"warning": "The server cut the prompt."})])
     assert stage.run_workflow() == "finished"
     assert stage.event_types() == ["bridgeReady", "roundStarted", "text", "context", "warning", "usage", "done"]

@@ -1,4 +1,4 @@
-"""What the editor shows, posted with every answer, stored when it has changed, and read only where it is needed."""
+"""Snapshots: stored when they have changed, read only when a tool needs them (decision 0113)."""
 
 from typing import Any
 
@@ -11,38 +11,38 @@ BEFORE: dict[str, Any] = {"site": {"pages": []}, "page": {"id": "before"}}
 AFTER: dict[str, Any] = {"site": {"pages": []}, "page": {"id": "after"}}
 
 
-def stored(stage: Stage) -> list[str]:
+def newest_snapshot_key(stage: Stage) -> list[str]:
     listed = stage.resources.blobs._client.list_objects_v2(Bucket=stage.resources.settings.bucket)
     return [str(entry["Key"]) for entry in listed.get("Contents", [])]
 
 
-def paused(stage: Stage) -> str:
-    """A turn that waits for its editor; the key of the snapshot it was started with."""
+def wait_with_snapshot(stage: Stage) -> str:
+    """Run a turn until it waits for its editor, and return the key of its first snapshot."""
     stage.start_turn("Look at the page", snapshot=BEFORE)
     stage.script_replies(reply_with_calls(tool_call_block("getNodeHtml", nodeId="a")), "I see.")
     assert stage.run_workflow() == "waiting"
     return stage.entries()[-1].state.snapshot_key
 
 
-def test_a_snapshot_that_did_not_change_is_not_stored_again(stage: Stage) -> None:
-    key = paused(stage)
+def test_an_unchanged_snapshot_is_not_stored_again(stage: Stage) -> None:
+    key = wait_with_snapshot(stage)
     stage.resources.blobs._client.delete_object(Bucket=stage.resources.settings.bucket, Key=key)
     stage.answer_request(OK, snapshot=BEFORE)
     assert stage.entries()[-1].state.snapshot_key == key
-    assert key not in stored(stage)
+    assert key not in newest_snapshot_key(stage)
 
 
-def test_a_changed_snapshot_is_the_one_the_next_tool_sees(stage: Stage) -> None:
-    key = paused(stage)
+def test_the_next_tool_gets_the_changed_snapshot(stage: Stage) -> None:
+    key = wait_with_snapshot(stage)
     stage.answer_request(OK, snapshot=AFTER)
     newest = stage.entries()[-1].state.snapshot_key
     assert newest != key
     assert stage.resources.blobs.get_json(newest) == AFTER
 
 
-def titles(stage: Stage, ask: int = -1) -> list[str]:
-    """What the newest `list_documents` told the model."""
-    (*_, newest) = stage.results_sent_to_model(ask)
+def titles(stage: Stage, request: int = -1) -> list[str]:
+    """Return the titles in the newest result of `list_documents`."""
+    (*_, newest) = stage.results_sent_to_model(request)
     return [document["title"] for document in newest.data["documents"]] if newest.ok else [str(newest.error)]
 
 
@@ -51,7 +51,7 @@ def site(*names: str, **more: Any) -> dict[str, Any]:
     return {"page": pages[0], "site": {"pages": pages, "breakpoints": [], "settings": {}} | more}
 
 
-def test_a_tool_sees_what_was_posted_with_the_prompt_and_then_what_came_with_an_answer(stage: Stage) -> None:
+def test_a_tool_gets_the_prompts_snapshot_and_then_the_answers(stage: Stage) -> None:
     stage.start_turn("List", snapshot=site("Home"))
     stage.script_replies(
         reply_with_calls(
@@ -72,7 +72,7 @@ def test_a_tool_sees_what_was_posted_with_the_prompt_and_then_what_came_with_an_
 
 
 @pytest.mark.parametrize("snapshot", [None, {"page": "not-a-page", "site": 42}, {}, [], "x", 7])
-def test_without_a_snapshot_that_can_be_read_the_prompt_has_a_placeholder_and_a_tool_says_why(
+def test_without_a_readable_snapshot_the_prompt_has_a_placeholder_and_tools_say_why(
     stage: Stage, snapshot: Any
 ) -> None:
     stage.start_turn("List", snapshot=snapshot)
@@ -83,8 +83,8 @@ def test_without_a_snapshot_that_can_be_read_the_prompt_has_a_placeholder_and_a_
     assert stage.terminal_events()[0].type == "done"
 
 
-def test_what_is_wrong_with_one_part_keeps_no_tool_from_another(stage: Stage) -> None:
-    """Tools read what was posted; only the prompt has a placeholder for what it cannot read."""
+def test_an_invalid_part_does_not_affect_tools_of_other_parts(stage: Stage) -> None:
+    """Tools read the valid parts; only the prompt has a placeholder for the invalid ones."""
     stage.start_turn("List", snapshot=site("Home") | {"activeBreakpointId": {"not": "a string"}})
     stage.script_replies(reply_with_calls(tool_call_block("list_documents")), "One page.")
     stage.run_workflow()
@@ -92,7 +92,7 @@ def test_what_is_wrong_with_one_part_keeps_no_tool_from_another(stage: Stage) ->
     assert titles(stage) == ["Home"]
 
 
-def test_it_is_stored_once_compressed_and_never_in_the_workflow(stage: Stage) -> None:
+def test_a_snapshot_is_stored_once_compressed_and_never_in_the_workflow(stage: Stage) -> None:
     snapshot = site("Home", files=[{"blob": "data:image/png;base64," + "A" * 500_000}] * 4)
     stage.start_turn("List", snapshot=snapshot)
     key = stage.entries()[-1].state.snapshot_key
@@ -105,7 +105,7 @@ def test_it_is_stored_once_compressed_and_never_in_the_workflow(stage: Stage) ->
     assert len(str(stage.workflow.outputs[invocation.token])) < 500
 
 
-def test_one_that_was_packed_before_is_stored_as_it_is_and_read_like_any_other(stage: Stage) -> None:
+def test_a_compressed_snapshot_is_stored_unchanged_and_read_normally(stage: Stage) -> None:
     raw = b'{"page": {"id": "p", "title": "Home"}, "site": {"pages": [{"id": "p", "title": "Home"}]}}'
     stage.start_turn(
         "List",
@@ -128,7 +128,7 @@ def test_one_that_was_packed_before_is_stored_as_it_is_and_read_like_any_other(s
     assert [document["title"] for document in last.data["documents"]] == ["Shop"]
 
 
-def test_a_turn_that_asks_no_tool_of_ours_never_reads_it(stage: Stage) -> None:
+def test_a_turn_without_server_tools_never_reads_the_snapshot(stage: Stage) -> None:
     stage.start_turn("Hi", snapshot=BEFORE)
     stage.resources.blobs._client.delete_object(
         Bucket=stage.resources.settings.bucket, Key=stage.entries()[-1].state.snapshot_key

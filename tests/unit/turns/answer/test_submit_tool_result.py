@@ -1,4 +1,4 @@
-"""Answers (design §4): the same one is fine however often it comes; everything else is told what is wrong with it."""
+"""Tool results: idempotent for the open request, refused with a reason for everything else."""
 
 import threading
 from typing import Any
@@ -19,51 +19,52 @@ TRANSACT = "dynamodb.TransactWriteItems"
 OTHER: dict[str, Any] = {"ok": True, "data": {"nodeIds": ["n2"]}}
 
 
-def caller(user: str = "ada", tenant: str = "bakery", *capabilities: str) -> Caller:
+def make_caller(user: str = "ada", tenant: str = "bakery", *capabilities: str) -> Caller:
     return Caller(tenant=tenant, user=user, capabilities=frozenset(capabilities) or ADA.capabilities)
 
 
-def finish(stage: Stage) -> None:
+def finish_turn(stage: Stage) -> None:
     stage.script_replies("Done.")
     assert stage.run_workflow() == "finished"
     invariants.check_invariants(stage)
 
 
-def test_an_answer_is_told_and_kept_and_read_by_the_model(stage: Stage) -> None:
+def test_a_result_is_streamed_stored_and_sent_to_the_model(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     stage.answer_request({"ok": True, "data": {"removed": 3}})
-    told = stage.events()[-1]
-    assert isinstance(told, ToolResultEvent)
-    assert told.ok
+    result_event = stage.events()[-1]
+    assert isinstance(result_event, ToolResultEvent)
+    assert result_event.ok
     stage.script_replies("Done.")
     stage.run_workflow()
     [result] = stage.results_sent_to_model()
     assert result.data == {"removed": 3}
 
 
-def test_a_failure_in_the_browser_is_data_for_the_model(stage: Stage) -> None:
+def test_a_failed_result_is_sent_to_the_model(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     stage.answer_request({"ok": False, "error": "There is no such node."})
-    told = stage.events()[-1]
-    assert isinstance(told, ToolResultEvent)
-    assert (told.ok, told.error) == (False, "There is no such node.")
-    finish(stage)
+    result_event = stage.events()[-1]
+    assert isinstance(result_event, ToolResultEvent)
+    assert (result_event.ok, result_event.error) == (False, "There is no such node.")
+    finish_turn(stage)
 
 
-def test_the_same_answer_five_times_is_one_answer(stage: Stage) -> None:
+def test_the_same_result_five_times_is_one_answer(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     request = stage.tool_requests()[0].request_id
     for _ in range(5):
         stage.answer_request(OK, request)
     assert stage.event_types().count("toolResult") == 1
-    finish(stage)
+    finish_turn(stage)
     assert len([message for message in stage.load_messages() if message.role == "tool"]) == 1
 
 
-def test_the_same_answer_five_times_at_once_is_one_answer_and_five_200s(stage: Stage) -> None:
+def test_the_same_result_five_times_at_once_is_one_answer_and_always_accepted(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode", "deleteNode")
     request = stage.tool_requests()[0].request_id
-    barrier, refused = threading.Barrier(5), list[Exception]()
+    barrier = threading.Barrier(5)
+    refused = list[Exception]()
 
     def post() -> None:
         barrier.wait()
@@ -73,17 +74,17 @@ def test_the_same_answer_five_times_at_once_is_one_answer_and_five_200s(stage: S
             refused.append(refusal)
 
     posts = [threading.Thread(target=post) for _ in range(5)]
-    for one in posts:
-        one.start()
-    for one in posts:
-        one.join()
+    for thread in posts:
+        thread.start()
+    for thread in posts:
+        thread.join()
     assert refused == []
     assert stage.event_types().count("toolResult") == 1
     stage.answer_request(OK)
-    finish(stage)
+    finish_turn(stage)
 
 
-def test_the_same_answer_with_its_members_in_another_order_is_the_same(stage: Stage) -> None:
+def test_the_order_of_members_does_not_make_a_different_result(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     request = stage.tool_requests()[0].request_id
     stage.answer_request({"ok": True, "data": {"a": 1, "b": [2]}}, request)
@@ -91,7 +92,7 @@ def test_the_same_answer_with_its_members_in_another_order_is_the_same(stage: St
     assert hash_result({"a": 1, "b": 2}) != hash_result({"a": 1, "b": 3})
 
 
-def test_the_snapshot_is_not_compared(stage: Stage) -> None:
+def test_a_repeated_result_may_have_another_snapshot(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     request = stage.tool_requests()[0].request_id
     stage.answer_request(OK, request, snapshot={"page": 1})
@@ -99,26 +100,26 @@ def test_the_snapshot_is_not_compared(stage: Stage) -> None:
     stage.answer_request(OK, request)
 
 
-def test_a_different_answer_is_a_conflict_and_changes_nothing(stage: Stage) -> None:
+def test_a_different_result_conflicts_and_changes_nothing(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     request = stage.tool_requests()[0].request_id
     stage.answer_request(OK, request)
     with pytest.raises(Conflict) as refused:
         stage.answer_request(OTHER, request)
     assert "different result" in refused.value.message
-    finish(stage)
+    finish_turn(stage)
 
 
-def test_a_different_answer_at_the_same_time_is_a_conflict(stage: Stage) -> None:
+def test_a_different_result_at_the_same_time_conflicts(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     request = stage.tool_requests()[0].request_id
     stage.faults.interrupt(TRANSACT, lambda: stage.answer_request(OK, request), contains="n2")
     with pytest.raises(Conflict):
         stage.answer_request(OTHER, request)
-    finish(stage)
+    finish_turn(stage)
 
 
-def test_what_was_never_asked_for_is_not_found(stage: Stage) -> None:
+def test_an_unknown_request_is_not_found(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     for request in ("", "1", "1.0", "1.0.guessed", "9.0.guessed", "x.0.y", "-1.0.y", "999999999.0.y"):
         with pytest.raises(NotFound):
@@ -126,39 +127,39 @@ def test_what_was_never_asked_for_is_not_found(stage: Stage) -> None:
     assert stage.event_types()[-1] == "toolRequest"
 
 
-def test_a_call_behind_the_open_one_cannot_be_answered_before_its_turn(stage: Stage) -> None:
+def test_a_call_behind_the_open_one_cannot_be_answered_yet(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode", "deleteNode")
     first = stage.tool_requests()[0].request_id
     with pytest.raises(NotFound):
         stage.answer_request(OK, first.replace("1.0.", "1.1.", 1))
     stage.answer_request(OK, first)
     stage.answer_request(OK)
-    finish(stage)
+    finish_turn(stage)
 
 
-def test_calls_are_asked_one_at_a_time_in_the_models_order(stage: Stage) -> None:
+def test_calls_are_requested_one_at_a_time_in_the_models_order(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(*(tool_call_block("deleteNode", nodeId=f"n{number}") for number in range(3))))
     stage.run_workflow()
     for number in range(3):
-        told = [event.type for event in stage.events() if isinstance(event, ToolRequestEvent | ToolResultEvent)]
-        assert told == ["toolRequest", "toolResult"] * number + ["toolRequest"]
+        types = [event.type for event in stage.events() if isinstance(event, ToolRequestEvent | ToolResultEvent)]
+        assert types == ["toolRequest", "toolResult"] * number + ["toolRequest"]
         assert stage.tool_requests()[-1].input == {"nodeId": f"n{number}"}
         stage.answer_request(OK)
-    finish(stage)
+    finish_turn(stage)
 
 
-def test_an_answer_to_an_earlier_call_repeated_later_is_still_fine(stage: Stage) -> None:
+def test_a_repeated_result_of_an_earlier_call_is_accepted(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode", "deleteNode")
     first = stage.tool_requests()[0].request_id
     stage.answer_request(OK, first)
     stage.answer_request(OK, first)
     stage.answer_request(OK)
     stage.answer_request(OK, first)
-    finish(stage)
+    finish_turn(stage)
 
 
-def test_a_repeated_answer_of_an_earlier_round_disturbs_nobody(stage: Stage) -> None:
+def test_a_repeated_result_of_an_earlier_round_changes_nothing(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     first = stage.tool_requests()[0].request_id
     stage.answer_request(OK, first)
@@ -173,7 +174,7 @@ def test_a_repeated_answer_of_an_earlier_round_disturbs_nobody(stage: Stage) -> 
     assert machine.run() == "Finished"
 
 
-def test_an_answer_repeated_after_the_end_is_fine_and_a_first_one_is_not(stage: Stage) -> None:
+def test_after_the_end_only_repeated_results_are_accepted(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode", "deleteNode")
     first = stage.tool_requests()[0].request_id
     stage.answer_request(OK, first)
@@ -187,7 +188,7 @@ def test_an_answer_repeated_after_the_end_is_fine_and_a_first_one_is_not(stage: 
     invariants.check_invariants(stage)
 
 
-def test_an_answer_that_meets_the_end_is_refused(stage: Stage) -> None:
+def test_a_result_that_races_the_end_is_refused(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     stage.faults.interrupt(TRANSACT, stage.cancel_turn, contains="toolResult")
     with pytest.raises(NotFound):
@@ -195,44 +196,44 @@ def test_an_answer_that_meets_the_end_is_refused(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_foreign_user_finds_nothing_to_answer(stage: Stage) -> None:
+def test_another_user_finds_no_request(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     with pytest.raises(NotFound):
-        stage.answer_request(OK, caller=caller("ben"))
+        stage.answer_request(OK, caller=make_caller("ben"))
 
 
-def test_who_manages_turns_may_answer_for_others(stage: Stage) -> None:
+def test_a_caller_who_manages_turns_may_answer_for_others(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
-    stage.answer_request(OK, caller=caller("ben", "bakery", "ai.turns.manage", "ai.tools.write"))
-    finish(stage)
+    stage.answer_request(OK, caller=make_caller("ben", "bakery", "ai.turns.manage", "ai.tools.write"))
+    finish_turn(stage)
 
 
-def test_a_foreign_tenant_finds_nothing_to_answer(stage: Stage) -> None:
+def test_another_tenant_finds_no_request(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     with pytest.raises(NotFound):
-        stage.answer_request(OK, caller=caller("ada", "butcher"))
+        stage.answer_request(OK, caller=make_caller("ada", "butcher"))
 
 
-def test_a_write_needs_the_capability_to_write_from_whoever_answers(stage: Stage) -> None:
+def test_answering_a_write_needs_the_write_capability(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     with pytest.raises(Forbidden):
-        stage.answer_request(OK, caller=caller("ada", "bakery", "ai.chat"))
-    stage.answer_request(OK, caller=caller("ada", "bakery", "ai.tools.write"))
-    finish(stage)
+        stage.answer_request(OK, caller=make_caller("ada", "bakery", "ai.chat"))
+    stage.answer_request(OK, caller=make_caller("ada", "bakery", "ai.tools.write"))
+    finish_turn(stage)
 
 
-def test_a_read_needs_the_capability_to_chat(stage: Stage) -> None:
+def test_answering_a_read_needs_the_chat_capability(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("getNodeHtml", nodeId="n")))
     stage.run_workflow()
     with pytest.raises(Forbidden):
-        stage.answer_request(OK, caller=caller("ada", "bakery", "ai.tools.write"))
-    stage.answer_request(OK, caller=caller("ada", "bakery", "ai.chat"))
-    finish(stage)
+        stage.answer_request(OK, caller=make_caller("ada", "bakery", "ai.tools.write"))
+    stage.answer_request(OK, caller=make_caller("ada", "bakery", "ai.chat"))
+    finish_turn(stage)
 
 
-def test_a_turn_started_without_the_capability_never_asks_for_a_write(stage: Stage) -> None:
-    stage.caller = caller("ada", "bakery", "ai.chat", "site.read")
+def test_a_turn_started_without_the_write_capability_requests_no_write(stage: Stage) -> None:
+    stage.caller = make_caller("ada", "bakery", "ai.chat", "site.read")
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="n")), "I may not.")
     assert stage.run_workflow() == "finished"
@@ -240,15 +241,15 @@ def test_a_turn_started_without_the_capability_never_asks_for_a_write(stage: Sta
     assert "not permitted" in str(next(event.error for event in stage.events() if isinstance(event, ToolResultEvent)))
 
 
-def test_an_answer_whose_answer_was_lost_is_known_when_it_is_repeated(stage: Stage) -> None:
+def test_a_repeated_result_is_recognized_when_its_response_was_lost(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     stage.faults.lose_response(TRANSACT, contains="toolResult")
     stage.answer_request(OK)
     assert stage.faults.is_spent
-    finish(stage)
+    finish_turn(stage)
 
 
-def test_an_answerer_that_dies_before_it_wakes_the_turn_is_made_up_for_by_the_next_post(
+def test_a_repeated_result_resumes_a_turn_whose_first_answer_died_before_that(
     stage: Stage,
 ) -> None:
     machine = run_until_waiting(stage, "deleteNode")
@@ -263,21 +264,21 @@ def test_an_answerer_that_dies_before_it_wakes_the_turn_is_made_up_for_by_the_ne
     invariants.check_invariants(stage)
 
 
-def test_an_answerer_that_always_loses_is_told_to_come_again(stage: Stage) -> None:
+def test_a_result_that_loses_every_race_is_told_to_retry(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     request = stage.tool_requests()[0].request_id
 
-    def somebody_else() -> None:
-        seen = stage.load_pause()
-        replace_pause(stage.resources, seen.model_copy(update={"version": seen.version + 1}))
+    def change_pause() -> None:
+        read_pause = stage.load_pause()
+        replace_pause(stage.resources, read_pause.model_copy(update={"version": read_pause.version + 1}))
 
     for number in range(MAX_COMMIT_ATTEMPTS):
-        stage.faults.interrupt(TRANSACT, somebody_else, contains="toolResult", skip=number)
+        stage.faults.interrupt(TRANSACT, change_pause, contains="toolResult", skip=number)
     with pytest.raises(ServiceUnavailable):
         stage.answer_request(OK, request)
 
 
-def test_a_snapshot_of_an_answer_is_what_the_next_server_tool_sees(stage: Stage) -> None:
+def test_the_next_server_tool_gets_the_answers_snapshot(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode", "list_documents", snapshot={"site": {"pages": []}, "page": {"id": "old"}})
     pages = [{"id": "new", "slug": "new", "title": "New", "rootNodeId": "r", "nodes": {}}]
     stage.answer_request(OK, snapshot={"site": {"pages": pages}, "page": {"id": "new"}})
@@ -287,11 +288,11 @@ def test_a_snapshot_of_an_answer_is_what_the_next_server_tool_sees(stage: Stage)
     assert "new" in str(results[1].data)
 
 
-def test_a_result_of_300_kb_is_taken_kept_and_given_to_the_model(stage: Stage) -> None:
+def test_a_result_of_300_kb_is_stored_and_sent_to_the_model(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     run_until_waiting(stage, "ask_the_baker")
     stage.answer_request({"ok": True, "data": {"html": "x" * 90_000, "more": ["y" * 1000] * 5}})
-    finish(stage)
+    finish_turn(stage)
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("getNodeHtml", nodeId="n")))
     stage.run_workflow()
@@ -303,14 +304,14 @@ def test_a_result_of_300_kb_is_taken_kept_and_given_to_the_model(stage: Stage) -
     assert len(str(results[-1].data)) < 110_000
 
 
-def test_an_answer_may_hold_any_text(stage: Stage) -> None:
+def test_a_result_may_hold_any_text(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     stage.answer_request({"ok": True, "data": {"html": "🦀 \ud83e \x00 \u2028", "n": 1e300, "deep": [[[[None]]]]}})
-    finish(stage)
+    finish_turn(stage)
 
 
 @pytest.mark.parametrize("result", [None, 7, "text", [], {"ok": 1}, {"ok": False}, {"ok": False, "error": 5}])
-def test_whatever_a_browser_posts_as_its_result_the_turn_goes_on(stage: Stage, result: Any) -> None:
+def test_a_turn_continues_after_any_result(stage: Stage, result: Any) -> None:
     run_until_waiting(stage, "deleteNode")
     stage.answer_request(result)
-    finish(stage)
+    finish_turn(stage)

@@ -1,4 +1,4 @@
-"""Ends (design §4): done, error or cancelled, exactly one, and all that becomes true with it."""
+"""The end of a turn: done, error or cancelled, exactly once, with everything that becomes true with it."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ def cancel_while_nobody_works(stage: Stage) -> None:
         cancel_while_nobody_works,
     ],
 )
-def test_a_cancel_ends_the_turn_whenever_it_comes(stage: Stage, moment: Any) -> None:
+def test_a_cancel_ends_the_turn_at_any_moment(stage: Stage, moment: Any) -> None:
     moment(stage)
     assert stage.events()[-1] == CancelledEvent()
     assert stage.turn_row()["state"] == "cancelled"
@@ -106,19 +106,19 @@ def test_a_cancel_ends_the_turn_whenever_it_comes(stage: Stage, moment: Any) -> 
     invariants.check_invariants(stage)
 
 
-def test_what_was_said_until_a_cancel_is_kept(stage: Stage) -> None:
+def test_text_until_a_cancel_is_stored(stage: Stage) -> None:
     cancel_in_the_middle_of_text(stage)
     assert stage.load_messages()[-1].content == (TextBlock(text="Hel"),)
 
 
-def test_calls_that_are_open_at_the_end_are_closed_on_the_stream(stage: Stage) -> None:
+def test_calls_open_at_the_end_are_closed_on_the_stream(stage: Stage) -> None:
     cancel_between_two_calls(stage)
-    told = [(event.ok, event.error) for event in stage.events() if isinstance(event, ToolResultEvent)]
-    assert told[0] == (True, None)
-    assert told[1] == (False, INTERRUPTED_CALL_ERROR)
+    results = [(event.ok, event.error) for event in stage.events() if isinstance(event, ToolResultEvent)]
+    assert results[0] == (True, None)
+    assert results[1] == (False, INTERRUPTED_CALL_ERROR)
 
 
-def test_a_cancel_again_says_how_the_turn_ended(stage: Stage) -> None:
+def test_a_second_cancel_returns_how_the_turn_ended(stage: Stage) -> None:
     stage.start_turn()
     assert stage.cancel_turn() == "cancelled"
     before = stage.entries()
@@ -126,7 +126,7 @@ def test_a_cancel_again_says_how_the_turn_ended(stage: Stage) -> None:
     assert stage.entries() == before
 
 
-def test_a_cancel_after_the_end_says_how_it_ended(stage: Stage) -> None:
+def test_a_cancel_after_the_end_returns_how_the_turn_ended(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
     stage.run_workflow()
@@ -138,7 +138,7 @@ def test_a_cancel_after_the_end_says_how_it_ended(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_cancel_that_loses_to_the_end_says_so(stage: Stage) -> None:
+def test_a_cancel_that_loses_to_the_end_returns_done(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
     stage.faults.interrupt(TRANSACT, stage.run_workflow, contains="cancelled")
@@ -147,7 +147,7 @@ def test_a_cancel_that_loses_to_the_end_says_so(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_an_end_that_loses_to_a_cancel_is_none(stage: Stage) -> None:
+def test_an_end_that_loses_to_a_cancel_is_not_written(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
     stage.faults.interrupt(TRANSACT, stage.cancel_turn, contains="done")
@@ -157,14 +157,14 @@ def test_an_end_that_loses_to_a_cancel_is_none(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_two_cancels_at_once_are_one(stage: Stage) -> None:
+def test_two_simultaneous_cancels_end_the_turn_once(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     stage.faults.interrupt(TRANSACT, stage.cancel_turn, contains="cancelled")
     assert stage.cancel_turn() == "cancelled"
     invariants.check_invariants(stage)
 
 
-def test_a_cancel_and_an_answer_at_once_agree(stage: Stage) -> None:
+def test_a_simultaneous_cancel_and_answer_agree(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     stage.faults.interrupt(TRANSACT, lambda: stage.answer_request(OK), contains="cancelled")
     assert stage.cancel_turn() == "cancelled"
@@ -173,7 +173,7 @@ def test_a_cancel_and_an_answer_at_once_agree(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_success_that_comes_late_changes_nothing(stage: Stage) -> None:
+def test_a_response_after_a_cancel_changes_nothing(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         [
@@ -187,7 +187,7 @@ def test_a_success_that_comes_late_changes_nothing(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_repeated_cancel_repeats_the_wake_up(stage: Stage) -> None:
+def test_a_repeated_cancel_resumes_the_execution_again(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     stage.workflow.next_errors.append(ServiceUnavailable("The workflow could not be woken."))
     with pytest.raises(ServiceUnavailable):
@@ -199,7 +199,7 @@ def test_a_repeated_cancel_repeats_the_wake_up(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_only_the_turns_user_or_who_manages_turns_may_cancel(stage: Stage) -> None:
+def test_only_the_turns_user_or_a_manager_of_turns_may_cancel(stage: Stage) -> None:
     turn = stage.start_turn()
 
     def of(user: str, tenant: str, *capabilities: str) -> Caller:
@@ -211,13 +211,13 @@ def test_only_the_turns_user_or_who_manages_turns_may_cancel(stage: Stage) -> No
     assert cancel_turn(stage.resources, of("ben", "bakery", "ai.turns.manage"), turn.id)["status"] == "cancelled"
 
 
-def test_a_cancel_of_no_turn_is_not_found(stage: Stage) -> None:
+def test_cancelling_an_unknown_turn_is_not_found(stage: Stage) -> None:
     for name in ("no-such-turn", "", "x" * 5000):
         with pytest.raises(NotFound):
             cancel_turn(stage.resources, stage.caller, name)
 
 
-def test_an_end_whose_answer_was_lost_is_one_end(stage: Stage) -> None:
+def test_an_end_is_written_once_when_its_response_was_lost(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
     stage.faults.lose_response(TRANSACT, contains="done")
@@ -226,7 +226,7 @@ def test_an_end_whose_answer_was_lost_is_one_end(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_function_that_dies_around_the_end_leaves_one(stage: Stage, when: str) -> None:
+def test_a_function_that_dies_around_the_end_leaves_one_end(stage: Stage, when: str) -> None:
     stage.start_turn()
     stage.script_replies("Hello.", "Hello.")
     stage.faults.kill_process(TRANSACT, when=when, contains="done")
@@ -235,19 +235,19 @@ def test_a_function_that_dies_around_the_end_leaves_one(stage: Stage, when: str)
     invariants.check_invariants(stage)
 
 
-def test_a_cancel_is_noticed_by_whoever_works_within_a_breath(stage: Stage) -> None:
-    """Here by its next append; test_time.py has the provider that is silent."""
+def test_a_running_request_notices_a_cancel_within_a_second(stage: Stage) -> None:
+    """It notices it at its next append. For a silent provider see round/test_deadlines.py."""
     stage.start_turn()
-    said: list[str] = []
+    continued: list[str] = []
     stage.script_replies(
         [
             TextDelta(text="1"),
             stage.cancel_turn,
             TextDelta(text="x" * 1000),
-            lambda: said.append("went on"),
+            lambda: continued.append("went on"),
             *reply_with_text("2"),
         ]
     )
     stage.advance_turn(connection=RecordingConnection())
-    assert said == []
+    assert continued == []
     invariants.check_invariants(stage)

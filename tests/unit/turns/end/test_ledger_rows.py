@@ -1,4 +1,4 @@
-"""Ledger (design §4): one row per provider request, written in the transaction that ends it, exactly once."""
+"""Ledger rows: one per model request, written once, in the transaction that ends the request."""
 
 from decimal import Decimal
 
@@ -23,18 +23,18 @@ from tests.unit.turns.state_machine import StateMachine
 Row = tuple[int, int, int, str, bool, bool]
 
 
-def ledger(stage: Stage) -> list[Row]:
-    """(round, attempt, try, outcome, estimated, billable) of every row."""
+def ledger_usage(stage: Stage) -> list[Row]:
+    """Return (round, attempt, try, outcome, estimated, billable) of every row."""
     names = ("round", "attempt", "tried", "outcome", "estimated", "billable")
     return [tuple(row[name] for name in names) for row in stage.ledger_rows()]
 
 
-def usage(stage: Stage) -> UsageEvent:
-    [told] = [event for event in stage.events() if isinstance(event, UsageEvent)]
-    return told
+def usage_event(stage: Stage) -> UsageEvent:
+    [event] = [event for event in stage.events() if isinstance(event, UsageEvent)]
+    return event
 
 
-def test_every_request_of_a_turn_has_its_row(stage: Stage) -> None:
+def test_every_request_of_a_turn_has_a_row(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         reply_with_calls(tool_call_block("list_documents")),
@@ -44,12 +44,12 @@ def test_every_request_of_a_turn_has_its_row(stage: Stage) -> None:
     stage.run_workflow()
     stage.answer_request(OK)
     stage.run_workflow()
-    assert ledger(stage) == [(number, 1, 1, "ok", False, True) for number in (1, 2, 3)]
-    assert usage(stage).prompt_tokens == 30
+    assert ledger_usage(stage) == [(number, 1, 1, "ok", False, True) for number in (1, 2, 3)]
+    assert usage_event(stage).prompt_tokens == 30
     invariants.check_invariants(stage)
 
 
-def test_a_row_says_whose_request_it_was_and_what_it_used(stage: Stage) -> None:
+def test_a_row_names_its_turn_and_its_usage(stage: Stage) -> None:
     stage.start_turn()
     tokens = TokenUsage(prompt=7, completion=5, cache_read=100, cache_creation=20)
     stage.script_replies([ModelResponse(blocks=(), stop=FinishReason.END, tokens=tokens)])
@@ -66,15 +66,15 @@ def test_a_row_says_whose_request_it_was_and_what_it_used(stage: Stage) -> None:
         "model": "model-1",
     }
     assert [row[name] for name in ("prompt", "completion", "cacheRead", "cacheCreation")] == [7, 5, 100, 20]
-    assert usage(stage).cache_read_tokens == 100
+    assert usage_event(stage).cache_read_tokens == 100
     invariants.check_invariants(stage)
 
 
-def test_failed_requests_have_rows_too_and_are_not_billed(stage: Stage) -> None:
+def test_failed_requests_have_rows_and_are_not_billed(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([make_provider_error()], [make_provider_error("provider_quota")], "Hello.")
     stage.run_workflow()
-    assert ledger(stage) == [
+    assert ledger_usage(stage) == [
         (1, 1, 1, "provider_overloaded", False, False),
         (1, 1, 2, "provider_quota", False, False),
         (1, 1, 3, "ok", False, True),
@@ -82,19 +82,19 @@ def test_failed_requests_have_rows_too_and_are_not_billed(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_request_that_broke_off_is_charged_what_its_provider_told_and_what_was_shown(stage: Stage) -> None:
+def test_an_interrupted_request_is_charged_the_reported_and_the_streamed_tokens(stage: Stage) -> None:
     stage.start_turn()
-    told = make_provider_error(tokens=TokenUsage(prompt=50, completion=1, cache_read=9))
-    stage.script_replies([TextDelta(text="x" * 400), told], "Hello.")
+    error = make_provider_error(tokens=TokenUsage(prompt=50, completion=1, cache_read=9))
+    stage.script_replies([TextDelta(text="x" * 400), error], "Hello.")
     stage.run_workflow()
     broken, whole = stage.ledger_rows()
     assert [broken[name] for name in ("prompt", "completion", "cacheRead", "estimated")] == [50, 100, 9, True]
     assert (broken["attempt"], whole["attempt"]) == (1, 2)
-    assert usage(stage).prompt_tokens == 60
+    assert usage_event(stage).prompt_tokens == 60
     invariants.check_invariants(stage)
 
 
-def test_a_request_that_broke_off_untold_is_estimated(stage: Stage) -> None:
+def test_an_interrupted_request_without_reported_usage_is_estimated(stage: Stage) -> None:
     stage.start_turn("x" * 4000)
     stage.script_replies([TextDelta(text="x" * 400), make_provider_error(retryable=False)])
     stage.run_workflow()
@@ -104,61 +104,61 @@ def test_a_request_that_broke_off_untold_is_estimated(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_request_whose_function_died_is_accounted_for_by_the_next_attempt(stage: Stage) -> None:
+def test_the_next_invocation_accounts_for_the_request_of_a_dead_function(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([TextDelta(text="x" * 400), ProcessDied()], "Hello.")
     assert StateMachine(stage).run() == "Finished"
-    assert ledger(stage) == [(1, 1, 0, "died", True, False), (1, 2, 1, "ok", False, True)]
+    assert ledger_usage(stage) == [(1, 1, 0, "died", True, False), (1, 2, 1, "ok", False, True)]
     assert stage.ledger_rows()[0]["completion"] == 100
     invariants.check_invariants(stage)
 
 
-def test_a_request_that_was_cancelled_half_way_is_recorded_and_flagged_as_estimated(stage: Stage) -> None:
+def test_a_cancelled_request_is_recorded_as_estimated(stage: Stage) -> None:
     stage.start_turn("x" * 4000)
     stage.script_replies([TextDelta(text="x" * 400), stage.cancel_turn, *reply_with_text("late")])
     stage.run_workflow()
     [row] = stage.ledger_rows()
     assert (row["outcome"], row["estimated"], row["billable"], row["completion"]) == ("cancelled", True, True, 100)
     assert row["prompt"] > 1000
-    assert usage(stage).completion_tokens == 100
+    assert usage_event(stage).completion_tokens == 100
     invariants.check_invariants(stage)
 
 
-def test_requests_that_failed_before_a_cancel_keep_their_rows(stage: Stage) -> None:
+def test_requests_that_failed_before_a_cancel_have_rows(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([make_provider_error()], [TextDelta(text="Hel"), stage.cancel_turn, *reply_with_text("late")])
     stage.run_workflow()
-    assert sorted(row[3] for row in ledger(stage)) == ["cancelled", "provider_overloaded"]
+    assert sorted(row[3] for row in ledger_usage(stage)) == ["cancelled", "provider_overloaded"]
     invariants.check_invariants(stage)
 
 
-def test_requests_that_failed_before_somebody_took_over_keep_their_rows(stage: Stage) -> None:
+def test_requests_that_failed_before_a_takeover_have_rows(stage: Stage) -> None:
     stage.start_turn()
 
-    def takes_over() -> None:
+    def take_over() -> None:
         stage.script_replies("Hello.")
         stage.advance_turn(newer, RecordingConnection())
 
     older, newer = stage.make_invocation(), stage.make_invocation()
-    stage.script_replies([make_provider_error()], [TextDelta(text="Hel"), takes_over, *reply_with_text("late")])
+    stage.script_replies([make_provider_error()], [TextDelta(text="Hel"), take_over, *reply_with_text("late")])
     stage.advance_turn(older)
-    outcomes = [(row[1], row[2], row[3]) for row in ledger(stage)]
+    outcomes = [(row[1], row[2], row[3]) for row in ledger_usage(stage)]
     assert outcomes == [(1, 0, "died"), (1, 1, "provider_overloaded"), (2, 1, "ok")]
     invariants.check_invariants(stage)
 
 
-def test_a_turn_whose_execution_is_gone_accounts_for_the_request_it_leaves(stage: Stage) -> None:
+def test_recovery_accounts_for_the_open_request(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([TextDelta(text="Hel"), ProcessDied()])
     with pytest.raises(ProcessDied):
         stage.advance_turn()
     stage.recover_turn(has_execution_failed=True)
-    assert ledger(stage) == [(1, 1, 0, "error", True, False)]
+    assert ledger_usage(stage) == [(1, 1, 0, "error", True, False)]
     invariants.check_invariants(stage)
 
 
 @pytest.mark.parametrize("when", ["before", "asking", "calls", "after"])
-def test_ending_a_turn_that_asks_nobody_costs_nothing_more(stage: Stage, when: str) -> None:
+def test_ending_a_turn_without_an_open_request_adds_no_row(stage: Stage, when: str) -> None:
     rows = {"before": 0, "asking": 1, "calls": 1, "after": 1}[when]
     if when == "before":
         stage.start_turn()
@@ -180,7 +180,7 @@ def test_ending_a_turn_that_asks_nobody_costs_nothing_more(stage: Stage, when: s
 
 
 @pytest.mark.parametrize("event", ["toolCall", "usage"])
-def test_a_commit_whose_answer_was_lost_writes_its_row_once(stage: Stage, event: str) -> None:
+def test_a_row_is_written_once_when_the_commits_response_was_lost(stage: Stage, event: str) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("list_documents")), "Done.")
     stage.faults.lose_response("dynamodb.TransactWriteItems", contains=event)
@@ -200,7 +200,7 @@ def test_a_row_is_never_overwritten(stage: Stage) -> None:
     assert stage.ledger_rows() == [before]
 
 
-def test_a_dead_requests_prompt_is_at_least_what_the_round_before_filled(stage: Stage) -> None:
+def test_a_dead_requests_prompt_is_at_least_the_previous_context(stage: Stage) -> None:
     stage.start_turn()
     big = ModelResponse(
         blocks=(tool_call_block("list_documents"),),
@@ -213,7 +213,7 @@ def test_a_dead_requests_prompt_is_at_least_what_the_round_before_filled(stage: 
     invariants.check_invariants(stage)
 
 
-def test_a_price_makes_costs_exact_and_the_same_everywhere(stage: Stage) -> None:
+def test_costs_are_exact_and_the_same_everywhere(stage: Stage) -> None:
     stage.set_price(input_per_mtok=Decimal("0.8"), output_per_mtok=Decimal(4), cache_read_per_mtok=Decimal("0.08"))
     stage.start_turn()
     tokens = TokenUsage(prompt=4, completion=23, cache_read=2455)
@@ -229,7 +229,7 @@ def test_a_price_makes_costs_exact_and_the_same_everywhere(stage: Stage) -> None
     invariants.check_invariants(stage)
 
 
-def test_a_request_nobody_can_price_is_told_apart_from_one_that_costs_nothing(stage: Stage) -> None:
+def test_an_unpriced_request_differs_from_a_free_one(stage: Stage) -> None:
     stage.start_turn()
     free = TokenUsage(prompt=5, completion=5, reported_cost=Decimal(0))
     stage.script_replies(
@@ -242,14 +242,14 @@ def test_a_request_nobody_can_price_is_told_apart_from_one_that_costs_nothing(st
     invariants.check_invariants(stage)
 
 
-def test_a_dead_request_of_a_model_without_a_price_is_one_nobody_can_price(stage: Stage) -> None:
+def test_a_dead_request_of_a_model_without_a_price_is_unpriced(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([TextDelta(text="Hel"), stage.cancel_turn, *reply_with_text("late")])
     stage.run_workflow()
     assert [row["priced"] for row in stage.ledger_rows()] == [False]
 
 
-def test_totals_of_a_conversation_grow_turn_by_turn_and_its_context_is_the_last_ones(stage: Stage) -> None:
+def test_a_conversation_adds_up_usage_and_keeps_the_last_context(stage: Stage) -> None:
     for number in (1, 2, 3):
         stage.start_turn(f"Prompt {number}")
         stage.script_replies(
@@ -265,10 +265,10 @@ def test_totals_of_a_conversation_grow_turn_by_turn_and_its_context_is_the_last_
     assert thread.context_tokens == 35
 
 
-def test_a_reply_whose_tokens_are_not_known_is_flagged(stage: Stage) -> None:
+def test_a_response_without_reported_tokens_is_marked_as_estimated(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         [ModelResponse(blocks=(), stop=FinishReason.END, tokens=TokenUsage(prompt=3), tokens_known=False)]
     )
     stage.run_workflow()
-    assert ledger(stage) == [(1, 1, 1, "ok", True, True)]
+    assert ledger_usage(stage) == [(1, 1, 1, "ok", True, True)]

@@ -1,4 +1,4 @@
-"""Readers (design §4): one place to begin, one key to wait for, one poller for all of a process."""
+"""Log readers: where they start, and the one poller for all readers of a process."""
 
 import queue
 import time
@@ -18,8 +18,8 @@ from tests.unit.turns.stage import MAX_THREAD_WAIT_SECONDS, OK, Stage, reply_wit
 
 
 @pytest.fixture
-def told(stage: Stage) -> Stage:
-    """A turn that is over, with calls, text and a tool error."""
+def ended_stage(stage: Stage) -> Stage:
+    """A turn that has ended, with calls, text and a tool error."""
     stage.start_turn()
     stage.script_replies(
         reply_with_calls(tool_call_block("deleteNode", nodeId="a"), tool_call_block("no_such_tool"), text="I delete."),
@@ -34,8 +34,8 @@ def told(stage: Stage) -> Stage:
 
 
 @pytest.fixture
-def tails(stage: Stage) -> Iterator[LogPoller]:
-    """The poller of a process in real time: it waits on a clock that goes on by itself."""
+def poller(stage: Stage) -> Iterator[LogPoller]:
+    """A poller that runs in real time."""
     settings = stage.resources.settings.model_copy(update={"poll_ms": 4, "idle_poll_ms": 16})
     resources = Resources(settings, Clock())
     resources.__dict__.update(tables=stage.resources.tables, blobs=stage.resources.blobs)
@@ -53,62 +53,60 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def numbered(entries: list[LogEntry], after: int = 0) -> list[tuple[int, Event]]:
-    """What a reader that has seen `after` shows of these entries."""
+def number_events(entries: list[LogEntry], after: int = 0) -> list[tuple[int, Event]]:
+    """Return the events behind number `after`, with their numbers."""
     events = [(entry.first_number + place, event) for entry in entries for place, event in enumerate(entry.events)]
     return [(number, event) for number, event in events if number > after]
 
 
-def append(stage: Stage, text: str, turn: Turn | None = None) -> LogEntry:
+def append_text(stage: Stage, text: str, turn: Turn | None = None) -> LogEntry:
     turn = turn or stage.turn
     tail = read_last_entry(stage.resources, turn.pk)
     assert tail is not None
     return TurnLog.from_last_entry(stage.resources, turn.partition, tail).append(fixed_events(TextEvent(text=text)))
 
 
-def follow(tails: LogPoller, turn: Turn, number: int = 2) -> "queue.Queue[LogEntry | None]":
-    seen: queue.Queue[LogEntry | None] = queue.Queue()
-    tails.follow(turn, number, seen.put)
-    return seen
+def follow_into_queue(poller: LogPoller, turn: Turn, number: int = 2) -> "queue.Queue[LogEntry | None]":
+    received: queue.Queue[LogEntry | None] = queue.Queue()
+    poller.follow(turn, number, received.put)
+    return received
 
 
-def test_a_reader_may_begin_behind_any_event_and_misses_and_repeats_none(told: Stage) -> None:
-    whole = numbered(told.entries())
+def test_reading_after_any_event_misses_and_repeats_none(ended_stage: Stage) -> None:
+    whole = number_events(ended_stage.entries())
     for after in range(len(whole) + 1):
-        known = read_entries_after(told.resources, told.turn, after)
-        assert numbered(known, after) == whole[after:], f"after {after}"
+        entries = read_entries_after(ended_stage.resources, ended_stage.turn, after)
+        assert number_events(entries, after) == whole[after:], f"after {after}"
 
 
-def test_a_reader_begins_with_one_query_and_not_at_the_first_event(
-    told: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    last = told.entries()[-1]
-    known = read_entries_after(told.resources, told.turn, last.next_number - 1)
-    assert known == [last]
+def test_reading_begins_near_its_event_number(ended_stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    last = ended_stage.entries()[-1]
+    entries = read_entries_after(ended_stage.resources, ended_stage.turn, last.next_number - 1)
+    assert entries == [last]
 
 
-def test_to_begin_behind_the_end_is_an_error_that_names_the_end(told: Stage) -> None:
-    end = told.entries()[-1].next_number - 1
+def test_reading_behind_the_end_fails_with_the_last_number(ended_stage: Stage) -> None:
+    end = ended_stage.entries()[-1].next_number - 1
     with pytest.raises(InvalidRequest, match=f"the last one is number {end}"):
-        read_entries_after(told.resources, told.turn, end + 1)
+        read_entries_after(ended_stage.resources, ended_stage.turn, end + 1)
 
 
-def test_a_turn_without_a_log_cannot_be_read(stage: Stage) -> None:
+def test_a_turn_without_a_log_is_not_found(stage: Stage) -> None:
     turn = stage.start_turn().model_copy(update={"id": "another"})
     with pytest.raises(NotFound):
         read_entries_after(stage.resources, turn, 0)
 
 
-def test_a_follower_gets_every_entry_once_and_in_order(stage: Stage, tails: LogPoller) -> None:
+def test_a_follower_gets_every_entry_once_and_in_order(stage: Stage, poller: LogPoller) -> None:
     stage.start_turn()
-    seen = follow(tails, stage.turn)
-    made = [append(stage, str(number)) for number in range(20)]
-    assert [seen.get(timeout=MAX_THREAD_WAIT_SECONDS) for _ in made] == made
-    assert seen.empty()
+    received = follow_into_queue(poller, stage.turn)
+    appended = [append_text(stage, str(number)) for number in range(20)]
+    assert [received.get(timeout=MAX_THREAD_WAIT_SECONDS) for _ in appended] == appended
+    assert received.empty()
 
 
-def test_many_followers_of_many_turns_share_one_read(
-    stage: Stage, tails: LogPoller, monkeypatch: pytest.MonkeyPatch
+def test_followers_of_many_turns_share_one_read(
+    stage: Stage, poller: LogPoller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
     batch_get = stage.resources.tables.batch_get_items
@@ -121,107 +119,107 @@ def test_many_followers_of_many_turns_share_one_read(
     for _ in range(3):
         stage.new_conversation()
         all_turns.append(stage.start_turn())
-    monkeypatch.setattr(tails.resources.tables, "batch_get_items", counted)
-    seen = [follow(tails, turn) for turn in all_turns for _ in range(5)]
+    monkeypatch.setattr(poller.resources.tables, "batch_get_items", counted)
+    received = [follow_into_queue(poller, turn) for turn in all_turns for _ in range(5)]
     for turn in all_turns:
-        append(stage, "x", turn)
-    for one in seen:
-        assert one.get(timeout=MAX_THREAD_WAIT_SECONDS)
+        append_text(stage, "x", turn)
+    for received_by_one in received:
+        assert received_by_one.get(timeout=MAX_THREAD_WAIT_SECONDS)
     assert max(sizes) <= len(all_turns), "two who wait for the same entry read it once"
 
 
-def test_more_than_a_hundred_followers_are_served_in_several_reads(stage: Stage, tails: LogPoller) -> None:
+def test_more_than_100_followers_take_several_reads(stage: Stage, poller: LogPoller) -> None:
     turn = stage.start_turn()
     turns = [turn.model_copy(update={"id": f"turn-{number}"}) for number in range(130)]
-    seen = [follow(tails, one) for one in (*turns, turn)]
-    append(stage, "x")
-    assert seen[-1].get(timeout=MAX_THREAD_WAIT_SECONDS)
-    assert len(tails._followers) == 131
+    received = [follow_into_queue(poller, followed_turn) for followed_turn in (*turns, turn)]
+    append_text(stage, "x")
+    assert received[-1].get(timeout=MAX_THREAD_WAIT_SECONDS)
+    assert len(poller._followers) == 131
 
 
-def test_a_follower_that_left_hears_nothing_more(stage: Stage, tails: LogPoller) -> None:
+def test_a_follower_that_left_gets_nothing_more(stage: Stage, poller: LogPoller) -> None:
     stage.start_turn()
     gone: queue.Queue[LogEntry | None] = queue.Queue()
-    follower = tails.follow(stage.turn, 2, gone.put)
-    tails.unfollow(follower)
-    stays = follow(tails, stage.turn)
-    append(stage, "x")
+    follower = poller.follow(stage.turn, 2, gone.put)
+    poller.unfollow(follower)
+    stays = follow_into_queue(poller, stage.turn)
+    append_text(stage, "x")
     assert stays.get(timeout=MAX_THREAD_WAIT_SECONDS)
     assert gone.empty()
 
 
-def test_the_poller_ends_with_its_last_reader_and_begins_again_with_the_next(stage: Stage, tails: LogPoller) -> None:
+def test_the_polling_thread_ends_with_its_last_follower_and_restarts(stage: Stage, poller: LogPoller) -> None:
     stage.start_turn()
-    seen: queue.Queue[LogEntry | None] = queue.Queue()
-    follower = tails.follow(stage.turn, 2, seen.put)
-    tails.unfollow(follower)
-    wait_until(lambda: tails._thread is None)
-    again = follow(tails, stage.turn)
-    append(stage, "x")
+    received: queue.Queue[LogEntry | None] = queue.Queue()
+    follower = poller.follow(stage.turn, 2, received.put)
+    poller.unfollow(follower)
+    wait_until(lambda: poller._thread is None)
+    again = follow_into_queue(poller, stage.turn)
+    append_text(stage, "x")
     assert again.get(timeout=MAX_THREAD_WAIT_SECONDS)
 
 
-def test_a_reader_that_cannot_be_told_takes_nobody_with_it(stage: Stage, tails: LogPoller) -> None:
+def test_a_failed_delivery_affects_no_other_follower(stage: Stage, poller: LogPoller) -> None:
     stage.start_turn()
 
     def closed(_entry: LogEntry | None) -> None:
         raise RuntimeError("Event loop is closed")
 
-    tails.follow(stage.turn, 2, closed)
-    seen = follow(tails, stage.turn)
-    append(stage, "one")
-    assert seen.get(timeout=MAX_THREAD_WAIT_SECONDS)
-    append(stage, "two")
-    assert seen.get(timeout=MAX_THREAD_WAIT_SECONDS)
-    assert len(tails._followers) == 1
+    poller.follow(stage.turn, 2, closed)
+    received = follow_into_queue(poller, stage.turn)
+    append_text(stage, "one")
+    assert received.get(timeout=MAX_THREAD_WAIT_SECONDS)
+    append_text(stage, "two")
+    assert received.get(timeout=MAX_THREAD_WAIT_SECONDS)
+    assert len(poller._followers) == 1
 
 
-def test_an_entry_that_cannot_be_read_ends_its_own_readers_only(stage: Stage, tails: LogPoller) -> None:
+def test_an_unreadable_entry_ends_only_the_followers_of_its_log(stage: Stage, poller: LogPoller) -> None:
     broken = stage.start_turn()
     stage.new_conversation()
     stage.start_turn()
-    bad, good = follow(tails, broken), follow(tails, stage.turn)
-    made = append(stage, "x" * 50_000, broken)
+    bad, good = follow_into_queue(poller, broken), follow_into_queue(poller, stage.turn)
+    appended = append_text(stage, "x" * 50_000, broken)
     blob = stage.resources.tables.get_item(
-        stage.resources.settings.bridges_table, broken.pk, build_entry_key(made.first_number)
+        stage.resources.settings.bridges_table, broken.pk, build_entry_key(appended.first_number)
     )
     assert blob is not None
-    append(stage, "fine")
+    append_text(stage, "fine")
     assert good.get(timeout=MAX_THREAD_WAIT_SECONDS)
     first = bad.get(timeout=MAX_THREAD_WAIT_SECONDS)
     assert first is not None
     stage.resources.blobs._client.delete_object(Bucket=stage.resources.settings.bucket, Key=blob["blob"])
-    again = follow(tails, broken)
+    again = follow_into_queue(poller, broken)
     assert again.get(timeout=MAX_THREAD_WAIT_SECONDS) is None
-    append(stage, "still fine")
+    append_text(stage, "still fine")
     assert good.get(timeout=MAX_THREAD_WAIT_SECONDS)
 
 
-def test_trouble_that_passes_is_not_noticed_by_the_readers(stage: Stage, tails: LogPoller) -> None:
+def test_followers_do_not_notice_temporary_errors(stage: Stage, poller: LogPoller) -> None:
     stage.start_turn()
     stage.faults.fail_call(
         "dynamodb.BatchGetItem", "ProvisionedThroughputExceededException", times=MAX_POLL_FAILURES - 1
     )
-    seen = follow(tails, stage.turn)
-    append(stage, "x")
-    assert seen.get(timeout=MAX_THREAD_WAIT_SECONDS)
+    received = follow_into_queue(poller, stage.turn)
+    append_text(stage, "x")
+    assert received.get(timeout=MAX_THREAD_WAIT_SECONDS)
     assert stage.faults.is_spent
 
 
-def test_trouble_that_stays_is_told_to_the_readers(stage: Stage, tails: LogPoller) -> None:
+def test_followers_are_told_of_lasting_errors(stage: Stage, poller: LogPoller) -> None:
     stage.start_turn()
     stage.faults.fail_call("dynamodb.BatchGetItem", "ThrottlingException", times=MAX_POLL_FAILURES)
-    seen = follow(tails, stage.turn)
-    assert seen.get(timeout=MAX_THREAD_WAIT_SECONDS) is None
-    assert not tails._followers
+    received = follow_into_queue(poller, stage.turn)
+    assert received.get(timeout=MAX_THREAD_WAIT_SECONDS) is None
+    assert not poller._followers
 
 
-def test_a_reader_is_polled_more_seldom_the_longer_it_waits(tails: LogPoller) -> None:
-    intervals = [round(tails._compute_interval(waited) * 1000) for waited in (0, 0.03, 0.08, 1, 60)]
+def test_poll_intervals_grow_with_the_waiting_time(poller: LogPoller) -> None:
+    intervals = [round(poller._compute_interval(waited) * 1000) for waited in (0, 0.03, 0.08, 1, 60)]
     assert intervals == [4, 4, 10, 16, 16]
 
 
-def test_where_a_turn_stands_is_told_to_whoever_comes_back(stage: Stage) -> None:
+def test_the_status_of_a_turn_follows_its_phases(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a")), "Done.")
     assert stage.show_turn() | {"pending": []} == {
@@ -235,9 +233,9 @@ def test_where_a_turn_stands_is_told_to_whoever_comes_back(stage: Stage) -> None
     stage.run_workflow()
     paused = stage.show_turn()
     assert (paused["status"], paused["seq"]) == ("paused", stage.entries()[-1].next_number - 1)
-    [asked] = paused["pending"]
-    assert (asked["toolName"], asked["input"]) == ("deleteNode", {"nodeId": "a"})
-    assert asked["deadline"].endswith("Z")
+    [request] = paused["pending"]
+    assert (request["toolName"], request["input"]) == ("deleteNode", {"nodeId": "a"})
+    assert request["deadline"].endswith("Z")
     stage.answer_request(OK)
     assert stage.show_turn()["pending"] == []
     stage.run_workflow()

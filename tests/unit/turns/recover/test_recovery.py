@@ -1,4 +1,4 @@
-"""Recovery (design §4): a turn whose execution is gone goes on in the next one, or ends with an error."""
+"""Recovery: a turn whose execution is gone continues in the next one, or ends with an error."""
 
 from typing import Any
 
@@ -20,11 +20,11 @@ GONE = ClientError({"Error": {"Code": "ServiceUnavailable", "Message": "no"}}, "
 RESTARTED = ("FAILED", "States.ServiceRestart")
 
 
-def set_state(stage: Stage, status: str, error: str = "", n: int = 1) -> None:
+def set_execution_status(stage: Stage, status: str, error: str = "", n: int = 1) -> None:
     stage.workflow.states[stage.turn.id, n] = (status, error)
 
 
-def test_a_start_that_failed_is_made_up_for_by_the_sweep(stage: Stage) -> None:
+def test_a_failed_start_is_repeated_by_recovery(stage: Stage) -> None:
     stage.workflow.next_errors.append(GONE)
     stage.start_turn()
     assert not stage.workflow.started
@@ -37,7 +37,7 @@ def test_a_start_that_failed_is_made_up_for_by_the_sweep(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_turn_that_started_less_than_ten_seconds_ago_is_left_alone(stage: Stage) -> None:
+def test_a_turn_younger_than_ten_seconds_is_left_alone(stage: Stage) -> None:
     stage.workflow.next_errors.append(GONE)
     stage.start_turn()
     stage.recover_turn()
@@ -45,13 +45,13 @@ def test_a_turn_that_started_less_than_ten_seconds_ago_is_left_alone(stage: Stag
 
 
 @pytest.mark.parametrize("status", ["RUNNING", "MISSING", "ABORTED", "FAILED", "TIMED_OUT", "SUCCEEDED", "RESTARTED"])
-def test_every_status_of_an_execution_has_its_consequence(stage: Stage, status: str) -> None:
+def test_each_execution_status_is_handled(stage: Stage, status: str) -> None:
     stage.start_turn()
     stage.script_replies([TextDelta(text="Hel"), ProcessDied()])
     with pytest.raises(ProcessDied):
         stage.advance_turn()
     stage.pass_time(11)
-    set_state(stage, *(RESTARTED if status == "RESTARTED" else (status, "")))
+    set_execution_status(stage, *(RESTARTED if status == "RESTARTED" else (status, "")))
     stage.recover_turn()
     started = [n for _, n in stage.workflow.started[1:]]
     ends = [event.code for event in stage.terminal_events() if isinstance(event, ErrorEvent)]
@@ -68,12 +68,12 @@ def test_every_status_of_an_execution_has_its_consequence(stage: Stage, status: 
         invariants.check_invariants(stage)
 
 
-def test_a_turn_goes_on_in_its_next_execution_and_shows_its_text_once(stage: Stage) -> None:
+def test_a_turn_continues_in_its_next_execution_and_streams_its_text_once(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([TextDelta(text="Hel"), ProcessDied()])
     with pytest.raises(ProcessDied):
         stage.advance_turn()
-    set_state(stage, *RESTARTED)
+    set_execution_status(stage, *RESTARTED)
     stage.recover_turn()
     stage.script_replies("Hello.")
     assert StateMachine(stage, n=2).run() == "Finished"
@@ -81,9 +81,9 @@ def test_a_turn_goes_on_in_its_next_execution_and_shows_its_text_once(stage: Sta
     invariants.check_invariants(stage)
 
 
-def test_only_the_turns_current_execution_is_acted_on(stage: Stage) -> None:
+def test_only_the_current_execution_is_recovered(stage: Stage) -> None:
     stage.start_turn()
-    set_state(stage, *RESTARTED)
+    set_execution_status(stage, *RESTARTED)
     stage.recover_turn(execution_number=1)
     assert stage.turn_row()["n"] == 2
     stage.recover_turn(execution_number=1)
@@ -92,18 +92,18 @@ def test_only_the_turns_current_execution_is_acted_on(stage: Stage) -> None:
     assert not stage.terminal_events()
 
 
-def test_two_who_recover_at_once_start_one_execution(stage: Stage) -> None:
+def test_two_simultaneous_recoveries_start_one_execution(stage: Stage) -> None:
     stage.start_turn()
-    set_state(stage, *RESTARTED)
+    set_execution_status(stage, *RESTARTED)
     stage.faults.interrupt("dynamodb.UpdateItem", stage.recover_turn)
     stage.recover_turn()
     assert stage.workflow.started == [(stage.turn.id, 1), (stage.turn.id, 2)]
     assert stage.turn_row()["n"] == 2
 
 
-def test_an_execution_that_was_decided_on_but_not_started_is_started_by_the_next_sweep(stage: Stage) -> None:
+def test_a_numbered_execution_that_was_not_started_is_started_later(stage: Stage) -> None:
     stage.start_turn()
-    set_state(stage, *RESTARTED)
+    set_execution_status(stage, *RESTARTED)
     stage.workflow.next_errors.append(GONE)
     with pytest.raises(ClientError):
         stage.recover_turn()
@@ -112,17 +112,17 @@ def test_an_execution_that_was_decided_on_but_not_started_is_started_by_the_next
     assert stage.workflow.started == [(stage.turn.id, 1), (stage.turn.id, 2)]
 
 
-def test_a_turn_is_not_continued_without_end(stage: Stage) -> None:
+def test_a_turn_has_a_maximum_of_executions(stage: Stage) -> None:
     stage.start_turn()
     for n in range(1, stage.resources.settings.max_executions + 1):
-        set_state(stage, *RESTARTED, n=n)
+        set_execution_status(stage, *RESTARTED, n=n)
         stage.recover_turn()
     assert stage.turn_row()["n"] == stage.resources.settings.max_executions
     assert [event.type for event in stage.terminal_events()] == ["error"]
     invariants.check_invariants(stage)
 
 
-def test_what_failed_for_good_ends_with_an_error_and_frees_the_conversation(stage: Stage) -> None:
+def test_a_failed_execution_ends_the_turn_and_frees_the_conversation(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([TextDelta(text="Hel"), ValueError("a bug")], [TextDelta(text="Hell"), ValueError("a bug")])
     machine = StateMachine(stage)
@@ -131,18 +131,18 @@ def test_what_failed_for_good_ends_with_an_error_and_frees_the_conversation(stag
     invariants.check_invariants(stage)
 
 
-def test_a_paused_turn_whose_execution_was_stopped_ends(stage: Stage) -> None:
+def test_a_paused_turn_whose_execution_was_aborted_ends(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
-    set_state(stage, "ABORTED")
+    set_execution_status(stage, "ABORTED")
     stage.recover_turn(execution_number=1)
     assert stage.event_types()[-3:] == ["toolResult", "usage", "error"]
     assert machine.invocation.token in stage.workflow.outputs
     invariants.check_invariants(stage)
 
 
-def test_a_paused_turn_goes_on_in_its_next_execution_and_takes_the_answer_there(stage: Stage) -> None:
+def test_a_paused_turn_accepts_its_answer_in_the_next_execution(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
-    set_state(stage, *RESTARTED)
+    set_execution_status(stage, *RESTARTED)
     stage.recover_turn()
     machine = StateMachine(stage, n=2)
     assert machine.run() == "Hold", "what is left of the 90 seconds is waited for exactly"
@@ -157,12 +157,12 @@ def test_an_ended_turn_is_left_alone(stage: Stage) -> None:
     stage.start_turn()
     stage.cancel_turn()
     before = stage.entries()
-    set_state(stage, "FAILED")
+    set_execution_status(stage, "FAILED")
     stage.recover_turn(has_execution_failed=True)
     assert stage.entries() == before
 
 
-def test_a_turn_row_without_a_log_is_an_error_and_never_a_fresh_start(stage: Stage) -> None:
+def test_a_turn_row_without_a_log_is_logged_and_never_restarted(stage: Stage) -> None:
     stage.start_turn()
     stage.resources.tables._client.delete_item(
         TableName=stage.resources.settings.bridges_table,
@@ -175,42 +175,40 @@ def test_a_turn_row_without_a_log_is_an_error_and_never_a_fresh_start(stage: Sta
     assert not stage.driver.requests
 
 
-def test_the_sweep_goes_on_after_a_turn_it_cannot_recover(
+def test_one_failed_recovery_does_not_stop_the_others(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(4):
         stage.new_conversation()
         stage.start_turn()
     stage.pass_time(60)
-    asked: list[str] = []
+    described_turns: list[str] = []
 
     def state(turn: str, n: int) -> tuple[str, str]:
-        asked.append(turn)
-        if len(asked) == 2:
+        described_turns.append(turn)
+        if len(described_turns) == 2:
             raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow"}}, "DescribeExecution")
         return "RUNNING", ""
 
     monkeypatch.setattr(stage.workflow, "describe_execution", state)
     assert recover_open_turns(stage.resources) == 4
-    assert len(set(asked)) == 4
+    assert len(set(described_turns)) == 4
     assert "turn.recovery_failed" in caplog.text
 
 
-def test_the_sweep_sees_no_ended_turn(stage: Stage) -> None:
+def test_ended_turns_are_not_listed_as_open(stage: Stage) -> None:
     stage.start_turn()
     stage.cancel_turn()
     stage.pass_time(60)
     assert recover_open_turns(stage.resources) == 0
 
 
-def test_a_wake_up_lost_with_its_answerer_is_sent_again_by_the_sweep(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The answer is stored, its sender died before SendTaskSuccess, and Hold would wait for a day."""
+def test_recovery_resumes_a_held_turn_whose_answer_did_not(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is stored, but its function died before SendTaskSuccess, and Hold would wait for a day."""
     stage.add_tools(make_patient_tool())
     machine = run_until_waiting(stage, "ask_the_baker")
     with monkeypatch.context() as patch:
-        patch.setattr(stage.workflow, "resume_execution", dies)
+        patch.setattr(stage.workflow, "resume_execution", die)
         with pytest.raises(ProcessDied):
             stage.answer_request(OK)
     assert machine.is_waiting
@@ -221,7 +219,7 @@ def test_a_wake_up_lost_with_its_answerer_is_sent_again_by_the_sweep(
     invariants.check_invariants(stage)
 
 
-def test_the_sweep_wakes_nobody_who_still_waits_or_works(stage: Stage) -> None:
+def test_recovery_resumes_no_turn_that_waits_or_works(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     machine = run_until_waiting(stage, "ask_the_baker")
     stage.pass_time(60)
@@ -231,11 +229,11 @@ def test_the_sweep_wakes_nobody_who_still_waits_or_works(stage: Stage) -> None:
     assert stage.workflow.sent == sent
 
 
-def dies(*_given: Any, **_how: Any) -> bool:
+def die(*_given: Any, **_how: Any) -> bool:
     raise ProcessDied
 
 
-def test_a_silent_turn_is_seen_to_by_the_next_prompt(stage: Stage) -> None:
+def test_a_silent_turn_is_recovered_by_the_next_prompt(stage: Stage) -> None:
     stage.workflow.next_errors.append(GONE)
     first = stage.start_turn()
     stage.pass_time(11)
@@ -244,16 +242,16 @@ def test_a_silent_turn_is_seen_to_by_the_next_prompt(stage: Stage) -> None:
     assert stage.workflow.started == [(first.id, 1)]
 
 
-def test_a_silent_turn_whose_execution_failed_gives_way_to_the_next_prompt(stage: Stage) -> None:
+def test_a_silent_turn_with_a_failed_execution_ends_for_the_next_prompt(stage: Stage) -> None:
     first = stage.start_turn()
-    set_state(stage, "FAILED")
+    set_execution_status(stage, "FAILED")
     stage.pass_time(11)
     second = stage.start_turn("And now?")
     assert second.id != first.id
     assert stage.claim() == second.id
 
 
-def test_a_prompt_is_not_the_victim_of_a_recovery_that_fails(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_recovery_makes_the_prompt_conflict(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     def throttled(_turn: str, _n: int) -> tuple[str, str]:
         raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow"}}, "DescribeExecution")
 
@@ -265,13 +263,13 @@ def test_a_prompt_is_not_the_victim_of_a_recovery_that_fails(stage: Stage, monke
     assert refused.value.retry_after
 
 
-def test_recovery_leaves_a_turn_that_was_never_there_alone(stage: Stage) -> None:
+def test_recovery_ignores_an_unknown_turn(stage: Stage) -> None:
     recover_turn(stage.resources, "bakery", "no-such-turn")
     assert not stage.workflow.started
 
 
-def test_a_function_that_died_without_a_pause_is_tried_once_more_and_then_the_turn_ends(stage: Stage) -> None:
-    """The alarm clock rings because nobody sends heartbeats any more."""
+def test_a_function_that_dies_twice_without_a_pause_ends_the_turn(stage: Stage) -> None:
+    """The task times out because no heartbeats are sent any more."""
     stage.start_turn()
     stage.script_replies([TextDelta(text="Hel"), ProcessDied()], [TextDelta(text="Hell"), ProcessDied()])
     machine = StateMachine(stage)

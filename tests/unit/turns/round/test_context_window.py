@@ -1,4 +1,4 @@
-"""How much of its conversation a turn's model is sent, what it is called there, and what is refused beforehand."""
+"""The context window: how much of a conversation a model gets, with which tool names, and what is refused."""
 
 import base64
 from itertools import pairwise
@@ -26,59 +26,59 @@ from tests.unit.turns.stage import ADA, OK, Stage, make_provider_error, reply_wi
 PHOTO = ImageBlock(mime_type="image/jpeg", data=to_base64(make_image()))
 
 
-def talk(stage: Stage, turns: int, size: int = 3_000) -> None:
+def run_text_turns(stage: Stage, turns: int, size: int = 3_000) -> None:
     for _ in range(turns):
         stage.start_turn("x" * size)
         stage.script_replies("Ok.")
         stage.run_workflow()
 
 
-def said(ask: ModelRequest) -> list[str]:
-    return [block.text for message in ask.messages for block in message.content if isinstance(block, TextBlock)]
+def texts_of(request: ModelRequest) -> list[str]:
+    return [block.text for message in request.messages for block in message.content if isinstance(block, TextBlock)]
 
 
-def offer(stage: Stage, **known: Any) -> None:
-    """What the catalogue says of the stage's model."""
+def set_catalogue_entry(stage: Stage, **facts: Any) -> None:
+    """Set the price catalogue's entry of the stage's model."""
     price = Price(input_per_mtok=1, output_per_mtok=1)
     catalogue.store_catalogue(
-        stage.resources, PriceCatalogue(refreshed_at=1, priced_models={"model-1": PricedModel(price=price, **known)})
+        stage.resources, PriceCatalogue(refreshed_at=1, priced_models={"model-1": PricedModel(price=price, **facts)})
     )
 
 
-class TestTheWindow:
-    def test_a_long_conversation_is_sent_as_far_as_the_models_window_reaches(self, stage: Stage) -> None:
-        offer(stage, context_window=20_000)
-        talk(stage, 12)
+class TestWindow:
+    def test_a_long_conversation_is_cut_to_the_models_window(self, stage: Stage) -> None:
+        set_catalogue_entry(stage, context_window=20_000)
+        run_text_turns(stage, 12)
         sent = stage.driver.requests[-1].messages
         assert estimate_tokens(sent) < 20_000 * 0.9 - stage.resources.settings.max_answer_tokens
         assert sent[0].role == "user"
-        assert said(stage.driver.requests[-1])[0] == BEGINNING_OMITTED_NOTE
+        assert texts_of(stage.driver.requests[-1])[0] == BEGINNING_OMITTED_NOTE
         assert len(sent) < 20
 
-    def test_of_a_model_nobody_knows_the_settings_window_counts(self, staged: MakeStage) -> None:
+    def test_an_unknown_model_has_the_default_window(self, staged: MakeStage) -> None:
         stage = staged(default_window_tokens=20_000)
-        talk(stage, 12)
-        assert said(stage.driver.requests[-1])[0] == BEGINNING_OMITTED_NOTE
+        run_text_turns(stage, 12)
+        assert texts_of(stage.driver.requests[-1])[0] == BEGINNING_OMITTED_NOTE
 
-    def test_a_short_one_is_sent_whole(self, stage: Stage) -> None:
-        offer(stage, context_window=200_000)
-        talk(stage, 12)
+    def test_a_short_conversation_is_sent_whole(self, stage: Stage) -> None:
+        set_catalogue_entry(stage, context_window=200_000)
+        run_text_turns(stage, 12)
         assert len(stage.driver.requests[-1].messages) == 23
 
-    def test_a_provider_that_says_it_is_too_much_is_sent_half_and_half_again(self, stage: Stage) -> None:
-        talk(stage, 8)
+    def test_after_an_overflow_half_the_history_is_sent_and_half_again(self, stage: Stage) -> None:
+        run_text_turns(stage, 8)
         stage.start_turn("And now?")
         overflow = make_provider_error("provider_overflow", retryable=False)
         stage.script_replies([overflow], [overflow], "Better.")
         assert stage.run_workflow() == "finished"
-        sizes = [estimate_tokens(ask.messages) for ask in stage.driver.requests[-3:]]
+        sizes = [estimate_tokens(request.messages) for request in stage.driver.requests[-3:]]
         assert sizes[0] / 2 >= sizes[1] >= 2 * sizes[2]
-        assert said(stage.driver.requests[-1])[-1] == "And now?"
+        assert texts_of(stage.driver.requests[-1])[-1] == "And now?"
         assert stage.streamed_text() == "Better."
         assert "roundRetracted" not in stage.event_types()
         check_invariants(stage)
 
-    def test_when_there_is_nothing_left_to_leave_out_the_user_hears_of_it(self, stage: Stage) -> None:
+    def test_an_overflow_that_cannot_be_reduced_ends_the_turn(self, stage: Stage) -> None:
         stage.start_turn("x" * 5_000)
         stage.script_replies([make_provider_error("provider_overflow", retryable=False)])
         stage.run_workflow()
@@ -86,18 +86,18 @@ class TestTheWindow:
         check_invariants(stage)
 
 
-class TestPictures:
-    def test_a_known_blind_model_is_refused_them_before_anything_is_written(self, stage: Stage) -> None:
-        offer(stage, sees=False)
+class TestImages:
+    def test_images_for_a_model_without_vision_are_refused_before_anything_is_written(self, stage: Stage) -> None:
+        set_catalogue_entry(stage, sees=False)
         with pytest.raises(Unprocessable, match="cannot see images"):
             stage.start_turn("Look", pictures=(PHOTO,))
         assert stage.load_messages() == []
         assert stage.claim() is None
         stage.start_turn("No picture")
 
-    @pytest.mark.parametrize("known", [{"sees": True}, {"sees": None}])
-    def test_one_that_sees_or_whose_eyes_nobody_knows_is_sent_them(self, stage: Stage, known: dict[str, Any]) -> None:
-        offer(stage, **known)
+    @pytest.mark.parametrize("facts", [{"sees": True}, {"sees": None}])
+    def test_a_model_with_vision_or_unknown_abilities_gets_images(self, stage: Stage, facts: dict[str, Any]) -> None:
+        set_catalogue_entry(stage, **facts)
         stage.start_turn("Look", pictures=(PHOTO,))
         stage.script_replies("Nice.")
         stage.run_workflow()
@@ -105,22 +105,20 @@ class TestPictures:
         assert isinstance(message.content[1], ImageBlock)
         assert open_image(base64.b64decode(message.content[1].data or "")).size == (40, 30)
 
-    def test_a_conversation_with_pictures_goes_on_with_a_blind_model(self, stage: Stage) -> None:
+    def test_a_conversation_with_images_continues_with_a_model_without_vision(self, stage: Stage) -> None:
         stage.start_turn("Look", pictures=(PHOTO,))
         stage.script_replies("Nice.")
         stage.run_workflow()
-        offer(stage, sees=False)
+        set_catalogue_entry(stage, sees=False)
         stage.start_turn("And now?")
         stage.script_replies("I was told so.")
         stage.run_workflow()
         assert not any(
             block.kind == "image" for message in stage.driver.requests[-1].messages for block in message.content
         )
-        assert any("does not support image input" in text for text in said(stage.driver.requests[-1]))
+        assert any("does not support image input" in text for text in texts_of(stage.driver.requests[-1]))
 
-    def test_a_provider_that_refuses_so_many_is_asked_once_more_without_those_of_earlier_turns(
-        self, stage: Stage
-    ) -> None:
+    def test_after_a_refusal_the_images_of_earlier_turns_are_left_out(self, stage: Stage) -> None:
         stage.start_turn("Look", pictures=(PHOTO, PHOTO))
         stage.script_replies("Nice.")
         stage.run_workflow()
@@ -128,25 +126,27 @@ class TestPictures:
         stage.script_replies([make_provider_error("provider_overflow", retryable=False)], "Better.")
         assert stage.run_workflow() == "finished"
         before, after = (
-            [[block.kind for block in message.content] for message in ask.messages if message.role == "user"]
-            for ask in stage.driver.requests[-2:]
+            [[block.kind for block in message.content] for message in request.messages if message.role == "user"]
+            for request in stage.driver.requests[-2:]
         )
         assert before == [["text", "image", "image"], ["text", "image"]]
         assert after == [["text", "text"], ["text", "image"]]
-        assert "omitted to make room" in said(stage.driver.requests[-1])[1]
+        assert "omitted to make room" in texts_of(stage.driver.requests[-1])[1]
         assert stage.terminal_events()[0].type == "done"
         check_invariants(stage)
 
-    def test_a_server_that_takes_few_is_sent_fewer_and_fewer_of_the_newest(self, stage: Stage) -> None:
+    def test_a_server_with_a_low_limit_gets_fewer_images_each_time(self, stage: Stage) -> None:
         stage.start_turn("Compare", pictures=(PHOTO,) * 8)
         overflow = make_provider_error("provider_overflow", retryable=False)
         stage.script_replies([overflow], [overflow], "I see two.")
         assert stage.run_workflow() == "finished"
-        shown = [sum(block.kind == "image" for block in ask.messages[-1].content) for ask in stage.driver.requests]
-        assert shown == [8, 4, 2]
+        image_counts = [
+            sum(block.kind == "image" for block in request.messages[-1].content) for request in stage.driver.requests
+        ]
+        assert image_counts == [8, 4, 2]
         check_invariants(stage)
 
-    def test_a_picture_that_a_provider_cannot_read_does_not_stop_the_conversation_for_good(self, stage: Stage) -> None:
+    def test_an_unreadable_image_does_not_block_the_conversation(self, stage: Stage) -> None:
         stage.start_turn("Look", pictures=(PHOTO,))
         stage.script_replies("Nice.")
         stage.run_workflow()
@@ -154,15 +154,15 @@ class TestPictures:
         refusal = make_provider_error("provider_images", retryable=False)
         stage.script_replies([refusal], [refusal], "I can see neither.")
         assert stage.run_workflow() == "finished"
-        shown = [
-            sum(block.kind == "image" for message in ask.messages for block in message.content)
-            for ask in stage.driver.requests[-3:]
+        image_counts = [
+            sum(block.kind == "image" for message in request.messages for block in message.content)
+            for request in stage.driver.requests[-3:]
         ]
-        assert shown == [2, 1, 0]
+        assert image_counts == [2, 1, 0]
         assert stage.terminal_events()[0].type == "done"
         check_invariants(stage)
 
-    def test_a_refusal_of_images_where_there_are_none_is_the_users_to_hear(self, stage: Stage) -> None:
+    def test_a_refusal_of_images_without_images_ends_the_turn(self, stage: Stage) -> None:
         stage.start_turn("No picture")
         stage.script_replies([make_provider_error("provider_images", retryable=False)])
         stage.run_workflow()
@@ -170,8 +170,8 @@ class TestPictures:
         check_invariants(stage)
 
 
-class TestStaleEvidence:
-    def test_a_turn_sees_what_it_read_last_and_the_next_turn_nothing_of_it(self, stage: Stage) -> None:
+class TestStaleResults:
+    def test_a_turn_keeps_its_last_heavy_result_and_the_next_turn_drops_it(self, stage: Stage) -> None:
         stage.start_turn("Read twice")
         stage.script_replies(
             reply_with_calls(tool_call_block("read_document")),
@@ -186,16 +186,21 @@ class TestStaleEvidence:
         stage.script_replies("Hm.")
         stage.run_workflow()
         results = [
-            [block.data for message in ask.messages for block in message.content if isinstance(block, ToolResultBlock)]
-            for ask in stage.driver.requests
+            [
+                block.data
+                for message in request.messages
+                for block in message.content
+                if isinstance(block, ToolResultBlock)
+            ]
+            for request in stage.driver.requests
         ]
         assert results[1] == [{"html": "<p>0</p>"}]
         assert [data.get("elided", False) for data in results[2]] == [True, False]
         assert [data.get("elided", False) for data in results[3]] == [True, True]
 
 
-class TestNames:
-    def test_the_model_is_offered_and_the_editor_asked_by_the_names_that_the_tenant_uses(self, stage: Stage) -> None:
+class TestToolNames:
+    def test_model_and_editor_get_the_tool_names_of_the_tenant(self, stage: Stage) -> None:
         stage.start_turn("Go", tool_names="prefixed")
         stage.script_replies(
             reply_with_calls(tool_call_block("site_insert_html", parentId="p", html="<p></p>")), "Done."
@@ -210,7 +215,7 @@ class TestNames:
 
     @pytest.mark.parametrize(("names", "wire"), [("prefixed", "site_insert_html"), ("seed", "insertHtml")])
     @pytest.mark.parametrize("called", ["insertHtml", "site_insert_html"])
-    def test_however_the_model_calls_a_tool_the_editor_hears_the_name_it_knows(
+    def test_the_editor_gets_the_name_it_knows_whatever_the_model_calls_a_tool(
         self, stage: Stage, names: Any, wire: str, called: str
     ) -> None:
         stage.start_turn("Go", tool_names=names)
@@ -221,7 +226,7 @@ class TestNames:
         named = {event.to_wire().get("toolName") for event in stage.events()} - {None}
         assert named == {wire}
 
-    def test_a_name_nobody_has_reaches_the_stream_as_it_is(self, stage: Stage) -> None:
+    def test_an_unknown_tool_name_is_streamed_unchanged(self, stage: Stage) -> None:
         stage.start_turn("Go", tool_names="prefixed")
         stage.script_replies(reply_with_calls(tool_call_block("site_fly")), "Done.")
         stage.run_workflow()
@@ -229,12 +234,12 @@ class TestNames:
         assert [(result["toolName"], result["error"]) for result in results] == [("site_fly", "Unknown tool: site_fly")]
 
 
-def test_a_turns_names_are_pinned_when_it_starts(stage: Stage) -> None:
+def test_tool_names_are_pinned_when_a_turn_starts(stage: Stage) -> None:
     turn = stage.start_turn("Go", tool_names="prefixed")
     assert find_turn(stage.resources, turn.tenant, turn.id).tool_names == "prefixed"
 
 
-def test_a_screenshot_is_seen_by_the_model_until_a_newer_one_or_the_turns_end(stage: Stage) -> None:
+def test_a_screenshot_is_sent_until_a_newer_one_or_the_end_of_the_turn(stage: Stage) -> None:
     def shot(width: int) -> dict[str, Any]:
         image = {"mimeType": "image/png", "data": to_base64(make_image(width, 50, "PNG"))}
         return {"ok": True, "data": {"taken": width}, "images": [image]}
@@ -251,14 +256,14 @@ def test_a_screenshot_is_seen_by_the_model_until_a_newer_one_or_the_turns_end(st
     stage.script_replies("Hm.")
     stage.run_workflow()
     sent = [
-        [image.data for message in ask.messages for block in message.content for image in block_images(block)]
-        for ask in stage.driver.requests
+        [image.data for message in request.messages for block in message.content for image in block_images(block)]
+        for request in stage.driver.requests
     ]
     assert sent == [[], [to_base64(make_image(60, 50, "PNG"))], [to_base64(make_image(70, 50, "PNG"))], []]
 
 
-def test_each_request_only_adds_to_the_end_of_the_one_before(stage: Stage) -> None:
-    """What a provider has cached stays good from round to round and from turn to turn."""
+def test_each_request_extends_the_one_before(stage: Stage) -> None:
+    """The provider's prompt cache stays valid from round to round and from turn to turn."""
     for turn in range(3):
         stage.start_turn(f"Prompt {turn}")
         stage.script_replies(
@@ -270,26 +275,26 @@ def test_each_request_only_adds_to_the_end_of_the_one_before(stage: Stage) -> No
             stage.run_workflow()
             stage.answer_request(OK)
         stage.run_workflow()
-    histories = [[message.model_dump_json() for message in ask.messages] for ask in stage.driver.requests]
+    histories = [[message.model_dump_json() for message in request.messages] for request in stage.driver.requests]
     for before, after in pairwise(histories):
         assert after[: len(before)] == before
     first = stage.driver.requests[0]
-    assert all((ask.system, ask.tools) == (first.system, first.tools) for ask in stage.driver.requests)
+    assert all((request.system, request.tools) == (first.system, first.tools) for request in stage.driver.requests)
 
 
-class TestAModelWithoutHands:
+class TestModelWithoutTools:
     @pytest.fixture
     def chosen(self, stage: Stage) -> ModelChoice:
-        offer(stage, calls=False)
+        set_catalogue_entry(stage, calls=False)
         return ModelChoice(credential_id="c", version=1, provider="openrouter", model="openai/model-1")
 
-    def test_it_is_refused_where_there_are_tools(self, stage: Stage, chosen: ModelChoice) -> None:
+    def test_it_is_refused_in_a_scope_with_tools(self, stage: Stage, chosen: ModelChoice) -> None:
         with pytest.raises(Unprocessable, match="cannot call tools"):
             check_model_abilities(stage.resources, ADA, chosen, "site", (TextBlock(text="Go"),))
 
-    def test_it_may_talk_where_there_are_none_for_this_caller(self, stage: Stage, chosen: ModelChoice) -> None:
+    def test_it_is_accepted_where_the_caller_has_no_tools(self, stage: Stage, chosen: ModelChoice) -> None:
         check_model_abilities(stage.resources, ADA, chosen, "data", (TextBlock(text="Go"),))
 
-    def test_one_that_nobody_knows_is_let_through(self, stage: Stage, chosen: ModelChoice) -> None:
+    def test_a_model_with_unknown_abilities_is_accepted(self, stage: Stage, chosen: ModelChoice) -> None:
         unknown = chosen.model_copy(update={"model": "meta/unheard-of"})
         check_model_abilities(stage.resources, ADA, unknown, "site", (TextBlock(text="Go"), PHOTO))

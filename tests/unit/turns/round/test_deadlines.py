@@ -1,4 +1,4 @@
-"""Time (design §4): the heartbeat is an alarm clock and decides nothing; whoever it wakes looks and decides."""
+"""Deadlines and heartbeat timeouts: a timeout only makes an invocation look at the state, which decides."""
 
 import threading
 
@@ -25,27 +25,27 @@ from tests.unit.turns.state_machine import StateMachine
 NONE = TokenUsage()
 
 
-def results(stage: Stage) -> list[str | None]:
-    """What the model last read of its calls: the errors, None for what went well."""
+def result_errors(stage: Stage) -> list[str | None]:
+    """Return the errors of the results that the model read last, None for a success."""
     return [block.error for block in stage.results_sent_to_model()]
 
 
-def test_waiting_begins_with_a_heartbeat_that_winds_the_clock_up(stage: Stage) -> None:
+def test_waiting_begins_with_a_heartbeat(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     assert machine.state == "RunRound"
     assert stage.workflow.heartbeats[-1] == machine.invocation.token
 
 
-def test_a_deadline_is_90_seconds_from_the_open_request(stage: Stage) -> None:
+def test_a_deadline_is_90_seconds_after_the_request(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode", "deleteNode")
     stage.pass_time(80)
     stage.answer_request(OK)
-    asked = stage.load_pause().requested_call
-    assert asked is not None
-    assert asked.deadline == stage.resources.clock.time() + 90
+    call = stage.load_pause().requested_call
+    assert call is not None
+    assert call.deadline == stage.resources.clock.time() + 90
 
 
-def test_an_alarm_before_the_deadline_waits_on_for_what_is_left(stage: Stage) -> None:
+def test_a_heartbeat_timeout_before_the_deadline_holds_for_the_seconds_left(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     stage.pass_time(60)
     machine.time_out()
@@ -59,7 +59,7 @@ def test_an_alarm_before_the_deadline_waits_on_for_what_is_left(stage: Stage) ->
     invariants.check_invariants(stage)
 
 
-def test_an_alarm_that_finds_the_answer_goes_on(stage: Stage) -> None:
+def test_a_heartbeat_timeout_after_the_answer_continues(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     machine.time_out()
     stage.answer_request(OK)
@@ -68,7 +68,7 @@ def test_an_alarm_that_finds_the_answer_goes_on(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_nobody_answers_and_the_turn_ends_with_an_error(stage: Stage) -> None:
+def test_an_unanswered_request_ends_the_turn(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode", "deleteNode")
     stage.pass_time(90)
     machine.time_out()
@@ -81,7 +81,7 @@ def test_nobody_answers_and_the_turn_ends_with_an_error(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_nobody_answers_and_the_model_is_told_where_that_is_the_setting(staged: MakeStage) -> None:
+def test_an_unanswered_request_is_reported_to_the_model_if_so_set(staged: MakeStage) -> None:
     stage = staged(unanswered_calls="tell_model")
     stage.add_tools(make_server_tool("count", dict, idempotent=True))
     machine = run_until_waiting(stage, "deleteNode", "count", "deleteNode")
@@ -89,15 +89,15 @@ def test_nobody_answers_and_the_model_is_told_where_that_is_the_setting(staged: 
     stage.script_replies("I give up.")
     machine.time_out()
     assert machine.run() == "Finished"
-    told = results(stage)
-    assert [error is None for error in told] == [False, True, False]
-    assert all("did not answer in time" in error for error in told if error)
+    errors = result_errors(stage)
+    assert [error is None for error in errors] == [False, True, False]
+    assert all("did not answer in time" in error for error in errors if error)
     assert stage.event_types()[-1] == "done"
     assert len(stage.tool_requests()) == 1, "what stood behind the unanswered call is not asked for"
     invariants.check_invariants(stage)
 
 
-def test_a_model_that_is_told_may_try_again(staged: MakeStage) -> None:
+def test_the_model_may_call_again_after_an_unanswered_request(staged: MakeStage) -> None:
     stage = staged(unanswered_calls="tell_model")
     machine = run_until_waiting(stage, "deleteNode")
     stage.pass_time(90)
@@ -109,7 +109,7 @@ def test_a_model_that_is_told_may_try_again(staged: MakeStage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_an_answer_after_its_time_was_declared_over_is_refused(staged: MakeStage) -> None:
+def test_an_answer_after_the_request_was_given_up_is_refused(staged: MakeStage) -> None:
     stage = staged(unanswered_calls="tell_model")
     machine = run_until_waiting(stage, "deleteNode")
     request = stage.tool_requests()[0].request_id
@@ -125,7 +125,7 @@ def test_an_answer_after_its_time_was_declared_over_is_refused(staged: MakeStage
     invariants.check_invariants(stage)
 
 
-def test_an_answer_that_is_late_but_faster_than_the_alarm_counts(stage: Stage) -> None:
+def test_a_late_answer_before_the_heartbeat_timeout_counts(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     stage.pass_time(95)
     stage.answer_request(OK)
@@ -135,8 +135,8 @@ def test_an_answer_that_is_late_but_faster_than_the_alarm_counts(stage: Stage) -
 
 
 @pytest.mark.parametrize("unanswered", ["fail", "tell_model"])
-def test_an_answer_that_beats_the_verdict_by_a_hair_is_not_lost(staged: MakeStage, unanswered: str) -> None:
-    """The alarm has read the pause; the answer is committed before it can declare the time over."""
+def test_an_answer_right_before_the_request_is_given_up_is_not_lost(staged: MakeStage, unanswered: str) -> None:
+    """The timed-out invocation has read the pause; the answer is committed before it gives the request up."""
     stage = staged(unanswered_calls=unanswered)
     machine = run_until_waiting(stage, "deleteNode", "deleteNode")
     stage.pass_time(90)
@@ -149,13 +149,13 @@ def test_an_answer_that_beats_the_verdict_by_a_hair_is_not_lost(staged: MakeStag
     stage.answer_request(OK)
     stage.script_replies("Done.")
     assert machine.run() == "Finished"
-    assert results(stage) == [None, None]
+    assert result_errors(stage) == [None, None]
     invariants.check_invariants(stage)
 
 
 @pytest.mark.parametrize("unanswered", ["fail", "tell_model"])
-def test_an_answer_between_the_two_looks_of_an_alarm_is_not_lost(staged: MakeStage, unanswered: str) -> None:
-    """Pause and log are read one after the other; a pause older than the log must not be judged by it."""
+def test_an_answer_between_two_reads_of_an_invocation_is_not_lost(staged: MakeStage, unanswered: str) -> None:
+    """Pause and log are read one after the other, so the pause may be older than the log."""
     stage = staged(unanswered_calls=unanswered)
     machine = run_until_waiting(stage, "deleteNode", "deleteNode")
     hint = stage.load_pause().hint
@@ -165,13 +165,13 @@ def test_an_answer_between_the_two_looks_of_an_alarm_is_not_lost(staged: MakeSta
     machine._start_task()
     query = stage.resources.tables.batch_get_items
 
-    def torn(table: str, keys: list[tuple[str, str]]) -> object:
-        found = query(table, keys[:2])
+    def answer_before_read(table: str, keys: list[tuple[str, str]]) -> object:
+        items = query(table, keys[:2])
         stage.answer_request(OK)
-        return found | query(table, keys[2:])
+        return items | query(table, keys[2:])
 
     stage.resources.__dict__["tables"] = tables = type(stage.resources.tables)(stage.resources.tables._client)
-    tables.batch_get_items = torn  # type: ignore[method-assign,assignment]  # DynamoDB's batches are not snapshots
+    tables.batch_get_items = answer_before_read  # type: ignore[method-assign,assignment]  # DynamoDB's batches are not snapshots
     machine.step()
     tables.batch_get_items = query  # type: ignore[method-assign]
     machine.run()
@@ -182,19 +182,19 @@ def test_an_answer_between_the_two_looks_of_an_alarm_is_not_lost(staged: MakeSta
     invariants.check_invariants(stage)
 
 
-def test_what_somebody_else_wrote_meanwhile_is_read_before_the_next_request(staged: MakeStage) -> None:
-    """The function that asked finds the time over at once, and the answer faster than its verdict."""
+def test_messages_written_by_others_are_in_the_next_model_request(staged: MakeStage) -> None:
+    """The requesting function finds the deadline over at once; the answer is faster than its commit."""
     stage = staged(unanswered_calls="tell_model")
     stage.add_tools(make_patient_tool("ask_quickly", seconds=0))
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("ask_quickly")), "Done.")
     stage.faults.interrupt("dynamodb.TransactWriteItems", lambda: stage.answer_request(OK), contains="did not answer")
     assert stage.run_workflow() == "finished"
-    assert results(stage) == [None]
+    assert result_errors(stage) == [None]
     invariants.check_invariants(stage)
 
 
-def test_a_long_wait_is_over_when_its_own_time_is(stage: Stage) -> None:
+def test_a_long_wait_ends_at_its_own_deadline(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     machine = run_until_waiting(stage, "ask_the_baker")
     assert machine.state == "Hold"
@@ -205,7 +205,7 @@ def test_a_long_wait_is_over_when_its_own_time_is(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_reader_is_told_in_every_entry_until_when_a_turn_is_held(stage: Stage) -> None:
+def test_every_log_entry_tells_until_when_the_turn_is_held(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     machine = run_until_waiting(stage, "deleteNode", "ask_the_baker")
     assert stage.entries()[-1].state.held_until == 0
@@ -216,7 +216,7 @@ def test_a_reader_is_told_in_every_entry_until_when_a_turn_is_held(stage: Stage)
     assert stage.entries()[-1].state.held_until == 0
 
 
-def test_an_alarm_without_a_pause_means_that_the_function_died(stage: Stage) -> None:
+def test_a_heartbeat_timeout_without_a_pause_repeats_the_request(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([TextDelta(text="Hel"), ProcessDied()], "Hello.")
     machine = StateMachine(stage)
@@ -228,24 +228,24 @@ def test_an_alarm_without_a_pause_means_that_the_function_died(stage: Stage) -> 
     invariants.check_invariants(stage)
 
 
-def test_an_alarm_while_a_function_still_works_makes_one_answer(stage: Stage) -> None:
-    """Its heartbeats were lost, not its work."""
+def test_a_heartbeat_timeout_during_a_request_leaves_one_answer(stage: Stage) -> None:
+    """Its heartbeats were lost, but its work was not."""
     stage.start_turn()
     machine = StateMachine(stage)
     working = machine.invocation
 
-    def alarm() -> None:
+    def time_out() -> None:
         machine.time_out()
         machine.run()
 
-    stage.script_replies([TextDelta(text="Hel"), alarm, *reply_with_text("lo.")], "Hello.")
+    stage.script_replies([TextDelta(text="Hel"), time_out, *reply_with_text("lo.")], "Hello.")
     stage.advance_turn(working, RecordingConnection())
     assert machine.run() == "Finished"
     assert invariants.text_by_round(stage.events()) == {1: "Hello."}
     invariants.check_invariants(stage)
 
 
-def test_a_function_that_died_in_the_middle_of_its_tools_is_followed_by_one_that_goes_on(stage: Stage) -> None:
+def test_an_invocation_continues_after_one_that_died_among_its_tools(stage: Stage) -> None:
     ran: list[str] = []
     stage.add_tools(make_server_tool("count", lambda: ran.append("ran"), idempotent=True))
     stage.start_turn()
@@ -262,7 +262,7 @@ def test_a_function_that_died_in_the_middle_of_its_tools_is_followed_by_one_that
     invariants.check_invariants(stage)
 
 
-def test_a_handler_that_works_beats_and_looks_at_the_log(staged: MakeStage) -> None:
+def test_a_stream_sends_heartbeats_and_reads_the_log(staged: MakeStage) -> None:
     stage = staged(flush_ms=10)
     stage.start_turn()
     stage.script_replies(
@@ -278,7 +278,7 @@ def test_a_handler_that_works_beats_and_looks_at_the_log(staged: MakeStage) -> N
     invariants.check_invariants(stage)
 
 
-def test_many_short_rounds_in_a_row_keep_the_clock_from_ringing(stage: Stage) -> None:
+def test_many_short_rounds_in_a_row_send_heartbeats(stage: Stage) -> None:
     stage.start_turn()
     beats_at: list[int] = []
 
@@ -296,7 +296,7 @@ def test_many_short_rounds_in_a_row_keep_the_clock_from_ringing(stage: Stage) ->
     invariants.check_invariants(stage)
 
 
-def test_a_cancel_hangs_up_on_a_silent_provider(staged: MakeStage) -> None:
+def test_a_cancel_aborts_the_request_to_a_silent_provider(staged: MakeStage) -> None:
     stage = staged(flush_ms=10)
     stage.start_turn()
     stage.script_replies(
@@ -309,7 +309,7 @@ def test_a_cancel_hangs_up_on_a_silent_provider(staged: MakeStage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_somebody_newer_hangs_up_on_a_silent_provider_too(staged: MakeStage) -> None:
+def test_a_newer_invocation_aborts_the_request_to_a_silent_provider(staged: MakeStage) -> None:
     stage = staged(flush_ms=10)
     stage.start_turn()
     older, newer = stage.make_invocation(), stage.make_invocation()
@@ -325,15 +325,15 @@ def test_somebody_newer_hangs_up_on_a_silent_provider_too(staged: MakeStage) -> 
     invariants.check_invariants(stage)
 
 
-def test_text_that_waits_is_told_though_no_more_comes(staged: MakeStage) -> None:
+def test_waiting_text_is_written_although_no_more_follows(staged: MakeStage) -> None:
     stage = staged(flush_ms=10)
     stage.start_turn()
-    told = threading.Event()
+    is_written = threading.Event()
 
     def until_told() -> None:
-        stage.faults.interrupt("dynamodb.PutItem", told.set, contains='"lo')
+        stage.faults.interrupt("dynamodb.PutItem", is_written.set, contains='"lo')
         stage.pass_time(0.3)
-        assert told.wait(MAX_THREAD_WAIT_SECONDS)
+        assert is_written.wait(MAX_THREAD_WAIT_SECONDS)
 
     stage.script_replies(
         [
@@ -347,8 +347,8 @@ def test_text_that_waits_is_told_though_no_more_comes(staged: MakeStage) -> None
     assert [event.text for event in stage.events() if isinstance(event, TextEvent)] == ["Hel", "lo"]
 
 
-def test_a_watcher_that_fails_fails_the_function(staged: MakeStage) -> None:
-    """An error in the background is not swallowed: the state is tried again."""
+def test_an_error_in_the_background_thread_fails_the_function(staged: MakeStage) -> None:
+    """The error is raised in the main thread, so that the workflow retries the state."""
     stage = staged(flush_ms=10)
     stage.start_turn()
     stage.faults.fail_call("dynamodb.GetItem", "AccessDeniedException", contains="e#")

@@ -1,4 +1,4 @@
-"""The workflow's payload understood."""
+"""Parsing the workflow's payload."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,7 @@ PAYLOAD: dict[str, Any] = {
 CONTEXT = SimpleNamespace(aws_request_id="request-1", get_remaining_time_in_millis=lambda: 1500)
 
 
-def test_a_wake_up_knows_its_turn_its_token_and_its_time() -> None:
+def test_an_invocation_has_turn_token_epoch_and_remaining_time() -> None:
     invocation = invocation_from_event(PAYLOAD, CONTEXT)
     assert (invocation.tenant, invocation.turn, invocation.execution_number, invocation.token) == (
         "bakery",
@@ -35,7 +35,7 @@ def test_a_wake_up_knows_its_turn_its_token_and_its_time() -> None:
     assert invocation_from_event(PAYLOAD, CONTEXT, is_hold=True).is_hold
 
 
-def test_a_request_that_comes_twice_makes_two_owners() -> None:
+def test_a_request_delivered_twice_makes_two_owners() -> None:
     first, again = invocation_from_event(PAYLOAD, CONTEXT), invocation_from_event(PAYLOAD, CONTEXT)
     assert first.epoch == again.epoch
     assert first.owner != again.owner
@@ -43,5 +43,5 @@ def test_a_request_that_comes_twice_makes_two_owners() -> None:
 
 
 @pytest.mark.parametrize("hint", [None, {}, {"round": 1}])
-def test_an_older_workflow_may_send_less(hint: Any) -> None:
+def test_payloads_of_older_and_newer_workflows_are_accepted(hint: Any) -> None:
     assert invocation_from_event(PAYLOAD | {"hint": hint, "more": "from a newer one"}, CONTEXT).hint == hint

@@ -1,4 +1,4 @@
-"""What a turn asks of its model beside the conversation: how much to think, and how large a window to have."""
+"""Settings of a model request: thinking tokens and window size."""
 
 from decimal import Decimal
 from typing import Any
@@ -18,19 +18,19 @@ from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 
 
 @pytest.mark.parametrize(
-    ("deployment", "tenant", "told"), [(0, None, 0), (4096, None, 4096), (4096, 1024, 1024), (4096, 0, 0)]
+    ("deployment", "tenant", "expected"), [(0, None, 0), (4096, None, 4096), (4096, 1024, 1024), (4096, 0, 0)]
 )
-def test_the_tenants_setting_counts_before_the_deployments(
-    staged: MakeStage, deployment: int, tenant: Any, told: int
+def test_the_tenants_thinking_setting_overrides_the_deployments(
+    staged: MakeStage, deployment: int, tenant: Any, expected: int
 ) -> None:
     stage = staged(thinking_tokens=deployment)
     stage.start_turn(thinking_tokens=tenant)
     stage.script_replies("Hello.")
     stage.run_workflow()
-    assert [ask.thinking_tokens for ask in stage.driver.requests] == [told]
+    assert [request.thinking_tokens for request in stage.driver.requests] == [expected]
 
 
-def test_a_setting_that_changes_does_not_change_a_turn_under_way(staged: MakeStage) -> None:
+def test_a_changed_setting_does_not_affect_a_running_turn(staged: MakeStage) -> None:
     stage = staged(thinking_tokens=4096)
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="n")), "Done.")
@@ -39,10 +39,10 @@ def test_a_setting_that_changes_does_not_change_a_turn_under_way(staged: MakeSta
     object.__setattr__(stage.resources, "settings", changed)
     stage.answer_request({"ok": True})
     stage.run_workflow()
-    assert [ask.thinking_tokens for ask in stage.driver.requests] == [4096, 4096]
+    assert [request.thinking_tokens for request in stage.driver.requests] == [4096, 4096]
 
 
-def test_what_a_model_thinks_is_on_the_stream_of_those_who_know_reasoning(stage: Stage) -> None:
+def test_reasoning_is_streamed_to_clients_that_support_it(stage: Stage) -> None:
     stage.start_turn(thinking_tokens=1024)
     stage.script_replies(
         [
@@ -57,14 +57,14 @@ def test_what_a_model_thinks_is_on_the_stream_of_those_who_know_reasoning(stage:
     invariants.check_invariants(stage)
 
 
-def test_a_budget_holds_what_thinking_may_cost_too(stage: Stage) -> None:
+def test_a_hold_includes_the_thinking_tokens(stage: Stage) -> None:
     stage.set_price(input_per_mtok=0, output_per_mtok=1000)
     set_budgets(stage.resources, stage.caller, Budgets(tenant=BudgetLimits(daily_usd=Decimal(1000))))
     stage.start_turn(thinking_tokens=10_000)
     assert load_budget_status(stage.resources, "bakery")["tenant"]["today"]["heldUsd"] == pytest.approx(8.192 + 10)
 
 
-def test_ollama_is_asked_for_the_window_that_the_history_is_cut_to(staged: MakeStage) -> None:
+def test_ollama_gets_the_window_size_that_the_history_is_cut_to(staged: MakeStage) -> None:
     stage = staged(ollama_window_tokens=16_000)
     turn = stage.start_turn().model_copy(update={"provider": "ollama"})
     stage.script_replies("Hello.")
@@ -76,19 +76,19 @@ def test_ollama_is_asked_for_the_window_that_the_history_is_cut_to(staged: MakeS
     )
 
 
-def test_thinking_that_takes_more_than_the_slack_leaves_less_room_for_the_history(staged: MakeStage) -> None:
+def test_thinking_beyond_the_reserve_shortens_the_history(staged: MakeStage) -> None:
     stage = staged(default_window_tokens=200_000)
     turn = stage.start_turn()
 
     def room(tokens: int) -> int:
-        told = turn.model_copy(update={"thinking_tokens": tokens})
-        return build_model_profile(stage.resources, told, SITE_TOOLSET, "", ()).max_history_tokens
+        thinking_turn = turn.model_copy(update={"thinking_tokens": tokens})
+        return build_model_profile(stage.resources, thinking_turn, SITE_TOOLSET, "", ()).max_history_tokens
 
     assert room(0) == room(10_000) == room(20_000)
     assert room(60_000) == room(0) - 40_000
 
 
-def test_how_full_the_window_is_stays_as_it_was_when_a_provider_does_not_say(stage: Stage) -> None:
+def test_the_context_size_is_kept_when_a_provider_reports_none(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         [

@@ -1,4 +1,4 @@
-"""Retries (design §4): what failed in silence is repeated in place; what was shown is taken back or ends the turn."""
+"""Retries: failures before any text are retried in place; later ones retract the text or end the turn."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ from tests.unit.turns.state_machine import StateMachine
 OVERLOADED = make_provider_error()
 
 
-def how_it_ended(stage: Stage) -> ErrorEvent:
+def get_error(stage: Stage) -> ErrorEvent:
     end = stage.terminal_events()[-1]
     assert isinstance(end, ErrorEvent)
     return end
 
 
-def test_a_silent_failure_is_repeated_in_place_with_a_growing_wait(stage: Stage) -> None:
+def test_a_failure_before_any_text_is_retried_with_growing_delays(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([OVERLOADED], [OVERLOADED], "Hello.")
     stage.advance_turn()
@@ -34,86 +34,96 @@ def test_a_silent_failure_is_repeated_in_place_with_a_growing_wait(stage: Stage)
     invariants.check_invariants(stage)
 
 
-def test_a_provider_that_names_a_wait_is_given_it(stage: Stage) -> None:
+def test_the_delay_that_a_provider_asks_for_is_kept(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([make_provider_error("provider_quota", retry_after=7)], "Hello.")
     stage.advance_turn()
     assert stage.connection.sleeps == [7]
 
 
-def test_a_wait_too_long_to_sit_out_ends_the_turn_instead_of_asking_again_at_once(stage: Stage) -> None:
+def test_a_delay_that_is_too_long_ends_the_turn(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([make_provider_error("provider_quota", retry_after=600)])
     stage.advance_turn()
     assert len(stage.driver.requests) == 1
-    assert how_it_ended(stage).code == "provider_quota"
-    assert how_it_ended(stage).retryable
+    assert get_error(stage).code == "provider_quota"
+    assert get_error(stage).retryable
     invariants.check_invariants(stage)
 
 
 @pytest.mark.parametrize("dialect", ["fermata", "instatic"])
-def test_a_failure_that_stays_silent_is_tried_three_times_in_all(stage: Stage, dialect: Any) -> None:
+def test_a_request_is_sent_three_times_at_most(stage: Stage, dialect: Any) -> None:
     stage.start_turn(dialect=dialect)
     stage.script_replies([OVERLOADED], [OVERLOADED], [OVERLOADED])
     stage.advance_turn()
     assert len(stage.driver.requests) == 3
-    assert how_it_ended(stage).code == "provider_overloaded"
+    assert get_error(stage).code == "provider_overloaded"
     invariants.check_invariants(stage)
 
 
-def test_a_failure_that_will_not_pass_is_not_repeated(stage: Stage) -> None:
+def test_a_permanent_failure_is_not_retried(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([make_provider_error("provider_auth", retryable=False)])
     stage.advance_turn()
     assert not stage.connection.sleeps
-    assert how_it_ended(stage).retryable is False
+    assert get_error(stage).retryable is False
     invariants.check_invariants(stage)
 
 
-def test_a_key_that_is_gone_ends_the_turn_before_anything_is_asked(stage: Stage) -> None:
+def test_a_deleted_credential_ends_the_turn_without_a_request(stage: Stage) -> None:
     stage.start_turn()
     stage.resources.tables._client.delete_item(
         TableName=stage.resources.settings.settings_table,
         Key={"pk": {"S": "t#bakery"}, "sk": {"S": f"credential#{stage.credential.id}"}},
     )
     stage.advance_turn()
-    assert how_it_ended(stage).code == "provider_auth"
+    assert get_error(stage).code == "provider_auth"
     assert not stage.ledger_rows()
     assert not stage.driver.requests
 
 
-def test_text_of_a_request_that_died_is_taken_back_and_told_anew(stage: Stage) -> None:
+def test_text_of_a_failed_request_is_retracted_and_streamed_again(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([TextDelta(text="Hel"), OVERLOADED], "Hello.")
     stage.advance_turn()
-    told = ["bridgeReady", "roundStarted", "text", "roundRetracted", "roundStarted", "text", "context", "usage", "done"]
-    assert stage.event_types() == told
+    expected_types = [
+        "bridgeReady",
+        "roundStarted",
+        "text",
+        "roundRetracted",
+        "roundStarted",
+        "text",
+        "context",
+        "usage",
+        "done",
+    ]
+    assert stage.event_types() == expected_types
     assert invariants.text_by_round(stage.events()) == {1: "Hello."}
     invariants.check_invariants(stage)
 
 
-def test_a_request_that_dies_a_second_time_after_text_ends_the_turn_and_keeps_what_was_said(stage: Stage) -> None:
+def test_a_second_failure_after_text_ends_the_turn_and_keeps_the_text(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([TextDelta(text="Hel"), OVERLOADED], [TextDelta(text="Hell"), OVERLOADED])
     stage.advance_turn()
     assert len(stage.driver.requests) == 2
-    assert how_it_ended(stage).code == "provider_overloaded"
-    kept = stage.load_messages()[-1]
-    assert (kept.content, kept.partial) == ((TextBlock(text="Hell"),), True)
+    assert get_error(stage).code == "provider_overloaded"
+    message = stage.load_messages()[-1]
+    assert (message.content, message.partial) == ((TextBlock(text="Hell"),), True)
     invariants.check_invariants(stage)
 
 
-def test_an_instatic_browser_is_never_told_text_twice(stage: Stage) -> None:
+def test_text_is_never_streamed_twice_to_an_instatic_browser(stage: Stage) -> None:
     stage.start_turn(dialect="instatic")
     stage.script_replies([TextDelta(text="Hel"), OVERLOADED])
     stage.advance_turn()
     assert len(stage.driver.requests) == 1
-    assert how_it_ended(stage).code == "provider_overloaded"
+    assert get_error(stage).code == "provider_overloaded"
     assert stage.streamed_text() == "Hel"
     invariants.check_invariants(stage)
 
 
-def test_text_that_was_not_told_yet_when_the_request_died_is_kept_too(stage: Stage) -> None:
+def test_text_not_yet_written_when_the_request_failed_is_kept(stage: Stage) -> None:
     stage.start_turn(dialect="instatic")
     stage.script_replies([TextDelta(text="Hel"), TextDelta(text="lo."), OVERLOADED])
     stage.advance_turn()
@@ -122,18 +132,18 @@ def test_text_that_was_not_told_yet_when_the_request_died_is_kept_too(stage: Sta
     invariants.check_invariants(stage)
 
 
-def test_reasoning_that_was_shown_is_taken_back_as_well(stage: Stage) -> None:
+def test_streamed_reasoning_is_retracted_too(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         [ReasoningDelta(text="Hm."), OVERLOADED], [ReasoningDelta(text="Hm!"), *reply_with_text("Hello.")]
     )
     stage.advance_turn()
-    shown = [event for event in stage.events() if isinstance(event, ReasoningEvent | RoundRetractedEvent)]
-    assert shown == [ReasoningEvent(text="Hm."), RoundRetractedEvent(round=1), ReasoningEvent(text="Hm!")]
+    events = [event for event in stage.events() if isinstance(event, ReasoningEvent | RoundRetractedEvent)]
+    assert events == [ReasoningEvent(text="Hm."), RoundRetractedEvent(round=1), ReasoningEvent(text="Hm!")]
     invariants.check_invariants(stage)
 
 
-def test_an_instatic_turn_may_start_over_after_reasoning_its_browser_never_sees(stage: Stage) -> None:
+def test_an_instatic_round_may_restart_after_reasoning(stage: Stage) -> None:
     stage.start_turn(dialect="instatic")
     stage.script_replies([ReasoningDelta(text="Hm."), OVERLOADED], "Hello.")
     stage.advance_turn()
@@ -141,7 +151,7 @@ def test_an_instatic_turn_may_start_over_after_reasoning_its_browser_never_sees(
     invariants.check_invariants(stage)
 
 
-def test_a_provider_that_ends_without_a_last_word_has_failed(stage: Stage) -> None:
+def test_a_stream_without_a_final_response_is_a_failure(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([TextDelta(text="Hel")], "Hello.")
     stage.advance_turn()
@@ -149,16 +159,16 @@ def test_a_provider_that_ends_without_a_last_word_has_failed(stage: Stage) -> No
     invariants.check_invariants(stage)
 
 
-def test_a_provider_that_says_nothing_at_all_is_not_asked_for_ever(stage: Stage) -> None:
+def test_a_provider_that_sends_nothing_is_not_asked_forever(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([])
     stage.advance_turn()
-    assert how_it_ended(stage).code == "provider_error"
+    assert get_error(stage).code == "provider_error"
     assert len(stage.driver.requests) == 1
     invariants.check_invariants(stage)
 
 
-def test_each_round_may_start_over_once(stage: Stage) -> None:
+def test_each_round_may_restart_once(stage: Stage) -> None:
     stage.start_turn()
     for number in range(3):
         stage.script_replies(
@@ -173,7 +183,7 @@ def test_each_round_may_start_over_once(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["fermata", "instatic"])
-def test_a_function_that_fails_is_run_once_more(stage: Stage, dialect: Any) -> None:
+def test_a_failed_function_is_run_once_more(stage: Stage, dialect: Any) -> None:
     stage.start_turn(dialect=dialect)
     stage.script_replies([ValueError("a bug")], "Hello.")
     machine = StateMachine(stage)
@@ -182,16 +192,16 @@ def test_a_function_that_fails_is_run_once_more(stage: Stage, dialect: Any) -> N
     invariants.check_invariants(stage)
 
 
-def test_a_function_that_died_after_an_instatic_browser_saw_text_ends_its_turn(stage: Stage) -> None:
+def test_a_function_that_died_after_instatic_text_ends_the_turn(stage: Stage) -> None:
     stage.start_turn(dialect="instatic")
     stage.script_replies([TextDelta(text="Hel"), ProcessDied()])
     assert StateMachine(stage).run() == "Finished"
-    assert how_it_ended(stage).code == "interrupted"
+    assert get_error(stage).code == "interrupted"
     assert stage.load_messages()[-1].content == (TextBlock(text="Hel"),)
     invariants.check_invariants(stage)
 
 
-def test_a_throttled_append_fails_the_function_and_its_retry_takes_the_text_back(stage: Stage) -> None:
+def test_a_throttled_append_fails_the_function_and_its_retry_retracts_the_text(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_text("Hello."), reply_with_text("Hello."))
     code = "ProvisionedThroughputExceededException"
@@ -201,7 +211,7 @@ def test_a_throttled_append_fails_the_function_and_its_retry_takes_the_text_back
     invariants.check_invariants(stage)
 
 
-def test_a_client_error_of_the_workflow_fails_the_function_which_then_finds_everything_done(stage: Stage) -> None:
+def test_a_workflow_error_fails_the_function_and_its_retry_finds_the_work_done(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
     machine = StateMachine(stage)
@@ -213,7 +223,7 @@ def test_a_client_error_of_the_workflow_fails_the_function_which_then_finds_ever
     invariants.check_invariants(stage)
 
 
-def test_a_reply_cut_off_at_the_token_limit_runs_none_of_its_calls_and_tells_the_model(stage: Stage) -> None:
+def test_no_call_of_a_truncated_response_is_run(stage: Stage) -> None:
     stage.start_turn()
     first, second = tool_call_block("deleteNode", nodeId="a"), tool_call_block("list_documents")
     stage.script_replies(reply_with_calls(first, second, stop=FinishReason.MAX_TOKENS), "I will be brief.")
@@ -225,7 +235,7 @@ def test_a_reply_cut_off_at_the_token_limit_runs_none_of_its_calls_and_tells_the
     invariants.check_invariants(stage)
 
 
-def test_a_long_answer_cut_off_at_the_token_limit_is_done_and_the_user_hears_of_it(stage: Stage) -> None:
+def test_a_truncated_text_ends_the_turn_with_a_warning(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_text("As I was say", stop=FinishReason.MAX_TOKENS))
     assert stage.run_workflow() == "finished"
@@ -236,32 +246,32 @@ def test_a_long_answer_cut_off_at_the_token_limit_is_done_and_the_user_hears_of_
     invariants.check_invariants(stage)
 
 
-def test_a_refusal_is_an_error_after_one_request_and_leaves_no_empty_message(stage: Stage) -> None:
+def test_a_refusal_ends_the_turn_and_stores_no_empty_message(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         reply_with_calls(*(tool_call_block("list_documents") for _ in range(4))),
         reply_with_text("", stop=FinishReason.REFUSAL),
     )
     assert stage.run_workflow() == "finished"
-    assert how_it_ended(stage).code == "refused"
+    assert get_error(stage).code == "refused"
     assert len(stage.driver.requests) == 2
     assert [message.role for message in stage.load_messages()] == ["user", "assistant", "tool", "tool", "tool", "tool"]
     invariants.check_invariants(stage)
     assert all(message.content for message in stage.driver.requests[-1].messages)
 
 
-def test_a_refusal_says_why_where_the_provider_does(stage: Stage) -> None:
+def test_a_refusal_contains_the_providers_reason(stage: Stage) -> None:
     stage.start_turn()
     refused = ModelResponse(
         blocks=(), stop=FinishReason.REFUSAL, tokens=TokenUsage(prompt=1), refusal="this asks for an exploit."
     )
     stage.script_replies([refused])
     stage.run_workflow()
-    assert how_it_ended(stage).message == "The model declined to answer this: this asks for an exploit."
+    assert get_error(stage).message == "The model declined to answer this: this asks for an exploit."
     invariants.check_invariants(stage)
 
 
-def test_a_provider_that_pauses_itself_is_asked_to_go_on(stage: Stage) -> None:
+def test_a_paused_response_is_continued(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_text("First half,", stop=FinishReason.PAUSE), "second half.")
     assert stage.run_workflow() == "finished"
@@ -270,7 +280,7 @@ def test_a_provider_that_pauses_itself_is_asked_to_go_on(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_provider_that_pauses_for_ever_is_not_asked_for_ever(staged: MakeStage) -> None:
+def test_a_response_that_pauses_forever_ends_at_the_round_limit(staged: MakeStage) -> None:
     stage = staged(max_rounds=4)
     stage.start_turn()
     stage.script_replies(*(reply_with_text("and", stop=FinishReason.PAUSE) for _ in range(4)))
@@ -280,20 +290,20 @@ def test_a_provider_that_pauses_for_ever_is_not_asked_for_ever(staged: MakeStage
     invariants.check_invariants(stage)
 
 
-def test_on_the_last_round_tools_are_withheld_and_calls_are_not_run(staged: MakeStage) -> None:
+def test_on_the_last_round_no_tool_may_be_called(staged: MakeStage) -> None:
     stage = staged(max_rounds=3)
     stage.start_turn()
     stage.script_replies(
         *(reply_with_calls(tool_call_block("list_documents"), text=f"{number}") for number in range(3))
     )
     assert stage.run_workflow() == "finished"
-    assert [ask.call_tools for ask in stage.driver.requests] == [True, True, False]
+    assert [request.call_tools for request in stage.driver.requests] == [True, True, False]
     assert stage.event_types().count("toolCall") == 2
     assert stage.event_types()[-1] == "done"
     invariants.check_invariants(stage)
 
 
-def test_an_empty_reply_is_an_answer_too(stage: Stage) -> None:
+def test_an_empty_response_ends_the_turn(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("")
     assert stage.run_workflow() == "finished"
@@ -302,7 +312,7 @@ def test_an_empty_reply_is_an_answer_too(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_reply_of_nothing_but_thinking_shows_nothing_and_is_kept(stage: Stage) -> None:
+def test_a_response_of_reasoning_only_is_stored(stage: Stage) -> None:
     stage.start_turn()
     thought = ReasoningBlock(provider="anthropic", model="model-1", payload={"type": "thinking", "thinking": "hm"})
     stage.script_replies(
@@ -318,7 +328,7 @@ def test_a_reply_of_nothing_but_thinking_shows_nothing_and_is_kept(stage: Stage)
     assert stage.run_workflow() == "finished"
 
 
-def test_a_round_is_not_begun_without_the_time_to_finish_it(stage: Stage) -> None:
+def test_a_round_begins_only_with_enough_time_left(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("list_documents")), "Done.")
     invocation = stage.advance_turn(seconds=300)
@@ -329,7 +339,7 @@ def test_a_round_is_not_begun_without_the_time_to_finish_it(stage: Stage) -> Non
     invariants.check_invariants(stage)
 
 
-def test_an_answer_of_two_browsers_rounds_is_no_retry(stage: Stage) -> None:
+def test_rounds_with_browser_calls_are_no_retries(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         reply_with_calls(tool_call_block("deleteNode", nodeId="a")),

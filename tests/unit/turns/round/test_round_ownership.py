@@ -1,4 +1,4 @@
-"""Owner (design §4): a round has one writer; whoever is no longer it stops, and that is no error."""
+"""Round ownership: a round has one writer, and a superseded writer stops without an error."""
 
 from itertools import pairwise
 from typing import Any
@@ -13,11 +13,11 @@ from tests.unit.turns.stage import OK, RecordingConnection, Stage, reply_with_ca
 MORNING = "2026-01-01T08:00:"
 
 
-def owners(stage: Stage) -> list[str]:
+def round_owners(stage: Stage) -> list[str]:
     return [event.owner for event in stage.events() if isinstance(event, RoundStartedEvent)]
 
 
-def test_the_first_append_of_a_round_says_who_works_on_it(stage: Stage) -> None:
+def test_the_first_entry_of_a_round_names_its_owner(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
     invocation = stage.advance_turn()
@@ -43,11 +43,11 @@ def test_the_first_append_of_a_round_says_who_works_on_it(stage: Stage) -> None:
         )
     ),
 )
-def test_epochs_sort_as_the_attempts_came_however_their_instants_are_written(earlier: Any, later: Any) -> None:
+def test_epochs_sort_by_time_in_any_notation_of_instants(earlier: Any, later: Any) -> None:
     assert build_epoch(*earlier) < build_epoch(*later)
 
 
-def test_one_instant_written_in_two_ways_is_one_epoch() -> None:
+def test_two_notations_of_one_instant_make_the_same_epoch() -> None:
     assert (
         build_epoch(1, f"{MORNING}00Z", 0)
         == build_epoch(1, f"{MORNING}00.000Z", 0)
@@ -55,7 +55,7 @@ def test_one_instant_written_in_two_ways_is_one_epoch() -> None:
     )
 
 
-def test_an_attempt_with_a_lower_epoch_returns_at_once(stage: Stage) -> None:
+def test_an_invocation_with_a_lower_epoch_returns_at_once(stage: Stage) -> None:
     stage.start_turn()
     late = stage.make_invocation()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a")))
@@ -67,47 +67,47 @@ def test_an_attempt_with_a_lower_epoch_returns_at_once(stage: Stage) -> None:
     assert late.token in stage.workflow.open_tokens
 
 
-def test_an_older_attempt_that_comes_while_a_newer_one_asks_takes_nothing_over(stage: Stage) -> None:
+def test_an_older_invocation_does_not_take_the_round_from_a_newer_one(stage: Stage) -> None:
     stage.start_turn()
     late = stage.make_invocation()
     stage.script_replies(
         [TextDelta(text="Hel"), lambda: stage.advance_turn(late, RecordingConnection()), *reply_with_text("lo.")]
     )
     newer = stage.advance_turn()
-    assert owners(stage) == [newer.owner]
+    assert round_owners(stage) == [newer.owner]
     assert stage.streamed_text() == "Hello."
     assert late.token in stage.workflow.open_tokens
 
 
-def test_a_retry_of_a_state_comes_after_its_first_attempt(stage: Stage) -> None:
+def test_a_retry_has_a_higher_epoch_than_the_first_attempt(stage: Stage) -> None:
     stage.start_turn()
     moment = stage.next_entered_at()
     first, retry = stage.make_invocation(entered=moment), stage.make_invocation(entered=moment, retry=1)
     stage.script_replies("Hello.")
     stage.advance_turn(retry)
     stage.advance_turn(first)
-    assert owners(stage) == [retry.owner]
+    assert round_owners(stage) == [retry.owner]
 
 
-def test_a_writer_whose_round_was_taken_over_stops_without_an_error(stage: Stage) -> None:
+def test_a_superseded_writer_stops_without_an_error(stage: Stage) -> None:
     stage.start_turn()
 
-    def takes_over() -> None:
+    def take_over() -> None:
         stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a"), text="Hello."))
         stage.advance_turn(newer, RecordingConnection())
 
     older, newer = stage.make_invocation(), stage.make_invocation()
     stage.script_replies(
-        [TextDelta(text="Hel"), takes_over, *reply_with_calls(tool_call_block("deleteNode", nodeId="b"), text="lo.")]
+        [TextDelta(text="Hel"), take_over, *reply_with_calls(tool_call_block("deleteNode", nodeId="b"), text="lo.")]
     )
     stage.advance_turn(older)
-    assert owners(stage) == [older.owner, newer.owner]
+    assert round_owners(stage) == [older.owner, newer.owner]
     assert [request.input["nodeId"] for request in stage.tool_requests()] == ["a"]
     assert older.token in stage.workflow.open_tokens, "the token is the successor's business"
     assert stage.load_pause().token == newer.token
 
 
-def test_the_same_attempt_delivered_twice_leaves_one_writer(stage: Stage) -> None:
+def test_an_invocation_delivered_twice_leaves_one_writer(stage: Stage) -> None:
     stage.start_turn()
     moment = stage.next_entered_at()
     first = stage.make_invocation(entered=moment, owner="one")
@@ -121,12 +121,12 @@ def test_the_same_attempt_delivered_twice_leaves_one_writer(stage: Stage) -> Non
         [TextDelta(text="Hel"), once_more, *reply_with_calls(tool_call_block("deleteNode", nodeId="b"), text="lo.")]
     )
     stage.advance_turn(first)
-    assert owners(stage) == ["one", "two"]
+    assert round_owners(stage) == ["one", "two"]
     assert stage.event_types()[-3:] == ["context", "usage", "done"]
     assert not stage.tool_requests()
 
 
-def test_a_writer_that_finds_the_turn_ended_lets_its_execution_finish(stage: Stage) -> None:
+def test_a_writer_that_finds_the_turn_ended_finishes_its_execution(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(
         [
@@ -140,7 +140,7 @@ def test_a_writer_that_finds_the_turn_ended_lets_its_execution_finish(stage: Sta
     assert stage.workflow.outputs[invocation.token]["next"] == "finish"
 
 
-def test_an_old_execution_of_a_turn_that_goes_on_in_a_new_one_just_finishes(stage: Stage) -> None:
+def test_an_execution_that_was_replaced_finishes(stage: Stage) -> None:
     stage.start_turn()
     late = stage.make_invocation(n=1)
     stage.workflow.states[stage.turn.id, 1] = ("FAILED", "States.ServiceRestart")
@@ -151,7 +151,7 @@ def test_an_old_execution_of_a_turn_that_goes_on_in_a_new_one_just_finishes(stag
     assert stage.entries() == before
 
 
-def test_nothing_is_written_after_a_token_was_sent(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_written_after_the_token_was_sent(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     lengths: list[int] = []
     go_on = stage.workflow.resume_execution
 

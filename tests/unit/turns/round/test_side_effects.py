@@ -1,4 +1,4 @@
-"""Side effects (design §4): every call has one key, and one that may have acted is never run again."""
+"""Tools with side effects: every call has one effect key, and a call that may have acted is never run again."""
 
 import threading
 from dataclasses import replace
@@ -26,7 +26,7 @@ TRANSACT = "dynamodb.TransactWriteItems"
 
 
 class Oven:
-    """Something outside that counts what was done to it."""
+    """An external system that counts its calls."""
 
     def __init__(self) -> None:
         self.baked = 0
@@ -43,12 +43,12 @@ def oven() -> Oven:
 
 @pytest.fixture
 def kitchen(stage: Stage, oven: Oven) -> Stage:
-    """A stage with a tool that must not act twice and one that may."""
+    """A stage with a tool that must not act twice, and an idempotent one."""
     stage.add_tools(make_server_tool("bake", oven.bake), make_server_tool("count", oven.bake, idempotent=True))
     return stage
 
 
-def test_a_tool_with_side_effects_is_marked_as_started_before_it_runs(kitchen: Stage, oven: Oven) -> None:
+def test_a_tool_with_side_effects_is_marked_before_it_runs(kitchen: Stage, oven: Oven) -> None:
     kitchen.start_turn()
     kitchen.script_replies(reply_with_calls(tool_call_block("bake"), tool_call_block("bake")), "Done.")
     assert kitchen.run_workflow() == "finished"
@@ -67,7 +67,7 @@ def test_a_tool_with_side_effects_is_marked_as_started_before_it_runs(kitchen: S
     invariants.check_invariants(kitchen)
 
 
-def test_an_idempotent_tool_needs_no_mark(kitchen: Stage) -> None:
+def test_an_idempotent_tool_is_not_marked(kitchen: Stage) -> None:
     kitchen.start_turn()
     kitchen.script_replies(reply_with_calls(tool_call_block("count"), tool_call_block("count")), "Done.")
     assert kitchen.run_workflow() == "finished"
@@ -76,7 +76,7 @@ def test_an_idempotent_tool_needs_no_mark(kitchen: Stage) -> None:
     invariants.check_invariants(kitchen)
 
 
-def test_a_tool_and_the_browser_are_given_the_calls_key(stage: Stage) -> None:
+def test_tool_and_browser_get_the_effect_key(stage: Stage) -> None:
     keys: list[str] = []
 
     def look(_given: NoInput, context: ToolContext) -> object:
@@ -91,7 +91,7 @@ def test_a_tool_and_the_browser_are_given_the_calls_key(stage: Stage) -> None:
     assert stage.tool_requests()[0].effect_key == f"{stage.turn.id}/1/1"
 
 
-def test_a_call_started_by_a_function_that_died_is_never_run_again(stage: Stage) -> None:
+def test_a_call_that_a_dead_function_started_is_never_run_again(stage: Stage) -> None:
     acts: list[str] = []
 
     def act() -> object:
@@ -112,7 +112,7 @@ def test_a_call_started_by_a_function_that_died_is_never_run_again(stage: Stage)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_function_that_dies_around_the_mark_never_runs_the_tool_twice(kitchen: Stage, oven: Oven, when: str) -> None:
+def test_a_function_that_dies_around_the_mark_runs_the_tool_once_at_most(kitchen: Stage, oven: Oven, when: str) -> None:
     kitchen.start_turn()
     kitchen.script_replies(reply_with_calls(tool_call_block("bake")), "Done.")
     kitchen.faults.kill_process(TRANSACT, when=when, contains="toolStarted")
@@ -122,7 +122,7 @@ def test_a_function_that_dies_around_the_mark_never_runs_the_tool_twice(kitchen:
     invariants.check_invariants(kitchen)
 
 
-def test_a_mark_whose_answer_was_lost_is_our_own(kitchen: Stage, oven: Oven) -> None:
+def test_a_mark_is_recognized_when_its_response_was_lost(kitchen: Stage, oven: Oven) -> None:
     kitchen.start_turn()
     kitchen.script_replies(reply_with_calls(tool_call_block("bake")), "Done.")
     kitchen.faults.lose_response(TRANSACT, contains="toolStarted")
@@ -131,7 +131,7 @@ def test_a_mark_whose_answer_was_lost_is_our_own(kitchen: Stage, oven: Oven) -> 
     invariants.check_invariants(kitchen)
 
 
-def test_a_result_whose_answer_was_lost_is_told_once(kitchen: Stage, oven: Oven) -> None:
+def test_a_result_is_streamed_once_when_its_response_was_lost(kitchen: Stage, oven: Oven) -> None:
     kitchen.start_turn()
     kitchen.script_replies(reply_with_calls(tool_call_block("bake")), "Done.")
     kitchen.faults.lose_response(TRANSACT, contains="toolResult")
@@ -141,7 +141,7 @@ def test_a_result_whose_answer_was_lost_is_told_once(kitchen: Stage, oven: Oven)
     invariants.check_invariants(kitchen)
 
 
-def test_what_runs_while_a_newer_attempt_takes_over_is_not_run_by_it(stage: Stage) -> None:
+def test_a_newer_invocation_does_not_run_a_tool_that_still_runs(stage: Stage) -> None:
     acts: list[str] = []
 
     def act() -> object:
@@ -161,7 +161,7 @@ def test_what_runs_while_a_newer_attempt_takes_over_is_not_run_by_it(stage: Stag
     invariants.check_invariants(stage)
 
 
-def test_no_tool_is_run_after_the_turn_was_cancelled(stage: Stage) -> None:
+def test_no_tool_runs_after_a_cancel(stage: Stage) -> None:
     acts: list[str] = []
 
     def act() -> object:
@@ -178,7 +178,7 @@ def test_no_tool_is_run_after_the_turn_was_cancelled(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_healed_call_of_the_browser_says_that_its_outcome_is_unknown(stage: Stage) -> None:
+def test_the_next_prompt_says_that_an_unanswered_calls_outcome_is_unknown(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="n")))
     stage.run_workflow()
@@ -190,7 +190,7 @@ def test_a_healed_call_of_the_browser_says_that_its_outcome_is_unknown(stage: St
     assert "outcome is unknown" in str(result.error)
 
 
-def test_a_tool_that_works_longer_than_the_alarm_clock_keeps_its_token_alive(staged: MakeStage) -> None:
+def test_a_long_tool_sends_heartbeats(staged: MakeStage) -> None:
     stage = staged(flush_ms=10)
     acts: list[str] = []
 
@@ -209,7 +209,7 @@ def test_a_tool_that_works_longer_than_the_alarm_clock_keeps_its_token_alive(sta
     invariants.check_invariants(stage)
 
 
-def test_a_cancel_while_a_tool_works_is_noticed_before_the_next_one_runs(staged: MakeStage) -> None:
+def test_a_cancel_during_a_tool_stops_the_tools_behind_it(staged: MakeStage) -> None:
     stage = staged(flush_ms=10)
     acts: list[str] = []
     peeked = threading.Event()
@@ -230,7 +230,7 @@ def test_a_cancel_while_a_tool_works_is_noticed_before_the_next_one_runs(staged:
     invariants.check_invariants(stage)
 
 
-def test_tools_are_not_begun_without_the_time_to_finish_them(kitchen: Stage, oven: Oven) -> None:
+def test_tools_begin_only_with_enough_time_left(kitchen: Stage, oven: Oven) -> None:
     left = iter([900.0, 100.0, 100.0, 100.0, 900.0, 900.0, 900.0, 900.0, 900.0])
     kitchen.start_turn()
     kitchen.script_replies(reply_with_calls(tool_call_block("count"), tool_call_block("count")), "Done.")
@@ -243,7 +243,7 @@ def test_tools_are_not_begun_without_the_time_to_finish_them(kitchen: Stage, ove
     invariants.check_invariants(kitchen)
 
 
-def test_a_batch_of_tools_ends_where_the_time_does(kitchen: Stage, oven: Oven) -> None:
+def test_a_batch_of_tools_stops_when_too_little_time_is_left(kitchen: Stage, oven: Oven) -> None:
     kitchen.start_turn()
     kitchen.script_replies(
         reply_with_calls(tool_call_block("deleteNode", nodeId="n"), tool_call_block("count"), tool_call_block("count")),
@@ -259,8 +259,8 @@ def test_a_batch_of_tools_ends_where_the_time_does(kitchen: Stage, oven: Oven) -
     invariants.check_invariants(kitchen)
 
 
-def test_a_fresh_function_runs_a_tool_however_short_its_time_is(kitchen: Stage, oven: Oven) -> None:
-    """Or it would hand the call on to the next one for ever."""
+def test_an_unused_invocation_runs_a_tool_however_little_time_it_has(kitchen: Stage, oven: Oven) -> None:
+    """Otherwise every invocation would leave the call to the next one."""
     kitchen.start_turn()
     kitchen.script_replies(
         reply_with_calls(tool_call_block("deleteNode", nodeId="n"), tool_call_block("bake"), tool_call_block("bake")),

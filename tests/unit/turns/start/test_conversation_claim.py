@@ -1,4 +1,4 @@
-"""Claim (design §4): one writer per conversation. Whoever takes it over ends the other turn in its own log first."""
+"""The claim of a conversation: one writer at a time, and the end of the turn that held it before."""
 
 import threading
 from typing import Any
@@ -22,7 +22,7 @@ TRANSACT = "dynamodb.TransactWriteItems"
 BEN = Caller(tenant="bakery", user="ben", capabilities=ADA.capabilities)
 
 
-def ends_of(stage: Stage, turn: Turn) -> list[str]:
+def terminal_events_of(stage: Stage, turn: Turn) -> list[str]:
     return [
         event.type
         for entry in read_entries_from(stage.resources, turn.pk, 1)
@@ -31,8 +31,8 @@ def ends_of(stage: Stage, turn: Turn) -> list[str]:
     ]
 
 
-def leave_behind(stage: Stage, **parts: Any) -> None:
-    """Take what a turn left behind out of its partition: the row, and its log with it or not."""
+def abandon_turn(stage: Stage, **parts: Any) -> None:
+    """Delete the turn's row, with `log=True` its log too."""
     table = stage.resources.settings.bridges_table
     for item in stage.resources.tables.query_items(table, stage.turn.pk):
         if item["sk"] == "turn" or parts.get("log"):
@@ -41,7 +41,7 @@ def leave_behind(stage: Stage, **parts: Any) -> None:
             )
 
 
-def test_a_start_is_one_truth_message_turn_claim_and_the_first_line(stage: Stage) -> None:
+def test_start_writes_message_turn_claim_and_first_entry_together(stage: Stage) -> None:
     turn = stage.start_turn("Add a footer", idempotency_key="k")
     assert stage.claim() == turn.id
     assert stage.turn_row()["state"] == "open"
@@ -50,7 +50,7 @@ def test_a_start_is_one_truth_message_turn_claim_and_the_first_line(stage: Stage
     assert stage.workflow.started == [(turn.id, 1)]
 
 
-def test_a_start_that_is_refused_leaves_nothing_behind(stage: Stage) -> None:
+def test_a_refused_start_writes_nothing(stage: Stage) -> None:
     first = stage.start_turn()
     with pytest.raises(Conflict) as refused:
         start_turn(stage.resources, stage.caller, stage.make_prompt("And now?"))
@@ -65,15 +65,15 @@ def test_a_start_that_is_refused_leaves_nothing_behind(stage: Stage) -> None:
     assert len(stage.workflow.started) == 1
 
 
-def test_the_question_is_durable_before_the_first_word_of_the_answer(stage: Stage) -> None:
+def test_the_prompt_is_stored_before_the_model_answers(stage: Stage) -> None:
     stage.start_turn("Add a footer")
-    seen: list[str] = []
-    stage.script_replies([lambda: seen.extend(m.role for m in stage.load_messages()), *reply_with_text("Hello.")])
+    roles: list[str] = []
+    stage.script_replies([lambda: roles.extend(m.role for m in stage.load_messages()), *reply_with_text("Hello.")])
     stage.run_workflow()
-    assert seen == ["user"]
+    assert roles == ["user"]
 
 
-def test_two_prompts_at_once_make_one_turn_and_one_409(stage: Stage) -> None:
+def test_of_two_simultaneous_prompts_one_starts_and_one_conflicts(stage: Stage) -> None:
     barrier = threading.Barrier(2)
     done: list[Turn] = []
     refused: list[Conflict] = []
@@ -95,14 +95,14 @@ def test_two_prompts_at_once_make_one_turn_and_one_409(stage: Stage) -> None:
     assert len(stage.load_messages()) == 1
 
 
-def test_a_prompt_that_comes_between_anothers_look_and_its_start_loses(stage: Stage) -> None:
+def test_a_prompt_loses_when_another_starts_after_its_check(stage: Stage) -> None:
     stage.faults.interrupt(TRANSACT, lambda: stage.start_turn("faster"))
     with pytest.raises(Conflict):
         start_turn(stage.resources, stage.caller, stage.make_prompt("slower"))
     assert [message.content[0].text for message in stage.load_messages()] == ["faster"]  # type: ignore[union-attr]  # a text
 
 
-def test_the_same_key_and_body_joins_the_turn_it_started(stage: Stage) -> None:
+def test_the_same_key_and_body_join_the_started_turn(stage: Stage) -> None:
     first = stage.start_turn("Add a footer", idempotency_key="k")
     again = stage.start_turn("Add a footer", idempotency_key="k")
     assert again.id == first.id
@@ -112,21 +112,21 @@ def test_the_same_key_and_body_joins_the_turn_it_started(stage: Stage) -> None:
     assert stage.start_turn("Add a footer", idempotency_key="k").id == first.id, "also after its end"
 
 
-def test_the_same_key_twice_at_once_joins_too(stage: Stage) -> None:
+def test_simultaneous_requests_with_one_key_join_one_turn(stage: Stage) -> None:
     stage.faults.interrupt(TRANSACT, lambda: stage.start_turn("Add a footer", idempotency_key="k"))
     joined = start_turn(stage.resources, stage.caller, stage.make_prompt("Add a footer", idempotency_key="k"))
     assert joined.turn.id == stage.turn.id
     assert joined.entry.events == (BridgeReadyEvent(bridge_id=stage.turn.id),)
 
 
-def test_the_same_key_joins_when_its_twin_has_just_taken_the_claim(stage: Stage) -> None:
+def test_a_request_joins_when_its_twin_has_just_claimed_the_conversation(stage: Stage) -> None:
     twin = {"text": "Add a footer", "idempotency_key": "k"}
     stage.faults.interrupt("dynamodb.GetItem", lambda: stage.start_turn(**twin), contains="meta")
     joined = start_turn(stage.resources, stage.caller, stage.make_prompt(**twin))
     assert joined.turn.id == stage.turn.id
 
 
-def test_the_same_key_with_another_body_is_a_conflict(stage: Stage) -> None:
+def test_the_same_key_with_another_body_conflicts(stage: Stage) -> None:
     stage.start_turn("Add a footer", idempotency_key="k")
     with pytest.raises(Conflict, match="Idempotency-Key"):
         stage.start_turn("Add a header", idempotency_key="k")
@@ -138,25 +138,25 @@ def test_a_key_belongs_to_one_user(stage: Stage) -> None:
         start_turn(stage.resources, BEN, stage.make_prompt("Add a footer", idempotency_key="k"))
 
 
-def test_a_key_is_forgotten_after_a_day(stage: Stage) -> None:
+def test_a_key_expires_after_a_day(stage: Stage) -> None:
     first = stage.start_turn("Add a footer", idempotency_key="k")
     stage.cancel_turn()
     stage.pass_time(24 * 3600 + 1)
     assert stage.start_turn("Add a footer", idempotency_key="k").id != first.id
 
 
-def test_a_conversation_of_somebody_else_does_not_exist(stage: Stage) -> None:
+def test_another_users_conversation_is_not_found(stage: Stage) -> None:
     with pytest.raises(NotFound):
         start_turn(stage.resources, BEN, stage.make_prompt())
 
 
-def test_a_conversation_belongs_to_its_scope(stage: Stage) -> None:
+def test_a_prompt_of_another_scope_is_refused(stage: Stage) -> None:
     prompt = TurnPrompt("content", stage.conversation.id, stage.make_prompt().content, "fermata")
     with pytest.raises(InvalidRequest, match="site"):
         start_turn(stage.resources, stage.caller, prompt)
 
 
-def test_a_start_whose_answer_was_lost_goes_on(stage: Stage) -> None:
+def test_a_start_continues_when_its_response_was_lost(stage: Stage) -> None:
     stage.faults.lose_response(TRANSACT)
     turn = stage.start_turn()
     assert stage.claim() == turn.id
@@ -166,8 +166,10 @@ def test_a_start_whose_answer_was_lost_goes_on(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_a_start_that_conflicted_with_itself_goes_on(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first try was written and its answer lost; the second finds the claim taken, by this very turn."""
+def test_a_start_continues_when_its_retry_conflicts_with_its_first_attempt(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The response to the first write is lost; the retry finds the claim taken by the same turn."""
     monkeypatch.setattr("fermata.aws.dynamodb.time.sleep", lambda _seconds: None)
     client = stage.resources.tables._client
     transact = client.transact_write_items
@@ -183,7 +185,7 @@ def test_a_start_that_conflicted_with_itself_goes_on(stage: Stage, monkeypatch: 
     assert len(stage.workflow.started) == 1
 
 
-def test_a_start_that_never_arrived_is_told_and_leaves_the_conversation_free(stage: Stage) -> None:
+def test_a_start_that_was_never_written_fails_and_leaves_the_conversation_free(stage: Stage) -> None:
     stage.faults.lose_request(TRANSACT)
     with pytest.raises(ConnectionClosedError):
         stage.start_turn()
@@ -191,31 +193,31 @@ def test_a_start_that_never_arrived_is_told_and_leaves_the_conversation_free(sta
     assert stage.start_turn()
 
 
-def test_a_turn_that_works_is_not_taken_over(stage: Stage) -> None:
+def test_a_running_turn_keeps_its_claim(stage: Stage) -> None:
     stage.start_turn()
     stage.pass_time(899)
     with pytest.raises(Conflict):
         stage.start_turn("And now?")
 
 
-def test_a_turn_silent_for_15_minutes_is_ended_in_its_own_log_before_the_claim_moves(stage: Stage) -> None:
+def test_a_stalled_turn_is_ended_in_its_log_before_the_claim_moves(stage: Stage) -> None:
     first = stage.start_turn()
     stage.script_replies(
-        [TextDelta(text="Hel"), lambda: stage.pass_time(901), take_over(stage), *reply_with_text("lo.")]
+        [TextDelta(text="Hel"), lambda: stage.pass_time(901), start_next_turn(stage), *reply_with_text("lo.")]
     )
     stage.advance_turn()
     assert stage.turn.id != first.id
-    assert ends_of(stage, first) == ["error"]
+    assert terminal_events_of(stage, first) == ["error"]
     assert stage.claim() == stage.turn.id
     positions = [message.position for message in stage.load_messages()]
     assert positions == [0, 1, 2], "question, what was said until then, the next question"
 
 
-def take_over(stage: Stage) -> Any:
+def start_next_turn(stage: Stage) -> Any:
     return lambda: stage.start_turn("And now?")
 
 
-def test_a_turn_with_an_open_pause_is_not_over_age_however_long_it_waits(stage: Stage) -> None:
+def test_a_turn_with_an_open_request_never_counts_as_stalled(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     run_until_waiting(stage, "ask_the_baker")
     stage.pass_time(86000)
@@ -224,7 +226,7 @@ def test_a_turn_with_an_open_pause_is_not_over_age_however_long_it_waits(stage: 
     stage.answer_request(OK)
 
 
-def test_a_pause_whose_time_is_over_still_has_15_minutes_to_be_seen_to(stage: Stage) -> None:
+def test_a_turn_counts_as_stalled_15_minutes_after_its_request_expired(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     run_until_waiting(stage, "ask_the_baker")
     first = stage.turn
@@ -233,31 +235,31 @@ def test_a_pause_whose_time_is_over_still_has_15_minutes_to_be_seen_to(stage: St
         stage.start_turn("And now?")
     stage.pass_time(900)
     stage.start_turn("And now?")
-    assert ends_of(stage, first) == ["error"]
+    assert terminal_events_of(stage, first) == ["error"]
 
 
-def test_two_prompts_that_take_over_at_once_make_one_turn(stage: Stage) -> None:
+def test_of_two_prompts_that_end_a_stalled_turn_one_starts(stage: Stage) -> None:
     first = stage.start_turn()
     stage.pass_time(901)
     stage.faults.interrupt(TRANSACT, lambda: stage.start_turn("faster"))
     with pytest.raises(Conflict):
         start_turn(stage.resources, stage.caller, stage.make_prompt("slower"))
-    assert ends_of(stage, first) == ["error"]
+    assert terminal_events_of(stage, first) == ["error"]
     assert stage.claim() == stage.turn.id
 
 
-def test_an_instatic_prompt_interrupts_its_users_turn_after_two_seconds(stage: Stage) -> None:
+def test_an_instatic_prompt_cancels_its_users_turn_after_two_seconds(stage: Stage) -> None:
     first = stage.start_turn(dialect="instatic")
     with pytest.raises(Conflict):
         stage.start_turn("And now?", dialect="instatic")
     stage.pass_time(2.1)
     stage.start_turn("And now?", dialect="instatic")
-    assert ends_of(stage, first) == ["cancelled"]
+    assert terminal_events_of(stage, first) == ["cancelled"]
 
 
-def test_a_claim_of_a_turn_that_is_no_longer_remembered_is_free(stage: Stage) -> None:
+def test_the_claim_of_an_expired_turn_is_free(stage: Stage) -> None:
     first = stage.start_turn()
-    leave_behind(stage, log=True)
+    abandon_turn(stage, log=True)
     stage.start_turn("And now?")
     assert stage.claim() == stage.turn.id != first.id
     stage.script_replies("Hello.")
@@ -265,33 +267,31 @@ def test_a_claim_of_a_turn_that_is_no_longer_remembered_is_free(stage: Stage) ->
     invariants.check_invariants(stage)
 
 
-def test_a_turn_that_never_let_go_of_its_claim_keeps_the_messages_it_wrote(stage: Stage) -> None:
+def test_messages_of_a_turn_that_never_released_its_claim_are_kept(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a"), text="I delete."))
     stage.run_workflow()
-    leave_behind(stage)
+    abandon_turn(stage)
     stage.start_turn("And now?")
-    said = [(message.position, message.role) for message in stage.load_messages()]
-    assert said == [(0, "user"), (1, "assistant"), (3, "user")]
+    positions_and_roles = [(message.position, message.role) for message in stage.load_messages()]
+    assert positions_and_roles == [(0, "user"), (1, "assistant"), (3, "user")]
     assert stage.load_conversation().next_position == 4
 
 
-def test_a_claim_that_another_prompt_took_meanwhile_is_not_free(stage: Stage) -> None:
+def test_a_claim_that_another_prompt_has_taken_meanwhile_conflicts(stage: Stage) -> None:
     stage.start_turn()
-    leave_behind(stage, log=True)
+    abandon_turn(stage, log=True)
     stage.faults.interrupt(TRANSACT, lambda: stage.start_turn("faster"))
     with pytest.raises(Conflict):
         start_turn(stage.resources, stage.caller, stage.make_prompt("slower"))
     assert stage.claim() == stage.turn.id
 
 
-def test_an_end_touches_no_claim_but_its_own(stage: Stage) -> None:
+def test_an_ending_turn_releases_only_its_own_claim(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
-    table, pk = (
-        stage.resources.settings.conversations_table,
-        message_store.conversation_partition("bakery", stage.conversation.id),
-    )
+    table = stage.resources.settings.conversations_table
+    pk = message_store.conversation_partition("bakery", stage.conversation.id)
     stage.resources.tables._client.update_item(
         TableName=table,
         Key={"pk": {"S": pk}, "sk": {"S": "meta"}},
@@ -305,13 +305,11 @@ def test_an_end_touches_no_claim_but_its_own(stage: Stage) -> None:
     assert len(stage.ledger_rows()) == 1
 
 
-def test_a_turn_whose_conversation_was_deleted_ends_all_the_same(stage: Stage) -> None:
+def test_a_turn_ends_even_if_its_conversation_was_deleted(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
-    table, pk = (
-        stage.resources.settings.conversations_table,
-        message_store.conversation_partition("bakery", stage.conversation.id),
-    )
+    table = stage.resources.settings.conversations_table
+    pk = message_store.conversation_partition("bakery", stage.conversation.id)
     stage.resources.tables._client.delete_item(TableName=table, Key={"pk": {"S": pk}, "sk": {"S": "meta"}})
     assert stage.run_workflow() == "finished"
     assert stage.event_types()[-1] == "done"
@@ -327,14 +325,14 @@ def test_a_turn_whose_conversation_was_deleted_ends_all_the_same(stage: Stage) -
         ("🦀" * 61, "🦀" * 60 + "…"),
     ],
 )
-def test_a_thread_without_a_name_is_called_after_its_first_prompt(stage: Stage, text: str, title: str) -> None:
+def test_an_untitled_conversation_is_titled_after_its_first_prompt(stage: Stage, text: str, title: str) -> None:
     stage.start_turn(text)
     stage.cancel_turn()
     stage.start_turn("Something else")
     assert stage.load_conversation().title == title
 
 
-def test_a_site_with_thousands_of_pages_can_be_asked_about(stage: Stage) -> None:
+def test_a_snapshot_with_thousands_of_pages_starts_a_turn(stage: Stage) -> None:
     pages = [{"id": f"page-{number}", "slug": f"slug-{number}", "title": f"Page {number}"} for number in range(20_000)]
     stage.start_turn(snapshot={"site": {"pages": pages}, "page": {"id": "page-0"}})
     stage.script_replies("Hello.")

@@ -1,4 +1,4 @@
-"""The journal: each edit an editor tells of, once, with its way back."""
+"""The journal: every edit that an editor reports, once, with its inverse (docs/editing.md)."""
 
 from typing import Any
 
@@ -17,26 +17,26 @@ RESTORE: dict[str, Any] = {"tool": "restore", "input": {"patch": {"at": 1}}}
 TRANSACT = "dynamodb.TransactWriteItems"
 
 
-def asking(stage: Stage, *names: str, revision: str = "r1") -> Turn:
+def run_until_edit_request(stage: Stage, *names: str, revision: str = "r1") -> Turn:
     turn = stage.start_turn(revision=revision)
     stage.script_replies(reply_with_calls(*(tool_call_block(name, nodeId="a") for name in names)), "Done.")
     assert stage.run_workflow() == "waiting"
     return turn
 
 
-def kept(stage: Stage, answer: dict[str, Any], name: str = "deleteNode") -> list[edit_journal.JournalEntry]:
-    turn = asking(stage, name)
+def journal_after(stage: Stage, answer: dict[str, Any], name: str = "deleteNode") -> list[edit_journal.JournalEntry]:
+    turn = run_until_edit_request(stage, name)
     stage.answer_request(answer)
     return journal_entries(stage, turn)
 
 
-def test_an_edit_is_kept_with_its_way_back(stage: Stage) -> None:
-    [entry] = kept(stage, OK | {"revision": "r2", "inverse": [RESTORE]})
+def test_an_edit_is_stored_with_its_inverse(stage: Stage) -> None:
+    [entry] = journal_after(stage, OK | {"revision": "r2", "inverse": [RESTORE]})
     request = stage.tool_requests()[0]
-    shown = journal_pages.journal_entry_to_wire(entry)
-    at = shown.pop("at")
+    wire_entry = journal_pages.journal_entry_to_wire(entry)
+    at = wire_entry.pop("at")
     assert at.startswith("20")
-    assert shown == {
+    assert wire_entry == {
         "effectKey": f"{stage.turn.id}/1/0",
         "seq": len(stage.events()),
         "round": 1,
@@ -54,14 +54,14 @@ def test_an_edit_is_kept_with_its_way_back(stage: Stage) -> None:
     ]
 
 
-def test_one_call_may_stand_for_a_list_of_one(stage: Stage) -> None:
-    [entry] = kept(stage, OK | {"inverse": RESTORE})
+def test_an_inverse_may_be_a_single_call(stage: Stage) -> None:
+    [entry] = journal_after(stage, OK | {"inverse": RESTORE})
     assert entry.inverse_tools == ("restore",)
 
 
-def test_wire_names_are_understood_and_arguments_made_to_fit(stage: Stage) -> None:
+def test_an_inverse_may_use_wire_names_and_coercible_arguments(stage: Stage) -> None:
     inverse = {"tool": "site_insert_html", "input": {"parentId": "a", "html": "<p>", "index": "2", "more": 1}}
-    [entry] = kept(stage, OK | {"inverse": inverse})
+    [entry] = journal_after(stage, OK | {"inverse": inverse})
     [step] = edit_journal.load_inverse_steps(stage.resources, stage.turn.tenant, entry)
     assert (step.tool, step.input) == ("insertHtml", {"parentId": "a", "html": "<p>", "index": 2})
 
@@ -82,10 +82,8 @@ def test_wire_names_are_understood_and_arguments_made_to_fit(stage: Stage) -> No
         ([], "no way back"),
     ],
 )
-def test_an_inverse_that_cannot_be_used_is_left_out_and_the_answer_taken(
-    stage: Stage, inverse: Any, problem: str
-) -> None:
-    [entry] = kept(stage, OK | {"inverse": inverse})
+def test_an_answer_with_an_unusable_inverse_is_accepted_without_it(stage: Stage, inverse: Any, problem: str) -> None:
+    [entry] = journal_after(stage, OK | {"inverse": inverse})
     assert (entry.state, entry.inverse_tools) == ("stuck", ())
     assert problem in entry.edit.problem
     stage.run_workflow()
@@ -103,84 +101,82 @@ def test_an_inverse_that_cannot_be_used_is_left_out_and_the_answer_taken(
         ({"ok": False, "error": "No.", "conflict": True, "revision": "r2", "inverse": [RESTORE]}, "deleteNode"),
     ],
 )
-def test_what_is_no_edit_is_not_kept(stage: Stage, answer: dict[str, Any], name: str) -> None:
-    assert kept(stage, answer, name) == []
+def test_results_that_change_nothing_are_not_stored(stage: Stage, answer: dict[str, Any], name: str) -> None:
+    assert journal_after(stage, answer, name) == []
 
 
-def test_an_edit_without_a_way_back_is_listed_by_an_editor_that_tells_revisions(stage: Stage) -> None:
-    [entry] = kept(stage, OK | {"revision": "r2"})
+def test_an_edit_without_an_inverse_is_listed_if_it_has_a_revision(stage: Stage) -> None:
+    [entry] = journal_after(stage, OK | {"revision": "r2"})
     assert (entry.state, entry.edit.problem) == ("stuck", "The editor gave no way back for it.")
 
 
-def test_an_edit_that_failed_half_way_may_have_a_way_back(stage: Stage) -> None:
-    [entry] = kept(stage, {"ok": False, "error": "Half of it is done.", "inverse": RESTORE})
+def test_a_failed_edit_may_have_an_inverse(stage: Stage) -> None:
+    [entry] = journal_after(stage, {"ok": False, "error": "Half of it is done.", "inverse": RESTORE})
     assert entry.state == "applied"
 
 
-def test_the_model_never_reads_an_inverse(stage: Stage) -> None:
-    kept(stage, OK | {"revision": "r2", "inverse": [RESTORE]})
+def test_the_model_never_gets_an_inverse(stage: Stage) -> None:
+    journal_after(stage, OK | {"revision": "r2", "inverse": [RESTORE]})
     stage.run_workflow()
     assert stage.results_sent_to_model()[-1].data == OK["data"]
     assert "restore" not in str(stage.load_messages())
 
 
-def test_an_answer_five_times_is_one_edit(stage: Stage) -> None:
-    turn = asking(stage, "deleteNode")
+def test_a_result_sent_five_times_is_one_edit(stage: Stage) -> None:
+    turn = run_until_edit_request(stage, "deleteNode")
     request = stage.tool_requests()[0].request_id
     for _ in range(5):
         stage.answer_request(OK | {"inverse": [RESTORE]}, request)
     assert len(journal_entries(stage, turn)) == 1
 
 
-def test_an_answer_that_got_lost_on_its_way_back_is_one_edit(stage: Stage) -> None:
-    turn = asking(stage, "deleteNode")
+def test_a_result_whose_response_was_lost_is_one_edit(stage: Stage) -> None:
+    turn = run_until_edit_request(stage, "deleteNode")
     stage.faults.lose_response(TRANSACT, contains="restore")
     stage.answer_request(OK | {"inverse": [RESTORE]})
     assert len(journal_entries(stage, turn)) == 1
     assert stage.event_types().count("toolResult") == 1
 
 
-def test_an_answer_that_came_after_the_end_is_no_edit(stage: Stage) -> None:
-    turn = asking(stage, "deleteNode")
+def test_a_result_after_the_end_is_no_edit(stage: Stage) -> None:
+    turn = run_until_edit_request(stage, "deleteNode")
     stage.faults.interrupt(TRANSACT, stage.cancel_turn, contains="restore")
     with pytest.raises(Exception, match="no longer waited for"):
         stage.answer_request(OK | {"inverse": [RESTORE]})
     assert journal_entries(stage, turn) == []
 
 
-def test_a_large_inverse_lies_in_the_bucket(stage: Stage) -> None:
+def test_a_large_inverse_is_stored_in_the_bucket(stage: Stage) -> None:
     large = {"tool": "restore", "input": {"patch": {"html": "x" * 100_000}}}
-    [entry] = kept(stage, OK | {"inverse": large})
+    [entry] = journal_after(stage, OK | {"inverse": large})
     assert "blob" in entry.inverse_row
     assert [step.to_wire() for step in edit_journal.load_inverse_steps(stage.resources, stage.turn.tenant, entry)] == [
         large
     ]
 
 
-def test_the_journal_ends_with_its_turn(stage: Stage) -> None:
-    [entry] = kept(stage, OK | {"inverse": RESTORE})
+def test_the_journal_expires_with_its_turn(stage: Stage) -> None:
+    [entry] = journal_after(stage, OK | {"inverse": RESTORE})
     assert entry.inverse_row["ttl"] == stage.turn.expires
 
 
 def test_the_journal_is_read_page_by_page_while_it_grows(stage: Stage) -> None:
-    turn = asking(stage, *["deleteNode"] * 5)
-    seen: list[str] = []
+    turn = run_until_edit_request(stage, *["deleteNode"] * 5)
+    effect_keys: list[str] = []
     cursor: str | None = ""
     for _ in range(4):
         stage.answer_request(OK | {"inverse": RESTORE})
     while cursor is not None:
         page, cursor = edit_journal.read_journal_page(stage.resources, turn, after=cursor, limit=3)
-        seen += [entry.edit.effect_key for entry in page]
-        if len(seen) == 3:
+        effect_keys += [entry.edit.effect_key for entry in page]
+        if len(effect_keys) == 3:
             stage.answer_request(OK | {"inverse": RESTORE})
-    assert seen == [f"{turn.id}/1/{index}" for index in range(5)]
+    assert effect_keys == [f"{turn.id}/1/{index}" for index in range(5)]
 
 
-def test_the_journal_is_shown_page_by_page_to_who_may_see_the_turn(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_journal_is_shown_to_callers_who_may_see_the_turn(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_pages, "MAX_JOURNAL_PAGE_EDITS", 2)
-    turn = asking(stage, *["deleteNode"] * 3)
+    turn = run_until_edit_request(stage, *["deleteNode"] * 3)
     for _ in range(3):
         stage.answer_request(OK | {"inverse": RESTORE})
     first = get_journal_page(stage.resources, stage.caller, turn.id)
@@ -195,7 +191,7 @@ def test_the_journal_is_shown_page_by_page_to_who_may_see_the_turn(
         )
 
 
-def test_pages_are_the_same_when_every_edit_has_a_mark(stage: Stage) -> None:
+def test_marks_do_not_change_the_pages(stage: Stage) -> None:
     editor = Editor(stage)
     turn = editor.run_editing_turn(["insertHtml"] * 5)
     stage.start_undo(turn)

@@ -1,4 +1,4 @@
-"""Taking edits back: a turn of its own that asks no model (docs/editing.md)."""
+"""Undo: a turn of its own that asks no model (decision 0117)."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ def editor(stage: Stage) -> Editor:
     return Editor(stage)
 
 
-def user(name: str, *capabilities: str, tenant: str = "bakery") -> Caller:
+def make_user(name: str, *capabilities: str, tenant: str = "bakery") -> Caller:
     return Caller(tenant=tenant, user=name, capabilities=frozenset(capabilities) or ADA.capabilities)
 
 
-def test_an_undo_gives_the_page_back(stage: Stage, editor: Editor) -> None:
+def test_an_undo_restores_the_page(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml", "deleteNode"], ["insertHtml"])
     assert editor.page != PAGE
     stage.start_undo(turn)
@@ -31,7 +31,7 @@ def test_an_undo_gives_the_page_back(stage: Stage, editor: Editor) -> None:
     assert journal_states(stage, turn) == ["undone"] * 3
 
 
-def test_the_newest_edit_is_taken_back_first_and_one_is_asked_for_at_a_time(stage: Stage, editor: Editor) -> None:
+def test_edits_are_undone_one_at_a_time_newest_first(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml", "deleteNode"], ["insertHtml"])
     undo = stage.start_undo(turn)
     editor.finish()
@@ -46,14 +46,13 @@ def test_the_newest_edit_is_taken_back_first_and_one_is_asked_for_at_a_time(stag
     assert undo_report(stage).skipped == ()
 
 
-def test_an_undo_asks_no_model_costs_nothing_and_leaves_the_window_as_full_as_it_was(
-    stage: Stage, editor: Editor
-) -> None:
+def test_an_undo_makes_no_model_request_and_keeps_the_context_size(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"])
-    asks, before = len(stage.driver.requests), stage.load_conversation()
+    request_count = len(stage.driver.requests)
+    before = stage.load_conversation()
     undo = stage.start_undo(turn)
     editor.finish()
-    assert len(stage.driver.requests) == asks
+    assert len(stage.driver.requests) == request_count
     assert stage.ledger_rows() == []
     assert list(ledger_store.read_turn_billability(stage.resources, turn.tenant, [turn.id, undo.id])) == [turn.id]
     after = stage.load_conversation()
@@ -61,15 +60,15 @@ def test_an_undo_asks_no_model_costs_nothing_and_leaves_the_window_as_full_as_it
     assert after.claim is None
 
 
-def test_the_model_learns_of_it_in_the_next_turn(stage: Stage, editor: Editor) -> None:
+def test_the_model_reads_of_the_undo_in_the_next_turn(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml", "deleteNode"])
     stage.start_undo(turn)
     editor.finish()
     stage.start_turn("And now?")
     stage.script_replies("I see.")
     stage.run_workflow()
-    said = [message for message in stage.driver.requests[-1].messages if message.role == "user"]
-    note, question = said[-2:]
+    user_messages = [message for message in stage.driver.requests[-1].messages if message.role == "user"]
+    note, question = user_messages[-2:]
     assert note.content[0].kind == "text"
     assert "deleteNode" in note.content[0].text
     assert "insertHtml" in note.content[0].text
@@ -77,7 +76,7 @@ def test_the_model_learns_of_it_in_the_next_turn(stage: Stage, editor: Editor) -
     assert question.content[0].text == "And now?"
 
 
-def test_an_undo_goes_back_to_an_edit_and_no_further(stage: Stage, editor: Editor) -> None:
+def test_an_undo_goes_back_to_the_given_edit(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"], ["insertHtml"])
     stage.start_undo(turn, through=f"{turn.id}/2/0")
     editor.finish()
@@ -91,13 +90,13 @@ def test_an_undo_goes_back_to_an_edit_and_no_further(stage: Stage, editor: Edito
 
 
 @pytest.mark.parametrize("through", ["elsewhere/1/0", "nonsense", "{}/x/0", "{}/1/7", "{}/9/0"])
-def test_an_undo_knows_the_edits_of_its_own_turn_only(stage: Stage, editor: Editor, through: str) -> None:
+def test_an_undo_through_another_turns_edit_is_refused(stage: Stage, editor: Editor, through: str) -> None:
     turn = editor.run_editing_turn(["insertHtml"])
     with pytest.raises(InvalidRequest):
         stage.start_undo(turn, through=through.format(turn.id))
 
 
-def test_a_second_undo_finds_nothing_and_says_so(stage: Stage, editor: Editor) -> None:
+def test_a_second_undo_conflicts(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"])
     undo = stage.start_undo(turn)
     editor.finish()
@@ -107,7 +106,7 @@ def test_a_second_undo_finds_nothing_and_says_so(stage: Stage, editor: Editor) -
     assert stage.claim() is None
 
 
-def test_a_turn_without_edits_has_nothing_to_undo(stage: Stage) -> None:
+def test_undoing_a_turn_without_edits_conflicts(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies("Hello.")
     stage.run_workflow()
@@ -115,7 +114,7 @@ def test_a_turn_without_edits_has_nothing_to_undo(stage: Stage) -> None:
         stage.start_undo()
 
 
-def test_an_undo_can_be_undone_and_that_too(stage: Stage, editor: Editor) -> None:
+def test_an_undo_can_be_undone_repeatedly(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml", "deleteNode"], ["deleteNode"])
     after = dict(editor.page)
     undo = stage.start_undo(turn)
@@ -129,7 +128,7 @@ def test_an_undo_can_be_undone_and_that_too(stage: Stage, editor: Editor) -> Non
     assert editor.page == PAGE
 
 
-def test_an_edit_that_meets_somebody_elses_is_skipped_and_the_next_is_asked_for(stage: Stage, editor: Editor) -> None:
+def test_a_conflicting_edit_is_skipped_and_the_next_one_is_undone(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
     editor.is_strict = False
     stage.start_undo(turn)
@@ -138,14 +137,14 @@ def test_an_edit_that_meets_somebody_elses_is_skipped_and_the_next_is_asked_for(
     conflict = editor.make_conflict() | {"error": "The heading was changed."}
     editor.send_result(request, conflict)
     editor.finish()
-    told = [event for event in stage.events() if event.type == "toolResult"]
-    assert [(event.ok, event.conflict) for event in told] == [(False, True), (True, None)]
+    results = [event for event in stage.events() if event.type == "toolResult"]
+    assert [(event.ok, event.conflict) for event in results] == [(False, True), (True, None)]
     assert [skipped.reason for skipped in undo_report(stage).skipped] == ["The heading was changed."]
     assert journal_states(stage, turn) == ["undone", "applied"]
     assert "Still there: insertHtml" in str(stage.load_messages()[-1].content)
 
 
-def test_a_skipped_edit_is_asked_for_again_by_the_next_undo(stage: Stage, editor: Editor) -> None:
+def test_the_next_undo_requests_a_skipped_edit_again(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
     editor.is_strict = False
     stage.start_undo(turn)
@@ -158,7 +157,7 @@ def test_a_skipped_edit_is_asked_for_again_by_the_next_undo(stage: Stage, editor
     assert journal_states(stage, turn) == ["undone", "undone"]
 
 
-def test_a_strict_editor_stops_an_undo_at_what_somebody_else_changed(stage: Stage, editor: Editor) -> None:
+def test_a_strict_editor_refuses_every_edit_behind_a_change_of_somebody_else(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
     editor.page["c"] = "by hand"
     after = dict(editor.page)
@@ -173,18 +172,18 @@ def test_a_strict_editor_stops_an_undo_at_what_somebody_else_changed(stage: Stag
 WITH_INVERSE = OK | {"inverse": {"tool": "restore", "input": {"patch": {}}}}
 
 
-def asked_on(stage: Stage, *revisions: str) -> list[str | None]:
-    """An undo by an editor that counts, and so never comes back to an old revision: what it was asked on each time."""
-    asked = []
+def requested_revisions(stage: Stage, *revisions: str) -> list[str | None]:
+    """Undo with an editor that numbers its revisions, and return the revision that each request named."""
+    requested = []
     for revision in revisions:
         assert stage.run_workflow() == "waiting"
-        asked.append(stage.tool_requests()[-1].revision)
+        requested.append(stage.tool_requests()[-1].revision)
         stage.answer_request({"ok": True, "revision": revision})
     assert stage.run_workflow() == "finished"
-    return asked
+    return requested
 
 
-def test_each_inverse_is_asked_on_what_the_editor_said_the_document_is_at(stage: Stage) -> None:
+def test_each_inverse_is_planned_on_the_newest_revision(stage: Stage) -> None:
     turn = stage.start_turn(revision="1")
     stage.script_replies(
         reply_with_calls(tool_call_block("insertHtml", parentId="r", html="x")),
@@ -196,10 +195,10 @@ def test_each_inverse_is_asked_on_what_the_editor_said_the_document_is_at(stage:
         stage.answer_request(WITH_INVERSE | {"revision": revision})
     stage.run_workflow()
     stage.start_undo(turn)
-    assert asked_on(stage, "4", "5") == ["3", "4"]
+    assert requested_revisions(stage, "4", "5") == ["3", "4"]
 
 
-def test_an_edit_behind_somebody_elses_is_asked_on_what_it_left_behind(stage: Stage) -> None:
+def test_an_edit_below_a_conflict_is_planned_on_the_revision_it_left(stage: Stage) -> None:
     turn = stage.start_turn(revision="1")
     stage.script_replies(
         reply_with_calls(tool_call_block("insertHtml", parentId="r", html="x")),
@@ -214,10 +213,10 @@ def test_an_edit_behind_somebody_elses_is_asked_on_what_it_left_behind(stage: St
     stage.answer_request(WITH_INVERSE | {"revision": "4"})
     stage.run_workflow()
     stage.start_undo(turn)
-    assert asked_on(stage, "5", "6") == ["4", "2"]
+    assert requested_revisions(stage, "5", "6") == ["4", "2"]
 
 
-def test_the_editor_is_asked_in_its_own_words(stage: Stage) -> None:
+def test_the_editor_gets_the_tool_names_it_knows(stage: Stage) -> None:
     turn = stage.start_turn(tool_names="prefixed")
     stage.script_replies(reply_with_calls(tool_call_block("site_insert_html", parentId="r", html="x")), "Done.")
     stage.run_workflow()
@@ -230,7 +229,7 @@ def test_the_editor_is_asked_in_its_own_words(stage: Stage) -> None:
         stage.cancel_turn()
 
 
-def two_steps(stage: Stage) -> Any:
+def edit_with_two_inverse_calls(stage: Stage) -> Any:
     turn = stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="r", html="x")), "Done.")
     stage.run_workflow()
@@ -240,8 +239,8 @@ def two_steps(stage: Stage) -> Any:
     return turn
 
 
-def test_an_inverse_of_several_calls_is_asked_call_by_call(stage: Stage) -> None:
-    turn = two_steps(stage)
+def test_an_inverse_of_several_calls_is_requested_call_by_call(stage: Stage) -> None:
+    turn = edit_with_two_inverse_calls(stage)
     stage.start_undo(turn)
     for _ in range(2):
         assert stage.run_workflow() == "waiting"
@@ -251,8 +250,8 @@ def test_an_inverse_of_several_calls_is_asked_call_by_call(stage: Stage) -> None
     assert journal_states(stage, turn) == ["undone"]
 
 
-def test_an_inverse_that_fails_half_way_goes_on_from_there_the_next_time(stage: Stage) -> None:
-    turn = two_steps(stage)
+def test_the_next_undo_continues_an_inverse_that_failed_half_way(stage: Stage) -> None:
+    turn = edit_with_two_inverse_calls(stage)
     stage.start_undo(turn)
     stage.run_workflow()
     stage.answer_request({"ok": True})
@@ -271,8 +270,8 @@ def test_an_inverse_that_fails_half_way_goes_on_from_there_the_next_time(stage: 
     assert journal_states(stage, turn) == ["undone"]
 
 
-def test_what_follows_a_failed_call_of_an_inverse_is_not_asked_for(stage: Stage) -> None:
-    turn = two_steps(stage)
+def test_calls_behind_a_failed_call_of_an_inverse_are_not_requested(stage: Stage) -> None:
+    turn = edit_with_two_inverse_calls(stage)
     stage.start_undo(turn)
     stage.run_workflow()
     stage.answer_request({"ok": False, "error": "No."})
@@ -282,7 +281,7 @@ def test_what_follows_a_failed_call_of_an_inverse_is_not_asked_for(stage: Stage)
     assert journal_states(stage, turn) == ["applied"]
 
 
-def test_an_edit_the_editor_gave_no_way_back_for_is_reported(stage: Stage, editor: Editor) -> None:
+def test_an_edit_without_a_usable_inverse_is_reported(stage: Stage, editor: Editor) -> None:
     turn = stage.start_turn(revision=editor.revision)
     stage.script_replies(
         reply_with_calls(
@@ -293,27 +292,27 @@ def test_an_edit_the_editor_gave_no_way_back_for_is_reported(stage: Stage, edito
     stage.run_workflow()
     [request] = stage.show_turn()["pending"]
     editor.send_result(
-        request, {name: told for name, told in editor.apply_request(request).items() if name != "inverse"}
+        request, {name: value for name, value in editor.apply_request(request).items() if name != "inverse"}
     )
     editor.finish()
     stage.start_undo(turn)
     editor.finish()
     assert journal_states(stage, turn) == ["stuck", "undone"]
-    assert [(one.effect_key, one.reason) for one in undo_report(stage).skipped] == [
+    assert [(edit.effect_key, edit.reason) for edit in undo_report(stage).skipped] == [
         (f"{turn.id}/1/0", "The editor gave no way back for it.")
     ]
 
 
-def test_nobody_elses_turn_can_be_undone(stage: Stage, editor: Editor) -> None:
+def test_another_users_turn_cannot_be_undone(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"])
-    for stranger in (user("eve"), user("ada", tenant="studio")):
+    for stranger in (make_user("eve"), make_user("ada", tenant="studio")):
         with pytest.raises(NotFound):
             stage.start_undo(turn, caller=stranger)
 
 
-def test_who_manages_turns_may_undo_anybodys(stage: Stage, editor: Editor) -> None:
+def test_a_caller_who_manages_turns_may_undo_any_turn(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"])
-    stage.caller = user("eve", "ai.turns.manage", "ai.chat", "ai.tools.write", "site.structure.edit")
+    stage.caller = make_user("eve", "ai.turns.manage", "ai.chat", "ai.tools.write", "site.structure.edit")
     stage.start_undo(turn)
     editor.finish()
     assert editor.page == PAGE
@@ -321,15 +320,17 @@ def test_who_manages_turns_may_undo_anybodys(stage: Stage, editor: Editor) -> No
     assert stage.load_messages()[-1].turn == stage.turn.id
 
 
-def test_an_edit_is_taken_back_by_who_may_make_it(stage: Stage, editor: Editor) -> None:
+def test_undoing_an_edit_needs_the_capabilities_of_the_edit(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"])
-    stage.start_undo(turn, caller=user("ada", "ai.chat", "ai.tools.write", "site.style.edit"))
+    stage.start_undo(turn, caller=make_user("ada", "ai.chat", "ai.tools.write", "site.style.edit"))
     editor.finish()
     assert stage.tool_requests() == []
-    assert [one.reason for one in undo_report(stage).skipped] == ["Whoever took the edits back may not use insertHtml."]
+    assert [edit.reason for edit in undo_report(stage).skipped] == [
+        "Whoever took the edits back may not use insertHtml."
+    ]
 
 
-def test_an_undo_that_nobody_answers_ends_whatever_is_set_for_prompts(staged: MakeStage) -> None:
+def test_an_unanswered_undo_ends_whatever_the_setting(staged: MakeStage) -> None:
     stage = staged(unanswered_calls="tell_model")
     editor = Editor(stage)
     turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
@@ -344,7 +345,7 @@ def test_an_undo_that_nobody_answers_ends_whatever_is_set_for_prompts(staged: Ma
     assert stage.claim() is None
 
 
-def test_a_cancelled_undo_says_what_it_came_to_and_the_rest_can_still_be_undone(stage: Stage, editor: Editor) -> None:
+def test_a_cancelled_undo_reports_and_the_rest_can_still_be_undone(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"], ["insertHtml"])
     stage.start_undo(turn)
     stage.run_workflow()
@@ -359,7 +360,7 @@ def test_a_cancelled_undo_says_what_it_came_to_and_the_rest_can_still_be_undone(
     assert editor.page == PAGE
 
 
-def test_an_undo_has_its_conversation_to_itself(stage: Stage, editor: Editor) -> None:
+def test_a_prompt_conflicts_with_a_running_undo(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"])
     undo = stage.start_undo(turn)
     stage.run_workflow()
@@ -371,7 +372,7 @@ def test_an_undo_has_its_conversation_to_itself(stage: Stage, editor: Editor) ->
     stage.start_turn("Now!")
 
 
-def test_a_turn_that_runs_cannot_be_undone_and_goes_on(stage: Stage, editor: Editor) -> None:
+def test_a_running_turn_cannot_be_undone(stage: Stage, editor: Editor) -> None:
     turn = stage.start_turn(revision=editor.revision)
     stage.script_replies(
         reply_with_calls(
@@ -388,7 +389,7 @@ def test_a_turn_that_runs_cannot_be_undone_and_goes_on(stage: Stage, editor: Edi
     assert stage.event_types()[-1] == "done"
 
 
-def test_an_instatic_prompt_takes_over_from_an_undo_but_an_undo_from_nothing(stage: Stage, editor: Editor) -> None:
+def test_an_instatic_prompt_interrupts_an_undo_but_an_undo_interrupts_nothing(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"], dialect="instatic")
     stage.pass_time(10)
     running = stage.start_turn("More", dialect="instatic")
@@ -405,7 +406,7 @@ def test_an_instatic_prompt_takes_over_from_an_undo_but_an_undo_from_nothing(sta
     assert stage.event_types()[-1] == "cancelled"
 
 
-def test_the_same_key_joins_the_undo_it_started_also_when_that_is_over(stage: Stage, editor: Editor) -> None:
+def test_the_same_key_joins_the_started_undo_even_after_its_end(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"])
     first = stage.start_undo(turn, idempotency_key="once")
     assert stage.start_undo(turn, idempotency_key="once").id == first.id
@@ -415,19 +416,20 @@ def test_the_same_key_joins_the_undo_it_started_also_when_that_is_over(stage: St
         stage.start_undo(turn, idempotency_key="once", through=f"{turn.id}/1/0")
 
 
-def test_an_undo_goes_on_when_an_instatic_browser_hangs_up(staged: MakeStage) -> None:
-    """Closing the stream of a prompt means stop; nobody means that by reloading in the middle of an undo."""
+def test_an_undo_continues_when_an_instatic_browser_disconnects(staged: MakeStage) -> None:
+    """Closing a prompt's stream means stop; closing the stream of an undo is a reload."""
     stage = staged(fermata_stage="local", abandoned_seconds=3600)
     turn = Editor(stage).run_editing_turn(["insertHtml"], dialect="instatic")
-    undo, watch = stage.start_undo(turn, dialect="instatic"), AbandonmentWatcher(stage.resources)
-    for one in (undo, turn):
-        watch.add_reader(one)
-        watch.remove_reader(one, is_broken_off=True)
+    undo = stage.start_undo(turn, dialect="instatic")
+    watch = AbandonmentWatcher(stage.resources)
+    for turn_to_watch in (undo, turn):
+        watch.add_reader(turn_to_watch)
+        watch.remove_reader(turn_to_watch, is_broken_off=True)
     assert list(watch._timers) == [turn.pk]
     watch.add_reader(turn)
 
 
-def test_an_undo_whose_execution_failed_says_how_to_go_on(stage: Stage, editor: Editor) -> None:
+def test_an_undo_with_a_failed_execution_ends_with_its_own_error(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
     stage.start_undo(turn)
     stage.run_workflow()
@@ -442,16 +444,16 @@ def test_an_undo_whose_execution_failed_says_how_to_go_on(stage: Stage, editor: 
     assert editor.page == PAGE
 
 
-def test_whoever_looks_is_told_what_is_undone(stage: Stage, editor: Editor) -> None:
+def test_the_status_names_the_undone_turn(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"])
     stage.start_undo(turn)
     stage.run_workflow()
-    seen = stage.show_turn()
-    assert (seen["undoes"], seen["status"]) == (turn.id, "paused")
-    assert seen["pending"][0]["undoes"] == f"{turn.id}/1/0"
+    status = stage.show_turn()
+    assert (status["undoes"], status["status"]) == (turn.id, "paused")
+    assert status["pending"][0]["undoes"] == f"{turn.id}/1/0"
 
 
-def test_a_large_inverse_lies_in_the_bucket_and_comes_back_whole(stage: Stage) -> None:
+def test_a_large_inverse_is_loaded_from_the_bucket(stage: Stage) -> None:
     patch = {"html": "x" * 200_000}
     turn = stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a")), "Done.")
