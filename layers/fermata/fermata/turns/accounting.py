@@ -25,7 +25,7 @@ def hold_request_budget(resources: Resources, turn: Turn, round_: int, attempt: 
     """Hold the highest possible cost of a request (decision 0055). Without a known price nothing is held.
 
     Raises:
-        PaymentRequired: a budget does not cover it.
+        PaymentRequired: A budget does not cover it.
     """
     if not turn.budgeted:
         return
@@ -77,8 +77,8 @@ def build_request_usage(
     """Return the ledger entry of one model request.
 
     Args:
-        attempt: counts how often the round's request was begun, by whatever invocation.
-        tried: counts the requests of that attempt from 1; 0 for an estimate.
+        attempt: Counts how often the round's request was begun, by whatever invocation.
+        tried: Counts the requests of that attempt from 1; 0 for an estimate.
         outcome: `ok`, or the code of the error.
     """
     charge = get_request_cost(resources, turn.provider, turn.model, tokens)

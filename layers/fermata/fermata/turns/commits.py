@@ -103,8 +103,8 @@ def write_round_commit(resources: Resources, log: TurnLog, commit: RoundCommit) 
     """Append a commit to the log, with the rows that belong to it.
 
     Raises:
-        PauseChanged: another writer has changed the pause since it was read.
-        TurnEnded, Superseded: as `TurnLog.append`.
+        PauseChanged: Another writer has changed the pause since it was read.
+        TurnEnded, Superseded: As `TurnLog.append`.
     """
     messages = _build_messages(resources, commit)
     position_count = sum(map(message_store.count_positions, messages))

@@ -41,17 +41,17 @@ class Transition:
 
 
 def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *, now: float, nonce: str) -> Transition:
-    """Answer calls in the model's order, up to the first one that somebody else has to answer.
+    """Answer calls in the model's order, up to the first one that has to wait.
 
     A call whose output was known beforehand is answered when it is reached. The next browser call is requested; only
     one request is open at a time, and its input is in the log only from then on, so that the pause stays small. A
     server call, and whatever exceeds one transaction, is left to the round function.
 
     Args:
-        pause: the pause as it is stored.
-        outputs: by effect key, the output of a call and the hash of the posted result.
-        now: epoch seconds; deadlines count from it.
-        nonce: makes the id of a new request unguessable.
+        pause: The pause as it is stored.
+        outputs: By effect key, the output of a call and the hash of the posted result.
+        now: Epoch seconds; deadlines count from it.
+        nonce: Makes the id of a new request unguessable.
     """
     transition = Transition(pause.model_copy(update={"version": pause.version + 1}))
     for call in pause.calls:

@@ -120,7 +120,7 @@ def find_turn(resources: Resources, tenant: str, turn_id: str) -> Turn:
     """Return the turn with an id that came from outside.
 
     Raises:
-        NotFound: the id is malformed, or the turn does not exist or has expired.
+        NotFound: The id is malformed, or the turn does not exist or has expired.
     """
     turn = load_turn(resources, tenant, turn_id) if is_valid_id(turn_id) else None
     if turn is None:
@@ -132,7 +132,7 @@ def find_turn_for_caller(resources: Resources, caller: Caller, bridge_id: str) -
     """Return the caller's own turn. A caller with the capability `ai.turns.manage` sees all turns of the tenant.
 
     Raises:
-        NotFound: the turn does not exist, has expired, or belongs to another user.
+        NotFound: The turn does not exist, has expired, or belongs to another user.
     """
     turn = find_turn(resources, caller.tenant, bridge_id)
     if turn.user != caller.user and not caller.has_capability(Capability.TURNS):

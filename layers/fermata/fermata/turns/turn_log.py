@@ -2,14 +2,8 @@
 
 The log is the event stream that clients read. It is also the lock: the sort key of an entry is the number of its first
 event, and every append is conditional. A writer that has not read the end of the log therefore writes to an existing
-key and fails. The entry stored under that key tells what happened meanwhile:
-
-LostRace
-  TurnEnded     the turn is over
-  Superseded    a newer invocation works on the round
-  StaleState    the append no longer makes sense in the new state
-
-After any other entry (an answer, for example) the append is built again behind it.
+key and fails. The entry stored under that key tells what happened meanwhile. Either it raises LostRace, or (after an
+answer, for example) the append is built again behind it.
 """
 
 import json
@@ -174,16 +168,16 @@ class TurnLog:
         The callables are called again whenever another writer's entry came first.
 
         Args:
-            build_events: the events, from the state right before them.
-            build_writes: the other writes of the transaction.
-            is_expected: whether the append still makes sense in the state right before it.
-            update_state: sets in the new state what the events do not tell.
+            build_events: The events, from the state right before them.
+            build_writes: The other writes of the transaction.
+            is_expected: Whether the append still makes sense in the state right before it.
+            update_state: Sets in the new state what the events do not tell.
 
         Raises:
-            TurnEnded: the turn is over.
-            Superseded: this writer has an `owner`, and another owner has taken the round.
+            TurnEnded: The turn is over.
+            Superseded: This writer has an `owner`, and another owner has taken the round.
             StaleState: `is_expected` returned False.
-            TransactionCanceled: a condition in `build_writes` failed; `reasons` are in the order of those writes.
+            TransactionCanceled: A condition in `build_writes` failed; `reasons` are in the order of those writes.
         """
         append_id = new_id(16)
         for _ in range(MAX_APPEND_ATTEMPTS):
@@ -250,9 +244,7 @@ class TurnLog:
 
     def read_new_entries(self) -> None:
         """Read the entries that others have appended; one read when there are none. Raises as `accept_entry`."""
-        while (item := self._read_next_item()) is not None:
-            self.accept_entry(log_entry_from_item(self._resources, item))
-
-    def _read_next_item(self) -> Item | None:
+        tables = self._resources.tables
         table = self._resources.settings.bridges_table
-        return self._resources.tables.get_item(table, self.partition.pk, build_entry_key(self.next_number))
+        while (item := tables.get_item(table, self.partition.pk, build_entry_key(self.next_number))) is not None:
+            self.accept_entry(log_entry_from_item(self._resources, item))

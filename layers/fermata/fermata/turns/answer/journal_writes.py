@@ -23,9 +23,9 @@ def prepare_journal_writes(
     """Read what an answer's journal rows depend on, and return a function that builds them for its log entry.
 
     Args:
-        result: the posted result, with the inverse.
-        output: what the model reads of it.
-        revision: the document's revision after the call; empty when the editor did not report one.
+        result: The posted result, with the inverse.
+        output: What the model reads of it.
+        revision: The document's revision after the call; empty when the editor did not report one.
     """
     undo_step = find_undo_step(resources, pause, call, output.ok)
     if not _is_edit(call, result, output, revision):

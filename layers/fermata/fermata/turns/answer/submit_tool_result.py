@@ -47,15 +47,15 @@ def submit_tool_result(
     """Commit the result of the open request and resume the turn. The same result again changes nothing.
 
     Args:
-        result: a ToolOutput as JSON, with the members that an editor may add (docs/editing.md).
-        snapshot: the document's new snapshot, or None when the editor sends none.
-        revision: the document's revision now, unless `result` has one.
+        result: A ToolOutput as JSON, with the members that an editor may add (docs/editing.md).
+        snapshot: The document's new snapshot, or None when the editor sends none.
+        revision: The document's revision now, unless `result` has one.
 
     Raises:
-        NotFound: the request is not open, or not the caller's.
-        Forbidden: the caller may not answer this call.
-        Conflict: the request was answered with another result.
-        ServiceUnavailable: too many writers at once, or the workflow cannot be reached. The caller should repeat.
+        NotFound: The request is not open, or not the caller's.
+        Forbidden: The caller may not answer this call.
+        Conflict: The request was answered with another result.
+        ServiceUnavailable: Too many writers at once, or the workflow cannot be reached. The caller should repeat.
     """
     edit_result = parse_edit_result(result)
     answer = _Answer(edit_result, hash_result(result), edit_result.revision or revision)

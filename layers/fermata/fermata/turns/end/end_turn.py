@@ -58,8 +58,8 @@ def end_turn(
     """Append the terminal event and everything that becomes true with it.
 
     Raises:
-        TurnEnded: the turn is already over.
-        Superseded, StaleState: as `TurnLog.append`.
+        TurnEnded: The turn is already over.
+        Superseded, StaleState: As `TurnLog.append`.
     """
     end = _EndCommit(resources, turn, terminal, final_round)
     try:
@@ -116,7 +116,7 @@ class _EndCommit:
         return (self._build_turn_update(), *ledger_writes)
 
     def _request_usages(self, before: TurnState) -> tuple[RequestUsage, ...]:
-        """Return the usage of the final round; a request that nobody accounts for is estimated."""
+        """Return the usage of the final round; a request without usage is estimated (decision 0006)."""
         usages = self._final_round.request_usages
         if before.phase != "asking" or self._final_round.accounts_for_open_request:
             return usages

@@ -19,7 +19,7 @@ def cancel_turn(resources: Resources, caller: Caller, bridge_id: str) -> dict[st
         The bridge's id and `status`: how the turn has ended, which may be otherwise than cancelled.
 
     Raises:
-        NotFound: there is no such turn, or it is not the caller's.
+        NotFound: There is no such turn, or it is not the caller's.
     """
     turn = find_turn_for_caller(resources, caller, bridge_id)
     return {"bridgeId": turn.id, "status": stop_turn(resources, turn, CancelledEvent())}

@@ -34,7 +34,7 @@ class AbandonmentWatcher:
         """Count a reader off. After the last one the turn is cancelled, unless another comes in time.
 
         Args:
-            is_broken_off: whether the client closed the connection before the response was complete.
+            is_broken_off: Whether the client closed the connection before the response was complete.
         """
         if not self._is_watched(turn):
             return

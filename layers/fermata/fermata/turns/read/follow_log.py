@@ -21,8 +21,8 @@ def read_entries_after(resources: Resources, turn: Turn, event_number: int) -> l
     """Return the entries that follow event number `event_number`, beginning with the entry that contains it.
 
     Raises:
-        NotFound: the turn has no log.
-        InvalidRequest: there is no such event yet; the message names the last one.
+        NotFound: The turn has no log.
+        InvalidRequest: There is no such event yet; the message names the last one.
     """
     first_entry = read_last_entry(resources, turn.pk, at_or_before=event_number + 1)
     if first_entry is None:
@@ -131,7 +131,7 @@ class LogPoller:
         try:
             return log_entry_from_item(self.resources, item)
         except Exception:  # noqa: BLE001 - logged; an unreadable log must not affect the readers of others
-            observability.log_exception("tails.entry_unreadable", row=item["pk"])
+            observability.log_exception("log_poller.entry_unreadable", row=item["pk"])
             return None
 
     def _deliver(self, follower: LogFollower, log_entry: LogEntry | None, now: float) -> None:
@@ -142,7 +142,7 @@ class LogPoller:
         try:
             follower.deliver(log_entry)
         except Exception:  # noqa: BLE001 - logged; a reader that is gone must not end the others' thread
-            observability.log_exception("tails.delivery_failed", row=follower.pk)
+            observability.log_exception("log_poller.delivery_failed", row=follower.pk)
             log_entry = None
         if log_entry is None:
             self.unfollow(follower)
@@ -153,7 +153,7 @@ class LogPoller:
 
     def _handle_poll_failure(self, followers: Sequence[LogFollower]) -> None:
         self._failures += 1
-        observability.log_exception("tails.poll_failed", failures=self._failures)
+        observability.log_exception("log_poller.poll_failed", failures=self._failures)
         now = self.resources.clock.monotonic()
         for follower in followers:
             follower.next_poll_at = now + self.resources.settings.idle_poll_ms / 1000

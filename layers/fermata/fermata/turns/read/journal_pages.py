@@ -22,11 +22,11 @@ def get_journal_page(
 
     Args:
         cursor: `nextCursor` of the page before; empty for the first page.
-        tool_names: which names tools have in the answer.
+        tool_names: Which names tools have in the answer.
 
     Raises:
-        NotFound: there is no such turn, or it is not the caller's.
-        InvalidRequest: the cursor is malformed.
+        NotFound: There is no such turn, or it is not the caller's.
+        InvalidRequest: The cursor is malformed.
     """
     turn = find_turn_for_caller(resources, caller, bridge_id)
     if cursor and not JOURNAL_CURSOR_PATTERN.fullmatch(cursor):

@@ -20,10 +20,10 @@ def get_turn_status(
     """Return the turn's status (running, paused, done, error or cancelled) and its open tool requests.
 
     Args:
-        tool_names: which names tools have in the answer.
+        tool_names: Which names tools have in the answer.
 
     Raises:
-        NotFound: there is no such turn, or it is not the caller's.
+        NotFound: There is no such turn, or it is not the caller's.
     """
     turn = find_turn_for_caller(resources, caller, bridge_id)
     last_entry = read_last_entry(resources, turn.pk)

@@ -35,7 +35,7 @@ def advance_turn(resources: Resources, invocation: Invocation, connection: Provi
     A lost race is a normal end: it is not raised.
 
     Args:
-        connection: for model requests; None in the hold function, which makes none.
+        connection: For model requests; None in the hold function, which makes none.
     """
     try:
         context = open_turn_context(resources, invocation)

@@ -28,7 +28,7 @@ def begin_round(context: TurnContext) -> None:
     A round that may not be repeated ends the turn with an error.
 
     Raises:
-        StaleState: another writer has moved the turn on.
+        StaleState: Another writer has moved the turn on.
     """
     seen_state = context.log.state
     if seen_state.phase != "asking":
@@ -57,7 +57,7 @@ def take_round(context: TurnContext, seen_state: TurnState, replaced_usages: tup
     """Append roundStarted, with the ledger rows of the requests that the new one replaces.
 
     Raises:
-        StaleState: the round has changed since `seen_state`.
+        StaleState: The round has changed since `seen_state`.
     """
     estimated_prompt_tokens = seen_state.estimated_prompt_tokens or _estimate_prompt_tokens(context)
     seen_start = (seen_state.phase, seen_state.round_started_number, seen_state.owner)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 
 from fermata.aws.resources import Resources
 from fermata.conversations.history.model_profile import ModelProfile
@@ -30,20 +31,11 @@ def build_model_profile(
         if traits.window_is_requested
         else capabilities.context_window or resources.settings.default_window_tokens
     )
+    reserved_tokens = max(int(window_tokens * WINDOW_RESERVE_RATIO), turn.thinking_tokens)
+    reserved_tokens += resources.settings.max_answer_tokens
     fixed_chars = len(system_prompt) + len(turn.situation) + sum(map(_count_chars, tool_specs))
-    thinking_tokens = max(int(window_tokens * WINDOW_RESERVE_RATIO), turn.thinking_tokens)
-    reserved_tokens = thinking_tokens + resources.settings.max_answer_tokens
     history_tokens = window_tokens - reserved_tokens - fixed_chars // ESTIMATED_BYTES_PER_TOKEN
     reads_images = capabilities.vision_input is not False
-
-    def is_heavy(name: str) -> bool:
-        tool = toolset.find_tool(name)
-        return tool is not None and tool.result_policy.heavy
-
-    def is_forgotten(name: str) -> bool:
-        tool = toolset.find_tool(name)
-        return tool is not None and not tool.result_policy.persist
-
     return ModelProfile(
         provider=turn.provider,
         model=turn.model,
@@ -51,10 +43,20 @@ def build_model_profile(
         reads_images=reads_images,
         reads_result_images=reads_images and traits.get_capabilities(turn.model).tool_result_images,
         max_images=traits.max_images,
-        is_heavy_tool=is_heavy,
-        is_forgotten_tool=is_forgotten,
+        is_heavy_tool=partial(_is_heavy_tool, toolset),
+        is_forgotten_tool=partial(_is_forgotten_tool, toolset),
         display_name=toolset.get_tool_namer(ToolNaming(turn.tool_names)),
     )
+
+
+def _is_heavy_tool(toolset: Toolset, name: str) -> bool:
+    tool = toolset.find_tool(name)
+    return tool is not None and tool.result_policy.heavy
+
+
+def _is_forgotten_tool(toolset: Toolset, name: str) -> bool:
+    tool = toolset.find_tool(name)
+    return tool is not None and not tool.result_policy.persist
 
 
 def _count_chars(tool: ToolSpec) -> int:

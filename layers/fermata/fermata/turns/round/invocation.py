@@ -44,8 +44,8 @@ def invocation_from_event(event: dict[str, Any], lambda_context: Any, *, is_hold
     """Return the invocation of a Lambda event, and let its log lines carry request, turn and tenant.
 
     Args:
-        event: the payload of statemachines/turn.asl.yaml.
-        lambda_context: the context object of Lambda. Its request id may repeat when a request is delivered twice, so
+        event: The payload of statemachines/turn.asl.yaml.
+        lambda_context: The context object of Lambda. Its request id may repeat when a request is delivered twice, so
             the owner gets a random part.
     """
     observability.reset_log_keys(request_id=lambda_context.aws_request_id, turn=event["turn"], tenant=event["tenant"])

@@ -45,7 +45,7 @@ def send_model_request(context: TurnContext, connection: ProviderConnection) -> 
     """Send the request of the current round.
 
     Raises:
-        TurnEnded, Superseded: noticed while the response was streamed. The failed requests before it are in the
+        TurnEnded, Superseded: Noticed while the response was streamed. The failed requests before it are in the
             ledger then.
     """
     try:

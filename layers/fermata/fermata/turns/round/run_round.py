@@ -32,7 +32,7 @@ def run_round(context: TurnContext, connection: ProviderConnection) -> None:
     turn ends with the error.
 
     Raises:
-        TurnEnded, Superseded: another writer was faster; nothing more is to be done.
+        TurnEnded, Superseded: Another writer was faster; nothing more is to be done.
     """
     outcome = send_model_request(context, connection)
     try:

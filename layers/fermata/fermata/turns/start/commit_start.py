@@ -27,10 +27,10 @@ def commit_start(resources: Resources, turn: Turn, state: TurnState, *writes: Wr
     """Write the turn row and the first log entry together with `writes`.
 
     Args:
-        state: the turn's first state.
+        state: The turn's first state.
 
     Raises:
-        Conflict: a condition in `writes` does not hold.
+        Conflict: A condition in `writes` does not hold.
     """
     bridge_ready = BridgeReadyEvent(bridge_id=turn.id, undoes=turn.undoes or None)
     log_entry = LogEntry(1, 1, (bridge_ready,), state, new_id(16), turn.started_ms)

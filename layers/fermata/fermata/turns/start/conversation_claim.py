@@ -34,11 +34,11 @@ def ensure_claimable(
     """Return the conversation in a state in which `build_claim_update` may claim it.
 
     Args:
-        dialect: of the client that wants to claim it.
-        reload_conversation: reads it again, after the turn that held the claim is over.
+        dialect: Of the client that wants to claim it.
+        reload_conversation: Reads it again, after the turn that held the claim is over.
 
     Raises:
-        Conflict: another turn holds the claim and still runs.
+        Conflict: Another turn holds the claim and still runs.
     """
     claiming_turn_id = conversation.claim
     if not claiming_turn_id:
@@ -54,7 +54,7 @@ def ensure_no_active_turn(resources: Resources, caller: Caller, claiming_turn_id
     """Return when the turn that holds the claim writes no more. A stalled or interrupted turn is ended here.
 
     Raises:
-        Conflict: the turn still runs.
+        Conflict: The turn still runs.
     """
     turn = load_turn(resources, caller.tenant, claiming_turn_id)
     last_entry = read_last_entry(resources, turn.pk) if turn else None
@@ -123,7 +123,7 @@ def build_claim_update(
     which is over; it has no newer message; and it is not deleted.
 
     Args:
-        title: stored as the automatic title if the conversation has none.
+        title: Stored as the automatic title if the conversation has none.
     """
     values = {
         ":turn": turn.id,

@@ -20,11 +20,11 @@ def start_once(
     """Return the turn that `key` has started, or call `start`.
 
     Args:
-        key: chosen by the client; empty when it sends none.
-        digest: of the request's content.
+        key: Chosen by the client; empty when it sends none.
+        digest: Of the request's content.
 
     Raises:
-        Conflict: the key was used for another request; or as `start` raises it.
+        Conflict: The key was used for another request; or as `start` raises it.
     """
     if started := find_started_turn(resources, caller, key, digest):
         return started
@@ -41,7 +41,7 @@ def find_started_turn(resources: Resources, caller: Caller, key: str, digest: st
     """Return the turn that the key has started, or None when the key is empty or new.
 
     Raises:
-        Conflict: the key was used for another request.
+        Conflict: The key was used for another request.
     """
     if not key:
         return None

@@ -23,7 +23,7 @@ def check_model_abilities(
     """Check images and tool calls. An unknown ability passes: the provider will tell.
 
     Raises:
-        Unprocessable: the model is known to lack an ability that the prompt or the scope needs.
+        Unprocessable: The model is known to lack an ability that the prompt or the scope needs.
     """
     has_images = any(block.kind == "image" for block in content)
     if get_model_traits(chosen_model.provider).are_first_party and not has_images:

@@ -23,10 +23,10 @@ def normalize_prompt_images(
     """Return the content with each image, inline or uploaded, as an inline JPEG within the limits.
 
     Args:
-        image_paths: where each image is in the request, for error messages.
+        image_paths: Where each image is in the request, for error messages.
 
     Raises:
-        PayloadTooLarge, InvalidRequest: naming the image.
+        PayloadTooLarge, InvalidRequest: Naming the image.
     """
     images = [block for block in content if block.kind == "image"]
     if sum(map(_get_size, images)) > MAX_PROMPT_IMAGE_BYTES:

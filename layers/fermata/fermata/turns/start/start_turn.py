@@ -79,10 +79,10 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
     Every refusal comes before anything is written.
 
     Raises:
-        NotFound, InvalidRequest: of the conversation, the images or the model.
-        Unprocessable: the model lacks an ability that the prompt needs.
-        PaymentRequired: a budget does not cover the first request.
-        Conflict: another turn holds the conversation, or the Idempotency-Key was used for another request.
+        NotFound, InvalidRequest: Of the conversation, the images or the model.
+        Unprocessable: The model lacks an ability that the prompt needs.
+        PaymentRequired: A budget does not cover the first request.
+        Conflict: Another turn holds the conversation, or the Idempotency-Key was used for another request.
     """
     start = partial(_start, resources, caller, prompt)
     return start_once(resources, caller, prompt.idempotency_key, prompt.digest, start)

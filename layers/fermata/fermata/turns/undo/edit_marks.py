@@ -78,8 +78,8 @@ class UndoStep:
         """Return the marks after a call that succeeded.
 
         Args:
-            revision: the document's revision after the call.
-            inverse_steps: the inverse of the call itself.
+            revision: The document's revision after the call.
+            inverse_steps: The inverse of the call itself.
         """
         link = self.target_entry.edit.link
         if link is None:

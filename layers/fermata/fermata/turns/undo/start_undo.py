@@ -59,9 +59,9 @@ def start_undo(resources: Resources, caller: Caller, request: UndoRequest) -> St
     """Start the turn that undoes another turn's edits, newest first (decision 0117).
 
     Raises:
-        NotFound: the turn does not exist, is not the caller's, or its conversation is deleted.
+        NotFound: The turn does not exist, is not the caller's, or its conversation is deleted.
         InvalidRequest: `request.through` is no edit of the turn.
-        Conflict: the turn still runs, another turn holds the conversation, or nothing is left to undo.
+        Conflict: The turn still runs, another turn holds the conversation, or nothing is left to undo.
     """
     start = partial(_start, resources, caller, request)
     return start_once(resources, caller, request.idempotency_key, request.digest, start)

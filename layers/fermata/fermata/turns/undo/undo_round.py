@@ -27,7 +27,7 @@ def run_undo_round(context: TurnContext) -> bool:
     """Request the next inverse, or end the undo. Returns True: there may be more to do.
 
     Raises:
-        StaleState: another writer has moved the turn on.
+        StaleState: Another writer has moved the turn on.
     """
     seen_state = context.log.state
     next_inverse = _find_next_inverse(context)
