@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help install demo run logs reset test lint lock build bench template docs token
+.PHONY: help install demo run logs reset test lint lock build chaos bench template docs token
 
 # The first Python that really runs (a version manager's stand-ins may not) and is new enough.
 CANDIDATES := python3.13 python3.12 python3.11 python3
@@ -72,6 +72,9 @@ build: ## build for AWS with the SAM CLI
 	@command -v sam >/dev/null || { echo "The SAM CLI is missing: pipx install aws-sam-cli (https://docs.aws.amazon.com/serverless-application-model/)." >&2; exit 1; }
 	@python3.13 -c '' 2>/dev/null || { echo "python3.13 is missing: the layers are built for it. Install it and put it on the PATH." >&2; exit 1; }
 	sam build
+
+chaos: install ## simulate turns under 10,000 faults (FAULTS=…), or repeat one seed (SEED=…)
+	@.venv/bin/python -m tests.chaos $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS))
 
 bench: install ## measure, print the numbers and write bench/results/latest.json
 	@.venv/bin/python -m bench

@@ -129,3 +129,6 @@ class SimulatedClock(Clock):
 
     def start_timer(self, seconds: float, act: Callable[[], object]) -> Any:
         return SimulatedTimer(self._scheduler, self._process, seconds, act)
+
+    def map_in_threads(self, function: Any, arguments: Any, max_threads: int) -> Any:
+        return [function(argument) for argument in arguments]

@@ -4,10 +4,11 @@ Instatic's browsers stop a turn by closing its stream. The local service sees th
 readers of a turn are in many processes there.
 """
 
-import threading
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from fermata.aws import observability
+from fermata.aws.clock import CancellableTimer
 from fermata.aws.resources import Resources
 from fermata.domain.events import CancelledEvent
 from fermata.turns.end.stop_turn import stop_turn
@@ -20,8 +21,11 @@ class AbandonmentWatcher:
 
     resources: Resources
     _readers: dict[str, int] = field(default_factory=dict)
-    _timers: dict[str, threading.Timer] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _timers: dict[str, CancellableTimer] = field(default_factory=dict)
+    _lock: AbstractContextManager[object] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._lock = self.resources.clock.new_lock()
 
     def add_reader(self, turn: Turn) -> None:
         """Count a reader, and call off the cancellation that its predecessor may have caused."""
@@ -51,10 +55,8 @@ class AbandonmentWatcher:
 
     def _start_timer(self, turn: Turn) -> None:
         self._stop_timer(turn.pk)
-        timer = threading.Timer(self.resources.settings.abandoned_seconds, self._cancel_abandoned, (turn,))
-        timer.daemon = True
-        self._timers[turn.pk] = timer
-        timer.start()
+        seconds = self.resources.settings.abandoned_seconds
+        self._timers[turn.pk] = self.resources.clock.start_timer(seconds, lambda: self._cancel_abandoned(turn))
 
     def _stop_timer(self, pk: str) -> None:
         timer = self._timers.pop(pk, None)

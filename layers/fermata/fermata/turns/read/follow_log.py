@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fermata.aws import observability
+from fermata.aws.clock import JoinableThread
 from fermata.aws.dynamodb import Item
 from fermata.aws.resources import Resources
 from fermata.domain.errors import InvalidRequest, NotFound
@@ -56,9 +57,12 @@ class LogPoller:
 
     resources: Resources
     _followers: set[LogFollower] = field(default_factory=set)
-    _changed: threading.Condition = field(default_factory=threading.Condition)
-    _thread: threading.Thread | None = None
+    _changed: threading.Condition = field(init=False)
+    _thread: JoinableThread | None = None
     _failures: int = 0
+
+    def __post_init__(self) -> None:
+        self._changed = self.resources.clock.new_condition()
 
     def follow(self, turn: Turn, next_number: int, deliver: DeliverEntry) -> LogFollower:
         """Deliver the entries from number `next_number` on, until `unfollow`."""
@@ -68,8 +72,7 @@ class LogPoller:
         with self._changed:
             self._followers.add(follower)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="log-poller", daemon=True)
-                self._thread.start()
+                self._thread = self.resources.clock.start_thread(self._run, "log-poller")
             self._changed.notify()
         return follower
 

@@ -1,9 +1,9 @@
 """Write streamed text into the turn log in batches, and notice meanwhile when the work has become pointless."""
 
-import threading
 from collections.abc import Callable
 from typing import Self
 
+from fermata.aws.clock import JoinableThread
 from fermata.aws.resources import Resources
 from fermata.domain.events import ReasoningEvent, TextEvent
 from fermata.turns.round.heartbeat import Heartbeat
@@ -32,20 +32,21 @@ class StreamWriter:
         self._checked_at = self._flushed_at
         self._unwritten: list[TextEvent | ReasoningEvent] = []
         self._unwritten_bytes = 0
-        self._lock = threading.Lock()
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="stream-writer", daemon=True)
+        self._lock = self._clock.new_lock()
+        self._stopped = self._clock.new_event()
+        self._thread: JoinableThread | None = None
         self.failure: BaseException | None = None
         self.first_written_at: float | None = None
         """When the first text was written, on the monotonic clock."""
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._thread = self._clock.start_thread(self._watch, "stream-writer")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stopped.set()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         if self.failure is not None:
             raise self.failure
 

@@ -1,0 +1,65 @@
+"""`make chaos`: simulate turns under faults and print what was injected and which seeds broke a promise.
+
+make chaos                     # 10,000 faults, or ten minutes
+make chaos FAULTS=500          # fewer
+make chaos SEED=90             # repeat one seed and print its problems
+"""
+
+import argparse
+import itertools
+import os
+import sys
+from collections import Counter
+
+from tests.chaos.campaign import RunReport, run_campaign, run_seed
+
+MAX_SHOWN_PROBLEMS = 5
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make chaos", description="Simulate turns under faults.")
+    parser.add_argument("--faults", type=int, default=10_000, help="stop after so many injected faults")
+    parser.add_argument("--seconds", type=float, default=600, help="stop after so many seconds")
+    parser.add_argument("--seed", type=int, help="run this seed only")
+    options = parser.parse_args()
+    if options.seed is not None:
+        reports = [run_seed(options.seed)]
+        print_failure(reports[0])
+    else:
+        reports = []
+        processes = os.cpu_count() or 1
+        for report in run_campaign(
+            itertools.count(), max_faults=options.faults, max_seconds=options.seconds, processes=processes
+        ):
+            reports.append(report)
+            print_failure(report)
+    print_summary(reports)
+    return 1 if any(report.problems for report in reports) else 0
+
+
+def print_failure(report: RunReport) -> None:
+    if not report.problems:
+        return
+    print(f"seed {report.seed} broke {len(report.problems)} promises; repeat it: make chaos SEED={report.seed}")
+    for problem in report.problems[:MAX_SHOWN_PROBLEMS]:
+        print(f"    {problem}")
+
+
+def print_summary(reports: list[RunReport]) -> None:
+    faults = sum((report.faults for report in reports), Counter[tuple[str, str]]())
+    kinds, calls = Counter[str](), Counter[str]()
+    for (kind, call), count in faults.items():
+        kinds[kind] += count
+        calls[call] += count
+    failed = [report.seed for report in reports if report.problems]
+    print(f"\n{len(reports)} simulations, {sum(report.turns for report in reports)} turns, ", end="")
+    print(f"{sum(report.provider_requests for report in reports)} provider requests, {sum(kinds.values())} faults")
+    for title, counts in (("fault", kinds), ("at call", calls)):
+        print(f"\n{title:36} count")
+        for name, count in counts.most_common():
+            print(f"{name:36} {count:5}")
+    print(f"\n{len(failed)} simulations broke a promise{': ' + str(failed) if failed else '.'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
