@@ -197,9 +197,11 @@ class TestImageEstimate:
 
     def test_a_hold_includes_the_tokens_of_images(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
         held: list[int] = []
-        monkeypatch.setattr(
-            "fermata.turns.start.start_turn.hold_request_budget",
-            lambda _resources, _turn, _round, _attempt, prompt_tokens: held.append(prompt_tokens),
-        )
+
+        def record_prompt_tokens(_resources: Any, _turn: Any, prompt_tokens: int, commit: Any) -> Any:
+            held.append(prompt_tokens)
+            return commit(())
+
+        monkeypatch.setattr("fermata.turns.start.start_turn.commit_with_budget_hold", record_prompt_tokens)
         stage.start_turn("Look", pictures=(image_block(make_image()),) * 8)
         assert held[0] >= 8 * 1600

@@ -1,16 +1,20 @@
 """Budgets of turns: a turn is refused before it starts, ended between rounds, and settled however it ends."""
 
+import contextlib
+from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ConnectionClosedError
 
 from fermata.aws import observability
 from fermata.aws.dynamodb import Update
 from fermata.conversations import conversation_store
 from fermata.credentials import credential_store
 from fermata.domain.errors import Conflict, PaymentRequired, ProviderError
-from fermata.domain.model_io import TextDelta
+from fermata.domain.model_io import TextDelta, TokenUsage
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import CatalogueModel, PriceCatalogue
 from fermata.pricing.prices import Price
@@ -20,6 +24,7 @@ from fermata.usage.audit.user_labels import load_user_labels
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, read_ledger_rows
+from tests.faults import FaultScript, ProcessDied
 from tests.resources import TestClock
 from tests.unit.turns.conftest import MakeStage, clock, shared_resources, stage, staged
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, tool_call_block
@@ -157,16 +162,122 @@ def test_a_turn_without_a_request_releases_its_hold(stage: Stage) -> None:
     assert read_today(stage) == {"spentUsd": 0, "heldUsd": 0, "leftUsd": 1}
 
 
-def test_a_start_that_loses_to_another_releases_its_hold(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def faults(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultScript]:
+    script = FaultScript(stage.resources, tmp_path, monkeypatch)
+    yield script
+    script.close()
+
+
+def test_a_start_that_loses_to_another_holds_nothing(stage: Stage, faults: FaultScript) -> None:
     set_price_and_budget(stage, 1)
-
-    def refuse(*_: Any) -> None:
-        raise Conflict("Somebody else was faster.")
-
-    monkeypatch.setattr("fermata.turns.start.start_turn.commit_start", refuse)
-    with pytest.raises(Conflict):
+    pk, meta = f"t#{stage.caller.tenant}#c#{stage.conversation.id}", "meta"
+    claim = Update(stage.resources.settings.conversations_table, pk, meta, "SET claim = :other", {":other": "other"})
+    faults.interrupt("dynamodb.TransactWriteItems", lambda: stage.resources.tables.write_items(claim))
+    with pytest.raises(Conflict, match="already generating"):
         stage.start_turn()
+    assert faults.is_spent
+    assert read_today(stage) == {"spentUsd": 0, "heldUsd": 0, "leftUsd": 1}
+
+
+def test_starts_that_meet_trouble_hold_nothing_so_that_a_tight_budget_stays_usable(
+    stage: Stage, faults: FaultScript
+) -> None:
+    set_price_and_budget(stage, REQUEST_COST_USD)
+    before = faults.call_count
+    stage.start_turn()
+    calls_of_a_start = faults.call_count - before
+    stage.cancel_turn()
+    for number in range(1, calls_of_a_start + 1):
+        stage.new_conversation()
+        faults.interrupt_at_call(number, raise_connection_error)
+        try:
+            stage.start_turn()
+        except ConnectionClosedError:
+            faults.clear()
+            assert read_today(stage)["heldUsd"] == 0, f"call {number}"
+        else:
+            faults.clear()
+            stage.cancel_turn()
+    stage.new_conversation()
+    stage.start_turn()
+    assert read_today(stage)["heldUsd"] > 0.12
+
+
+def raise_connection_error() -> None:
+    raise ConnectionClosedError(endpoint_url="dynamodb")
+
+
+def test_a_start_whose_account_changes_meanwhile_holds_what_then_remains(stage: Stage, faults: FaultScript) -> None:
+    set_price_and_budget(stage, "0.2")
+    faults.interrupt("dynamodb.TransactWriteItems", spend_meanwhile(stage, "0.07"))
+    stage.start_turn()
+    assert faults.is_spent
+    today = read_today(stage)
+    assert (today["spentUsd"], today["heldUsd"] > 0.12) == (0.07, True)
+
+
+def test_a_start_whose_account_is_spent_meanwhile_is_refused_and_leaves_no_trace(
+    stage: Stage, faults: FaultScript
+) -> None:
+    set_price_and_budget(stage, "0.2")
+    faults.interrupt("dynamodb.TransactWriteItems", spend_meanwhile(stage, "0.1"))
+    with pytest.raises(PaymentRequired):
+        stage.start_turn()
+    assert faults.is_spent
+    assert stage.load_messages() == []
+    assert stage.claim() is None
     assert read_today(stage)["heldUsd"] == 0
+
+
+def die() -> None:
+    raise ProcessDied
+
+
+def assert_accounts_agree_with_ledger(stage: Stage) -> None:
+    today = read_today(stage)
+    assert Decimal(str(today["spentUsd"])) == sum(row["cost"] for row in stage.ledger_rows())
+    assert today["heldUsd"] == 0
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("number", range(1, 31))
+def test_the_accounts_agree_with_the_ledger_whichever_call_of_the_second_round_a_function_dies_at(
+    stage: Stage, clock: TestClock, faults: FaultScript, number: int, when: str
+) -> None:
+    set_price_and_budget(stage, 1)
+    stage.start_turn()
+    stage.script_replies(reply_with_calls(INSERT))
+    stage.run_workflow()
+    stage.answer_request(OK)
+    stage.script_replies("Done.", "Done.", "Done.")
+    faults.interrupt_at_call(number, die, when=when)
+    for _ in range(2):
+        with contextlib.suppress(ProcessDied):
+            stage.advance_turn()
+    faults.clear()
+    clock.advance(15)
+    stage.run_workflow()
+    assert len(stage.terminal_events()) == 1
+    assert_accounts_agree_with_ledger(stage)
+
+
+def test_two_functions_that_die_before_their_requests_leave_the_accounts_as_the_ledger(
+    stage: Stage, faults: FaultScript
+) -> None:
+    """The rows of dead requests that were never reserved find the hold of the request before settled."""
+    set_price_and_budget(stage, 1)
+    stage.start_turn()
+    stage.script_replies([TextDelta(text="x" * 4_000), KeyboardInterrupt()])
+    with pytest.raises(KeyboardInterrupt):
+        stage.advance_turn()
+    # The hold's row is read when rows are settled, and again when the next request is reserved.
+    faults.interrupt("dynamodb.BatchGetItem", die, contains="hold")
+    with pytest.raises(ProcessDied):
+        stage.advance_turn()
+    stage.script_replies("At last.")
+    assert stage.run_workflow() == "finished"
+    assert_accounts_agree_with_ledger(stage)
 
 
 def test_a_request_whose_function_died_is_settled_with_its_estimate(stage: Stage) -> None:
@@ -190,6 +301,17 @@ def test_a_canceled_request_is_settled_with_its_estimate(stage: Stage) -> None:
     assert (row["estimated"], row["billable"]) == (True, True)
     assert Decimal(str(read_today(stage)["spentUsd"])) == row["cost"] > 0
     assert read_today(stage)["heldUsd"] == 0
+
+
+def test_failed_requests_of_a_canceled_round_are_charged_once(stage: Stage) -> None:
+    set_price_and_budget(stage, 1)
+    turn = stage.start_turn()
+    failure = make_provider_error(tokens=TokenUsage(prompt=1_000))
+    text = [TextDelta(text="x" * 400), lambda: cancel_turn(stage.resources, stage.caller, turn.id)]
+    stage.script_replies([failure], text)
+    stage.advance_turn()
+    assert [row["cost"] > 0 for row in stage.ledger_rows()] == [True, True]
+    assert_accounts_agree_with_ledger(stage)
 
 
 def test_a_turn_without_a_budget_reads_no_budgets_after_its_start(

@@ -16,7 +16,7 @@ from fermata.usage.budgets import holds
 from fermata.usage.budgets.budget_accounts import BudgetDate
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, get_budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
-from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS, BudgetedRequest, release_hold, reserve_budget
+from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS, BudgetedRequest, build_settlement_writes, reserve_budget
 from fermata.usage.settlement import build_request_writes
 from tests.resources import TestClock, resources_of_new_process
 from tests.unit.usage.ledger_factories import TENANT, make_usage, write_and_count
@@ -44,6 +44,12 @@ def settle_request(resources: Resources, number: int, cost: Decimal) -> None:
     """Write the ledger row of a request and whatever settles with it."""
     usage = make_usage(resources.clock.time(), turn=f"turn-{number}", cost=cost, budgeted=True)
     resources.tables.write_items(*build_request_writes(resources, [usage]))
+
+
+def release_hold(resources: Resources, number: int) -> None:
+    """Settle a turn's hold as its end does when no request was made."""
+    if writes := build_settlement_writes(resources, TENANT, f"turn-{number}", (), ends_turn=True):
+        resources.tables.write_items(*writes)
 
 
 def read_today(resources: Resources) -> dict[str, Any]:
@@ -84,6 +90,41 @@ def test_the_rows_of_a_request_and_its_retries_are_settled_together(resources: R
     assert read_today(resources)["spentUsd"] == 0.03
 
 
+def test_a_row_for_which_no_hold_is_left_is_charged_on_its_day(resources: Resources) -> None:
+    set_budget(resources, tenant=make_limits(daily=1))
+    reserve_budget(resources, make_request(), CENT)
+    settle_request(resources, 1, CENT)
+    usage = make_usage(resources.clock.time(), turn="turn-1", attempt=2, cost=2 * CENT, budgeted=True)
+    resources.tables.write_items(*build_request_writes(resources, [usage]))
+    assert read_today(resources) == {"spentUsd": 0.03, "heldUsd": 0, "leftUsd": 0.97}
+
+
+def test_a_row_of_a_superseded_function_is_charged_and_leaves_the_hold_of_its_successor(resources: Resources) -> None:
+    set_budget(resources, tenant=make_limits(daily=1))
+    reserve_budget(resources, make_request(attempt=2), CENT)
+    settle_request(resources, 1, 2 * CENT)
+    assert read_today(resources) == {"spentUsd": 0.02, "heldUsd": 0.01, "leftUsd": 0.97}
+
+
+def test_a_hold_whose_request_died_without_a_row_makes_room_for_the_next_attempt(resources: Resources) -> None:
+    set_budget(resources, tenant=make_limits(daily="0.015"))
+    for attempt in range(1, 4):
+        reserve_budget(resources, make_request(attempt=attempt), CENT)
+    assert read_today(resources) == {"spentUsd": 0, "heldUsd": 0.01, "leftUsd": 0.005}
+
+
+def test_writes_that_settled_a_hold_do_not_settle_a_later_one_when_they_land_again(resources: Resources) -> None:
+    set_budget(resources, tenant=make_limits(daily=1))
+    reserve_budget(resources, make_request(), CENT)
+    writes = build_settlement_writes(resources, TENANT, "turn-1", (), ends_turn=True)
+    resources.tables.write_items(*writes)
+    reserve_budget(resources, make_request(round_=2), CENT)
+    resources.tables.write_items(*writes)
+    assert read_today(resources)["heldUsd"] == 0.01
+    release_hold(resources, 1)
+    assert read_today(resources)["heldUsd"] == 0
+
+
 def test_reserving_twice_for_the_same_request_holds_once(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily="0.015"))
     for _ in range(3):
@@ -102,7 +143,7 @@ def test_a_released_amount_can_be_reserved_again(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily="0.015"))
     reserve_budget(resources, make_request(1), CENT)
     for _ in range(2):
-        release_hold(resources, TENANT, "turn-1")
+        release_hold(resources, 1)
     reserve_budget(resources, make_request(2), CENT)
     assert read_today(resources)["heldUsd"] == 0.01
 
@@ -349,7 +390,7 @@ def test_a_user_who_was_exempt_is_charged_for_what_was_spent_meanwhile(
     settle_request(resources, 1, CENT)
     set_budget(resources, each_user=make_limits(daily=10), users={"ada": make_limits()})
     reserve_budget(resources, make_request(2), Decimal(100))
-    release_hold(resources, TENANT, "turn-2")
+    release_hold(resources, 2)
     spend_without_a_budget(resources, clock, "ada", "8")
     set_budget(resources, **limits)
     with pytest.raises(PaymentRequired, match=r"has \$2\.00 left"):
@@ -386,7 +427,7 @@ def test_lifted_limits_refuse_nothing_and_open_holds_are_settled(resources: Reso
     reserve_budget(resources, make_request(1), CENT)
     set_budget(resources)
     reserve_budget(resources, make_request(2), Decimal(100))
-    release_hold(resources, TENANT, "turn-2")
+    release_hold(resources, 2)
     settle_request(resources, 1, CENT)
     assert (read_today(resources)["heldUsd"], read_today(resources)["leftUsd"]) == (0, None)
 

@@ -1,9 +1,11 @@
 """Account for model requests: hold their budget, build their ledger entries, add their usage to the turn's state."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import TypeVar
 
+from fermata.aws.dynamodb import Write
 from fermata.aws.resources import Resources
 from fermata.domain.events import ErrorEvent, TerminalEvent
 from fermata.domain.model_io import TokenUsage
@@ -15,6 +17,7 @@ from fermata.turns.turn import Turn
 from fermata.usage.budgets import holds
 from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome
 
+_Committed = TypeVar("_Committed")
 ESTIMATED_CHARS_PER_TOKEN = 4
 MIN_HOLD_USD = Decimal("0.0001")
 BILLABLE_ERROR_CODES = ("refused", "no_answer", "budget_exhausted")
@@ -31,6 +34,23 @@ def hold_request_budget(resources: Resources, turn: Turn, round_: int, attempt: 
         return
     request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)
     holds.reserve_budget(resources, request, _compute_max_cost(resources, turn, prompt_tokens))
+
+
+def commit_with_budget_hold(
+    resources: Resources, turn: Turn, prompt_tokens: int, commit: Callable[[Sequence[Write]], _Committed]
+) -> _Committed:
+    """Call `commit` with the writes that hold the highest possible cost of the turn's first request.
+
+    Args:
+        commit: As for `commit_with_hold`.
+
+    Raises:
+        PaymentRequired: A budget does not cover it.
+    """
+    if not turn.budgeted:
+        return commit(())
+    request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round=1, attempt=1)
+    return holds.commit_with_hold(resources, request, _compute_max_cost(resources, turn, prompt_tokens), commit)
 
 
 def _compute_max_cost(resources: Resources, turn: Turn, prompt_tokens: int) -> Decimal:

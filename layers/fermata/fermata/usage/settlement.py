@@ -12,7 +12,7 @@ from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome, build_r
 
 
 def build_request_writes(resources: Resources, usages: Sequence[RequestUsage]) -> list[Write]:
-    """Build the ledger rows of one turn's requests; where the turn has a budget, also settle its hold."""
+    """Build the ledger rows of one turn's requests; where the turn has a budget, also charge them to its accounts."""
     writes: list[Write] = [build_request_put(resources, usage) for usage in usages]
     if usages and usages[0].budgeted:
         writes += build_settlement_writes(resources, usages[0].tenant, usages[0].turn, usages)
@@ -24,5 +24,5 @@ def build_turn_end_writes(resources: Resources, outcome: TurnOutcome, usages: Se
     writes: list[Write] = [build_request_put(resources, usage) for usage in usages]
     writes.append(build_turn_end_put(resources, outcome))
     if outcome.budgeted:
-        writes += build_settlement_writes(resources, outcome.tenant, outcome.turn, usages)
+        writes += build_settlement_writes(resources, outcome.tenant, outcome.turn, usages, ends_turn=True)
     return writes

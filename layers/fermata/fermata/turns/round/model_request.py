@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fermata.aws.dynamodb import ConditionFailed
+from fermata.aws.dynamodb import ConditionFailed, TransactionCanceled
 from fermata.credentials import endpoints
 from fermata.domain.errors import ApiError, PaymentRequired, ProviderError
 from fermata.domain.events import ReasoningEvent, TextEvent
@@ -17,7 +17,8 @@ from fermata.turns.accounting import build_request_usage, estimate_tokens_of_cha
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.turn_log import Superseded, TurnEnded
-from fermata.usage.ledger.ledger_store import RequestUsage, build_request_put
+from fermata.usage.ledger.ledger_store import RequestUsage
+from fermata.usage.settlement import build_request_writes
 
 NO_RESPONSE_MESSAGE = "The provider ended its answer without a last word."
 
@@ -68,8 +69,8 @@ def store_failed_usages(context: TurnContext, usages: Sequence[RequestUsage]) ->
     failed before it: they are in no log entry.
     """
     for usage in usages:
-        with contextlib.suppress(ConditionFailed):
-            context.resources.tables.write_items(build_request_put(context.resources, usage))
+        with contextlib.suppress(ConditionFailed, TransactionCanceled):
+            context.resources.tables.write_items(*build_request_writes(context.resources, (usage,)))
 
 
 def _hold_budget(context: TurnContext) -> None:

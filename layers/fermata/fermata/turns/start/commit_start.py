@@ -1,5 +1,6 @@
 """Write START: the one transaction in which a turn begins. Then start its workflow execution."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fermata.aws import observability
@@ -13,6 +14,7 @@ from fermata.turns.start.conversation_claim import CONVERSATION_BUSY_MESSAGE
 from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn, turn_to_item
 from fermata.turns.turn_log import LogEntry, log_entry_to_item, read_last_entry
+from fermata.usage.budgets.holds import HoldOutdated
 
 
 @dataclass(frozen=True)
@@ -23,14 +25,18 @@ class StartedTurn:
     entry: LogEntry
 
 
-def commit_start(resources: Resources, turn: Turn, state: TurnState, *writes: Write) -> StartedTurn:
+def commit_start(
+    resources: Resources, turn: Turn, state: TurnState, *writes: Write, hold_writes: Sequence[Write] = ()
+) -> StartedTurn:
     """Write the turn row and the first log entry together with `writes`.
 
     Args:
         state: The turn's first state.
+        hold_writes: The hold of the first request, so that nothing is held for a turn that does not start.
 
     Raises:
         Conflict: A condition in `writes` does not hold.
+        HoldOutdated: Only conditions in `hold_writes` do not hold.
     """
     bridge_ready = BridgeReadyEvent(bridge_id=turn.id, undoes=turn.undoes or None)
     log_entry = LogEntry(1, 1, (bridge_ready,), state, new_id(16), turn.started_ms)
@@ -38,11 +44,13 @@ def commit_start(resources: Resources, turn: Turn, state: TurnState, *writes: Wr
     turn_put = Put(table, turn_to_item(turn), if_absent=True)
     log_put = Put(table, log_entry_to_item(resources, turn.partition, log_entry), if_absent=True)
     try:
-        resources.tables.write_items(*writes, turn_put, log_put)
+        resources.tables.write_items(*hold_writes, *writes, turn_put, log_put)
     except (TransactionCanceled, *AWS_ERRORS) as error:
         # No other writer uses this turn's id: if the entry is there, it was written and only the answer was lost.
         if read_last_entry(resources, turn.pk) is None:
             if isinstance(error, TransactionCanceled):
+                if not any(reason.condition_failed for reason in error.reasons[len(hold_writes) :]):
+                    raise HoldOutdated from error
                 raise Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2) from error
             raise
     return StartedTurn(turn, log_entry)

@@ -10,6 +10,7 @@ from typing import Any
 from fermata.aws import blob_store, observability
 from fermata.aws.blob_store import CompressedJson
 from fermata.aws.clock import new_id
+from fermata.aws.dynamodb import Write
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
 from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE
@@ -18,13 +19,13 @@ from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import Dialect, ToolNameVariant
-from fermata.domain.errors import Conflict, InvalidRequest
+from fermata.domain.errors import InvalidRequest
 from fermata.domain.messages import Message
 from fermata.drivers.registry import get_model_traits
 from fermata.tools.calls.trimming import shorten_text
 from fermata.tools.registry import build_situation
 from fermata.tools.tool_names import ToolNaming
-from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN, hold_request_budget
+from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN, commit_with_budget_hold
 from fermata.turns.start.commit_start import StartedTurn, commit_start, start_workflow
 from fermata.turns.start.conversation_claim import build_claim_update, ensure_claimable, find_free_position
 from fermata.turns.start.idempotency import build_idempotency_puts, start_once
@@ -33,7 +34,6 @@ from fermata.turns.start.prompt_images import normalize_prompt_images
 from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn
 from fermata.usage.audit import user_labels
-from fermata.usage.budgets import holds
 from fermata.usage.budgets.budget_limits import get_budgets
 
 SYSTEM_PROMPT_VERSION = "1"
@@ -100,13 +100,9 @@ def _start(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedT
     content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
     conversation = ensure_claimable(resources, caller, conversation, prompt.dialect, load_conversation)
     turn = _build_turn(resources, caller, prompt, conversation, chosen_model)
-    _hold_first_request(resources, turn, conversation, prompt)
-    try:
-        started = _commit_turn(resources, prompt, content, conversation, turn)
-    except Conflict:
-        if turn.budgeted:
-            holds.release_hold(resources, turn.tenant, turn.id)
-        raise
+    prompt_tokens = _estimate_prompt_tokens(turn, conversation, prompt)
+    commit = partial(_commit_turn, resources, prompt, content, conversation, turn)
+    started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)
     start_workflow(resources, turn)
     observability.emit_metrics({"TurnsStarted": 1})
     _log_start(turn)
@@ -114,12 +110,12 @@ def _start(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedT
     return started
 
 
-def _hold_first_request(resources: Resources, turn: Turn, conversation: Conversation, prompt: TurnPrompt) -> None:
-    """Hold the budget of the first request, so that a turn without budget is refused, not broken off."""
+def _estimate_prompt_tokens(turn: Turn, conversation: Conversation, prompt: TurnPrompt) -> int:
+    """Estimate the prompt of the first request. Its hold lets a turn without budget be refused, not broken off."""
     prompt_chars = sum(len(block.text) for block in prompt.content if isinstance(block, TextBlock))
     text_tokens = (prompt_chars + len(turn.situation)) // ESTIMATED_CHARS_PER_TOKEN
     image_tokens = sum(block.kind == "image" for block in prompt.content) * MAX_TOKENS_PER_IMAGE
-    hold_request_budget(resources, turn, 1, 1, conversation.context_tokens + text_tokens + image_tokens)
+    return conversation.context_tokens + text_tokens + image_tokens
 
 
 def _log_start(turn: Turn) -> None:
@@ -173,9 +169,14 @@ def _is_budgeted(resources: Resources, caller: Caller, chosen_model: ModelChoice
 
 
 def _commit_turn(
-    resources: Resources, prompt: TurnPrompt, content: Sequence[Block], conversation: Conversation, turn: Turn
+    resources: Resources,
+    prompt: TurnPrompt,
+    content: Sequence[Block],
+    conversation: Conversation,
+    turn: Turn,
+    hold_writes: Sequence[Write],
 ) -> StartedTurn:
-    """Write START, with the user's message and the idempotency key."""
+    """Write START, with the user's message, the idempotency key and the hold of the first request."""
     position = find_free_position(resources, conversation)
     message = Message(
         position=position,
@@ -193,6 +194,7 @@ def _commit_turn(
         build_claim_update(resources, conversation, turn, position + 1, title),
         message_store.build_message_put(resources, turn.tenant, conversation.id, message),
         *build_idempotency_puts(resources, turn, prompt.idempotency_key, prompt.digest),
+        hold_writes=hold_writes,
     )
 
 

@@ -35,6 +35,11 @@ class BudgetDate:
         moment = datetime.fromtimestamp(timestamp, UTC)
         return cls(f"{moment:%Y-%m}", f"{moment:%d}")
 
+    @classmethod
+    def from_instant(cls, instant: str) -> "BudgetDate":
+        """Return the date of an ISO instant in UTC."""
+        return cls(instant[:7], instant[8:10])
+
     @property
     def _midnight(self) -> datetime:
         return datetime.fromisoformat(f"{self.month}-{self.day}T00:00Z")
@@ -132,10 +137,10 @@ class AccountState:
         held = self.item.get(held_attribute, 0) + ZERO_USD
         return BudgetPeriod(name, limit, spent, held, renews_at, spent_attribute, held_attribute)
 
-    def list_expired_holds(self, now: float) -> Iterator[str]:
-        """Return the attributes of holds that neither settled nor were released in time."""
+    def list_releasable_holds(self, now: float, replaced_hold: str) -> Iterator[str]:
+        """Return the attributes of holds that were not settled in time, and `replaced_hold` if it is there."""
         for name in self.item:
-            if name.startswith("x#") and int(name.split("#")[1]) <= now:
+            if name == replaced_hold or (name.startswith("x#") and int(name.split("#")[1]) <= now):
                 yield name
 
 
@@ -218,3 +223,10 @@ def build_release_update(table: str, pk: str, month: str, hold: str, spent: Deci
         names |= {"#spent": "spent", "#spent_day": f"spent_{day}"}
         values[":spent"] = spent
     return Update(table, pk, month, expression, values, names, condition="")
+
+
+def build_charge_update(table: str, pk: str, date: BudgetDate, spent: Decimal) -> Update:
+    """Build the write that records `spent` (USD) without a hold. It belongs to a transaction that happens once."""
+    names = {"#spent": "spent", "#spent_day": f"spent_{date.day}"}
+    expression = "ADD #spent :spent, #spent_day :spent"
+    return Update(table, pk, date.month, expression, {":spent": spent}, names, condition="")

@@ -3,13 +3,15 @@
 A turn makes one request at a time, so it has one hold: t#<tenant>#turn#<turn> hold, in the table of turns. The row
 names the request it covers and the accounts it reduces. Settling has no condition, so that a budget can never keep a
 ledger row from being written. A hold that is not settled expires, and the next reader of the account releases it
-(decision 0055).
+(decision 0055). Every ledger row is charged to the accounts, whether or not a hold is left for it (decision 0142).
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
+from typing import TypeVar
 
 from fermata.aws.dynamodb import ConditionFailed, Item, Put, TransactionCanceled, Update, Write
 from fermata.aws.resources import Resources
@@ -19,6 +21,7 @@ from fermata.usage.budgets.budget_accounts import (
     BudgetAccount,
     BudgetDate,
     BudgetPeriod,
+    build_charge_update,
     build_hold_update,
     build_opening_update,
     build_release_update,
@@ -29,6 +32,7 @@ from fermata.usage.ledger.ledger_store import RequestUsage, ledger_partition
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.usage_totals import ZERO_USD
 
+_Committed = TypeVar("_Committed")
 HOLD_LIFETIME_SECONDS = 3600
 """Longer than any request and its recovery take."""
 HOLD_ROW_TTL_SECONDS = 7 * 86400
@@ -50,11 +54,37 @@ class BudgetedRequest:
         return f"{self.turn}.{self.round}.{self.attempt}"
 
 
+class HoldOutdated(Exception):
+    """The accounts have changed since the writes of a hold were built from them."""
+
+
 def reserve_budget(resources: Resources, request: BudgetedRequest, amount: Decimal) -> None:
     """Hold an amount for a request. Idempotent: a second call for the same request changes nothing.
 
+    Raises:
+        PaymentRequired, ServiceUnavailable: As `commit_with_hold`.
+    """
+    commit_with_hold(resources, request, amount, partial(_write_hold, resources))
+
+
+def _write_hold(resources: Resources, writes: Sequence[Write]) -> None:
+    if not writes:
+        return
+    try:
+        resources.tables.write_items(*writes)
+    except (ConditionFailed, TransactionCanceled) as error:
+        raise HoldOutdated from error
+
+
+def commit_with_hold(
+    resources: Resources, request: BudgetedRequest, amount: Decimal, commit: Callable[[Sequence[Write]], _Committed]
+) -> _Committed:
+    """Call `commit` with the writes that hold an amount for a request; return what it returns.
+
     Args:
         amount: USD that the request costs at most; 0 when its price is unknown.
+        commit: Applies the writes in one transaction. There are none when the request is held already. It is called
+            again after it has raised `HoldOutdated`, with new writes.
 
     Raises:
         PaymentRequired: A budget has less than the amount left.
@@ -63,16 +93,14 @@ def reserve_budget(resources: Resources, request: BudgetedRequest, amount: Decim
     for _ in range(MAX_RESERVE_ATTEMPTS):
         row, states = _read_hold_and_accounts(resources, request)
         if row and _covers_request(row, request, resources.clock.time()):
-            return
-        if _prepare_accounts(resources, states):
+            return commit(())
+        if _prepare_accounts(resources, states, replaced_hold=row["name"] if row else ""):
             continue
         _require_budget(states, amount)
         try:
-            resources.tables.write_items(*_build_hold_writes(resources, request, row, states, amount))
-        except (ConditionFailed, TransactionCanceled):
+            return commit(_build_hold_writes(resources, request, row, states, amount))
+        except HoldOutdated:
             resources.clock.sleep(random.uniform(0, 0.02))  # noqa: S311 (jitter, not a secret)
-        else:
-            return
     raise ServiceUnavailable(
         "Very many requests of this workspace began at once. Send the same request again.", retry_after=1
     )
@@ -92,16 +120,25 @@ def _read_hold_and_accounts(
 
 def _covers_request(row: Item, request: BudgetedRequest, now: float) -> bool:
     """Return whether the turn's open hold covers this request: the same one, or a later one that has taken over."""
-    is_open = not row["settled"] and row["expires"] > now
-    return is_open and (row["round"], row["attempt"]) >= (request.round, request.attempt)
+    is_effective = _is_open(row) and row["expires"] > now
+    return is_effective and (row["round"], row["attempt"]) >= (request.round, request.attempt)
 
 
-def _prepare_accounts(resources: Resources, states: Sequence[AccountState]) -> bool:
-    """Release expired holds and open new accounts. Return True when the accounts have to be read again."""
+def _is_open(row: Item) -> bool:
+    """Return whether the hold is not settled. Rows from before decision 0142 have True where others have a name."""
+    return row["settled"] not in (True, row["name"])
+
+
+def _prepare_accounts(resources: Resources, states: Sequence[AccountState], replaced_hold: str) -> bool:
+    """Release expired holds and open new accounts. Return True when the accounts have to be read again.
+
+    Args:
+        replaced_hold: The turn's last hold. It is released too, because its request died and has no ledger row.
+    """
     table = resources.settings.bridges_table
     is_changed = False
     for state in states:
-        for hold in state.list_expired_holds(resources.clock.time()):
+        for hold in state.list_releasable_holds(resources.clock.time(), replaced_hold):
             update = build_release_update(table, state.account.pk, state.date.month, hold, ZERO_USD)
             resources.tables.write_items(update)
             is_changed = True
@@ -193,7 +230,7 @@ def _build_hold_writes(
         "name": hold,
         "month": date.month,
         "accounts": [state.account.pk for state in states],
-        "settled": False,
+        "settled": "",
         "expires": expires,
         "ttl": now + HOLD_ROW_TTL_SECONDS,
     }
@@ -210,25 +247,41 @@ def _build_hold_put(table: str, item: Item, expected_version: int | None) -> Put
 
 
 def build_settlement_writes(
-    resources: Resources, tenant: str, turn: str, usages: Sequence[RequestUsage]
+    resources: Resources, tenant: str, turn: str, usages: Sequence[RequestUsage], *, ends_turn: bool = False
 ) -> list[Write]:
-    """Build the writes that settle a turn's hold; they go along with the ledger rows of its request.
+    """Build the writes that charge ledger rows to the accounts and settle the turn's hold. They go along with the rows.
 
-    Returns:
-        No writes when the turn has no open hold.
+    The hold stays if it is for a later request than the rows are: then they are of a function that was superseded.
+
+    Args:
+        ends_turn: Whether no request follows, so that the hold is settled in any case.
     """
-    table = resources.settings.bridges_table
-    pk = ledger_partition(tenant, turn)
-    row = resources.tables.get_item(table, pk, "hold")
-    if row is None or row["settled"]:
+    row = resources.tables.get_item(resources.settings.bridges_table, ledger_partition(tenant, turn), "hold")
+    if row is None:
         return []
-    cost = sum((usage.cost for usage in usages), ZERO_USD)
-    settled = Update(table, pk, "hold", "SET settled = :yes", {":yes": True}, condition="")
+    latest = max(((usage.round, usage.attempt) for usage in usages), default=(0, 0))
+    if _is_open(row) and (ends_turn or latest >= (row["round"], row["attempt"])):
+        return _build_settlement(resources, row, sum_cost(usages))
+    return _build_charges(resources, row, usages)
+
+
+def sum_cost(usages: Iterable[RequestUsage]) -> Decimal:
+    return sum((usage.cost for usage in usages), ZERO_USD)
+
+
+def _build_settlement(resources: Resources, row: Item, cost: Decimal) -> list[Write]:
+    """Build the writes that settle a hold. They name it, so that they never settle a later one."""
+    table = resources.settings.bridges_table
+    settled = Update(table, row["pk"], row["sk"], "SET settled = :name", {":name": row["name"]}, condition="")
     releases = [build_release_update(table, account, row["month"], row["name"], cost) for account in row["accounts"]]
     return [settled, *releases]
 
 
-def release_hold(resources: Resources, tenant: str, turn: str) -> None:
-    """Release a turn's hold when its request will not be made."""
-    if writes := build_settlement_writes(resources, tenant, turn, ()):
-        resources.tables.write_items(*writes)
+def _build_charges(resources: Resources, row: Item, usages: Sequence[RequestUsage]) -> list[Write]:
+    """Build the writes that charge rows for which no hold is left, on the day of the last one."""
+    cost = sum_cost(usages)
+    if not cost:
+        return []
+    table = resources.settings.bridges_table
+    date = BudgetDate.from_instant(max(usage.at for usage in usages))
+    return [build_charge_update(table, account, date, cost) for account in row["accounts"]]

@@ -14,7 +14,7 @@ from fermata.aws.resources import Resources
 from fermata.domain.errors import Conflict
 
 RollupLevel = Literal["day", "quarter"]
-Value = TypeVar("Value")
+_Reading = TypeVar("_Reading")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def read_editions(resources: Resources, tenant: str) -> list[RollupEdition]:
     return [RollupEdition(tenant, number) for number in numbers]
 
 
-def read_from_current_edition(resources: Resources, tenant: str, read: Callable[[RollupEdition], Value]) -> Value:
+def read_from_current_edition(resources: Resources, tenant: str, read: Callable[[RollupEdition], _Reading]) -> _Reading:
     """Return what `read` returns for the current edition.
 
     When a rebuild switched to another edition meanwhile, it may have deleted what was being read: then read that one.
