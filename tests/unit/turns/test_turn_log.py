@@ -180,6 +180,18 @@ def test_reading_raises_when_a_newer_owner_has_the_round(stage: Stage) -> None:
         watcher.read_new_entries()
 
 
+def test_a_writer_that_was_superseded_once_never_writes_again(stage: Stage) -> None:
+    stage.start_turn()
+    older, newer = open_log(stage, "one"), open_log(stage)
+    newer.append(fixed_events(RoundStartedEvent(round=1, epoch="2", owner="two")))
+    with pytest.raises(Superseded):
+        older.read_new_entries()
+    for again in (lambda: append_text(older), older.read_new_entries):
+        with pytest.raises(Superseded):
+            again()
+    assert stage.streamed_text() == ""
+
+
 def test_a_writer_without_a_round_is_not_superseded(stage: Stage) -> None:
     stage.start_turn()
     answerer, newer = open_log(stage), open_log(stage)

@@ -103,7 +103,7 @@ def write_round_commit(resources: Resources, log: TurnLog, commit: RoundCommit) 
     """Append a commit to the log, with the rows that belong to it.
 
     Raises:
-        PauseChanged: Another writer has changed the pause since it was read.
+        PauseChanged: Another writer has changed the pause since it was read, or a row of `build_extra_writes`.
         TurnEnded, Superseded: As `TurnLog.append`.
     """
     messages = _build_messages(resources, commit)

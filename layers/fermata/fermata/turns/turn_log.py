@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fermata.aws import blob_store
+from fermata.aws import blob_store, observability
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb import ConditionFailed, Item, Put, TransactionCanceled, Write
+from fermata.aws.dynamodb import CancellationReason, ConditionFailed, Item, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import Event, RoundStartedEvent, parse_events
@@ -150,6 +150,8 @@ class TurnLog:
         self.state = state
         self.owner = ""
         """Set while this writer works on a round: a roundStarted event of any other owner then supersedes it."""
+        self._is_superseded = False
+        """Stays True: whatever this writer had still to say belongs to an attempt that is over (decision 0145)."""
 
     @classmethod
     def from_last_entry(cls, resources: Resources, partition: TurnPartition, last_entry: LogEntry) -> "TurnLog":
@@ -177,12 +179,12 @@ class TurnLog:
             TurnEnded: The turn is over.
             Superseded: This writer has an `owner`, and another owner has taken the round.
             StaleState: `is_expected` returned False.
-            TransactionCanceled: A condition in `build_writes` failed; `reasons` are in the order of those writes.
+            TransactionCanceled: A condition in `build_writes` failed; `reasons` are in the order of those writes. A
+                ledger row that is stored already is left out instead (decision 0145).
         """
         append_id = new_id(16)
         for _ in range(MAX_APPEND_ATTEMPTS):
-            if self.state.phase == "ended":
-                raise TurnEnded
+            self._check_may_write()
             if not is_expected(self.state):
                 raise StaleState
             log_entry = self._build_entry(build_events(self.state), update_state, append_id)
@@ -212,9 +214,12 @@ class TurnLog:
         except ConditionFailed as refused:
             return self._existing_entry(refused.item)
         except TransactionCanceled as refused:
-            if not refused.reasons[0].condition_failed:
+            if refused.reasons[0].condition_failed:
+                return self._existing_entry(refused.reasons[0].item)
+            other_writes = self._leave_out_stored_ledger_rows(writes, refused.reasons[1:])
+            if len(other_writes) == len(writes):
                 raise TransactionCanceled(refused.reasons[1:]) from refused
-            return self._existing_entry(refused.reasons[0].item)
+            return self._write(put, other_writes)
         except AWS_ERRORS:
             # No answer, or one that leaves it open: what is stored under the number says whether it was written.
             stored_item = self._resources.tables.get_item(put.table, put.item["pk"], put.item["sk"])
@@ -222,6 +227,20 @@ class TurnLog:
                 raise
             return log_entry_from_item(self._resources, stored_item)
         return None
+
+    def _leave_out_stored_ledger_rows(
+        self, writes: tuple[Write, ...], reasons: Sequence[CancellationReason]
+    ) -> tuple[Write, ...]:
+        """Return the writes without refused ledger rows, unless another write was refused too.
+
+        A row's key names its request, so the request is in the ledger. That must neither keep a response out of the
+        log nor lead to another request (decision 0145).
+        """
+        refused_writes = [write for write, reason in zip(writes, reasons, strict=True) if reason.condition_failed]
+        if not all(write.table == self._resources.settings.usage_table for write in refused_writes):
+            return writes
+        observability.log_warning("ledger.row_exists", turn=self.partition.turn, rows=len(refused_writes))
+        return tuple(write for write in writes if write not in refused_writes)
 
     def _existing_entry(self, item: Item | None) -> LogEntry:
         if item is None:
@@ -236,14 +255,20 @@ class TurnLog:
     def accept_entry(self, log_entry: LogEntry) -> None:
         """Continue behind an entry of another writer. Raises TurnEnded or Superseded when it ends this one's work."""
         self._move_behind(log_entry)
-        if log_entry.state.phase == "ended":
-            raise TurnEnded
         round_starts = [event for event in log_entry.events if isinstance(event, RoundStartedEvent)]
         if self.owner and any(event.owner != self.owner for event in round_starts):
+            self._is_superseded = True
+        self._check_may_write()
+
+    def _check_may_write(self) -> None:
+        if self.state.phase == "ended":
+            raise TurnEnded
+        if self._is_superseded:
             raise Superseded
 
     def read_new_entries(self) -> None:
         """Read the entries that others have appended; one read when there are none. Raises as `accept_entry`."""
+        self._check_may_write()
         tables = self._resources.tables
         table = self._resources.settings.bridges_table
         while (item := tables.get_item(table, self.partition.pk, build_entry_key(self.next_number))) is not None:

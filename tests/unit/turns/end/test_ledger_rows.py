@@ -4,12 +4,17 @@ from decimal import Decimal
 
 import pytest
 
+from fermata.aws.dynamodb import Put
 from fermata.domain.events import UsageEvent
 from fermata.domain.model_io import FinishReason, ModelResponse, TextDelta, TokenUsage
+from fermata.turns.accounting import build_request_usage
+from fermata.turns.pause import build_pause_key
+from fermata.usage.ledger.ledger_store import build_request_put
 from tests.faults import ProcessDied
 from tests.unit.turns import invariants
 from tests.unit.turns.scenarios import run_until_waiting
 from tests.unit.turns.stage import (
+    MAX_THREAD_WAIT_SECONDS,
     OK,
     RecordingConnection,
     Stage,
@@ -272,3 +277,48 @@ def test_a_response_without_reported_tokens_is_marked_as_estimated(stage: Stage)
     )
     stage.run_workflow()
     assert ledger_usage(stage) == [(1, 1, 1, "ok", True, True)]
+
+
+def test_a_row_that_is_stored_already_does_not_lead_to_another_request(stage: Stage) -> None:
+    stage.start_turn()
+
+    def store_row() -> None:
+        usage = build_request_usage(
+            stage.resources, stage.turn, TokenUsage(), round_=1, attempt=1, tried=1, outcome="other"
+        )
+        stage.resources.tables.write_items(build_request_put(stage.resources, usage))
+
+    stage.script_replies([TextDelta(text="Hel"), store_row, *reply_with_text("lo.", after="Hel")])
+    assert stage.run_workflow() == "finished"
+    assert len(stage.driver.requests) == 1
+    assert stage.streamed_text() == "Hello."
+    assert stage.event_types()[-1] == "done"
+
+
+def test_a_response_that_cannot_be_stored_ends_the_turn_and_is_not_requested_again(stage: Stage) -> None:
+    stage.start_turn()
+
+    def store_pause() -> None:
+        item = {"pk": stage.turn.pk, "sk": build_pause_key(1), "version": 7}
+        stage.resources.tables.write_items(Put(stage.resources.settings.bridges_table, item))
+
+    stage.script_replies([store_pause, *reply_with_calls(tool_call_block("deleteNode", nodeId="n"))])
+    stage.advance_turn()
+    assert len(stage.driver.requests) == 1
+    assert ledger_usage(stage) == [(1, 1, 1, "ok", False, True)]
+    assert [getattr(event, "code", None) for event in stage.terminal_events()] == ["broken"]
+
+
+def test_a_failure_after_a_successor_began_is_not_booked_under_its_attempt(stage: Stage) -> None:
+    stage.start_turn()
+
+    def takes_over() -> None:
+        stage.driver.scripts.appendleft(reply_with_text("Hello."))
+        stage.advance_turn(newer, RecordingConnection())
+        assert stage.connection.aborted.wait(MAX_THREAD_WAIT_SECONDS)
+
+    older, newer = stage.make_invocation(), stage.make_invocation()
+    closed = make_provider_error("provider_closed", retryable=False)
+    stage.script_replies([takes_over, make_provider_error()], [closed])
+    stage.advance_turn(older)
+    assert [row[3] for row in ledger_usage(stage) if row[1] == 2] == ["ok"]

@@ -4,11 +4,20 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from fermata.domain.events import RoundStartedEvent
 from fermata.domain.model_io import TextDelta
 from fermata.turns.round.invocation import build_epoch
-from tests.unit.turns.stage import OK, RecordingConnection, Stage, reply_with_calls, reply_with_text, tool_call_block
+from tests.unit.turns.stage import (
+    MAX_THREAD_WAIT_SECONDS,
+    OK,
+    RecordingConnection,
+    Stage,
+    reply_with_calls,
+    reply_with_text,
+    tool_call_block,
+)
 
 MORNING = "2026-01-01T08:00:"
 
@@ -167,3 +176,49 @@ def test_nothing_is_written_after_the_token_was_sent(stage: Stage, monkeypatch: 
     assert lengths == [len(stage.entries())]
     stage.run_workflow()
     assert lengths[-1] == len(stage.entries())
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), ClientError({"Error": {"Code": "Throttling"}}, "GetItem")])
+def test_an_error_of_a_superseded_writer_does_not_void_the_token_of_its_successor(
+    stage: Stage, error: Exception
+) -> None:
+    stage.start_turn()
+
+    def takes_over() -> None:
+        stage.script_replies("Hello.")
+        stage.advance_turn(newer, RecordingConnection())
+
+    older, newer = stage.make_invocation(), stage.make_invocation()
+    stage.script_replies([TextDelta(text="Hel"), takes_over, error])
+    stage.advance_turn(older)
+    assert stage.event_types()[-1] == "done"
+
+
+def test_an_error_of_a_twin_that_has_taken_nothing_does_not_void_their_common_token(stage: Stage) -> None:
+    stage.start_turn()
+    moment = stage.next_entered_at()
+    twin = stage.make_invocation(entered=moment, owner="twin")
+
+    def run_twin() -> None:
+        stage.faults.fail_call("dynamodb.TransactWriteItems", "ThrottlingException", contains="roundStarted")
+        stage.advance_turn(twin, RecordingConnection())
+
+    stage.faults.interrupt("dynamodb.PutItem", run_twin, contains="Hel")
+    stage.script_replies("Hello.")
+    stage.advance_turn(entered=moment, owner="one")
+    assert stage.event_types()[-1] == "done"
+
+
+def test_text_that_waits_when_a_writer_is_superseded_never_reaches_the_log(stage: Stage) -> None:
+    """The background thread notices, and the provider goes on before it is told to stop."""
+    stage.start_turn()
+
+    def takes_over() -> None:
+        stage.script_replies("Hello.")
+        stage.advance_turn(newer, RecordingConnection())
+        assert stage.connection.aborted.wait(MAX_THREAD_WAIT_SECONDS)
+
+    older, newer = stage.make_invocation(), stage.make_invocation()
+    stage.script_replies([TextDelta(text="Hel"), TextDelta(text="lo "), takes_over, *reply_with_text("all.")])
+    stage.advance_turn(older)
+    assert stage.streamed_text() == "HelHello."

@@ -1,9 +1,11 @@
 """Advance a turn: load its state and run its next pending step. Called by the round and the hold function."""
 
+import contextlib
 import math
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources
+from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import ErrorEvent
 from fermata.drivers.transport.connection import ProviderConnection
 from fermata.turns.commits import RoundCommit
@@ -17,6 +19,7 @@ from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.transitions import Transition, apply_outputs, expire_request
 from fermata.turns.turn import build_turn_pk, turn_from_item
 from fermata.turns.turn_log import (
+    LostRace,
     StaleState,
     Superseded,
     TurnEnded,
@@ -42,12 +45,31 @@ def advance_turn(resources: Resources, invocation: Invocation, connection: Provi
         if context is None:
             resources.workflow.resume_execution(invocation.token, "finish")
             return
-        while _run_step(context, connection):
-            pass
+        _run_steps(context, connection)
     except TurnEnded:
         resources.workflow.resume_execution(invocation.token, "finish")
     except Superseded:
         observability.log_event("round.superseded", turn=invocation.turn, owner=invocation.owner)
+
+
+def _run_steps(context: TurnContext, connection: ProviderConnection | None) -> None:
+    """Run steps until nothing is left to do.
+
+    After an error, the log is read once more: what fails in an invocation that was superseded must not be raised,
+    because the workflow would void the token that its successor works with (decision 0145).
+    """
+    try:
+        while _run_step(context, connection):
+            pass
+    except LostRace:
+        raise
+    except Exception as error:
+        with contextlib.suppress(*AWS_ERRORS):
+            context.log.read_new_entries()
+        state = context.log.state
+        if state.epoch >= context.invocation.epoch and state.owner != context.invocation.owner:
+            raise Superseded from error
+        raise
 
 
 def open_turn_context(resources: Resources, invocation: Invocation) -> TurnContext | None:

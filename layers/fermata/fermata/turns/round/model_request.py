@@ -94,10 +94,16 @@ def _open_endpoint(context: TurnContext) -> Endpoint:
 
 
 class _RequestSender:
-    """Sends one request and keeps the usage of its failed attempts, which must survive a lost race."""
+    """Sends one request and keeps the usage of its failed attempts, which must survive a lost race.
+
+    Round and attempt are those at the beginning. The background thread moves the state of the log, by then perhaps to
+    the attempt of a successor, under whose name nothing of this one may be booked (decision 0145).
+    """
 
     def __init__(self, context: TurnContext) -> None:
         self._context = context
+        self._begun_state = context.log.state
+        self._streamed_chars = 0
         self.failed_usages: list[RequestUsage] = []
 
     def send(self, connection: ProviderConnection, endpoint: Endpoint) -> ModelRequestOutcome:
@@ -116,7 +122,7 @@ class _RequestSender:
             result,
             unwritten_events,
             failed_usages=tuple(self.failed_usages),
-            last_usage=self._build_last_usage(result, unwritten_events),
+            last_usage=self._build_last_usage(result),
             seconds_to_first_text=first_written_at - started_at if first_written_at is not None else None,
         )
 
@@ -133,46 +139,39 @@ class _RequestSender:
             ):
                 if isinstance(part, ModelResponse):
                     response = part
-                elif isinstance(part, TextDelta):
-                    writer.write(TextEvent(text=part.text))
-                else:
-                    writer.write(ReasoningEvent(text=part.text))
+                    continue
+                self._streamed_chars += len(part.text)
+                writer.write((TextEvent if isinstance(part, TextDelta) else ReasoningEvent)(text=part.text))
         except ProviderError as failure:
             error = failure
         return error if response is None else response
 
     def _keep_failure(self, error: ProviderError) -> None:
-        self.failed_usages.append(self._build_failure_usage(error, ()))
+        self.failed_usages.append(self._build_failure_usage(error))
 
-    def _build_last_usage(
-        self, result: ModelResponse | ProviderError, unwritten_events: Sequence[TextEvent | ReasoningEvent]
-    ) -> RequestUsage:
+    def _build_last_usage(self, result: ModelResponse | ProviderError) -> RequestUsage:
         if isinstance(result, ProviderError):
-            return self._build_failure_usage(result, unwritten_events)
+            return self._build_failure_usage(result)
         return self._build_usage(result.tokens, "ok", is_estimated=not result.tokens_known)
 
-    def _build_failure_usage(
-        self, error: ProviderError, unwritten_events: Sequence[TextEvent | ReasoningEvent]
-    ) -> RequestUsage:
+    def _build_failure_usage(self, error: ProviderError) -> RequestUsage:
         """Use what the provider reported before it failed, but count at least the text that was streamed.
 
         A request that failed before anything was streamed has used nothing.
         """
-        state = self._context.log.state
-        streamed_chars = state.streamed_chars + sum(len(event.text) for event in unwritten_events)
-        tokens = error.tokens or TokenUsage(prompt=state.expected_prompt_tokens if streamed_chars else 0)
-        completion = max(tokens.completion, estimate_tokens_of_chars(streamed_chars))
+        prompt_tokens = self._begun_state.expected_prompt_tokens if self._streamed_chars else 0
+        tokens = error.tokens or TokenUsage(prompt=prompt_tokens)
+        completion = max(tokens.completion, estimate_tokens_of_chars(self._streamed_chars))
         tokens = tokens.model_copy(update={"completion": completion})
         return self._build_usage(tokens, error.code, is_estimated=bool(tokens.context_tokens or tokens.completion))
 
     def _build_usage(self, tokens: TokenUsage, outcome: str, *, is_estimated: bool) -> RequestUsage:
-        state = self._context.log.state
         return build_request_usage(
             self._context.resources,
             self._context.turn,
             tokens,
-            round_=state.round,
-            attempt=state.request_attempts,
+            round_=self._begun_state.round,
+            attempt=self._begun_state.request_attempts,
             tried=len(self.failed_usages) + 1,
             outcome=outcome,
             billable=outcome == "ok",

@@ -9,7 +9,7 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.events import ContextEvent, DoneEvent, ErrorEvent, Event, TerminalEvent, ToolCallEvent, WarningEvent
 from fermata.domain.model_io import FinishReason, ModelResponse, TokenUsage
 from fermata.drivers.transport.connection import ProviderConnection
-from fermata.turns.commits import RoundCommit
+from fermata.turns.commits import PauseChanged, RoundCommit
 from fermata.turns.end.end_turn import FinalRound, end_turn
 from fermata.turns.pause import build_pause
 from fermata.turns.round.begin_round import build_next_round_started, may_retry_round, take_round
@@ -22,6 +22,11 @@ from fermata.turns.turn_log import Superseded, TurnEnded
 MODEL_REFUSED_MESSAGE = "The model declined to answer this"
 RESPONSE_CUT_OFF_MESSAGE = (
     "The answer was cut off at its longest allowed length. Ask for the rest, or for less at once."
+)
+UNSTORABLE_RESPONSE_ERROR = ErrorEvent(
+    message="The answer could not be stored, which is an error on our side. Send your message again.",
+    code="broken",
+    retryable=True,
 )
 
 
@@ -40,6 +45,8 @@ def run_round(context: TurnContext, connection: ProviderConnection) -> None:
             _retry_or_end(context, outcome, outcome.result)
         else:
             _commit_response(context, outcome, outcome.result)
+    except PauseChanged:
+        _end_after_refusal(context, outcome)
     except (TurnEnded, Superseded):
         store_failed_usages(context, outcome.failed_usages)
         raise
@@ -59,6 +66,17 @@ def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, respons
     # After the commit, so that no client waits for it.
     _emit_metrics(outcome, response)
     last_used.record_use(context.resources, context.turn.tenant, context.turn.credential)
+
+
+def _end_after_refusal(context: TurnContext, outcome: ModelRequestOutcome) -> None:
+    """End the turn because a response could not be stored, although the log says that the round is still ours.
+
+    The request is not sent again: it would be paid for and shown again, and be refused again (decision 0145).
+    """
+    context.log.read_new_entries()
+    observability.log_warning("round.refused", turn=context.turn.id, round=context.log.state.round)
+    final_round = FinalRound(outcome.unwritten_events, (), outcome.request_usages, accounts_for_open_request=True)
+    end_turn(context.resources, context.turn, context.log, UNSTORABLE_RESPONSE_ERROR, final_round)
 
 
 def _build_refusal_error(reason: str | None) -> ErrorEvent:

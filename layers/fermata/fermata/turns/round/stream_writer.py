@@ -7,7 +7,7 @@ from fermata.aws.clock import JoinableThread
 from fermata.aws.resources import Resources
 from fermata.domain.events import ReasoningEvent, TextEvent
 from fermata.turns.round.heartbeat import Heartbeat
-from fermata.turns.turn_log import LostRace, TurnLog, fixed_events
+from fermata.turns.turn_log import TurnLog, fixed_events
 
 LOG_CHECK_INTERVAL_SECONDS = 0.5
 
@@ -91,15 +91,19 @@ class StreamWriter:
     def _watch(self) -> None:
         tick_seconds = min(self._settings.flush_ms / 1000, LOG_CHECK_INTERVAL_SECONDS)
         while not self._stopped.wait(tick_seconds):
-            try:
-                with self._lock:
-                    self._flush_or_check_log()
-            except LostRace as lost:
-                self._fail(lost)
+            with self._lock:
+                # Stored under the same lock, so that `write` appends nothing in between (decision 0145).
+                self.failure = self._try_flush_or_check_log()
+            if self.failure is not None:
+                self._abort()
                 return
-            except Exception as error:  # noqa: BLE001 - raised again in the main thread, where it belongs
-                self._fail(error)
-                return
+
+    def _try_flush_or_check_log(self) -> BaseException | None:
+        try:
+            self._flush_or_check_log()
+        except Exception as error:  # noqa: BLE001 - raised again in the main thread, where it belongs
+            return error
+        return None
 
     def _flush_or_check_log(self) -> None:
         now = self._clock.monotonic()
@@ -109,7 +113,3 @@ class StreamWriter:
             self._log.read_new_entries()
             self._checked_at = now
         self._heartbeat.send_if_due()
-
-    def _fail(self, failure: BaseException) -> None:
-        self.failure = failure
-        self._abort()
