@@ -1,4 +1,4 @@
-"""What may go wrong with an AWS call or a process, drawn from the seed: kinds, rates, and counts of what happened."""
+"""Draw faults of AWS calls and processes from the seed: their kinds and rates, and counts of those that occurred."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What must hold after any turn, however bad its day was: nothing lost, nothing twice, one end, and life goes on."""
+"""Check what holds after any turn, whatever faults occurred: nothing lost, nothing done twice, one terminal event."""
 
 import contextlib
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the contract tests share: functions and state machines on a running emulator, and notes of what ran when."""
+"""Deploy functions and state machines to a running emulator for contract tests, and record what ran when."""
 
 import io
 import json

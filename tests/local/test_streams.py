@@ -1,4 +1,4 @@
-"""What a table's stream hands to its function, and when."""
+"""Check what a table's stream passes to its function, and when."""
 
 import uuid
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the demo model does with what is there already, carried out on a real page by the command line's own tools."""
+"""Let the demo model rearrange a real page, with the tools of the command line."""
 
 from pathlib import Path
 from typing import Any

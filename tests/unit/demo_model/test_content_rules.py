@@ -1,4 +1,4 @@
-"""What the demo model does with a question about content: real tools, asked of the demo content system."""
+"""Let the demo model answer questions about content, with real tools and the demo content system."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What the demo model does when words are to be replaced: all of them, and nothing else."""
+"""Let the demo model replace words: all of them, and nothing else."""
 
 import base64
 from typing import Any

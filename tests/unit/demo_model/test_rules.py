@@ -1,4 +1,4 @@
-"""What the demo model does with a prompt and a page."""
+"""Check the demo model's response to a prompt and a page."""
 
 import re
 

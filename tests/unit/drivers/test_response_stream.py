@@ -1,4 +1,4 @@
-"""What all protocols' streams share: surrogates, size limits and errors."""
+"""Check what the streams of all protocols share: surrogates, size limits and errors."""
 
 import json
 from typing import Any

@@ -1,7 +1,7 @@
-"""Which edition of a tenant's rollups is current, and which one a rebuild is building (decision 0141).
+"""Store which edition of a tenant's rollups is current and which one a rebuild is building (decision 0141).
 
-Each change of the row names the version that it replaces. So a copy of a write that lands late changes nothing, and of
-two rebuilds at once only the later one goes on.
+Each change of the row names the version that it replaces. A copy of a write that arrives late therefore changes
+nothing, and of two simultaneous rebuilds only the later one continues.
 """
 
 from collections.abc import Callable
