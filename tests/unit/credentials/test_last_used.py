@@ -8,6 +8,7 @@ from fermata.credentials import credential_store
 from fermata.credentials.credential import Credential
 from fermata.credentials.last_used import get_credential_view, list_credential_views, record_use
 from fermata.domain.caller import Caller
+from tests.late_writes import WriteRecorder
 from tests.resources import TestClock, resources_of_new_process
 from tests.unit.credentials.log_records import get_warnings
 
@@ -84,3 +85,15 @@ def test_an_empty_list_reads_no_uses(resources: Resources) -> None:
     puts_made = puts(resources)
     assert list_credential_views(resources, ADA) == []
     assert puts_made == ["Query"]
+
+
+def test_an_earlier_use_that_is_recorded_again_later_does_not_replace_the_latest(
+    resources: Resources, credential: Credential, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = WriteRecorder(resources, monkeypatch)
+    record_use(resources, "bakery", credential.id)
+    clock.advance(600)
+    record_use(resources_of_new_process(resources), "bakery", credential.id)
+    latest = last_used(resources, credential)
+    recorder.land_again()
+    assert (last_used(resources, credential), len(recorder.writes)) == (latest, 1)

@@ -7,13 +7,15 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.credentials import credential_store, model_list
 from fermata.credentials.credential import Credential
+from fermata.credentials.known_capabilities import get_choice_capabilities, store_listed_capabilities
 from fermata.credentials.model_choice import ModelChoice
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.caller import Caller
 from fermata.domain.errors import BadGateway, Conflict, InvalidRequest, NotFound, ServiceUnavailable, Unprocessable
-from fermata.domain.model_info import ModelInfo
+from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.pricing import catalogue
 from fermata.turns.start.model_checks import check_model_abilities
+from tests.late_writes import WriteRecorder
 from tests.resources import TestClock, create_kms_key, resources_of_new_process
 from tests.strict.model_lists import ACCEPTED_KEY, ModelListServer
 from tests.unit.credentials.log_records import pop_audit_records
@@ -396,3 +398,18 @@ class TestTryingOut:
         good, bad = pop_audit_records(caplog)
         assert (good["event"], good["ok"], good["credential"]) == ("ai.credential.tested", True, claude.id)
         assert (bad["ok"], ACCEPTED_KEY in str(bad["error"])) == (False, False)
+
+
+def test_a_list_that_is_stored_again_later_does_not_replace_a_newer_one(
+    resources: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    credential = enter_credential(resources, "openrouter")
+    choice = ModelChoice(provider="openrouter", model="m", credential_id=credential.id, version=credential.version)
+    recorder = WriteRecorder(resources, monkeypatch)
+    for sees in (False, True):
+        capabilities = ModelCapabilities(vision_input=sees, tool_calling=True)
+        store_listed_capabilities(resources, credential, [ModelInfo(id="m", label="M", capabilities=capabilities)])
+        clock.advance(60)
+    recorder.land_again()
+    assert len(recorder.writes) == 2
+    assert get_choice_capabilities(resources, "bakery", choice).vision_input is True

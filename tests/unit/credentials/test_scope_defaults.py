@@ -13,7 +13,8 @@ from fermata.credentials.scope_defaults import (
 )
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
-from tests.resources import create_kms_key, resources_of_new_process
+from tests.late_writes import WriteRecorder
+from tests.resources import TestClock, create_kms_key, resources_of_new_process
 from tests.strict.model_lists import ModelListServer
 from tests.unit.credentials.log_records import pop_audit_records
 
@@ -175,3 +176,16 @@ class TestChoosing:
         bare = credential_store.create_credential(local_resources, ADA, "ollama", "baseUrl", "Bare", None, server.url)
         moved = resources_of_new_process(local_resources, key_id=create_kms_key())
         assert resolve_model_choice(moved, "bakery", "site", bare.id, "phi").provider == "ollama"
+
+
+def test_removing_a_default_that_lands_again_later_leaves_the_next_default(
+    resources: Resources, credential: Credential, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_default(resources, ADA, "site", credential.id, "old")
+    recorder = WriteRecorder(resources, monkeypatch)
+    clear_default(resources, ADA, "site")
+    assert get_defaults_view(resources, "bakery") == {}
+    clock.advance(60)
+    set_default(resources, ADA, "site", credential.id, "new")
+    recorder.land_again()
+    assert get_defaults_view(resources, "bakery") == {"site": {"credentialId": credential.id, "modelId": "new"}}

@@ -12,6 +12,7 @@ from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.hosts import registry
 from fermata.hosts.client import open_host_client
 from fermata.hosts.errors import HostError
+from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.resources import TestClock, resources_of_new_process
 from tests.scripted_host import HOST_CALLER, ScriptedHost
 from tests.tenant_tokens import make_tenant
@@ -222,3 +223,35 @@ def test_a_secret_that_cannot_be_opened_is_reported_as_lost(
     with pytest.raises(HostError, match="An administrator has to rotate it"):
         client.list_users()
     assert host.requests == []
+
+
+def test_changes_of_a_host_whose_writes_are_repeated_because_responses_are_lost_take_effect_once(
+    bakery: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.register_host(bakery, "bakery", URL)
+    repeat_single_writes(bakery, monkeypatch)
+    registry.register_host(bakery, "bakery", "https://8.8.4.4/cms")
+    assert registry.rotate_host_secret(bakery, "bakery", overlap_seconds=0)
+    record = registry.read_host(bakery, "bakery")
+    assert record is not None
+    assert (record.url, record.version) == ("https://8.8.4.4/cms", 3)
+    registry.remove_host(bakery, "bakery")
+    assert registry.read_host(bakery, "bakery") is None
+
+
+def test_writes_of_a_host_that_was_removed_do_not_change_its_successor_when_they_land_again(
+    bakery: Resources, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = WriteRecorder(bakery, monkeypatch)
+    registry.register_host(bakery, "bakery", URL)
+    registry.register_host(bakery, "bakery", "https://8.8.4.4/cms")
+    registry.remove_host(bakery, "bakery")
+    clock.advance(1)
+    registry.register_host(bakery, "bakery", "https://1.1.1.1/cms")
+
+    def check_host() -> None:
+        record = registry.read_host(bakery, "bakery")
+        assert record is not None
+        assert record.url == "https://1.1.1.1/cms"
+
+    recorder.land_again(check_host)

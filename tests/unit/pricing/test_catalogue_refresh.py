@@ -1,5 +1,6 @@
 """The catalogue is fetched over a real socket, by one process at a time."""
 
+import contextlib
 import logging
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from fermata.aws.resources import Resources
 from fermata.pricing import catalogue, catalogue_refresh
 from fermata.pricing.catalogue_refresh import CatalogueUnavailable, RefreshResult, refresh_catalogue
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
+from tests.late_writes import repeat_single_writes
 from tests.resources import TestClock, resources_of_new_process
 from tests.unit.pricing.recorded_cases import catalogue_body, catalogue_entry
 
@@ -89,12 +91,29 @@ def test_only_one_process_fetches_at_a_time(
 
 
 def test_the_lease_of_a_dead_process_expires(local_resources: Resources, clock: TestClock) -> None:
-    catalogue_refresh._put_lease(
-        local_resources, expires_at=int(clock.time()) + catalogue_refresh.REFRESH_LEASE_SECONDS
-    )
-    assert refresh_catalogue(local_resources).outcome == "underway"
-    clock.advance(catalogue_refresh.REFRESH_LEASE_SECONDS)
+    with catalogue_refresh._hold_lease(local_resources):
+        assert refresh_catalogue(local_resources).outcome == "underway"
+        clock.advance(catalogue_refresh.REFRESH_LEASE_SECONDS)
+        assert refresh_catalogue(local_resources).outcome == "fetched"
+
+
+def test_a_process_whose_lease_expired_does_not_release_the_lease_of_the_next_one(
+    local_resources: Resources, clock: TestClock
+) -> None:
+    with contextlib.ExitStack() as next_process:
+        with catalogue_refresh._hold_lease(local_resources):
+            clock.advance(catalogue_refresh.REFRESH_LEASE_SECONDS)
+            next_process.enter_context(catalogue_refresh._hold_lease(local_resources))
+        assert refresh_catalogue(local_resources).outcome == "underway"
     assert refresh_catalogue(local_resources).outcome == "fetched"
+
+
+def test_a_lease_whose_write_is_repeated_because_its_response_is_lost_is_taken_and_released(
+    local_resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repeat_single_writes(local_resources, monkeypatch)
+    assert refresh_catalogue(local_resources).outcome == "fetched"
+    assert refresh_catalogue(local_resources, force=True).outcome == "fetched"
 
 
 @pytest.mark.parametrize(

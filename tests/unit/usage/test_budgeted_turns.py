@@ -20,11 +20,12 @@ from fermata.pricing.catalogue import CatalogueModel, PriceCatalogue
 from fermata.pricing.prices import Price
 from fermata.turns.end.stop_turn import cancel_turn
 from fermata.usage.audit.audit_from_rollups import audit_usage
-from fermata.usage.audit.user_labels import load_user_labels
+from fermata.usage.audit.user_labels import load_user_labels, store_user_label
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, read_ledger_rows
 from tests.faults import FaultScript, ProcessDied
+from tests.late_writes import WriteRecorder
 from tests.resources import TestClock
 from tests.unit.turns.conftest import MakeStage, clock, shared_resources, stage, staged
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, tool_call_block
@@ -428,3 +429,24 @@ def test_the_audit_shows_a_user_by_the_name_in_the_token(staged: MakeStage) -> N
     count_ledger_rows(stage.resources, read_ledger(stage), stage.caller.tenant)
     assert load_user_labels(stage.resources, stage.caller.tenant) == {"ada": "Ada Lovelace"}
     assert audit_usage(stage.resources, stage.caller.tenant)["byUser"][0]["userLabel"] == "Ada Lovelace"
+
+
+def test_a_name_that_cannot_be_stored_does_not_fail_the_turn_that_has_started(
+    stage: Stage, faults: FaultScript, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.caller = stage.caller.model_copy(update={"label": "Ada Lovelace"})
+    faults.interrupt("dynamodb.PutItem", raise_connection_error, contains="Ada Lovelace")
+    assert stage.start_turn().id
+    assert faults.is_spent
+    assert "user_label.not_stored" in [record.message for record in caplog.records]
+
+
+def test_an_earlier_name_of_a_user_that_is_stored_again_later_does_not_replace_the_latest(
+    stage: Stage, clock: TestClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = WriteRecorder(stage.resources, monkeypatch)
+    for name in ("Ada Byron", "Ada Lovelace"):
+        store_user_label(stage.resources, stage.caller.model_copy(update={"label": name}))
+        clock.advance(1)
+    recorder.land_again()
+    assert load_user_labels(stage.resources, stage.caller.tenant) == {"ada": "Ada Lovelace"}

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fermata.aws.clock import Clock
+from fermata.aws.dynamodb import Put
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import PaymentRequired
@@ -18,6 +20,8 @@ from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, get_budge
 from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS, BudgetedRequest, build_settlement_writes, reserve_budget
 from fermata.usage.settlement import build_request_writes
+from tests.faults import FaultScript
+from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.resources import TestClock, resources_of_new_process
 from tests.unit.usage.ledger_factories import TENANT, make_usage, write_and_count
 
@@ -498,3 +502,52 @@ def test_where_much_remains_concurrent_holds_do_not_conflict(
     reserve_budget(resources, make_request(3), CENT)
     assert attempts == [1]
     assert read_today(resources)["heldUsd"] == 0.03
+
+
+def test_budgets_that_land_again_later_do_not_replace_newer_ones(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = WriteRecorder(resources, monkeypatch)
+    set_budget(resources, tenant=make_limits(daily=1))
+    set_budget(resources, tenant=make_limits(daily=2), users={"ada": make_limits(daily=1)})
+    set_budget(resources, tenant=make_limits(daily=3))
+    newest = get_budgets(resources, TENANT, refresh=True)
+
+    def check_budgets() -> None:
+        assert get_budgets(resources, TENANT, refresh=True) == newest
+
+    assert len(recorder.writes) == 3
+    recorder.land_again(check_budgets)
+
+
+def test_budgets_whose_write_is_repeated_because_its_response_is_lost_are_set_once(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repeat_single_writes(resources, monkeypatch)
+    set_budget(resources, tenant=make_limits(daily=1))
+    set_budget(resources, tenant=make_limits(daily="2.50"), users={"ada": make_limits(daily=1)})
+    budgets = get_budgets(resources, TENANT, refresh=True)
+    assert (budgets.tenant.daily_usd, budgets.version) == (Decimal("2.5"), 2)
+
+
+def test_of_two_settings_of_budgets_at_once_the_second_one_knows_what_the_first_one_lifted(
+    resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_budget(resources, tenant=make_limits(daily=1))
+    other = resources_of_new_process(resources)
+    faults = FaultScript(resources, tmp_path, monkeypatch)
+    faults.interrupt("dynamodb.PutItem", lambda: set_budget(other, users={"ada": make_limits(daily=1)}))
+    set_budget(resources, tenant=make_limits(daily=2))
+    budgets = get_budgets(resources, TENANT, refresh=True)
+    assert faults.is_spent
+    assert (budgets.tenant.daily_usd, set(budgets.lifted)) == (2, {"tenant", "user ada"})
+
+
+def test_budgets_from_before_they_had_versions_can_be_replaced(resources: Resources) -> None:
+    set_budget(resources, tenant=make_limits(daily=1))
+    old = resources.tables.get_item("settings", f"t#{TENANT}", "budgets")
+    assert old is not None
+    del old["version"]
+    resources.tables.write_items(Put("settings", old))
+    set_budget(resources, tenant=make_limits(daily=2))
+    assert get_budgets(resources, TENANT, refresh=True).tenant.daily_usd == 2

@@ -15,6 +15,7 @@ from fermata.wire.auth.tenant_store import (
     rotate_tenant_secret,
     update_tenant,
 )
+from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.resources import TestClock, resources_of_new_process
 
 HERE: dict[str, Any] = {"issuer": "https://bakery.example", "audience": "fermata"}
@@ -224,3 +225,31 @@ def test_an_unknown_tenant_is_not_found(resources: Resources) -> None:
     for function in (describe_tenant, rotate_tenant_secret, update_tenant):
         with pytest.raises(NotFound, match="no tenant 'nobody'"):
             function(resources, "nobody")
+
+
+def test_changes_of_a_tenant_whose_writes_are_repeated_because_responses_are_lost_take_effect_once(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_tenant(resources, "bakery", **HERE)
+    repeat_single_writes(resources, monkeypatch)
+    assert rotate_tenant_secret(resources, "bakery")
+    update_tenant(resources, "bakery", dialect="instatic")
+    shown = describe_tenant(resources, "bakery")
+    assert (shown["dialect"], len(shown["secrets"]), shown["version"]) == ("instatic", 2, 3)
+
+
+def test_changes_of_a_tenant_that_land_again_later_change_nothing(
+    resources: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_tenant(resources, "bakery", **HERE)
+    recorder = WriteRecorder(resources, monkeypatch)
+    update_tenant(resources, "bakery", dialect="instatic")
+    rotate_tenant_secret(resources, "bakery")
+    update_tenant(resources, "bakery", dialect="fermata")
+    shown = describe_tenant(resources, "bakery")
+    assert len(recorder.writes) == 3
+
+    def check_tenant() -> None:
+        assert describe_tenant(resources, "bakery") == shown
+
+    recorder.land_again(check_tenant)

@@ -7,6 +7,7 @@ items. Throttling and conflicts between transactions are retried; if they persis
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -244,6 +245,13 @@ class DynamoTables:
                 pending = self._client.batch_write_item(RequestItems=pending).get("UnprocessedItems")
                 if pending:
                     self._sleep(random.uniform(0.05, 0.2))  # noqa: S311 (jitter, not a secret)
+
+    def put_newest(self, table: str, item: Item, time_attribute: str) -> None:
+        """Store an item unless a newer one is stored: one whose `time_attribute` is later (decision 0143)."""
+        condition = "attribute_not_exists(#at) OR #at <= :at"
+        put = Put(table, item, condition=condition, values={":at": item[time_attribute]}, names={"#at": time_attribute})
+        with suppress(ConditionFailed):
+            self.write_items(put)
 
     def write_items(self, *writes: Write) -> None:
         """Apply all writes or none.

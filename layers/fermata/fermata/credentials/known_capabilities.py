@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterable
 from typing import Any
 
-from fermata.aws.dynamodb import Put
 from fermata.aws.resources import Resources
 from fermata.credentials.credential import Credential, model_list_sort_key
 from fermata.credentials.model_choice import ModelChoice
@@ -68,8 +67,8 @@ def store_listed_capabilities(resources: Resources, credential: Credential, mode
     data = zlib.compress(json.dumps(listed, separators=(",", ":")).encode())
     if len(data) <= MAX_LISTED_CAPABILITIES_BYTES:
         item = {"pk": f"t#{credential.tenant}", "sk": model_list_sort_key(credential.id), "v": 1}
-        item |= {"version": credential.version, "data": data}
-        resources.tables.write_items(Put(resources.settings.settings_table, item))
+        item |= {"version": credential.version, "listed_at": resources.clock.now_iso(), "data": data}
+        resources.tables.put_newest(resources.settings.settings_table, item, "listed_at")
 
 
 def _read_listed(resources: Resources, tenant: str, choice: ModelChoice) -> dict[str, Any]:

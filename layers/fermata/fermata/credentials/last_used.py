@@ -7,7 +7,6 @@ change credentials.
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.dynamodb import Put
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.credentials import credential_store
@@ -27,7 +26,7 @@ def record_use(resources: Resources, tenant: str, credential_id: str) -> None:
         item = {"pk": _last_used_partition(tenant), "sk": credential_id, "v": 1}
         item["last_used_at"] = resources.clock.now_iso()
         try:
-            resources.tables.write_items(Put(resources.settings.usage_table, item))
+            resources.tables.put_newest(resources.settings.usage_table, item, "last_used_at")
         except AWS_ERRORS as error:
             observability.log_warning("credential.touch_failed", credential=credential_id, reason=str(error))
             return None  # not cached, so the next use tries again

@@ -55,9 +55,15 @@ def set_default_if_absent(resources: Resources, caller: Caller, scope: str, cred
 
 
 def clear_default(resources: Resources, caller: Caller, scope: str) -> None:
-    """Remove a scope's default, if it has one."""
+    """Remove a scope's default, if it has one. A default that another request sets meanwhile stays."""
+    default = read_default(resources, caller.tenant, scope)
+    if default is None:
+        return
     key = (f"t#{caller.tenant}", f"default#{scope}")
-    delete = Delete(resources.settings.settings_table, *key, condition="attribute_exists(pk)")
+    # A copy of this write that lands late must not remove a later default (decision 0143).
+    values = {":credential": default.credential_id, ":at": default.updated_at}
+    condition = "credential_id = :credential AND updated_at = :at"
+    delete = Delete(resources.settings.settings_table, *key, condition, values)
     try:
         resources.tables.write_items(delete)
     except ConditionFailed:

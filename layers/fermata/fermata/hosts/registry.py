@@ -80,7 +80,8 @@ def remove_host(resources: Resources, tenant: str) -> None:
             Delete(resources.settings.settings_table, host_partition(tenant), HOST_SORT_KEY, *_version_condition(old))
         )
     except ConditionFailed as error:
-        raise _conflict(tenant) from error
+        if error.item is not None:  # otherwise this write was repeated, because its response was lost
+            raise _conflict(tenant) from error
     resources.cache.invalidate(("host", tenant))
 
 
@@ -139,13 +140,16 @@ def _replace(resources: Resources, old: HostRecord, new: HostRecord) -> HostReco
             Put(resources.settings.settings_table, new.to_item(), condition=condition, values=values)
         )
     except ConditionFailed as error:
-        raise _conflict(new.tenant) from error
+        # It is stored when this write was repeated, because its response was lost.
+        if error.item is None or HostRecord.model_validate(error.item) != new:
+            raise _conflict(new.tenant) from error
     resources.cache.invalidate(("host", new.tenant))
     return new
 
 
 def _version_condition(old: HostRecord) -> tuple[str, dict[str, Any]]:
-    return "version = :version", {":version": old.version}
+    """A host that was removed and registered again has the same version, but another instant."""
+    return "version = :version AND created_at = :created", {":version": old.version, ":created": old.created_at}
 
 
 def _conflict(tenant: str) -> Conflict:

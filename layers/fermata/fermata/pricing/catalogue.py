@@ -128,7 +128,11 @@ def read_stored_catalogue(resources: Resources) -> PriceCatalogue | None:
 
 
 def store_catalogue(resources: Resources, catalogue: PriceCatalogue) -> None:
-    """Replace the stored catalogue. Raises InvalidCatalogue if it does not fit into one item."""
+    """Replace the stored catalogue. Raises InvalidCatalogue if it does not fit into one item.
+
+    The write has no condition, so that it replaces an unreadable catalogue too. A copy of it that lands late stores
+    prices of some minutes ago, and the next refresh replaces them (decision 0143).
+    """
     offers = _priced_models.dump_json(catalogue.priced_models, exclude_none=True)
     routed = zlib.compress(_openrouter_models.dump_json(catalogue.openrouter_models, exclude_none=True))
     if len(offers) + len(routed) > MAX_STORED_CATALOGUE_BYTES:

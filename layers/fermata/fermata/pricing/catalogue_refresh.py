@@ -1,13 +1,14 @@
 """Fetch the price catalogue and store it, in one process at a time, and never during a turn (decision 0040)."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import httpx
 
 from fermata.aws import observability
-from fermata.aws.dynamodb import ConditionFailed, Put
+from fermata.aws.clock import new_id
+from fermata.aws.dynamodb import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import CATALOGUE_CACHE_SECONDS, InvalidCatalogue
@@ -54,26 +55,25 @@ def refresh_catalogue(resources: Resources, *, force: bool = False) -> RefreshRe
 @contextmanager
 def _hold_lease(resources: Resources) -> Iterator[None]:
     """Raises ConditionFailed while another process has the lease. A lease that is never released expires."""
-    _put_lease(resources, expires_at=int(resources.clock.time()) + REFRESH_LEASE_SECONDS)
+    now = int(resources.clock.time())
+    owner = new_id()
+    is_free = "attribute_not_exists(pk) OR #until <= :now OR #owner = :owner"
+    lease = {"until": now + REFRESH_LEASE_SECONDS, "owner": owner}
+    names = {"#until": "until", "#owner": "owner"}
+    _put_lease(resources, lease, is_free, {":now": now, ":owner": owner}, names)
     try:
         yield
     finally:
-        _put_lease(resources, expires_at=0)
+        # Only its own lease: this one may have expired, or a copy of this write may land late (decision 0143).
+        with suppress(ConditionFailed):
+            _put_lease(resources, {"until": 0}, "#owner = :owner", {":owner": owner}, {"#owner": "owner"})
 
 
-def _put_lease(resources: Resources, expires_at: int) -> None:
-    """Take the lease if it is free; release it with `expires_at` 0."""
-    item = {"pk": REFRESH_LEASE_KEY[0], "sk": REFRESH_LEASE_KEY[1], "v": 1, "until": expires_at}
-    put = Put(resources.settings.pricing_table, item)
-    if expires_at:
-        put = Put(
-            resources.settings.pricing_table,
-            item,
-            condition="attribute_not_exists(pk) OR #until <= :now",
-            values={":now": int(resources.clock.time())},
-            names={"#until": "until"},
-        )
-    resources.tables.write_items(put)
+def _put_lease(resources: Resources, lease: Item, condition: str, values: Item, names: dict[str, str]) -> None:
+    item = {"pk": REFRESH_LEASE_KEY[0], "sk": REFRESH_LEASE_KEY[1], "v": 1, **lease}
+    resources.tables.write_items(
+        Put(resources.settings.pricing_table, item, condition=condition, values=values, names=names)
+    )
 
 
 def _fetch_catalogue(resources: Resources) -> catalogue.PriceCatalogue:

@@ -2,23 +2,32 @@
 
 import hashlib
 
-from fermata.aws.dynamodb import Put
+from fermata.aws import observability
 from fermata.aws.resources import Resources
+from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.caller import Caller
 
 USER_LABEL_CACHE_SECONDS = 3600
 
 
 def store_user_label(resources: Resources, caller: Caller) -> None:
-    """Store the caller's display name, if the token has one; each process writes it at most once an hour."""
+    """Store the caller's display name, if the token has one; each process writes it at most once an hour.
+
+    It never fails: a write that fails is logged.
+    """
     label = caller.label
     if not label or label == caller.user:
         return
 
-    def write_label() -> bool:
+    def write_label() -> bool | None:
         digest = hashlib.sha256(caller.user.encode()).hexdigest()
         item = {"pk": _labels_partition(caller.tenant), "sk": digest, "v": 1, "user": caller.user, "label": label}
-        resources.tables.write_items(Put(resources.settings.usage_table, item))
+        item["at"] = resources.clock.now_iso()
+        try:
+            resources.tables.put_newest(resources.settings.usage_table, item, "at")
+        except AWS_ERRORS as error:
+            observability.log_warning("user_label.not_stored", reason=str(error))
+            return None  # not cached, so the next turn tries again
         return True
 
     resources.cache.get_or_load(("label", caller.tenant, caller.user, label), USER_LABEL_CACHE_SECONDS, write_label)

@@ -8,15 +8,17 @@ from decimal import Decimal
 from pydantic import Field
 
 from fermata.aws import observability
-from fermata.aws.dynamodb import Put
+from fermata.aws.dynamodb import ConditionFailed, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
 from fermata.domain.caller import Caller
+from fermata.domain.errors import ServiceUnavailable
 from fermata.usage.budgets.budget_accounts import BudgetAccount
 
 BUDGETS_CACHE_SECONDS = 5
 """A change takes effect in running turns after this time."""
 MAX_LIFTED_LIMITS = 1_000
+MAX_SET_ATTEMPTS = 10
 _TENANT_KEY = "tenant"
 _EACH_USER_KEY = "each"
 
@@ -40,6 +42,7 @@ class Budgets(DomainModel):
         each_user: Limits of every user without an entry in `users`.
         lifted: The month in which limits were removed, by owner (`tenant`, `each` or `user <id>`). Spending of these
             owners is counted until that month ends, so that limits set again find it (decision 0088).
+        version: Increases with each change; 0 when nothing is stored, or budgets from before decision 0143.
     """
 
     tenant: BudgetLimits = BudgetLimits()
@@ -48,6 +51,7 @@ class Budgets(DomainModel):
     lifted: dict[str, str] = Field(default_factory=dict)
     updated_at: str = ""
     updated_by: str = ""
+    version: int = 0
 
     @property
     def has_limits(self) -> bool:
@@ -98,16 +102,39 @@ def set_budgets(resources: Resources, caller: Caller, budgets: Budgets) -> Budge
     """Replace all limits of the caller's tenant; an owner that `budgets` leaves out has no limits afterwards.
 
     Returns:
-        The budgets as stored, with `lifted`, `since`, `updated_at` and `updated_by`.
+        The budgets as stored, with `lifted`, `since`, `updated_at`, `updated_by` and `version`.
+
+    Raises:
+        ServiceUnavailable: Other requests changed the budgets in each of MAX_SET_ATTEMPTS attempts.
     """
+    for _ in range(MAX_SET_ATTEMPTS):
+        stored = _replace_budgets(resources, caller, read_budgets(resources, caller.tenant), budgets)
+        if stored:
+            resources.cache.invalidate(("budgets", caller.tenant))
+            observability.log_audit_event(
+                "ai.budget.updated", tenant=caller.tenant, user=caller.user, users=len(budgets.users)
+            )
+            return stored
+    raise ServiceUnavailable("Others change the budgets at this moment. Send the same request again.", retry_after=1)
+
+
+def _replace_budgets(resources: Resources, caller: Caller, before: Budgets, budgets: Budgets) -> Budgets | None:
+    """Store budgets in place of those that were read. Return None when they have changed since (decision 0143)."""
     now = resources.clock.now_iso()
-    before = read_budgets(resources, caller.tenant)
-    update = {"lifted": _lifted_limits(now[:7], before, budgets), "updated_at": now, "updated_by": caller.user}
+    lifted = _lifted_limits(now[:7], before, budgets)
+    update = {"lifted": lifted, "updated_at": now, "updated_by": caller.user, "version": before.version + 1}
     stored = _with_since(now, before, budgets).model_copy(update=update)
     item = {"pk": f"t#{caller.tenant}", "sk": "budgets", "v": 1, **stored.model_dump(exclude_none=True)}
-    resources.tables.write_items(Put(resources.settings.settings_table, item))
-    resources.cache.invalidate(("budgets", caller.tenant))
-    observability.log_audit_event("ai.budget.updated", tenant=caller.tenant, user=caller.user, users=len(budgets.users))
+    condition = "#version = :was" if before.version else "attribute_not_exists(#version)"
+    values = {":was": before.version} if before.version else {}
+    table = resources.settings.settings_table
+    try:
+        resources.tables.write_items(
+            Put(table, item, condition=condition, values=values, names={"#version": "version"})
+        )
+    except ConditionFailed as error:
+        is_own = error.item is not None and Budgets.model_validate(error.item) == stored
+        return stored if is_own else None
     return stored
 
 

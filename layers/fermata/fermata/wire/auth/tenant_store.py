@@ -209,9 +209,18 @@ def _replace_tenant(resources: Resources, old: Tenant, new: Tenant) -> Tenant:
             *(_build_origin_put(table, new.name, origin) for origin in sorted(added_origins)),
         )
     except (ConditionFailed, TransactionCanceled) as error:
-        raise Conflict(f"Tenant {old.name!r} was changed by somebody else just now. Look, and try again.") from error
+        if not _is_stored(error, new):
+            raise Conflict(
+                f"Tenant {old.name!r} was changed by somebody else just now. Look, and try again."
+            ) from error
     resources.cache.invalidate(("tenant", new.name))
     return new
+
+
+def _is_stored(error: ConditionFailed | TransactionCanceled, tenant: Tenant) -> bool:
+    """Return whether a refused write was the repetition of one that was accepted, but whose response was lost."""
+    item = error.item if isinstance(error, ConditionFailed) else error.reasons[0].item
+    return item is not None and Tenant.model_validate(item) == tenant
 
 
 def _tenant_to_item(tenant: Tenant) -> Item:
