@@ -1,7 +1,7 @@
-"""Let the single writes of a test land twice: at once, as when the SDK repeats a lost request, or again later.
+"""Let the writes of a test land twice: at once, as when the SDK repeats a lost request, or again later.
 
-A transaction has a token, with which DynamoDB recognizes its copies for ten minutes. So only writes without one land
-twice.
+A transaction has a token, with which DynamoDB recognizes its copies for ten minutes. Only a single write can therefore
+land twice at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,26 +12,29 @@ from botocore.exceptions import ClientError
 from fermata.aws.dynamodb import Write
 from fermata.aws.resources import Resources
 
+REFUSALS = ("ConditionalCheckFailedException", "TransactionCanceledException")
+
 
 class WriteRecorder:
-    """Records the single writes of `resources`."""
+    """Records the single writes of `resources`, or with `transactions` all writes."""
 
-    def __init__(self, resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, resources: Resources, monkeypatch: pytest.MonkeyPatch, *, transactions: bool = False) -> None:
         self._send = resources.tables._send
-        self.writes: list[Write] = []
+        self._transactions = transactions
+        self.requests: list[Sequence[Write]] = []
         monkeypatch.setattr(resources.tables, "_send", self._record)
 
-    def _record(self, writes: Sequence[Write]) -> None:
-        self.writes += writes if len(writes) == 1 else ()
-        self._send(writes)
+    def _record(self, writes: Sequence[Write], token: str) -> None:
+        self.requests += [writes] if len(writes) == 1 or self._transactions else []
+        self._send(writes, token)
 
     def land_again(self, check: Callable[[], object] = lambda: None) -> None:
-        """Send each recorded write again, whether it is accepted or refused, and check after each."""
-        for write in list(self.writes):
+        """Send each recorded request again, whether it is accepted or refused, and check after each."""
+        for writes in list(self.requests):
             try:
-                self._send((write,))
+                self._send(writes, "")
             except ClientError as error:
-                assert error.response["Error"]["Code"] == "ConditionalCheckFailedException"  # noqa: PT017 (else raised)
+                assert error.response["Error"]["Code"] in REFUSALS  # noqa: PT017 (else raised)
             check()
 
 
@@ -45,10 +48,10 @@ def repeat_single_writes(
     """
     send = resources.tables._send
 
-    def send_twice(writes: Sequence[Write]) -> None:
-        send(writes)
+    def send_twice(writes: Sequence[Write], token: str) -> None:
+        send(writes, token)
         if len(writes) == 1:
             between()
-            send(writes)
+            send(writes, token)
 
     monkeypatch.setattr(resources.tables, "_send", send_twice)

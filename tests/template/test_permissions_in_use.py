@@ -12,11 +12,12 @@ import pytest
 
 from fermata.aws import uploads
 from fermata.aws.resources import Resources
-from fermata.conversations import conversation_store, message_views
+from fermata.conversations import conversation_store, message_store, message_views
 from fermata.conversations.purge import purge_deleted_conversations
 from fermata.credentials import credential_store, initial_defaults, last_used, model_list, scope_defaults
-from fermata.domain.blocks import ImageBlock
+from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.errors import NotFound
+from fermata.domain.messages import Message
 from fermata.hosts import registry
 from fermata.pricing import catalogue_refresh
 from fermata.turns.end.stop_turn import cancel_turn
@@ -303,6 +304,16 @@ def test_a_new_prompt_takes_over_from_a_turn_that_waits_for_its_browser(at: Stag
     at("round").run_workflow()
     clock.advance(5)
     assert at("stream").start_turn(dialect="instatic")
+
+
+def test_a_prompt_goes_behind_messages_that_are_not_counted(resources: Resources, at: StageOf) -> None:
+    conversation = at("stream").conversation
+    message = Message(position=0, role="user", content=(TextBlock(text="Hi"),), turn="expired", created_at="2026-01-01")
+    put = message_store.build_message_put(resources, conversation.tenant, conversation.id, message)
+    resources.tables.write_items(put)
+    at("stream").start_turn()
+    at("round").script_replies("Done.")
+    assert at("round").run_workflow() == "finished"
 
 
 def test_a_reader_receives_new_entries(at: StageOf, clock: TestClock) -> None:

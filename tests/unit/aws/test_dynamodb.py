@@ -10,6 +10,7 @@ from fermata.aws import dynamodb
 from fermata.aws.dynamodb import ConditionCheck, ConditionFailed, Delete, Put, TransactionCanceled, Update
 from fermata.aws.resources import Resources
 from tests.faults import FaultScript
+from tests.late_writes import repeat_single_writes
 
 T = "bridges"
 
@@ -39,6 +40,36 @@ def test_a_second_put_of_what_must_be_absent_tells_what_is_stored(resources: Res
     with pytest.raises(ConditionFailed) as refused:
         resources.tables.write_items(Put(T, {"pk": "a", "sk": "b", "by": "second"}, if_absent=True))
     assert refused.value.item == {"pk": "a", "sk": "b", "by": "first"}
+
+
+def test_a_put_is_not_refused_by_its_own_copy(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    """botocore repeats a request whose response was lost. The stored item then is the very one to be stored."""
+    repeat_single_writes(resources, monkeypatch)
+    item = {"pk": "a", "sk": "b", "cost": Decimal("0.10"), "n": 3, "parts": ("x", "y")}
+    resources.tables.write_items(Put(T, item, if_absent=True))
+    assert resources.tables.get_item(T, "a", "b") == item | {"parts": ["x", "y"]}
+    with pytest.raises(ConditionFailed):
+        resources.tables.write_items(Put(T, item | {"n": 4}, if_absent=True))
+
+
+@pytest.mark.parametrize(
+    ("code", "tokens"), [("TransactionInProgressException", 1), ("TransactionConflictException", 2)]
+)
+def test_a_transaction_keeps_its_token_until_it_is_decided(
+    resources: Resources, faults: FaultScript, monkeypatch: pytest.MonkeyPatch, code: str, tokens: int
+) -> None:
+    sent: set[str] = set()
+    transact = resources.tables._client.transact_write_items
+
+    def record_token(**request: Any) -> Any:
+        sent.add(request["ClientRequestToken"])
+        return transact(**request)
+
+    monkeypatch.setattr(resources.tables._client, "transact_write_items", record_token)
+    faults.fail_call("dynamodb.TransactWriteItems", code)
+    resources.tables.write_items(Put(T, {"pk": "a", "sk": "1"}), Put(T, {"pk": "a", "sk": "2"}))
+    assert len(sent) == tokens
+    assert all(len(token) <= 36 for token in sent), "DynamoDB accepts no longer one"
 
 
 def test_an_update_never_creates_an_item(resources: Resources) -> None:

@@ -125,7 +125,7 @@ def test_writes_of_a_rebuild_that_land_again_later_change_no_audit(
     count_three_rows(resources, clock)
     recorder = WriteRecorder(resources, monkeypatch)
     rebuild_rollups(resources, TENANT)
-    assert len(recorder.writes) >= 3
+    assert len(recorder.requests) >= 3
     write_and_count(resources, make_usage(clock.now, conversation="chat-3"))
 
     def check_audit() -> None:

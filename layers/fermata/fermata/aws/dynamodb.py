@@ -2,6 +2,9 @@
 
 A failed condition raises ConditionFailed (single write) or TransactionCanceled (transaction); both carry the stored
 items. Throttling and conflicts between transactions are retried; if they persist, botocore's error is raised.
+
+Any write may arrive more than once, because botocore repeats a request whose response was lost, and its first copy may
+arrive last (decision 0150).
 """
 
 import random
@@ -15,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
+from fermata.aws.clock import new_id
+
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
@@ -22,6 +27,8 @@ Item = dict[str, Any]
 MAX_WRITE_ATTEMPTS = 8
 DELETE_BATCH_SIZE = 25
 """The limit of BatchWriteItem."""
+_IN_PROGRESS = "TransactionInProgressException"
+"""An earlier request with the same token is not decided yet. Only the same token finds out what became of it."""
 _LOWEST_SORT_KEY = " "
 _HIGHEST_SORT_KEY = "\U0010ffff"
 
@@ -49,7 +56,11 @@ def deserialize_item(raw: dict[str, Any]) -> Item:
 
 @dataclass(frozen=True)
 class Put:
-    """Store a whole item. `if_absent` requires that no item has its key yet."""
+    """Store a whole item.
+
+    `if_absent` requires that no other item has its key yet. The same item is no obstacle: it was stored by this put,
+    whose response was lost (decision 0150).
+    """
 
     table: str
     item: Item
@@ -262,16 +273,22 @@ class DynamoTables:
             ConditionFailed: The condition of the only write did not hold.
             TransactionCanceled: A condition of one of several writes did not hold.
         """
+        token = new_id()
         for attempt in range(1, MAX_WRITE_ATTEMPTS + 1):
             try:
-                self._send(writes)
+                self._send(writes, token)
                 return
             except ClientError as error:
+                if _is_own_copy(writes, error):
+                    return
                 if attempt == MAX_WRITE_ATTEMPTS or not _is_conflict(error):
                     raise _translate_error(error) from error
+                if _error_code(error) != _IN_PROGRESS:
+                    token = new_id()
             self._sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 (jitter, not a secret)
 
-    def _send(self, writes: Sequence[Write]) -> None:
+    def _send(self, writes: Sequence[Write], token: str) -> None:
+        """Send the writes. Of two transactions with the same token, DynamoDB applies one (for ten minutes)."""
         requests = [_build_request(write) for write in writes]
         match requests:
             case [("Put", request)]:
@@ -284,7 +301,7 @@ class DynamoTables:
                 raise ValueError("A check alone writes nothing.")
             case _:
                 items: Any = [{operation: request} for operation, request in requests]
-                self._client.transact_write_items(TransactItems=items)
+                self._client.transact_write_items(TransactItems=items, ClientRequestToken=token)
 
 
 def _serialize_key(pk: str, sk: str) -> dict[str, Any]:
@@ -332,11 +349,20 @@ def _raw_reasons(error: ClientError) -> list[dict[str, Any]]:
 
 def _is_conflict(error: ClientError) -> bool:
     """Return whether only other transactions or throttling prevented the write, so that a retry can succeed."""
-    if _error_code(error) in ("TransactionInProgressException", "TransactionConflictException"):
+    if _error_code(error) in (_IN_PROGRESS, "TransactionConflictException"):
         return True
     codes = {reason.get("Code", "None") for reason in _raw_reasons(error)}
     retryable = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
     return bool(codes & retryable) and "ConditionalCheckFailed" not in codes
+
+
+def _is_own_copy(writes: Sequence[Write], error: ClientError) -> bool:
+    """Return whether a single put was refused because of the item that it has stored itself."""
+    match writes:
+        case [Put(if_absent=True, item=item)] if _error_code(error) == "ConditionalCheckFailedException":
+            raw: Any = error.response.get("Item")
+            return bool(raw) and deserialize_item(raw) == deserialize_item(serialize_item(item))
+    return False
 
 
 def _translate_error(error: ClientError) -> Exception:

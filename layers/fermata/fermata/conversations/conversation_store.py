@@ -7,6 +7,7 @@ it (decision 0066).
 
 import base64
 import binascii
+import contextlib
 import re
 import zlib
 from collections.abc import Sequence
@@ -20,11 +21,12 @@ from fermata.conversations.message_store import conversation_partition
 from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
-from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.errors import InvalidRequest, NotFound, ServiceUnavailable
 from fermata.domain.money import round_usd
 
 UNTITLED_CONVERSATION = "New conversation"
 MAX_TITLE_CHARS = 60
+MAX_UPDATE_ATTEMPTS = 5
 BIN_SHARD_COUNT = 4
 USER_INDEX = "byUser"
 CONVERSATION_NOT_FOUND = "Conversation not found"
@@ -68,8 +70,10 @@ def create_conversation(
         created_at=now,
         updated_at=now,
     )
-    # No condition: the id is new, and a put that the SDK sends again must not fail because of its first attempt.
-    resources.tables.write_items(Put(resources.settings.conversations_table, to_conversation_item(conversation)))
+    put = Put(resources.settings.conversations_table, to_conversation_item(conversation), if_absent=True)
+    # The id is new. Whatever is stored under it was created by a copy of this write, and may be in use already.
+    with contextlib.suppress(ConditionFailed):
+        resources.tables.write_items(put)
     return conversation
 
 
@@ -79,10 +83,7 @@ def get_conversation(resources: Resources, caller: Caller, conversation_id: str)
     Raises:
         NotFound: The conversation does not exist, is deleted, or belongs to another user.
     """
-    row = _get_own_row(resources, caller, conversation_id)
-    if "deleted_at" in row:
-        raise NotFound(CONVERSATION_NOT_FOUND)
-    return conversation_from_item(row)
+    return conversation_from_item(_get_live_row(resources, caller, conversation_id))
 
 
 def list_conversations(
@@ -123,19 +124,36 @@ def update_conversation(
     Raises:
         NotFound: The conversation does not exist, is deleted, or belongs to another user.
     """
-    conversation = get_conversation(resources, caller, conversation_id)
     requested = {"title": title, "credential_id": credential_id, "model_id": model_id}
     changes = {name: value for name, value in requested.items() if value is not None}
     if not changes:
-        return conversation
+        return get_conversation(resources, caller, conversation_id)
+    for _ in range(MAX_UPDATE_ATTEMPTS):
+        if _write_changes(resources, _get_live_row(resources, caller, conversation_id), changes):
+            return get_conversation(resources, caller, conversation_id)
+    raise ServiceUnavailable("This conversation is being changed by others at the moment. Try again.", retry_after=1)
+
+
+def _write_changes(resources: Resources, row: Item, changes: Item) -> bool:
+    """Write changes that were requested on `row`, and return whether they are stored.
+
+    They replace one version of what users can change, so that no copy of this write undoes a later change
+    (decision 0150).
+    """
     now = resources.clock.now_iso()
-    condition = "attribute_exists(pk) AND attribute_not_exists(deleted_at)"
-    update = _build_update(resources, conversation, changes | {"updated_at": now, "gsk": now}, condition)
+    read_version = row.get("settings_version", 0)
+    version = {"settings_version": read_version + 1}
+    condition = "attribute_exists(pk) AND attribute_not_exists(deleted_at) AND "
+    condition += "settings_version = :read" if read_version else "attribute_not_exists(settings_version)"
+    update = _build_update(resources, row, changes | version | {"updated_at": now, "gsk": now}, condition)
+    if read_version:
+        update.values[":read"] = read_version
     try:
         resources.tables.write_items(update)
-    except ConditionFailed as error:
-        raise NotFound(CONVERSATION_NOT_FOUND) from error
-    return get_conversation(resources, caller, conversation_id)
+    except ConditionFailed as refused:
+        # A copy of this write, or an equal one, may have been faster.
+        return refused.item is not None and (changes | version).items() <= refused.item.items()
+    return True
 
 
 def delete_conversation(resources: Resources, caller: Caller, conversation_id: str) -> Conversation:
@@ -154,8 +172,9 @@ def delete_conversation(resources: Resources, caller: Caller, conversation_id: s
         return conversation_from_item(row)
     now = resources.clock.now_iso()
     changes = {"deleted_at": now, "gpk": bin_partition(conversation_id), "gsk": now}
-    update = _build_update(resources, conversation_from_item(row), changes, "attribute_exists(pk)")
-    resources.tables.write_items(update)
+    condition = "attribute_exists(pk) AND attribute_not_exists(deleted_at)"
+    with contextlib.suppress(ConditionFailed):  # deleted meanwhile, by a copy of this write or by another
+        resources.tables.write_items(_build_update(resources, row, changes, condition))
     return conversation_from_item(_get_own_row(resources, caller, conversation_id))
 
 
@@ -199,12 +218,19 @@ def _get_own_row(resources: Resources, caller: Caller, conversation_id: str) -> 
     return row
 
 
-def _build_update(resources: Resources, conversation: Conversation, values: Item, condition: str) -> Update:
+def _get_live_row(resources: Resources, caller: Caller, conversation_id: str) -> Item:
+    row = _get_own_row(resources, caller, conversation_id)
+    if "deleted_at" in row:
+        raise NotFound(CONVERSATION_NOT_FOUND)
+    return row
+
+
+def _build_update(resources: Resources, row: Item, values: Item, condition: str) -> Update:
     assignments = ", ".join(f"#{name} = :{name}" for name in values)
     return Update(
         resources.settings.conversations_table,
-        conversation_partition(conversation.tenant, conversation.id),
-        "meta",
+        row["pk"],
+        row["sk"],
         f"SET {assignments}",
         {f":{name}": value for name, value in values.items()},
         names={f"#{name}": name for name in values},

@@ -52,7 +52,10 @@ def count_positions(message: Message) -> int:
 
 
 def build_message_put(resources: Resources, tenant: str, conversation: str, message: Message) -> Put:
-    """Build the write of a message's row. Its images and large blocks are in S3 when this returns."""
+    """Build the write of a message's row, which never replaces another (decision 0150).
+
+    Its images and large blocks are in S3 when this returns.
+    """
     folder = blob_store.conversation_folder(tenant, conversation)
     row: Item = {
         "pk": conversation_partition(tenant, conversation),
@@ -68,7 +71,7 @@ def build_message_put(resources: Resources, tenant: str, conversation: str, mess
         row |= {"toolCallId": message.tool_call_id, "toolName": message.tool_name}
     if message.partial:
         row["partial"] = True
-    return Put(resources.settings.conversations_table, row)
+    return Put(resources.settings.conversations_table, row, if_absent=True)
 
 
 def load_messages(resources: Resources, tenant: str, conversation: str) -> list[Message]:

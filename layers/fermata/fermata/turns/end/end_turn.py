@@ -67,9 +67,10 @@ def end_turn(
             end.build_events, end.build_writes, is_expected=is_expected, update_state=end.update_state
         )
     except TransactionCanceled as refused:
-        if not refused.reasons[0].condition_failed:
+        if not any(reason.condition_failed for reason in refused.reasons[: end.conversation_write_count]):
             raise
-        # The conversation is gone or its claim has moved on: the turn ends without touching it.
+        # The conversation is gone, its claim has moved on, or another turn has written there: this one ends without
+        # touching it.
         log_entry = log.append(
             end.build_events, end.build_turn_writes, is_expected=is_expected, update_state=end.update_state
         )
@@ -88,6 +89,8 @@ class _EndCommit:
         self._terminal = terminal
         self._final_round = final_round
         self._undo_outcome: UndoOutcome | None = None
+        self.conversation_write_count = 0
+        """How many of the first writes of `build_writes` belong to the conversation."""
 
     def build_events(self, before: TurnState) -> Sequence[Event]:
         usage = _build_usage_event(add_usage(before, self._request_usages(before)))
@@ -106,6 +109,7 @@ class _EndCommit:
         next_position = before.next_position + sum(map(message_store.count_positions, messages))
         message_puts = [self._build_message_put(message) for message in messages]
         conversation_update = self._build_conversation_update(log_entry.state, next_position)
+        self.conversation_write_count = 1 + len(message_puts)
         return (conversation_update, *message_puts, *self.build_turn_writes(log_entry, before))
 
     def build_turn_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:

@@ -81,7 +81,11 @@ def _get_broken_error(turn: Turn) -> ErrorEvent:
 
 
 def _start_next_execution(resources: Resources, turn: Turn) -> None:
-    """Number the next execution and start it. Of several recoveries at once only one changes the number."""
+    """Number the next execution and start it.
+
+    Of several recoveries at once, one changes the number. Each may start the execution, because its name is its
+    number; so none needs to know whether the number was changed by a copy of its own write.
+    """
     if turn.n >= resources.settings.max_executions:
         stop_turn(resources, turn, _get_broken_error(turn))
         return
@@ -96,7 +100,8 @@ def _start_next_execution(resources: Resources, turn: Turn) -> None:
     )
     try:
         resources.tables.write_items(update)
-    except ConditionFailed:
-        return
+    except ConditionFailed as refused:
+        if refused.item is None or refused.item["n"] != next_execution:
+            return
     observability.log_event("turn.continued", turn=turn.id, n=next_execution)
     resources.workflow.start_execution(turn.tenant, turn.id, next_execution)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fermata.aws import observability
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb import Put, TransactionCanceled, Write
+from fermata.aws.dynamodb import CancellationReason, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.errors import Conflict
@@ -15,6 +15,10 @@ from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn, turn_to_item
 from fermata.turns.turn_log import LogEntry, log_entry_to_item, read_last_entry
 from fermata.usage.budgets.holds import HoldOutdated
+
+
+class PositionTaken(Conflict):
+    """The position of the turn's message is taken, though the conversation's row calls it free."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ def commit_start(
         hold_writes: The hold of the first request, so that nothing is held for a turn that does not start.
 
     Raises:
+        PositionTaken: Another message is stored where `writes` put one; nothing else is in the way.
         Conflict: A condition in `writes` does not hold.
         HoldOutdated: Only conditions in `hold_writes` do not hold.
     """
@@ -49,11 +54,23 @@ def commit_start(
         # No other writer uses this turn's id: if the entry is there, it was written and only the answer was lost.
         if read_last_entry(resources, turn.pk) is None:
             if isinstance(error, TransactionCanceled):
-                if not any(reason.condition_failed for reason in error.reasons[len(hold_writes) :]):
-                    raise HoldOutdated from error
-                raise Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2) from error
+                raise _explain_refusal(error.reasons, len(hold_writes), writes) from error
             raise
     return StartedTurn(turn, log_entry)
+
+
+def _explain_refusal(
+    reasons: Sequence[CancellationReason], hold_write_count: int, writes: Sequence[Write]
+) -> Exception:
+    """Return the error for a refused START, whose writes are those of the hold, then `writes`, then its own two."""
+    if not any(reason.condition_failed for reason in reasons[hold_write_count:]):
+        return HoldOutdated()
+    own_reasons = reasons[hold_write_count : hold_write_count + len(writes)]
+    refused = [write for write, reason in zip(writes, own_reasons, strict=True) if reason.condition_failed]
+    # Only the message is put with `if_absent`.
+    if refused and all(isinstance(write, Put) and write.if_absent for write in refused):
+        return PositionTaken(CONVERSATION_BUSY_MESSAGE, retry_after=2)
+    return Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2)
 
 
 def start_workflow(resources: Resources, turn: Turn) -> None:

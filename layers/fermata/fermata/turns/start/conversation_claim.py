@@ -114,6 +114,16 @@ def find_free_position(resources: Resources, conversation: Conversation) -> int:
     return max(conversation.next_position, last_entry.state.next_position if last_entry else 0)
 
 
+def find_position_behind_messages(resources: Resources, conversation: Conversation) -> int:
+    """Return the position behind the newest stored message, where the conversation's row counts fewer.
+
+    That can be when the turn that wrote the messages expired without having released its claim.
+    """
+    newest = message_store.read_newest_messages(resources, conversation.tenant, conversation.id, limit=1)
+    ends = [message.position + message_store.count_positions(message) for message in newest]
+    return max(conversation.next_position, *ends, 0)
+
+
 def build_claim_update(
     resources: Resources, conversation: Conversation, turn: Turn, next_position: int, title: str = ""
 ) -> Update:

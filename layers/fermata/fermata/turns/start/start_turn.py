@@ -26,8 +26,13 @@ from fermata.tools.calls.trimming import shorten_text
 from fermata.tools.registry import build_situation
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN, commit_with_budget_hold
-from fermata.turns.start.commit_start import StartedTurn, commit_start, start_workflow
-from fermata.turns.start.conversation_claim import build_claim_update, ensure_claimable, find_free_position
+from fermata.turns.start.commit_start import PositionTaken, StartedTurn, commit_start, start_workflow
+from fermata.turns.start.conversation_claim import (
+    build_claim_update,
+    ensure_claimable,
+    find_free_position,
+    find_position_behind_messages,
+)
 from fermata.turns.start.idempotency import build_idempotency_puts, start_once
 from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.prompt_images import normalize_prompt_images
@@ -177,25 +182,31 @@ def _commit_turn(
     hold_writes: Sequence[Write],
 ) -> StartedTurn:
     """Write START, with the user's message, the idempotency key and the hold of the first request."""
-    position = find_free_position(resources, conversation)
-    message = Message(
-        position=position,
-        role="user",
-        content=tuple(content),
-        turn=turn.id,
-        created_at=resources.clock.now_iso(),
-    )
     snapshot_key = _store_snapshot(resources, turn, prompt.compressed_snapshot or prompt.snapshot)
-    title = conversation_store.title_from_prompt(prompt.content)
-    return commit_start(
-        resources,
-        turn,
-        TurnState(next_position=position + 1, snapshot_key=snapshot_key, revision=prompt.revision),
-        build_claim_update(resources, conversation, turn, position + 1, title),
-        message_store.build_message_put(resources, turn.tenant, conversation.id, message),
-        *build_idempotency_puts(resources, turn, prompt.idempotency_key, prompt.digest),
-        hold_writes=hold_writes,
-    )
+
+    def commit_at(position: int) -> StartedTurn:
+        message = _build_prompt_message(resources, turn, content, position)
+        return commit_start(
+            resources,
+            turn,
+            TurnState(next_position=position + 1, snapshot_key=snapshot_key, revision=prompt.revision),
+            build_claim_update(
+                resources, conversation, turn, position + 1, conversation_store.title_from_prompt(prompt.content)
+            ),
+            message_store.build_message_put(resources, turn.tenant, conversation.id, message),
+            *build_idempotency_puts(resources, turn, prompt.idempotency_key, prompt.digest),
+            hold_writes=hold_writes,
+        )
+
+    try:
+        return commit_at(find_free_position(resources, conversation))
+    except PositionTaken:
+        return commit_at(find_position_behind_messages(resources, conversation))
+
+
+def _build_prompt_message(resources: Resources, turn: Turn, content: Sequence[Block], position: int) -> Message:
+    now = resources.clock.now_iso()
+    return Message(position=position, role="user", content=tuple(content), turn=turn.id, created_at=now)
 
 
 def _store_snapshot(resources: Resources, turn: Turn, snapshot: Any) -> str:
