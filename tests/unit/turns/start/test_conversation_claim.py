@@ -1,6 +1,7 @@
 """The claim of a conversation: one writer at a time, and the end of the turn that held it before."""
 
 import threading
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from fermata.domain.model_io import TextDelta
 from fermata.turns.start.start_turn import TurnPrompt, start_turn
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import read_entries_from
+from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from tests.unit.turns import invariants
 from tests.unit.turns.scenarios import make_patient_tool, run_until_waiting
 from tests.unit.turns.stage import ADA, OK, Stage, reply_with_calls, reply_with_text, tool_call_block
@@ -122,6 +124,31 @@ def test_simultaneous_requests_with_one_key_join_one_turn(stage: Stage) -> None:
 def test_a_request_joins_when_its_twin_has_just_claimed_the_conversation(stage: Stage) -> None:
     twin = {"text": "Add a footer", "idempotency_key": "k"}
     stage.faults.interrupt("dynamodb.GetItem", lambda: stage.start_turn(**twin), contains="meta")
+    joined = start_turn(stage.resources, stage.caller, stage.make_prompt(**twin))
+    assert joined.turn.id == stage.turn.id
+
+
+def test_a_repeat_does_not_interrupt_its_twin_that_was_slow_to_start(stage: Stage) -> None:
+    """An Instatic browser's next prompt interrupts a turn that is older than two seconds, but this is no next prompt."""
+    twin = {"text": "Add a footer", "idempotency_key": "k", "dialect": "instatic"}
+
+    def start_slowly() -> None:
+        stage.faults.interrupt(TRANSACT, lambda: stage.pass_time(3))
+        stage.start_turn(**twin)
+
+    stage.faults.interrupt("dynamodb.GetItem", start_slowly, contains="meta")
+    joined = start_turn(stage.resources, stage.caller, stage.make_prompt(**twin))
+    assert joined.turn.id == stage.turn.id
+    assert stage.terminal_events() == []
+    assert stage.claim() == joined.turn.id
+
+
+def test_a_repeat_joins_its_twin_whose_hold_leaves_no_budget(stage: Stage) -> None:
+    stage.set_price(input_per_mtok=3, output_per_mtok=15)
+    limits = BudgetLimits(daily_usd=Decimal("0.2"))  # enough for one request of 0.13
+    set_budgets(stage.resources, stage.caller, Budgets(tenant=limits))
+    twin = {"text": "Add a footer", "idempotency_key": "k"}
+    stage.faults.interrupt("dynamodb.GetItem", lambda: stage.start_turn(**twin), contains="budgets")
     joined = start_turn(stage.resources, stage.caller, stage.make_prompt(**twin))
     assert joined.turn.id == stage.turn.id
 

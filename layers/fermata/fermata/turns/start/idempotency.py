@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fermata.aws.dynamodb import Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
-from fermata.domain.errors import Conflict
+from fermata.domain.errors import ApiError, Conflict
 from fermata.turns.start.commit_start import StartedTurn, start_workflow
 from fermata.turns.turn import Turn, find_turn
 from fermata.turns.turn_log import read_last_entry
@@ -30,11 +30,24 @@ def start_once(
         return started
     try:
         return start()
-    except Conflict:
-        # The same request may have come twice at once, and the other one was faster.
+    except ApiError:
+        # The same request may have come twice at once, and the other one was faster: what refuses this one may be the
+        # turn that it has asked for, which holds the conversation and the budget.
         if started := find_started_turn(resources, caller, key, digest):
             return started
         raise
+
+
+def ensure_not_started(resources: Resources, caller: Caller, key: str, digest: str) -> None:
+    """Return if the key has still started no turn. Called before the turn that holds a claim is ended.
+
+    A claim is written together with the key. So the turn of a claim that was read before this is not the request's own.
+
+    Raises:
+        Conflict: The same request has come twice at once, and the other one was faster. `start_once` joins its turn.
+    """
+    if find_started_turn(resources, caller, key, digest):
+        raise Conflict("This request has started its turn already.", retry_after=2)
 
 
 def find_started_turn(resources: Resources, caller: Caller, key: str, digest: str) -> StartedTurn | None:

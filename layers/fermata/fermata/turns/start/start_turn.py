@@ -33,7 +33,7 @@ from fermata.turns.start.conversation_claim import (
     find_free_position,
     find_position_behind_messages,
 )
-from fermata.turns.start.idempotency import build_idempotency_puts, start_once
+from fermata.turns.start.idempotency import build_idempotency_puts, ensure_not_started, start_once
 from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.prompt_images import normalize_prompt_images
 from fermata.turns.state import TurnState
@@ -103,6 +103,8 @@ def _start(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedT
     )
     check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
     content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
+    if conversation.claim:
+        ensure_not_started(resources, caller, prompt.idempotency_key, prompt.digest)
     conversation = ensure_claimable(resources, caller, conversation, prompt.dialect, load_conversation)
     turn = _build_turn(resources, caller, prompt, conversation, chosen_model)
     prompt_tokens = _estimate_prompt_tokens(turn, conversation, prompt)
