@@ -28,7 +28,7 @@ LONG_TEXT = "Every word of this answer must arrive, once. " * 20
 
 SHORT_CONVERSATION_MESSAGES = 20
 _WRITE_BATCH_SIZE = 50
-INTERNAL_EVENTS = ("roundStarted", "toolStarted")
+INTERNAL_EVENTS = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")
 """Events of the log that clients do not see."""
 
 

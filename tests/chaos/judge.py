@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 TERMINAL_TYPES = ("done", "error", "cancelled")
-HIDDEN_TYPES = ("roundStarted", "toolStarted")
+HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")
 MAX_RECOVERY_SECONDS = 1800.0
 """From the last fault until nothing runs any more."""
 

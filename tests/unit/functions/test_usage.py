@@ -12,11 +12,12 @@ from fermata.aws.resources import Resources
 from fermata.domain.caller import Capability
 from fermata.domain.errors import PaymentRequired
 from fermata.usage.budgets import budget_limits
-from fermata.usage.budgets.holds import BudgetedRequest, reserve_budget
+from fermata.usage.budgets.holds import BudgetedRequest
 from functions.api import app
 from tests.proxy_events import make_proxy_event
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.usage.ledger_factories import TENANT, make_usage, write_and_count
+from tests.unit.usage.reserved_budgets import reserve_budget
 
 AUDIT, BUDGETS = "/admin/api/ai/audit", "/admin/api/ai/budgets"
 NONE = {"dailyUsd": None, "monthlyUsd": None}

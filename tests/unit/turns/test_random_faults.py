@@ -20,9 +20,9 @@ TOOLS = ("deleteNode", "bake", "count", "ask_the_baker", "no_such_tool")
 POINTS = [
     *(
         ("TransactWriteItems", event)
-        for event in ("toolCall", "toolStarted", "toolResult", "done", "error", "cancelled")
+        for event in ("requestFailed", "toolCall", "toolStarted", "toolResult", "done", "error", "cancelled")
     ),
-    *(("PutItem", what) for what in ("roundStarted", "text", "p#")),
+    *(("PutItem", what) for what in ("roundStarted", "requestStarted", "text", "p#")),
     *(("GetItem", what) for what in ("p#", "e#", "turn")),
     ("BatchGetItem", "e#"),
     ("Query", "e#"),

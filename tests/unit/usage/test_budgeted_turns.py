@@ -28,7 +28,7 @@ from tests.faults import FaultScript, ProcessDied
 from tests.late_writes import WriteRecorder
 from tests.resources import TestClock
 from tests.unit.turns.conftest import MakeStage, clock, shared_resources, stage, staged
-from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, tool_call_block
+from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
 from tests.unit.usage.ledger_factories import count_ledger_rows
 
 __all__ = ["clock", "shared_resources", "stage", "staged"]
@@ -323,7 +323,7 @@ def test_a_turn_without_a_budget_reads_no_budgets_after_its_start(
     def fail(*_: Any) -> None:
         raise AssertionError("budgets were used")
 
-    monkeypatch.setattr("fermata.usage.budgets.holds.reserve_budget", fail)
+    monkeypatch.setattr("fermata.usage.budgets.holds.commit_with_hold", fail)
     monkeypatch.setattr("fermata.usage.settlement.build_settlement_writes", fail)
     stage.script_replies(reply_with_calls(INSERT), "Done.")
     stage.run_workflow()
@@ -450,3 +450,57 @@ def test_an_earlier_name_of_a_user_that_is_stored_again_later_does_not_replace_t
         clock.advance(1)
     recorder.land_again()
     assert load_user_labels(stage.resources, stage.caller.tenant) == {"ada": "Ada Lovelace"}
+
+
+def wait_for_second_round(stage: Stage) -> None:
+    set_price_and_budget(stage, 1)
+    stage.start_turn()
+    stage.script_replies(reply_with_calls(INSERT), "Done.")
+    stage.run_workflow()
+    stage.answer_request(OK)
+
+
+@pytest.mark.parametrize("operation", ["BatchGetItem", "TransactWriteItems"])
+def test_a_turn_canceled_before_its_hold_holds_nothing_and_sends_no_request(stage: Stage, operation: str) -> None:
+    wait_for_second_round(stage)
+    stage.faults.interrupt(f"dynamodb.{operation}", stage.cancel_turn, contains="budget#tenant")
+    assert stage.run_workflow() == "finished"
+    assert stage.faults.is_spent
+    assert len(stage.driver.requests) == len(stage.ledger_rows()) == 1
+    assert read_today(stage)["heldUsd"] == 0
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_function_that_dies_while_it_holds_a_budget_leaves_no_hold_behind(stage: Stage, when: str) -> None:
+    wait_for_second_round(stage)
+    stage.faults.kill_process("dynamodb.TransactWriteItems", contains="requestStarted", when=when)
+    with pytest.raises(ProcessDied):
+        stage.run_workflow()
+    stage.script_replies("Done.")
+    assert stage.run_workflow() == "finished"
+    outcomes = [row["outcome"] for row in stage.ledger_rows()]
+    assert outcomes == (["ok", "ok"] if when == "before" else ["ok", "died", "ok"])
+    assert read_today(stage)["heldUsd"] == 0
+    assert Decimal(str(read_today(stage)["spentUsd"])) == sum(row["cost"] for row in stage.ledger_rows())
+
+
+def test_a_request_that_is_repeated_after_a_failure_is_held_again_and_charged_once(stage: Stage) -> None:
+    set_price_and_budget(stage, 1)
+    stage.start_turn()
+    held: list[float] = []
+    note_hold = lambda: held.append(read_today(stage)["heldUsd"])  # noqa: E731
+    stage.script_replies([make_provider_error()], [note_hold, *reply_with_text("Hello.")])
+    assert stage.run_workflow() == "finished"
+    assert held[0] > 0.12
+    assert read_today(stage)["heldUsd"] == 0
+    assert Decimal(str(read_today(stage)["spentUsd"])) == sum(row["cost"] for row in stage.ledger_rows())
+
+
+def test_a_request_that_no_budget_covers_has_no_ledger_row(stage: Stage) -> None:
+    set_price_and_budget(stage, REQUEST_COST_USD)
+    stage.start_turn()
+    stage.script_replies([spend_meanwhile(stage, "0.13"), make_provider_error()])
+    assert stage.run_workflow() == "finished"
+    assert [getattr(event, "code", None) for event in stage.terminal_events()] == ["budget_exhausted"]
+    assert [row["outcome"] for row in stage.ledger_rows()] == ["provider_overloaded"]
+    assert len(stage.driver.requests) == 1

@@ -18,12 +18,13 @@ from fermata.usage.budgets import holds
 from fermata.usage.budgets.budget_accounts import BudgetDate
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, get_budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
-from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS, BudgetedRequest, build_settlement_writes, reserve_budget
+from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS, BudgetedRequest, build_settlement_writes
 from fermata.usage.settlement import build_request_writes
 from tests.faults import FaultScript
 from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.resources import TestClock, resources_of_new_process
 from tests.unit.usage.ledger_factories import TENANT, make_usage, write_and_count
+from tests.unit.usage.reserved_budgets import reserve_budget
 
 ADMIN = Caller(tenant=TENANT, user="boss", capabilities=frozenset({Capability.PROVIDERS}))
 CENT = Decimal("0.01")

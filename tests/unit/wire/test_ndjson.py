@@ -12,6 +12,8 @@ from fermata.domain.events import (
     Event,
     HeldEvent,
     ReasoningEvent,
+    RequestFailedEvent,
+    RequestStartedEvent,
     RoundRetractedEvent,
     RoundStartedEvent,
     TextEvent,
@@ -47,7 +49,14 @@ def test_an_event_is_one_line_with_its_number_and_without_nulls(event: Event) ->
 
 @pytest.mark.parametrize("dialect", get_args(Dialect))
 @pytest.mark.parametrize(
-    "event", [RoundStartedEvent(round=1, epoch="1", owner="me"), ToolStartedEvent(effect_key="e")], ids=lambda e: e.type
+    "event",
+    [
+        RoundStartedEvent(round=1, epoch="1", owner="me"),
+        RequestStartedEvent(),
+        RequestFailedEvent(code="provider_overloaded"),
+        ToolStartedEvent(effect_key="e"),
+    ],
+    ids=lambda e: e.type,
 )
 def test_internal_events_are_never_rendered(event: Event, dialect: Dialect) -> None:
     assert render_event(1, event, dialect) == b""

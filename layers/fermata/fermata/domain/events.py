@@ -211,7 +211,10 @@ class CancelledEvent(TerminalEvent):
 
 
 class RoundStartedEvent(Event):
-    """A worker has taken the round. It supersedes the worker before."""
+    """A worker has taken the round. It supersedes the worker before.
+
+    The round's model request is sent right after it, or after `requestStarted` if `awaits_hold` (decision 0146).
+    """
 
     visible_to = ()
 
@@ -219,6 +222,24 @@ class RoundStartedEvent(Event):
     round: int
     epoch: str
     owner: str
+    awaits_hold: bool | None = None
+
+
+class RequestFailedEvent(Event):
+    """The round's model request failed before anything was streamed. It is sent again after `requestStarted`."""
+
+    visible_to = ()
+
+    type: Literal["requestFailed"] = "requestFailed"
+    code: str
+
+
+class RequestStartedEvent(Event):
+    """The round's model request is sent right after this."""
+
+    visible_to = ()
+
+    type: Literal["requestStarted"] = "requestStarted"
 
 
 class ToolStartedEvent(Event):

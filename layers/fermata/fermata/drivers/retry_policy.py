@@ -121,6 +121,7 @@ def stream_with_retries(
     endpoint: Endpoint,
     on_failed: Callable[[ProviderError], None],
     *,
+    before_retry: Callable[[], None] = lambda: None,
     policy: RetryPolicy = DEFAULT_RETRY_POLICY,
     sleep: Callable[[float], None] | None = None,
     get_jitter: Callable[[], float] = random.random,
@@ -131,6 +132,7 @@ def stream_with_retries(
 
     Args:
         on_failed: Called for each failed request that is about to be repeated, before the delay.
+        before_retry: Called after the delay. What it raises ends the repetitions.
         policy: Decides about the repetitions.
         sleep: Waits for a number of seconds; the connection's `sleep` by default.
         get_jitter: Returns a random number between 0 and 1.
@@ -152,6 +154,7 @@ def stream_with_retries(
                     raise
                 on_failed(error)
                 (sleep or connection.sleep)(delay)
+                before_retry()
                 attempt += 1
             else:
                 return

@@ -24,22 +24,18 @@ BILLABLE_ERROR_CODES = ("refused", "no_answer", "budget_exhausted")
 """Errors that neither the service nor the provider caused: usage up to them is billable (decision 0053)."""
 
 
-def hold_request_budget(resources: Resources, turn: Turn, round_: int, attempt: int, prompt_tokens: int) -> None:
-    """Hold the highest possible cost of a request (decision 0055). Without a known price nothing is held.
-
-    Raises:
-        PaymentRequired: A budget does not cover it.
-    """
-    if not turn.budgeted:
-        return
-    request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)
-    holds.reserve_budget(resources, request, _compute_max_cost(resources, turn, prompt_tokens))
-
-
 def commit_with_budget_hold(
-    resources: Resources, turn: Turn, prompt_tokens: int, commit: Callable[[Sequence[Write]], _Committed]
+    resources: Resources,
+    turn: Turn,
+    prompt_tokens: int,
+    commit: Callable[[Sequence[Write]], _Committed],
+    *,
+    round_: int = 1,
+    attempt: int = 1,
 ) -> _Committed:
-    """Call `commit` with the writes that hold the highest possible cost of the turn's first request.
+    """Call `commit` with the writes that hold the highest possible cost of a request (decision 0055).
+
+    Without a known price, a hold of 0 is taken.
 
     Args:
         commit: As for `commit_with_hold`.
@@ -49,7 +45,7 @@ def commit_with_budget_hold(
     """
     if not turn.budgeted:
         return commit(())
-    request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round=1, attempt=1)
+    request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)
     return holds.commit_with_hold(resources, request, _compute_max_cost(resources, turn, prompt_tokens), commit)
 
 
@@ -129,7 +125,8 @@ def build_request_usage(
 def estimate_dead_request(resources: Resources, turn: Turn, state: TurnState, *, outcome: str) -> RequestUsage:
     """Return the ledger entry of a request whose function died or was stopped (decision 0006).
 
-    Its tokens are estimated from the expected prompt and the characters that were streamed.
+    Its tokens are estimated from the expected prompt and the characters that were streamed. Unless something was
+    streamed, nobody knows whether the provider accepted it, so it is not billable (decision 0147).
     """
     completion_tokens = estimate_tokens_of_chars(state.streamed_chars)
     return build_request_usage(
@@ -140,7 +137,7 @@ def estimate_dead_request(resources: Resources, turn: Turn, state: TurnState, *,
         attempt=state.request_attempts,
         tried=0,
         outcome=outcome,
-        billable=outcome == "cancelled",
+        billable=outcome == "cancelled" and state.streamed_chars > 0,
         estimated=True,
     )
 

@@ -8,6 +8,8 @@ from typing import Any, Literal
 from fermata.domain.events import (
     Event,
     ReasoningEvent,
+    RequestFailedEvent,
+    RequestStartedEvent,
     RoundRetractedEvent,
     RoundStartedEvent,
     TerminalEvent,
@@ -26,6 +28,7 @@ _STORED_NAMES = {
     "epoch": "e",
     "owner": "w",
     "request_attempts": "t",
+    "is_request_unsent": "n",
     "round_started_number": "b",
     "text_chars": "c",
     "reasoning_chars": "q",
@@ -55,6 +58,8 @@ class TurnState:
     """Id of that invocation."""
     request_attempts: int = 0
     """How often this round's model request was begun without being committed."""
+    is_request_unsent: bool = False
+    """While asking: no request is under way. It waits for its budget hold, or the last one failed (decision 0146)."""
     round_started_number: int = 0
     """Number of this round's last roundStarted event."""
     text_chars: int = 0
@@ -92,6 +97,10 @@ class TurnState:
         match event:
             case RoundStartedEvent():
                 return self._after_round_started(event)
+            case RequestFailedEvent():
+                return replace(self, is_request_unsent=True)
+            case RequestStartedEvent():
+                return replace(self, is_request_unsent=False)
             case TextEvent():
                 return replace(self, text_chars=self.text_chars + len(event.text))
             case ReasoningEvent():
@@ -117,6 +126,7 @@ class TurnState:
             round=event.round,
             phase="asking",
             request_attempts=self.request_attempts + 1 if is_repeated else 1,
+            is_request_unsent=bool(event.awaits_hold),
             text_chars=0,
             reasoning_chars=0,
         )
@@ -125,6 +135,11 @@ class TurnState:
         if self.open_calls == 1:
             return replace(self, open_calls=0, phase="ready", held_until=0)
         return replace(self, open_calls=self.open_calls - 1, phase="calls")
+
+    @property
+    def has_open_request(self) -> bool:
+        """Whether a model request was sent and not accounted for."""
+        return self.phase == "asking" and not self.is_request_unsent
 
     @property
     def streamed_chars(self) -> int:

@@ -322,3 +322,65 @@ def test_a_failure_after_a_successor_began_is_not_booked_under_its_attempt(stage
     stage.script_replies([takes_over, make_provider_error()], [closed])
     stage.advance_turn(older)
     assert [row[3] for row in ledger_usage(stage) if row[1] == 2] == ["ok"]
+
+
+def die(*_: object) -> None:
+    raise ProcessDied
+
+
+def test_a_failed_request_has_its_row_although_the_function_dies_before_it_repeats_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.start_turn()
+    stage.script_replies([make_provider_error()], "Hello.")
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.connection, "sleep", die)
+        with pytest.raises(ProcessDied):
+            stage.advance_turn()
+    assert stage.run_workflow() == "finished"
+    assert ledger_usage(stage) == [(1, 1, 1, "provider_overloaded", False, False), (1, 2, 1, "ok", False, True)]
+    invariants.check_invariants(stage)
+
+
+def test_a_turn_canceled_between_two_requests_sends_none_and_accounts_for_none(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.start_turn()
+    stage.script_replies([make_provider_error()], "Hello.")
+    monkeypatch.setattr(stage.connection, "sleep", lambda _seconds: stage.cancel_turn())
+    stage.run_workflow()
+    assert len(stage.driver.requests) == 1
+    assert ledger_usage(stage) == [(1, 1, 1, "provider_overloaded", False, False)]
+    invariants.check_invariants(stage)
+
+
+def wait_for_second_round(stage: Stage) -> None:
+    run_until_waiting(stage, "deleteNode")
+    stage.script_replies("Done.")
+    stage.answer_request(OK)
+
+
+def test_a_function_that_dies_before_its_request_was_sent_leaves_no_row(stage: Stage) -> None:
+    wait_for_second_round(stage)
+    stage.faults.kill_process("dynamodb.Query", contains="#c#")
+    with pytest.raises(ProcessDied):
+        stage.run_workflow()
+    assert stage.run_workflow() == "finished"
+    assert [row[:2] for row in ledger_usage(stage)] == [(1, 1), (2, 1)]
+    invariants.check_invariants(stage)
+
+
+def test_a_turn_canceled_before_its_request_was_sent_sends_none(stage: Stage) -> None:
+    wait_for_second_round(stage)
+    stage.faults.interrupt("dynamodb.Query", stage.cancel_turn, contains="#c#")
+    stage.run_workflow()
+    assert len(stage.driver.requests) == len(stage.ledger_rows()) == 1
+    invariants.check_invariants(stage)
+
+
+def test_a_canceled_request_is_not_billable_unless_something_was_streamed(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies([stage.cancel_turn, *reply_with_text("late")])
+    stage.run_workflow()
+    assert ledger_usage(stage) == [(1, 1, 0, "cancelled", True, False)]
+    invariants.check_invariants(stage)

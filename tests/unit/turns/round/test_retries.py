@@ -30,7 +30,8 @@ def test_a_failure_before_any_text_is_retried_with_growing_delays(stage: Stage) 
     first, second = stage.connection.sleeps
     assert 0.75 <= first <= 1
     assert 1.5 <= second <= 2
-    assert stage.event_types() == ["bridgeReady", "roundStarted", "text", "context", "usage", "done"]
+    repeats = ["requestFailed", "requestStarted"] * 2
+    assert stage.event_types() == ["bridgeReady", "roundStarted", *repeats, "text", "context", "usage", "done"]
     invariants.check_invariants(stage)
 
 

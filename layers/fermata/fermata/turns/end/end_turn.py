@@ -122,7 +122,7 @@ class _EndCommit:
     def _request_usages(self, before: TurnState) -> tuple[RequestUsage, ...]:
         """Return the usage of the final round; a request without usage is estimated (decision 0006)."""
         usages = self._final_round.request_usages
-        if before.phase != "asking" or self._final_round.accounts_for_open_request:
+        if not before.has_open_request or self._final_round.accounts_for_open_request:
             return usages
         return (
             *usages,

@@ -12,6 +12,7 @@ from fermata.turns.end.end_turn import end_turn
 from fermata.turns.pause import Pause
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.state import TurnState
+from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.settlement import build_request_writes
 
@@ -34,8 +35,7 @@ def begin_round(context: TurnContext) -> None:
     if seen_state.phase != "asking":
         take_round(context, seen_state)
     elif may_retry_round(context, seen_state):
-        dead_request = estimate_dead_request(context.resources, context.turn, seen_state, outcome="died")
-        take_round(context, seen_state, (dead_request,))
+        take_round(context, seen_state, _estimate_open_request(context, seen_state))
     else:
         end_turn(
             context.resources,
@@ -44,6 +44,12 @@ def begin_round(context: TurnContext) -> None:
             INTERRUPTED_ROUND_ERROR,
             is_expected=lambda now: now.round_started_number == seen_state.round_started_number,
         )
+
+
+def _estimate_open_request(context: TurnContext, state: TurnState) -> tuple[RequestUsage, ...]:
+    if not state.has_open_request:
+        return ()
+    return (estimate_dead_request(context.resources, context.turn, state, outcome="died"),)
 
 
 def may_retry_round(context: TurnContext, state: TurnState) -> bool:
@@ -59,6 +65,8 @@ def take_round(context: TurnContext, seen_state: TurnState, replaced_usages: tup
     Raises:
         StaleState: The round has changed since `seen_state`.
     """
+    if seen_state.phase != "calls":
+        context.prepare_model_request()
     estimated_prompt_tokens = seen_state.estimated_prompt_tokens or _estimate_prompt_tokens(context)
     seen_start = (seen_state.phase, seen_state.round_started_number, seen_state.owner)
     context.log.append(
@@ -75,7 +83,19 @@ def take_round(context: TurnContext, seen_state: TurnState, replaced_usages: tup
 def build_round_started(context: TurnContext, state: TurnState) -> RoundStartedEvent:
     is_same_round = state.phase in ("asking", "calls")
     number = state.round if is_same_round else state.round + 1
-    return RoundStartedEvent(round=number, epoch=context.invocation.epoch, owner=context.invocation.owner)
+    return RoundStartedEvent(
+        round=number,
+        epoch=context.invocation.epoch,
+        owner=context.invocation.owner,
+        awaits_hold=_awaits_hold(context, state) or None,
+    )
+
+
+def _awaits_hold(context: TurnContext, state: TurnState) -> bool:
+    """Whether the request needs a budget hold that is still to be taken; START has taken that of the first."""
+    hold_expires = context.turn.started_ms / 1000 + HOLD_LIFETIME_SECONDS
+    is_held = state.phase == "started" and context.resources.clock.time() < hold_expires
+    return context.turn.budgeted and state.phase != "calls" and not is_held
 
 
 def build_next_round_started(context: TurnContext, pause: Pause) -> tuple[RoundStartedEvent, ...]:

@@ -1,22 +1,27 @@
 """Send a round's model request, with its silent retries, and stream its text into the turn log."""
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from fermata.aws.dynamodb import ConditionFailed, TransactionCanceled
-from fermata.credentials import endpoints
+from fermata.aws.dynamodb import TransactionCanceled, Write
 from fermata.domain.errors import ApiError, PaymentRequired, ProviderError
-from fermata.domain.events import ReasoningEvent, TextEvent
+from fermata.domain.events import ReasoningEvent, RequestFailedEvent, RequestStartedEvent, TextEvent
 from fermata.domain.model_io import ModelRequest, ModelResponse, TextDelta, TokenUsage
 from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import stream_with_retries
 from fermata.drivers.transport.connection import ProviderConnection
 from fermata.drivers.transport.endpoint import Endpoint
-from fermata.turns.accounting import build_request_usage, estimate_tokens_of_chars, hold_request_budget
+from fermata.turns.accounting import (
+    add_usage,
+    build_request_usage,
+    commit_with_budget_hold,
+    estimate_tokens_of_chars,
+)
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
-from fermata.turns.turn_log import Superseded, TurnEnded
+from fermata.turns.turn_log import fixed_events
+from fermata.usage.budgets.holds import HoldOutdated
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.settlement import build_request_writes
 
@@ -25,13 +30,14 @@ NO_RESPONSE_MESSAGE = "The provider ended its answer without a last word."
 
 @dataclass(frozen=True)
 class ModelRequestOutcome:
-    """The response of a request, or the error that it ended with, and the usage to account for."""
+    """The response of a request, or the error that it ended with, and the usage to account for.
+
+    Requests that failed before anything was streamed, and were sent again, are accounted for already.
+    """
 
     result: ModelResponse | ProviderError
     unwritten_events: tuple[TextEvent | ReasoningEvent, ...] = ()
     """Streamed text that is not in the log yet."""
-    failed_usages: tuple[RequestUsage, ...] = ()
-    """Of requests that failed before anything was streamed, and were retried."""
     last_usage: RequestUsage | None = None
     """None when no request was sent."""
     seconds_to_first_text: float | None = None
@@ -39,62 +45,33 @@ class ModelRequestOutcome:
 
     @property
     def request_usages(self) -> tuple[RequestUsage, ...]:
-        return (*self.failed_usages, self.last_usage) if self.last_usage else self.failed_usages
+        return (self.last_usage,) if self.last_usage else ()
 
 
 def send_model_request(context: TurnContext, connection: ProviderConnection) -> ModelRequestOutcome:
     """Send the request of the current round.
 
     Raises:
-        TurnEnded, Superseded: Noticed while the response was streamed. The failed requests before it are in the
-            ledger then.
+        TurnEnded, Superseded: Noticed before the request was sent, or while the response was streamed.
     """
     try:
-        _hold_budget(context)
         endpoint = _open_endpoint(context)
     except ProviderError as refusal:
         return ModelRequestOutcome(refusal)
-    sender = _RequestSender(context)
-    try:
-        return sender.send(connection, endpoint)
-    except (TurnEnded, Superseded):
-        store_failed_usages(context, sender.failed_usages)
-        raise
-
-
-def store_failed_usages(context: TurnContext, usages: Sequence[RequestUsage]) -> None:
-    """Write ledger rows outside any commit, after the race for the commit was lost.
-
-    The writer that won accounts for the request under way (decision 0006), but it cannot know of the requests that
-    failed before it: they are in no log entry.
-    """
-    for usage in usages:
-        with contextlib.suppress(ConditionFailed, TransactionCanceled):
-            context.resources.tables.write_items(*build_request_writes(context.resources, (usage,)))
-
-
-def _hold_budget(context: TurnContext) -> None:
-    state = context.log.state
-    try:
-        hold_request_budget(
-            context.resources, context.turn, state.round, state.request_attempts, state.expected_prompt_tokens
-        )
-    except PaymentRequired as refusal:
-        raise ProviderError("budget_exhausted", refusal.message, retryable=False) from refusal
-    except ApiError as refusal:
-        raise ProviderError("busy", refusal.message, retryable=True) from refusal
+    return _RequestSender(context).send(connection, endpoint)
 
 
 def _open_endpoint(context: TurnContext) -> Endpoint:
-    turn = context.turn
     try:
-        return endpoints.open_endpoint(context.resources, turn.tenant, turn.credential, turn.credential_version)
+        return context.open_endpoint()
     except ApiError as refusal:
         raise ProviderError("provider_auth", refusal.message, retryable=False) from refusal
 
 
 class _RequestSender:
-    """Sends one request and keeps the usage of its failed attempts, which must survive a lost race.
+    """Sends one request, and repeats it while it fails before anything is streamed.
+
+    The log says that a request is sent before it is, and that it has failed before it is repeated (decision 0146).
 
     Round and attempt are those at the beginning. The background thread moves the state of the log, by then perhaps to
     the attempt of a successor, under whose name nothing of this one may be booked (decision 0145).
@@ -104,7 +81,8 @@ class _RequestSender:
         self._context = context
         self._begun_state = context.log.state
         self._streamed_chars = 0
-        self.failed_usages: list[RequestUsage] = []
+        self._failed_count = 0
+        self._is_sent = self._begun_state.has_open_request
 
     def send(self, connection: ProviderConnection, endpoint: Endpoint) -> ModelRequestOutcome:
         context = self._context
@@ -121,21 +99,26 @@ class _RequestSender:
         return ModelRequestOutcome(
             result,
             unwritten_events,
-            failed_usages=tuple(self.failed_usages),
-            last_usage=self._build_last_usage(result),
+            last_usage=self._build_last_usage(result) if self._is_sent else None,
             seconds_to_first_text=first_written_at - started_at if first_written_at is not None else None,
         )
 
     def _stream(
         self, request: ModelRequest, connection: ProviderConnection, endpoint: Endpoint, writer: StreamWriter
     ) -> ModelResponse | ProviderError:
-        provider = get_provider(self._context.turn.provider)
-        retry_policy = self._context.retry_policy
         response: ModelResponse | None = None
         error = ProviderError("provider_error", NO_RESPONSE_MESSAGE, retryable=True)
         try:
+            if not self._is_sent:
+                self._record_start(writer)
             for part in stream_with_retries(
-                provider, request, connection, endpoint, self._keep_failure, policy=retry_policy
+                get_provider(self._context.turn.provider),
+                request,
+                connection,
+                endpoint,
+                partial(self._record_failure, writer),
+                before_retry=partial(self._record_start, writer),
+                policy=self._context.retry_policy,
             ):
                 if isinstance(part, ModelResponse):
                     response = part
@@ -146,8 +129,50 @@ class _RequestSender:
             error = failure
         return error if response is None else response
 
-    def _keep_failure(self, error: ProviderError) -> None:
-        self.failed_usages.append(self._build_failure_usage(error))
+    def _record_failure(self, writer: StreamWriter, error: ProviderError) -> None:
+        """Write the ledger row of a request that is about to be repeated, with the entry that says it has failed."""
+        context = self._context
+        usages = (self._build_failure_usage(error),)
+        append = partial(
+            context.log.append,
+            fixed_events(RequestFailedEvent(code=error.code)),
+            lambda _log_entry, _before: build_request_writes(context.resources, usages),
+            update_state=lambda _before, after: add_usage(after, usages),
+        )
+        writer.append(append)
+        self._failed_count += 1
+        self._is_sent = False
+
+    def _record_start(self, writer: StreamWriter) -> None:
+        """Append requestStarted, in one transaction with the budget hold of the request.
+
+        So nothing is held and nothing is sent once the turn has ended or another invocation has taken the round.
+        """
+        context = self._context
+        state = self._begun_state
+
+        def append(hold_writes: Sequence[Write]) -> None:
+            try:
+                context.log.append(fixed_events(RequestStartedEvent()), lambda _log_entry, _before: hold_writes)
+            except TransactionCanceled as error:
+                raise HoldOutdated from error
+
+        commit = partial(
+            commit_with_budget_hold,
+            context.resources,
+            context.turn,
+            state.expected_prompt_tokens,
+            append,
+            round_=state.round,
+            attempt=state.request_attempts,
+        )
+        try:
+            writer.append(commit)
+        except PaymentRequired as refusal:
+            raise ProviderError("budget_exhausted", refusal.message, retryable=False) from refusal
+        except ApiError as refusal:
+            raise ProviderError("busy", refusal.message, retryable=True) from refusal
+        self._is_sent = True
 
     def _build_last_usage(self, result: ModelResponse | ProviderError) -> RequestUsage:
         if isinstance(result, ProviderError):
@@ -172,7 +197,7 @@ class _RequestSender:
             tokens,
             round_=self._begun_state.round,
             attempt=self._begun_state.request_attempts,
-            tried=len(self.failed_usages) + 1,
+            tried=self._failed_count + 1,
             outcome=outcome,
             billable=outcome == "ok",
             estimated=is_estimated,

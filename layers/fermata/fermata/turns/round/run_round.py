@@ -13,11 +13,10 @@ from fermata.turns.commits import PauseChanged, RoundCommit
 from fermata.turns.end.end_turn import FinalRound, end_turn
 from fermata.turns.pause import build_pause
 from fermata.turns.round.begin_round import build_next_round_started, may_retry_round, take_round
-from fermata.turns.round.model_request import ModelRequestOutcome, send_model_request, store_failed_usages
+from fermata.turns.round.model_request import ModelRequestOutcome, send_model_request
 from fermata.turns.round.tool_calls import build_round_calls, run_instant_calls
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.transitions import apply_outputs
-from fermata.turns.turn_log import Superseded, TurnEnded
 
 MODEL_REFUSED_MESSAGE = "The model declined to answer this"
 RESPONSE_CUT_OFF_MESSAGE = (
@@ -47,9 +46,6 @@ def run_round(context: TurnContext, connection: ProviderConnection) -> None:
             _commit_response(context, outcome, outcome.result)
     except PauseChanged:
         _end_after_refusal(context, outcome)
-    except (TurnEnded, Superseded):
-        store_failed_usages(context, outcome.failed_usages)
-        raise
 
 
 def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, response: ModelResponse) -> None:
@@ -65,7 +61,8 @@ def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, respons
         _end_turn(context, outcome, response, DoneEvent())
     # After the commit, so that no client waits for it.
     _emit_metrics(outcome, response)
-    last_used.record_use(context.resources, context.turn.tenant, context.turn.credential)
+    if not context.log.state.has_open_request:  # the next round's request is sent first (decision 0146)
+        last_used.record_use(context.resources, context.turn.tenant, context.turn.credential)
 
 
 def _end_after_refusal(context: TurnContext, outcome: ModelRequestOutcome) -> None:

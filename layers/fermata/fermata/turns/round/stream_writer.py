@@ -60,6 +60,14 @@ class StreamWriter:
             if self.first_written_at is None or is_full or self._is_flush_due():
                 self._flush()
 
+    def append(self, append_to_log: Callable[[], object]) -> None:
+        """Let the main thread append something else than text. Raises `failure`."""
+        with self._lock:
+            if self.failure is not None:
+                raise self.failure
+            append_to_log()
+            self._checked_at = self._clock.monotonic()
+
     def take_unwritten(self) -> tuple[TextEvent | ReasoningEvent, ...]:
         """Return the text that is not in the log yet. It belongs into the commit that follows."""
         with self._lock:

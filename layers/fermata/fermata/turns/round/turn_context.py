@@ -1,5 +1,6 @@
 """Hold what one invocation works with: the turn, its log and pause, its history, its tools."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,9 +12,12 @@ from fermata.conversations.history.conversation_history import ConversationHisto
 from fermata.conversations.history.image_selection import count_images, filter_earlier_turns
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.token_estimate import estimate_tokens
+from fermata.credentials import endpoints
+from fermata.domain.errors import ApiError
 from fermata.domain.messages import Message
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.retry_policy import RetryPolicy
+from fermata.drivers.transport.endpoint import Endpoint
 from fermata.tools.registry import build_system_prompt, get_toolset
 from fermata.tools.tool import ToolContext
 from fermata.tools.tool_names import ToolNaming
@@ -81,6 +85,17 @@ class TurnContext:
             turn = self.turn
             self.history = ConversationHistory(self.resources, turn.tenant, turn.conversation, self.model_profile)
         return self.history.compile_messages()
+
+    def prepare_model_request(self) -> None:
+        """Read what a model request needs, so that it can be sent as soon as the log says so (decision 0146)."""
+        self.load_history()
+        with contextlib.suppress(ApiError):  # it is raised again, and tells the user, when the request is sent
+            self.open_endpoint()
+
+    def open_endpoint(self) -> Endpoint:
+        """Return where the model request goes, with its key. Raises as `endpoints.open_endpoint`."""
+        turn = self.turn
+        return endpoints.open_endpoint(self.resources, turn.tenant, turn.credential, turn.credential_version)
 
     def reduce_history(self) -> bool:
         """Send less, after the provider has said that the history or its number of images exceeds a limit.

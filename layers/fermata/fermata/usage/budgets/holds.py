@@ -10,10 +10,9 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from typing import TypeVar
 
-from fermata.aws.dynamodb import ConditionFailed, Item, Put, TransactionCanceled, Update, Write
+from fermata.aws.dynamodb import ConditionFailed, Item, Put, Update, Write
 from fermata.aws.resources import Resources
 from fermata.domain.errors import PaymentRequired, ServiceUnavailable
 from fermata.usage.budgets.budget_accounts import (
@@ -56,24 +55,6 @@ class BudgetedRequest:
 
 class HoldOutdated(Exception):
     """The accounts have changed since the writes of a hold were built from them."""
-
-
-def reserve_budget(resources: Resources, request: BudgetedRequest, amount: Decimal) -> None:
-    """Hold an amount for a request. Idempotent: a second call for the same request changes nothing.
-
-    Raises:
-        PaymentRequired, ServiceUnavailable: As `commit_with_hold`.
-    """
-    commit_with_hold(resources, request, amount, partial(_write_hold, resources))
-
-
-def _write_hold(resources: Resources, writes: Sequence[Write]) -> None:
-    if not writes:
-        return
-    try:
-        resources.tables.write_items(*writes)
-    except (ConditionFailed, TransactionCanceled) as error:
-        raise HoldOutdated from error
 
 
 def commit_with_hold(
