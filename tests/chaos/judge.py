@@ -164,12 +164,19 @@ def is_request_row(row: Row) -> bool:
 
 
 def judge_ledger(world: "World", usage: list[Row]) -> Iterator[str]:
-    """Each request that arrived at the provider has one row, and there is no row for one that never did."""
+    """Each request that arrived at the provider has one row, and there is no row for one that never did.
+
+    A process that is killed or frozen right after it has announced a request leaves an estimate for a request that was
+    not sent. Each such fault excuses one row, if it is not billable.
+    """
     names = {turn.bridge: turn.name for turn in world.turns if turn.bridge}
     rows = Counter((names.get(row["turn"], row["turn"]), int(row["round"])) for row in usage if is_request_row(row))
     served = Counter((request.turn, request.round) for request in world.provider.served)
+    excused = sum(count for (kind, _), count in world.faults.counts.items() if kind in ("kill after", "freeze after"))
     for key in sorted(rows.keys() | served.keys()):
-        if rows[key] != served[key]:
+        if rows[key] > served[key] and excused and has_unproven_estimate(usage, names, key):
+            excused -= 1
+        elif rows[key] != served[key]:
             yield f"round {key[1]} of {key[0]}: {served[key]} requests were served, {rows[key]} are in the ledger"
     exact = Counter[tuple[str, int]]()
     for row in usage:
@@ -180,6 +187,15 @@ def judge_ledger(world: "World", usage: list[Row]) -> Iterator[str]:
         f"round {key[1]} of {key[0]}: {count} exact rows for {complete[key]} whole responses"
         for key, count in exact.items()
         if count > complete[key]
+    )
+
+
+def has_unproven_estimate(usage: list[Row], names: dict[str, str], key: tuple[str, int]) -> bool:
+    return any(
+        is_request_row(row)
+        and (names.get(row["turn"], row["turn"]), int(row["round"])) == key
+        and (row["estimated"], row["billable"], row["completion"]) == (True, False, 0)
+        for row in usage
     )
 
 
