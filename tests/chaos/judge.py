@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 TERMINAL_TYPES = ("done", "error", "cancelled")
 HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")
+PROMPT_NAME = re.compile(r"\[turn (\w+) ")
 MAX_RECOVERY_SECONDS = 1800.0
 """From the last fault until nothing runs any more."""
 
@@ -59,9 +61,12 @@ def is_trouble_of_aws(error: Exception) -> bool:
 
 
 def judge_turn(world: "World", turn: "SimulatedTurn", bridges: list[Row]) -> Iterator[str]:
+    if turn.is_abandoned:
+        return
     if not turn.bridge:
         yield f"it was never started: {turn.error}"
         return
+    yield from (f"a repeated answer was refused: {refusal}" for refusal in turn.refused_repeats)
     entries = [row for row in bridges if row["pk"].endswith(f"#turn#{turn.bridge}") and row["sk"].startswith("e#")]
     events = list(events_of(world, entries))
     yield from judge_log(entries, events)
@@ -169,7 +174,7 @@ def judge_ledger(world: "World", usage: list[Row]) -> Iterator[str]:
     A process that is killed or frozen right after it has announced a request leaves an estimate for a request that was
     not sent. Each such fault excuses one row, if it is not billable.
     """
-    names = {turn.bridge: turn.name for turn in world.turns if turn.bridge}
+    names = {turn.bridge: turn.name for turn in world.turns if turn.bridge} | names_by_prompt(world)
     rows = Counter((names.get(row["turn"], row["turn"]), int(row["round"])) for row in usage if is_request_row(row))
     served = Counter((request.turn, request.round) for request in world.provider.served)
     excused = sum(count for (kind, _), count in world.faults.counts.items() if kind in ("kill after", "freeze after"))
@@ -197,6 +202,16 @@ def has_unproven_estimate(usage: list[Row], names: dict[str, str], key: tuple[st
         and (row["estimated"], row["billable"], row["completion"]) == (True, False, 0)
         for row in usage
     )
+
+
+def names_by_prompt(world: "World") -> dict[str, str]:
+    """Turns whose browser never learned their id are known by their stored prompt."""
+    found = {}
+    for row in rows_of(world, "conversations"):
+        match = PROMPT_NAME.search(str(row.get("content", ""))) if row.get("role") == "user" else None
+        if match:
+            found[row["turn"]] = match[1]
+    return found
 
 
 def judge_accounts(usage: list[Row]) -> Iterator[str]:

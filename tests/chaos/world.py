@@ -71,6 +71,9 @@ READER_SECONDS = 0.3
 DISTURBED_SECONDS = 300.0
 CALM_SECONDS = 3600.0
 MAX_SKEW_SECONDS = 2.0
+ABANDON_RATE = 0.3
+SECOND_TAB_RATE = 0.3
+RIVAL_RATE = 0.3
 
 
 class FunctionDied(Exception):
@@ -95,10 +98,18 @@ class SimulatedTurn:
     acknowledged: dict[str, Any] = field(default_factory=dict)
     """Results by request id that the service answered with success."""
     was_cancelled: bool = False
+    is_abandoned: bool = False
+    """The tab was closed before it had an answer: nobody repeats the prompt, nobody reads the turn."""
+    refused_repeats: list[str] = field(default_factory=list)
+    """Refusals of an answer that had been given already."""
 
     @property
     def is_over(self) -> bool:
-        return bool(self.error) or any(event["type"] in ("done", "error", "cancelled") for _, event in self.received)
+        return (
+            bool(self.error)
+            or self.is_abandoned
+            or any(event["type"] in ("done", "error", "cancelled") for _, event in self.received)
+        )
 
 
 class World:
@@ -278,7 +289,7 @@ class World:
 
     def _browse(self, turn: SimulatedTurn) -> None:
         self._start(turn)
-        if turn.error:
+        if turn.error or turn.is_abandoned:
             return
         self.scheduler.start(Process("reader"), lambda: self._read(turn), name="reader")
         handled: set[str] = set()
@@ -303,23 +314,25 @@ class World:
             snapshot={"site": {"pages": [], "note": turn.name}},
             idempotency_key=turn.idempotency_key,
         )
+        problem = ""
         for _ in range(60):
             try:
                 turn.bridge = self.call("stream", lambda resources: start_turn(resources, ADA, prompt).turn.id)
-                turn.error = ""
                 return
             except ApiError as refusal:
-                turn.error = f"{refusal.status}: {refusal.message}"
+                problem = f"{refusal.status}: {refusal.message}"
                 if refusal.status < 500 and refusal.status not in (409, 429):
-                    return
+                    break
             except Exception as error:  # noqa: BLE001 (a browser sees a 5xx and sends the same request again)
-                turn.error = repr(error)
+                problem = repr(error)
+                if self.scheduler.random.random() < ABANDON_RATE:
+                    turn.is_abandoned = True
+                    return
             self.scheduler.switch("browser retry", 5.0)
-        return
+        turn.error = problem
 
     def _read(self, turn: SimulatedTurn) -> None:
         """Follow the log: reconnect after every failure with the number of the last event."""
-        turn.error = ""
         after = 0
         while not turn.is_over:
             try:
@@ -352,10 +365,16 @@ class World:
         if request["effectKey"] not in turn.executed:
             turn.executed.append(request["effectKey"])
         result = {"ok": True, "data": {"effect": request["effectKey"]}}
-        for _ in range(draw.choice((1, 1, 1, 2))):
-            self._post_result(turn, request, result)
+        if draw.random() < SECOND_TAB_RATE:
+            self.scheduler.start(
+                Process("tab"), lambda: self._post_result(turn, request, result, draw.random()), name="tab"
+            )
+        self._post_result(turn, request, result)
 
-    def _post_result(self, turn: SimulatedTurn, request: dict[str, Any], result: dict[str, Any]) -> None:
+    def _post_result(
+        self, turn: SimulatedTurn, request: dict[str, Any], result: dict[str, Any], delay: float = 0.0
+    ) -> None:
+        self.scheduler.switch("browser", delay)
         for _ in range(40):
             try:
                 self.call(
@@ -366,6 +385,8 @@ class World:
                 )
             except ApiError as refusal:
                 if refusal.status < 500 and refusal.status != 429:
+                    if refusal.status == 409:
+                        turn.refused_repeats.append(f"{request['requestId']}: {refusal.message}")
                     return
             except Exception:  # noqa: BLE001 (a browser sees a 5xx and sends the same answer again)
                 pass
@@ -420,6 +441,8 @@ class World:
                 turn = SimulatedTurn(f"t{number}", draw.randint(1, 4), f"key-{number}", conversation)
                 self.turns.append(turn)
                 self.scheduler.start(users, lambda turn=turn: self._cancel_sometimes(turn), name="user")  # type: ignore[misc]
+                if draw.random() < RIVAL_RATE:
+                    self._start_rival(users, conversation)
                 self._browse(turn)
                 finished.append(turn)
 
@@ -432,6 +455,13 @@ class World:
         self.scheduler.run(lambda: len(finished) == self._turn_count and self._is_quiet(), CALM_SECONDS)
         self.quiet_after = self.scheduler.now - self.calm_since
         self._prompt_once_more(users, conversation)
+
+    def _start_rival(self, users: Process, conversation: str) -> None:
+        """Send another prompt at the same time, from another tab: one of them waits for the other."""
+        number = len(self.turns)
+        rival = SimulatedTurn(f"r{number}", 1, f"rival-{number}", conversation)
+        self.turns.append(rival)
+        self.scheduler.start(users, lambda: self._browse(rival), name="rival")
 
     def _set_up(self) -> str:
         created: list[str] = []
@@ -469,7 +499,10 @@ class World:
         executions = self.step_functions.executions.values()
         is_open = any("open" in item for item in self.dynamodb.tables["bridges"].items.values())
         is_counted = self._stream_position == len(self.dynamodb.tables["usage"].stream)
-        return not is_open and is_counted and all(execution.status != "RUNNING" for execution in executions)
+        are_over = all(turn.is_over for turn in self.turns)
+        return (
+            are_over and not is_open and is_counted and all(execution.status != "RUNNING" for execution in executions)
+        )
 
 
 def _get_cached_property(descriptor: Any, instance: Any, owner: Any = None) -> Any:
