@@ -31,7 +31,7 @@ from fermata.turns.turn import Turn, find_turn_for_caller
 from fermata.turns.turn_log import LogEntry
 from fermata.turns.undo.start_undo import UndoRequest, start_undo
 from fermata.wire.bodies.instatic_images import check_instatic_images
-from fermata.wire.bodies.snapshots import resolve_snapshot
+from fermata.wire.bodies.snapshots import find_snapshot
 from fermata.wire.bodies.turn_requests import ChatBody, UndoBody
 from fermata.wire.http.asgi import request_from_asgi_scope
 from fermata.wire.http.dispatch import handle_request
@@ -72,7 +72,6 @@ def post_prompt(context: RequestContext) -> Response:
     body = context.parse_body(ChatBody)
     if context.tenant.dialect == "instatic":
         check_instatic_images(body)
-    snapshot = resolve_snapshot(context.resources, context.caller, body)
     prompt = TurnPrompt(
         scope=context.path_parameters["scope"],
         conversation_id=body.conversation_id,
@@ -80,8 +79,7 @@ def post_prompt(context: RequestContext) -> Response:
         image_paths=body.image_places(),
         dialect=context.tenant.dialect,
         tool_names=select_tool_names(context),
-        snapshot=snapshot.value,
-        compressed_snapshot=snapshot.packed,
+        snapshot=find_snapshot(context.resources, context.caller, body),
         revision=body.revision or "",
         idempotency_key=_read_idempotency_key(context.request),
         max_rounds=context.tenant.limits.max_rounds,

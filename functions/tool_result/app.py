@@ -1,8 +1,8 @@
 """Store a browser's answer to a tool request, and resume the round that waits for it."""
 
 from fermata.domain.errors import NotFound
-from fermata.turns.answer.submit_tool_result import submit_tool_result
-from fermata.wire.bodies.snapshots import resolve_snapshot
+from fermata.turns.answer.submit_tool_result import ToolRequestGone, submit_tool_result
+from fermata.wire.bodies.snapshots import find_snapshot
 from fermata.wire.bodies.turn_requests import ToolResultBody
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import Response
@@ -17,7 +17,7 @@ router = Router("tool_result")
 def answer_tool(context: RequestContext) -> Response:
     """Submit the result. The capability that the caller needs depends on the tool, so it is checked there."""
     body = context.parse_body(ToolResultBody)
-    snapshot = resolve_snapshot(context.resources, context.caller, body)
+    snapshot = find_snapshot(context.resources, context.caller, body)
     try:
         submit_tool_result(
             context.resources,
@@ -25,10 +25,10 @@ def answer_tool(context: RequestContext) -> Response:
             bridge_id=body.bridge_id,
             request_id=body.request_id,
             result=body.result.posted,
-            snapshot=snapshot.packed or snapshot.value,
+            snapshot=snapshot,
             revision=body.revision or "",
         )
-    except NotFound as error:
+    except ToolRequestGone as error:
         if context.tenant.dialect != "instatic":
             raise
         return _respond_to_instatic(error)

@@ -13,6 +13,7 @@ from functions.api import app
 from functions.tool_result import app as tool_result
 from tests.proxy_events import make_proxy_event
 from tests.tenant_tokens import TokenSigner, make_tenant
+from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 
 PATH = "/admin/api/ai/uploads"
 RAW = b'{"page": {"id": "p1"}}'
@@ -72,20 +73,49 @@ def test_uploading_needs_the_capability_to_chat(bakery: TokenSigner) -> None:
     assert send(bakery, BODY, capabilities=("ai.audit.read",))[0] == 403
 
 
+def send_answer(signer: TokenSigner, bridge_id: str, request_id: str, **members: Any) -> tuple[int, Any]:
+    body = {"bridgeId": bridge_id, "requestId": request_id, "result": {"ok": True}} | members
+    return send(signer, body, tool_result, "/admin/api/ai/tool-result")
+
+
+@pytest.fixture
+def waiting(resources: Resources, bakery: TokenSigner, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """The ids of a turn of the token's user and of its open request."""
+    stage = Stage(resources, monkeypatch)
+    stage.start_turn()
+    stage.script_replies(reply_with_calls(tool_call_block("getNodeHtml", nodeId="a")))
+    assert stage.run_workflow() == "waiting"
+    monkeypatch.setattr("fermata.aws.resources.Resources.workflow", stage.workflow)
+    return stage.turn.id, stage.tool_requests()[-1].request_id
+
+
 @pytest.mark.parametrize(
     ("ref", "status"),
     [("none", 400), ("", 404), (f"snapshot-{len(RAW)}-{DIGEST}-1600000000", 410)],
 )
-def test_an_unusable_reference_is_refused_with_a_reason(bakery: TokenSigner, ref: str, status: int) -> None:
-    made = ref or send(bakery, BODY)[1]["ref"]
-    body = {"bridgeId": "b", "requestId": "r", "result": {"ok": True}, "snapshotRef": made}
-    found, told = send(bakery, body, tool_result, "/admin/api/ai/tool-result")
-    assert (found, bool(told["error"])) == (status, True)
+def test_an_unusable_reference_is_refused_with_a_reason(
+    bakery: TokenSigner, waiting: tuple[str, str], ref: str, status: int
+) -> None:
+    found, told = send_answer(bakery, *waiting, snapshotRef=ref or send(bakery, BODY)[1]["ref"])
+    assert (found, "upload" in told["error"].lower()) == (status, True)
 
 
-def test_a_snapshot_that_is_not_what_was_announced_is_a_409(resources: Resources, bakery: TokenSigner) -> None:
+def test_a_snapshot_that_is_not_what_was_announced_is_a_409(
+    resources: Resources, bakery: TokenSigner, waiting: tuple[str, str]
+) -> None:
     told = send(bakery, BODY)[1]
     key = urlsplit(told["url"]).path.removeprefix("/")
     resources.blobs._client.put_object(Bucket=resources.settings.bucket, Key=key, Body=RAW[::-1])
-    body = {"bridgeId": "b", "requestId": "r", "result": {"ok": True}, "snapshotRef": told["ref"]}
-    assert send(bakery, body, tool_result, "/admin/api/ai/tool-result")[0] == 409
+    assert send_answer(bakery, *waiting, snapshotRef=told["ref"])[0] == 409
+
+
+def test_a_repeated_answer_is_accepted_without_its_snapshot(
+    resources: Resources, bakery: TokenSigner, waiting: tuple[str, str]
+) -> None:
+    told = send(bakery, BODY)[1]
+    key = urlsplit(told["url"]).path.removeprefix("/")
+    resources.blobs._client.put_object(Bucket=resources.settings.bucket, Key=key, Body=RAW)
+    assert send_answer(bakery, *waiting, snapshotRef=told["ref"])[0] == 200
+    resources.blobs._client.delete_object(Bucket=resources.settings.bucket, Key=key)
+    assert send_answer(bakery, *waiting, snapshotRef=told["ref"])[0] == 200
+    assert send_answer(bakery, *waiting, snapshotRef=f"snapshot-{len(RAW)}-{DIGEST}-1600000000")[0] == 200

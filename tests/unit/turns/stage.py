@@ -12,7 +12,9 @@ stage.run_workflow()
 retries and time-outs.
 """
 
+import gzip
 import itertools
+import json
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -25,7 +27,9 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.dynamo_type import DynamoType
 
+from fermata.aws.blob_store import CompressedJson
 from fermata.aws.dynamodb import Item, deserialize_item
+from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
 from fermata.credentials import credential_store
@@ -101,6 +105,16 @@ def make_provider_error(
     error = ProviderError(code, f"The provider failed: {code}.", retryable=retryable, retry_after=retry_after)
     error.tokens = tokens
     return error
+
+
+def as_posted_snapshot(snapshot: Any) -> PostedSnapshot | None:
+    """Return a snapshot as it is posted in a body, or as it was uploaded when it is compressed."""
+    if snapshot is None or isinstance(snapshot, PostedSnapshot):
+        return snapshot
+    if isinstance(snapshot, CompressedJson):
+        value = json.loads(gzip.decompress(snapshot.body))
+        return PostedSnapshot(snapshot.digest, lambda: SnapshotContent(value, snapshot))
+    return PostedSnapshot(snapshot, lambda: SnapshotContent(snapshot))
 
 
 class RecordingConnection(ProviderConnection):
@@ -243,6 +257,7 @@ class Stage:
             conversation_id=self.conversation.id,
             content=(TextBlock(text=text), *members.pop("pictures", ())),
             dialect=members.pop("dialect", "fermata"),
+            snapshot=as_posted_snapshot(members.pop("snapshot", None)),
             **members,
         )
 
@@ -326,7 +341,7 @@ class Stage:
             bridge_id=self.turn.id,
             request_id=request_id or self.tool_requests()[-1].request_id,
             result=result,
-            snapshot=snapshot,
+            snapshot=as_posted_snapshot(snapshot),
             revision=revision,
         )
 

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from fermata.aws.posted_snapshot import SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.aws.uploads import Upload
 from fermata.domain.caller import Caller
-from fermata.domain.errors import InvalidRequest, NotFound, PayloadTooLarge
-from fermata.wire.bodies.snapshots import MAX_SNAPSHOT_MEMORY_BYTES, resolve_snapshot
+from fermata.domain.errors import Gone, InvalidRequest, NotFound, PayloadTooLarge
+from fermata.wire.bodies.snapshots import MAX_SNAPSHOT_MEMORY_BYTES, find_snapshot
 from fermata.wire.bodies.turn_requests import ChatBody, ToolResultBody
 from tests.peak_memory import measure_peak_megabytes
+from tests.resources import TestClock
 from tests.uploads import put_json_upload, put_upload
 
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset({"ai.chat"}))
@@ -24,15 +26,34 @@ def make_chat_body(**members: Any) -> ChatBody:
     return ChatBody.model_validate({"conversationId": "c", "prompt": "x"} | members)
 
 
+def fetch_snapshot(resources: Resources, body: Any) -> SnapshotContent:
+    snapshot = find_snapshot(resources, ADA, body)
+    assert snapshot is not None
+    return snapshot.fetch()
+
+
 def resolve_upload(resources: Resources, raw: bytes) -> Any:
-    return resolve_snapshot(
-        resources, ADA, make_chat_body(snapshotRef=put_upload(resources, ADA, "snapshot", raw))
-    ).value
+    return fetch_snapshot(resources, make_chat_body(snapshotRef=put_upload(resources, ADA, "snapshot", raw))).value
 
 
 def test_a_snapshot_in_the_body_is_returned_as_it_is(resources: Resources) -> None:
-    assert resolve_snapshot(resources, ADA, make_chat_body(snapshot={"a": 1})) == ({"a": 1}, None)
-    assert resolve_snapshot(resources, ADA, make_chat_body()) == (None, None)
+    assert fetch_snapshot(resources, make_chat_body(snapshot={"a": 1})) == ({"a": 1}, None)
+    assert find_snapshot(resources, ADA, make_chat_body()) is None
+
+
+def test_an_upload_is_identified_by_its_content_without_being_fetched(resources: Resources, clock: TestClock) -> None:
+    bodies = []
+    for raw in (b"{}", b"{}", b'{"a": 1}'):
+        clock.advance(60)
+        bodies.append(make_chat_body(snapshotRef=put_upload(resources, ADA, "snapshot", raw)))
+    clock.advance(2 * 86_400)
+    first, same, other = (find_snapshot(resources, ADA, body) for body in bodies)
+    assert first is not None
+    assert same is not None
+    assert other is not None
+    assert first.identity == same.identity != other.identity
+    with pytest.raises(Gone):
+        first.fetch()
 
 
 @pytest.mark.parametrize("value", [{}, {"page": {"id": "p"}}, {"title": "🦀 ß"}, {"n": [1, 2.5, None, True]}])
@@ -41,14 +62,14 @@ def test_an_uploaded_snapshot_is_parsed_and_stored_as_uploaded(resources: Resour
     result = {"ok": True}
     answer = ToolResultBody.model_validate({"bridgeId": "b", "requestId": "r", "result": result, "snapshotRef": ref})
     for body in (make_chat_body(snapshotRef=ref), answer):
-        found, packed = resolve_snapshot(resources, ADA, body)
+        found, packed = fetch_snapshot(resources, body)
         assert found == value
         assert resources.blobs.get_json(resources.blobs.put_compressed_json(FOLDER, packed or found)) == value
 
 
 def test_a_lone_surrogate_is_replaced_before_the_snapshot_is_stored(resources: Resources) -> None:
-    found, packed = resolve_snapshot(
-        resources, ADA, make_chat_body(snapshotRef=put_upload(resources, ADA, "snapshot", b'{"a": "\\ud83e"}'))
+    found, packed = fetch_snapshot(
+        resources, make_chat_body(snapshotRef=put_upload(resources, ADA, "snapshot", b'{"a": "\\ud83e"}'))
     )
     assert (found, packed) == ({"a": "�"}, None)
 
@@ -102,21 +123,23 @@ def test_parsing_a_snapshot_fits_into_a_functions_memory(tmp_path: Path, name: s
     before = f"""
 from types import SimpleNamespace
 from fermata.wire.bodies.turn_requests import ChatBody
-from fermata.wire.bodies.snapshots import resolve_snapshot
+from fermata.wire.bodies.snapshots import find_snapshot
 from fermata.domain.caller import Caller
 blobs = SimpleNamespace(open_stream=lambda key: ({len(raw)}, open("it", "rb")))
 resources = SimpleNamespace(blobs=blobs, clock=SimpleNamespace(time=lambda: 0))
 caller = Caller(tenant="t", user="u", capabilities=frozenset())
 body = ChatBody.model_validate({{"conversationId": "c", "prompt": "x", "snapshotRef": "{upload.ref}"}})
 """
-    assert measure_peak_megabytes(before, "kept = resolve_snapshot(resources, caller, body)", tmp_path) < most, name
+    assert measure_peak_megabytes(before, "kept = find_snapshot(resources, caller, body).fetch()", tmp_path) < most, (
+        name
+    )
 
 
 def test_an_upload_of_another_kind_is_refused(resources: Resources) -> None:
     with pytest.raises(InvalidRequest, match="of kind snapshot"):
-        resolve_snapshot(resources, ADA, make_chat_body(snapshotRef=put_upload(resources, ADA, "image", b"{}")))
+        find_snapshot(resources, ADA, make_chat_body(snapshotRef=put_upload(resources, ADA, "image", b"{}")))
     foreign = make_chat_body(
         snapshotRef=put_upload(resources, ADA.model_copy(update={"user": "bob"}), "snapshot", b"{}")
     )
     with pytest.raises(NotFound):
-        resolve_snapshot(resources, ADA, foreign)
+        fetch_snapshot(resources, foreign)

@@ -107,11 +107,7 @@ def test_a_snapshot_is_stored_once_compressed_and_never_in_the_workflow(stage: S
 
 def test_a_compressed_snapshot_is_stored_unchanged_and_read_normally(stage: Stage) -> None:
     raw = b'{"page": {"id": "p", "title": "Home"}, "site": {"pages": [{"id": "p", "title": "Home"}]}}'
-    stage.start_turn(
-        "List",
-        snapshot={"page": {"id": "p", "title": "Home"}, "site": {"pages": []}},
-        compressed_snapshot=compress_json(raw),
-    )
+    stage.start_turn("List", snapshot=compress_json(raw))
     stage.script_replies(
         reply_with_calls(
             tool_call_block("list_documents"),
@@ -139,7 +135,7 @@ def test_a_turn_without_server_tools_never_reads_the_snapshot(stage: Stage) -> N
 
 def test_the_same_prompt_with_the_same_upload_joins_its_turn(stage: Stage) -> None:
     def again(packed: CompressedJson) -> str:
-        return stage.start_turn("Hi", snapshot={"a": 1}, compressed_snapshot=packed, idempotency_key="once").id
+        return stage.start_turn("Hi", snapshot=packed, idempotency_key="once").id
 
     assert again(compress_json(b'{"a": 1}')) == again(compress_json(b'{"a": 1}'))
     with pytest.raises(Exception, match="used for another request"):

@@ -7,18 +7,22 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectionClosedError
 
+from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
 from fermata.conversations import message_store
+from fermata.domain.blocks import ImageBlock
 from fermata.domain.caller import Caller
-from fermata.domain.errors import Conflict, InvalidRequest, NotFound
+from fermata.domain.errors import Conflict, Gone, InvalidRequest, NotFound
 from fermata.domain.events import BridgeReadyEvent, CancelledEvent, ErrorEvent
 from fermata.domain.model_io import TextDelta
 from fermata.turns.start.start_turn import TurnPrompt, start_turn
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import read_entries_from
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
+from tests.images import make_image, to_base64
 from tests.unit.turns import invariants
 from tests.unit.turns.scenarios import make_patient_tool, run_until_waiting
 from tests.unit.turns.stage import ADA, OK, Stage, reply_with_calls, reply_with_text, tool_call_block
+from tests.uploads import announce_test_upload, put_upload
 
 TRANSACT = "dynamodb.TransactWriteItems"
 BEN = Caller(tenant="bakery", user="ben", capabilities=ADA.capabilities)
@@ -129,7 +133,7 @@ def test_a_request_joins_when_its_twin_has_just_claimed_the_conversation(stage: 
 
 
 def test_a_repeat_does_not_interrupt_its_twin_that_was_slow_to_start(stage: Stage) -> None:
-    """An Instatic browser's next prompt interrupts a turn that is older than two seconds, but this is no next prompt."""
+    """An Instatic browser's next prompt interrupts a turn older than two seconds. This is no next prompt."""
     twin = {"text": "Add a footer", "idempotency_key": "k", "dialect": "instatic"}
 
     def start_slowly() -> None:
@@ -151,6 +155,30 @@ def test_a_repeat_joins_its_twin_whose_hold_leaves_no_budget(stage: Stage) -> No
     stage.faults.interrupt("dynamodb.GetItem", lambda: stage.start_turn(**twin), contains="budgets")
     joined = start_turn(stage.resources, stage.caller, stage.make_prompt(**twin))
     assert joined.turn.id == stage.turn.id
+
+
+def test_a_repeat_joins_though_what_it_refers_to_has_expired(stage: Stage) -> None:
+    snapshot = PostedSnapshot("digest", lambda: SnapshotContent({"page": {"id": "p"}}))
+    image = make_image()
+    uploaded = ImageBlock(mime_type="image/jpeg", blob=put_upload(stage.resources, stage.caller, "image", image))
+    turn = stage.start_turn("Look", idempotency_key="k", snapshot=snapshot, pictures=(uploaded,))
+    stage.pass_time(23 * 3600)
+
+    def fetch_expired() -> SnapshotContent:
+        raise Gone("This upload is no longer kept.")
+
+    again = {"idempotency_key": "k", "snapshot": PostedSnapshot("digest", fetch_expired)}
+    stage.resources.blobs.delete_folder("uploads")
+    assert stage.start_turn("Look", pictures=(uploaded,), **again).id == turn.id
+    announced = announce_test_upload(stage.resources, "image", image).ref
+    assert announced != uploaded.blob
+    anew = ImageBlock(mime_type="image/jpeg", blob=announced)
+    assert stage.start_turn("Look", pictures=(anew,), **again).id == turn.id
+    inline = ImageBlock(mime_type="image/jpeg", data=to_base64(image))
+    assert stage.start_turn("Look", pictures=(inline,), **again).id == turn.id
+    other = ImageBlock(mime_type="image/jpeg", data=to_base64(make_image(width=9)))
+    with pytest.raises(Conflict, match="another request"):
+        stage.start_turn("Look", pictures=(other,), **again)
 
 
 def test_the_same_key_with_another_body_conflicts(stage: Stage) -> None:

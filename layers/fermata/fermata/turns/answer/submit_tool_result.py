@@ -5,6 +5,7 @@ from typing import Any
 
 from fermata.aws import blob_store
 from fermata.aws.clock import new_id
+from fermata.aws.posted_snapshot import PostedSnapshot
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, Forbidden, NotFound, ServiceUnavailable
@@ -25,6 +26,13 @@ REQUEST_GONE_MESSAGE = (
 )
 
 
+class ToolRequestGone(NotFound):
+    """The request is not open: it never was, or no longer is."""
+
+    def __init__(self) -> None:
+        super().__init__(REQUEST_GONE_MESSAGE)
+
+
 @dataclass(frozen=True)
 class _Answer:
     """A posted result. `revision` is the document's, from the result or else from the body around it."""
@@ -41,18 +49,19 @@ def submit_tool_result(
     bridge_id: str,
     request_id: str,
     result: Any,
-    snapshot: Any = None,
+    snapshot: PostedSnapshot | None = None,
     revision: str = "",
 ) -> None:
     """Commit the result of the open request and resume the turn. The same result again changes nothing.
 
     Args:
         result: A ToolOutput as JSON, with the members that an editor may add (docs/editing.md).
-        snapshot: The document's new snapshot, or None when the editor sends none.
+        snapshot: The document's new snapshot, or None when the editor sends none. Not fetched for a repeated result.
         revision: The document's revision now, unless `result` has one.
 
     Raises:
-        NotFound: The request is not open, or not the caller's.
+        ToolRequestGone: The request is not open, or not the caller's.
+        ApiError: The snapshot cannot be fetched.
         Forbidden: The caller may not answer this call.
         Conflict: The request was answered with another result.
         ServiceUnavailable: Too many writers at once, or the workflow cannot be reached. The caller should repeat.
@@ -68,7 +77,7 @@ def submit_tool_result(
             _repeat_answer(resources, pause, call, answer)
             return
         if has_turn_ended or call.state != "requested":
-            raise NotFound(REQUEST_GONE_MESSAGE)
+            raise ToolRequestGone
         snapshot_key = snapshot_key or _store_snapshot(resources, pause, snapshot)
         try:
             _commit_answer(resources, pause, call, answer, snapshot_key)
@@ -85,21 +94,21 @@ def submit_tool_result(
 def _load_pause(resources: Resources, caller: Caller, bridge_id: str, request_id: str) -> Pause:
     round_ = round_from_request_id(request_id)
     if round_ is None:
-        raise NotFound(REQUEST_GONE_MESSAGE)
+        raise ToolRequestGone
     pk = build_turn_pk(caller.tenant, bridge_id)
     item = resources.tables.get_item(resources.settings.bridges_table, pk, build_pause_key(round_))
     if item is None or item["ttl"] <= resources.clock.time():
-        raise NotFound(REQUEST_GONE_MESSAGE)
+        raise ToolRequestGone
     pause = pause_from_item(resources, item)
     if pause.user != caller.user and not caller.has_capability(Capability.TURNS):
-        raise NotFound(REQUEST_GONE_MESSAGE)
+        raise ToolRequestGone
     return pause
 
 
 def _find_call(pause: Pause, caller: Caller, request_id: str) -> RoundCall:
     call = pause.find_call(request_id)
     if call is None:
-        raise NotFound(REQUEST_GONE_MESSAGE)
+        raise ToolRequestGone
     if not caller.has_capability(Capability.WRITE if call.mutates else Capability.CHAT):
         raise Forbidden("Forbidden")
     return call
@@ -112,12 +121,12 @@ def _repeat_answer(resources: Resources, pause: Pause, call: RoundCall, answer: 
     _resume_turn(resources, pause)
 
 
-def _store_snapshot(resources: Resources, pause: Pause, snapshot: Any) -> str:
+def _store_snapshot(resources: Resources, pause: Pause, snapshot: PostedSnapshot | None) -> str:
     """Store a snapshot, unless it is the newest one already, and return its blob key (decision 0113)."""
     if snapshot is None:
         return ""
     folder = blob_store.turn_folder(pause.tenant, pause.turn)
-    return resources.blobs.put_compressed_json(folder, snapshot, stored_key=pause.state.snapshot_key)
+    return resources.blobs.put_compressed_json(folder, snapshot.fetch().storable, stored_key=pause.state.snapshot_key)
 
 
 def _commit_answer(resources: Resources, pause: Pause, call: RoundCall, answer: _Answer, snapshot_key: str) -> None:

@@ -41,7 +41,8 @@ def start_once(
 def ensure_not_started(resources: Resources, caller: Caller, key: str, digest: str) -> None:
     """Return if the key has still started no turn. Called before the turn that holds a claim is ended.
 
-    A claim is written together with the key. So the turn of a claim that was read before this is not the request's own.
+    A claim is written together with the key. So the turn of a claim that was read before this is not the request's own
+    (decision 0151).
 
     Raises:
         Conflict: The same request has come twice at once, and the other one was faster. `start_once` joins its turn.

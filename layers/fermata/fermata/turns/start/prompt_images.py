@@ -4,7 +4,9 @@ A prompt with an invalid image is refused, because its user can send another.
 """
 
 import base64
+import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 from fermata.aws import uploads
 from fermata.aws.resources import Resources
@@ -15,6 +17,17 @@ from fermata.domain.errors import InvalidRequest, PayloadTooLarge
 
 MAX_PROMPT_IMAGE_BYTES = 30_000_000
 """Of all images of a prompt together, as they were sent."""
+
+
+def compute_block_identity(block: Block) -> Any:
+    """Return a JSON value that is equal for equal content: for the same image, inline or uploaded, at any time."""
+    if block.kind != "image":
+        return block.to_wire()
+    if block.blob:
+        digest = uploads.parse_upload_ref(block.blob, "image").sha256
+    else:
+        digest = hashlib.sha256(base64.b64decode(block.data or "")).hexdigest()
+    return [block.kind, block.mime_type, digest]
 
 
 def normalize_prompt_images(

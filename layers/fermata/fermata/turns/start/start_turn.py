@@ -8,9 +8,9 @@ from functools import cached_property, partial
 from typing import Any
 
 from fermata.aws import blob_store, observability
-from fermata.aws.blob_store import CompressedJson
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb import Write
+from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
 from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE
@@ -35,7 +35,7 @@ from fermata.turns.start.conversation_claim import (
 )
 from fermata.turns.start.idempotency import build_idempotency_puts, ensure_not_started, start_once
 from fermata.turns.start.model_checks import check_model_abilities
-from fermata.turns.start.prompt_images import normalize_prompt_images
+from fermata.turns.start.prompt_images import compute_block_identity, normalize_prompt_images
 from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn
 from fermata.usage.audit import user_labels
@@ -55,9 +55,7 @@ class TurnPrompt:
     content: tuple[Block, ...]
     dialect: Dialect
     tool_names: ToolNameVariant = "seed"
-    snapshot: Any = None
-    compressed_snapshot: CompressedJson | None = None
-    """The same in its stored form, if the client has uploaded it (decision 0113)."""
+    snapshot: PostedSnapshot | None = None
     image_paths: tuple[str, ...] = ()
     """Where each image of `content` is in the request, for error messages."""
     revision: str = ""
@@ -69,13 +67,21 @@ class TurnPrompt:
 
     @cached_property
     def digest(self) -> str:
-        """Identifies the same prompt sent again. Empty without an idempotency key, because a snapshot is large."""
+        """Identifies the same prompt sent again, by its content: an image or snapshot may have been uploaded anew.
+
+        Empty without an idempotency key, because a snapshot is large.
+        """
         if not self.idempotency_key:
             return ""
-        content = [block.to_wire() for block in self.content]
-        snapshot = self.compressed_snapshot.digest if self.compressed_snapshot else self.snapshot
+        content = [compute_block_identity(block) for block in self.content]
+        snapshot = self.snapshot.identity if self.snapshot else None
         identity = [self.scope, self.conversation_id, content, snapshot]
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def snapshot_content(self) -> SnapshotContent:
+        """The snapshot, which the first use fetches."""
+        return self.snapshot.fetch() if self.snapshot else SnapshotContent()
 
 
 def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedTurn:
@@ -103,10 +109,11 @@ def _start(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedT
     )
     check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
     content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
+    situation = build_situation(prompt.scope, prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
     if conversation.claim:
         ensure_not_started(resources, caller, prompt.idempotency_key, prompt.digest)
     conversation = ensure_claimable(resources, caller, conversation, prompt.dialect, load_conversation)
-    turn = _build_turn(resources, caller, prompt, conversation, chosen_model)
+    turn = _build_turn(resources, caller, prompt, conversation, chosen_model, situation)
     prompt_tokens = _estimate_prompt_tokens(turn, conversation, prompt)
     commit = partial(_commit_turn, resources, prompt, content, conversation, turn)
     started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)
@@ -139,11 +146,15 @@ def _log_start(turn: Turn) -> None:
 
 
 def _build_turn(
-    resources: Resources, caller: Caller, prompt: TurnPrompt, conversation: Conversation, chosen_model: ModelChoice
+    resources: Resources,
+    caller: Caller,
+    prompt: TurnPrompt,
+    conversation: Conversation,
+    chosen_model: ModelChoice,
+    situation: str,
 ) -> Turn:
     now = resources.clock.time()
     settings = resources.settings
-    situation = build_situation(prompt.scope, prompt.snapshot, ToolNaming(prompt.tool_names))
     return Turn(
         id=new_id(),
         tenant=caller.tenant,
@@ -184,7 +195,7 @@ def _commit_turn(
     hold_writes: Sequence[Write],
 ) -> StartedTurn:
     """Write START, with the user's message, the idempotency key and the hold of the first request."""
-    snapshot_key = _store_snapshot(resources, turn, prompt.compressed_snapshot or prompt.snapshot)
+    snapshot_key = _store_snapshot(resources, turn, prompt.snapshot_content.storable)
 
     def commit_at(position: int) -> StartedTurn:
         message = _build_prompt_message(resources, turn, content, position)

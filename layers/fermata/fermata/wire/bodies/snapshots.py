@@ -1,11 +1,12 @@
-"""Resolve the snapshot of a request: in its body, or uploaded before (decisions 0110, 0113)."""
+"""Find the snapshot of a request: in its body, or uploaded before (decisions 0110, 0113, 0151)."""
 
 import re
 import sys
-from typing import Any, NamedTuple
+from functools import partial
 
 from fermata.aws import uploads
-from fermata.aws.blob_store import CompressedJson, compress_json
+from fermata.aws.blob_store import compress_json
+from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
@@ -21,23 +22,26 @@ _SURROGATE_ESCAPE = re.compile(rb"\\u[dD]")
 _UNUSABLE = "The uploaded snapshot cannot be used."
 
 
-class RequestSnapshot(NamedTuple):
-    """The value of a snapshot, and its compressed form if it can be stored as it was uploaded."""
+def find_snapshot(resources: Resources, caller: Caller, body: SnapshotBody) -> PostedSnapshot | None:
+    """Return the snapshot in a body, or the upload that it refers to, which is not fetched yet.
 
-    value: Any = None
-    packed: CompressedJson | None = None
-
-
-def resolve_snapshot(resources: Resources, caller: Caller, body: SnapshotBody) -> RequestSnapshot:
-    """Return the snapshot in a body, or fetch the upload that it refers to.
+    Its `fetch` raises ApiError when the upload cannot be fetched (see `fetch_upload`), is no JSON object, or is too
+    large to be parsed.
 
     Raises:
-        ApiError: The upload cannot be fetched (see `fetch_upload`), is no JSON object, or is too large to be parsed.
+        InvalidRequest: The reference is none to a snapshot.
     """
-    if body.snapshot_ref is None:
-        return RequestSnapshot(body.snapshot)
-    raw = uploads.fetch_upload(resources, caller, uploads.parse_upload_ref(body.snapshot_ref, "snapshot"))
-    packed = compress_json(raw)
+    if body.snapshot_ref is not None:
+        upload = uploads.parse_upload_ref(body.snapshot_ref, "snapshot")
+        return PostedSnapshot(upload.sha256, partial(_fetch_snapshot, resources, caller, upload))
+    if body.snapshot is None:
+        return None
+    return PostedSnapshot(body.snapshot, partial(SnapshotContent, body.snapshot))
+
+
+def _fetch_snapshot(resources: Resources, caller: Caller, upload: uploads.Upload) -> SnapshotContent:
+    raw = uploads.fetch_upload(resources, caller, upload)
+    compressed = compress_json(raw)
     try:
         text = decode_json_text(raw)
         # Parsing replaces lone surrogates. The upload is then stored as parsed, not as uploaded.
@@ -47,7 +51,7 @@ def resolve_snapshot(resources: Resources, caller: Caller, body: SnapshotBody) -
         value = parse_json_object(text)
     except InvalidRequest as error:
         raise InvalidRequest(f"{_UNUSABLE} {error.message.removeprefix(INVALID_BODY_PREFIX).strip()}") from error
-    return RequestSnapshot(value, None if may_have_surrogates else packed)
+    return SnapshotContent(value, None if may_have_surrogates else compressed)
 
 
 def _check_memory(text: str) -> None:
