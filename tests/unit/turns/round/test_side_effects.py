@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from fermata.aws.dynamodb import Put
+from fermata.conversations.message_store import conversation_partition, message_sort_key
 from fermata.domain.events import ToolResultEvent, ToolStartedEvent
 from fermata.tools.tool import NoInput, ToolContext
 from fermata.turns.turn import Turn
@@ -277,3 +279,22 @@ def test_an_unused_invocation_runs_a_tool_however_little_time_it_has(kitchen: St
     assert output["next"] == "finish"
     assert oven.baked == 2
     invariants.check_invariants(kitchen)
+
+
+def test_a_call_whose_result_cannot_be_stored_is_not_run_again(stage: Stage) -> None:
+    runs: list[str] = []
+
+    def take_the_place_of_the_result(_input: NoInput, context: ToolContext) -> object:
+        runs.append(context.effect_key)
+        partition = conversation_partition(stage.caller.tenant, stage.conversation.id)
+        item = {"pk": partition, "sk": message_sort_key(2), "v": 1}
+        stage.resources.tables.write_items(Put(stage.resources.settings.conversations_table, item))
+        return {}
+
+    stage.add_tools(replace(make_server_tool("count", dict, idempotent=True), handler=take_the_place_of_the_result))
+    stage.start_turn()
+    stage.script_replies(reply_with_calls(tool_call_block("count")))
+    stage.advance_turn()
+    assert len(runs) == 1
+    assert [getattr(event, "code", None) for event in stage.terminal_events()] == ["broken"]
+    assert len(stage.driver.requests) == 1

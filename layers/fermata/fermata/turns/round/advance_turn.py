@@ -8,12 +8,12 @@ from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import ErrorEvent
 from fermata.drivers.transport.connection import ProviderConnection
-from fermata.turns.commits import RoundCommit
+from fermata.turns.commits import PauseChanged, RoundCommit
 from fermata.turns.end.end_turn import end_turn
 from fermata.turns.pause import Pause, RoundCall, build_pause_key, load_pause, pause_from_item, replace_pause
 from fermata.turns.round.begin_round import begin_round, build_next_round_started, take_round
 from fermata.turns.round.invocation import Invocation
-from fermata.turns.round.run_round import run_round
+from fermata.turns.round.run_round import UNSTORABLE_ROUND_ERROR, run_round
 from fermata.turns.round.tool_calls import CallOutputs, run_server_calls
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.transitions import Transition, apply_outputs, expire_request
@@ -114,9 +114,24 @@ def _run_step(context: TurnContext, connection: ProviderConnection | None) -> bo
         if context.turn.undoes and not context.invocation.is_hold:
             return _run_undo_round(context)
         return _run_round(context, connection)
+    except PauseChanged:
+        _reload_after_refusal(context)
+        return True
     except StaleState:
         context.reload()
         return True
+
+
+def _reload_after_refusal(context: TurnContext) -> None:
+    """Read the turn again. If nothing has changed, end it: the step would be refused for ever (decision 0145)."""
+    seen_state, refused_pause = context.log.state, context.pause
+    context.reload()
+    if refused_pause is None or context.log.state != seen_state:
+        return
+    context.pause = load_pause(context.resources, context.turn, seen_state.round)
+    if context.pause is None or context.pause.version == refused_pause.version:
+        observability.log_warning("round.refused", turn=context.turn.id, round=seen_state.round)
+        end_turn(context.resources, context.turn, context.log, UNSTORABLE_ROUND_ERROR)
 
 
 def _run_undo_round(context: TurnContext) -> bool:

@@ -22,8 +22,8 @@ MODEL_REFUSED_MESSAGE = "The model declined to answer this"
 RESPONSE_CUT_OFF_MESSAGE = (
     "The answer was cut off at its longest allowed length. Ask for the rest, or for less at once."
 )
-UNSTORABLE_RESPONSE_ERROR = ErrorEvent(
-    message="The answer could not be stored, which is an error on our side. Send your message again.",
+UNSTORABLE_ROUND_ERROR = ErrorEvent(
+    message="The turn could not be stored, which is an error on our side. Send your message again.",
     code="broken",
     retryable=True,
 )
@@ -73,7 +73,7 @@ def _end_after_refusal(context: TurnContext, outcome: ModelRequestOutcome) -> No
     context.log.read_new_entries()
     observability.log_warning("round.refused", turn=context.turn.id, round=context.log.state.round)
     final_round = FinalRound(outcome.unwritten_events, (), outcome.request_usages, accounts_for_open_request=True)
-    end_turn(context.resources, context.turn, context.log, UNSTORABLE_RESPONSE_ERROR, final_round)
+    end_turn(context.resources, context.turn, context.log, UNSTORABLE_ROUND_ERROR, final_round)
 
 
 def _build_refusal_error(reason: str | None) -> ErrorEvent:
