@@ -43,7 +43,7 @@ def judge(world: "World") -> list[str]:
         problems += [f"turn {turn.name}: {problem}" for problem in judge_turn(world, turn, bridges)]
     problems += judge_conversation(world, conversations)
     problems += judge_ledger(world, usage)
-    problems += judge_accounts(usage)
+    problems += judge_accounts(bridges, usage)
     problems += judge_leftovers(world, bridges, conversations)
     problems += [f"a provider would refuse: {refusal}" for refusal in world.provider.refusals]
     problems += [f"a function failed: {error!r}" for error in world.function_errors if not is_trouble_of_aws(error)]
@@ -214,14 +214,16 @@ def names_by_prompt(world: "World") -> dict[str, str]:
     return found
 
 
-def judge_accounts(usage: list[Row]) -> Iterator[str]:
+def judge_accounts(bridges: list[Row], usage: list[Row]) -> Iterator[str]:
     """Budget accounts have what the budgeted rows cost, and hold nothing when nothing runs."""
     cost = sum((row["cost"] for row in usage if is_request_row(row) and row.get("budgeted")), Decimal(0))
-    for row in usage:
-        if not row["pk"].endswith("#budget#tenant"):
-            continue
-        if row.get("spent", Decimal(0)) != cost:
-            yield f"the account has {row.get('spent')} spent, the ledger {cost}"
+    accounts = [row for row in bridges if row["pk"].endswith("#budget#tenant")]
+    if cost and not accounts:
+        yield f"{cost} was spent under a budget, and there is no account"
+    spent = sum((row.get("spent", Decimal(0)) for row in accounts), Decimal(0))  # one row for each month
+    if accounts and spent != cost:
+        yield f"the accounts have {spent} spent, the ledger {cost}"
+    for row in accounts:
         held = {name: value for name, value in row.items() if name.startswith("held") and value}
         if held or any(name.startswith("x#") for name in row):
             yield f"the account still holds {held or [name for name in row if name.startswith('x#')]}"

@@ -52,7 +52,7 @@ class Task:
 
 
 class Scheduler:
-    def __init__(self, seed: int, start_time: float = 1_767_225_600.0) -> None:
+    def __init__(self, seed: int, start_time: float = 1_768_478_400.0) -> None:
         self.random = random.Random(seed)
         self.now = start_time
         self.switches = 0
