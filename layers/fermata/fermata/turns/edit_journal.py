@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from pydantic import model_validator
+
 from fermata.aws import blob_store
 from fermata.aws.dynamodb import Item, Put
 from fermata.aws.resources import Resources
@@ -18,15 +20,18 @@ from fermata.turns.turn import Turn, TurnPartition, build_turn_pk
 
 EditState = Literal["applied", "undone", "partly", "stuck"]
 """stuck: the edit has no usable inverse."""
+StepState = Literal["open", "partly", "applied"]
+"""partly: an edit that applied the call was undone in part, or one that redid it."""
 MARK_SUFFIX = "#u"
 JOURNAL_BATCH_SIZE = 10
 """Edits that an undo reads with one query."""
 
 
 class UndoLink(DomainModel):
-    """The model's edit that an undo's edit undid: call `step` of its inverse, or with `redoes` the undo of that call.
+    """What an undo's edit has applied: call `step` of the inverse of another edit, or with `redoes` the undo of it.
 
-    The link always points to the edit of a model, never to that of another undo (decision 0119).
+    The link skips edits whose inverse is a single call, because they apply or redo the call as a whole. It then points
+    to the edit behind them, which is nearly always a model's (decisions 0119 and 0155).
     """
 
     turn: str
@@ -35,16 +40,20 @@ class UndoLink(DomainModel):
     redoes: bool = False
 
 
-class RedoneStep(DomainModel):
-    """The edit that redid what call `step` of an inverse had undone.
-
-    Its own inverse replaces that call, as long as it is a single call: `tool` names it. Otherwise `tool` is empty.
-    """
+class StepMark(DomainModel):
+    """What has become of one call of an inverse."""
 
     step: int
-    turn: str
-    edit: str
+    state: StepState = "applied"
+    turn: str = ""
+    edit: str = ""
+    """The edit that has brought the call into this state, by applying it or with `redoes` by redoing what it undid.
+
+    Undoing that edit changes the state. Empty in marks that were stored as a count.
+    """
+    redoes: bool = False
     tool: str = ""
+    """The tool of that edit's inverse, if it takes the place of the call and is a single call."""
 
 
 class JournalEdit(DomainModel):
@@ -74,16 +83,30 @@ class EditMark(DomainModel):
 
     by: str
     """The turn that wrote the mark."""
-    done: int
-    """Calls of the inverse that are applied now."""
-    first: int = 0
-    """Calls of the inverse that were applied before `by`."""
+    begun: bool = False
+    """Whether that turn has applied a call of the inverse."""
+    steps: tuple[StepMark, ...] = ()
+    """The calls of the inverse that are not in their first state, which is open (decision 0155)."""
     reason: str = ""
     revision: str = ""
     """The document's revision after those calls, if the editor reported one."""
     redone: str = ""
-    """The undo of an undo that has redone the edit; `tips` are its edits."""
-    tips: tuple[RedoneStep, ...] = ()
+    """The undo of an undo that has redone the edit, or a part of it, last."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _convert_count(cls, data: Any) -> Any:
+        """Convert the form stored earlier: the number of calls that are applied, and the redone ones behind them."""
+        if not isinstance(data, dict) or "done" not in data:
+            return data
+        done = data["done"]
+        applied = [{"step": step} for step in range(done)]
+        redone = [{**tip, "state": "open", "redoes": True} for tip in data.get("tips", ()) if tip["step"] >= done]
+        return {**data, "begun": done > data.get("first", 0), "steps": [*applied, *redone]}
+
+    def with_step(self, changed: StepMark) -> "EditMark":
+        steps = (*(step for step in self.steps if step.step != changed.step), changed)
+        return self.model_copy(update={"steps": tuple(sorted(steps, key=lambda step: step.step))})
 
 
 @dataclass(frozen=True)
@@ -98,25 +121,27 @@ class JournalEntry:
     mark: EditMark | None = None
 
     @property
-    def undone_steps(self) -> int:
-        """Calls of the inverse that are applied now."""
-        return self.mark.done if self.mark else 0
+    def turn(self) -> str:
+        return self.edit.effect_key.partition("/")[0]
+
+    @property
+    def steps(self) -> tuple[StepMark, ...]:
+        """The state of each call of the inverse."""
+        marked = {step.step: step for step in self.mark.steps} if self.mark else {}
+        return tuple(marked.get(step, StepMark(step=step, state="open")) for step, _ in enumerate(self.inverse_tools))
 
     @property
     def state(self) -> EditState:
         if not self.inverse_tools:
             return "stuck"
-        if self.undone_steps >= len(self.inverse_tools):
+        states = {step.state for step in self.steps}
+        if states == {"applied"}:
             return "undone"
-        return "partly" if self.undone_steps else "applied"
-
-    @property
-    def redone_steps(self) -> tuple[RedoneStep, ...]:
-        return self.mark.tips if self.mark else ()
+        return "applied" if states == {"open"} else "partly"
 
     def with_mark(self, mark: EditMark) -> "JournalEntry":
-        newer_tools = {redone.step: redone.tool for redone in mark.tips if redone.tool}
-        inverse_tools = tuple(newer_tools.get(step, tool) for step, tool in enumerate(self.inverse_tools))
+        newer_tools = {step.step: step.tool for step in mark.steps if step.tool}
+        inverse_tools = tuple(newer_tools.get(step, tool) for step, tool in enumerate(self.inverse_row["tools"]))
         return replace(self, inverse_tools=inverse_tools, mark=mark)
 
 
@@ -168,17 +193,8 @@ def build_mark_put(resources: Resources, partition: TurnPartition, edit_key: str
     return Put(resources.settings.bridges_table, item)
 
 
-def load_inverse_steps(resources: Resources, tenant: str, entry: JournalEntry) -> list[InverseStep]:
-    """Return the calls that undo the edit now: its own inverse, with calls replaced by those of its redoes."""
-    steps = _load_stored_inverse(resources, entry)
-    for redone in entry.redone_steps:
-        redo_entry = find_journal_entry(resources, tenant, redone.turn, redone.edit) if redone.tool else None
-        if redo_entry is not None:
-            [steps[redone.step]] = _load_stored_inverse(resources, redo_entry)
-    return steps
-
-
-def _load_stored_inverse(resources: Resources, entry: JournalEntry) -> list[InverseStep]:
+def load_inverse_steps(resources: Resources, entry: JournalEntry) -> list[InverseStep]:
+    """Return the inverse as the edit's own result gave it."""
     row = entry.inverse_row
     steps = resources.blobs.get_json(row["blob"]) if "blob" in row else json.loads(row["inverse"])
     return [InverseStep.from_wire(step) for step in steps]
@@ -189,6 +205,14 @@ def find_journal_entry(resources: Resources, tenant: str, turn: str, edit_key: s
     table = resources.settings.bridges_table
     rows = [resources.tables.get_item(table, pk, f"j#{edit_key}{suffix}") for suffix in ("", MARK_SUFFIX)]
     return next(iter(_entries_from_rows(row for row in rows if row is not None)), None)
+
+
+def find_model_entry(resources: Resources, tenant: str, entry: JournalEntry) -> JournalEntry | None:
+    """Return the model's edit behind an undo's edit, or None when it has expired."""
+    found: JournalEntry | None = entry
+    while found and found.edit.link:
+        found = find_journal_entry(resources, tenant, found.edit.link.turn, found.edit.link.edit)
+    return found
 
 
 def iter_journal_newest_first(resources: Resources, tenant: str, turn: str, start: str = "") -> Iterator[JournalEntry]:

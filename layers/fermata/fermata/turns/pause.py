@@ -50,17 +50,29 @@ class RoundCall(DomainModel):
         return self.state in ("answered", "expired")
 
 
-class UndoTarget(DomainModel):
-    """The edit whose inverse a round of an undo requests.
+class InverseCallKey(DomainModel):
+    """Call `step` of the inverse of an edit."""
 
-    `of` counts the calls of the inverse, `first` those of them that earlier undos have applied.
-    """
+    turn: str
+    edit: str
+    step: int
+
+
+class UndoTarget(DomainModel):
+    """The edit that a round of an undo undoes."""
 
     turn: str
     edit: str
     effect_key: str
-    first: int
-    of: int
+    inverse_calls: tuple[InverseCallKey, ...] = ()
+    """For each call of the round, the inverse that it belongs to: the edit's own, or that of one of its redoes."""
+    first: int = 0
+    """In pauses stored without `inverse_calls`: the call of the edit's own inverse that the round begins with."""
+
+    def get_inverse_call(self, call_index: int) -> InverseCallKey:
+        if self.inverse_calls:
+            return self.inverse_calls[call_index]
+        return InverseCallKey(turn=self.turn, edit=self.edit, step=self.first + call_index)
 
 
 class Pause(DomainModel):

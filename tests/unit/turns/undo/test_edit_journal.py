@@ -49,9 +49,7 @@ def test_an_edit_is_stored_with_its_inverse(stage: Stage) -> None:
         "revisionAfter": "r2",
         "state": "applied",
     }
-    assert [step.to_wire() for step in edit_journal.load_inverse_steps(stage.resources, stage.turn.tenant, entry)] == [
-        RESTORE
-    ]
+    assert [step.to_wire() for step in edit_journal.load_inverse_steps(stage.resources, entry)] == [RESTORE]
 
 
 def test_an_inverse_may_be_a_single_call(stage: Stage) -> None:
@@ -62,7 +60,7 @@ def test_an_inverse_may_be_a_single_call(stage: Stage) -> None:
 def test_an_inverse_may_use_wire_names_and_coercible_arguments(stage: Stage) -> None:
     inverse = {"tool": "site_insert_html", "input": {"parentId": "a", "html": "<p>", "index": "2", "more": 1}}
     [entry] = journal_after(stage, OK | {"inverse": inverse})
-    [step] = edit_journal.load_inverse_steps(stage.resources, stage.turn.tenant, entry)
+    [step] = edit_journal.load_inverse_steps(stage.resources, entry)
     assert (step.tool, step.input) == ("insertHtml", {"parentId": "a", "html": "<p>", "index": 2})
 
 
@@ -150,9 +148,7 @@ def test_a_large_inverse_is_stored_in_the_bucket(stage: Stage) -> None:
     large = {"tool": "restore", "input": {"patch": {"html": "x" * 100_000}}}
     [entry] = journal_after(stage, OK | {"inverse": large})
     assert "blob" in entry.inverse_row
-    assert [step.to_wire() for step in edit_journal.load_inverse_steps(stage.resources, stage.turn.tenant, entry)] == [
-        large
-    ]
+    assert [step.to_wire() for step in edit_journal.load_inverse_steps(stage.resources, entry)] == [large]
 
 
 def test_the_journal_expires_with_its_turn(stage: Stage) -> None:

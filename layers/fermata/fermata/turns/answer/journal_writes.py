@@ -27,7 +27,7 @@ def prepare_journal_writes(
         output: What the model reads of it.
         revision: The document's revision after the call; empty when the editor did not report one.
     """
-    undo_step = find_undo_step(resources, pause, call, output.ok)
+    undo_step = find_undo_step(resources, pause, call)
     if not _is_edit(call, result, output, revision):
         mark_writes = _build_mark_writes(resources, undo_step, output, revision)
         return lambda _log_entry: mark_writes
@@ -95,7 +95,7 @@ def _build_mark_writes(
     if output.ok:
         marks = undo_step.build_success_marks(resources, revision, inverse_steps)
     else:
-        marks = (undo_step.build_mark(undo_step.pause.planned, (output.error or "")[:MAX_REASON_CHARS]),)
+        marks = (undo_step.build_failure_mark((output.error or "")[:MAX_REASON_CHARS]),)
     return tuple(
         build_mark_put(resources, undo_step.get_partition(placed.turn), placed.edit, placed.mark) for placed in marks
     )

@@ -1,10 +1,10 @@
 """Compute the marks that an answered call of an undo leaves on edits, also where the undo undid an undo.
 
-Whatever undoes or redoes an edit of a model is linked to that edit (decision 0119). An answer therefore changes at most
-two marks: that of the edit which was undone now, and that of the edit which this redoes or no longer redoes.
+An edit that an undo made is linked to the edit whose inverse it has applied or redone (`UndoLink`). What an answer
+changes about one edit it therefore also changes about the edit behind it, up to the edit of a model (decision 0155).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,13 +13,15 @@ from fermata.tools.calls.edit_results import InverseStep
 from fermata.turns.edit_journal import (
     EditMark,
     JournalEntry,
-    RedoneStep,
+    StepMark,
+    StepState,
     UndoLink,
     build_edit_key,
     find_journal_entry,
 )
-from fermata.turns.pause import Pause, RoundCall, UndoTarget
+from fermata.turns.pause import Pause, RoundCall
 from fermata.turns.turn import TurnPartition
+from fermata.turns.undo.inverse_plan import iter_replaced_edits
 
 
 class PlacedMark(NamedTuple):
@@ -32,45 +34,42 @@ class PlacedMark(NamedTuple):
 
 @dataclass(frozen=True)
 class UndoStep:
-    """One answered call of an undo."""
+    """One answered call of an undo: call `step` of the inverse of `target_entry`."""
 
     pause: Pause
-    undo_target: UndoTarget
     call: RoundCall
+    undone_entry: JournalEntry
+    """The edit that the round undoes."""
     target_entry: JournalEntry
-    """The edit that is undone."""
+    """This edit, or an edit that redid a part of it."""
     step: int
-    """Index of the call in the edit's inverse."""
-    undone_steps: int
-    """Calls of the inverse that are applied after this one."""
 
     def get_partition(self, turn: str) -> TurnPartition:
         """Return the partition of a turn's rows. They expire with this undo's."""
         return TurnPartition(self.pause.tenant, turn, self.pause.expires)
 
     @property
-    def link(self) -> UndoLink | None:
-        """Link of the edit that this call makes; None if it is one of several calls that redo an edit together."""
-        target_link = self.target_entry.edit.link
-        if target_link is None:
-            return UndoLink(turn=self.undo_target.turn, edit=self.target_entry.key, step=self.step)
-        if len(self.target_entry.inverse_tools) != 1:
-            return None
-        return target_link.model_copy(update={"redoes": not target_link.redoes})
+    def link(self) -> UndoLink:
+        """Link of the edit that this call makes."""
+        target = self.target_entry
+        if target.edit.link and len(target.inverse_tools) == 1:
+            return target.edit.link.model_copy(update={"redoes": not target.edit.link.redoes})
+        return UndoLink(turn=target.turn, edit=target.key, step=self.step)
 
-    def build_mark(self, revision: str, reason: str = "") -> PlacedMark:
-        """Return the mark of the edit that is undone. It stays redone as long as none of its calls was applied."""
-        old_mark = self.target_entry.mark
-        mark = EditMark(
-            by=self.pause.turn,
-            done=self.undone_steps,
-            first=self.undo_target.first,
-            reason=reason,
-            revision=revision,
-            redone=old_mark.redone if old_mark and old_mark.done == self.undone_steps else "",
-            tips=tuple(redone for redone in self.target_entry.redone_steps if redone.step >= self.undone_steps),
+    def build_failure_mark(self, reason: str) -> PlacedMark:
+        """Return the mark of the edit that was to be undone. It stays redone, as no call was applied."""
+        old_mark = self.undone_entry.mark
+        return self._place(
+            self.undone_entry,
+            EditMark(
+                by=self.pause.turn,
+                begun=self._has_begun(old_mark),
+                steps=old_mark.steps if old_mark else (),
+                reason=reason,
+                revision=self.pause.planned,
+                redone=old_mark.redone if old_mark else "",
+            ),
         )
-        return PlacedMark(self.undo_target.turn, self.target_entry.key, mark)
 
     def build_success_marks(
         self, resources: Resources, revision: str, inverse_steps: Sequence[InverseStep]
@@ -81,70 +80,101 @@ class UndoStep:
             revision: The document's revision after the call.
             inverse_steps: The inverse of the call itself.
         """
-        link = self.target_entry.edit.link
-        if link is None:
-            linked_mark = self._build_redo_mark(resources, revision)
-        else:
-            linked_mark = self._build_model_edit_mark(resources, link, revision, inverse_steps)
-        return (self.build_mark(revision), *([linked_mark] if linked_mark else []))
+        applied = self._build_step_mark(self.step, "applied")
+        mark = self._build_mark(self.target_entry, applied, revision)
+        marks = [
+            self._place(self.target_entry, mark),
+            *self._build_link_marks(resources, self.target_entry.with_mark(mark), revision, inverse_steps),
+            *self._build_replaced_marks(resources, revision),
+        ]
+        return tuple(marks)
 
-    def _build_redo_mark(self, resources: Resources, revision: str) -> PlacedMark | None:
-        """Mark the edit that had redone this step: it is undone along with it."""
-        redone = next((redone for redone in self.target_entry.redone_steps if redone.step == self.step), None)
-        if redone is None:
-            return None
-        redo_entry = find_journal_entry(resources, self.pause.tenant, redone.turn, redone.edit)
-        if redo_entry is None:
-            return None
+    def _build_link_marks(
+        self, resources: Resources, changed_entry: JournalEntry, revision: str, inverse_steps: Sequence[InverseStep]
+    ) -> Iterator[PlacedMark]:
+        """Mark the edits behind the one that is undone. Each is redone, or undone again, as far as the other is not."""
+        is_redo = False
+        while link := changed_entry.edit.link:
+            linked_entry = find_journal_entry(resources, self.pause.tenant, link.turn, link.edit)
+            if linked_entry is None or not _is_holder(changed_entry, linked_entry.steps[link.step]):
+                return
+            is_redo ^= not link.redoes
+            step_mark = self._build_linked_step_mark(changed_entry, link, inverse_steps)
+            mark = self._build_mark(linked_entry, step_mark, revision, is_redo=is_redo)
+            yield self._place(linked_entry, mark)
+            changed_entry = linked_entry.with_mark(mark)
+
+    def _build_linked_step_mark(
+        self, changed_entry: JournalEntry, link: UndoLink, inverse_steps: Sequence[InverseStep]
+    ) -> StepMark:
+        if len(changed_entry.inverse_tools) == 1:  # this call has changed it as a whole, and takes its place
+            if link.redoes:
+                return self._build_step_mark(link.step, "applied")
+            tool = inverse_steps[0].tool if len(inverse_steps) == 1 else ""
+            return self._build_step_mark(link.step, "open", redoes=True, tool=tool)
+        return StepMark(
+            step=link.step,
+            state=_get_step_state(changed_entry, link),
+            turn=changed_entry.turn,
+            edit=changed_entry.key,
+            redoes=link.redoes,
+        )
+
+    def _build_replaced_marks(self, resources: Resources, revision: str) -> Iterator[PlacedMark]:
+        """Mark edits as undone that had redone this call and cannot be undone any more, because it was repeated."""
+        old_step = self.target_entry.steps[self.step]
+        for entry in iter_replaced_edits(resources, self.pause.tenant, self.target_entry, old_step):
+            steps = tuple(StepMark(step=step) for step, _ in enumerate(entry.inverse_tools))
+            yield self._place(entry, EditMark(by=self.pause.turn, steps=steps, revision=revision))
+
+    def _build_mark(
+        self, entry: JournalEntry, step_mark: StepMark, revision: str, *, is_redo: bool = False
+    ) -> EditMark:
+        old_mark = entry.mark or EditMark(by="")
         mark = EditMark(
             by=self.pause.turn,
-            done=len(redo_entry.inverse_tools),
-            first=redo_entry.undone_steps,
+            begun=not is_redo or self._has_begun(old_mark),
+            steps=old_mark.steps,
             revision=revision,
+            redone=self.pause.turn if is_redo else "",
         )
-        return PlacedMark(redone.turn, redone.edit, mark)
+        return mark.with_step(step_mark)
 
-    def _build_model_edit_mark(
-        self, resources: Resources, link: UndoLink, revision: str, inverse_steps: Sequence[InverseStep]
-    ) -> PlacedMark | None:
-        """Mark the model's edit behind an undo's edit: it is redone, or with `link.redoes` undone again."""
-        model_entry = find_journal_entry(resources, self.pause.tenant, link.turn, link.edit)
-        expected_steps = link.step if link.redoes else link.step + 1
-        if model_entry is None or model_entry.undone_steps != expected_steps:
-            return None
-        if self.undone_steps < len(self.target_entry.inverse_tools):
-            return None
-        other_redone = tuple(redone for redone in model_entry.redone_steps if redone.step != link.step)
-        undo_turn = self.pause.turn
-        if link.redoes:
-            mark = EditMark(
-                by=undo_turn, done=expected_steps + 1, first=expected_steps, revision=revision, tips=other_redone
-            )
-        else:
-            mark = EditMark(
-                by=undo_turn,
-                done=link.step,
-                first=link.step,
-                revision=revision,
-                redone=undo_turn,
-                tips=(*other_redone, self._build_redone_step(link.step, inverse_steps)),
-            )
-        return PlacedMark(link.turn, link.edit, mark)
-
-    def _build_redone_step(self, step: int, inverse_steps: Sequence[InverseStep]) -> RedoneStep:
+    def _build_step_mark(self, step: int, state: StepState, *, redoes: bool = False, tool: str = "") -> StepMark:
+        """Return the mark of a call whose state this answer's edit holds."""
         edit_key = build_edit_key(self.pause.round, self.pause.calls.index(self.call))
-        is_single_call = len(inverse_steps) == 1 and len(self.target_entry.inverse_tools) == 1
-        tool = inverse_steps[0].tool if is_single_call else ""
-        return RedoneStep(step=step, turn=self.pause.turn, edit=edit_key, tool=tool)
+        return StepMark(step=step, state=state, turn=self.pause.turn, edit=edit_key, redoes=redoes, tool=tool)
+
+    def _has_begun(self, old_mark: EditMark | None) -> bool:
+        return old_mark is not None and old_mark.by == self.pause.turn and old_mark.begun
+
+    @staticmethod
+    def _place(entry: JournalEntry, mark: EditMark) -> PlacedMark:
+        return PlacedMark(entry.turn, entry.key, mark)
 
 
-def find_undo_step(resources: Resources, pause: Pause, call: RoundCall, has_succeeded: bool) -> UndoStep | None:
+def _is_holder(entry: JournalEntry, step: StepMark) -> bool:
+    """Whether the state of a call depends on this edit. Marks that were stored as a count do not name it."""
+    return not step.edit or (step.turn, step.edit) == (entry.turn, entry.key)
+
+
+def _get_step_state(entry: JournalEntry, link: UndoLink) -> StepState:
+    """Return the state of the call that an edit has applied, or redone, when that edit itself was changed."""
+    if entry.state == "partly":
+        return "partly"
+    return "applied" if (entry.state == "undone") == link.redoes else "open"
+
+
+def find_undo_step(resources: Resources, pause: Pause, call: RoundCall) -> UndoStep | None:
     """Return the step that an answer to `call` completes, or None when the turn is no undo."""
     undo_target = pause.takes_back
     if undo_target is None:
         return None
-    target_entry = find_journal_entry(resources, pause.tenant, undo_target.turn, undo_target.edit)
-    if target_entry is None:
+    key = undo_target.get_inverse_call(pause.calls.index(call))
+    undone_entry = find_journal_entry(resources, pause.tenant, undo_target.turn, undo_target.edit)
+    target_entry = undone_entry
+    if (key.turn, key.edit) != (undo_target.turn, undo_target.edit):
+        target_entry = find_journal_entry(resources, pause.tenant, key.turn, key.edit)
+    if undone_entry is None or target_entry is None:
         return None
-    step = undo_target.first + sum(pause_call.is_done for pause_call in pause.calls)
-    return UndoStep(pause, undo_target, call, target_entry, step=step, undone_steps=step + has_succeeded)
+    return UndoStep(pause, call, undone_entry, target_entry, key.step)

@@ -17,7 +17,7 @@ from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.turns.edit_journal import (
     JournalEntry,
     edit_key_from_effect_key,
-    find_journal_entry,
+    find_model_entry,
     list_journal_entries,
 )
 from fermata.turns.start.commit_start import StartedTurn, commit_start, start_workflow
@@ -124,14 +124,12 @@ def _check_undoable(resources: Resources, undone_turn: Turn, through: str) -> No
 
 def _explain_nothing_to_undo(resources: Resources, tenant: str, entries: Sequence[JournalEntry]) -> str:
     """Name the turn to undo instead, if there is one (decision 0119)."""
-    newest_undone = next((entry for entry in entries if entry.mark and entry.undone_steps), None)
+    newest_undone = next((entry for entry in entries if entry.state == "undone"), None)
     if newest_undone is None:
         return NOTHING_TO_UNDO_MESSAGE
-    link = newest_undone.edit.link
-    model_entry = find_journal_entry(resources, tenant, link.turn, link.edit) if link else None
-    model_entry = model_entry or newest_undone
-    if link and model_entry.state in UNDOABLE_STATES:
-        return ALREADY_REDONE_MESSAGE.format(link.turn)
+    model_entry = find_model_entry(resources, tenant, newest_undone) or newest_undone
+    if model_entry.state in UNDOABLE_STATES:
+        return ALREADY_REDONE_MESSAGE.format(model_entry.turn)
     undo_turn = model_entry.mark.by if model_entry.mark else ""
     undo_entries = list_journal_entries(resources, tenant, undo_turn)
     can_be_redone = any(entry.state in UNDOABLE_STATES for entry in undo_entries)

@@ -1,15 +1,14 @@
 """Summarize an undo: a report for the client, and a note for the model, which reads it in the next turn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fermata.aws.resources import Resources
 from fermata.domain.events import SkippedEdit, UndoReport
-from fermata.tools.calls.edit_results import is_tool_permitted
 from fermata.turns.edit_journal import JournalEdit, JournalEntry, list_journal_entries
 from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn
+from fermata.turns.undo.inverse_plan import UndoObstacle, plan_undo
 
-NOT_ALLOWED_REASON = "Whoever took the edits back may not use {}."
 UNANSWERED_REASON = "The editor was asked to take it back and did not answer: look whether it did."
 NOT_ASKED_REASON = "The undo ended before it came to this edit."
 PARTLY_UNDONE_REASON = "Only some of its calls were taken back."
@@ -30,30 +29,18 @@ MAX_NAMED_EDITS = 12
 """Edits that the note names; it counts the others."""
 
 
-def find_undo_obstacle(turn: Turn, entry: JournalEntry) -> str:
-    """Return why the undo `turn` cannot undo an edit, or an empty text when it can.
-
-    A user may undo what the user may also do: the edit's own tool and those of its inverse must be permitted.
-    """
-    if not entry.inverse_tools:
-        return entry.edit.problem
-    capabilities = frozenset(turn.capabilities)
-    for name in (entry.edit.tool_name, *entry.inverse_tools):
-        if not is_tool_permitted(turn.scope, turn.tenant, name, capabilities):
-            return NOT_ALLOWED_REASON.format(name)
-    return ""
-
-
 class UndoOutcome:
     """What has become of each edit, read when the undo ends and no answer can follow."""
 
     def __init__(self, resources: Resources, turn: Turn, state_before: TurnState) -> None:
+        self._resources = resources
         self._turn = turn
         self._state_before = state_before
         all_entries = list_journal_entries(resources, turn.tenant, turn.undoes)
         entries = [entry for entry in all_entries if entry.key >= turn.through]
-        self._model_edits = _read_model_edits(resources, turn.tenant, entries)
-        is_redo = any(entry.edit.link and not entry.edit.link.redoes for entry in entries)
+        model_edits = _ModelEdits(resources, turn.tenant)
+        self._model_edits = {entry.key: model_edits.find(entry) for entry in entries}
+        is_redo = any(is_undo for _, is_undo in self._model_edits.values())
         self._note_parts = REDO_NOTE_PARTS if is_redo else UNDO_NOTE_PARTS
         self._undone = [entry for entry in entries if self._is_marked(entry) and entry.state == "undone"]
         self._skipped = [(entry, self._get_reason(entry)) for entry in entries if entry.state != "undone"]
@@ -81,7 +68,7 @@ class UndoOutcome:
 
     def _list_names(self, entries: Sequence[JournalEntry]) -> str:
         """Name the model's own edits, also where an undo's edits were undone."""
-        edits = [self._model_edits.get(entry.key, entry.edit) for entry in entries]
+        edits = [self._model_edits[entry.key][0] for entry in entries]
         names = {edit.effect_key: f"{edit.tool_name} {edit.input}".strip() for edit in edits}
         more = f" and {len(names) - MAX_NAMED_EDITS} more" if len(names) > MAX_NAMED_EDITS else ""
         return "; ".join(list(names.values())[:MAX_NAMED_EDITS]) + more
@@ -91,19 +78,39 @@ class UndoOutcome:
         return entry.mark is not None and entry.mark.by == self._turn.id
 
     def _has_begun(self, entry: JournalEntry) -> bool:
-        return entry.mark is not None and self._is_marked(entry) and entry.mark.done > entry.mark.first
+        return entry.mark is not None and self._is_marked(entry) and entry.mark.begun
 
     def _get_reason(self, entry: JournalEntry) -> str:
-        if obstacle := find_undo_obstacle(self._turn, entry):
-            return obstacle
+        try:
+            plan_undo(self._resources, self._turn, entry)
+        except UndoObstacle as obstacle:
+            return str(obstacle)
         if self._is_marked(entry) and entry.mark and entry.mark.reason:
-            return f"{PARTLY_UNDONE_REASON} {entry.mark.reason}" if entry.undone_steps else entry.mark.reason
+            return f"{PARTLY_UNDONE_REASON} {entry.mark.reason}" if entry.state == "partly" else entry.mark.reason
         return UNANSWERED_REASON if entry.key == self._state_before.last_edit_key else NOT_ASKED_REASON
 
 
-def _read_model_edits(resources: Resources, tenant: str, entries: Iterable[JournalEntry]) -> dict[str, JournalEdit]:
-    """Return the model's edit behind each edit that an undo made, by the key of the latter (decision 0119)."""
-    links = {entry.key: entry.edit.link for entry in entries if entry.edit.link}
-    turns = {link.turn for link in links.values()}
-    edits = {(turn, entry.key): entry.edit for turn in turns for entry in list_journal_entries(resources, tenant, turn)}
-    return {key: edits[link.turn, link.edit] for key, link in links.items() if (link.turn, link.edit) in edits}
+class _ModelEdits:
+    """The model's edits behind the edits that undos made (decision 0119)."""
+
+    def __init__(self, resources: Resources, tenant: str) -> None:
+        self._resources = resources
+        self._tenant = tenant
+        self._journals: dict[str, dict[str, JournalEntry]] = {}
+
+    def find(self, entry: JournalEntry) -> tuple[JournalEdit, bool]:
+        """Return the model's edit, or the last one that has not expired, and whether `entry` has undone it."""
+        is_undo = False
+        while link := entry.edit.link:
+            linked_entry = self._read_journal(link.turn).get(link.edit)
+            is_undo ^= not link.redoes
+            if linked_entry is None:
+                break
+            entry = linked_entry
+        return entry.edit, is_undo
+
+    def _read_journal(self, turn: str) -> dict[str, JournalEntry]:
+        if turn not in self._journals:
+            entries = list_journal_entries(self._resources, self._tenant, turn)
+            self._journals[turn] = {entry.key: entry for entry in entries}
+        return self._journals[turn]

@@ -12,7 +12,7 @@ from fermata.turns.end.end_turn import end_turn
 from fermata.turns.pause import Pause, RoundCall, UndoTarget, build_pause
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.transitions import apply_outputs
-from fermata.turns.undo.undo_report import find_undo_obstacle
+from fermata.turns.undo.inverse_plan import PlannedCall, UndoObstacle, plan_undo
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class NextInverse:
     """The edit to undo now, and the revision that the document is expected to have."""
 
     entry: JournalEntry
+    calls: list[PlannedCall]
     planned_revision: str
 
 
@@ -54,10 +55,18 @@ def _find_next_inverse(context: TurnContext) -> NextInverse | None:
     for entry in iter_journal_newest_first(context.resources, turn.tenant, turn.undoes, last_key):
         if entry.key < turn.through:
             return None
-        if entry.key != last_key and entry.state != "undone" and not find_undo_obstacle(turn, entry):
-            return NextInverse(entry, _plan_revision(turn.id, entry, newer_entry))
+        calls = _plan_calls(context, entry) if entry.key != last_key else []
+        if calls:
+            return NextInverse(entry, calls, _plan_revision(turn.id, entry, newer_entry))
         newer_entry = entry
     return None
+
+
+def _plan_calls(context: TurnContext, entry: JournalEntry) -> list[PlannedCall]:
+    try:
+        return plan_undo(context.resources, context.turn, entry)
+    except UndoObstacle:  # the report at the end names it
+        return []
 
 
 def _plan_revision(undo: str, entry: JournalEntry, newer_entry: JournalEntry | None) -> str:
@@ -68,7 +77,7 @@ def _plan_revision(undo: str, entry: JournalEntry, newer_entry: JournalEntry | N
     """
     mark = entry.mark
     original = entry.edit.revision_after
-    if mark and mark.done:
+    if mark and entry.state == "partly":
         return mark.revision or original
     redone = mark.revision if mark and mark.redone else ""
     follows = newer_entry is not None and newer_entry.edit.revision_before == original
@@ -82,17 +91,22 @@ def _build_pause(context: TurnContext, next_inverse: NextInverse) -> Pause:
     turn = context.turn
     entry = next_inverse.entry
     round_ = context.log.state.round + 1
-    steps = load_inverse_steps(context.resources, turn.tenant, entry)[entry.undone_steps :]
+    steps = _load_steps(context, next_inverse.calls)
     calls = [_build_call(context, round_, index, step) for index, step in enumerate(steps)]
     undo_target = UndoTarget(
         turn=turn.undoes,
         edit=entry.key,
         effect_key=entry.edit.effect_key,
-        first=entry.undone_steps,
-        of=len(entry.inverse_tools),
+        inverse_calls=tuple(call.key for call in next_inverse.calls),
     )
     pause = build_pause(turn, round_, calls, next_inverse.planned_revision, undo_target)
     return pause.with_token(context.invocation.token, context.invocation.epoch)
+
+
+def _load_steps(context: TurnContext, calls: list[PlannedCall]) -> list[InverseStep]:
+    entries = {(call.entry.turn, call.entry.key): call.entry for call in calls}
+    inverses = {key: load_inverse_steps(context.resources, entry) for key, entry in entries.items()}
+    return [inverses[call.entry.turn, call.entry.key][call.step] for call in calls]
 
 
 def _build_call(context: TurnContext, round_: int, index: int, step: InverseStep) -> RoundCall:
