@@ -18,6 +18,7 @@ import pytest
 from fermata.aws import observability
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.dynamodb import DynamoTables, deserialize_item
+from fermata.aws.posted_snapshot import PostedSnapshot
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault
@@ -311,7 +312,7 @@ class World:
             conversation_id=turn.conversation,
             content=content,
             dialect="fermata",
-            snapshot={"site": {"pages": [], "note": turn.name}},
+            snapshot=PostedSnapshot.from_value({"site": {"pages": [], "note": turn.name}}),
             idempotency_key=turn.idempotency_key,
         )
         problem = ""

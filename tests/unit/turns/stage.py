@@ -114,7 +114,7 @@ def as_posted_snapshot(snapshot: Any) -> PostedSnapshot | None:
     if isinstance(snapshot, CompressedJson):
         value = json.loads(gzip.decompress(snapshot.body))
         return PostedSnapshot(snapshot.digest, lambda: SnapshotContent(value, snapshot))
-    return PostedSnapshot(snapshot, lambda: SnapshotContent(snapshot))
+    return PostedSnapshot.from_value(snapshot)
 
 
 class RecordingConnection(ProviderConnection):

@@ -29,3 +29,8 @@ class PostedSnapshot:
     identity: Any
     """A JSON value that is equal for equal content: the snapshot itself, or the digest of the upload."""
     fetch: Callable[[], SnapshotContent]
+
+    @classmethod
+    def from_value(cls, value: Any) -> "PostedSnapshot":
+        """Return a snapshot that was posted in a body."""
+        return cls(value, lambda: SnapshotContent(value))

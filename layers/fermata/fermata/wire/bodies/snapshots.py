@@ -36,7 +36,7 @@ def find_snapshot(resources: Resources, caller: Caller, body: SnapshotBody) -> P
         return PostedSnapshot(upload.sha256, partial(_fetch_snapshot, resources, caller, upload))
     if body.snapshot is None:
         return None
-    return PostedSnapshot(body.snapshot, partial(SnapshotContent, body.snapshot))
+    return PostedSnapshot.from_value(body.snapshot)
 
 
 def _fetch_snapshot(resources: Resources, caller: Caller, upload: uploads.Upload) -> SnapshotContent:
