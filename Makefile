@@ -57,6 +57,17 @@ logs: ## print what the functions of the running service have logged (ABOUT="…
 reset: | python ## forget the state that `make run` keeps
 	@$(PYTHON) -m local.state
 
+check: install ## check style, types and the tests that need no cloud, in under two minutes
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
+	@$(MAKE) --no-print-directory -j2 types quick-tests
+
+.PHONY: check types quick-tests
+types:
+	@.venv/bin/mypy
+
+quick-tests:
+	@.venv/bin/python -m pytest -q -n 2 --dist worksteal -m "not cloud and not exhaustive"
+
 test: install ## check everything: style, types, all tests
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/python -m pytest -n 2 --dist loadfile
 

@@ -117,6 +117,7 @@ def key_query(name: str, value: str, low: str = " ", high: str = "~") -> dict[st
     }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", SEEDS)
 def test_any_requests_are_answered_as_moto_answers_them(moto_client: Any, seed: int) -> None:
     draw, memory = random.Random(seed), MemoryDynamoDB([MemoryTable("t", {"byClaim": ("claim", "sk")})])

@@ -3,8 +3,12 @@
 import copy
 import json
 
+import pytest
+
 from tests.template import templates
 from tests.template.templates import Template
+
+pytestmark = pytest.mark.exhaustive
 
 BY_NAME = "!Sub arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:stateMachine:${AWS::StackName}-turn"
 

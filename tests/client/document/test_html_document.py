@@ -338,6 +338,7 @@ def outside_of_sheets(document: HtmlDocument) -> bytes:
     return b"".join([*pieces, document.source[at:]])
 
 
+@pytest.mark.exhaustive
 @given(st.lists(st.tuples(st.integers(0, 98), st.sampled_from(("insert", "replace", "delete"))), max_size=8))
 def test_many_edits_of_the_demo_page_keep_every_other_element(edits: list[tuple[int, str]]) -> None:
     document = HtmlDocument.parse(BAKERY.read_bytes())

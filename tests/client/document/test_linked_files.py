@@ -275,6 +275,7 @@ def test_what_a_single_file_has_no_place_for_is_refused_in_a_sentence(folder: Pa
     assert bytes_of(folder)["index.html"] == PAGE.encode()
 
 
+@pytest.mark.exhaustive
 def test_edits_of_a_page_of_a_megabyte_take_as_much_longer_as_it_is_larger(tmp_path: Path) -> None:
     item = "  <section class='s'>\n    <h2>Title</h2>\n    <p>Some <b>bold</b> <i>words</i>.</p>\n  </section>\n"
 

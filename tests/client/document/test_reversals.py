@@ -40,6 +40,7 @@ def apply_inverse(document: HtmlDocument, inverse: str) -> HtmlDocument:
     return document
 
 
+@pytest.mark.exhaustive
 @given(st.data())
 def test_edits_taken_back_newest_first_leave_the_page_as_it_was(data: st.DataObject) -> None:
     document = data.draw(documents())

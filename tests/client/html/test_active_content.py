@@ -123,6 +123,7 @@ def test_what_does_not_run_stays_as_it_is_written(html: str) -> None:
     assert "note" not in data
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("parent", ["main", "p", "svg", "g", "noscript", "my-card", "body"])
 @settings(max_examples=60)
 @given(html=NASTY)

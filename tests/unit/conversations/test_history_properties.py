@@ -22,6 +22,8 @@ from tests.unit.drivers.conftest import connection
 from tests.unit.drivers.history_strategies import MODELS, reasoning_blocks, turn_with_rounds
 from tests.unit.drivers.test_switching_providers import OTHER_MODELS, answered, servers
 
+pytestmark = pytest.mark.exhaustive
+
 __all__ = ["connection", "servers"]
 
 PROVIDERS = tuple(PROVIDER_MODULES)

@@ -279,6 +279,7 @@ def test_there_is_a_limit_for_each_accepted_kind() -> None:
         assert MAX_INPUT_IMAGE_PIXELS[f"image/{kind.lower()}"] >= MAX_STORED_IMAGE_PIXELS
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux reports the peak memory of a process")
 @pytest.mark.parametrize(
     ("kind", "size", "mode", "options"),

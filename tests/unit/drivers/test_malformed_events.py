@@ -15,6 +15,8 @@ from fermata.drivers.transport.stream_decoders import NdjsonDecoder
 from tests.unit.drivers import stream_helpers
 from tests.unit.drivers.recorded_streams import RECORDINGS, Event, Recording
 
+pytestmark = pytest.mark.exhaustive
+
 DEEPLY_NESTED = json.loads("[" * 120 + "]" * 120)
 LEFT_OUT = object()
 NOTHING: tuple[Any, ...] = (LEFT_OUT, None, False, 0, "", [], {})

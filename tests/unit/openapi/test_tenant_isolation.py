@@ -41,6 +41,7 @@ def read_rows(tenant: str) -> dict[Any, Any]:
     return {key: item for key, item in rows.items() if f"'t#{tenant}" in key[1]}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("operation", AUTHENTICATED_OPERATIONS, ids=lambda operation: operation.name)
 def test_another_tenant_reads_and_changes_nothing(
     service: Service, rival: TokenSigner, operation: BaseOperation

@@ -14,6 +14,8 @@ from tests.faults import ProcessDied
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.disturbed_turn import DisturbedTurn
 
+pytestmark = pytest.mark.exhaustive
+
 STRIDE = 1 if "FAULT_AT_EVERY_CALL" in os.environ else 25
 
 

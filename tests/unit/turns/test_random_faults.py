@@ -10,11 +10,14 @@ The examples are the same thirty every time; `RANDOM_FAULT_EXAMPLES=2000 pytest 
 import os
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.disturbed_turn import DisturbedTurn
+
+pytestmark = pytest.mark.exhaustive
 
 TOOLS = ("deleteNode", "bake", "count", "ask_the_baker", "no_such_tool")
 POINTS = [

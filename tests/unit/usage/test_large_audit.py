@@ -18,6 +18,8 @@ from fermata.usage.rollups.rollup_store import to_rollup_item
 from tests.resources import TestClock
 from tests.unit.usage.ledger_factories import TENANT
 
+pytestmark = pytest.mark.exhaustive
+
 MAX_READ_BYTES = 2_000_000
 
 

@@ -55,6 +55,7 @@ def test_every_quarter_is_in_the_day_that_a_clock_of_its_zone_shows(zone: str, c
         assert days.day_of_quarter(quarter).label == local_date(quarter, ZoneInfo(zone)).isoformat()
 
 
+@pytest.mark.exhaustive
 def test_in_every_zone_of_the_world_days_follow_one_another_without_a_gap_for_a_year() -> None:
     """So no row is in two days or in none. And every day begins with a quarter."""
     first = quarter_from_instant("2026-01-01T00:00Z")

@@ -74,6 +74,7 @@ def test_the_order_of_rows_makes_no_difference(case: LedgerCase, seed: int) -> N
     assert pack_rollups(post_rows(rows, shuffled)) == pack_rollups(post_rows(rows))
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=150)
 @given(case=ledgers(), quarter=st.integers(0, DAYS * 96))
 def test_an_audit_from_any_quarter_in_any_zone_agrees_with_the_rows(case: LedgerCase, quarter: int) -> None:

@@ -55,6 +55,7 @@ def test_an_audit_agrees_with_the_ledger_in_any_zone_whatever_order_the_stream_d
     assert audit_usage(resources, TENANT, case.since, case.zone, with_billable=True) == expected
 
 
+@pytest.mark.exhaustive
 @FEW_EXAMPLES
 @given(case=ledgers(max_requests=12), data=st.data())
 def test_a_rebuild_computes_the_same_rollups_as_the_stream_did(

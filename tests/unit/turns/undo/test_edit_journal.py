@@ -198,6 +198,7 @@ def test_marks_do_not_change_the_pages(stage: Stage) -> None:
     assert (len(page), end) == (3, None)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("count", [9, 10, 11, 21])
 def test_an_undo_of_many_edits_misses_none(stage: Stage, count: int) -> None:
     editor = Editor(stage)

@@ -18,6 +18,8 @@ from tests.unit.turns.stage import Stage
 from tests.unit.turns.state_machine import EXPECTED_ERRORS
 from tests.unit.turns.test_fault_at_every_call import CLIENT_ACTIONS, FAULTS, run_disturbed
 
+pytestmark = pytest.mark.exhaustive
+
 EACH = "FAULT_AT_EVERY_CALL" in os.environ
 STRIDE = 1 if EACH else 20
 UNDO_ACTIONS = (*CLIENT_ACTIONS, "undo again", "repeat the undo")
