@@ -1,3 +1,5 @@
+import gc
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -15,3 +17,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"cloud", "emulator"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("cloud")
+
+
+def pytest_collection_finish() -> None:
+    """Exempt modules and collected tests from garbage collection, which takes a tenth of the processor time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 1000)

@@ -52,6 +52,8 @@ from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_ca
 from tests.uploads import announce_test_upload, put_upload
 from tests.waiting import BACKSTOP_SECONDS
 
+pytestmark = pytest.mark.exhaustive
+
 LARGE = "x" * 40_000
 """More than a row may have: it is stored in the bucket."""
 SNAPSHOT = {"site": {"pages": []}, "page": {"id": "p"}, "filler": LARGE}

@@ -324,6 +324,7 @@ def test_every_command_explains_itself(command: str) -> None:
     assert all(option in result.stdout for option in ("--url", "--token"))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("command", ["audit", "conversations", "credentials", "models", "defaults"])
 def test_whoever_has_read_enough_sees_no_traceback(command: str) -> None:
     """The reader of the pipe is gone before the first line comes."""

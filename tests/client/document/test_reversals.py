@@ -94,6 +94,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=60)
 @given(st.data())
 def test_on_disk_every_answer_is_true_and_every_edit_is_taken_back_by_an_editor_that_knows_nothing(

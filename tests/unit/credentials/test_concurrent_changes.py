@@ -14,6 +14,8 @@ from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from tests.faults import FaultScript
 from tests.unit.resource_fixtures import empty_tables
 
+pytestmark = pytest.mark.exhaustive
+
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
 WRITES = ("dynamodb.TransactWriteItems", "dynamodb.DeleteItem")
 Change = Callable[[Resources, Credential, Credential], object]

@@ -82,6 +82,7 @@ def refusal(provider: str, request: ModelRequest) -> str | None:
     return None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("provider", RECORDINGS)
 def test_any_response_is_accepted_when_it_is_sent_back(provider: str) -> None:
     for change, reply in replies(RECORDINGS[provider]):

@@ -5,7 +5,7 @@ import pytest
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.instatic.browser import Browser
 from tests.unit.instatic.live_service import AdjustableClock, run_service
-from tests.unit.instatic.schemas import GENERATIONS
+from tests.unit.instatic.schemas import GENERATIONS, NEWEST
 from tests.unit.turns.conftest import MakeStage, shared_resources, staged
 from tests.unit.turns.stage import ADA, Stage
 
@@ -44,7 +44,10 @@ def service(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=GENERATIONS)
+OLDER_GENERATIONS = [name for name in GENERATIONS if name != NEWEST]
+
+
+@pytest.fixture(params=[*(pytest.param(name, marks=pytest.mark.exhaustive) for name in OLDER_GENERATIONS), NEWEST])
 def generation(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -10,6 +10,7 @@ import json
 import zlib
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
@@ -20,6 +21,8 @@ from fermata.wire.operations.operation import BaseOperation
 from tests import images
 from tests.unit.openapi.schemathesis_schema import AnyCase, check_stream_lines, schema
 from tests.unit.openapi.service import Service
+
+pytestmark = pytest.mark.exhaustive
 
 SETTINGS = settings(
     max_examples=8,

@@ -451,6 +451,7 @@ def reserve_concurrently(resources: Resources, count: int, amount: Decimal) -> l
         return list(pool.map(try_to_reserve, range(count)))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("atomic_calls")
 def test_of_fifty_concurrent_turns_with_budget_for_one_only_one_is_admitted(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily="0.019"))
@@ -458,6 +459,7 @@ def test_of_fifty_concurrent_turns_with_budget_for_one_only_one_is_admitted(reso
     assert read_today(Resources(resources.settings, Clock()))["heldUsd"] == 0.01
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("atomic_calls")
 @pytest.mark.parametrize(("daily", "admitted"), [("0.075", 7), ("1", 20)])
 def test_concurrent_turns_use_the_whole_budget_and_no_more(resources: Resources, daily: str, admitted: int) -> None:
@@ -465,6 +467,7 @@ def test_concurrent_turns_use_the_whole_budget_and_no_more(resources: Resources,
     assert reserve_concurrently(resources, 20, CENT).count(True) == admitted
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("atomic_calls")
 def test_settling_and_reserving_concurrently_loses_no_cent(resources: Resources) -> None:
     set_budget(resources, tenant=make_limits(daily=1))

@@ -66,6 +66,7 @@ def pack_rollups(delta: RollupDelta) -> dict[Any, bytes]:
     return {key: rollup.pack() for key, rollup in delta.rollups.items()}
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=150)
 @given(case=ledgers(), seed=st.integers())
 def test_the_order_of_rows_makes_no_difference(case: LedgerCase, seed: int) -> None:

@@ -42,6 +42,7 @@ FEW_EXAMPLES = settings(
 """The mock is slow; test_rollup_delta.py tries the same with thousands of rows."""
 
 
+@pytest.mark.exhaustive
 @FEW_EXAMPLES
 @given(case=ledgers(max_requests=12), data=st.data())
 def test_an_audit_agrees_with_the_ledger_in_any_zone_whatever_order_the_stream_delivers(

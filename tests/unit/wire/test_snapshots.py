@@ -106,6 +106,7 @@ def test_a_snapshot_of_sixteen_megabytes_with_four_byte_characters_is_accepted(r
     assert resolve_upload(resources, json.dumps(site, ensure_ascii=False).encode()) == site
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells how much memory was used")
 @pytest.mark.parametrize(
     ("name", "value", "most"),

@@ -228,6 +228,7 @@ def test_the_note_of_a_redo_names_the_models_edits(stage: Stage, editor: Editor)
     assert "restore" not in note
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(8))
 def test_after_any_sequence_of_undos_the_journal_matches_the_page(stage: Stage, editor: Editor, seed: int) -> None:
     chance = Random(seed)
