@@ -315,6 +315,7 @@ def test_a_failure_after_a_successor_began_is_not_booked_under_its_attempt(stage
     def takes_over() -> None:
         stage.driver.scripts.appendleft(reply_with_text("Hello."))
         stage.advance_turn(newer, RecordingConnection())
+        stage.resources.clock.sleep(1)  # the background thread looks at the log twice a second
         assert stage.connection.aborted.wait(MAX_THREAD_WAIT_SECONDS)
 
     older, newer = stage.make_invocation(), stage.make_invocation()

@@ -216,6 +216,7 @@ def test_text_that_waits_when_a_writer_is_superseded_never_reaches_the_log(stage
     def takes_over() -> None:
         stage.script_replies("Hello.")
         stage.advance_turn(newer, RecordingConnection())
+        stage.resources.clock.sleep(1)  # the background thread looks at the log twice a second
         assert stage.connection.aborted.wait(MAX_THREAD_WAIT_SECONDS)
 
     older, newer = stage.make_invocation(), stage.make_invocation()
