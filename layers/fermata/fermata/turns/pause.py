@@ -13,6 +13,7 @@ from pydantic import Field
 from fermata.aws import blob_store
 from fermata.aws.dynamodb import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
+from fermata.aws.settings import TURN_RETENTION_SECONDS
 from fermata.domain.base import DomainModel
 from fermata.domain.tools import ToolOutput
 from fermata.turns.state import TurnState
@@ -66,6 +67,8 @@ class UndoTarget(DomainModel):
     effect_key: str
     inverse_calls: tuple[InverseCallKey, ...] = ()
     """For each call of the round, the inverse that it belongs to: the edit's own, or that of one of its redoes."""
+    deadline: int = 0
+    """Epoch seconds until when its journal can be relied on."""
     first: int = 0
     """In pauses stored without `inverse_calls`: the call of the edit's own inverse that the round begins with."""
 
@@ -108,6 +111,12 @@ class Pause(DomainModel):
     @property
     def partition(self) -> TurnPartition:
         return TurnPartition(self.tenant, self.turn, self.expires)
+
+    @property
+    def latest_deadline(self) -> float:
+        """Epoch seconds after which no request of this pause may wait."""
+        latest = self.expires - TURN_RETENTION_SECONDS
+        return min(latest, self.takes_back.deadline) if self.takes_back and self.takes_back.deadline else latest
 
     @property
     def state(self) -> TurnState:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fermata.aws.clock import iso_from_epoch
-from fermata.aws.settings import TURN_RETENTION_SECONDS
 from fermata.domain.events import Event, ToolRequestEvent, ToolResultEvent
 from fermata.domain.tools import ToolOutput
 from fermata.turns.pause import CallState, Pause, RoundCall, build_request_id
@@ -116,7 +115,7 @@ def _answer_call(
 def _request_call(transition: Transition, call: RoundCall, now: float, nonce: str) -> Transition:
     pause = transition.pause
     request_id = build_request_id(pause.round, pause.calls.index(call), nonce)
-    deadline = min(now + call.wait_seconds, pause.expires - TURN_RETENTION_SECONDS)
+    deadline = min(now + call.wait_seconds, pause.latest_deadline)
     requested = call.model_copy(
         update={
             "state": "requested",

@@ -17,6 +17,8 @@ from fermata.domain.errors import NotFound
 
 OPEN_SHARDS = 4
 """Partitions of the index `open`, over which running turns are spread."""
+UNDO_MARGIN_SECONDS = 3600
+"""How long before the rows of the undone turn expire an undo has to have its answers (decision 0156)."""
 TURN_NOT_FOUND_MESSAGE = "There is no such turn, or it is too old to be remembered."
 
 
@@ -60,6 +62,8 @@ class Turn(DomainModel):
     """Whether a budget applied when the turn started, so that each request needs a hold."""
     undoes: str = ""
     """The turn whose edits this turn undoes. Such a turn asks no model (decision 0117)."""
+    undone_expires: int = 0
+    """When the rows of the turn `undoes` expire, in epoch seconds."""
     through: str = ""
     """Journal key of the oldest edit to undo; empty for all edits."""
     n: int = 1
@@ -72,6 +76,11 @@ class Turn(DomainModel):
     @property
     def pk(self) -> str:
         return self.partition.pk
+
+    @property
+    def undo_deadline(self) -> int:
+        """Epoch seconds until when an undo may wait and still read the journal to report from; 0 if it is no undo."""
+        return self.undone_expires and self.undone_expires - UNDO_MARGIN_SECONDS
 
     @property
     def can_retract_text(self) -> bool:

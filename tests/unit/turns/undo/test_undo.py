@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fermata.aws.dynamodb import Delete
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.turns.read.abandonment import AbandonmentWatcher
@@ -463,3 +464,38 @@ def test_a_large_inverse_is_loaded_from_the_bucket(stage: Stage) -> None:
     stage.start_undo(turn)
     stage.run_workflow()
     assert stage.tool_requests()[-1].input == {"patch": patch}
+
+
+def test_a_turn_that_is_about_to_expire_cannot_be_undone(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"])
+    stage.pass_time(turn.expires - stage.clock.time() - 1800)
+    with pytest.raises(Conflict, match="too old to be undone"):
+        stage.start_undo(turn)
+    assert stage.claim() is None
+
+
+def test_no_request_of_an_undo_outlasts_the_journal_it_reports_from(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
+    stage.pass_time(turn.expires - stage.clock.time() - 3620)
+    stage.start_undo(turn)
+    stage.run_workflow()
+    assert stage.load_pause().calls[0].deadline == turn.expires - 3600
+    editor.answer_pending()
+    stage.pass_time(21)
+    assert stage.run_workflow() == "finished"
+    end = stage.events()[-1]
+    assert (end.type, getattr(end, "code", "")) == ("error", "too_old")
+    assert undo_report(stage).undone == (f"{turn.id}/2/0",)
+    assert [edit.effect_key for edit in undo_report(stage).skipped] == [f"{turn.id}/1/0"]
+
+
+def test_an_undo_that_finds_its_journal_expired_is_not_done(stage: Stage, editor: Editor) -> None:
+    turn = editor.run_editing_turn(["insertHtml"])
+    stage.pass_time(turn.expires - stage.clock.time() - 4000)
+    stage.start_undo(turn)
+    stage.pass_time(5000)
+    for row in stage.stored_items(turn.pk):
+        stage.resources.tables.write_items(Delete(stage.resources.settings.bridges_table, row["pk"], row["sk"]))
+    assert stage.run_workflow() == "finished"
+    assert getattr(stage.events()[-1], "code", "") == "too_old"
+    assert stage.claim() is None

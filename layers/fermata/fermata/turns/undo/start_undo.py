@@ -24,7 +24,7 @@ from fermata.turns.start.commit_start import StartedTurn, commit_start, start_wo
 from fermata.turns.start.conversation_claim import build_claim_update, ensure_claimable, find_free_position
 from fermata.turns.start.idempotency import build_idempotency_puts, start_once
 from fermata.turns.state import TurnState
-from fermata.turns.turn import Turn, find_turn_for_caller
+from fermata.turns.turn import UNDO_MARGIN_SECONDS, Turn, find_turn_for_caller
 from fermata.turns.turn_log import read_end_type
 
 UNDOABLE_STATES = ("applied", "partly")
@@ -32,6 +32,7 @@ TURN_RUNNING_MESSAGE = "This turn is still running. Wait for it to end, or cance
 UNKNOWN_EDIT_MESSAGE = "'through' must be the effectKey of an edit of this turn: see its journal."
 NOTHING_TO_UNDO_MESSAGE = "There is nothing to undo: this turn has made no edit that can be taken back."
 ALREADY_UNDONE_MESSAGE = "There is nothing to undo: everything was taken back already. To redo it, undo the turn {}."
+TOO_OLD_MESSAGE = "This turn is too old to be undone: what it did will be forgotten within the hour."
 NO_REDO_MESSAGE = "There is nothing to undo: everything was taken back already, and the editor gave no way to redo it."
 ALREADY_REDONE_MESSAGE = (
     "There is nothing to undo: what it took back stands again. To take that back once more, undo the turn {}."
@@ -61,7 +62,8 @@ def start_undo(resources: Resources, caller: Caller, request: UndoRequest) -> St
     Raises:
         NotFound: The turn does not exist, is not the caller's, or its conversation is deleted.
         InvalidRequest: `request.through` is no edit of the turn.
-        Conflict: The turn still runs, another turn holds the conversation, or nothing is left to undo.
+        Conflict: The turn still runs or is about to expire, another turn holds the conversation, or nothing is left
+            to undo.
     """
     start = partial(_start, resources, caller, request)
     return start_once(resources, caller, request.idempotency_key, request.digest, start)
@@ -72,6 +74,8 @@ def _start(resources: Resources, caller: Caller, request: UndoRequest) -> Starte
     through = _parse_through(undone_turn, request)
     if read_end_type(resources, undone_turn) is None:
         raise Conflict(TURN_RUNNING_MESSAGE, retry_after=2)
+    if resources.clock.time() >= undone_turn.expires - UNDO_MARGIN_SECONDS:
+        raise Conflict(TOO_OLD_MESSAGE)
     conversation = _load_claimable_conversation(resources, caller, undone_turn)
     # Read after the conversation: another undo that starts meanwhile changes it, and the claim below then fails.
     _check_undoable(resources, undone_turn, through)
@@ -150,6 +154,7 @@ def _build_turn(resources: Resources, caller: Caller, request: UndoRequest, undo
             "expires": int(now) + resources.settings.turn_lifetime_seconds,
             "budgeted": False,
             "undoes": undone_turn.id,
+            "undone_expires": undone_turn.expires,
             "through": through,
             "n": 1,
             "state": "open",

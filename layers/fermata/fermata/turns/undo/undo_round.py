@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fermata.domain.events import DoneEvent, RoundStartedEvent, ToolCallEvent
+from fermata.domain.events import DoneEvent, ErrorEvent, RoundStartedEvent, ToolCallEvent
 from fermata.tools.calls.edit_results import InverseStep, find_edit_tool
 from fermata.tools.calls.pipeline import build_effect_key, get_timeout_seconds
 from fermata.tools.tool_names import get_wire_name
@@ -13,6 +13,12 @@ from fermata.turns.pause import Pause, RoundCall, UndoTarget, build_pause
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.transitions import apply_outputs
 from fermata.turns.undo.inverse_plan import PlannedCall, UndoObstacle, plan_undo
+
+OUTDATED_UNDO_ERROR = ErrorEvent(
+    message="The undo waited until the turn was too old to be remembered. What it did not reach stays as it is.",
+    code="too_old",
+    retryable=False,
+)
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,8 @@ def run_undo_round(context: TurnContext) -> bool:
     seen_state = context.log.state
     next_inverse = _find_next_inverse(context)
     if next_inverse is None:
-        end_turn(context.resources, context.turn, context.log, DoneEvent(), is_expected=lambda now: now == seen_state)
+        terminal = OUTDATED_UNDO_ERROR if _is_outdated(context) else DoneEvent()
+        end_turn(context.resources, context.turn, context.log, terminal, is_expected=lambda now: now == seen_state)
         return True
     invocation = context.invocation
     pause = _build_pause(context, next_inverse)
@@ -50,6 +57,8 @@ def run_undo_round(context: TurnContext) -> bool:
 def _find_next_inverse(context: TurnContext) -> NextInverse | None:
     """Return the newest edit below the one that was processed last, down to `Turn.through`."""
     turn = context.turn
+    if _is_outdated(context):
+        return None
     last_key = context.log.state.last_edit_key
     newer_entry: JournalEntry | None = None
     for entry in iter_journal_newest_first(context.resources, turn.tenant, turn.undoes, last_key):
@@ -60,6 +69,12 @@ def _find_next_inverse(context: TurnContext) -> NextInverse | None:
             return NextInverse(entry, calls, _plan_revision(turn.id, entry, newer_entry))
         newer_entry = entry
     return None
+
+
+def _is_outdated(context: TurnContext) -> bool:
+    """Whether the journal of the undone turn may be gone before another answer arrives (decision 0156)."""
+    deadline = context.turn.undo_deadline
+    return bool(deadline) and context.resources.clock.time() >= deadline
 
 
 def _plan_calls(context: TurnContext, entry: JournalEntry) -> list[PlannedCall]:
@@ -97,6 +112,7 @@ def _build_pause(context: TurnContext, next_inverse: NextInverse) -> Pause:
         turn=turn.undoes,
         edit=entry.key,
         effect_key=entry.edit.effect_key,
+        deadline=turn.undo_deadline,
         inverse_calls=tuple(call.key for call in next_inverse.calls),
     )
     pause = build_pause(turn, round_, calls, next_inverse.planned_revision, undo_target)
