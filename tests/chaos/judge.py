@@ -46,15 +46,14 @@ def judge(world: "World") -> list[str]:
     problems += judge_accounts(bridges, usage)
     problems += judge_leftovers(world, bridges, conversations)
     problems += [f"a provider would refuse: {refusal}" for refusal in world.provider.refusals]
-    problems += [f"a function failed: {error!r}" for error in world.function_errors if not is_trouble_of_aws(error)]
+    problems += [f"a function failed: {error!r}" for error in world.function_errors if not is_expected(error)]
     return problems
 
 
-def is_trouble_of_aws(error: Exception) -> bool:
-    return type(error).__module__.startswith("botocore") or type(error).__name__ in (
-        "FunctionDied",
-        "ServiceUnavailable",
-    )
+def is_expected(error: Exception) -> bool:
+    """Errors of AWS, and those that the API answers a caller with."""
+    modules = [base.__module__ for base in type(error).__mro__]
+    return any(module.startswith(("botocore", "fermata.domain.errors")) for module in modules)
 
 
 # a turn and its log
@@ -62,6 +61,9 @@ def is_trouble_of_aws(error: Exception) -> bool:
 
 def judge_turn(world: "World", turn: "SimulatedTurn", bridges: list[Row]) -> Iterator[str]:
     if turn.is_abandoned:
+        return
+    if turn.bridge and not turn.received:
+        yield "its reader got nothing"
         return
     if not turn.bridge:
         yield f"it was never started: {turn.error}"

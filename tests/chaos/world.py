@@ -140,7 +140,7 @@ class World:
         self._stream_position = 0
         self.calm_since = self.quiet_after = 0.0
         self.function_errors: list[Exception] = []
-        """What functions of the workflow raised."""
+        """What functions raised; the judge passes over errors of AWS and those of the API."""
 
     # processes
 
@@ -185,6 +185,7 @@ class World:
                 answer.append(function(self.resources_of(process)))
             except Exception as error:  # noqa: BLE001 (raised again where the function was called)
                 errors.append(error)
+                self.function_errors.append(error)
 
         task = self.scheduler.start(process, run, name=name)
         if not self.scheduler.wait("function", lambda: task.is_over, seconds):
@@ -216,7 +217,6 @@ class World:
         except FunctionDied as died:
             raise TaskError("Lambda.Unknown", str(died)) from died
         except Exception as error:
-            self.function_errors.append(error)
             raise TaskError(type(error).__name__, str(error)) from error
 
     def _advance(self, resources: Resources, function: str, payload: dict[str, Any]) -> None:
