@@ -55,7 +55,7 @@ logs: ## print what the functions of the running service have logged (ABOUT="…
 	@.venv/bin/python -m local.logs "$$ABOUT"
 
 reset: | python ## forget the state that `make run` keeps
-	@$(PYTHON) -m local.state
+	@$(PYTHON) -m local.state_directory
 
 check: install ## check style, types and the tests that need no cloud, in under two minutes
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
@@ -91,7 +91,7 @@ bench: install ## measure, print the numbers and write bench/results/latest.json
 	@.venv/bin/python -m bench
 
 template: install ## write the routes in template.yaml from the HTTP operations
-	@.venv/bin/python -m local.template_routes
+	@.venv/bin/python -m local.generate_template_routes
 
 docs: install ## write docs/tools.md and docs/modules.md from the code
 	@.venv/bin/python -m local.tools_page && .venv/bin/python -m local.modules_page

@@ -16,9 +16,9 @@ from fermata.domain.messages import Message
 from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import read_entries_from
 from fermata_client.service.json_types import Event
+from fermata_client.turns.event_reducer import TurnView, fold_event, fold_events
 from fermata_client.turns.outcome import TurnOutcome
 from fermata_client.turns.runner import follow_turn, run_turn
-from fermata_client.turns.view import TurnView, fold_event, fold_events
 from local import seed
 
 MAX_ADDED_READS = 3

@@ -12,7 +12,7 @@ from types import FrameType
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
 from local.processes import DidNotStartError
-from local.state import STATE_DIRECTORY, lock_state
+from local.state_directory import STATE_DIRECTORY, lock_state
 
 DEFAULT_PORT = 8787
 

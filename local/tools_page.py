@@ -52,7 +52,7 @@ def _render_tool(tool: Tool) -> Iterator[str]:
 
 
 def _render_notes(tool: Tool) -> Iterator[str]:
-    yield "writes" if tool.capability is Access.WRITE else "reads"
+    yield "writes" if tool.access is Access.WRITE else "reads"
     if tool.risk.value == "high":
         yield "high risk"
     if tool.result_policy.heavy:
@@ -61,7 +61,7 @@ def _render_notes(tool: Tool) -> Iterator[str]:
 
 def _render_needs(tool: Tool) -> str:
     any_of = " or ".join(f"`{permission}`" for permission in sorted(tool.permissions))
-    write = f"`{Capability.WRITE.value}`" if tool.capability is Access.WRITE else ""
+    write = f"`{Capability.WRITE.value}`" if tool.access is Access.WRITE else ""
     if any_of and write:
         return f"{write}, and {any_of}"
     return any_of or write or "nothing more than to chat"

@@ -3,7 +3,7 @@
 with scripted_host() as host:
     host.script_response("GET tables", {"tables": []})
     host.script_response("GET users", status=503)
-    make_context(host=host.open_client)
+    make_context(open_host=host.open_client)
 """
 
 import json

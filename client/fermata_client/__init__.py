@@ -12,9 +12,9 @@ from fermata_client.service.errors import (
 )
 from fermata_client.service.retry import RetryPolicy
 from fermata_client.tools.executor import HtmlFileExecutor
+from fermata_client.turns.event_reducer import RoundView, ToolCallView, TurnView, fold_event, fold_events
 from fermata_client.turns.outcome import TurnOutcome
 from fermata_client.turns.runner import follow_turn, run_turn, undo_turn
-from fermata_client.turns.view import RoundView, ToolCallView, TurnView, fold_event, fold_events
 
 __all__ = [
     "FermataClient",

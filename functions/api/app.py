@@ -13,7 +13,7 @@ from fermata.credentials.removed_credentials import clear_removed_credentials
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound
 from fermata.domain.scopes import SCOPES
-from fermata.tools import listing
+from fermata.tools import tool_listing
 from fermata.tools.registry import get_tool_namer
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.end import stop_turn
@@ -185,7 +185,7 @@ def require_existing_scope(request: HttpRequest) -> None:
 def list_tools(context: RequestContext) -> Response:
     caller = context.caller
     naming = ToolNaming(select_tool_names(context))
-    tools = listing.list_tools(context.path_parameters["scope"], caller.capabilities, naming, caller.tenant)
+    tools = tool_listing.list_tools(context.path_parameters["scope"], caller.capabilities, naming, caller.tenant)
     return Response(200, {"tools": tools}, UNCACHED_HEADERS)
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.resources import get_resources
-from fermata.turns.round.advance_turn import advance_turn
 from fermata.turns.round.invocation import invocation_from_event
+from fermata.turns.round.run_turn_steps import run_turn_steps
 
 
 @observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> None:
-    advance_turn(get_resources(), invocation_from_event(event, context, is_hold=True))
+    run_turn_steps(get_resources(), invocation_from_event(event, context, is_hold=True))

@@ -7,8 +7,8 @@ from fermata.aws import observability
 from fermata.aws.resources import get_resources
 from fermata.credentials import provider_urls
 from fermata.drivers.transport.connection import ProviderConnection
-from fermata.turns.round.advance_turn import advance_turn
 from fermata.turns.round.invocation import invocation_from_event
+from fermata.turns.round.run_turn_steps import run_turn_steps
 
 
 @cache
@@ -23,4 +23,4 @@ def get_provider_connection() -> ProviderConnection:
 
 @observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> None:
-    advance_turn(get_resources(), invocation_from_event(event, context), get_provider_connection())
+    run_turn_steps(get_resources(), invocation_from_event(event, context), get_provider_connection())

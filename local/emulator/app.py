@@ -10,7 +10,7 @@ from ministack import app as ministack
 from ministack.core import persistence
 
 from local.emulator import snapshots
-from local.emulator.access import restrict_access
+from local.emulator.host_and_origin_check import restrict_access
 from local.emulator.patches import (
     api_gateway_methods,
     callback_tasks,

@@ -30,14 +30,14 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
-from fermata.pricing.prices import Price
+from fermata.pricing.token_cost import Price
 from fermata.turns.answer.submit_tool_result import submit_tool_result
 from fermata.turns.end.stop_turn import cancel_turn
 from fermata.turns.read.follow_log import read_entries_after
 from fermata.turns.recover.recover_open_turns import recover_open_turns
 from fermata.turns.recover.recover_turn import recover_turn
-from fermata.turns.round.advance_turn import advance_turn
 from fermata.turns.round.invocation import invocation_from_event
+from fermata.turns.round.run_turn_steps import run_turn_steps
 from fermata.turns.start.start_turn import TurnPrompt, start_turn
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.usage.rollups.stream_consumer import LedgerStreamRecord, count_stream_records
@@ -226,7 +226,7 @@ class World:
         )
         invocation = invocation_from_event(payload, context, is_hold=function == "hold")
         connection: Any = SimulatedConnection(self.scheduler)
-        advance_turn(resources, invocation, None if function == "hold" else connection)
+        run_turn_steps(resources, invocation, None if function == "hold" else connection)
 
     def _report_end(self, execution: Execution) -> None:
         """EventBridge reports how an execution ended, unless the event gets lost."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fermata.wire.operations.surface import OPERATIONS
-from local.template_routes import update_routes
+from local.generate_template_routes import update_routes
 from tests.template import templates
 from tests.template.templates import Template, resources_of_type
 

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 import click
 
 from fermata_client.document.disk_files import NotAnHtmlFileError
-from fermata_client.service.connection import ConnectionNotConfiguredError
+from fermata_client.service.connection_settings import ConnectionNotConfiguredError
 from fermata_client.service.errors import FermataClientError, RequestRefusedError, ServiceUnreachableError
 from fermata_client.terminal.plain_text import strip_control_chars
 

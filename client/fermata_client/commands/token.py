@@ -4,7 +4,7 @@ import click
 
 from fermata_client.commands.errors import report_errors
 from fermata_client.commands.options import turn_options
-from fermata_client.service.connection import find_connection
+from fermata_client.service.connection_settings import find_connection
 
 
 @click.command()

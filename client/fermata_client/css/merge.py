@@ -7,7 +7,7 @@ does not know is added as it is, if its brackets are balanced.
 
 from dataclasses import dataclass, field, replace
 
-from fermata_client.css.declarations import declaration_splices
+from fermata_client.css.declaration_edits import declaration_splices
 from fermata_client.css.insertion import (
     LEADING_AT_RULES,
     SheetFormat,
@@ -16,7 +16,7 @@ from fermata_client.css.insertion import (
     splice_leading,
 )
 from fermata_client.css.parser import CssRule, check_balanced, find_rule, parse_css
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.indentation import indent_at
 from fermata_client.html.splices import Splice, apply_splices
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import tree_sitter_css
 from tree_sitter import Language, Node, Parser
 
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 
 BLOCK_NODE_TYPES = frozenset({"block", "keyframe_block_list"})
 CONDITIONAL_AT_RULES = ("@media", "@supports", "@container", "@layer", "@scope", "@starting-style")

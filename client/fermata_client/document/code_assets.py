@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Literal
 
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.linked_files import (
     is_script,
     is_stylesheet,

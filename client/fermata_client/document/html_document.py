@@ -12,7 +12,7 @@ from fermata_client.document.base_document import BaseDocument
 from fermata_client.document.edit_summary import created_elements_to_wire, note_to_wire, rule_counts_to_wire
 from fermata_client.document.model_view import annotate_uids, document_part, join_stylesheets
 from fermata_client.html.browser_parser import FragmentContext, count_elements
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import HtmlFragment
 from fermata_client.html.indentation import detect_indent_unit, detect_newline, indent_at, indent_lines
 from fermata_client.html.insertion import content_splice, insertion_splice, removal_splice

@@ -13,7 +13,7 @@ from fermata_client.document.disk_files import (
     write_atomically,
 )
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.linked_files import linked_file_paths
 
 CODE_EXTENSIONS = (".css", ".js", ".mjs")

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import dedent
 
-from fermata_client.document.text_parts import json_length, split_document
-from fermata_client.html.errors import EditError
+from fermata_client.document.document_splitter import json_length, split_document
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tree import Element, HtmlTree
 from fermata_client.service.json_types import JsonObject

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fermata_client.html.browser_parser import find_unfinished_tag
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.parser import parse_html
 from fermata_client.html.splices import Splice
 from fermata_client.html.tree import Element, HtmlTree

@@ -16,7 +16,7 @@ from fermata_client.html.browser_parser import (
     parse_fragment,
     parse_page,
 )
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.tags import name_set
 from fermata_client.html.tree import HtmlTree
 

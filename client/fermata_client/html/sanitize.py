@@ -18,7 +18,7 @@ from fermata_client.html.active_content import (
     remove_active_content,
 )
 from fermata_client.html.browser_parser import FragmentContext, find_unfinished_tag, is_open_ended
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import HtmlFragment, close_elements, fragment_from_markup, has_only_inline_elements
 from fermata_client.html.indentation import widen_to_lines
 from fermata_client.html.parser import parse_html

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fermata_client.service.connection import STATE_FILE
+from fermata_client.service.connection_settings import STATE_FILE
 
 if TYPE_CHECKING:
     from fermata.aws.resources import Resources

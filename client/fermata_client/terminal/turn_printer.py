@@ -7,7 +7,7 @@ import click
 from fermata_client.service.json_types import Event
 from fermata_client.terminal.diff import colorize_line, should_use_color, unified_diff_lines
 from fermata_client.terminal.plain_text import strip_control_chars, summarize_input
-from fermata_client.turns.view import TurnView
+from fermata_client.turns.event_reducer import TurnView
 
 
 class TurnPrinter:

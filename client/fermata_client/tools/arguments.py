@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 
 ToolArguments = dict[str, Any]
 

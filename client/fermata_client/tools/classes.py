@@ -5,8 +5,8 @@ from difflib import get_close_matches
 
 from fermata_client.css.parser import parse_css
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.html.attributes import attribute_splices
-from fermata_client.html.errors import EditError
+from fermata_client.html.attribute_edits import attribute_splices
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.linked_files import is_stylesheet, link_address
 from fermata_client.html.tags import ROOT_TAG
 from fermata_client.html.tree import Element

@@ -13,7 +13,7 @@ from fermata_client.document.code_assets import (
     find_code_assets,
 )
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import fragment_from_page
 from fermata_client.html.indentation import detect_newline
 from fermata_client.html.insertion import insertion_splice
@@ -31,7 +31,7 @@ from fermata_client.tools.arguments import (
     required_text,
 )
 from fermata_client.tools.guards import check_same_end
-from fermata_client.tools.page import require_current_document
+from fermata_client.tools.page_html import require_current_document
 from fermata_client.tools.tool_function import ToolEffectWithData
 
 DEFAULT_ASSET_PART_CHARS = 12_000

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from fermata_client.document.byte_swap import EditConflictError
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.document.html_file import HtmlFile
+from fermata_client.document.patch_hunk import EditConflictError
 from fermata_client.document.site_snapshot import build_site_snapshot
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.diff import unified_diff_lines
 from fermata_client.tools.arguments import ToolArguments
-from fermata_client.tools.page import UNSUPPORTED_TOOLS
+from fermata_client.tools.page_html import UNSUPPORTED_TOOLS
 from fermata_client.tools.registry import READ_TOOLS, WRITE_TOOLS, unprefixed_tool_name
 from fermata_client.tools.restore import RESTORE_TOOL, inverse_calls, patched_files
 from fermata_client.tools.tool_function import ToolFunction

@@ -6,8 +6,8 @@ from typing import Any
 from fermata_client.document.breakpoints import BASE_BREAKPOINT
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.active_content import is_active_address
-from fermata_client.html.attributes import AttributeValue, attribute_splices
-from fermata_client.html.errors import EditError
+from fermata_client.html.attribute_edits import AttributeValue, attribute_splices
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.splices import Splice
 from fermata_client.html.tags import RAW_TEXT_TAGS, ROOT_TAG, name_set
 from fermata_client.html.tree import Element

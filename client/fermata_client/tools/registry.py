@@ -1,34 +1,42 @@
 """The tools of a site's editor by name, and how a file answers each of them (decision 0120)."""
 
-from fermata_client.tools import apply_css, classes, code_assets, node_properties, node_structure, page, static_render
+from fermata_client.tools import (
+    apply_css,
+    classes,
+    code_assets,
+    move_and_duplicate,
+    node_properties,
+    page_html,
+    static_render,
+)
 from fermata_client.tools.design_tokens.colors import set_color_tokens
 from fermata_client.tools.design_tokens.fonts import set_font_tokens
 from fermata_client.tools.design_tokens.scales import set_spacing_scale, set_type_scale
 from fermata_client.tools.guards import guard_against_code
-from fermata_client.tools.page import UNSUPPORTED_TOOLS
+from fermata_client.tools.page_html import UNSUPPORTED_TOOLS
 from fermata_client.tools.restore import RESTORE_TOOL, restore_edits
 from fermata_client.tools.tool_function import ToolFunction
 
 READ_TOOLS: dict[str, ToolFunction] = {
-    "read_document": page.read_document,
-    "getNodeHtml": page.get_node_html,
-    "open_document": page.open_document,
+    "read_document": page_html.read_document,
+    "getNodeHtml": page_html.get_node_html,
+    "open_document": page_html.open_document,
     "list_code_assets": code_assets.list_code_assets,
     "read_code_asset": code_assets.read_code_asset,
     "inspect_code_runtime": code_assets.inspect_code_runtime,
     "render_snapshot": static_render.render_snapshot,
 }
 _MARKUP_TOOLS: dict[str, ToolFunction] = {
-    "insertHtml": page.insert_html,
-    "replaceNodeHtml": page.replace_node_html,
-    "deleteNode": page.delete_node,
+    "insertHtml": page_html.insert_html,
+    "replaceNodeHtml": page_html.replace_node_html,
+    "deleteNode": page_html.delete_node,
     "updateNodeProps": node_properties.update_node_props,
-    "moveNode": node_structure.move_node,
-    "duplicateNode": node_structure.duplicate_node,
+    "moveNode": move_and_duplicate.move_node,
+    "duplicateNode": move_and_duplicate.duplicate_node,
     "applyCss": apply_css.apply_css,
     "assignClass": classes.assign_class,
     "removeClass": classes.remove_class,
-    "renamePage": page.rename_page,
+    "renamePage": page_html.rename_page,
     "set_color_tokens": set_color_tokens,
     "set_font_tokens": set_font_tokens,
     "set_type_scale": set_type_scale,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from fermata_client.document.breakpoints import BASE_BREAKPOINT, find_breakpoints
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.tags import ROOT_TAG, name_set
 from fermata_client.html.tree import Element
 from fermata_client.service.json_types import JsonObject

@@ -10,10 +10,10 @@ from fermata_client.service.client import FermataClient
 from fermata_client.service.errors import FermataClientError, TurnLostError, is_retryable
 from fermata_client.service.json_types import Event
 from fermata_client.service.retry import RetryPolicy
+from fermata_client.turns.event_reducer import TurnView, fold_event
 from fermata_client.turns.outcome import TurnOutcome
 from fermata_client.turns.start_requests import StartRequest
 from fermata_client.turns.tool_answers import ToolAnswers
-from fermata_client.turns.view import TurnView, fold_event
 
 EventListener = Callable[[Event, TurnView], None]
 """Called once for each event, with the view after it."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from fermata_client.service.json_types import JsonObject
-from fermata_client.turns.view import TurnView
+from fermata_client.turns.event_reducer import TurnView
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,18 @@ from dataclasses import replace
 from fermata_client.service.client import FermataClient
 from fermata_client.service.json_types import Event, JsonObject
 from fermata_client.service.retry import RetryPolicy
-from fermata_client.turns.editor import Editor, RevisionReader, SnapshotReader, ToolExecutor, refuse_browser_tool
+from fermata_client.turns.editor_callbacks import (
+    EditorCallbacks,
+    RevisionReader,
+    SnapshotReader,
+    ToolExecutor,
+    refuse_browser_tool,
+)
+from fermata_client.turns.event_reducer import TurnView
 from fermata_client.turns.follower import EventListener, TurnFollower
 from fermata_client.turns.outcome import TurnOutcome
 from fermata_client.turns.start_requests import StartTurn, StartUndo
 from fermata_client.turns.tool_answers import ToolAnswers
-from fermata_client.turns.view import TurnView
 
 
 def ignore_event(event: Event, view: TurnView) -> None:
@@ -49,7 +55,7 @@ def run_turn(
         TurnLostError: the turn could not be followed within the retry policy.
         KeyboardInterrupt: the second one. The first one cancels the turn and waits for its end.
     """
-    editor = Editor(executor, snapshot, revision)
+    editor = EditorCallbacks(executor, snapshot, revision)
     conversation = conversation_id or str(client.create_conversation(scope, model_id=model)["id"])
     start = StartTurn(
         client,
@@ -83,7 +89,7 @@ def undo_turn(
 
     Arguments and errors are those of `run_turn`. `RequestRefusedError` with 409 means that nothing is left to undo.
     """
-    editor = Editor(executor, snapshot, revision)
+    editor = EditorCallbacks(executor, snapshot, revision)
     key = idempotency_key or str(uuid.uuid4())
     start = StartUndo(client, bridge_id, through, key, may_join=idempotency_key is not None)
     policy = retry_policy or RetryPolicy()
@@ -103,7 +109,7 @@ def follow_turn(
     retry_policy: RetryPolicy | None = None,
 ) -> TurnOutcome:
     """Follow a turn that already runs, from its first event or after those of `view`. Arguments as in `run_turn`."""
-    editor = Editor(executor, snapshot, revision)
+    editor = EditorCallbacks(executor, snapshot, revision)
     policy = retry_policy or RetryPolicy()
     tool_answers = ToolAnswers(client, editor, policy)
     view_so_far = replace(view or TurnView(), bridge_id=bridge_id)

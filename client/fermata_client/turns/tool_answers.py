@@ -7,7 +7,7 @@ from fermata_client.service.client import FermataClient
 from fermata_client.service.errors import RequestRefusedError
 from fermata_client.service.json_types import Event
 from fermata_client.service.retry import RetryPolicy
-from fermata_client.turns.editor import Editor, ToolOutput
+from fermata_client.turns.editor_callbacks import EditorCallbacks, ToolOutput
 
 CONTENT_TOO_LARGE = 413
 ALREADY_DECIDED = (404, 409)
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 class ToolAnswers:
     """Answers of one editor. Results are remembered by effect key, so a request that comes again has no new effect."""
 
-    def __init__(self, client: FermataClient, editor: Editor, retry_policy: RetryPolicy) -> None:
+    def __init__(self, client: FermataClient, editor: EditorCallbacks, retry_policy: RetryPolicy) -> None:
         self._client = client
         self._editor = editor
         self._retry_policy = retry_policy

@@ -2,10 +2,16 @@
 
 from typing import assert_never
 
-from local.demo_model.rules import arrangements, text_replacement
-from local.demo_model.rules.arrangements import MAIN_COLOR_WORDS, DuplicateSection, MoveSection, RenamePage, ShadeColor
+from local.demo_model.rules import move_copy_rename, text_replacement
 from local.demo_model.rules.html_page import HtmlNode, HtmlPage
 from local.demo_model.rules.intents import AddSection, ChangeColor, Intent, RemoveSection, ReplaceText
+from local.demo_model.rules.move_copy_rename import (
+    MAIN_COLOR_WORDS,
+    DuplicateSection,
+    MoveSection,
+    RenamePage,
+    ShadeColor,
+)
 from local.demo_model.rules.page_edits import EditPlan, ToolEdit, section_not_found_text
 from local.demo_model.rules.page_style import detect_page_style, find_accent_color
 from local.demo_model.rules.section_writer import write_section
@@ -37,7 +43,7 @@ def plan_edits(intent: Intent, page: HtmlPage) -> EditPlan | str:
         case ChangeColor():
             return _paint(intent, page)
         case MoveSection() | DuplicateSection() | RenamePage() | ShadeColor():
-            return arrangements.plan_arrangement(intent, page)
+            return move_copy_rename.plan_arrangement(intent, page)
         case _:
             assert_never(intent)
 
@@ -53,7 +59,7 @@ def describe_intent(intent: Intent) -> str:
         case ChangeColor():
             return f"make the {'background of the ' if intent.background else ''}{intent.what} {intent.colour}"
         case MoveSection() | DuplicateSection() | RenamePage() | ShadeColor():
-            return arrangements.describe_arrangement(intent)
+            return move_copy_rename.describe_arrangement(intent)
         case _:
             assert_never(intent)
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from local.demo_model.rules.arrangements import Arrangement, parse_arrangement
+from local.demo_model.rules.move_copy_rename import Arrangement, parse_arrangement
 
 _QUOTED = re.compile(r"[\"“”«»]([^\"“”«»]+)[\"“”«»]|(?<!\w)['‘]([^'’]+)['’](?!\w)")
 _ADD = re.compile(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fermata_client.css.insertion import SheetFormat
 from fermata_client.css.merge import RuleCounts, StyleSheetEditor
 from fermata_client.css.parser import find_rule, parse_css, rule_key
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 
 
 def put(sheet: str, css: str, *, keep_existing: bool = False) -> tuple[str, RuleCounts]:

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fermata_client import HtmlDocument
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.tree import Element
 from tests.client.html_strategies import (
     BAKERY,

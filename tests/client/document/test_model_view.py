@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fermata_client import HtmlDocument
 from fermata_client.document.model_view import document_part, omit_long_urls
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from tests.client.html_strategies import BAKERY
 
 

@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from fermata_client import HtmlDocument
 from fermata_client.html.active_content import find_active_content
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.tools.registry import WRITE_TOOLS
 
 PAGE = """<!doctype html>

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fermata_client import HtmlDocument
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.tools.apply_css import apply_css
 from fermata_client.tools.classes import assign_class, remove_class
 from fermata_client.tools.code_assets import (

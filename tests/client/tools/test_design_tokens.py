@@ -22,7 +22,7 @@ from fermata_client import HtmlDocument
 from fermata_client.design_tokens.custom_properties import DARK_SCHEME_QUERY, read_custom_properties
 from fermata_client.design_tokens.fonts import font_stack, font_variable
 from fermata_client.document.site_snapshot import build_site_snapshot
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.tools.design_tokens.colors import set_color_tokens
 from fermata_client.tools.design_tokens.fonts import set_font_tokens
 from fermata_client.tools.design_tokens.scales import set_spacing_scale, set_type_scale

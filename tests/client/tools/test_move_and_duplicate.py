@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fermata_client import HtmlDocument
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
+from fermata_client.tools.move_and_duplicate import duplicate_node, move_node
 from fermata_client.tools.node_properties import update_node_props
-from fermata_client.tools.node_structure import duplicate_node, move_node
 from fermata_client.tools.registry import WRITE_TOOLS
 from tests.client.difficult_documents import documents, tool_inputs
 from tests.client.html_strategies import assert_elements_kept, other_elements

@@ -9,8 +9,8 @@ from fermata.tools.registry import get_toolset
 from fermata.tools.tool import Access, Execution
 from fermata.tools.tool_names import ToolNaming, get_wire_name
 from fermata_client import HtmlDocument
-from fermata_client.html.errors import EditError
-from fermata_client.tools.page import UNSUPPORTED_TOOLS, rename_page
+from fermata_client.html.edit_error import EditError
+from fermata_client.tools.page_html import UNSUPPORTED_TOOLS, rename_page
 from fermata_client.tools.registry import READ_TOOLS, WRITE_TOOLS, unprefixed_tool_name
 from fermata_client.tools.restore import RESTORE_TOOL
 from fermata_client.tools.static_render import render_snapshot
@@ -21,7 +21,7 @@ KNOWN = {*READ_TOOLS, *WRITE_TOOLS, *UNSUPPORTED_TOOLS} - {RESTORE_TOOL}
 
 def test_every_tool_that_the_service_may_ask_for_has_an_answer() -> None:
     assert {tool.name for tool in SITE} == KNOWN
-    assert {tool.name for tool in SITE if tool.capability is Access.READ} == set(READ_TOOLS)
+    assert {tool.name for tool in SITE if tool.access is Access.READ} == set(READ_TOOLS)
 
 
 @pytest.mark.parametrize("tool", SITE, ids=lambda tool: tool.name)

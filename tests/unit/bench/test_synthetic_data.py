@@ -43,7 +43,7 @@ def test_generated_rows_are_deterministic_and_within_thirty_days() -> None:
 def test_a_generated_row_has_the_postings_of_the_stored_row(resources: Resources) -> None:
     for row in few_rows():
         stored = ledger_store.build_request_put(resources, usage_from_row(row)).item
-        assert parse_request_row(row).postings == parse_request_row(stored).postings
+        assert parse_request_row(row).increments == parse_request_row(stored).increments
 
 
 def test_the_size_of_a_response_is_that_of_all_its_items() -> None:

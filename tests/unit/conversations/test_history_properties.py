@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fermata.conversations.block_kinds import block_images
 from fermata.conversations.history.compiler import compile_history
 from fermata.conversations.history.model_profile import ModelProfile
-from fermata.conversations.message_blocks import block_images
 from fermata.domain.blocks import Block, ImageBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.image_header import read_image_header
 from fermata.domain.messages import Message

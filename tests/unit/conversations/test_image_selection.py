@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fermata.conversations.block_kinds import block_images
 from fermata.conversations.history.image_selection import (
     EARLIER_IMAGE_NOTE,
     IMAGES_UNSUPPORTED_NOTE,
@@ -12,7 +13,6 @@ from fermata.conversations.history.image_selection import (
     select_images,
 )
 from fermata.conversations.history.stale_results import make_elided_result
-from fermata.conversations.message_blocks import block_images
 from fermata.domain.blocks import ImageBlock, TextBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from tests.unit.conversations.message_builders import ANTHROPIC_PROFILE, ThreadBuilder, make_call, make_image

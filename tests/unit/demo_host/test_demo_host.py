@@ -60,7 +60,7 @@ def read_data(demo: DemoHostServer, pool: HostConnectionPool, scope: str, name: 
         scope=scope,
         turn="turn-1",
         effect_key="turn-1/1/0",
-        host=lambda: open_client(demo, pool),
+        open_host=lambda: open_client(demo, pool),
     )
     call = ToolCallBlock(tool_call_id="c", tool_name=name, input=arguments)
     admitted = admit_call(get_toolset(scope), call, context)

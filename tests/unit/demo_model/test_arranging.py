@@ -11,7 +11,7 @@ from fermata.drivers.transport.connection import ProviderConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from fermata.tools.registry import get_toolset
 from fermata_client import HtmlFile, HtmlFileExecutor
-from local.demo_model.rules.arrangements import shade_hex_color
+from local.demo_model.rules.move_copy_rename import shade_hex_color
 from tests.unit.demo_model.editor_tab import Transcript, run_demo_turn
 
 BAKERY = Path(__file__).parents[3] / "examples" / "bakery" / "index.html"

@@ -44,7 +44,7 @@ class Workspace:
             capabilities=DEMO_CALLER.capabilities,
             scope="content",
             turn="turn-1",
-            host=lambda: self.host,
+            open_host=lambda: self.host,
         )
         admitted = admit_call(CONTENT_TOOLSET, call, context)
         assert isinstance(admitted, AdmittedCall), admitted

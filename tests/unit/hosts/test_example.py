@@ -88,7 +88,7 @@ def test_the_printed_host_answers(
         capabilities=frozenset({"data.custom.tables.read", "content.manage"}),
         scope="content",
         turn="t",
-        host=lambda: open_client(port, pool),
+        open_host=lambda: open_client(port, pool),
     )
     admitted = admit_call(
         get_toolset("content"), ToolCallBlock(tool_call_id="c", tool_name=name, input=arguments), context

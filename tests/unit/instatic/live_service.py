@@ -12,8 +12,8 @@ from moto.core.botocore_stubber import BotocoreStubber
 
 from fermata.aws.clock import Clock
 from fermata.aws.resources import Resources
-from fermata.turns.round.advance_turn import advance_turn
 from fermata.turns.round.invocation import Invocation, build_epoch
+from fermata.turns.round.run_turn_steps import run_turn_steps
 from functions.api import app as api
 from functions.stream import app as stream
 from functions.tool_result import app as tool_result
@@ -77,7 +77,7 @@ class BackgroundWorkflow(FakeWorkflow):
         assert self.resources is not None
         connection = None if invocation.is_hold else RecordingConnection()
         try:
-            advance_turn(self.resources, invocation, connection)
+            run_turn_steps(self.resources, invocation, connection)
         except BaseException as failure:  # noqa: BLE001 - run_service reports it
             self.failures.append(failure)
 

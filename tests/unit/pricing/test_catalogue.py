@@ -10,7 +10,7 @@ from fermata.aws.dynamodb import Put
 from fermata.aws.resources import Resources
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import InvalidCatalogue, PricedModel, parse_catalogue, price_per_million_tokens
-from fermata.pricing.prices import Price
+from fermata.pricing.token_cost import Price
 from tests.resources import TestClock, resources_of_new_process
 from tests.unit.pricing.recorded_cases import case_name, catalogue_body, catalogue_entry, read_cases
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from fermata.domain.model_io import TokenUsage
-from fermata.domain.money import round_usd
+from fermata.domain.usd_rounding import round_usd
 from fermata.drivers.protocols.token_usage import tokens_from_usage
-from fermata.pricing.prices import Price, compute_cost, compute_max_cost
+from fermata.pricing.token_cost import Price, compute_cost, compute_max_cost
 from tests.unit.pricing.recorded_cases import case_name, read_cases
 
 

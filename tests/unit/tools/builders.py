@@ -46,7 +46,7 @@ def make_tool(name: str = "echo", **changes: Any) -> Tool:
         "toolset": "toys",
         "description": "A toy.",
         "execution": Execution.SERVER,
-        "capability": Access.READ,
+        "access": Access.READ,
         "input_model": EchoInput,
         "handler": echo,
     }

@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from fermata.tools.factories import EVERYONE, ToolFactory
 from fermata.tools.input_types import NonEmptyText, ZeroBasedIndex
 from fermata.tools.prompt_text import to_single_line
 from fermata.tools.tool import Risk, ToolContext, ToolFailure, ToolInput
+from fermata.tools.tool_factory import EVERYONE, ToolFactory
 from fermata.tools.tool_names import ToolNaming, insert_tool_names
 from fermata.tools.toolset import Toolset
 

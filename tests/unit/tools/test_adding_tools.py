@@ -7,8 +7,6 @@ import pytest
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, Dispatch, admit_call, apply_result_policy, choose_dispatch
 from fermata.tools.calls.runner import run_tool
-from fermata.tools.factories import EVERYONE, DeferredHandler
-from fermata.tools.listing import list_tools
 from fermata.tools.registry import (
     SCOPE_REGISTRY,
     ScopeRegistration,
@@ -17,9 +15,11 @@ from fermata.tools.registry import (
     get_tool_namer,
     get_toolset,
 )
-from fermata.tools.site.factory import SITE_TOOLS
+from fermata.tools.site.permissions import SITE_TOOL_FACTORY
 from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool import NoInput, Tool, ToolContext
+from fermata.tools.tool_factory import EVERYONE, DeferredHandler
+from fermata.tools.tool_listing import list_tools
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from local.tools_page import render_page
@@ -34,13 +34,13 @@ def count_pages(_tool_input: NoInput, context: ToolContext) -> int:
     return len(context.snapshot["site"]["pages"])
 
 
-SERVER_TOOL = SITE_TOOLS.instant_read(
+SERVER_TOOL = SITE_TOOL_FACTORY.instant_read(
     name="countPages",
     description="Counts the pages of the site, templates included.",
     permissions=EVERYONE,
     handler=count_pages,
 )
-BROWSER_TOOL = SITE_TOOLS.browser_write(
+BROWSER_TOOL = SITE_TOOL_FACTORY.browser_write(
     name="clearCanvas",
     description="Removes everything from the canvas.",
     permissions=EVERYONE,

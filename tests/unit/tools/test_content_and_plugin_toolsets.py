@@ -54,7 +54,7 @@ def test_each_tool_is_defined_as_its_editor_expects(scope: str, contract: dict[s
     tool = get_tool(scope, contract)
     assert tool.input_schema == contract["inputSchema"]
     assert tool.execution == contract["execution"]
-    assert tool.capability == (Access.WRITE if contract["mutates"] else Access.READ)
+    assert tool.access == (Access.WRITE if contract["mutates"] else Access.READ)
     assert tool.permissions == set(contract["permissions"])
     assert tool.result_policy.heavy == contract["heavy"]
     assert tool.idempotent is not contract["mutates"]

@@ -45,14 +45,14 @@ def test_collections_are_the_tables_whose_rows_are_content(host: ScriptedHost) -
     host.script_response("GET tables", TABLES)
     posts = {"id": "t-posts", "slug": "posts", "label": "Posts", "kind": "postType", "rowCount": 3}
     pages = {"id": "t-pages", "slug": "pages", "label": "Page", "kind": "page", "rowCount": 1}
-    assert read_data("list_collections", host=host.open_client) == {
+    assert read_data("list_collections", open_host=host.open_client) == {
         "collections": [posts | {"primaryFieldId": "title"}, pages | {"primaryFieldId": None}]
     }
 
 
 def test_a_collection_schema_describes_what_each_field_accepts(host: ScriptedHost) -> None:
     host.script_response("GET tables", TABLES)
-    assert read_data("get_collection_schema", {"tableId": "t-posts"}, host=host.open_client) == {
+    assert read_data("get_collection_schema", {"tableId": "t-posts"}, open_host=host.open_client) == {
         "collection": {
             "id": "t-posts",
             "slug": "posts",
@@ -95,19 +95,22 @@ def test_a_collection_schema_describes_what_each_field_accepts(host: ScriptedHos
 
 def test_the_schema_of_a_relations_target_can_be_read(host: ScriptedHost) -> None:
     host.script_response("GET tables", TABLES)
-    result = read_data("get_collection_schema", {"tableId": "t-people"}, host=host.open_client)
+    result = read_data("get_collection_schema", {"tableId": "t-people"}, open_host=host.open_client)
     assert result["collection"]["label"] == "People"
 
 
 def test_an_unknown_collection_is_not_found(host: ScriptedHost) -> None:
     host.script_response("GET tables", TABLES)
-    assert read_error("get_collection_schema", {"tableId": "t-9"}, host=host.open_client) == "Collection t-9 not found."
-    assert read_error("list_documents", {"tableId": "t-9"}, host=host.open_client) == "Collection t-9 not found."
+    assert (
+        read_error("get_collection_schema", {"tableId": "t-9"}, open_host=host.open_client)
+        == "Collection t-9 not found."
+    )
+    assert read_error("list_documents", {"tableId": "t-9"}, open_host=host.open_client) == "Collection t-9 not found."
 
 
 def test_documents_are_listed_25_at_a_time_with_their_total(host: ScriptedHost) -> None:
     host.script_response("GET documents", {"total": 2, "documents": [RYE, SPELT]})
-    assert read_data("list_documents", {"tableId": "t-posts"}, host=host.open_client) == {
+    assert read_data("list_documents", {"tableId": "t-posts"}, open_host=host.open_client) == {
         "total": 2,
         "offset": 0,
         "limit": 25,
@@ -138,14 +141,14 @@ def test_documents_are_listed_25_at_a_time_with_their_total(host: ScriptedHost) 
 def test_filters_and_offset_are_forwarded_and_a_longer_answer_is_cut(host: ScriptedHost) -> None:
     host.script_response("GET documents", {"total": 40, "documents": [RYE, SPELT]})
     arguments = {"tableId": "t-posts", "status": "draft", "authorUserId": "u-ada", "limit": 1, "offset": 30}
-    result = read_data("list_documents", arguments, host=host.open_client)
+    result = read_data("list_documents", arguments, open_host=host.open_client)
     assert (result["total"], result["offset"], result["limit"], len(result["documents"])) == (40, 30, 1, 1)
     assert host.requests[0].query == {name: str(value) for name, value in arguments.items()}
 
 
 def test_a_document_is_read_with_all_its_members(host: ScriptedHost) -> None:
     host.script_response("GET documents/d-rye", {"document": RYE})
-    assert read_data("get_document", {"documentId": "d-rye"}, host=host.open_client) == {
+    assert read_data("get_document", {"documentId": "d-rye"}, open_host=host.open_client) == {
         "document": {
             "id": "d-rye",
             "tableId": "t-posts",
@@ -164,12 +167,12 @@ def test_a_document_is_read_with_all_its_members(host: ScriptedHost) -> None:
 
 @pytest.mark.parametrize("name", ["d-9", ".."])
 def test_an_unknown_document_is_not_found(host: ScriptedHost, name: str) -> None:
-    assert read_error("get_document", {"documentId": name}, host=host.open_client) == f"Document {name} not found."
+    assert read_error("get_document", {"documentId": name}, open_host=host.open_client) == f"Document {name} not found."
 
 
 def test_the_open_document_is_read_with_its_unsaved_changes_and_a_note(host: ScriptedHost) -> None:
     host.script_response("GET documents/d-rye", {"document": RYE})
-    result = read_data("get_document", {"documentId": "d-rye"}, host=host.open_client, snapshot=WORKSPACE)
+    result = read_data("get_document", {"documentId": "d-rye"}, open_host=host.open_client, snapshot=WORKSPACE)
     assert "unsaved changes included" in result["note"]
     assert "saved later" not in result["note"]
     shown = {"title": "Rye bread", "status": "draft", "fields": OPEN["fields"], "scheduledPublishAt": None}
@@ -179,27 +182,27 @@ def test_the_open_document_is_read_with_its_unsaved_changes_and_a_note(host: Scr
 
 def test_a_note_reports_a_version_saved_after_the_editor_opened_the_document(host: ScriptedHost) -> None:
     host.script_response("GET documents/d-rye", {"document": RYE | {"updatedAt": "2026-01-02T11:00:00+01:00"}})
-    result = read_data("get_document", {"documentId": "d-rye"}, host=host.open_client, snapshot=WORKSPACE)
+    result = read_data("get_document", {"documentId": "d-rye"}, open_host=host.open_client, snapshot=WORKSPACE)
     assert "saved later, at 2026-01-02T11:00:00+01:00" in result["note"]
     assert result["document"]["fields"] == OPEN["fields"]
 
 
 def test_an_unsaved_document_is_read_from_the_snapshot(host: ScriptedHost) -> None:
-    result = read_data("get_document", {"documentId": "d-rye"}, host=host.open_client, snapshot=WORKSPACE)
+    result = read_data("get_document", {"documentId": "d-rye"}, open_host=host.open_client, snapshot=WORKSPACE)
     assert result["document"]["fields"] == OPEN["fields"]
     assert result["document"]["createdAt"] is None
 
 
 def test_the_open_document_can_be_read_while_the_content_system_is_down(host: ScriptedHost) -> None:
     host.script_response("GET documents/d-rye", {"error": "down for repairs"}, status=503)
-    result = read_data("get_document", {"documentId": "d-rye"}, host=host.open_client, snapshot=WORKSPACE)
+    result = read_data("get_document", {"documentId": "d-rye"}, open_host=host.open_client, snapshot=WORKSPACE)
     assert result["document"]["fields"] == OPEN["fields"]
     assert result["note"].endswith("failed (503): down for repairs.")
 
 
 def test_a_document_that_is_not_open_is_read_from_the_content_system(host: ScriptedHost) -> None:
     host.script_response("GET documents/d-spelt", {"document": SPELT})
-    result = read_data("get_document", {"documentId": "d-spelt"}, host=host.open_client, snapshot=WORKSPACE)
+    result = read_data("get_document", {"documentId": "d-spelt"}, open_host=host.open_client, snapshot=WORKSPACE)
     assert result == {"document": result["document"]}
     assert result["document"]["title"] == "spelt"
 
@@ -208,15 +211,15 @@ def test_a_document_that_is_not_open_is_read_from_the_content_system(host: Scrip
 def test_a_broken_snapshot_does_not_hide_the_content_systems_answer(host: ScriptedHost, snapshot: Any) -> None:
     host.script_response("GET documents/d-rye", {"document": RYE})
     host.script_response("GET tables", TABLES)
-    result = read_data("get_document", {"documentId": "d-rye"}, host=host.open_client, snapshot=snapshot)
+    result = read_data("get_document", {"documentId": "d-rye"}, open_host=host.open_client, snapshot=snapshot)
     assert result["document"]["title"] == "Rye"
-    assert len(read_data("list_collections", host=host.open_client, snapshot=snapshot)["collections"]) == 2
+    assert len(read_data("list_collections", open_host=host.open_client, snapshot=snapshot)["collections"]) == 2
 
 
 def test_a_search_names_the_collections_and_skips_tables_without_content(host: ScriptedHost) -> None:
     host.script_response("GET documents", {"documents": [RYE, LOST, SPELT]})
     host.script_response("GET tables", TABLES)
-    assert read_data("search_documents", {"query": "r", "limit": 1}, host=host.open_client) == {
+    assert read_data("search_documents", {"query": "r", "limit": 1}, open_host=host.open_client) == {
         "query": "r",
         "results": [
             {
@@ -236,17 +239,17 @@ def test_a_search_names_the_collections_and_skips_tables_without_content(host: S
 def test_a_search_returns_25_results_by_default(host: ScriptedHost) -> None:
     host.script_response("GET documents", {"documents": [SPELT | {"id": f"d{n}"} for n in range(30)]})
     host.script_response("GET tables", TABLES)
-    assert len(read_data("search_documents", {"query": "spelt"}, host=host.open_client)["results"]) == 25
+    assert len(read_data("search_documents", {"query": "spelt"}, open_host=host.open_client)["results"]) == 25
     assert host.requests[0].query["limit"] == "25"
 
 
 def test_users_and_media_are_listed_with_the_members_that_tools_need(host: ScriptedHost) -> None:
     ada = {"id": "u-ada", "email": "ada@bakery.example", "displayName": "Ada", "roleSlug": "owner", "roleName": "Owner"}
     host.script_response("GET users", {"users": [ada | {"passwordHash": "never passed on"}]})
-    assert read_data("list_users", host=host.open_client) == {"users": [ada]}
+    assert read_data("list_users", open_host=host.open_client) == {"users": [ada]}
     oven = {"id": "m1", "filename": "oven.jpg", "publicPath": "/m/oven.jpg", "mimeType": "image/jpeg"}
     host.script_response("GET media", {"total": 60, "media": [oven | {"width": 800, "exif": {}}] * 30})
-    result = read_data("list_media", {"query": "oven", "mimeType": "image"}, host=host.open_client)
+    result = read_data("list_media", {"query": "oven", "mimeType": "image"}, open_host=host.open_client)
     assert (result["total"], len(result["media"])) == (60, 25)
     assert result["media"][0] == oven | {"altText": None, "width": 800, "height": None}
     assert host.requests[-1].query == {"query": "oven", "mimeType": "image", "limit": "25"}
@@ -326,7 +329,7 @@ def test_an_invalid_answer_is_refused_with_the_path_of_the_error(
     host: ScriptedHost, route: str, answer: Any, name: str, arguments: Any, path: str
 ) -> None:
     host.script_response(route, answer)
-    message = read_error(name, arguments, host=host.open_client)
+    message = read_error(name, arguments, open_host=host.open_client)
     assert message.startswith(f"The content system's answer cannot be understood: {path}")
 
 
@@ -334,7 +337,7 @@ def test_a_read_is_retried_while_the_content_system_is_busy(host: ScriptedHost) 
     host.script_response("GET users", {"error": "busy"}, status=429)
     host.script_response("GET users", {"error": "still busy"}, status=503)
     host.script_response("GET users", {"users": []})
-    assert read_data("list_users", host=host.open_client) == {"users": []}
+    assert read_data("list_users", open_host=host.open_client) == {"users": []}
     assert len(host.requests) == 3
 
 
@@ -342,7 +345,7 @@ def test_a_read_that_timed_out_is_not_retried(host: ScriptedHost) -> None:
     host.stall_seconds = 0.2
     release = threading.Event()
     host.script_response("GET users", {"users": []}, completed_by=release)
-    message = read_error("list_users", host=host.open_client)
+    message = read_error("list_users", open_host=host.open_client)
     release.set()
     assert "gave no answer within" in message
     assert len(host.requests) == 1
@@ -351,5 +354,5 @@ def test_a_read_that_timed_out_is_not_retried(host: ScriptedHost) -> None:
 @pytest.mark.parametrize(("status", "attempts"), [(503, 3), (403, 1)])
 def test_a_failed_read_reports_the_content_systems_reason(host: ScriptedHost, status: int, attempts: int) -> None:
     host.script_response("GET users", {"error": "Ask the owner"}, status=status)
-    assert read_error("list_users", host=host.open_client).endswith(": Ask the owner.")
+    assert read_error("list_users", open_host=host.open_client).endswith(": Ask the owner.")
     assert len(host.requests) == attempts

@@ -156,7 +156,7 @@ def test_a_confirmation_flag_counts_only_when_it_is_true() -> None:
     class Delete(ToolInput):
         confirmed: bool | None = None
 
-    tools = make_toolset(make_tool(input_model=Delete, confirmation="confirmed"))
+    tools = make_toolset(make_tool(input_model=Delete, confirmation_flag="confirmed"))
     assert get_admitted(admit_call(tools, make_call(), make_context())).needs_confirmation
     assert get_admitted(admit_call(tools, make_call(arguments={"confirmed": False}), make_context())).needs_confirmation
     assert not get_admitted(
@@ -204,7 +204,7 @@ def test_only_an_idempotent_tool_starts_without_a_mark() -> None:
 def test_answering_a_write_requires_the_write_capability() -> None:
     assert get_answer_capability(get_site_tool("applyCss")) == Capability.WRITE
     assert get_answer_capability(get_site_tool("getNodeHtml")) == Capability.CHAT
-    assert get_answer_capability(make_tool(capability=Access.WRITE)) == Capability.WRITE
+    assert get_answer_capability(make_tool(access=Access.WRITE)) == Capability.WRITE
 
 
 EXPECTED_ANSWERS = {

@@ -36,7 +36,7 @@ def call_tool(name: str, arguments: Any = None, **situation: Any) -> ToolOutput:
 
 def test_plugins_are_listed_with_state_versions_and_permissions(host: ScriptedHost) -> None:
     host.script_response("GET plugins", {"plugins": [SEO_PLUGIN | {"source": "passed over"}, {"localId": "new"}]})
-    result = call_tool("plugin_list_plugins", host=host.open_client).data
+    result = call_tool("plugin_list_plugins", open_host=host.open_client).data
     assert result["sitePlugins"][0] == {
         **SEO_PLUGIN,
         "declaredPermissions": ("pages.read",),
@@ -57,15 +57,15 @@ def test_a_failed_build_is_a_success_with_diagnostics(host: ScriptedHost, argume
     host.script_response(
         f"POST plugins/{plugin}/validate", {"ok": False, "diagnostics": [{"path": "a.ts", "message": "no"}]}
     )
-    output = call_tool("plugin_validate", arguments, host=host.open_client, snapshot=OPEN_PLUGIN)
+    output = call_tool("plugin_validate", arguments, open_host=host.open_client, snapshot=OPEN_PLUGIN)
     assert output.ok
     assert output.data == {"ok": False, "diagnostics": ({"path": "a.ts", "message": "no"},)}
 
 
 @pytest.mark.parametrize("name", ["plugin_validate", "plugin_activate"])
 def test_a_plugin_that_is_not_named_or_not_found_is_a_failure(host: ScriptedHost, name: str) -> None:
-    assert "No plugin is open." in str(call_tool(name, host=host.open_client).error)
-    assert call_tool(name, {"localId": "gone"}, host=host.open_client).error == "Plugin gone not found."
+    assert "No plugin is open." in str(call_tool(name, open_host=host.open_client).error)
+    assert call_tool(name, {"localId": "gone"}, open_host=host.open_client).error == "Plugin gone not found."
     assert "fermata tenant host tenant-1" in str(call_tool(name, {"localId": "seo"}).error)
 
 
@@ -84,7 +84,7 @@ def test_a_plugin_that_is_not_named_or_not_found_is_a_failure(host: ScriptedHost
 )
 def test_an_activation_reports_its_outcome(host: ScriptedHost, host_answer: Any, expected: Any) -> None:
     host.script_response("POST plugins/seo/activate", host_answer)
-    assert call_tool("plugin_activate", host=host.open_client, snapshot=OPEN_PLUGIN).data == expected
+    assert call_tool("plugin_activate", open_host=host.open_client, snapshot=OPEN_PLUGIN).data == expected
     assert host.requests[0].headers["idempotency-key"] == "turn/3/0"
 
 
@@ -93,6 +93,6 @@ def test_an_activation_is_marked_as_started_and_never_retried(host: ScriptedHost
     assert tool is not None
     assert needs_started_mark(tool)
     host.script_response("POST plugins/seo/activate", {"error": "oven is cold"}, status=500)
-    output = call_tool("plugin_activate", {"localId": "seo"}, host=host.open_client)
+    output = call_tool("plugin_activate", {"localId": "seo"}, open_host=host.open_client)
     assert str(output.error).endswith("oven is cold. Whether it took effect is unknown: check before repeating it.")
     assert len(host.requests) == 1

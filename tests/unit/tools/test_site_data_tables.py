@@ -26,12 +26,12 @@ POST_TYPES = {"postTypes": [{"slug": "posts", "label": "Posts", "routeBase": "/b
 def test_post_types_are_read_from_the_content_system(host: ScriptedHost) -> None:
     host.script_response("GET tables", {"error": "busy"}, status=503)
     host.script_response("GET tables", TABLES)
-    assert call_tool("list_post_types", host=host.open_client).data == POST_TYPES
+    assert call_tool("list_post_types", open_host=host.open_client).data == POST_TYPES
 
 
 def test_loop_sources_list_every_table_of_the_content_system(host: ScriptedHost) -> None:
     host.script_response("GET tables", TABLES)
-    result = call_tool("list_loop_sources", host=host.open_client).data
+    result = call_tool("list_loop_sources", open_host=host.open_client).data
     assert [table["id"] for table in result["dataTables"]] == ["t-posts", "t-pages", "t-people"]
 
 

@@ -29,7 +29,7 @@ def test_each_site_tool_is_defined_as_the_editor_expects(contract: dict[str, Any
     tool = get_site_tool(contract["name"])
     assert tool.permissions == set(contract["permissions"])
     assert tool.execution == contract["execution"]
-    assert tool.capability == (Access.WRITE if contract["mutates"] else Access.READ)
+    assert tool.access == (Access.WRITE if contract["mutates"] else Access.READ)
     assert tool.result_policy.heavy == contract["heavy"]
     assert tool.idempotent is not contract["mutates"]
     assert tool.affects.snapshot is contract["mutates"]
@@ -95,7 +95,7 @@ def test_a_write_requires_the_write_capability_and_one_of_the_permissions(
     case: str, case_input: Any, expected: Any
 ) -> None:
     capability = Access.WRITE if case_input["tool"].get("mutates") else Access.READ
-    tool = make_tool(capability=capability, permissions=frozenset(case_input["tool"].get("requires", ())))
+    tool = make_tool(access=capability, permissions=frozenset(case_input["tool"].get("requires", ())))
     assert tool.permits(frozenset(case_input["caps"])) is expected["allowed"], case
 
 
@@ -171,12 +171,12 @@ def test_the_data_scope_has_no_tools_yet() -> None:
     [
         (Approval.NEVER, Access.WRITE, Risk.HIGH, False),
         (Approval.ALWAYS, Access.READ, Risk.SAFE, True),
-        (Approval.POLICY, Access.READ, Risk.MODERATE, False),
-        (Approval.POLICY, Access.READ, Risk.HIGH, True),
-        (Approval.POLICY, Access.WRITE, Risk.SAFE, True),
+        (Approval.BY_RISK, Access.READ, Risk.MODERATE, False),
+        (Approval.BY_RISK, Access.READ, Risk.HIGH, True),
+        (Approval.BY_RISK, Access.WRITE, Risk.SAFE, True),
     ],
 )
 def test_the_approval_setting_decides_whether_a_person_must_agree(
     approval: Approval, capability: Access, risk: Risk, asks: bool
 ) -> None:
-    assert make_tool(approval=approval, capability=capability, risk=risk).needs_approval is asks
+    assert make_tool(approval=approval, access=capability, risk=risk).needs_approval is asks

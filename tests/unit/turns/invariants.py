@@ -18,7 +18,7 @@ from fermata.domain.events import (
     ToolResultEvent,
     UsageEvent,
 )
-from fermata.domain.money import round_usd
+from fermata.domain.usd_rounding import round_usd
 from fermata.turns.turn_log import LogEntry
 from tests.unit.turns.stage import Stage
 

@@ -30,7 +30,7 @@ def make_patient_tool(name: str = "ask_the_baker", seconds: float = 86400) -> To
         toolset="site",
         description="Asks a person.",
         execution=Execution.BROWSER,
-        capability=Access.READ,
+        access=Access.READ,
         timeout_seconds=seconds,
     )
 
@@ -44,7 +44,7 @@ def make_server_tool(name: str, act: Callable[[], object], *, idempotent: bool =
         toolset="site",
         description="Does something on our side.",
         execution=Execution.SERVER,
-        capability=Access.READ,
+        access=Access.READ,
         handler=run,
         idempotent=idempotent,
         **fields,

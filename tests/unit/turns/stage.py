@@ -44,7 +44,7 @@ from fermata.drivers.transport.connection import ProviderConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
-from fermata.pricing.prices import Price
+from fermata.pricing.token_cost import Price
 from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool import Tool
 from fermata.tools.toolset import Toolset
@@ -55,8 +55,8 @@ from fermata.turns.pause import Pause
 from fermata.turns.read.turn_status import get_turn_status
 from fermata.turns.recover.recover_turn import recover_turn
 from fermata.turns.round import model_request
-from fermata.turns.round.advance_turn import advance_turn
 from fermata.turns.round.invocation import Invocation, build_epoch
+from fermata.turns.round.run_turn_steps import run_turn_steps
 from fermata.turns.start.start_turn import TurnPrompt, start_turn
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, log_entry_from_item
@@ -314,7 +314,7 @@ class Stage:
         """Advance the turn. A worker beside another one needs a connection of its own."""
         invocation = invocation or self.make_invocation(**fields)
         connection = None if invocation.is_hold else connection or self.connection
-        advance_turn(self.resources, invocation, connection)
+        run_turn_steps(self.resources, invocation, connection)
         return invocation
 
     def run_workflow(self) -> str:

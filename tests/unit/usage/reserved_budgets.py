@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from fermata.aws.dynamodb import ConditionFailed, TransactionCanceled, Write
 from fermata.aws.resources import Resources
-from fermata.usage.budgets.holds import BudgetedRequest, HoldOutdated, commit_with_hold
+from fermata.usage.budgets.holds import AccountsChanged, BudgetedRequest, reserve_budget_and_commit
 
 
 def reserve_budget(resources: Resources, request: BudgetedRequest, amount: Decimal) -> None:
@@ -15,6 +15,6 @@ def reserve_budget(resources: Resources, request: BudgetedRequest, amount: Decim
         try:
             resources.tables.write_items(*hold_writes)
         except (ConditionFailed, TransactionCanceled) as error:
-            raise HoldOutdated from error
+            raise AccountsChanged from error
 
-    commit_with_hold(resources, request, amount, commit)
+    reserve_budget_and_commit(resources, request, amount, commit)

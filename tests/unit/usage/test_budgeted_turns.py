@@ -17,7 +17,7 @@ from fermata.domain.errors import Conflict, PaymentRequired, ProviderError
 from fermata.domain.model_io import TextDelta, TokenUsage
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import CatalogueModel, PriceCatalogue
-from fermata.pricing.prices import Price
+from fermata.pricing.token_cost import Price
 from fermata.turns.end.stop_turn import cancel_turn
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.audit.user_labels import load_user_labels, store_user_label
@@ -323,8 +323,8 @@ def test_a_turn_without_a_budget_reads_no_budgets_after_its_start(
     def fail(*_: Any) -> None:
         raise AssertionError("budgets were used")
 
-    monkeypatch.setattr("fermata.usage.budgets.holds.commit_with_hold", fail)
-    monkeypatch.setattr("fermata.usage.settlement.build_settlement_writes", fail)
+    monkeypatch.setattr("fermata.usage.budgets.holds.reserve_budget_and_commit", fail)
+    monkeypatch.setattr("fermata.usage.usage_writes.build_settlement_writes", fail)
     stage.script_replies(reply_with_calls(INSERT), "Done.")
     stage.run_workflow()
     stage.answer_request(OK)

@@ -19,7 +19,7 @@ from fermata.usage.budgets.budget_accounts import BudgetDate
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, get_budgets, set_budgets
 from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS, BudgetedRequest, build_settlement_writes
-from fermata.usage.settlement import build_request_writes
+from fermata.usage.usage_writes import build_request_writes
 from tests.faults import FaultScript
 from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.resources import TestClock, resources_of_new_process
@@ -520,7 +520,7 @@ def test_budgets_that_land_again_later_do_not_replace_newer_ones(
     def check_budgets() -> None:
         assert get_budgets(resources, TENANT, refresh=True) == newest
 
-    assert len(recorder.writes) == 3
+    assert len(recorder.requests) == 3
     recorder.land_again(check_budgets)
 
 

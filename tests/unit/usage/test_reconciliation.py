@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from fermata.aws import observability
 from fermata.aws.dynamodb import Put
 from fermata.aws.resources import Resources
-from fermata.pricing.prices import Price
+from fermata.pricing.token_cost import Price
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.audit.reconciliation import reconcile_usage
 from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome, read_ledger_rows, read_turn_requests

@@ -17,7 +17,7 @@ from fermata.usage.audit.local_days import LocalDays
 from fermata.usage.audit.query_parameters import parse_time_zone
 from fermata.usage.ledger.ledger_parsing import parse_request_row, parse_turn_end_row
 from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, RequestUsage, TurnOutcome
-from fermata.usage.ledger.postings import LedgerRecord
+from fermata.usage.ledger.usage_increments import LedgerRecord
 from fermata.usage.quarter_hours import QUARTER_SECONDS, quarter_from_instant
 from fermata.usage.rollups.conversation_activity import (
     ACTIVITY_RETENTION_QUARTERS,

@@ -12,7 +12,7 @@ from fermata.domain.events import Event, parse_events
 from fermata.wire.openapi.schemas import stream_event_schemas
 from fermata.wire.renderers.ndjson import render_event
 from fermata_client.terminal.turn_printer import TurnPrinter
-from fermata_client.turns.view import TurnView, fold_event
+from fermata_client.turns.event_reducer import TurnView, fold_event
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.openapi.document import build_openapi_document
 from fermata.wire.operations.operation import Operation, RequestParameter, SuccessResponse
 from fermata.wire.operations.surface import OPERATIONS
-from local.template_routes import TEMPLATE_PATH, update_routes
+from local.generate_template_routes import TEMPLATE_PATH, update_routes
 from tests.tenant_tokens import make_tenant
 
 

@@ -7,7 +7,7 @@ from fermata_client.design_tokens.colors import parse_color
 from fermata_client.design_tokens.custom_properties import DARK_SCHEME_QUERY, ROOT_SELECTORS, read_custom_properties
 from fermata_client.design_tokens.fonts import slugify
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.tools.arguments import ToolArguments, required_objects, required_text
 from fermata_client.tools.design_tokens.property_changes import CustomPropertyChanges
 from fermata_client.tools.tool_function import ToolEffectWithData

@@ -13,9 +13,9 @@ from pydantic import TypeAdapter
 from fermata.aws import blob_store
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.resources import Resources
+from fermata.conversations.block_kinds import block_images
 from fermata.conversations.image_store import load_image_data, store_image
 from fermata.conversations.lone_surrogates import replace_surrogates_in_block
-from fermata.conversations.message_blocks import block_images
 from fermata.domain.blocks import BlobBlock, Block
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache

@@ -22,7 +22,7 @@ from fermata.domain.blocks import Block
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
 from fermata.domain.errors import InvalidRequest, NotFound, ServiceUnavailable
-from fermata.domain.money import round_usd
+from fermata.domain.usd_rounding import round_usd
 
 UNTITLED_CONVERSATION = "New conversation"
 MAX_TITLE_CHARS = 60

@@ -14,8 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 from fermata.aws import blob_store, observability
 from fermata.aws.dynamodb import Item, Put
 from fermata.aws.resources import Resources
+from fermata.conversations.block_kinds import is_reasoning, is_tool_call
 from fermata.conversations.block_store import BlockFetcher, encode_row_json, parse_block, store_blocks
-from fermata.conversations.message_blocks import is_reasoning, is_tool_call
 from fermata.domain.blocks import Block
 from fermata.domain.messages import Message
 

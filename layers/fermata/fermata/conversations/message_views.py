@@ -10,9 +10,9 @@ from typing import Any, assert_never
 from urllib.parse import quote
 
 from fermata.aws.resources import Resources
+from fermata.conversations.block_kinds import is_reasoning, is_tool_call
 from fermata.conversations.block_store import BlockFetcher
 from fermata.conversations.history.repair import INTERRUPTED_CALL_ERROR
-from fermata.conversations.message_blocks import is_reasoning, is_tool_call
 from fermata.conversations.message_store import (
     count_positions,
     find_message,

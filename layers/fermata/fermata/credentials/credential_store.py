@@ -14,7 +14,7 @@ from fermata.credentials.credential import (
     label_sort_key,
     model_list_sort_key,
 )
-from fermata.credentials.credential_checks import check_new_credential, check_url_change
+from fermata.credentials.credential_input_checks import check_new_credential, check_url_change
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from fermata.domain.scopes import SCOPES

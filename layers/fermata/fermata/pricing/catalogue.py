@@ -16,7 +16,7 @@ from fermata.aws.dynamodb import Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
 from fermata.pricing.model_names import normalize_model_name, undated_model_name
-from fermata.pricing.prices import Price
+from fermata.pricing.token_cost import Price
 
 PRICED_MAKER_PREFIXES = ("anthropic/", "openai/")
 OPENROUTER_NAME = "openrouter"

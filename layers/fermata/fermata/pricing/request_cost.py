@@ -8,7 +8,7 @@ from fermata.domain.base import DomainModel
 from fermata.domain.model_io import TokenUsage
 from fermata.drivers.registry import get_model_traits
 from fermata.pricing import catalogue
-from fermata.pricing.prices import Price, compute_cost
+from fermata.pricing.token_cost import Price, compute_cost
 
 MIN_USD_STEP = Decimal("1e-24")
 """DynamoDB holds numbers of 38 digits at most."""

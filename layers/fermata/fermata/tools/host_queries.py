@@ -52,7 +52,7 @@ def query_host(
         TransientToolFailure: The same query may succeed a moment later.
         ToolFailure: There is no content system, it refused the query, or its answer does not fit the model.
     """
-    host = context.host()
+    host = context.open_host()
     if host is None:
         raise missing_host_failure(context, subject)
     return read_host_answer(lambda: query(host), answer_model)
@@ -75,7 +75,7 @@ def load_data_tables(context: ToolContext) -> tuple[DataTable, ...]:
     Raises:
         ToolFailure: Neither has tables, or the content system failed.
     """
-    host = context.host()
+    host = context.open_host()
     if host is not None:
         return read_host_answer(host.list_tables, HostTables).tables
     snapshot_tables = read_snapshot_tables(context.snapshot)

@@ -63,7 +63,7 @@ class Approval(StrEnum):
 
     NEVER = "never"
     ALWAYS = "always"
-    POLICY = "policy"
+    BY_RISK = "policy"
 
 
 class ContentWorkflow(StrEnum):
@@ -145,7 +145,7 @@ class ToolContext:
     turn: str
     effect_key: str = ""
     snapshot: Any = None
-    host: "Callable[[], HostClient | None]" = _no_host
+    open_host: "Callable[[], HostClient | None]" = _no_host
     role: str | None = None
     phase: str | None = None
     now: Callable[[], datetime] = _utc_now
@@ -168,7 +168,7 @@ class Tool:
     toolset: str
     description: str
     execution: Execution
-    capability: Access
+    access: Access
     input_model: type[ToolInput] = NoInput
     output_schema: dict[str, Any] | None = None
     handler: ToolHandler[Any] | None = None
@@ -183,7 +183,7 @@ class Tool:
     """The tenant that registered the tool; None means that every tenant has it."""
     risk: Risk = Risk.SAFE
     approval: Approval = Approval.NEVER
-    confirmation: str | None = None
+    confirmation_flag: str | None = None
     """The input member by which the model reports that the user confirmed (`confirmed`)."""
     timeout_seconds: float | None = None
     """None means the timeout of the turn's settings."""
@@ -203,7 +203,7 @@ class Tool:
     """Constant members that the browser's input has besides the model's arguments: some editor releases require
     them, the others ignore them."""
     result_policy: ResultPolicy = field(default_factory=ResultPolicy)
-    entity_paths: tuple[str, ...] = ()
+    result_entity_paths: tuple[str, ...] = ()
     """Paths into the data that name entities worth remembering."""
     enabled: bool = True
 
@@ -223,7 +223,7 @@ class Tool:
         return self.enabled and self.tenant in (None, tenant) and (not self.scopes or scope in self.scopes)
 
     def permits(self, capabilities: frozenset[str], role: str | None = None) -> bool:
-        may_write = self.capability is Access.READ or Capability.WRITE in capabilities
+        may_write = self.access is Access.READ or Capability.WRITE in capabilities
         has_permission = not self.permissions or not self.permissions.isdisjoint(capabilities)
         return may_write and has_permission and (not self.roles or role in self.roles)
 
@@ -232,6 +232,6 @@ class Tool:
 
     @property
     def needs_approval(self) -> bool:
-        if self.approval is Approval.POLICY:
-            return self.capability is Access.WRITE or self.risk is Risk.HIGH
+        if self.approval is Approval.BY_RISK:
+            return self.access is Access.WRITE or self.risk is Risk.HIGH
         return self.approval is Approval.ALWAYS

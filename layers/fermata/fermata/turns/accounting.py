@@ -10,8 +10,8 @@ from fermata.aws.resources import Resources
 from fermata.domain.events import ErrorEvent, TerminalEvent
 from fermata.domain.model_io import TokenUsage
 from fermata.drivers.registry import get_model_traits
-from fermata.pricing.prices import compute_max_cost
 from fermata.pricing.request_cost import find_price, get_request_cost
+from fermata.pricing.token_cost import compute_max_cost
 from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn
 from fermata.usage.budgets import holds
@@ -46,7 +46,9 @@ def commit_with_budget_hold(
     if not turn.budgeted:
         return commit(())
     request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)
-    return holds.commit_with_hold(resources, request, _compute_max_cost(resources, turn, prompt_tokens), commit)
+    return holds.reserve_budget_and_commit(
+        resources, request, _compute_max_cost(resources, turn, prompt_tokens), commit
+    )
 
 
 def _compute_max_cost(resources: Resources, turn: Turn, prompt_tokens: int) -> Decimal:

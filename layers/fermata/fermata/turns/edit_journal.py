@@ -117,7 +117,7 @@ class JournalEntry:
     edit: JournalEdit
     inverse_tools: tuple[str, ...]
     """Tools that undo the edit now, one for each call of its inverse."""
-    inverse_row: Item
+    inverse_item: Item
     mark: EditMark | None = None
 
     @property
@@ -141,7 +141,7 @@ class JournalEntry:
 
     def with_mark(self, mark: EditMark) -> "JournalEntry":
         newer_tools = {step.step: step.tool for step in mark.steps if step.tool}
-        inverse_tools = tuple(newer_tools.get(step, tool) for step, tool in enumerate(self.inverse_row["tools"]))
+        inverse_tools = tuple(newer_tools.get(step, tool) for step, tool in enumerate(self.inverse_item["tools"]))
         return replace(self, inverse_tools=inverse_tools, mark=mark)
 
 
@@ -195,7 +195,7 @@ def build_mark_put(resources: Resources, partition: TurnPartition, edit_key: str
 
 def load_inverse_steps(resources: Resources, entry: JournalEntry) -> list[InverseStep]:
     """Return the inverse as the edit's own result gave it."""
-    row = entry.inverse_row
+    row = entry.inverse_item
     steps = resources.blobs.get_json(row["blob"]) if "blob" in row else json.loads(row["inverse"])
     return [InverseStep.from_wire(step) for step in steps]
 

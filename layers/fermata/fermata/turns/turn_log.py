@@ -128,7 +128,7 @@ def no_writes(_log_entry: LogEntry, _before: TurnState) -> Sequence[Write]:
     return ()
 
 
-def keep_state(_before: TurnState, after: TurnState) -> TurnState:
+def no_state_update(_before: TurnState, after: TurnState) -> TurnState:
     return after
 
 
@@ -163,7 +163,7 @@ class TurnLog:
         build_writes: BuildWrites = no_writes,
         *,
         is_expected: Callable[[TurnState], bool] = lambda _: True,
-        update_state: UpdateState = keep_state,
+        update_state: UpdateState = no_state_update,
     ) -> LogEntry:
         """Write events, and the rows that belong to them, in one transaction behind the current end of the log.
 

@@ -6,7 +6,7 @@ import pytest
 
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
-from fermata.pricing.prices import Price
+from fermata.pricing.token_cost import Price
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from fermata.conversations.block_kinds import block_images
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.conversations.history.truncation import BEGINNING_OMITTED_NOTE
-from fermata.conversations.message_blocks import block_images
 from fermata.credentials.model_choice import ModelChoice
 from fermata.domain.blocks import ImageBlock, TextBlock, ToolResultBlock
 from fermata.domain.errors import Unprocessable
 from fermata.domain.model_io import ModelRequest
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
-from fermata.pricing.prices import Price
+from fermata.pricing.token_cost import Price
 from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.turn import find_turn
 from tests.images import make_image, open_image, to_base64

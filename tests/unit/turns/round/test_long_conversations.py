@@ -8,7 +8,7 @@ from fermata.aws.dynamodb import Update
 from fermata.conversations import message_store
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
-from fermata.pricing.prices import Price
+from fermata.pricing.token_cost import Price
 from tests.unit.conversations.message_builders import ThreadBuilder, store_messages
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block

@@ -7,7 +7,7 @@ import pytest
 from fermata.credentials import credential_store
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
-from fermata.pricing.prices import Price
+from fermata.pricing.token_cost import Price
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 
 CAN_SEE = PricedModel(price=Price(input_per_mtok=1, output_per_mtok=1), sees=True)

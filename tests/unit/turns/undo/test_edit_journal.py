@@ -147,13 +147,13 @@ def test_a_result_after_the_end_is_no_edit(stage: Stage) -> None:
 def test_a_large_inverse_is_stored_in_the_bucket(stage: Stage) -> None:
     large = {"tool": "restore", "input": {"patch": {"html": "x" * 100_000}}}
     [entry] = journal_after(stage, OK | {"inverse": large})
-    assert "blob" in entry.inverse_row
+    assert "blob" in entry.inverse_item
     assert [step.to_wire() for step in edit_journal.load_inverse_steps(stage.resources, entry)] == [large]
 
 
 def test_the_journal_expires_with_its_turn(stage: Stage) -> None:
     [entry] = journal_after(stage, OK | {"inverse": RESTORE})
-    assert entry.inverse_row["ttl"] == stage.turn.expires
+    assert entry.inverse_item["ttl"] == stage.turn.expires
 
 
 def test_the_journal_is_read_page_by_page_while_it_grows(stage: Stage) -> None:

@@ -13,6 +13,7 @@ No step fetches anything from S3; conversation_history.py does that with the res
 import operator
 from collections.abc import Iterable
 
+from fermata.conversations.block_kinds import is_reasoning
 from fermata.conversations.history.image_selection import select_images
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.repair import repair_history
@@ -20,7 +21,6 @@ from fermata.conversations.history.stale_results import elide_oldest_results, el
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.conversations.history.truncation import truncate_history
 from fermata.conversations.lone_surrogates import replace_surrogates_in_block
-from fermata.conversations.message_blocks import is_reasoning
 from fermata.domain.blocks import Block
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache

@@ -7,10 +7,10 @@ fetched from S3; the driver tells the model how many there were (decision 0112).
 
 from collections.abc import Callable, Iterable, Sequence
 
+from fermata.conversations.block_kinds import block_images, has_images
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.stale_results import make_elided_result
 from fermata.conversations.image_store import measure_image_block
-from fermata.conversations.message_blocks import block_images, has_images
 from fermata.domain.blocks import Block, ImageBlock, TextBlock
 from fermata.domain.messages import Message
 

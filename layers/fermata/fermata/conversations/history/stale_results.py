@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from fermata.conversations.block_kinds import has_images
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.token_estimate import estimate_tokens
-from fermata.conversations.message_blocks import has_images
 from fermata.domain.blocks import Block, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache

@@ -48,7 +48,7 @@ class MessageGroup:
     blocks: list[ModelBlock] = field(default_factory=list)
     images: list[ImageBlock] = field(default_factory=list)
     results: list[CallResult] = field(default_factory=list)
-    volatile: str = ""
+    volatile_context: str = ""
     is_filler: bool = False
 
     @property
@@ -150,7 +150,7 @@ def _alternate_sides(groups: list[MessageGroup], volatile: str) -> list[MessageG
     if volatile.strip():
         prompts = [group for group in merged if group.role == "user"]
         newest = next((group for group in reversed(prompts) if not group.is_filler), prompts[-1])
-        newest.volatile = f"<context>\n{volatile}\n</context>"
+        newest.volatile_context = f"<context>\n{volatile}\n</context>"
     return merged
 
 

@@ -33,7 +33,7 @@ RESTORE_TOOL = Tool(
     toolset="editing",
     description="Puts back what an edit changed, from what the editor itself had kept of it.",
     execution=Execution.BROWSER,
-    capability=Access.WRITE,
+    access=Access.WRITE,
     input_model=RestoreInput,
 )
 
@@ -125,7 +125,7 @@ def _parse_inverse_step(scope: str, tenant: str, call: Any) -> InverseStep:
     tool = find_edit_tool(scope, call["tool"])
     if tool is None or not tool.is_available_in(scope, tenant):
         raise InvalidToolInput(f"Unknown tool: {call['tool']}.")
-    if tool.capability is not Access.WRITE or tool.execution is not Execution.BROWSER:
+    if tool.access is not Access.WRITE or tool.execution is not Execution.BROWSER:
         raise InvalidToolInput(f"{tool.name} changes nothing in the editor, so it takes nothing back.")
     arguments, _ = parse_tool_input(tool, ToolCallBlock(tool_call_id="", tool_name=tool.name, input=call.get("input")))
     return InverseStep(tool=tool.name, input=arguments)

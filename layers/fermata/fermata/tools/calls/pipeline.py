@@ -68,7 +68,7 @@ def admit_call(toolset: Toolset, call: ToolCallBlock, context: ToolContext) -> A
         tool_input,
         arguments,
         needs_approval=tool.needs_approval,
-        needs_confirmation=tool.confirmation is not None and arguments.get(tool.confirmation) is not True,
+        needs_confirmation=tool.confirmation_flag is not None and arguments.get(tool.confirmation_flag) is not True,
     )
 
 
@@ -131,7 +131,7 @@ def needs_started_mark(tool: Tool) -> bool:
 
 def get_answer_capability(tool: Tool) -> Capability:
     """Return the capability that posting a result of this tool requires."""
-    return Capability.WRITE if tool.capability is Access.WRITE else Capability.CHAT
+    return Capability.WRITE if tool.access is Access.WRITE else Capability.CHAT
 
 
 def parse_tool_output(value: Any) -> ToolOutput:

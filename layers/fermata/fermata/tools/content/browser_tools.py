@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from fermata.tools.content.factory import (
+from fermata.tools.content.permissions import (
     CAN_CREATE_DOCUMENTS,
     CAN_EDIT_DOCUMENTS,
     CAN_PUBLISH_DOCUMENTS,
     CAN_SET_AUTHORS,
-    CONTENT_TOOLS,
+    CONTENT_TOOL_FACTORY,
 )
 from fermata.tools.content.shared_inputs import DocumentStatus
-from fermata.tools.factories import EVERYONE
 from fermata.tools.input_types import NonEmptyText
 from fermata.tools.tool import Risk, ToolInput
+from fermata.tools.tool_factory import EVERYONE
 
 
 class CreateDocumentInput(ToolInput):
@@ -52,21 +52,21 @@ class SetActiveCollectionInput(ToolInput):
 
 
 CONTENT_BROWSER_TOOLS = (
-    CONTENT_TOOLS.browser_write(
+    CONTENT_TOOL_FACTORY.browser_write(
         name="create_document",
         description="Creates a document in a collection, as a draft unless `status` says otherwise, with the given "
         "values of its fields, opens it for the user and returns its id.",
         input_model=CreateDocumentInput,
         permissions=CAN_CREATE_DOCUMENTS,
     ),
-    CONTENT_TOOLS.browser_write(
+    CONTENT_TOOL_FACTORY.browser_write(
         name="delete_document",
         description="Puts a document into the bin; do it only when the user wants it gone.",
         input_model=DocumentIdInput,
         permissions=CAN_EDIT_DOCUMENTS,
         risk=Risk.HIGH,
     ),
-    CONTENT_TOOLS.browser_write(
+    CONTENT_TOOL_FACTORY.browser_write(
         name="set_document_status",
         description="Publishes a document, takes it back, or schedules it, in which case `scheduledAt` must say when, "
         "as an ISO instant.",
@@ -74,32 +74,32 @@ CONTENT_BROWSER_TOOLS = (
         permissions=CAN_PUBLISH_DOCUMENTS,
         risk=Risk.HIGH,
     ),
-    CONTENT_TOOLS.browser_write(
+    CONTENT_TOOL_FACTORY.browser_write(
         name="set_document_field",
         description="Writes one field of a document; the value must be of the kind the collection's schema asks for.",
         input_model=SetDocumentFieldInput,
         permissions=CAN_EDIT_DOCUMENTS,
     ),
-    CONTENT_TOOLS.browser_write(
+    CONTENT_TOOL_FACTORY.browser_write(
         name="set_document_fields",
         description="Writes several fields of a document in one go; fields that are not named stay as they are.",
         input_model=SetDocumentFieldsInput,
         permissions=CAN_EDIT_DOCUMENTS,
     ),
-    CONTENT_TOOLS.browser_write(
+    CONTENT_TOOL_FACTORY.browser_write(
         name="set_document_author",
         description="Makes another person the author of a document; take the id from the list of users.",
         input_model=SetDocumentAuthorInput,
         permissions=CAN_SET_AUTHORS,
     ),
-    CONTENT_TOOLS.browser_write(
+    CONTENT_TOOL_FACTORY.browser_write(
         name="set_active_document",
         description="Opens a document in the user's editor without changing it.",
         input_model=DocumentIdInput,
         permissions=EVERYONE,
         risk=Risk.SAFE,
     ),
-    CONTENT_TOOLS.browser_write(
+    CONTENT_TOOL_FACTORY.browser_write(
         name="set_active_collection",
         description="Shows another collection in the user's sidebar.",
         input_model=SetActiveCollectionInput,

@@ -44,7 +44,7 @@ def _has_only_editor_collections(context: ToolContext) -> bool:
 
     The editor lists the collections of its sidebar, and the fields of the open document's collection.
     """
-    return context.host() is None and not read_snapshot_tables(context.snapshot)
+    return context.open_host() is None and not read_snapshot_tables(context.snapshot)
 
 
 def _describe_open_collection(table_id: str, context: ToolContext) -> dict[str, Any]:

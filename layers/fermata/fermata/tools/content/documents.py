@@ -111,7 +111,7 @@ def get_content_document(tool_input: GetDocumentInput, context: ToolContext) -> 
     stored = None
     failure_note = ""
     try:
-        stored = _load_document(document_id, context) if context.host() else None
+        stored = _load_document(document_id, context) if context.open_host() else None
     except HostItemNotFound:
         pass  # not saved yet
     except ToolFailure as failure:

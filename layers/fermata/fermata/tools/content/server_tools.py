@@ -4,17 +4,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fermata.tools.content.factory import (
+from fermata.tools.content.permissions import (
     CAN_MANAGE_USERS,
     CAN_READ_DOCUMENTS,
     CAN_READ_MEDIA,
     CAN_READ_SCHEMAS,
-    CONTENT_TOOLS,
+    CONTENT_TOOL_FACTORY,
 )
 from fermata.tools.content.shared_inputs import DocumentStatus
-from fermata.tools.factories import DeferredHandler
 from fermata.tools.input_types import NonEmptyText, ZeroBasedIndex
 from fermata.tools.tool import ToolInput
+from fermata.tools.tool_factory import DeferredHandler
 
 ResultLimit = Annotated[int, Field(ge=1, le=100)]
 
@@ -47,14 +47,14 @@ class ListMediaInput(ToolInput):
 
 
 CONTENT_SERVER_TOOLS = (
-    CONTENT_TOOLS.host_read(
+    CONTENT_TOOL_FACTORY.host_read(
         name="list_collections",
         description="Lists the collections whose entries are content, each with its id, slug, label, kind and how "
         "many documents it holds; start here when you do not know where something is kept.",
         permissions=CAN_READ_SCHEMAS,
         handler=DeferredHandler("fermata.tools.content.collections:list_collections"),
     ),
-    CONTENT_TOOLS.host_read(
+    CONTENT_TOOL_FACTORY.host_read(
         name="get_collection_schema",
         description="Tells the fields of one collection with their types, which are required, and what a choice, a "
         "media field or a relation accepts; look before you write to fields you have not seen.",
@@ -62,7 +62,7 @@ CONTENT_SERVER_TOOLS = (
         permissions=CAN_READ_SCHEMAS,
         handler=DeferredHandler("fermata.tools.content.collections:get_collection_schema"),
     ),
-    CONTENT_TOOLS.host_read(
+    CONTENT_TOOL_FACTORY.host_read(
         name="list_documents",
         description="Lists the documents of one collection, 25 at a time unless `limit` (at most 200) says otherwise, "
         "filtered by status or author if you like; `total` says how many there are, and `offset` gets the next ones.",
@@ -70,7 +70,7 @@ CONTENT_SERVER_TOOLS = (
         permissions=CAN_READ_DOCUMENTS,
         handler=DeferredHandler("fermata.tools.content.documents:list_content_documents"),
     ),
-    CONTENT_TOOLS.host_read(
+    CONTENT_TOOL_FACTORY.host_read(
         name="get_document",
         description="Reads one document whole, with the value of every field; the one the user has open comes as it "
         "is shown there, unsaved changes included.",
@@ -78,7 +78,7 @@ CONTENT_SERVER_TOOLS = (
         permissions=CAN_READ_DOCUMENTS,
         handler=DeferredHandler("fermata.tools.content.documents:get_content_document"),
     ),
-    CONTENT_TOOLS.host_read(
+    CONTENT_TOOL_FACTORY.host_read(
         name="search_documents",
         description="Finds documents of all collections by words of their slug, which is made of the title, and says "
         "where each one is kept.",
@@ -86,13 +86,13 @@ CONTENT_SERVER_TOOLS = (
         permissions=CAN_READ_DOCUMENTS,
         handler=DeferredHandler("fermata.tools.content.documents:search_content_documents"),
     ),
-    CONTENT_TOOLS.host_read(
+    CONTENT_TOOL_FACTORY.host_read(
         name="list_users",
         description="Lists the people who can be a document's author, with their ids.",
         permissions=CAN_MANAGE_USERS,
         handler=DeferredHandler("fermata.tools.content.users_and_media:list_content_users"),
     ),
-    CONTENT_TOOLS.host_read(
+    CONTENT_TOOL_FACTORY.host_read(
         name="list_media",
         description="Lists images and other media that exist already, for media fields; `query` looks into file names "
         "and alternative texts, `mimeType` (such as image) into the type.",

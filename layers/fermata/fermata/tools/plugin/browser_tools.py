@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fermata.tools.factories import EVERYONE
 from fermata.tools.input_types import NonEmptyText, PartNumber
-from fermata.tools.plugin.factory import CAN_EDIT_PLUGINS, CAN_READ_PLUGINS, PLUGIN_TOOLS
+from fermata.tools.plugin.permissions import CAN_EDIT_PLUGINS, CAN_READ_PLUGINS, PLUGIN_TOOL_FACTORY
 from fermata.tools.tool import Risk, ToolInput
+from fermata.tools.tool_factory import EVERYONE
 
 
 class FileInput(ToolInput):
@@ -41,47 +41,47 @@ class RenameFileInput(FileInput):
 
 
 PLUGIN_BROWSER_TOOLS = (
-    PLUGIN_TOOLS.browser_read(
+    PLUGIN_TOOL_FACTORY.browser_read(
         name="plugin_list_files",
         description="Lists the files of the plugin the user has open, with id, path, size and hash, as they are in "
         "the editor.",
         permissions=CAN_READ_PLUGINS,
     ),
-    PLUGIN_TOOLS.browser_read(
+    PLUGIN_TOOL_FACTORY.browser_read(
         name="plugin_read_file",
         description="Reads a file of the open plugin by `fileId` or `path`, long ones in parts (`part`, `maxChars`), "
         "with the hash of the whole file that a patch has to name.",
         input_model=ReadFileInput,
         permissions=CAN_READ_PLUGINS,
     ),
-    PLUGIN_TOOLS.browser_write(
+    PLUGIN_TOOL_FACTORY.browser_write(
         name="plugin_write_file",
         description="Creates a file of the open plugin or replaces all of its content; for a small change to a long "
         "file, patch it instead.",
         input_model=WriteFileInput,
         permissions=CAN_EDIT_PLUGINS,
     ),
-    PLUGIN_TOOLS.browser_write(
+    PLUGIN_TOOL_FACTORY.browser_write(
         name="plugin_patch_file",
         description="Replaces exact pieces of text in a file of the open plugin, provided that the file still has the "
         "hash you read it with (`expectedHash`); each `oldText` must occur once, or `replaceAll` be true.",
         input_model=PatchFileInput,
         permissions=CAN_EDIT_PLUGINS,
     ),
-    PLUGIN_TOOLS.browser_write(
+    PLUGIN_TOOL_FACTORY.browser_write(
         name="plugin_rename_file",
         description="Gives a file of the open plugin another path; references to it in other files stay as they are.",
         input_model=RenameFileInput,
         permissions=CAN_EDIT_PLUGINS,
     ),
-    PLUGIN_TOOLS.browser_write(
+    PLUGIN_TOOL_FACTORY.browser_write(
         name="plugin_delete_file",
         description="Deletes a file of the open plugin, which can never be its plugin.json.",
         input_model=FileInput,
         permissions=CAN_EDIT_PLUGINS,
         risk=Risk.HIGH,
     ),
-    PLUGIN_TOOLS.browser_write(
+    PLUGIN_TOOL_FACTORY.browser_write(
         name="plugin_open_file",
         description="Shows a file of the open plugin in the user's editor without changing it.",
         input_model=FileInput,

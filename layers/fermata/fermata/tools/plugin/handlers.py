@@ -51,7 +51,7 @@ class PluginActivation(LenientModel):
 
 
 def list_plugins(_tool_input: NoInput, context: ToolContext) -> dict[str, Any]:
-    if context.host() is None:
+    if context.open_host() is None:
         open_plugin = read_open_plugin(context.snapshot)
         if open_plugin is None:
             raise missing_host_failure(context, "The plugins of this site")

@@ -1,10 +1,10 @@
 """Define the plugin tools that the server answers from the tenant's content system."""
 
-from fermata.tools.factories import SNAPSHOT_EFFECTS, DeferredHandler
 from fermata.tools.host_timeouts import PLUGIN_BUILD_TIMEOUT_SECONDS
 from fermata.tools.input_types import NonEmptyText
-from fermata.tools.plugin.factory import CAN_INSTALL_PLUGINS, CAN_READ_PLUGINS, PLUGIN_TOOLS
+from fermata.tools.plugin.permissions import CAN_INSTALL_PLUGINS, CAN_READ_PLUGINS, PLUGIN_TOOL_FACTORY
 from fermata.tools.tool import Access, Execution, Risk, Tool, ToolInput
+from fermata.tools.tool_factory import SNAPSHOT_EFFECTS, DeferredHandler
 
 
 class PluginInput(ToolInput):
@@ -12,7 +12,7 @@ class PluginInput(ToolInput):
 
 
 PLUGIN_SERVER_TOOLS = (
-    PLUGIN_TOOLS.host_read(
+    PLUGIN_TOOL_FACTORY.host_read(
         name="plugin_list_plugins",
         description="Lists the plugins of this site with their local ids, states, versions and the permissions they "
         "ask for and have.",
@@ -21,29 +21,29 @@ PLUGIN_SERVER_TOOLS = (
     ),
     Tool(
         name="plugin_validate",
-        toolset=PLUGIN_TOOLS.toolset,
+        toolset=PLUGIN_TOOL_FACTORY.toolset,
         description="Builds a plugin (the open one, unless `localId` names another) without activating it and returns "
         "what the build complains about.",
         execution=Execution.SERVER,
-        capability=Access.READ,
+        access=Access.READ,
         input_model=PluginInput,
         handler=DeferredHandler("fermata.tools.plugin.handlers:validate_plugin"),
         permissions=CAN_READ_PLUGINS,
-        scopes=frozenset({PLUGIN_TOOLS.toolset}),
+        scopes=frozenset({PLUGIN_TOOL_FACTORY.toolset}),
         timeout_seconds=PLUGIN_BUILD_TIMEOUT_SECONDS,
         idempotent=True,
     ),
     Tool(
         name="plugin_activate",
-        toolset=PLUGIN_TOOLS.toolset,
+        toolset=PLUGIN_TOOL_FACTORY.toolset,
         description="Builds a plugin (the open one, unless `localId` names another) and makes it active on the site, "
         "as long as it asks for no permission it does not have yet; validate it first.",
         execution=Execution.SERVER,
-        capability=Access.WRITE,
+        access=Access.WRITE,
         input_model=PluginInput,
         handler=DeferredHandler("fermata.tools.plugin.handlers:activate_plugin"),
         permissions=CAN_INSTALL_PLUGINS,
-        scopes=frozenset({PLUGIN_TOOLS.toolset}),
+        scopes=frozenset({PLUGIN_TOOL_FACTORY.toolset}),
         risk=Risk.HIGH,
         timeout_seconds=PLUGIN_BUILD_TIMEOUT_SECONDS,
         affects=SNAPSHOT_EFFECTS,

@@ -14,9 +14,9 @@ from fermata.tools.calls.edit_results import EditResult, build_conflict_output, 
 from fermata.tools.calls.pipeline import apply_result_policy
 from fermata.turns.answer.journal_writes import prepare_journal_writes, skip_remaining_calls
 from fermata.turns.answer.result_images import normalize_result_images
-from fermata.turns.commits import PauseChanged, RoundCommit, write_round_commit
 from fermata.turns.pause import Pause, RoundCall, build_pause_key, hash_result, pause_from_item, round_from_request_id
-from fermata.turns.transitions import apply_outputs
+from fermata.turns.pause_transitions import apply_outputs
+from fermata.turns.round_commit import PauseChanged, RoundCommit, write_round_commit
 from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import TurnEnded, TurnLog
 

@@ -16,15 +16,15 @@ from fermata.conversations.history.repair import INTERRUPTED_CALL_ERROR
 from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.events import DoneEvent, ErrorEvent, Event, TerminalEvent, TextEvent, UsageEvent
 from fermata.domain.messages import Message
-from fermata.domain.money import round_usd
+from fermata.domain.usd_rounding import round_usd
 from fermata.turns.accounting import add_usage, build_turn_outcome, estimate_dead_request
 from fermata.turns.pause import load_pause
+from fermata.turns.pause_transitions import build_closing_events
 from fermata.turns.state import TurnState
-from fermata.turns.transitions import build_closing_events
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, TurnLog, read_entries_from
 from fermata.usage.ledger.ledger_store import RequestUsage
-from fermata.usage.settlement import build_turn_end_writes
+from fermata.usage.usage_writes import build_turn_end_writes
 
 if TYPE_CHECKING:
     from fermata.turns.undo.undo_report import UndoOutcome

@@ -14,7 +14,7 @@ from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.state import TurnState
 from fermata.usage.budgets.holds import HOLD_LIFETIME_SECONDS
 from fermata.usage.ledger.ledger_store import RequestUsage
-from fermata.usage.settlement import build_request_writes
+from fermata.usage.usage_writes import build_request_writes
 
 INTERRUPTED_ROUND_ERROR = ErrorEvent(
     message="The answer was interrupted and could not be continued. Send your message again.",

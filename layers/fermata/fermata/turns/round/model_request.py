@@ -21,9 +21,9 @@ from fermata.turns.accounting import (
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.turn_log import fixed_events
-from fermata.usage.budgets.holds import HoldOutdated
+from fermata.usage.budgets.holds import AccountsChanged
 from fermata.usage.ledger.ledger_store import RequestUsage
-from fermata.usage.settlement import build_request_writes
+from fermata.usage.usage_writes import build_request_writes
 
 NO_RESPONSE_MESSAGE = "The provider ended its answer without a last word."
 
@@ -155,7 +155,7 @@ class _RequestSender:
             try:
                 context.log.append(fixed_events(RequestStartedEvent()), lambda _log_entry, _before: hold_writes)
             except TransactionCanceled as error:
-                raise HoldOutdated from error
+                raise AccountsChanged from error
 
         commit = partial(
             commit_with_budget_hold,

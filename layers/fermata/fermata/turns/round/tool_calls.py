@@ -17,11 +17,11 @@ from fermata.tools.calls.pipeline import (
 )
 from fermata.tools.calls.runner import run_tool
 from fermata.tools.tool import Access, Execution
-from fermata.turns.commits import RoundCommit
 from fermata.turns.pause import Pause, RoundCall
+from fermata.turns.pause_transitions import MAX_OUTPUTS_PER_COMMIT, Transition
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
-from fermata.turns.transitions import MAX_OUTPUTS_PER_COMMIT, Transition
+from fermata.turns.round_commit import RoundCommit
 
 TRUNCATED_RESPONSE_OUTPUT = ToolOutput.failure(
     "Your reply was cut off at the token limit, so none of its tool calls was run. Call again with less in one reply."
@@ -63,7 +63,7 @@ def _build_call(context: TurnContext, index: int, block: ToolCallBlock, is_trunc
         tool_call_id=block.tool_call_id,
         tool_name=wire_name,
         runner="browser" if tool.execution is Execution.BROWSER else "server",
-        mutates=tool.capability is Access.WRITE,
+        mutates=tool.access is Access.WRITE,
         effect_key=effect_key,
         wait_seconds=get_timeout_seconds(tool, context.resources.settings.browser_wait_seconds),
         input=_build_call_input(context, admitted),

@@ -22,11 +22,11 @@ from fermata.tools.registry import build_system_prompt, get_toolset
 from fermata.tools.tool import ToolContext
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
-from fermata.turns.commits import RoundCommit, write_round_commit
 from fermata.turns.pause import Pause
 from fermata.turns.round.context_window import build_model_profile
 from fermata.turns.round.heartbeat import Heartbeat
 from fermata.turns.round.invocation import Invocation
+from fermata.turns.round_commit import RoundCommit, write_round_commit
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import TurnLog
 
@@ -192,7 +192,7 @@ class TurnContext:
             turn=turn.id,
             effect_key=effect_key,
             snapshot=snapshot,
-            host=self._open_host_client,
+            open_host=self._open_host_client,
         )
 
     def _open_host_client(self) -> "HostClient | None":

@@ -14,7 +14,7 @@ from fermata.turns.start.conversation_claim import CONVERSATION_BUSY_MESSAGE
 from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn, turn_to_item
 from fermata.turns.turn_log import LogEntry, log_entry_to_item, read_last_entry
-from fermata.usage.budgets.holds import HoldOutdated
+from fermata.usage.budgets.holds import AccountsChanged
 
 
 class PositionTaken(Conflict):
@@ -64,7 +64,7 @@ def _explain_refusal(
 ) -> Exception:
     """Return the error for a refused START, whose writes are those of the hold, then `writes`, then its own two."""
     if not any(reason.condition_failed for reason in reasons[hold_write_count:]):
-        return HoldOutdated()
+        return AccountsChanged()
     own_reasons = reasons[hold_write_count : hold_write_count + len(writes)]
     refused = [write for write, reason in zip(writes, own_reasons, strict=True) if reason.condition_failed]
     # Only the message is put with `if_absent`.

@@ -38,7 +38,7 @@ class PlannedCall:
 
     @property
     def tool(self) -> str:
-        return str(self.entry.inverse_row["tools"][self.step])
+        return str(self.entry.inverse_item["tools"][self.step])
 
 
 def plan_undo(resources: Resources, turn: Turn, entry: JournalEntry) -> list[PlannedCall]:

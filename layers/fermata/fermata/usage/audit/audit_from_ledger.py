@@ -31,7 +31,7 @@ def audit_ledger_rows(
         if row["sk"] == TURN_END_SORT_KEY or row["at"] < since:
             continue
         is_billable = row["billable"] and row["turn"] not in unbillable_turns
-        (posting,) = parse_request_row(row | {"billable": is_billable}).postings
+        (posting,) = parse_request_row(row | {"billable": is_billable}).increments
         names = (posting.user, posting.scope, posting.model, days.day_of_quarter(posting.quarter).label)
         for totals_by_name, conversations_by_name, name in zip(sections, conversations, names, strict=True):
             totals_by_name[name].add(posting.totals)

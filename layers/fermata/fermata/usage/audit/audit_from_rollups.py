@@ -20,7 +20,7 @@ from fermata.usage.audit.query_parameters import LAST_QUARTER_START, format_inst
 from fermata.usage.audit.user_labels import load_user_labels
 from fermata.usage.ledger.ledger_parsing import find_row_defect, parse_request_row
 from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, read_ledger_rows, read_turn_billability
-from fermata.usage.ledger.postings import Posting
+from fermata.usage.ledger.usage_increments import UsageIncrement
 from fermata.usage.quarter_hours import (
     QUARTER_SECONDS,
     QUARTERS_PER_DAY,
@@ -120,12 +120,12 @@ class AuditSums:
         first_activities = [count for gap, count in gaps.items() if not gap or quarter - gap < start]
         self.totals.days[day.label].conversations += sum(first_activities)
 
-    def add_posting(self, posting: Posting) -> None:
+    def add_posting(self, posting: UsageIncrement) -> None:
         for dimension, name in posting.names:
             self.totals.get_totals(dimension)[name].add(posting.totals)
         self.totals.days[self.local_days.day_of_quarter(posting.quarter).label].add(posting.totals)
 
-    def add_conversation(self, activity: ConversationActivity, postings: Iterable[Posting]) -> None:
+    def add_conversation(self, activity: ConversationActivity, postings: Iterable[UsageIncrement]) -> None:
         """Count a conversation whose postings lie right before `first_quarter`, unless a later activity counts it."""
         day = self.local_days.day_of_quarter(self.first_quarter - 1)
         if not activity.is_active_between(self.first_quarter, day.end_quarter):
@@ -159,10 +159,10 @@ def _read_requests(resources: Resources, tenant: str, start: str, end: str) -> l
 
 def _add_partial_quarter(resources: Resources, edition: RollupEdition, sums: AuditSums, rows: list[Item]) -> None:
     """Add request rows of the quarter before the first whole one."""
-    postings_by_conversation: dict[str, list[Posting]] = defaultdict(list)
+    postings_by_conversation: dict[str, list[UsageIncrement]] = defaultdict(list)
     for row in rows:
         record = parse_request_row(row)
-        for posting in record.postings:
+        for posting in record.increments:
             sums.add_posting(posting)
             postings_by_conversation[record.conversation].append(posting)
     activities = load_activities(resources, edition, postings_by_conversation)

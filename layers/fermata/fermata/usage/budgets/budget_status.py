@@ -9,7 +9,7 @@ from fermata.aws.clock import iso_from_epoch
 from fermata.aws.resources import Resources
 from fermata.usage.budgets.budget_accounts import AccountState, BudgetAccount, BudgetDate, BudgetPeriod
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, read_budgets
-from fermata.usage.budgets.holds import account_cost, load_spending_rollups
+from fermata.usage.budgets.holds import compute_account_spending, load_spending_rollups
 from fermata.usage.rollups.period_rollup import PeriodRollup
 from fermata.usage.usage_totals import ZERO_USD
 
@@ -62,8 +62,10 @@ def _load_account_state(
         return state
     month_rollup, day_rollup = load_rollups()
     spent = {
-        state.month_period.spent_attribute: max(account_cost(month_rollup, account), state.month_period.spent),
-        state.day_period.spent_attribute: max(account_cost(day_rollup, account), state.day_period.spent),
+        state.month_period.spent_attribute: max(
+            compute_account_spending(month_rollup, account), state.month_period.spent
+        ),
+        state.day_period.spent_attribute: max(compute_account_spending(day_rollup, account), state.day_period.spent),
     }
     return AccountState(account, date, item | spent)
 

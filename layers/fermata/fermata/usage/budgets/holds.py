@@ -53,11 +53,11 @@ class BudgetedRequest:
         return f"{self.turn}.{self.round}.{self.attempt}"
 
 
-class HoldOutdated(Exception):
+class AccountsChanged(Exception):
     """The accounts have changed since the writes of a hold were built from them."""
 
 
-def commit_with_hold(
+def reserve_budget_and_commit(
     resources: Resources, request: BudgetedRequest, amount: Decimal, commit: Callable[[Sequence[Write]], _Committed]
 ) -> _Committed:
     """Call `commit` with the writes that hold an amount for a request; return what it returns.
@@ -80,7 +80,7 @@ def commit_with_hold(
         _require_budget(states, amount)
         try:
             return commit(_build_hold_writes(resources, request, row, states, amount))
-        except HoldOutdated:
+        except AccountsChanged:
             resources.clock.sleep(random.uniform(0, 0.02))  # noqa: S311 (jitter, not a secret)
     raise ServiceUnavailable(
         "Very many requests of this workspace began at once. Send the same request again.", retry_after=1
@@ -132,8 +132,8 @@ def _prepare_accounts(resources: Resources, states: Sequence[AccountState], repl
 def _open_account(resources: Resources, state: AccountState) -> None:
     """Open an account, so that a budget set today counts from the first day of the month (decision 0056)."""
     month_rollup, day_rollup = load_spending_rollups(resources, state.account.tenant, state.date)
-    month_spent = account_cost(month_rollup, state.account)
-    day_spent = account_cost(day_rollup, state.account)
+    month_spent = compute_account_spending(month_rollup, state.account)
+    day_spent = compute_account_spending(day_rollup, state.account)
     now = resources.clock.now_iso()
     update = build_opening_update(resources.settings.bridges_table, state, now, month_spent, day_spent)
     try:
@@ -161,7 +161,7 @@ def load_spending_rollups(resources: Resources, tenant: str, date: BudgetDate) -
     return read_from_current_edition(resources, tenant, add_up)
 
 
-def account_cost(rollup: PeriodRollup, account: BudgetAccount) -> Decimal:
+def compute_account_spending(rollup: PeriodRollup, account: BudgetAccount) -> Decimal:
     """Return the USD in a tenant's rollup that count for the account: the user's, or all."""
     if account.user:
         return rollup.users[account.user].cost

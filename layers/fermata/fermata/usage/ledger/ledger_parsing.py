@@ -14,7 +14,7 @@ from fermata.usage.ledger.ledger_store import (
     ledger_row_key,
     read_turn_requests,
 )
-from fermata.usage.ledger.postings import MAX_POSTINGS_PER_TRANSACTION, LedgerRecord, Posting
+from fermata.usage.ledger.usage_increments import MAX_INCREMENTS_PER_TRANSACTION, LedgerRecord, UsageIncrement
 from fermata.usage.quarter_hours import quarter_from_instant
 from fermata.usage.usage_totals import ZERO_USD, UsageTotals
 
@@ -122,17 +122,17 @@ def parse_turn_end_row(item: Item, rows: Iterable[Item]) -> list[LedgerRecord]:
         item: The end row.
         rows: The turn's request rows that have no defect; none when the turn is billable.
     """
-    reversals: dict[int, Posting] = {}
+    reversals: dict[int, UsageIncrement] = {}
     for row in rows:
         if row["billable"] and row["cost"]:
             posting = _make_posting(row, UsageTotals(unbillable=row["cost"] + ZERO_USD))
             reversals.setdefault(posting.quarter, _make_posting(row, UsageTotals())).totals.add(posting.totals)
     postings = tuple(reversals.values())
-    starts = range(0, len(postings), MAX_POSTINGS_PER_TRANSACTION)
-    parts = [postings[start : start + MAX_POSTINGS_PER_TRANSACTION] for start in starts]
+    starts = range(0, len(postings), MAX_INCREMENTS_PER_TRANSACTION)
+    parts = [postings[start : start + MAX_INCREMENTS_PER_TRANSACTION] for start in starts]
     return [LedgerRecord(f"{ledger_row_key(item)}.{number}", part) for number, part in enumerate(parts)]
 
 
-def _make_posting(item: Item, totals: UsageTotals) -> Posting:
+def _make_posting(item: Item, totals: UsageTotals) -> UsageIncrement:
     model = f"{item['provider']}/{item['model']}"
-    return Posting(quarter_from_instant(item["at"]), item["user"], item["scope"], model, totals)
+    return UsageIncrement(quarter_from_instant(item["at"]), item["user"], item["scope"], model, totals)

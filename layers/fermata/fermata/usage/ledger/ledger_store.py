@@ -14,7 +14,7 @@ from fermata.aws.dynamodb import Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
 from fermata.domain.model_io import TokenUsage
-from fermata.pricing.prices import Price
+from fermata.pricing.token_cost import Price
 
 TURN_END_SORT_KEY = "end"
 FIRST_LEDGER_MONTH = "2026-01"

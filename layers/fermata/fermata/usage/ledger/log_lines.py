@@ -84,7 +84,7 @@ def _format_rate(rate: Any) -> str:
 def select_logged_rows(resources: Resources, rows: Iterable[Item]) -> Iterator[Item]:
     """Select the rows that have a log line: requests, and ends that reversed cost. No row may have a defect."""
     for row in rows:
-        if row["sk"] != TURN_END_SORT_KEY or any(record.postings for record in load_ledger_records(resources, row)):
+        if row["sk"] != TURN_END_SORT_KEY or any(record.increments for record in load_ledger_records(resources, row)):
             yield row
 
 

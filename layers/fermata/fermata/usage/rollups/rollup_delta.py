@@ -10,7 +10,7 @@ Distinct conversations are counted by addition (decision 0051):
 
 from collections.abc import Mapping
 
-from fermata.usage.ledger.postings import LedgerRecord, Posting
+from fermata.usage.ledger.usage_increments import LedgerRecord, UsageIncrement
 from fermata.usage.quarter_hours import QUARTERS_PER_DAY, quarter_day, quarter_label
 from fermata.usage.rollups.conversation_activity import MAX_GAP_QUARTERS, ConversationActivity
 from fermata.usage.rollups.edition_row import RollupLevel
@@ -31,18 +31,18 @@ class RollupDelta:
         self.activities = dict(activities or {})
 
     def add_record(self, record: LedgerRecord) -> None:
-        for posting in record.postings:
+        for posting in record.increments:
             self._add_posting(posting)
             if record.conversation:
                 self._add_activity(self.activities.setdefault(record.conversation, ConversationActivity()), posting)
 
-    def _add_posting(self, posting: Posting) -> None:
+    def _add_posting(self, posting: UsageIncrement) -> None:
         for rollup in self._rollups_at(posting.quarter):
             for dimension, name in posting.names:
                 rollup.get_totals(dimension)[name].add(posting.totals)
         self._rollup_at("day", posting.quarter).quarters[posting.quarter % QUARTERS_PER_DAY].add(posting.totals)
 
-    def _add_activity(self, activity: ConversationActivity, posting: Posting) -> None:
+    def _add_activity(self, activity: ConversationActivity, posting: UsageIncrement) -> None:
         quarter = posting.quarter
         before, after = activity.find_neighbours(quarter)
         if after != quarter:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fermata.aws.dynamodb import Item, Put, TransactionCanceled, Write
 from fermata.aws.resources import Resources
-from fermata.usage.ledger.postings import MAX_POSTINGS_PER_TRANSACTION, LedgerRecord
+from fermata.usage.ledger.usage_increments import MAX_INCREMENTS_PER_TRANSACTION, LedgerRecord
 from fermata.usage.rollups.conversation_activity import ConversationActivity
 from fermata.usage.rollups.edition_row import RollupEdition, RollupLevel, read_editions
 from fermata.usage.rollups.period_rollup import PeriodRollup
@@ -51,7 +51,7 @@ def count_records(
         RollupContention: Other functions changed the same rollups in every attempt.
     """
     current, *building = read_editions(resources, tenant)
-    unique = {record.key: record for record in records if record.postings}
+    unique = {record.key: record for record in records if record.increments}
     for batch in _split_for_transactions(unique.values()):
         on_counted(_count_in_transaction(resources, current, batch))
         for edition in building:
@@ -67,8 +67,8 @@ def count_records_into(resources: Resources, edition: RollupEdition, records: It
 def _split_for_transactions(records: Iterable[LedgerRecord]) -> Iterator[list[LedgerRecord]]:
     batch: list[LedgerRecord] = []
     for record in records:
-        posting_count = sum(len(other.postings) for other in batch) + len(record.postings)
-        if batch and posting_count > MAX_POSTINGS_PER_TRANSACTION:
+        posting_count = sum(len(other.increments) for other in batch) + len(record.increments)
+        if batch and posting_count > MAX_INCREMENTS_PER_TRANSACTION:
             yield batch
             batch = []
         batch.append(record)

@@ -14,7 +14,7 @@ from fermata.aws.transient_errors import is_transient_error
 from fermata.usage.ledger.ledger_parsing import UnreadableRow, load_ledger_records
 from fermata.usage.ledger.ledger_store import ledger_row_key
 from fermata.usage.ledger.log_lines import USAGE_EVENT, log_line_from_row
-from fermata.usage.ledger.postings import LedgerRecord
+from fermata.usage.ledger.usage_increments import LedgerRecord
 from fermata.usage.rollups import rollup_store
 from fermata.usage.rollups.rollup_store import RollupContention
 

@@ -373,7 +373,7 @@ class ToolListResponse(ResponseModel):
     tools: list[ToolView]
 
 
-class ConnectorListResponse(ResponseModel):
+class McpConnectorListResponse(ResponseModel):
     """An empty list: there are no MCP connectors."""
 
     connectors: Annotated[list[Any], Field(max_length=0)]

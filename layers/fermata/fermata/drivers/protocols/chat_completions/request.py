@@ -68,7 +68,7 @@ def build_function_tool(spec: ToolSpec) -> _JsonObject:
 def format_user_text(group: MessageGroup) -> str:
     """Join a user's texts; the volatile part follows as a paragraph of its own."""
     text = " ".join(group.texts)
-    return f"{text}\n\n{group.volatile}" if text and group.volatile else text or group.volatile
+    return f"{text}\n\n{group.volatile_context}" if text and group.volatile_context else text or group.volatile_context
 
 
 def _build_user(group: MessageGroup) -> _JsonObject:
@@ -76,7 +76,7 @@ def _build_user(group: MessageGroup) -> _JsonObject:
         return {"role": "user", "content": format_user_text(group)}
     texts = [{"type": "text", "text": text} for text in group.texts]
     images = [{"type": "image_url", "image_url": {"url": image_to_data_url(image)}} for image in group.images]
-    volatile = [{"type": "text", "text": group.volatile}] if group.volatile else []
+    volatile = [{"type": "text", "text": group.volatile_context}] if group.volatile_context else []
     return {"role": "user", "content": [*texts, *images, *volatile]}
 
 

@@ -94,7 +94,7 @@ def _build_user_content(group: MessageGroup) -> list[_JsonObject]:
     images = [
         {"type": "input_image", "image_url": image_to_data_url(image), "detail": "auto"} for image in group.images
     ]
-    volatile = [{"type": "input_text", "text": group.volatile}] if group.volatile else []
+    volatile = [{"type": "input_text", "text": group.volatile_context}] if group.volatile_context else []
     return [*texts, *images, *volatile]
 
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from fermata.tools.input_types import NonEmptyText, PartNumber
 from fermata.tools.site.definitions.shared_inputs import DocumentRefInput
-from fermata.tools.site.factory import CAN_EDIT_STRUCTURE, CAN_READ_SITE, SITE_TOOLS
+from fermata.tools.site.permissions import CAN_EDIT_STRUCTURE, CAN_READ_SITE, SITE_TOOL_FACTORY
 from fermata.tools.tool import ToolInput
 
 CodeAssetType = Literal["script", "style"]
@@ -48,14 +48,14 @@ class InspectCodeRuntimeInput(ToolInput):
 
 
 CODE_ASSET_TOOLS = (
-    SITE_TOOLS.browser_read(
+    SITE_TOOL_FACTORY.browser_read(
         name="list_code_assets",
         description="Lists the site's scripts and stylesheets, or those of one `type`, with their ids, paths, sizes, "
         "hashes and where they are loaded.",
         input_model=ListCodeAssetsInput,
         permissions=CAN_READ_SITE,
     ),
-    SITE_TOOLS.browser_read(
+    SITE_TOOL_FACTORY.browser_read(
         name="read_code_asset",
         description="Reads a script or stylesheet, named by `fileId` or `path`, in parts of `maxChars` characters "
         "(12,000 by default): follow pageInfo.nextPart until it is null. The hash it returns is that of the whole "
@@ -63,14 +63,14 @@ CODE_ASSET_TOOLS = (
         input_model=ReadCodeAssetInput,
         permissions=CAN_READ_SITE,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="write_code_asset",
         description="Creates the script or stylesheet at `path`, or replaces all of its content; `runtime` says where "
         "and how it is loaded. This is the way to give a page behaviour, since scripts inside HTML are dropped.",
         input_model=WriteCodeAssetInput,
         permissions=CAN_EDIT_STRUCTURE,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="patch_code_asset",
         description="Replaces exact pieces of text in a script or stylesheet, named by `fileId` or `path`, if its "
         "content still has the `expectedHash` you read. Each `oldText` must occur exactly once, unless `replaceAll` "
@@ -78,7 +78,7 @@ CODE_ASSET_TOOLS = (
         input_model=PatchCodeAssetInput,
         permissions=CAN_EDIT_STRUCTURE,
     ),
-    SITE_TOOLS.browser_read(
+    SITE_TOOL_FACTORY.browser_read(
         name="inspect_code_runtime",
         description="Tells which scripts and stylesheets take effect on a page or template, by default on the one the "
         "user has open; check with it after writing one.",

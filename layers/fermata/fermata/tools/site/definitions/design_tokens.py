@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from fermata.tools.input_types import NonEmptyText, ZeroBasedIndex
-from fermata.tools.site.factory import CAN_EDIT_STYLE, SITE_TOOLS
+from fermata.tools.site.permissions import CAN_EDIT_STYLE, SITE_TOOL_FACTORY
 from fermata.tools.tool import ToolInput
 
 
@@ -65,14 +65,14 @@ class SetSpacingScaleInput(ScaleInput):
 
 
 DESIGN_TOKEN_TOOLS = (
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="set_color_tokens",
         description="Creates colour tokens, or changes those whose slug exists; each one is then there as "
         "var(--slug), with shades, tints and utility classes. `darkValue` counts where `darkModeEnabled` is true.",
         input_model=SetColorTokensInput,
         permissions=CAN_EDIT_STYLE,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="set_font_tokens",
         description="Creates font tokens, or changes those whose variable exists. Give each at most one of "
         "`googleFamily`, which installs that web font with its `variants` and `subsets`, and `familyId`, which takes "
@@ -80,7 +80,7 @@ DESIGN_TOKEN_TOOLS = (
         input_model=SetFontTokensInput,
         permissions=CAN_EDIT_STYLE,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="set_type_scale",
         description="Creates or changes the scale of font sizes, var(--text-…): `min` and `max` are the base size in "
         "px and the ratio between steps on narrow and on wide screens, `steps` the names from small to large with "
@@ -88,7 +88,7 @@ DESIGN_TOKEN_TOOLS = (
         input_model=SetTypeScaleInput,
         permissions=CAN_EDIT_STYLE,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="set_spacing_scale",
         description="Creates or changes the scale of distances, var(--space-…): `min` and `max` are the base size in "
         "px and the ratio between steps on narrow and on wide screens, `steps` the names from small to large with "

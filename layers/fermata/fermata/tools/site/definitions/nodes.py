@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from fermata.tools.factories import EVERYONE
 from fermata.tools.input_types import NonEmptyText, PartNumber, ZeroBasedIndex
 from fermata.tools.site.definitions.shared_inputs import DocumentRefInput, NodeIdInput
-from fermata.tools.site.factory import CAN_EDIT_CONTENT, CAN_EDIT_STRUCTURE, CAN_READ_SITE, SITE_TOOLS
+from fermata.tools.site.permissions import CAN_EDIT_CONTENT, CAN_EDIT_STRUCTURE, CAN_READ_SITE, SITE_TOOL_FACTORY
 from fermata.tools.tool import ResultPolicy, Risk, ToolInput
+from fermata.tools.tool_factory import EVERYONE
 
 
 class InsertHtmlInput(ToolInput):
@@ -54,7 +54,7 @@ class DuplicateNodeInput(ToolInput):
 
 
 NODE_TOOLS = (
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="insertHtml",
         description="Adds HTML inside the node `parentId`, at the 0-based `index` among its children or at the end: "
         "elements become editable nodes, a <style> element in the same HTML becomes style rules, scripts and event "
@@ -62,7 +62,7 @@ NODE_TOOLS = (
         input_model=InsertHtmlInput,
         permissions=CAN_EDIT_STRUCTURE,
     ),
-    SITE_TOOLS.browser_read(
+    SITE_TOOL_FACTORY.browser_read(
         name="getNodeHtml",
         description="Returns the exact HTML of one node with everything inside it, for a close look at a part before "
         "changing it.",
@@ -70,7 +70,7 @@ NODE_TOOLS = (
         permissions=EVERYONE,
         result_policy=ResultPolicy(heavy=True),
     ),
-    SITE_TOOLS.browser_read(
+    SITE_TOOL_FACTORY.browser_read(
         name="read_document",
         description="Reads a page, template or visual component, by default the one the user has open, as HTML in "
         "which every element carries its node id as `uid`, with the CSS that applies to it. Long documents come in "
@@ -79,28 +79,28 @@ NODE_TOOLS = (
         permissions=CAN_READ_SITE,
         result_policy=ResultPolicy(heavy=True),
     ),
-    SITE_TOOLS.browser_read(
+    SITE_TOOL_FACTORY.browser_read(
         name="open_document",
         description="Shows a page, template or visual component on the user's canvas, which must happen before a "
         "picture of it can be taken.",
         input_model=OpenDocumentInput,
         permissions=CAN_READ_SITE,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="replaceNodeHtml",
         description="Replaces everything inside a node by new HTML; what was there before is gone, so include "
         "whatever should stay. Returns the ids of the new nodes.",
         input_model=ReplaceNodeHtmlInput,
         permissions=CAN_EDIT_STRUCTURE,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="deleteNode",
         description="Removes a node with everything inside it.",
         input_model=NodeIdInput,
         permissions=CAN_EDIT_STRUCTURE,
         risk=Risk.HIGH,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="updateNodeProps",
         description="Sets single props of a node, such as a text, a link or an image source, and leaves its other "
         "props alone. With `breakpointId` the change counts for that breakpoint only, which works for props that are "
@@ -108,20 +108,20 @@ NODE_TOOLS = (
         input_model=UpdateNodePropsInput,
         permissions=CAN_EDIT_CONTENT,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="moveNode",
         description="Moves a node with everything inside it to the 0-based place `newIndex` among the children of "
         "`newParentId`.",
         input_model=MoveNodeInput,
         permissions=CAN_EDIT_STRUCTURE,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="renameNode",
         description="Gives a node the name it has in the editor's layer list; visitors never see it.",
         input_model=RenameNodeInput,
         permissions=CAN_EDIT_CONTENT,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="duplicateNode",
         description="Copies a node with everything inside it `count` times (1 to 50, once by default), right behind "
         "the original. Returns the ids of the copies.",

@@ -1,9 +1,9 @@
 """Define the tool that renders the document on the canvas."""
 
-from fermata.tools.factories import EVERYONE
 from fermata.tools.input_types import NonEmptyText
-from fermata.tools.site.factory import SITE_TOOLS
+from fermata.tools.site.permissions import SITE_TOOL_FACTORY
 from fermata.tools.tool import ResultPolicy, ToolInput
+from fermata.tools.tool_factory import EVERYONE
 
 
 class RenderSnapshotInput(ToolInput):
@@ -12,7 +12,7 @@ class RenderSnapshotInput(ToolInput):
 
 
 RENDERING_TOOLS = (
-    SITE_TOOLS.browser_read(
+    SITE_TOOL_FACTORY.browser_read(
         name="render_snapshot",
         description="Reports how the document on the canvas comes out at a breakpoint, by default the active one: the "
         "box of each node, what overflows, broken images, what cannot be seen, and a picture for models that see. "

@@ -6,7 +6,7 @@ The handlers import what they need when they are called.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from fermata.tools.site.factory import CAN_READ_SITE, SITE_TOOLS
+from fermata.tools.site.permissions import CAN_READ_SITE, SITE_TOOL_FACTORY
 from fermata.tools.tool import NoInput, ToolContext, ToolInput
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _list_breakpoints(_tool_input: NoInput, context: ToolContext) -> dict[str, A
 
 
 SERVER_READ_TOOLS = (
-    SITE_TOOLS.instant_read(
+    SITE_TOOL_FACTORY.instant_read(
         name="list_documents",
         description="Lists every document of the site that can be edited (pages, templates, visual components) with "
         "its reference {type, id}, title, root node id, a short summary, and whether it is the one the user has open; "
@@ -72,7 +72,7 @@ SERVER_READ_TOOLS = (
         permissions=CAN_READ_SITE,
         handler=_list_documents,
     ),
-    SITE_TOOLS.instant_read(
+    SITE_TOOL_FACTORY.instant_read(
         name="list_modules",
         description="Lists the kinds of nodes a document is built of, with the props each one has, their types, "
         "choices and defaults, and whether it can hold children; look here before you change props. `category` "
@@ -81,7 +81,7 @@ SERVER_READ_TOOLS = (
         permissions=CAN_READ_SITE,
         handler=_list_modules,
     ),
-    SITE_TOOLS.instant_read(
+    SITE_TOOL_FACTORY.instant_read(
         name="list_tokens",
         description="Lists the site's design tokens with their CSS variables, values and utility classes: colours "
         "with shades, tints and transparencies, the steps of the type and spacing scales, and fonts. `family` narrows "
@@ -90,14 +90,14 @@ SERVER_READ_TOOLS = (
         permissions=CAN_READ_SITE,
         handler=_list_tokens,
     ),
-    SITE_TOOLS.host_read(
+    SITE_TOOL_FACTORY.host_read(
         name="list_post_types",
         description="Lists the collections whose entries have pages of their own, with the slug that names each one "
         "as the target of a template.",
         permissions=CAN_READ_SITE,
         handler=_list_post_types,
     ),
-    SITE_TOOLS.host_read(
+    SITE_TOOL_FACTORY.host_read(
         name="list_loop_sources",
         description="Lists what a loop can repeat over, with the filters and orders of each source, and for every "
         "data table its id, fields and the exact {currentEntry.…} token of each field; call it before you write an "
@@ -105,7 +105,7 @@ SERVER_READ_TOOLS = (
         permissions=CAN_READ_SITE,
         handler=_list_loop_sources,
     ),
-    SITE_TOOLS.instant_read(
+    SITE_TOOL_FACTORY.instant_read(
         name="list_breakpoints",
         description="Lists the screen widths the site is designed for, with their ids, widths and media queries, and "
         "which one the user looks at.",

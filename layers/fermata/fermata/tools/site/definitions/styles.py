@@ -1,7 +1,7 @@
 """Define the tools for style rules, and for the classes of nodes."""
 
 from fermata.tools.input_types import NonEmptyText
-from fermata.tools.site.factory import CAN_EDIT_STYLE, SITE_TOOLS
+from fermata.tools.site.permissions import CAN_EDIT_STYLE, SITE_TOOL_FACTORY
 from fermata.tools.tool import ToolInput
 
 
@@ -18,7 +18,7 @@ _MERGE_OPERATION = {"operation": "merge"}
 """Editors from 0.0.11 on also replace and delete rules, and refuse a call without an operation (decision 0102)."""
 
 STYLE_TOOLS = (
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="applyCss",
         description="Creates or changes style rules from plain CSS text with any selectors, @media and @keyframes "
         "included; a rule whose selector exists already is merged with it, property by property. Returns how many "
@@ -27,13 +27,13 @@ STYLE_TOOLS = (
         permissions=CAN_EDIT_STYLE,
         extra_browser_input=_MERGE_OPERATION,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="assignClass",
         description="Gives a node a class that exists already; `classId` is its id or its name.",
         input_model=NodeClassInput,
         permissions=CAN_EDIT_STYLE,
     ),
-    SITE_TOOLS.browser_write(
+    SITE_TOOL_FACTORY.browser_write(
         name="removeClass",
         description="Takes a class (id or name) off a node; the class itself stays for the others that have it.",
         input_model=NodeClassInput,

@@ -1,8 +1,8 @@
 """Create the tools of the plugin toolset, and name the permissions they require."""
 
-from fermata.tools.factories import ToolFactory
+from fermata.tools.tool_factory import ToolFactory
 
-PLUGIN_TOOLS = ToolFactory("plugin")
+PLUGIN_TOOL_FACTORY = ToolFactory("plugin")
 
 CAN_READ_PLUGINS = frozenset({"site.read", "plugins.read"})
 CAN_EDIT_PLUGINS = frozenset({"plugins.edit"})

@@ -22,6 +22,6 @@ def _describe_tool(tool: Tool, naming: ToolNaming) -> dict[str, Any]:
         "description": tool.description,
         "inputSchema": tool.input_schema,
         "execution": tool.execution.value,
-        "capability": tool.capability.value,
+        "capability": tool.access.value,
         "permissions": sorted(tool.permissions),
     }

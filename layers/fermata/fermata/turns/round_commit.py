@@ -15,11 +15,11 @@ from fermata.domain.messages import Message, Role
 from fermata.domain.tools import ToolOutput
 from fermata.turns.accounting import add_usage
 from fermata.turns.pause import Pause, RoundCall, UndoTarget, build_pause_put
+from fermata.turns.pause_transitions import Transition
 from fermata.turns.state import TurnState
-from fermata.turns.transitions import Transition
 from fermata.turns.turn_log import LogEntry, StaleState, TurnLog, fixed_events
 from fermata.usage.ledger.ledger_store import RequestUsage
-from fermata.usage.settlement import build_request_writes
+from fermata.usage.usage_writes import build_request_writes
 
 
 class PauseChanged(StaleState):

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from fermata.usage.usage_totals import UsageDimension, UsageTotals
 
-MAX_POSTINGS_PER_TRANSACTION = 24
+MAX_INCREMENTS_PER_TRANSACTION = 24
 """A transaction has at most 100 writes, and a posting may need four: a mark, a conversation and two rollups."""
 
 
 @dataclass(frozen=True, slots=True)
-class Posting:
+class UsageIncrement:
     """Totals to add under one user, scope and model (`provider/model`) in one quarter."""
 
     quarter: int
@@ -33,5 +33,5 @@ class LedgerRecord:
     """
 
     key: str
-    postings: tuple[Posting, ...]
+    increments: tuple[UsageIncrement, ...]
     conversation: str = ""

@@ -8,15 +8,15 @@ from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import ErrorEvent
 from fermata.drivers.transport.connection import ProviderConnection
-from fermata.turns.commits import PauseChanged, RoundCommit
 from fermata.turns.end.end_turn import end_turn
 from fermata.turns.pause import Pause, RoundCall, build_pause_key, load_pause, pause_from_item, replace_pause
+from fermata.turns.pause_transitions import Transition, apply_outputs, expire_request
 from fermata.turns.round.begin_round import begin_round, build_next_round_started, take_round
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.round.run_round import UNSTORABLE_ROUND_ERROR, run_round
 from fermata.turns.round.tool_calls import CallOutputs, run_server_calls
 from fermata.turns.round.turn_context import TurnContext
-from fermata.turns.transitions import Transition, apply_outputs, expire_request
+from fermata.turns.round_commit import PauseChanged, RoundCommit
 from fermata.turns.turn import build_turn_pk, turn_from_item
 from fermata.turns.turn_log import (
     LostRace,
@@ -32,7 +32,7 @@ from fermata.turns.turn_log import (
 UNANSWERED_MESSAGE = "The editor did not answer in time."
 
 
-def advance_turn(resources: Resources, invocation: Invocation, connection: ProviderConnection | None = None) -> None:
+def run_turn_steps(resources: Resources, invocation: Invocation, connection: ProviderConnection | None = None) -> None:
     """Work on the turn until its task token is answered, or is left for another function to answer.
 
     A lost race is a normal end: it is not raised.

@@ -1,8 +1,8 @@
 """Create the tools of the site toolset, and name the permissions they require."""
 
-from fermata.tools.factories import ToolFactory
+from fermata.tools.tool_factory import ToolFactory
 
-SITE_TOOLS = ToolFactory("site")
+SITE_TOOL_FACTORY = ToolFactory("site")
 
 CAN_READ_SITE = frozenset({"site.read"})
 CAN_EDIT_STRUCTURE = frozenset({"site.structure.edit"})

@@ -1,8 +1,8 @@
 """Create the tools of the content toolset, and name the permissions they require."""
 
-from fermata.tools.factories import ToolFactory
+from fermata.tools.tool_factory import ToolFactory
 
-CONTENT_TOOLS = ToolFactory("content")
+CONTENT_TOOL_FACTORY = ToolFactory("content")
 
 CAN_READ_SCHEMAS = frozenset(
     {"data.custom.tables.read", "data.custom.tables.manage", "data.system.tables.read", "data.system.tables.manage"}

@@ -24,7 +24,7 @@ def refuse_browser_tool(request: Event) -> ToolOutput:
 
 
 @dataclass(frozen=True)
-class Editor:
+class EditorCallbacks:
     executor: ToolExecutor
     snapshot: SnapshotReader | None
     revision: RevisionReader | None

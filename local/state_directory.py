@@ -1,4 +1,4 @@
-"""Lock and delete the state directory of `make run`; `python -m local.state` deletes it.
+"""Lock and delete the state directory of `make run`; `python -m local.state_directory` deletes it.
 
 Standard library only: deleting must work before anything is installed.
 """

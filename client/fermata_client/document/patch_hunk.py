@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Self
 
-from fermata_client.html.errors import EditError
+from fermata_client.html.edit_error import EditError
 from fermata_client.html.splices import Splice
 
 CONTEXT_BYTES = (48, 24, 12)
@@ -20,7 +20,7 @@ class EditConflictError(EditError):
 
 
 @dataclass(frozen=True)
-class ByteSwap:
+class PatchHunk:
     """An edit replaced `old_text` with `length` bytes of this digest at `position`."""
 
     position: int
