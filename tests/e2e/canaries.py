@@ -1,4 +1,4 @@
-"""Words that stand for what must never be in a log line. They travel in the prompts, pages, keys and tokens here."""
+"""Marker strings that must never appear in a log line. They are used in prompts, pages, keys and tokens."""
 
 PROMPT = "canary-in-the-prompt-5b1e"
 RESULT = "canary-in-a-result-c07d"

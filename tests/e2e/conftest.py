@@ -15,7 +15,7 @@ from fermata.domain.caller import Caller
 from local.cloud import LocalCloud
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, USER, LocalResources
 from tests.e2e import canaries, session_checks
-from tests.e2e.conversation_driver import ConversationDriver, open_http
+from tests.e2e.chat_session import ChatSession, open_http
 from tests.e2e.demo_model_client import DemoModelClient
 from tests.e2e.deployment import SHORT_TIMINGS, function_folders
 from tests.e2e.fault_rules import FaultRules
@@ -90,35 +90,35 @@ def faults(cloud: LocalCloud, faults_folder: Path) -> Iterator[FaultRules]:
 
 
 @pytest.fixture
-def new_talk(
+def new_session(
     cloud: LocalCloud, resources: LocalResources, model: DemoModelClient
-) -> Iterator[Callable[..., ConversationDriver]]:
-    """Makes conversations: of the local user, or of whoever the given claims name."""
-    made: list[ConversationDriver] = []
+) -> Iterator[Callable[..., ChatSession]]:
+    """Make sessions of the local user, or of the user that the given claims name."""
+    made: list[ChatSession] = []
 
-    def make(**claims: object) -> ConversationDriver:
-        made.append(ConversationDriver(cloud, resources, model, cloud.sign_token(**claims) if claims else cloud.token))
+    def make(**claims: object) -> ChatSession:
+        made.append(ChatSession(cloud, resources, model, cloud.sign_token(**claims) if claims else cloud.token))
         return made[-1]
 
     yield make
-    for talk in made:
-        talk.close()
+    for session in made:
+        session.close()
 
 
 @pytest.fixture
-def talk(new_talk: Callable[..., ConversationDriver]) -> ConversationDriver:
-    return new_talk()
+def session(new_session: Callable[..., ChatSession]) -> ChatSession:
+    return new_session()
 
 
 @pytest.fixture(scope="session")
 def stranger(resources: LocalResources) -> str:
-    """A token with every capability, of another tenant's user with the same name."""
+    """A token with all capabilities, of another tenant's user with the same name."""
     return make_tenant(resources, "stranger", issuer="http://127.0.0.1/stranger").sign_token(USER)
 
 
 @pytest.fixture(scope="session")
 def editors_token(resources: LocalResources) -> str:
-    """Of a tenant whose pages are Instatic's: they know neither `cancelled` nor retraction."""
+    """A token of a tenant with Instatic's pages, which know neither `cancelled` nor retraction."""
     signer = make_tenant(resources, "editor", issuer="http://127.0.0.1/editor", dialect="instatic")
     everything = (*CAPABILITIES, *EDITOR_CAPABILITIES)
     caller = Caller(tenant="editor", user="ada", capabilities=frozenset(everything))
@@ -130,13 +130,13 @@ def editors_token(resources: LocalResources) -> str:
 @pytest.fixture
 def editor(
     cloud: LocalCloud, resources: LocalResources, model: DemoModelClient, editors_token: str
-) -> Iterator[ConversationDriver]:
-    talk = ConversationDriver(cloud, resources, model, editors_token, tenant="editor")
-    yield talk
-    talk.close()
+) -> Iterator[ChatSession]:
+    session = ChatSession(cloud, resources, model, editors_token, tenant="editor")
+    yield session
+    session.close()
 
 
 @pytest.fixture(scope="session")
 def gateway(cloud: LocalCloud) -> str:
-    """The emulator's own API Gateway, without the front door before it."""
+    """URL of the emulator's own API Gateway, without the front door."""
     return f"{cloud.endpoint}/restapis/{cloud.get_output('ApiId')}/{cloud.get_output('StageName')}/_user_request_"

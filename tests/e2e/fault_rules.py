@@ -1,4 +1,4 @@
-"""Rules for the seam in aws/fault_injection.py: what befalls the next AWS call of some kind."""
+"""Write rules for the fault injection into the AWS calls of deployed functions (aws/fault_injection.py)."""
 
 import contextlib
 import itertools

@@ -53,7 +53,7 @@ class StreamReader:
 
     @property
     def last_seq(self) -> int:
-        """The last number seen."""
+        """The number of the last event."""
         return int(self.events[-1]["seq"]) if self.events else 0
 
     @property

@@ -1,4 +1,4 @@
-"""At-least-once is the normal case: late attempts, old tokens, lost answers, throttling. Nothing happens twice."""
+"""Test at-least-once delivery: late attempts, old tokens, lost responses, throttling. Nothing is done twice."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import pytest
 from fermata_client import TurnOutcome
 from local.cloud import LocalCloud
 from tests.e2e import turn_checks
-from tests.e2e.conversation_driver import INSERT_CALL, OK_RESULT, ConversationDriver
+from tests.e2e.chat_session import INSERT_CALL, OK_RESULT, ChatSession
 from tests.e2e.demo_model_client import held_text_step, text_step, tool_call_step, unfinished_text_step
 from tests.e2e.fault_rules import FaultRules
 from tests.waiting import BACKSTOP_SECONDS, wait_until
@@ -45,14 +45,14 @@ REFUSED_CALLS = [
 ]
 
 
-def invocation_payload(talk: ConversationDriver, entered: str, *, token: str = "AQCby-hand") -> dict[str, Any]:
-    """What the workflow would send to a round function in a state entered at that time."""
-    turn = {"v": 1, "tenant": talk.tenant, "turn": talk.bridge, "n": 1}
+def invocation_payload(session: ChatSession, entered: str, *, token: str = "AQCby-hand") -> dict[str, Any]:
+    """Make the payload that the workflow sends to a round function, for a state entered at that time."""
+    turn = {"v": 1, "tenant": session.tenant, "turn": session.bridge, "n": 1}
     return turn | {"token": token, "entered": entered, "retry": 0, "hint": None}
 
 
-def run_browser_tool_turn(talk: ConversationDriver) -> TurnOutcome:
-    return talk.run_turn(
+def run_browser_tool_turn(session: ChatSession) -> TurnOutcome:
+    return session.run_turn(
         tool_call_step(INSERT_CALL, text="Flowing."), text_step("Done."), by="round", executor=lambda _: OK_RESULT
     )
 
@@ -67,104 +67,98 @@ def without_sweep(cloud: LocalCloud) -> Iterator[None]:
     events.enable_rule(Name=name)
 
 
-def test_an_older_attempt_that_comes_late_changes_nothing(
-    talk: ConversationDriver, cloud: LocalCloud, tmp_path: Path
-) -> None:
+def test_a_late_older_attempt_changes_nothing(session: ChatSession, cloud: LocalCloud, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    reader = talk.start_turn(held_text_step("one two three four five six", gate))
+    reader = session.start_turn(held_text_step("one two three four five six", gate))
     reader.wait_for_event("text")
-    assert cloud.invoke_function("round", invocation_payload(talk, "2000-01-01T00:00:00.000Z")) is None
+    assert cloud.invoke_function("round", invocation_payload(session, "2000-01-01T00:00:00.000Z")) is None
     gate.touch()
     reader.wait_for_end()
-    assert turn_checks.check_turn(talk, reader).text == "one two three four five six"
-    assert len(talk.model_requests()) == 1
+    assert turn_checks.check_turn(session, reader).text == "one two three four five six"
+    assert len(session.model_requests()) == 1
 
 
-def test_of_two_attempts_at_once_the_newer_one_answers_and_the_older_hangs_up(
-    talk: ConversationDriver, cloud: LocalCloud, faults: FaultRules
+def test_of_two_concurrent_attempts_the_newer_answers_and_the_older_aborts(
+    session: ChatSession, cloud: LocalCloud, faults: FaultRules
 ) -> None:
     with ThreadPoolExecutor(1) as pool, faults.hold_call("dynamodb.BatchGetItem", contains=FIRST_LOOK) as gate:
-        reader = talk.start_turn(unfinished_text_step(" ".join(["old"] * 100)), text_step("The newer one."))
+        reader = session.start_turn(unfinished_text_step(" ".join(["old"] * 100)), text_step("The newer one."))
         gate.wait_reached()
-        older = pool.submit(cloud.invoke_function, "round", invocation_payload(talk, "2000-01-01T00:00:00.000Z"))
+        older = pool.submit(cloud.invoke_function, "round", invocation_payload(session, "2000-01-01T00:00:00.000Z"))
         reader.wait_for_text(4)
         gate.open()
         reader.wait_for_end()
         assert older.result(BACKSTOP_SECONDS) is None
     assert reader.event_types.count("roundRetracted") == 1
-    talk.model.wait_for_close(talk.script, number=0)
-    _, second = talk.model_requests()
+    session.model.wait_for_close(session.script, number=0)
+    _, second = session.model_requests()
     assert not second["closedByPeerNs"]
-    assert turn_checks.check_turn(talk, reader).text == "The newer one."
+    assert turn_checks.check_turn(session, reader).text == "The newer one."
 
 
-def test_an_attempt_that_comes_after_the_end_only_finishes(talk: ConversationDriver, cloud: LocalCloud) -> None:
-    reader = talk.start_turn(text_step("The end."))
+def test_an_attempt_after_the_end_only_finishes_its_execution(session: ChatSession, cloud: LocalCloud) -> None:
+    reader = session.start_turn(text_step("The end."))
     reader.wait_for_end()
-    assert cloud.invoke_function("round", invocation_payload(talk, "2999-01-01T00:00:00.000Z")) is None
-    assert cloud.invoke_function("hold", invocation_payload(talk, "2999-01-01T00:00:00.000Z")) is None
-    assert len(talk.model_requests()) == 1
-    turn_checks.check_turn(talk, reader)
+    assert cloud.invoke_function("round", invocation_payload(session, "2999-01-01T00:00:00.000Z")) is None
+    assert cloud.invoke_function("hold", invocation_payload(session, "2999-01-01T00:00:00.000Z")) is None
+    assert len(session.model_requests()) == 1
+    turn_checks.check_turn(session, reader)
 
 
-def test_a_wake_up_for_another_execution_of_the_turn_changes_nothing(
-    talk: ConversationDriver, cloud: LocalCloud
-) -> None:
-    reader = talk.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
+def test_a_wake_up_for_another_execution_of_the_turn_changes_nothing(session: ChatSession, cloud: LocalCloud) -> None:
+    reader = session.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
     request = reader.wait_for_event("toolRequest")
-    before = turn_checks.load_current_pause(talk)
-    assert cloud.invoke_function("round", invocation_payload(talk, "2999-01-01T00:00:00.000Z") | {"n": 2}) is None
-    assert turn_checks.load_current_pause(talk) == before
-    talk.answer_request(request)
+    before = turn_checks.load_current_pause(session)
+    assert cloud.invoke_function("round", invocation_payload(session, "2999-01-01T00:00:00.000Z") | {"n": 2}) is None
+    assert turn_checks.load_current_pause(session) == before
+    session.answer_request(request)
     reader.wait_for_end()
-    turn_checks.check_turn(talk, reader)
+    turn_checks.check_turn(session, reader)
 
 
-def test_a_success_nobody_waited_for_wakes_the_round_which_waits_on(
-    talk: ConversationDriver, cloud: LocalCloud
-) -> None:
-    reader = talk.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
+def test_an_unexpected_task_success_wakes_the_round_which_waits_again(session: ChatSession, cloud: LocalCloud) -> None:
+    reader = session.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
     request = reader.wait_for_event("toolRequest")
-    states, token = cloud.get_client("stepfunctions"), turn_checks.load_current_pause(talk).token
+    states, token = cloud.get_client("stepfunctions"), turn_checks.load_current_pause(session).token
     states.send_task_success(taskToken=token, output=CONTINUE_OUTPUT)
     with pytest.raises(states.exceptions.TaskTimedOut):
         states.send_task_success(taskToken=token, output=CONTINUE_OUTPUT)
-    wait_until(lambda: turn_checks.load_current_pause(talk).token not in ("", token), "another token is waited with")
+    wait_until(lambda: turn_checks.load_current_pause(session).token not in ("", token), "another token is waited with")
     with pytest.raises(states.exceptions.TaskTimedOut):
         states.send_task_success(taskToken=token, output=CONTINUE_OUTPUT)
-    assert len(talk.model_requests()) == 1
-    talk.answer_request(request)
+    assert len(session.model_requests()) == 1
+    session.answer_request(request)
     reader.wait_for_end()
-    turn_checks.check_turn(talk, reader)
+    turn_checks.check_turn(session, reader)
 
 
 @pytest.mark.parametrize(("call", "contains"), LOST_CALLS)
-def test_a_lost_response_is_found_to_have_happened(
-    talk: ConversationDriver, faults: FaultRules, call: str, contains: str
+def test_a_write_whose_response_was_lost_is_not_repeated(
+    session: ChatSession, faults: FaultRules, call: str, contains: str
 ) -> None:
     with faults.expect_fault(call, "lost", when="after", contains=contains):
-        outcome = run_browser_tool_turn(talk)
+        outcome = run_browser_tool_turn(session)
     assert outcome.status == "done"
-    assert len(talk.model_requests()) == 2
-    assert turn_checks.check_turn(talk).text == "Flowing.\n\nDone."
+    assert len(session.model_requests()) == 2
+    assert turn_checks.check_turn(session).text == "Flowing.\n\nDone."
 
 
 @pytest.mark.usefixtures("without_sweep")
-def test_a_lost_response_of_the_start_is_joined_by_the_same_key_and_the_turn_runs(
-    talk: ConversationDriver, faults: FaultRules
+def test_a_repeated_start_after_a_lost_response_joins_the_turn_and_runs_it(
+    session: ChatSession, faults: FaultRules
 ) -> None:
     with faults.expect_fault("dynamodb.TransactWriteItems", "lost", when="after", contains="bridgeReady"):
-        outcome = run_browser_tool_turn(talk)
+        outcome = run_browser_tool_turn(session)
     assert outcome.status == "done"
-    turn_checks.check_turn(talk)
+    turn_checks.check_turn(session)
 
 
 @pytest.mark.parametrize(("call", "contains", "error"), REFUSED_CALLS)
-def test_a_call_that_is_throttled_or_in_conflict_does_not_hurt_the_turn(
-    talk: ConversationDriver, faults: FaultRules, call: str, contains: str, error: str
+def test_a_throttled_or_conflicting_call_does_not_fail_the_turn(
+    session: ChatSession, faults: FaultRules, call: str, contains: str, error: str
 ) -> None:
     with faults.expect_fault(call, f"error:{error}", contains=contains):
-        outcome = run_browser_tool_turn(talk)
+        outcome = run_browser_tool_turn(session)
     assert outcome.status == "done"
     assert outcome.view.text == "Flowing.\n\nDone."
-    assert turn_checks.check_turn(talk) == outcome.view
+    assert turn_checks.check_turn(session) == outcome.view

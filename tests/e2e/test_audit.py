@@ -1,4 +1,4 @@
-"""Money, end to end: rows of the ledger through the stream into the audit, budgets at the front door."""
+"""Test usage end to end: ledger rows, the stream, the audit and budgets."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ from fermata_client.stack.usage_logs import USAGE_LOG_EVENTS
 from local.cloud import LocalCloud
 from local.processes import inherited_environment
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
-from tests.e2e.conversation_driver import INSERT_CALL, OK_RESULT, ConversationDriver, open_http
+from tests.e2e.chat_session import INSERT_CALL, OK_RESULT, ChatSession, open_http
 from tests.e2e.demo_model_client import DemoModelClient, held_text_step, text_step, tool_call_step
 from tests.e2e.fault_rules import FaultRules
 from tests.tenant_tokens import TokenSigner, make_tenant
@@ -32,7 +32,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def firm(resources: LocalResources) -> TokenSigner:
-    """A tenant whose numbers nobody else changes."""
+    """A tenant whose usage no other test changes."""
     signer = make_tenant(resources, "weighed", issuer="http://127.0.0.1/weighed")
     caller = Caller(tenant="weighed", user="ada", capabilities=frozenset((*CAPABILITIES, *EDITOR_CAPABILITIES)))
     credential = credential_store.create_credential(resources, caller, "anthropic", "apiKey", "demo", "demo")
@@ -46,18 +46,18 @@ def token(firm: TokenSigner) -> str:
 
 
 @pytest.fixture
-def new_talk(
+def new_session(
     cloud: LocalCloud, resources: LocalResources, model: DemoModelClient, token: str
-) -> Iterator[Callable[[], ConversationDriver]]:
-    made: list[ConversationDriver] = []
+) -> Iterator[Callable[[], ChatSession]]:
+    made: list[ChatSession] = []
 
-    def make() -> ConversationDriver:
-        made.append(ConversationDriver(cloud, resources, model, token, tenant="weighed"))
+    def make() -> ChatSession:
+        made.append(ChatSession(cloud, resources, model, token, tenant="weighed"))
         return made[-1]
 
     yield make
-    for talk in made:
-        talk.close()
+    for session in made:
+        session.close()
 
 
 @pytest.fixture
@@ -81,9 +81,9 @@ def wait_until_settled(cloud: LocalCloud, resources: LocalResources) -> None:
 
 
 def test_what_a_turn_used_is_in_the_audit_and_in_the_logs(
-    cloud: LocalCloud, resources: LocalResources, new_talk: Callable[[], ConversationDriver], admin: httpx.Client
+    cloud: LocalCloud, resources: LocalResources, new_session: Callable[[], ChatSession], admin: httpx.Client
 ) -> None:
-    outcome = new_talk().run_turn(tool_call_step(INSERT_CALL), text_step("Done."), executor=lambda _: OK_RESULT)
+    outcome = new_session().run_turn(tool_call_step(INSERT_CALL), text_step("Done."), executor=lambda _: OK_RESULT)
     wait_until_settled(cloud, resources)
     found = admin.get("/audit", params={"tz": "Asia/Kathmandu"}).json()
     told = outcome.view.usage or {}
@@ -111,16 +111,16 @@ def test_the_operators_command_reconciles_the_usage_in_the_cloud(cloud: LocalClo
 def test_a_rollup_that_dies_after_it_counted_counts_nothing_twice(
     cloud: LocalCloud,
     resources: LocalResources,
-    new_talk: Callable[[], ConversationDriver],
+    new_session: Callable[[], ChatSession],
     admin: httpx.Client,
     faults: FaultRules,
 ) -> None:
     wait_until_settled(cloud, resources)
     before = admin.get("/audit").json()["totals"]
     with faults.expect_fault("dynamodb.TransactWriteItems", "exit", when="after", contains="#rollup#1#counted#"):
-        new_talk().run_turn(text_step("Hello."))
+        new_session().run_turn(text_step("Hello."))
     wait_until(lambda: admin.get("/audit").json()["totals"]["chatCount"] != before["chatCount"], "the turn is counted")
-    new_talk().run_turn(text_step("Hello again."))
+    new_session().run_turn(text_step("Hello again."))
 
     def find_only_difference() -> str:
         differences = reconcile_usage(resources, "weighed", None, None, usage_lines(cloud))
@@ -130,19 +130,19 @@ def test_a_rollup_that_dies_after_it_counted_counts_nothing_twice(
     assert difference.endswith("in the ledger, and no line in the logs.")
 
 
-def test_of_turns_that_start_at_once_with_room_for_one_at_most_one_is_admitted(
-    cloud: LocalCloud, token: str, new_talk: Callable[[], ConversationDriver], admin: httpx.Client, tmp_path: Path
+def test_of_concurrent_turns_with_budget_for_one_at_most_one_is_admitted(
+    cloud: LocalCloud, token: str, new_session: Callable[[], ChatSession], admin: httpx.Client, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
     spent = admin.get("/budgets").json()["tenant"]["today"]["spentUsd"]
     assert admin.put("/budgets", json={"tenant": {"dailyUsd": spent + 0.08}}).status_code == 200
-    talks = [new_talk() for _ in range(8)]
+    sessions = [new_session() for _ in range(8)]
     bodies = [
         {
-            "conversationId": talk.conversation,
-            "prompt": talk.scripted_prompt(held_text_step("Hi there.", gate, after=2)),
+            "conversationId": session.conversation,
+            "prompt": session.scripted_prompt(held_text_step("Hi there.", gate, after=2)),
         }
-        for talk in talks
+        for session in sessions
     ]
 
     def start(body: Json) -> httpx.Response:

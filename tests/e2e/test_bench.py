@@ -1,4 +1,4 @@
-"""`python -m bench` counts what it says it counts. Times are its own affair."""
+"""Test the counts of `python -m bench`. Times are not tested."""
 
 from pathlib import Path
 

@@ -1,16 +1,16 @@
-"""Long turns and many turns."""
+"""Test long turns and many turns."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from fermata_client import TurnOutcome
 from tests.e2e import turn_checks
-from tests.e2e.conversation_driver import (
+from tests.e2e.chat_session import (
     DELETE_CALL,
     DOCUMENTS_CALL,
     INSERT_CALL,
     OK_RESULT,
-    ConversationDriver,
+    ChatSession,
     make_snapshot,
 )
 from tests.e2e.demo_model_client import text_step, tool_call_step
@@ -19,22 +19,22 @@ from tests.waiting import BACKSTOP_SECONDS
 ROUNDS = 200
 
 
-def test_a_turn_of_200_rounds_finishes(talk: ConversationDriver) -> None:
-    reader = talk.start_turn(
+def test_a_turn_of_200_rounds_finishes(session: ChatSession) -> None:
+    reader = session.start_turn(
         *[tool_call_step(DOCUMENTS_CALL)] * (ROUNDS - 1), text_step("At last."), snapshot=make_snapshot("Home")
     )
     reader.wait_for_end(5 * BACKSTOP_SECONDS)
-    assert len(talk.model_requests()) == ROUNDS
-    view = turn_checks.check_turn(talk, reader)
+    assert len(session.model_requests()) == ROUNDS
+    view = turn_checks.check_turn(session, reader)
     assert len(view.rounds) == ROUNDS
     assert view.text == "At last."
 
 
-def test_ten_turns_with_browser_tools_at_once_all_finish(new_talk: Callable[..., ConversationDriver]) -> None:
-    talks = [new_talk() for _ in range(10)]
+def test_ten_concurrent_turns_with_browser_tools_all_finish(new_session: Callable[..., ChatSession]) -> None:
+    sessions = [new_session() for _ in range(10)]
 
-    def run(talk: ConversationDriver) -> TurnOutcome:
-        return talk.run_turn(
+    def run(session: ChatSession) -> TurnOutcome:
+        return session.run_turn(
             tool_call_step(INSERT_CALL, DOCUMENTS_CALL, DELETE_CALL, text="Working."),
             tool_call_step(DELETE_CALL),
             text_step("Done."),
@@ -42,8 +42,8 @@ def test_ten_turns_with_browser_tools_at_once_all_finish(new_talk: Callable[...,
         )
 
     with ThreadPoolExecutor(10) as pool:
-        outcomes = list(pool.map(run, talks))
+        outcomes = list(pool.map(run, sessions))
     assert [outcome.status for outcome in outcomes] == ["done"] * 10
-    for talk, outcome in zip(talks, outcomes, strict=True):
-        assert len(talk.model_requests()) == 3
-        assert turn_checks.check_turn(talk) == outcome.view
+    for session, outcome in zip(sessions, outcomes, strict=True):
+        assert len(session.model_requests()) == 3
+        assert turn_checks.check_turn(session) == outcome.view

@@ -1,4 +1,4 @@
-"""Every request of events/ is given to its door, deployed."""
+"""Send every sample request of events/ to its deployed function."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from local.cloud import LocalCloud
 from local.processes import ROOT
-from tests.e2e.conversation_driver import open_http
+from tests.e2e.chat_session import open_http
 from tests.template.test_events import function_of_event
 
 FILES = sorted((ROOT / "events").glob("*.json"))
@@ -21,7 +21,7 @@ def requests(*, over_http: bool) -> list[Path]:
 
 
 @pytest.mark.parametrize("path", requests(over_http=True), ids=lambda path: path.stem)
-def test_a_request_over_http_reaches_its_door(cloud: LocalCloud, path: Path) -> None:
+def test_an_http_event_reaches_its_function(cloud: LocalCloud, path: Path) -> None:
     event: dict[str, Any] = json.loads(path.read_text())
     headers = {name: value for name, value in event["headers"].items() if name.lower() not in ("host", "origin")}
     headers["Authorization"] = f"Bearer {cloud.token}"
@@ -39,6 +39,6 @@ def test_a_request_over_http_reaches_its_door(cloud: LocalCloud, path: Path) -> 
 
 
 @pytest.mark.parametrize("path", requests(over_http=False), ids=lambda path: path.stem)
-def test_a_request_of_the_platform_reaches_its_door_and_comes_to_nothing_here(cloud: LocalCloud, path: Path) -> None:
+def test_a_platform_event_reaches_its_function_and_changes_nothing(cloud: LocalCloud, path: Path) -> None:
     answer = cloud.invoke_function(function_of_event(path.stem), json.loads(path.read_text()))
     assert "errorMessage" not in (answer or {})

@@ -1,4 +1,4 @@
-"""Every tool that changes a file, asked for by a model through the whole service, and taken back by an undo."""
+"""Run every tool that changes a file through the whole service, and undo the edits."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from fermata_client import HtmlFile, HtmlFileExecutor, run_turn, undo_turn
 from tests.e2e import turn_checks
-from tests.e2e.conversation_driver import ConversationDriver, result_text
+from tests.e2e.chat_session import ChatSession, result_text
 from tests.e2e.demo_model_client import text_step, tool_call_step
 
 BAKERY = Path(__file__).parents[2] / "examples" / "bakery" / "index.html"
@@ -48,16 +48,14 @@ def parts(page: Path) -> dict[str, Any]:
     return {"executor": executor, "snapshot": executor.snapshot, "revision": executor.revision}
 
 
-def test_what_all_tools_did_to_a_page_and_its_files_is_taken_back_byte_for_byte(
-    talk: ConversationDriver, tmp_path: Path
-) -> None:
+def test_the_edits_of_all_tools_are_undone_byte_for_byte(session: ChatSession, tmp_path: Path) -> None:
     page = tmp_path / "shop.html"
     page.write_bytes(PAGE.encode())
     (tmp_path / "site.css").write_bytes(CSS.encode())
     before = bytes_of(tmp_path)
     editor = HtmlFile(page).document
     assert [element.uid for element in editor.tree.elements] == [f"n{number}" for number in range(1, 8)]
-    outcome = talk.run_turn(
+    outcome = session.run_turn(
         tool_call_step(*EDITS[:8]),
         tool_call_step(*EDITS[8:]),
         tool_call_step(("addPage", {"title": "x"})),
@@ -67,14 +65,14 @@ def test_what_all_tools_did_to_a_page_and_its_files_is_taken_back_byte_for_byte(
     assert outcome.status == "done"
     states = [(badge.name, badge.state) for badge in outcome.view.tool_calls]
     assert states == [*((name, "ok") for name, _ in EDITS), ("addPage", "failed")]
-    assert "single HTML file" in result_text(talk.tool_results()[-1])
+    assert "single HTML file" in result_text(session.tool_results()[-1])
     assert bytes_of(tmp_path).keys() == {*before, "js/menu.js"}
-    outcome = undo_turn(talk.client, talk.bridge, **parts(page))
-    talk.bridge = str(outcome.view.bridge_id)
+    outcome = undo_turn(session.client, session.bridge, **parts(page))
+    session.bridge = str(outcome.view.bridge_id)
     assert outcome.view.undo_report is not None
     assert (len(outcome.view.undo_report["undone"]), outcome.view.undo_report["skipped"]) == (len(EDITS), [])
     assert bytes_of(tmp_path) == before
-    turn_checks.check_turn(talk)
+    turn_checks.check_turn(session)
 
 
 @pytest.mark.parametrize(
@@ -87,14 +85,14 @@ def test_what_all_tools_did_to_a_page_and_its_files_is_taken_back_byte_for_byte(
     ],
 )
 def test_a_prompt_to_the_demo_model_changes_the_bakery(
-    prompt: str, tool: str, seen: str, talk: ConversationDriver, tmp_path: Path
+    prompt: str, tool: str, seen: str, session: ChatSession, tmp_path: Path
 ) -> None:
     page = tmp_path / "index.html"
     page.write_bytes(BAKERY.read_bytes())
-    outcome = run_turn(talk.client, "site", prompt, conversation_id=talk.conversation, **parts(page))
-    talk.bridge = str(outcome.view.bridge_id)
+    outcome = run_turn(session.client, "site", prompt, conversation_id=session.conversation, **parts(page))
+    session.bridge = str(outcome.view.bridge_id)
     assert outcome.status == "done"
     assert (outcome.view.tool_calls[-1].name, outcome.view.tool_calls[-1].state) == (tool, "ok")
     assert seen in page.read_text()
     assert page.read_bytes() != BAKERY.read_bytes()
-    turn_checks.check_turn(talk)
+    turn_checks.check_turn(session)

@@ -1,4 +1,4 @@
-"""Turns that ask the tenant's own content system: the demo one of the local cloud, and one that has a bad day."""
+"""Test turns that call the tenant's content system: the demo host, and a scripted one that fails."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ from fermata_client import run_turn
 from local.cloud import LocalCloud
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, LocalResources
 from tests.e2e import turn_checks
-from tests.e2e.conversation_driver import ConversationDriver, result_text
+from tests.e2e.chat_session import ChatSession, result_text
 from tests.e2e.demo_model_client import DemoModelClient, text_step, tool_call_step
 from tests.e2e.stream_reader import Event
 from tests.e2e.test_attempts import invocation_payload
@@ -31,17 +31,17 @@ ACTIVATED = {"activated": True, "pluginId": "bakery.seo", "version": "2.0.0"}
 @pytest.fixture
 def in_scope(
     cloud: LocalCloud, resources: LocalResources, model: DemoModelClient
-) -> Iterator[Callable[[str], ConversationDriver]]:
-    """Makes conversations of the local tenant, whose content system is the demo one."""
-    made: list[ConversationDriver] = []
+) -> Iterator[Callable[[str], ChatSession]]:
+    """Make sessions of the local tenant, whose host is the demo host."""
+    made: list[ChatSession] = []
 
-    def make(scope: str) -> ConversationDriver:
-        made.append(ConversationDriver(cloud, resources, model, cloud.token, scope=scope))
+    def make(scope: str) -> ChatSession:
+        made.append(ChatSession(cloud, resources, model, cloud.token, scope=scope))
         return made[-1]
 
     yield make
-    for talk in made:
-        talk.close()
+    for session in made:
+        session.close()
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def scripted() -> Iterator[ScriptedHost]:
 
 @pytest.fixture(scope="module")
 def workshops_token(resources: LocalResources, scripted: ScriptedHost) -> str:
-    """Of a tenant whose content system does what a test tells it."""
+    """A token of a tenant whose host is scripted by the test."""
     signer = make_tenant(resources, "workshop", issuer="http://127.0.0.1/workshop")
     registry.register_host(resources, "workshop", scripted.url)
     caller = Caller(tenant="workshop", user="ada", capabilities=frozenset(EVERYTHING))
@@ -64,26 +64,26 @@ def workshops_token(resources: LocalResources, scripted: ScriptedHost) -> str:
 @pytest.fixture
 def workshop(
     cloud: LocalCloud, resources: LocalResources, model: DemoModelClient, workshops_token: str, scripted: ScriptedHost
-) -> Iterator[ConversationDriver]:
+) -> Iterator[ChatSession]:
     scripted.script.clear()
     scripted.requests.clear()
-    talk = ConversationDriver(cloud, resources, model, workshops_token, tenant="workshop", scope="plugin")
-    yield talk
-    talk.close()
+    session = ChatSession(cloud, resources, model, workshops_token, tenant="workshop", scope="plugin")
+    yield session
+    session.close()
 
 
-def test_a_title_is_changed_after_the_content_system_was_asked_where_the_document_is(
-    in_scope: Callable[[str], ConversationDriver],
+def test_a_title_is_changed_in_the_document_that_the_host_names(
+    in_scope: Callable[[str], ChatSession],
 ) -> None:
-    talk, written = in_scope("content"), []
+    session, written = in_scope("content"), []
 
     def act(request: Event) -> dict[str, Any]:
         written.append((request["toolName"], request["input"]))
         return {"ok": True}
 
     prompt = "Change the title of “Our new flour” to “Flour from the mill”"
-    outcome = run_turn(talk.client, "content", prompt, conversation_id=talk.conversation, executor=act)
-    talk.bridge = str(outcome.view.bridge_id)
+    outcome = run_turn(session.client, "content", prompt, conversation_id=session.conversation, executor=act)
+    session.bridge = str(outcome.view.bridge_id)
     assert outcome.status == "done", outcome.error
     assert [badge.name for badge in outcome.view.tool_calls] == [
         "list_collections",
@@ -94,37 +94,37 @@ def test_a_title_is_changed_after_the_content_system_was_asked_where_the_documen
     assert all(badge.state == "ok" for badge in outcome.view.tool_calls)
     given = {"documentId": "doc-flour", "fieldId": "title", "value": "Flour from the mill"}
     assert written == [("set_document_field", given)]
-    assert turn_checks.check_turn(talk) == outcome.view
+    assert turn_checks.check_turn(session) == outcome.view
 
 
-def test_the_open_document_is_read_as_the_editor_shows_it(in_scope: Callable[[str], ConversationDriver]) -> None:
-    talk = in_scope("content")
+def test_the_open_document_is_read_from_the_editors_snapshot(in_scope: Callable[[str], ChatSession]) -> None:
+    session = in_scope("content")
     shown = {"id": "doc-flour", "tableId": "tbl-posts", "title": "Not saved yet", "fields": {"body": "Typed just now."}}
-    talk.run_turn(
+    session.run_turn(
         tool_call_step(("get_document", {"documentId": "doc-flour"})),
         text_step("Read."),
         snapshot=lambda: {"collections": [], "activeDocument": shown},
     )
-    read = json.loads(result_text(talk.tool_results()[0]))
+    read = json.loads(result_text(session.tool_results()[0]))
     assert read["document"]["fields"] == {"body": "Typed just now."}
     assert read["document"]["createdAt"] == "2026-04-05T08:00:00Z"
     assert "unsaved changes included" in read["note"]
-    turn_checks.check_turn(talk)
+    turn_checks.check_turn(session)
 
 
-def test_a_plugin_is_activated_once_under_the_key_of_its_call(
-    in_scope: Callable[[str], ConversationDriver], cloud: LocalCloud
+def test_a_plugin_is_activated_once_per_idempotency_key(
+    in_scope: Callable[[str], ChatSession], cloud: LocalCloud
 ) -> None:
-    talk = in_scope("plugin")
-    talk.run_turn(tool_call_step(("plugin_activate", {"localId": "opening-hours"})), text_step("It is active."))
-    assert json.loads(result_text(talk.tool_results()[0]))["upgrade"] == {"from": "1.0.0", "to": "1.1.0"}
+    session = in_scope("plugin")
+    session.run_turn(tool_call_step(("plugin_activate", {"localId": "opening-hours"})), text_step("It is active."))
+    assert json.loads(result_text(session.tool_results()[0]))["upgrade"] == {"from": "1.0.0", "to": "1.1.0"}
     acts = httpx.get(f"{cloud.host_url}/demo/acts", trust_env=False).json()["acts"]
-    assert acts == [{"key": f"{talk.bridge}/1/0", "plugin": "opening-hours", "asked": 1}]
-    turn_checks.check_turn(talk)
+    assert acts == [{"key": f"{session.bridge}/1/0", "plugin": "opening-hours", "asked": 1}]
+    turn_checks.check_turn(session)
 
 
 def test_a_round_delivered_twice_while_a_plugin_is_activated_activates_it_once(
-    workshop: ConversationDriver, cloud: LocalCloud, scripted: ScriptedHost
+    workshop: ChatSession, cloud: LocalCloud, scripted: ScriptedHost
 ) -> None:
     answered = threading.Event()
     scripted.script_response("POST plugins/seo/activate", ACTIVATED, completed_by=answered)
@@ -139,7 +139,7 @@ def test_a_round_delivered_twice_while_a_plugin_is_activated_activates_it_once(
 
 
 def test_killed_while_a_plugin_is_activated_the_round_does_not_activate_it_again(
-    workshop: ConversationDriver, cloud: LocalCloud, scripted: ScriptedHost
+    workshop: ChatSession, cloud: LocalCloud, scripted: ScriptedHost
 ) -> None:
     answered = threading.Event()
     scripted.script_response("POST plugins/seo/activate", ACTIVATED, completed_by=answered)
@@ -153,8 +153,8 @@ def test_killed_while_a_plugin_is_activated_the_round_does_not_activate_it_again
     turn_checks.check_turn(workshop, reader)
 
 
-def test_killed_while_the_content_system_is_read_it_is_read_again(
-    workshop: ConversationDriver, cloud: LocalCloud, scripted: ScriptedHost
+def test_killed_during_a_read_of_the_host_the_read_is_repeated(
+    workshop: ChatSession, cloud: LocalCloud, scripted: ScriptedHost
 ) -> None:
     answered = threading.Event()
     scripted.script_response("GET plugins", {"plugins": []}, completed_by=answered)
@@ -170,9 +170,7 @@ def test_killed_while_the_content_system_is_read_it_is_read_again(
     turn_checks.check_turn(workshop, reader)
 
 
-def test_a_cancel_does_not_wait_for_the_content_system(
-    workshop: ConversationDriver, cloud: LocalCloud, scripted: ScriptedHost
-) -> None:
+def test_a_cancel_does_not_wait_for_the_host(workshop: ChatSession, cloud: LocalCloud, scripted: ScriptedHost) -> None:
     answered = threading.Event()
     scripted.script_response("POST plugins/seo/activate", ACTIVATED, completed_by=answered)
     reader = workshop.start_turn(tool_call_step(ACTIVATE), text_step("Never said."))
@@ -184,9 +182,7 @@ def test_a_cancel_does_not_wait_for_the_content_system(
     turn_checks.check_turn(workshop, reader, ends="cancelled")
 
 
-def test_a_content_system_that_is_busy_at_first_is_asked_again(
-    workshop: ConversationDriver, scripted: ScriptedHost
-) -> None:
+def test_a_busy_host_is_asked_again(workshop: ChatSession, scripted: ScriptedHost) -> None:
     scripted.script_response("GET plugins", {"error": "busy"}, status=503)
     scripted.script_response("GET plugins", {"plugins": [{"localId": "seo"}]})
     workshop.run_turn(tool_call_step(("plugin_list_plugins", {})), text_step("One."))
@@ -195,9 +191,7 @@ def test_a_content_system_that_is_busy_at_first_is_asked_again(
     turn_checks.check_turn(workshop)
 
 
-def test_what_a_content_system_refuses_is_told_to_the_model_in_its_own_words(
-    workshop: ConversationDriver, scripted: ScriptedHost
-) -> None:
+def test_the_hosts_refusal_reaches_the_model_in_its_own_words(workshop: ChatSession, scripted: ScriptedHost) -> None:
     scripted.script_response("GET plugins", {"error": "Ask the owner for access"}, status=403)
     workshop.run_turn(tool_call_step(("plugin_list_plugins", {})), text_step("I may not see them."))
     assert result_text(workshop.tool_results()[0]).endswith("does not let this user do that: Ask the owner for access.")

@@ -1,4 +1,4 @@
-"""Browsers of each of Instatic's generations, on the local cloud: cookies, names, stops, pictures, long threads."""
+"""Test browsers of each generation of Instatic on the local cloud: cookies, names, aborts, images, paging."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -60,7 +60,7 @@ def conversation(browser: Browser, credential: str) -> str:
 
 @pytest.fixture
 def prompt(model: DemoModelClient) -> Callable[..., str]:
-    """A prompt that the model answers with these steps."""
+    """Make prompts that the model answers with these steps."""
 
     def tell(*steps: Any) -> str:
         return f"Please. {script_marker(model.add_script(*steps))}"
@@ -73,7 +73,7 @@ def insert(generation: str) -> str:
     return "insertHtml" if generation == "0.0.6" else "site_insert_html"
 
 
-def test_a_turn_with_tools_is_carried_out_and_opens_again(
+def test_a_turn_with_tools_runs_and_can_be_reopened(
     browser: Browser, conversation: str, prompt: Callable[..., str], insert: str
 ) -> None:
     given: list[Any] = []
@@ -92,14 +92,14 @@ def test_a_turn_with_tools_is_carried_out_and_opens_again(
     assert browser.list_conversations()[0]["id"] == conversation
 
 
-def test_what_is_asked_unasked_is_answered(browser: Browser) -> None:
+def test_background_requests_of_the_editor_are_answered(browser: Browser) -> None:
     assert browser.http.get("/mcp/connectors").json() == {"connectors": []}
     with browser.http.stream("GET", "/editor-bridge", params={"scope": "site"}) as bridge:
         assert bridge.status_code == 200
         assert next(bridge.iter_raw()) == b"\n"
 
 
-def test_the_editor_reads_what_its_model_may_call_by_the_names_it_knows(browser: Browser, insert: str) -> None:
+def test_the_editor_lists_tools_by_the_names_of_its_generation(browser: Browser, insert: str) -> None:
     found = {scope: browser.http.get(f"/tools/{scope}").json()["tools"] for scope in ("site", "content", "plugin")}
     assert {scope: len(tools) for scope, tools in found.items()} == {
         scope: len(contract) for scope, contract in TOOL_CONTRACT.items()
@@ -138,7 +138,7 @@ class TestTheNewest:
         run = browser.send_prompt(conversation, prompt(text_step("Here I am.")))
         assert (run.text, run.is_done, run.dropped) == ("Here I am.", True, [])
 
-    def test_a_picture_is_sent_to_the_model_and_seen_again(
+    def test_an_image_is_sent_to_the_model_and_can_be_viewed(
         self, browser: Browser, conversation: str, model: DemoModelClient, prompt: Callable[..., str], cloud: LocalCloud
     ) -> None:
         asked = prompt(text_step("Nice."))
@@ -149,7 +149,7 @@ class TestTheNewest:
         assert (answer.status_code, answer.headers["content-type"]) == (200, "image/jpeg")
         assert open_image(answer.content).size == (70, 80)
 
-    def test_a_thread_of_two_thousand_messages_opens_page_by_page_and_goes_on(
+    def test_a_conversation_of_two_thousand_messages_is_paged_and_continues(
         self, browser: Browser, conversation: str, prompt: Callable[..., str], resources: LocalResources, caller: Caller
     ) -> None:
         made = conversation_store.get_conversation(resources, caller, conversation)
@@ -171,7 +171,7 @@ class TestTheNewest:
 
 
 def fill(resources: LocalResources, caller: Caller, conversation: str, count: int) -> None:
-    """Messages of turns that are over."""
+    """Store messages of ended turns."""
     for start in range(0, count, 100):
         messages = [
             Message(
@@ -197,5 +197,5 @@ def fill(resources: LocalResources, caller: Caller, conversation: str, count: in
     )
 
 
-def test_the_purge_runs_where_it_is_deployed(cloud: LocalCloud) -> None:
+def test_the_deployed_purge_runs(cloud: LocalCloud) -> None:
     assert cloud.invoke_function("purge", {"v": 1}) == {"purged": 0}

@@ -1,4 +1,4 @@
-"""Functions and workflow are deployed anew while turns run and wait: all of them finish."""
+"""Deploy functions and workflow again while turns run and wait. All of them finish."""
 
 import threading
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 from fermata_client import follow_turn
 from local.cloud import LocalCloud
 from tests.e2e import turn_checks
-from tests.e2e.conversation_driver import INSERT_CALL, OK_RESULT, ConversationDriver
+from tests.e2e.chat_session import INSERT_CALL, OK_RESULT, ChatSession
 from tests.e2e.demo_model_client import slow_text_step, text_step, tool_call_step
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import Event
@@ -17,11 +17,11 @@ from tests.waiting import BACKSTOP_SECONDS
 WORDS = " ".join(f"word{number}" for number in range(60))
 
 
-def test_one_turn_streams_and_another_is_paused_while_everything_is_deployed_anew(
-    new_talk: Callable[..., ConversationDriver], cloud: LocalCloud, faults: FaultRules
+def test_a_streaming_and_a_paused_turn_survive_a_deployment(
+    new_session: Callable[..., ChatSession], cloud: LocalCloud, faults: FaultRules
 ) -> None:
-    """The one that streams stands still in mid-text until everything is new."""
-    streaming, paused = new_talk(), new_talk()
+    """The streaming turn stands still in mid-text during the deployment."""
+    streaming, paused = new_session(), new_session()
     paused.start_turn(tool_call_step(INSERT_CALL), text_step("Here I am again.")).wait_for_event("toolRequest")
     deployed = threading.Event()
 
@@ -31,7 +31,9 @@ def test_one_turn_streams_and_another_is_paused_while_everything_is_deployed_ane
 
     with ThreadPoolExecutor(2) as pool, faults.hold_call("dynamodb.PutItem", contains="word30") as gate:
         streaming.start_turn(slow_text_step(WORDS, seconds=1)).wait_for_event("text")
-        followed = [pool.submit(follow_turn, talk.client, talk.bridge, executor=answer) for talk in (streaming, paused)]
+        followed = [
+            pool.submit(follow_turn, session.client, session.bridge, executor=answer) for session in (streaming, paused)
+        ]
         gate.wait_reached()
         cloud.redeploy(HeartbeatSeconds=241, FlushMs=31)
         gate.open()

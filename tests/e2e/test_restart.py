@@ -1,4 +1,4 @@
-"""The whole of AWS goes away under open turns and comes back: stopped cleanly, or killed as by a power cut."""
+"""Restart and kill the emulated AWS under open turns. They continue afterwards."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -9,7 +9,7 @@ import pytest
 from fermata_client import RetryPolicy
 from local.cloud import LocalCloud
 from tests.e2e import turn_checks
-from tests.e2e.conversation_driver import INSERT_CALL, OK_RESULT, ConversationDriver
+from tests.e2e.chat_session import INSERT_CALL, OK_RESULT, ChatSession
 from tests.e2e.demo_model_client import DemoModelClient, text_step, tool_call_step, unfinished_text_step
 from tests.waiting import wait_until
 
@@ -28,28 +28,28 @@ OUTAGES: dict[str, Callable[[LocalCloud], None]] = {"restarted": LocalCloud.rest
 
 @pytest.fixture(scope="module")
 def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
-    """A cloud of its own, which remembers what it knew."""
+    """A cloud of this module that saves its state."""
     with LocalCloud(tmp_path_factory.mktemp("frail"), keep_state=True, START_GRACE_SECONDS=1) as running:
         yield running
 
 
 @pytest.fixture
-def new_talk(frail: LocalCloud) -> Iterator[Callable[[], ConversationDriver]]:
+def new_session(frail: LocalCloud) -> Iterator[Callable[[], ChatSession]]:
     assert frail.model is not None
-    model, resources, made = DemoModelClient(frail.model.url), frail.resources(), list[ConversationDriver]()
+    model, resources, made = DemoModelClient(frail.model.url), frail.resources(), list[ChatSession]()
 
-    def make() -> ConversationDriver:
-        made.append(ConversationDriver(frail, resources, model, frail.token))
+    def make() -> ChatSession:
+        made.append(ChatSession(frail, resources, model, frail.token))
         return made[-1]
 
     yield make
-    for talk in made:
-        talk.close()
+    for session in made:
+        session.close()
     model.close()
 
 
 def wait_for_snapshot(frail: LocalCloud) -> None:
-    """Waits until everything so far is on disk: a power cut takes what came after the last time that was done."""
+    """Wait until all changes so far are on disk, because a kill loses later ones."""
     tables = frail.directory / "state" / "dynamodb.json"
     for _ in range(2):  # the first time may have begun before the last change
         before = tables.stat().st_mtime_ns if tables.exists() else 0
@@ -61,22 +61,22 @@ def is_newer(file: Path, seen: int) -> bool:
     return file.exists() and file.stat().st_mtime_ns > seen
 
 
-def has_second_execution(talk: ConversationDriver) -> bool:
+def has_second_execution(session: ChatSession) -> bool:
     """Whether the sweep has moved the turn to its next execution."""
-    return talk.cloud.run_recovery_sweep() >= 0 and f"{talk.bridge}-2" in turn_checks.describe_executions(
-        talk.cloud, talk.bridge
+    return session.cloud.run_recovery_sweep() >= 0 and f"{session.bridge}-2" in turn_checks.describe_executions(
+        session.cloud, session.bridge
     )
 
 
-def is_done(talk: ConversationDriver) -> bool:
-    return bool(talk.client.get_bridge(talk.bridge)["status"] == "done")
+def is_done(session: ChatSession) -> bool:
+    return bool(session.client.get_bridge(session.bridge)["status"] == "done")
 
 
 @pytest.mark.parametrize("how", OUTAGES)
-def test_open_turns_go_on_in_a_new_execution_when_everything_is_back(
-    new_talk: Callable[[], ConversationDriver], frail: LocalCloud, how: str
+def test_open_turns_continue_in_a_new_execution_after_an_outage(
+    new_session: Callable[[], ChatSession], frail: LocalCloud, how: str
 ) -> None:
-    paused, streaming = new_talk(), new_talk()
+    paused, streaming = new_session(), new_session()
     request = paused.start_turn(tool_call_step(INSERT_CALL), text_step("Still here.")).wait_for_event("toolRequest")
     reader = streaming.start_turn(unfinished_text_step(LONG), text_step("One clean answer."))
     reader.wait_for_text(20)
@@ -88,7 +88,10 @@ def test_open_turns_go_on_in_a_new_execution_when_everything_is_back(
     RetryPolicy().call_with_retries(
         lambda: paused.client.post_tool_result(paused.bridge, request["requestId"], OK_RESULT)
     )
-    for talk, text in ((paused, "Still here."), (streaming, "One clean answer.")):
-        wait_until(partial(is_done, talk), "the turn ends")
-        assert list(turn_checks.describe_executions(frail, talk.bridge)) == [f"{talk.bridge}-1", f"{talk.bridge}-2"]
-        assert turn_checks.check_turn(talk).text == text
+    for session, text in ((paused, "Still here."), (streaming, "One clean answer.")):
+        wait_until(partial(is_done, session), "the turn ends")
+        assert list(turn_checks.describe_executions(frail, session.bridge)) == [
+            f"{session.bridge}-1",
+            f"{session.bridge}-2",
+        ]
+        assert turn_checks.check_turn(session).text == text

@@ -5,10 +5,10 @@ The same checks run at the end of each session, for everything that its cloud ha
 
 from local.cloud import LocalCloud
 from tests.e2e import canaries, session_checks
-from tests.e2e.conversation_driver import (
+from tests.e2e.chat_session import (
     DOCUMENTS_CALL,
     INSERT_CALL,
-    ConversationDriver,
+    ChatSession,
     make_snapshot,
     open_http,
 )
@@ -18,13 +18,13 @@ from tests.waiting import wait_until
 CHECKED_FUNCTIONS = ("stream", "tool_result", "api", "credentials", "round", "recover")
 
 
-def test_no_execution_and_no_log_line_holds_content_or_a_secret(cloud: LocalCloud, talk: ConversationDriver) -> None:
+def test_no_execution_and_no_log_line_holds_content_or_a_secret(cloud: LocalCloud, session: ChatSession) -> None:
     calls = tool_call_step(
         ("insertHtml", {"html": canaries.PAGE}), DOCUMENTS_CALL, text=canaries.ANSWER, thinking=canaries.ANSWER
     )
-    talk.start_turn(calls, text_step("", status=500, retryAfter=99), snapshot=make_snapshot("Home")).wait_for_end()
-    reader = talk.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
-    talk.answer_request(reader.wait_for_event("toolRequest"))
+    session.start_turn(calls, text_step("", status=500, retryAfter=99), snapshot=make_snapshot("Home")).wait_for_end()
+    reader = session.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
+    session.answer_request(reader.wait_for_event("toolRequest"))
     reader.wait_for_end()
     with open_http(cloud) as http:
         assert http.get("/credentials").status_code == 200

@@ -1,4 +1,4 @@
-"""Good days: text, browser tools, server tools, and all of them in one turn."""
+"""Test turns without faults: text, browser tools, server tools, and all of them in one turn."""
 
 import json
 from collections.abc import Callable
@@ -9,13 +9,13 @@ import pytest
 from fermata.domain.scopes import SCOPES
 from fermata_client import HtmlFile, HtmlFileExecutor, run_turn
 from tests.e2e import turn_checks
-from tests.e2e.conversation_driver import (
+from tests.e2e.chat_session import (
     DELETE_CALL,
     DOCUMENTS_CALL,
     INSERT_CALL,
     OK_RESULT,
     READ_CALL,
-    ConversationDriver,
+    ChatSession,
     make_snapshot,
     result_text,
 )
@@ -25,37 +25,37 @@ from tests.tool_contract import TOOL_CONTRACT
 PAGE = "<!doctype html><html><head><title>{0}</title></head><body><h1>{0}</h1><p>Words.</p></body></html>"
 
 
-def test_a_text_turn_streams_its_text_and_ends_done(talk: ConversationDriver) -> None:
-    outcome = talk.run_turn(text_step("Good morning to you."))
+def test_a_text_turn_streams_its_text_and_ends_done(session: ChatSession) -> None:
+    outcome = session.run_turn(text_step("Good morning to you."))
     assert outcome.status == "done"
     assert outcome.view.text == "Good morning to you."
-    view = turn_checks.check_turn(talk)
+    view = turn_checks.check_turn(session)
     assert view == outcome.view
 
 
-def test_a_page_is_edited_by_the_rules_of_the_demo_model(talk: ConversationDriver, tmp_path: Path) -> None:
+def test_the_demo_model_edits_a_page(session: ChatSession, tmp_path: Path) -> None:
     page = tmp_path / "shop.html"
     page.write_text(PAGE.format("Shop"))
     executor = HtmlFileExecutor(HtmlFile(page))
     outcome = run_turn(
-        talk.client,
+        session.client,
         "site",
         "Add a pricing section",
-        conversation_id=talk.conversation,
+        conversation_id=session.conversation,
         executor=executor,
         snapshot=executor.snapshot,
     )
-    talk.bridge = str(outcome.view.bridge_id)
+    session.bridge = str(outcome.view.bridge_id)
     assert outcome.status == "done"
     assert {"list_documents", "read_document", "insertHtml"} <= {badge.name for badge in outcome.view.tool_calls}
     assert all(badge.state == "ok" for badge in outcome.view.tool_calls)
     assert "pricing" in page.read_text().lower()
     assert "<p>Words.</p>" in page.read_text()
-    assert turn_checks.check_turn(talk) == outcome.view
+    assert turn_checks.check_turn(session) == outcome.view
 
 
-def test_two_prompts_on_two_pages_give_the_two_edits_that_were_asked_for(
-    new_talk: Callable[..., ConversationDriver], tmp_path: Path
+def test_concurrent_prompts_on_two_pages_make_their_own_edits(
+    new_session: Callable[..., ChatSession], tmp_path: Path
 ) -> None:
     wanted = {"Alpha": "Change the heading to “Bread daily”", "Beta": "Add a section about opening hours"}
     after = {}
@@ -63,7 +63,7 @@ def test_two_prompts_on_two_pages_give_the_two_edits_that_were_asked_for(
         page = tmp_path / f"{title}.html"
         page.write_text(PAGE.format(title))
         executor = HtmlFileExecutor(HtmlFile(page))
-        outcome = run_turn(new_talk().client, "site", prompt, executor=executor, snapshot=executor.snapshot)
+        outcome = run_turn(new_session().client, "site", prompt, executor=executor, snapshot=executor.snapshot)
         assert outcome.status == "done"
         after[title] = page.read_text()
     assert "<h1>Bread daily</h1>" in after["Alpha"]
@@ -72,26 +72,26 @@ def test_two_prompts_on_two_pages_give_the_two_edits_that_were_asked_for(
     assert "<h1>Beta</h1>" in after["Beta"]
 
 
-def test_a_text_turn_takes_four_transitions_and_a_browser_round_two_more(talk: ConversationDriver) -> None:
-    talk.run_turn(text_step("Hello."))
-    assert turn_checks.count_transitions(talk.cloud, talk.bridge) <= 4
-    talk.run_turn(
+def test_a_text_turn_takes_four_transitions_and_a_browser_round_two_more(session: ChatSession) -> None:
+    session.run_turn(text_step("Hello."))
+    assert turn_checks.count_transitions(session.cloud, session.bridge) <= 4
+    session.run_turn(
         tool_call_step(INSERT_CALL),
         tool_call_step(INSERT_CALL, DELETE_CALL),
         tool_call_step(DOCUMENTS_CALL),
         text_step("Done."),
         executor=lambda _: OK_RESULT,
     )
-    assert turn_checks.count_transitions(talk.cloud, talk.bridge) <= 4 + 2 * 2
+    assert turn_checks.count_transitions(session.cloud, session.bridge) <= 4 + 2 * 2
 
 
-def test_a_round_may_mix_server_and_browser_tools_in_any_order(talk: ConversationDriver) -> None:
+def test_a_round_may_mix_server_and_browser_tools_in_any_order(session: ChatSession) -> None:
     mixed = tool_call_step(
         DELETE_CALL, DOCUMENTS_CALL, INSERT_CALL, ("list_tokens", {}), READ_CALL, text="Several things."
     )
-    reader = talk.start_turn(mixed, text_step("All done."), snapshot=make_snapshot("Home"))
+    reader = session.start_turn(mixed, text_step("All done."), snapshot=make_snapshot("Home"))
     for number in (1, 2, 3):
-        talk.answer_request(reader.wait_for_event("toolRequest", number))
+        session.answer_request(reader.wait_for_event("toolRequest", number))
     reader.wait_for_end()
     told = [event["toolName"] for event in reader.events if event["type"] == "toolResult"]
     assert told == ["deleteNode", "list_documents", "insertHtml", "list_tokens", "read_document"]
@@ -100,72 +100,72 @@ def test_a_round_may_mix_server_and_browser_tools_in_any_order(talk: Conversatio
         "insertHtml",
         "read_document",
     ]
-    assert len(talk.tool_results()) == 5
-    turn_checks.check_turn(talk, reader)
+    assert len(session.tool_results()) == 5
+    turn_checks.check_turn(session, reader)
 
 
-def test_one_browser_call_is_open_at_a_time_and_no_result_comes_before_its_answer(talk: ConversationDriver) -> None:
-    reader = talk.start_turn(tool_call_step(INSERT_CALL, DELETE_CALL), text_step("Done."))
+def test_one_browser_call_is_open_at_a_time_and_no_result_comes_before_its_answer(session: ChatSession) -> None:
+    reader = session.start_turn(tool_call_step(INSERT_CALL, DELETE_CALL), text_step("Done."))
     first = reader.wait_for_event("toolRequest")
-    pending = talk.client.get_bridge(talk.bridge)["pending"]
+    pending = session.client.get_bridge(session.bridge)["pending"]
     assert [asked["requestId"] for asked in pending] == [first["requestId"]]
     assert not reader.events_of_type("toolResult")
-    assert len(talk.model_requests()) == 1
-    talk.answer_request(first)
+    assert len(session.model_requests()) == 1
+    session.answer_request(first)
     second = reader.wait_for_event("toolRequest", 2)
-    talk.answer_request(second, {"ok": False, "error": "There is no such node."})
+    session.answer_request(second, {"ok": False, "error": "There is no such node."})
     reader.wait_for_end()
     order = [event["type"] for event in reader.events if event["type"].startswith("tool")]
     assert order == ["toolCall", "toolCall", "toolRequest", "toolResult", "toolRequest", "toolResult"]
-    done, failed = (result_text(block) for block in talk.tool_results())
+    done, failed = (result_text(block) for block in session.tool_results())
     assert json.loads(done) == OK_RESULT["data"]
     assert failed == "There is no such node."
-    turn_checks.check_turn(talk, reader)
+    turn_checks.check_turn(session, reader)
 
 
-def test_a_snapshot_posted_with_an_answer_is_what_the_next_server_tool_reads(talk: ConversationDriver) -> None:
-    reader = talk.start_turn(
+def test_a_snapshot_posted_with_an_answer_is_what_the_next_server_tool_reads(session: ChatSession) -> None:
+    reader = session.start_turn(
         tool_call_step(DOCUMENTS_CALL),
         tool_call_step(INSERT_CALL, DOCUMENTS_CALL),
         tool_call_step(DOCUMENTS_CALL),
         text_step("Done."),
         snapshot=make_snapshot("Before"),
     )
-    talk.answer_request(reader.wait_for_event("toolRequest"), OK_RESULT, snapshot=make_snapshot("Before", "After"))
+    session.answer_request(reader.wait_for_event("toolRequest"), OK_RESULT, snapshot=make_snapshot("Before", "After"))
     reader.wait_for_end()
-    first, _, second, third = (result_text(block) for block in talk.tool_results())
+    first, _, second, third = (result_text(block) for block in session.tool_results())
     assert "After" not in first
     assert "After" in second
     assert "After" in third
-    turn_checks.check_turn(talk, reader)
+    turn_checks.check_turn(session, reader)
 
 
-def test_calls_the_model_gets_wrong_are_answered_to_it_and_the_turn_goes_on(talk: ConversationDriver) -> None:
+def test_invalid_calls_are_answered_with_errors_and_the_turn_continues(session: ChatSession) -> None:
     wrong = tool_call_step(("insertHtml", {"html": ""}), ("fly_to_the_moon", {}), DOCUMENTS_CALL)
-    reader = talk.start_turn(wrong, text_step("I see."), snapshot=make_snapshot("Home"))
+    reader = session.start_turn(wrong, text_step("I see."), snapshot=make_snapshot("Home"))
     reader.wait_for_end()
     assert [event["ok"] for event in reader.events_of_type("toolResult")] == [False, False, True]
-    assert "Unknown tool" in result_text(talk.tool_results()[1])
+    assert "Unknown tool" in result_text(session.tool_results()[1])
     assert not reader.events_of_type("toolRequest")
-    turn_checks.check_turn(talk, reader)
+    turn_checks.check_turn(session, reader)
 
 
-def test_thinking_goes_back_to_the_provider_byte_for_byte(talk: ConversationDriver) -> None:
+def test_thinking_goes_back_to_the_provider_byte_for_byte(session: ChatSession) -> None:
     thought = "Hmm: “naïve” 杭州 🦀 \\ \n end"
-    reader = talk.start_turn(
+    reader = session.start_turn(
         tool_call_step(INSERT_CALL, text="Let me see.", thinking=thought),
         tool_call_step(DELETE_CALL, thinking="Next."),
         text_step("Done."),
     )
-    talk.answer_request(reader.wait_for_event("toolRequest"))
-    talk.answer_request(reader.wait_for_event("toolRequest", 2))
+    session.answer_request(reader.wait_for_event("toolRequest"))
+    session.answer_request(reader.wait_for_event("toolRequest", 2))
     reader.wait_for_end()
-    blocks = [block for request in talk.model_requests()[1:] for block in _thinking(request)]
+    blocks = [block for request in session.model_requests()[1:] for block in _thinking(request)]
     assert [block["thinking"] for block in blocks] == [thought, thought, "Next."]
     assert all(block["signature"].startswith("demo.") for block in blocks)
     assert blocks[0] == blocks[1]
     assert "".join(event["text"] for event in reader.events_of_type("reasoning")) == thought + "Next."
-    turn_checks.check_turn(talk, reader)
+    turn_checks.check_turn(session, reader)
 
 
 def _thinking(request: dict[str, object]) -> list[dict[str, str]]:
@@ -176,9 +176,9 @@ def _thinking(request: dict[str, object]) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_each_scope_talks_and_offers_its_tools(model: DemoModelClient, talk: ConversationDriver, scope: str) -> None:
+def test_each_scope_runs_a_turn_and_offers_its_tools(model: DemoModelClient, session: ChatSession, scope: str) -> None:
     key = model.add_script(text_step("Only words here."))
-    outcome = run_turn(talk.client, scope, f"Hello [[script:{key}]]")
+    outcome = run_turn(session.client, scope, f"Hello [[script:{key}]]")
     assert outcome.view.text == "Only words here."
     offered = model.list_requests(key)[0]["body"].get("tools", ())
     assert len(offered) == len(TOOL_CONTRACT.get(scope, ()))

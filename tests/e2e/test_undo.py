@@ -1,4 +1,4 @@
-"""A page is edited and the edits are taken back: byte for byte, through reloads, killed functions and other people."""
+"""Undo the edits of a page: byte for byte, with reloads, killed functions and other users."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from fermata_client import HtmlFile, HtmlFileExecutor, RequestRefusedError, fold_events, follow_turn, undo_turn
 from local.cloud import LocalCloud
 from tests.e2e import turn_checks
-from tests.e2e.conversation_driver import ConversationDriver, open_http, result_text
+from tests.e2e.chat_session import ChatSession, open_http, result_text
 from tests.e2e.demo_model_client import Step, text_step, tool_call_step
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import Event
@@ -43,14 +43,14 @@ def page(tmp_path: Path) -> Path:
 
 
 def node(page: Path, tag: str) -> str:
-    """The id by which the editor knows the first such element of the page as it is at first."""
+    """Get the editor's id of the first such element of the original page."""
     element = HtmlFile(page).document.tree.find_first(tag)
     assert element is not None
     return element.uid
 
 
 def edits(page: Path) -> list[Step]:
-    """Two replies with four edits, each of another kind."""
+    """Make two answers with four edits of different kinds."""
     main, heading, quote = (node(page, tag) for tag in ("main", "h1", "blockquote"))
     return [
         tool_call_step(
@@ -66,7 +66,7 @@ def edits(page: Path) -> list[Step]:
 
 
 class Tab:
-    """An editor on the page; a new one remembers nothing of the one before."""
+    """An editor of the page, without memory of earlier ones."""
 
     def __init__(self, page: Path) -> None:
         self.executor = HtmlFileExecutor(HtmlFile(page))
@@ -80,23 +80,23 @@ class Tab:
 
 
 @pytest.fixture
-def edited(talk: ConversationDriver, page: Path) -> ConversationDriver:
-    """A turn that has made all its edits."""
-    outcome = talk.run_turn(*edits(page), **Tab(page).parts)
+def edited(session: ChatSession, page: Path) -> ChatSession:
+    """The session after a turn that has made all its edits."""
+    outcome = session.run_turn(*edits(page), **Tab(page).parts)
     assert outcome.status == "done"
     assert [badge.state for badge in outcome.view.tool_calls] == ["ok"] * 4
     assert page.read_bytes() != PAGE
-    return talk
+    return session
 
 
-def undo(talk: ConversationDriver, page: Path) -> Any:
-    outcome = undo_turn(talk.client, talk.bridge, **Tab(page).parts)
-    talk.bridge = str(outcome.view.bridge_id)
+def undo(session: ChatSession, page: Path) -> Any:
+    outcome = undo_turn(session.client, session.bridge, **Tab(page).parts)
+    session.bridge = str(outcome.view.bridge_id)
     return outcome
 
 
-def test_the_journal_lists_the_edits_and_an_undo_gives_the_page_back_byte_for_byte(
-    edited: ConversationDriver, page: Path
+def test_the_journal_lists_the_edits_and_an_undo_restores_the_page_byte_for_byte(
+    edited: ChatSession, page: Path
 ) -> None:
     turn = edited.bridge
     listed = edited.client.list_journal_entries(turn)["entries"]
@@ -116,7 +116,7 @@ def test_the_journal_lists_the_edits_and_an_undo_gives_the_page_back_byte_for_by
     turn_checks.check_turn(edited)
 
 
-def test_edits_go_to_and_fro_byte_for_byte(edited: ConversationDriver, page: Path) -> None:
+def test_edits_are_undone_and_redone_byte_for_byte(edited: ChatSession, page: Path) -> None:
     turn, after = edited.bridge, page.read_bytes()
     for _ in range(2):
         edited.bridge = turn
@@ -127,7 +127,7 @@ def test_edits_go_to_and_fro_byte_for_byte(edited: ConversationDriver, page: Pat
     turn_checks.check_turn(edited)
 
 
-def test_a_tab_that_is_reloaded_in_the_middle_of_an_undo_goes_on(edited: ConversationDriver, page: Path) -> None:
+def test_a_tab_reloaded_in_the_middle_of_an_undo_continues_it(edited: ChatSession, page: Path) -> None:
     edited.bridge = str(edited.client.start_undo_detached(edited.bridge)["bridgeId"])
     reader = edited.open_reader()
     request = reader.wait_for_event(ROUND)
@@ -144,7 +144,7 @@ def test_a_tab_that_is_reloaded_in_the_middle_of_an_undo_goes_on(edited: Convers
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(("commit", "skip"), [(ROUND, 0), (ROUND, 2), (ANSWER, 1), ("REMOVE claim", 0)])
 def test_a_function_killed_in_the_middle_of_an_undo_changes_nothing(
-    edited: ConversationDriver, page: Path, faults: FaultRules, when: str, commit: str, skip: int
+    edited: ChatSession, page: Path, faults: FaultRules, when: str, commit: str, skip: int
 ) -> None:
     with faults.expect_fault("dynamodb.TransactWriteItems", "exit", when=when, contains=commit, skip=skip):
         outcome = undo(edited, page)
@@ -155,7 +155,7 @@ def test_a_function_killed_in_the_middle_of_an_undo_changes_nothing(
     assert view == outcome.view
 
 
-def test_what_somebody_else_changed_stays_and_the_rest_is_taken_back(edited: ConversationDriver, page: Path) -> None:
+def test_a_change_by_another_user_stays_and_the_rest_is_undone(edited: ChatSession, page: Path) -> None:
     by_hand = page.read_bytes().replace(b"Bread &amp; more", b"Bread &amp; rolls")
     page.write_bytes(by_hand)
     outcome = undo(edited, page)
@@ -170,8 +170,8 @@ def test_what_somebody_else_changed_stays_and_the_rest_is_taken_back(edited: Con
     assert "Still there: replaceNodeHtml" in told
 
 
-def test_an_edit_that_comes_too_late_is_a_conflict_the_model_reads(talk: ConversationDriver, page: Path) -> None:
-    """Somebody edits between the model's reply and the editor's work."""
+def test_an_edit_of_an_outdated_revision_is_a_conflict_for_the_model(session: ChatSession, page: Path) -> None:
+    """The page is edited between the model's answer and the tool's run."""
     tab, heading = Tab(page), node(page, "h1")
     by_hand = PAGE.replace(b"Closed on Mondays", b"Open on Mondays")
 
@@ -181,18 +181,18 @@ def test_an_edit_that_comes_too_late_is_a_conflict_the_model_reads(talk: Convers
 
     steps = [tool_call_step(("replaceNodeHtml", {"nodeId": heading, "html": "Rolls"})), text_step("I see.")]
     revision = tab.revision()
-    outcome = talk.run_turn(*steps, **tab.parts | {"executor": late})
+    outcome = session.run_turn(*steps, **tab.parts | {"executor": late})
     [badge] = outcome.view.tool_calls
     assert badge.is_conflict
     assert page.read_bytes() == by_hand
-    read = result_text(talk.tool_results()[0])
+    read = result_text(session.tool_results()[0])
     assert f"planned on revision {revision}" in read
     assert "Open on Mondays" in read
     assert "Read the document again" in read
-    turn_checks.check_turn(talk)
+    turn_checks.check_turn(session)
 
 
-def test_an_undo_can_be_cancelled_and_the_rest_is_taken_back_later(edited: ConversationDriver, page: Path) -> None:
+def test_an_undo_can_be_cancelled_and_completed_later(edited: ChatSession, page: Path) -> None:
     turn, tab = edited.bridge, Tab(page)
     edited.bridge = str(edited.client.start_undo_detached(turn)["bridgeId"])
     reader = edited.open_reader()
@@ -208,17 +208,15 @@ def test_an_undo_can_be_cancelled_and_the_rest_is_taken_back_later(edited: Conve
     assert page.read_bytes() == PAGE
 
 
-def test_nobody_else_sees_the_journal_or_undoes_anything(
-    edited: ConversationDriver, cloud: LocalCloud, stranger: str
-) -> None:
-    """Not another tenant, and not another user."""
+def test_no_other_user_reads_the_journal_or_undoes_edits(edited: ChatSession, cloud: LocalCloud, stranger: str) -> None:
+    """Neither another tenant's user nor another user of the tenant does."""
     for token in (stranger, cloud.sign_token(sub="eve", capabilities=["ai.chat", "ai.tools.write"])):
         with open_http(cloud, token) as bare:
             assert bare.get(f"/bridges/{edited.bridge}/journal").status_code == 404
             assert bare.post(f"/bridges/{edited.bridge}/undo").status_code == 404
 
 
-def test_a_prompt_and_a_second_undo_wait_for_the_first(edited: ConversationDriver, page: Path) -> None:
+def test_a_prompt_and_a_second_undo_get_a_conflict_during_an_undo(edited: ChatSession, page: Path) -> None:
     turn = edited.bridge
     undoing = str(edited.client.start_undo_detached(turn, idempotency_key="once")["bridgeId"])
     assert edited.client.start_undo_detached(turn, idempotency_key="once")["bridgeId"] == undoing

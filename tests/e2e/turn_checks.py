@@ -12,30 +12,35 @@ from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import LogEntry, read_entries_from, read_last_entry
 from fermata_client import TurnView, fold_events, run_turn
 from local.cloud import LocalCloud
-from tests.e2e.conversation_driver import ConversationDriver
+from tests.e2e.chat_session import ChatSession
 from tests.e2e.stream_reader import TERMINAL_EVENTS, Event, StreamReader
 from tests.waiting import wait_until
 
 Json = dict[str, Any]
 
 
-def check_turn(talk: ConversationDriver, *readers: StreamReader | Iterable[Event], ends: str = "done") -> TurnView:
-    """Everything at once; what the whole turn looks like on a screen."""
-    whole = talk.open_reader().wait_for_end()
+def check_turn(session: ChatSession, *readers: StreamReader | Iterable[Event], ends: str = "done") -> TurnView:
+    """Check everything about a turn that has ended, and return its view.
+
+    Args:
+        readers: readers of the turn, or their events, that must have seen the same.
+        ends: the type of the terminal event.
+    """
+    whole = session.open_reader().wait_for_end()
     view = fold_events(whole)
     check_single_end(whole, ends)
     check_event_numbers(whole)
     for reader in readers:
         check_same_view(reader, view)
     check_calls_closed_once(whole)
-    pk = build_turn_pk(talk.tenant, talk.bridge)
-    entries = read_entries_from(talk.resources, pk, 1)
+    pk = build_turn_pk(session.tenant, session.bridge)
+    entries = read_entries_from(session.resources, pk, 1)
     check_log_gapless(entries)
-    check_conversation_rows(talk, view)
-    check_usage(talk.resources, pk, view)
-    check_claim_released(talk)
-    wait_for_executions(talk.cloud, talk.bridge)
-    check_next_prompt(talk)
+    check_conversation_rows(session, view)
+    check_usage(session.resources, pk, view)
+    check_claim_released(session)
+    wait_for_executions(session.cloud, session.bridge)
+    check_next_prompt(session)
     return view
 
 
@@ -66,18 +71,18 @@ def check_calls_closed_once(events: list[Event]) -> None:
 
 
 def check_log_gapless(entries: list[LogEntry]) -> None:
-    """Each entry begins where the one before it ends, and nobody's append is there twice."""
+    """Check that each entry begins where the previous one ends, and that no append was written twice."""
     assert entries[0].first_number == 1
     assert [entry.first_number for entry in entries[1:]] == [entry.next_number for entry in entries[:-1]]
     assert len({entry.append_id for entry in entries}) == len(entries)
 
 
-def check_conversation_rows(talk: ConversationDriver, view: TurnView) -> None:
-    """The rows hold one prompt, what the stream told of every round, and each result at most once."""
+def check_conversation_rows(session: ChatSession, view: TurnView) -> None:
+    """Check that the rows hold one prompt, the streamed text of every round, and each result at most once."""
     kept = [
         row
-        for row in message_store.load_messages(talk.resources, talk.tenant, talk.conversation)
-        if row.turn == talk.bridge
+        for row in message_store.load_messages(session.resources, session.tenant, session.conversation)
+        if row.turn == session.bridge
     ]
     assert sum(row.role == "user" for row in kept) == 1
     replies = [row for row in kept if row.role == "assistant"]
@@ -96,15 +101,15 @@ def check_usage(resources: Resources, pk: str, view: TurnView) -> None:
     assert view.usage["completionTokens"] == sum(row["completion"] for row in paid)
 
 
-def check_claim_released(talk: ConversationDriver) -> None:
-    assert "activeTurn" not in talk.client.get_conversation(talk.conversation)
-    bridge = talk.client.get_bridge(talk.bridge)
+def check_claim_released(session: ChatSession) -> None:
+    assert "activeTurn" not in session.client.get_conversation(session.conversation)
+    bridge = session.client.get_bridge(session.bridge)
     assert bridge["status"] in TERMINAL_EVENTS
     assert bridge["pending"] == []
 
 
 def wait_for_executions(cloud: LocalCloud, bridge: str) -> None:
-    """Every execution of the turn ends, so that nothing is left that may wake up later."""
+    """Wait until every execution of the turn has ended, so that none can wake up later."""
     wait_until(lambda: not list_running_executions(cloud, bridge), f"the executions of {bridge} end")
 
 
@@ -115,7 +120,7 @@ def list_running_executions(cloud: LocalCloud, bridge: str) -> list[str]:
 
 
 def describe_executions(cloud: LocalCloud, bridge: str) -> dict[str, Json]:
-    """All executions of a turn, described, by their names."""
+    """Describe all executions of a turn, by name."""
     states, found = cloud.get_client("stepfunctions"), {}
     machine = cloud.get_output("TurnMachineArn").replace(":stateMachine:", ":execution:")
     with contextlib.suppress(states.exceptions.ExecutionDoesNotExist):
@@ -125,10 +130,13 @@ def describe_executions(cloud: LocalCloud, bridge: str) -> dict[str, Json]:
     return found
 
 
-def check_next_prompt(talk: ConversationDriver) -> None:
-    """A prompt without an answer is merged with the next one, and its script with it: so that is over."""
-    talk.model.delete_script(talk.script)
-    outcome = run_turn(talk.client, talk.scope, "And now?", conversation_id=talk.conversation)
+def check_next_prompt(session: ChatSession) -> None:
+    """Check that the conversation accepts another prompt.
+
+    An unanswered prompt is merged with the next one, and so is its script's marker. So the script is deleted first.
+    """
+    session.model.delete_script(session.script)
+    outcome = run_turn(session.client, session.scope, "And now?", conversation_id=session.conversation)
     assert outcome.status == "done", outcome.error
     assert outcome.view.text
 
@@ -137,9 +145,9 @@ def event_types(events: Iterable[Event]) -> list[str]:
     return [str(event["type"]) for event in events]
 
 
-def load_current_pause(talk: ConversationDriver) -> Pause:
-    """The pause of the turn's current round, as it is stored now."""
-    resources, pk = talk.resources, build_turn_pk(talk.tenant, talk.bridge)
+def load_current_pause(session: ChatSession) -> Pause:
+    """Load the stored pause of the turn's current round."""
+    resources, pk = session.resources, build_turn_pk(session.tenant, session.bridge)
     tail = read_last_entry(resources, pk)
     assert tail is not None
     row = resources.tables.get_item(resources.settings.bridges_table, pk, build_pause_key(tail.state.round))
@@ -148,7 +156,7 @@ def load_current_pause(talk: ConversationDriver) -> Pause:
 
 
 def count_transitions(cloud: LocalCloud, bridge: str) -> int:
-    """As they are billed: each start, and each state that is entered or tried again."""
+    """Count state transitions as they are billed: each start, and each state entered or retried."""
     histories = [
         get_history(cloud, described["executionArn"]) for described in describe_executions(cloud, bridge).values()
     ]

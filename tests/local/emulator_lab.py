@@ -29,7 +29,7 @@ class LabNote:
 
 
 class EmulatorLab:
-    """Deploys small functions and machines. `run` starts an execution whose function follows a script."""
+    """Deploys functions and state machines. A script in an execution's input says what its function does."""
 
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
@@ -51,12 +51,12 @@ class EmulatorLab:
         return str(made["FunctionArn"])
 
     def invoke_function(self, function: str, event: Any) -> tuple[Any, str | None]:
-        """What the function returned, and the kind of its failure if it failed."""
+        """Invoke a function and return its result, and the kind of its error if it failed."""
         answer = self.functions.invoke(FunctionName=function, Payload=json.dumps(event))
         return json.loads(answer["Payload"].read()), answer.get("FunctionError")
 
     def make_callback_machine(self, **task: Any) -> str:
-        """A state that waits for its function's token, visited again while the answer says `again`."""
+        """Make a machine whose state waits for a task token, and is visited again while the answer says `again`."""
         payload = {
             "token": "{% $states.context.Task.Token %}",
             "retry": "{% $states.context.State.RetryCount %}",
@@ -124,7 +124,7 @@ class EmulatorLab:
         return min(gaps)
 
     def read_notes(self, name: str) -> list[LabNote]:
-        """Of an execution, by its ARN or name, in the order in which they were written."""
+        """Read the notes of an execution, by its ARN or name, in the order in which they were written."""
         key = {":lab": {"S": name.rpartition(":")[2]}}
         found = self.dynamodb.query(
             TableName="lab-notes", KeyConditionExpression="pk = :lab", ExpressionAttributeValues=key
@@ -134,7 +134,7 @@ class EmulatorLab:
         ]
 
     def wait_for_notes(self, name: str, what: str, times: int = 1) -> list[LabNote]:
-        """Waits until something was noted so often."""
+        """Wait until something was noted so often, and return these notes."""
 
         def look() -> list[LabNote]:
             found = [note for note in self.read_notes(name) if note.what == what]

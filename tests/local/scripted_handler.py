@@ -1,4 +1,4 @@
-"""A function that does what its event says, step by step, and notes it in a table. Deployed by `lab.py`."""
+"""Handle events that say what to do, step by step, and note each step in a table. Deployed by `emulator_lab.py`."""
 
 import builtins
 import functools

@@ -1,4 +1,4 @@
-"""The whole local cloud: one turn through it, what outlives what, and nothing left behind."""
+"""Test the whole local cloud: a turn through it, what survives a restart, and that nothing is left behind."""
 
 import signal
 import subprocess
@@ -37,7 +37,7 @@ def test_the_tenants_secret_is_made_for_this_cloud_and_readable_by_its_owner_onl
     assert len(secret.read_text()) >= 43
 
 
-def test_a_token_signed_with_other_claims_is_another_caller(cloud: LocalCloud) -> None:
+def test_claims_of_a_token_can_be_changed(cloud: LocalCloud) -> None:
     with (
         FermataClient(cloud.url, cloud.sign_token(sub="somebody", capabilities=[])) as client,
         pytest.raises(Exception, match="403"),
@@ -62,7 +62,7 @@ def test_other_settings_reach_functions_and_the_front_door_without_a_new_address
             assert run_turn(client, "data", "Hello").status == "done"
 
 
-def test_what_was_said_outlives_a_kill_of_the_emulator(tmp_path: Path) -> None:
+def test_conversations_survive_a_kill_of_the_emulator(tmp_path: Path) -> None:
     with start_own_cloud(tmp_path, keep_state=True) as cloud, FermataClient(cloud.url, cloud.token) as client:
         conversation = str(run_turn(client, "data", "Hello").conversation_id)
         cloud.save_state()
@@ -72,13 +72,13 @@ def test_what_was_said_outlives_a_kill_of_the_emulator(tmp_path: Path) -> None:
         assert run_turn(client, "data", "And again", conversation_id=conversation).status == "done"
 
 
-def test_the_processes_of_a_function_can_be_seen_and_killed(cloud: LocalCloud, service: FermataClient) -> None:
+def test_function_processes_can_be_listed_and_killed(cloud: LocalCloud, service: FermataClient) -> None:
     assert run_turn(service, "data", "Hello").status == "done"
     assert cloud.worker_pids("round")
     assert cloud.kill_workers("round") == len(cloud.worker_pids("round", busy=True))
 
 
-def test_nothing_is_left_when_the_one_who_started_it_is_killed(tmp_path: Path) -> None:
+def test_no_process_outlives_a_killed_parent(tmp_path: Path) -> None:
     source = (
         "import signal; from pathlib import Path; from local.cloud import LocalCloud\n"
         f"with LocalCloud(Path({str(tmp_path)!r})) as cloud:\n"

@@ -1,4 +1,4 @@
-"""The stack comes up from the template as it is, and an update changes what it says."""
+"""Test that the template is deployed, and that an update changes parameters and keeps data."""
 
 import json
 from pathlib import Path
@@ -58,14 +58,14 @@ def test_a_parameter_the_template_does_not_have_is_named(emulator: EmulatorProce
         up(emulator, stack="typo", Color="blue")
 
 
-def test_a_stack_that_cannot_come_up_says_why(emulator: EmulatorProcess, tmp_path: Path) -> None:
+def test_a_failed_deployment_names_the_reason(emulator: EmulatorProcess, tmp_path: Path) -> None:
     broken = tmp_path / "template.yaml"
     broken.write_text("Resources: {Thing: {Type: AWS::No::Such, Properties: {}}}")
     with pytest.raises(deploy.DeploymentFailedError, match="Such"):
         deploy.deploy_stack(emulator.endpoint, {}, template_path=broken, stack_name="broken")
 
 
-def test_the_same_files_are_the_same_code_and_only_the_folders_own(tmp_path: Path) -> None:
+def test_equal_folders_give_equal_archives(tmp_path: Path) -> None:
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__" / "app.pyc").write_bytes(b"stale")
     (tmp_path / "app.py").write_text("one")

@@ -1,4 +1,4 @@
-"""The emulator as a process: where it listens, what it leaves behind, what it keeps."""
+"""Test the emulator as a process: where it listens, what it saves, and what it leaves behind."""
 
 import contextlib
 import itertools
@@ -55,7 +55,7 @@ def listening(pid: int) -> list[str]:
 
 @pytest.fixture
 def keeping(tmp_path: Path) -> Iterator[list[EmulatorProcess]]:
-    """Emulators that keep their state; the last one is stopped at the end."""
+    """Emulators that save their state. The last one is stopped at the end."""
     started = [EmulatorProcess(tmp_path, keep_state=True)]
     yield started
     started[-1].stop()
@@ -75,14 +75,14 @@ def kept(endpoint: str) -> int:
     return int(get_client("dynamodb", endpoint).scan(TableName="lab-notes")["Count"])
 
 
-def test_a_clean_stop_keeps_everything(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
+def test_a_clean_stop_saves_all_state(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
     make_table_with_an_item(keeping[0].endpoint)
     keeping[0].stop()
     keeping.append(EmulatorProcess(tmp_path, keep_state=True))
     assert kept(keeping[-1].endpoint) == 1
 
 
-def test_a_kill_keeps_what_is_older_than_a_moment(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
+def test_a_kill_loses_only_the_newest_changes(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
     make_table_with_an_item(keeping[0].endpoint)
     state = tmp_path / "state"
     wait_until(lambda: '"kept"' in text(state / "dynamodb.json"), "a snapshot holds the item")
@@ -93,7 +93,7 @@ def test_a_kill_keeps_what_is_older_than_a_moment(keeping: list[EmulatorProcess]
     assert get_client("lambda", keeping[-1].endpoint).list_functions()["Functions"][0]["FunctionName"] == "lab"
 
 
-def test_an_execution_that_ran_when_it_was_killed_has_failed(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
+def test_an_execution_that_ran_during_a_restart_has_failed(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
     lab = EmulatorLab(keeping[0].endpoint)
     execution = lab.start_execution(lab.make_callback_machine())
     [note] = lab.wait_for_notes(execution, "start")
@@ -105,8 +105,8 @@ def test_an_execution_that_ran_when_it_was_killed_has_failed(keeping: list[Emula
         states.send_task_success(taskToken=note.token, output="{}")
 
 
-def test_writing_goes_on_while_a_snapshot_is_taken(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
-    """An item is put from beginning to end while one and the same process writes the state down."""
+def test_writes_are_accepted_during_a_snapshot(keeping: list[EmulatorProcess], tmp_path: Path) -> None:
+    """An item is put completely during the life of one process that writes the state."""
     make_table_with_an_item(keeping[0].endpoint)
     dynamodb, numbers = get_client("dynamodb", keeping[0].endpoint), itertools.count()
 
@@ -129,7 +129,7 @@ def children(pid: int) -> set[int]:
     return found
 
 
-def test_nothing_is_left_after_a_kill(tmp_path: Path) -> None:
+def test_no_process_and_no_file_is_left_after_a_kill(tmp_path: Path) -> None:
     running = EmulatorProcess(tmp_path)
     lab = EmulatorLab(running.endpoint)
     lab.invoke_function("lab", {})
@@ -142,7 +142,7 @@ def test_nothing_is_left_after_a_kill(tmp_path: Path) -> None:
     assert list((tmp_path / "work").iterdir()) == []
 
 
-def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
+def test_the_emulator_ends_with_its_parent(tmp_path: Path) -> None:
     source = (
         "import sys, time; from pathlib import Path; from local.processes import EmulatorProcess\n"
         f"print(EmulatorProcess(Path({str(tmp_path)!r})).pid, flush=True); time.sleep(3600)"
@@ -164,7 +164,7 @@ def running(pid: int) -> bool:
     return True
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_a_taken_port_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(DidNotStartError, match="in use"):
         EmulatorProcess(tmp_path, port=taken.getsockname()[1])
 

@@ -1,4 +1,4 @@
-"""Starting, stopping and ending an execution does what it does on AWS."""
+"""Test that starting, stopping and ending executions behave as on AWS."""
 
 import json
 import uuid
@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from local.aws_clients import get_client
 from tests.local.emulator_lab import EmulatorLab
-from tests.local.test_callbacks import END, refusal
+from tests.local.test_callback_tasks import END, refusal
 from tests.waiting import wait_until
 
 

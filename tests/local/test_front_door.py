@@ -1,4 +1,4 @@
-"""The front door passes on, streams and refuses as API Gateway does with the same template."""
+"""Test that the front door passes on, streams and refuses requests as API Gateway does with the same template."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ MB = 1024 * 1024
 
 @pytest.fixture(scope="module")
 def door(emulator: EmulatorProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Its address; a small service is behind it."""
+    """URL of a front door to a small service."""
     outputs = deploy.deploy_stack(emulator.endpoint, {"Stage": "local"}, template_path=SMALL, stack_name="door")
     settings = {
         "FERMATA_ENDPOINT": emulator.endpoint,
@@ -63,7 +63,7 @@ def test_headers_and_cookies_arrive(http: httpx.Client) -> None:
     assert headers["x-forwarded-for"] == "127.0.0.1"
 
 
-def test_what_only_the_platform_may_say_cannot_be_sent(http: httpx.Client) -> None:
+def test_platform_headers_cannot_be_sent_by_a_caller(http: httpx.Client) -> None:
     sent = {"x-amzn-request-context": "{}", "x-forwarded-for": "8.8.8.8", "connection": "keep-alive, x-own"}
     headers = {name.lower(): value for name, value in http.get("/echo/1", headers=sent).json()["headers"].items()}
     assert "x-amzn-request-context" not in headers
@@ -79,7 +79,7 @@ def test_the_functions_headers_come_back_and_the_emulators_do_not(http: httpx.Cl
     assert not [name for name in answer.headers if name.startswith(("x-amz", "x-amzn")) or name == "server"]
 
 
-def test_every_answer_has_a_request_id_the_callers_own_when_it_is_sane(http: httpx.Client) -> None:
+def test_every_response_has_a_request_id_the_callers_if_it_is_valid(http: httpx.Client) -> None:
     assert http.get("/echo/1", headers={"x-request-id": "mine-1"}).headers["x-request-id"] == "mine-1"
     made = http.get("/nowhere", headers={"x-request-id": 'not "sane"'}).headers["x-request-id"]
     assert len(made) == 36
@@ -161,7 +161,7 @@ def test_an_answer_that_takes_long_does_not_hold_up_others(http: httpx.Client, t
         assert slow.result().status_code == 418
 
 
-def test_passing_on_costs_little(http: httpx.Client) -> None:
+def test_the_front_door_adds_little_latency(http: httpx.Client) -> None:
     def fastest(path: str) -> float:
         times = []
         for _ in range(60):

@@ -1,4 +1,4 @@
-"""On the local cloud: prices are there from the start, and keys open models through the real door."""
+"""Test the seeded prices and model lists of the local cloud."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -42,9 +42,7 @@ def test_the_models_of_the_seeded_credential_have_prices_and_windows(http: httpx
     assert model["pricing"] == {"inputPerMTok": 1.0, "outputPerMTok": 5.0}
 
 
-def test_a_server_of_ones_own_on_this_machine_is_entered_tried_listed_and_removed(
-    cloud: LocalCloud, http: httpx.Client
-) -> None:
+def test_a_local_provider_url_is_created_tested_listed_and_removed(cloud: LocalCloud, http: httpx.Client) -> None:
     assert cloud.model is not None
     new = {"providerId": "anthropic", "authMode": "baseUrl", "displayLabel": "Mine", "baseUrl": cloud.model.url}
     created = http.post("/credentials", json=new | {"apiKey": "any"})
@@ -56,13 +54,13 @@ def test_a_server_of_ones_own_on_this_machine_is_entered_tried_listed_and_remove
     assert http.delete(f"/credentials/{mine['id']}").json() == {"ok": True}
 
 
-def test_an_address_inside_is_refused_here_too(http: httpx.Client) -> None:
+def test_a_private_address_is_refused(http: httpx.Client) -> None:
     new = {"providerId": "ollama", "authMode": "baseUrl", "displayLabel": "Inside", "baseUrl": "http://169.254.169.254"}
     refused = http.post("/credentials", json=new)
     assert (refused.status_code, "must begin with https" in refused.json()["error"]) == (400, True)
 
 
-def test_the_deployed_refresh_finds_a_young_catalogue(cloud: LocalCloud) -> None:
+def test_the_deployed_refresh_skips_a_fresh_catalogue(cloud: LocalCloud) -> None:
     told = cloud.invoke_function("refresh_prices", {"v": 1})
     assert (told["how"], told["models"] > 5) == ("fresh", True)
     assert cloud.invoke_function("refresh_prices", {"v": 1, "force": True})["how"] == "fetched"

@@ -1,4 +1,4 @@
-"""`make run` and `make demo`, as somebody uses them."""
+"""Test `make run`, `make logs` and `make demo` as a user runs them."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.cloud
 
 @contextlib.contextmanager
 def running(state: Path) -> Iterator[tuple["subprocess.Popen[str]", FermataClient]]:
-    """The service as `make run` runs it, with its state elsewhere."""
+    """Run the service as `make run` does, with another state directory."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = str(probe.getsockname()[1])
     (state / "local.json").unlink(missing_ok=True)
@@ -41,7 +41,7 @@ def running(state: Path) -> Iterator[tuple["subprocess.Popen[str]", FermataClien
         process.communicate()
 
 
-def test_its_state_is_forgotten_only_when_nobody_uses_it(tmp_path: Path) -> None:
+def test_state_is_deleted_only_while_it_is_not_used(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with lock_state(state):
         with pytest.raises(SystemExit, match="Stop it first"):
@@ -52,7 +52,7 @@ def test_its_state_is_forgotten_only_when_nobody_uses_it(tmp_path: Path) -> None
     delete_state(state)
 
 
-def test_it_says_where_it_is_keeps_its_state_and_stops_cleanly(tmp_path: Path) -> None:
+def test_it_prints_its_url_keeps_its_state_and_stops_cleanly(tmp_path: Path) -> None:
     with running(tmp_path) as (process, client):
         conversation = str(run_turn(client, "data", "Hello").conversation_id)
         process.send_signal(signal.SIGINT)
@@ -94,7 +94,7 @@ def test_the_functions_logs_are_read_by_one_command(tmp_path: Path, capsys: pyte
         logs.main(tmp_path / "elsewhere")
 
 
-def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_taken_port_is_reported_in_a_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = subprocess.run(
@@ -113,16 +113,14 @@ def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path) -> None:
     assert f"Port {port} is taken" in ended.stderr
 
 
-def test_a_second_service_of_the_same_folder_is_not_sent_to_another_port(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_service_on_the_same_state_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as first, lock_state(tmp_path):
         monkeypatch.setenv("FERMATA_PORT", str(first.getsockname()[1]))
         with pytest.raises(SystemExit, match="runs already in this folder"):
             run.main(tmp_path)
 
 
-def test_logs_end_quietly_when_nobody_reads_on(tmp_path: Path) -> None:
+def test_logs_end_quietly_when_the_pipe_is_closed(tmp_path: Path) -> None:
     with running(tmp_path) as (_, client):
         run_turn(client, "data", "Hello")
         source = f"from pathlib import Path; from local import logs; logs.main(Path({str(tmp_path)!r}))"

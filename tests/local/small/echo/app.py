@@ -1,4 +1,4 @@
-"""Answers with what it was asked, for the tests of the front door."""
+"""Answer with the request, for the tests of the front door."""
 
 import json
 import os

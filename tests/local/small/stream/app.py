@@ -1,4 +1,4 @@
-"""Streams two lines, the second only once the file named in the query is there."""
+"""Stream two lines, the second one after the file named in the query exists."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A Step Functions task that waits for a token does what it does on AWS."""
+"""Test that Step Functions tasks with a task token behave as on AWS."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The front door's rules come from the template, and are those of API Gateway."""
+"""Test that routes, limits and gateway responses are those of the template."""
 
 import json
 
@@ -51,7 +51,7 @@ def test_a_path_leads_to_its_function(gateway: ApiGateway) -> None:
     assert found(gateway, "/chat/site") == "Streaming"
 
 
-def test_a_word_goes_before_a_parameter_and_a_parameter_before_the_rest(gateway: ApiGateway) -> None:
+def test_literal_parts_precede_parameters_and_those_a_greedy_parameter(gateway: ApiGateway) -> None:
     assert [gateway.find_route("GET", path).path_parts for path in ("/things/new", "/things/7", "/things/7/8")] == [  # type: ignore[union-attr]  # all are found
         ("things", "new"),
         ("things", "{id}"),
@@ -59,12 +59,12 @@ def test_a_word_goes_before_a_parameter_and_a_parameter_before_the_rest(gateway:
     ]
 
 
-def test_another_method_than_the_routes_goes_to_the_rest(gateway: ApiGateway) -> None:
+def test_another_method_matches_the_greedy_route(gateway: ApiGateway) -> None:
     assert found(gateway, "/reports/1") == "Reader"
     assert found(gateway, "/reports/1", "POST") == "Rest"
 
 
-def test_the_root_belongs_to_nobody(gateway: ApiGateway) -> None:
+def test_the_root_path_has_no_route(gateway: ApiGateway) -> None:
     assert found(gateway, "/") is None
 
 
@@ -84,7 +84,7 @@ def test_a_gateway_response_that_is_not_in_the_template_is_the_default_one(gatew
     assert (refusal.status, json.loads(refusal.body)) == (413, {"error": 'too "large"'})
 
 
-def test_the_projects_template_has_a_route_for_every_door() -> None:
+def test_the_projects_template_has_a_route_for_every_http_function() -> None:
     gateway = ApiGateway(template.load_template())
     assert found(gateway, "/admin/api/ai/chat/site", "POST") == "StreamFunction"
     assert found(gateway, "/admin/api/ai/bridges/b1/events") == "StreamFunction"

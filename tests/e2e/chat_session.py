@@ -1,4 +1,4 @@
-"""One conversation on the cloud and the turn that runs in it, driven step by step."""
+"""Drive one conversation on the local cloud, and the turn that runs in it, step by step."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,13 +24,13 @@ DOCUMENTS_CALL: NamedCall = ("list_documents", {})
 
 
 def make_snapshot(*titles: str) -> Json:
-    """An editor's snapshot whose site has pages with these titles."""
+    """Make an editor's snapshot of a site that has pages with these titles."""
     pages = [{"id": f"p{n}", "title": title, "slug": f"p{n}", "rootNodeId": "root"} for n, title in enumerate(titles)]
     return {"secret": canaries.SNAPSHOT, "page": pages[0], "site": {"pages": pages, "breakpoints": [], "settings": {}}}
 
 
 def open_http(cloud: LocalCloud, token: str | None = None) -> httpx.Client:
-    """A bare client of the front door, for requests a good client does not make."""
+    """Open a plain HTTP client of the front door, for requests that the real client does not send."""
     headers = {"authorization": f"Bearer {cloud.token if token is None else token}"}
     return httpx.Client(
         base_url=cloud.url + API_PREFIX, headers=headers, trust_env=False, timeout=BACKSTOP_SECONDS, verify=False
@@ -38,7 +38,9 @@ def open_http(cloud: LocalCloud, token: str | None = None) -> httpx.Client:
 
 
 @dataclass
-class ConversationDriver:
+class ChatSession:
+    """A conversation. `bridge` is the id of its newest turn, `script` the key of the script that answers it."""
+
     cloud: LocalCloud
     resources: Resources
     model: DemoModelClient
@@ -51,33 +53,35 @@ class ConversationDriver:
     scope: str = "site"
 
     def __post_init__(self) -> None:
-        without_certificates = httpx.HTTPTransport(verify=False)  # reading them takes longer than a turn
-        self.client = FermataClient(self.cloud.url, self.token, transport=without_certificates)
+        transport = httpx.HTTPTransport(verify=False)  # loading certificates takes longer than a turn
+        self.client = FermataClient(self.cloud.url, self.token, transport=transport)
         self.conversation = self.conversation or str(self.client.create_conversation(self.scope)["id"])
 
     def close(self) -> None:
         self.client.close()
 
-    def scripted_prompt(self, *steps: Step, words: str = canaries.PROMPT, **how: Any) -> str:
-        """A prompt that the model answers with these steps."""
-        self.script = self.model.add_script(*steps, **how)
+    def scripted_prompt(
+        self, *steps: Step, words: str = canaries.PROMPT, repeat_last: bool = False, by: str = "request"
+    ) -> str:
+        """Make a prompt that the model answers with these steps."""
+        self.script = self.model.add_script(*steps, repeat_last=repeat_last, by=by)
         return f"{words} {script_marker(self.script)}"
 
-    def start_turn(self, *steps: Step, snapshot: Any = None, words: str = canaries.PROMPT, **how: Any) -> StreamReader:
-        """Start a turn without reading it, and a reader beside it."""
-        prompt = self.scripted_prompt(*steps, words=words, **how)
+    def start_turn(
+        self, *steps: Step, snapshot: Any = None, words: str = canaries.PROMPT, repeat_last: bool = False
+    ) -> StreamReader:
+        """Start a turn without reading its response, and open a reader of its events."""
+        prompt = self.scripted_prompt(*steps, words=words, repeat_last=repeat_last)
         started = self.client.start_turn_detached(
             self.scope, prompt, conversation_id=self.conversation, snapshot=snapshot
         )
         self.bridge = str(started["bridgeId"])
         return self.open_reader()
 
-    def run_turn(self, *steps: Step, **how: Any) -> TurnOutcome:
-        """A whole turn, followed by the real client."""
-        told = {name: how.pop(name) for name in ("repeat_last", "by") if name in how}
-        outcome = run_turn(
-            self.client, self.scope, self.scripted_prompt(*steps, **told), conversation_id=self.conversation, **how
-        )
+    def run_turn(self, *steps: Step, by: str = "request", repeat_last: bool = False, **options: Any) -> TurnOutcome:
+        """Run a whole turn with the real client. `options` are those of `fermata_client.run_turn`."""
+        prompt = self.scripted_prompt(*steps, by=by, repeat_last=repeat_last)
+        outcome = run_turn(self.client, self.scope, prompt, conversation_id=self.conversation, **options)
         self.bridge = str(outcome.view.bridge_id)
         return outcome
 
@@ -90,28 +94,28 @@ class ConversationDriver:
     def post_answer(
         self, request: Event | str, result: Json = OK_RESULT, *, token: str | None = None, bridge: str | None = None
     ) -> httpx.Response:
-        """One POST, whatever comes of it."""
-        asked = request if isinstance(request, str) else request["requestId"]
-        body = {"bridgeId": bridge or self.bridge, "requestId": asked, "result": result}
-        with open_http(self.cloud, token or self.token) as bare:
-            return bare.post("/tool-result", json=body)
+        """Post a tool result and return the response, of whatever status."""
+        request_id = request if isinstance(request, str) else request["requestId"]
+        body = {"bridgeId": bridge or self.bridge, "requestId": request_id, "result": result}
+        with open_http(self.cloud, token or self.token) as http:
+            return http.post("/tool-result", json=body)
 
     def cancel_turn(self, token: str | None = None) -> httpx.Response:
-        with open_http(self.cloud, token or self.token) as bare:
-            return bare.post(f"/bridges/{self.bridge}/cancel")
+        with open_http(self.cloud, token or self.token) as http:
+            return http.post(f"/bridges/{self.bridge}/cancel")
 
     def model_requests(self) -> list[Json]:
-        """What the provider was sent in this turn."""
+        """List the requests that the provider has received in this turn."""
         return self.model.list_requests(self.script)
 
     def tool_results(self, number: int = -1) -> list[Json]:
-        """The tool results in the provider request of that number, as the model read them."""
+        """Get the tool results in the provider request of that number, as the model reads them."""
         messages = self.model_requests()[number]["body"]["messages"]
         blocks = [block for message in messages if isinstance(message["content"], list) for block in message["content"]]
         return [block for block in blocks if block["type"] == "tool_result"]
 
 
 def result_text(block: Json) -> str:
-    """The text of a tool result as the model reads it."""
+    """Get the text of a tool result as the model reads it."""
     content = block["content"]
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)

@@ -1,4 +1,4 @@
-"""A signed address leads through the front door into the bucket, and lets in only what S3 would let in."""
+"""Test uploads to pre-signed URLs through the front door: they accept what S3 accepts."""
 
 import asyncio
 import base64
@@ -26,7 +26,7 @@ Put = Callable[..., BucketResponse]
 
 @pytest.fixture
 def put(monkeypatch: pytest.MonkeyPatch) -> Put:
-    """Ask the bucket for what a signed address was made for, with whatever is different."""
+    """Send the request that a URL was signed for, with some differences."""
     for name, value in (CREDENTIALS_ENVIRONMENT | {"AWS_SECRET_ACCESS_KEY": EMULATOR_SIGNING_KEY}).items():
         monkeypatch.setenv(name, value)
     blobs = BlobStore(boto3.client("s3", config=S3_CONFIG, endpoint_url=ENDPOINT), "fermata", Clock())
@@ -43,7 +43,7 @@ def put(monkeypatch: pytest.MonkeyPatch) -> Put:
 
 @pytest.fixture
 def stored(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """What came as far as the emulator, by bucket and key."""
+    """The objects that reached the emulator, by bucket and key."""
     found: dict[str, bytes] = {}
 
     class Client:
@@ -54,7 +54,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     return found
 
 
-def test_what_was_signed_for_is_stored(put: Put, stored: dict[str, bytes]) -> None:
+def test_a_signed_upload_is_stored(put: Put, stored: dict[str, bytes]) -> None:
     said = put()
     assert (said.status, said.headers["access-control-allow-origin"]) == (200, "*")
     assert stored == {f"fermata/{KEY} application/json": RAW}
@@ -77,7 +77,7 @@ def test_what_was_signed_for_is_stored(put: Put, stored: dict[str, bytes]) -> No
         ({"method": "DELETE"}, 405, "MethodNotAllowed"),
     ],
 )
-def test_anything_else_is_refused_as_s3_refuses_it(
+def test_any_other_request_is_refused_as_by_s3(
     put: Put, stored: dict[str, bytes], how: dict[str, Any], status: int, code: str
 ) -> None:
     said = put(**how)
@@ -85,14 +85,14 @@ def test_anything_else_is_refused_as_s3_refuses_it(
     assert stored == {}
 
 
-def test_any_page_may_ask_first(put: Put) -> None:
+def test_a_preflight_is_answered_for_any_origin(put: Put) -> None:
     said = put("OPTIONS", query="x=1")
     assert said.status == 200
     assert said.headers["access-control-allow-methods"] == "PUT"
     assert "x-amz-checksum-sha256" in said.headers["access-control-allow-headers"]
 
 
-def test_an_answers_addresses_lead_through_the_front_door() -> None:
+def test_signed_urls_are_rewritten_to_the_front_door() -> None:
     body = f'{{"url":"{ENDPOINT}/fermata/x?y=1","text":"see {ENDPOINT}/"}}'.encode()
     shown = S3Uploads(ENDPOINT).rewrite_signed_urls(body, "127.0.0.1:8787")
     assert (

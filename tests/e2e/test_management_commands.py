@@ -1,4 +1,4 @@
-"""Keys, models, defaults and conversations, kept from the command line as an operator would."""
+"""Manage credentials, defaults and conversations with the command line, as an operator does."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from fermata.conversations import message_store
 from fermata_client.cli import main
 from fermata_client.commands.options import SCOPES
 from local.cloud import LocalCloud
-from tests.e2e.conversation_driver import open_http
+from tests.e2e.chat_session import open_http
 from tests.e2e.deployment import function_folders
 from tests.e2e.stream_reader import API_PREFIX
 from tests.fixed_response_server import run_fixed_response_server
@@ -28,7 +28,7 @@ AT_ONCE = 5
 
 @pytest.fixture(scope="module")
 def token(cloud: LocalCloud) -> str:
-    """Of a tenant that has nothing yet."""
+    """A token of a new tenant."""
     return make_tenant(cloud.resources(), "keeper", issuer="http://127.0.0.1/keeper").sign_token("ada")
 
 
@@ -46,7 +46,7 @@ def told(done: Result) -> Any:
     return json.loads(done.stdout)
 
 
-def test_a_key_is_entered_tried_used_by_default_changed_and_removed(fermata: Callable[..., Result]) -> None:
+def test_a_credential_is_created_tested_made_default_changed_and_removed(fermata: Callable[..., Result]) -> None:
     mine = fermata("credentials", "add", "anthropic", "--label", "Mine", typed=KEY).stdout.strip()
     seeded = {"credentialId": mine, "modelId": "fermata-demo"}
     assert told(fermata("defaults", "show", "--json")) == dict.fromkeys(SCOPES, seeded)
@@ -61,7 +61,7 @@ def test_a_key_is_entered_tried_used_by_default_changed_and_removed(fermata: Cal
     assert told(fermata("credentials", "list", "--json")) == []
 
 
-def test_a_conversation_is_found_shown_renamed_and_deleted(fermata: Callable[..., Result]) -> None:
+def test_a_conversation_is_listed_shown_renamed_and_deleted(fermata: Callable[..., Result]) -> None:
     mine = fermata("credentials", "add", "anthropic", "--label", "Talking", typed=KEY).stdout.strip()
     assert fermata("defaults", "set", "data", mine, "fermata-demo").exit_code == 0
     assert fermata("chat", "What can you do?").exit_code == 0
@@ -81,7 +81,7 @@ def bare(cloud: LocalCloud, token: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_of_many_who_enter_the_same_label_at_once_one_does(bare: httpx.Client) -> None:
+def test_of_concurrent_credentials_with_the_same_label_one_is_created(bare: httpx.Client) -> None:
     new = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Contested", "apiKey": KEY}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         asked = [pool.submit(bare.post, "/credentials", json=new) for _ in range(AT_ONCE)]
@@ -91,7 +91,7 @@ def test_of_many_who_enter_the_same_label_at_once_one_does(bare: httpx.Client) -
     assert labels.count("Contested") == 1
 
 
-def test_a_provider_that_repeats_a_key_does_not_give_it_away(bare: httpx.Client) -> None:
+def test_a_key_that_a_provider_repeats_is_not_shown(bare: httpx.Client) -> None:
     with run_fixed_response_server() as provider:
         provider.status, provider.body = 500, json.dumps({"error": {"message": f"{KEY} is odd"}}).encode()
         new = {"providerId": "openai-compatible", "authMode": "baseUrl", "displayLabel": "Odd", "baseUrl": provider.url}
@@ -102,7 +102,7 @@ def test_a_provider_that_repeats_a_key_does_not_give_it_away(bare: httpx.Client)
     assert (listed.status_code, "[redacted] is odd" in listed.json()["error"]) == (503, True)
 
 
-def test_a_provider_that_sends_elsewhere_is_not_followed(bare: httpx.Client) -> None:
+def test_a_redirect_of_a_provider_is_not_followed(bare: httpx.Client) -> None:
     with run_fixed_response_server() as inside, run_fixed_response_server() as provider:
         provider.status, provider.location = 307, inside.url
         new = {
@@ -117,7 +117,7 @@ def test_a_provider_that_sends_elsewhere_is_not_followed(bare: httpx.Client) -> 
         assert inside.request_count == 0
 
 
-def test_a_month_after_it_was_deleted_a_conversation_is_gone_with_its_pictures(
+def test_a_month_after_its_deletion_a_conversation_is_purged_with_its_images(
     cloud: LocalCloud, bare: httpx.Client
 ) -> None:
     new = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "Seeing", "apiKey": KEY}
@@ -144,7 +144,7 @@ def test_a_month_after_it_was_deleted_a_conversation_is_gone_with_its_pictures(
 
 
 def left(cloud: LocalCloud, conversation: str) -> list[str]:
-    """Sort keys of its rows, and keys of its blobs."""
+    """List the sort keys of a conversation's rows and the keys of its blobs."""
     resources = cloud.resources()
     stored = resources.tables.query_sort_keys(
         resources.settings.conversations_table, message_store.conversation_partition("keeper", conversation)
@@ -154,8 +154,8 @@ def left(cloud: LocalCloud, conversation: str) -> list[str]:
     return [*stored, *(entry["Key"] for entry in found.get("Contents", []))]
 
 
-def test_no_key_is_anywhere_in_the_clear(cloud: LocalCloud) -> None:
-    """After everything above: not in a table, not in the bucket, not in a line of a log."""
+def test_no_key_is_stored_or_logged_in_the_clear(cloud: LocalCloud) -> None:
+    """After the tests above, look through all tables, the bucket and the logs."""
     database, bucket = cloud.get_client("dynamodb"), cloud.get_client("s3")
     stored = [
         str(page["Items"])

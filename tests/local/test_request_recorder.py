@@ -1,4 +1,4 @@
-"""The emulator tells what it was asked, to whoever asked it to remember."""
+"""Test the emulator's record of requests."""
 
 import httpx
 import pytest
@@ -14,12 +14,12 @@ def page(emulator: EmulatorProcess) -> str:
     return emulator.endpoint + PAGE
 
 
-def test_nothing_is_remembered_before_somebody_asks(lab: EmulatorLab, page: str) -> None:
+def test_nothing_is_recorded_before_a_start(lab: EmulatorLab, page: str) -> None:
     lab.read_notes("nobody")
     assert httpx.get(page, trust_env=False).json() == []
 
 
-def test_requests_are_remembered_with_what_was_asked_and_answered(lab: EmulatorLab, page: str) -> None:
+def test_requests_are_recorded_with_request_and_response(lab: EmulatorLab, page: str) -> None:
     httpx.post(page, trust_env=False)
     try:
         lab.read_notes("somebody")
@@ -36,7 +36,7 @@ def test_requests_are_remembered_with_what_was_asked_and_answered(lab: EmulatorL
     assert query["atNs"] < query["endedNs"] <= listed["atNs"]
 
 
-def test_what_is_remembered_ends_with_its_asker(lab: EmulatorLab, page: str) -> None:
+def test_records_are_deleted_at_the_end(lab: EmulatorLab, page: str) -> None:
     httpx.post(page, trust_env=False)
     httpx.delete(page, trust_env=False)
     lab.read_notes("somebody else")

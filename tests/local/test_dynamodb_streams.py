@@ -22,7 +22,7 @@ def handler(event, context):
 
 
 def streamed_table(lab: EmulatorLab, **mapping: Any) -> str:
-    """A table whose new items a function counts."""
+    """Make a table whose new items are passed to a function."""
     name = f"streamed-{uuid.uuid4().hex[:8]}"
     made = lab.dynamodb.create_table(
         TableName=name,
@@ -49,19 +49,19 @@ def batches(lab: EmulatorLab, table: str) -> list[list[str]]:
     return [note.event["keys"] for note in lab.read_notes(table)]
 
 
-def test_what_comes_within_the_batching_window_is_handed_on_together(lab: EmulatorLab) -> None:
+def test_records_within_the_batching_window_are_delivered_together(lab: EmulatorLab) -> None:
     table = streamed_table(lab, BatchSize=100, MaximumBatchingWindowInSeconds=1)
     put(lab, table, "a", "b", "c")
     assert wait_until(lambda: batches(lab, table), "the function is called") == [["a", "b", "c"]]
 
 
-def test_a_full_batch_is_not_kept_waiting(lab: EmulatorLab) -> None:
+def test_a_full_batch_is_delivered_at_once(lab: EmulatorLab) -> None:
     table = streamed_table(lab, BatchSize=2, MaximumBatchingWindowInSeconds=300)
     put(lab, table, "a", "b", "c")
     assert wait_until(lambda: batches(lab, table), "the function is called") == [["a", "b"]]
 
 
-def test_without_a_window_nothing_waits(lab: EmulatorLab) -> None:
+def test_without_a_window_records_are_delivered_at_once(lab: EmulatorLab) -> None:
     table = streamed_table(lab, BatchSize=100)
     put(lab, table, "a")
     assert wait_until(lambda: batches(lab, table), "the function is called") == [["a"]]

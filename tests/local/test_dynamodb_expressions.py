@@ -1,4 +1,4 @@
-"""Finding items by key gives what DynamoDB gives, and takes no longer in a full partition."""
+"""Test DynamoDB key conditions: they find what DynamoDB finds, and cost little in a full partition."""
 
 import os
 from pathlib import Path
@@ -45,12 +45,12 @@ def test_a_key_condition_finds_what_it_says(lab: EmulatorLab, shelf: str, condit
     assert found(lab, condition) == expected
 
 
-def test_names_may_stand_for_attributes(lab: EmulatorLab, shelf: str) -> None:
+def test_expression_attribute_names_are_resolved(lab: EmulatorLab, shelf: str) -> None:
     names = {"#p": "pk", "#s": "sk"}
     assert found(lab, "#p = :pk AND #s >= :a", ExpressionAttributeNames=names, Limit=2) == ["0100", "0101"]
 
 
-def test_backwards_with_a_limit_and_on_from_there(lab: EmulatorLab, shelf: str) -> None:
+def test_a_backward_query_with_limit_can_be_continued(lab: EmulatorLab, shelf: str) -> None:
     assert found(lab, "pk = :pk AND sk <= :a", ScanIndexForward=False, Limit=2) == ["0100", "0099"]
     start = {"pk": {"S": "shelf"}, "sk": {"S": "0099"}}
     backwards = {"ScanIndexForward": False, "Limit": 1, "ExclusiveStartKey": start}

@@ -1,4 +1,4 @@
-"""The HTTP edge as a stranger meets it, through the front door and through the emulator's own API Gateway."""
+"""Test the HTTP edge through the front door and through the emulator's own API Gateway."""
 
 import uuid
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from local.cloud import LocalCloud
-from tests.e2e.conversation_driver import ConversationDriver, open_http
+from tests.e2e.chat_session import ChatSession, open_http
 from tests.e2e.demo_model_client import text_step
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import API_PREFIX
@@ -69,7 +69,7 @@ def mine(cloud: LocalCloud) -> Headers:
 
 
 def is_error_response(answer: httpx.Response, status: int) -> bool:
-    """A clear one: JSON with a sentence, and the request's id."""
+    """Tell whether a response is a JSON error with a sentence and the request's id."""
     assert answer.status_code == status, answer.text
     assert answer.json().keys() == {"error"}
     assert answer.json()["error"]
@@ -98,13 +98,13 @@ def test_an_unknown_path_is_a_404(ways: dict[str, httpx.Client], mine: Headers, 
     "path",
     ["/", f"{API_PREFIX}/chat/nowhere", f"{API_PREFIX}/chat/site/", f"{API_PREFIX}/chat/site/more", "//", "/%2e%2e/"],
 )
-def test_a_path_that_only_looks_known_is_a_404_too(ways: dict[str, httpx.Client], mine: Headers, path: str) -> None:
+def test_a_path_similar_to_a_known_one_is_a_404(ways: dict[str, httpx.Client], mine: Headers, path: str) -> None:
     answer = ways[FRONT].request("GET" if "chat" not in path else "POST", path, headers=mine, json={})
     assert is_error_response(answer, 404)
 
 
 @pytest.mark.parametrize(("way", "method", "path"), EVERYWHERE)
-def test_a_wrong_method_is_a_405_that_names_the_right_ones(
+def test_a_wrong_method_is_a_405_that_lists_the_allowed_methods(
     ways: dict[str, httpx.Client], mine: Headers, way: str, method: str, path: str
 ) -> None:
     answer = ways[way].request("PATCH", path, headers=mine)
@@ -113,14 +113,14 @@ def test_a_wrong_method_is_a_405_that_names_the_right_ones(
 
 
 @pytest.mark.parametrize(("way", "method", "path"), EVERYWHERE)
-def test_without_a_token_nobody_gets_further(ways: dict[str, httpx.Client], way: str, method: str, path: str) -> None:
+def test_a_request_without_a_token_is_a_401(ways: dict[str, httpx.Client], way: str, method: str, path: str) -> None:
     answer = ways[way].request(method, path, json={})
     assert is_error_response(answer, 401)
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
 @pytest.mark.parametrize(("way", "method", "path"), EVERYWHERE)
-def test_without_any_capability_nothing_is_allowed(
+def test_a_token_without_capabilities_allows_nothing(
     ways: dict[str, httpx.Client], cloud: LocalCloud, way: str, method: str, path: str
 ) -> None:
     powerless = {"authorization": f"Bearer {cloud.sign_token(capabilities=[])}"}
@@ -131,7 +131,7 @@ def test_without_any_capability_nothing_is_allowed(
 @pytest.mark.parametrize(
     "claims", [{"exp": 1}, {"aud": "another"}, {"iss": "https://evil.example"}, {"iat": None}, {"tenant": "other"}]
 )
-def test_a_token_that_is_not_quite_right_is_none(
+def test_an_altered_token_is_refused(
     ways: dict[str, httpx.Client], cloud: LocalCloud, way: str, claims: dict[str, Any]
 ) -> None:
     token = cloud.sign_token(**claims)
@@ -149,7 +149,7 @@ def test_a_body_that_is_no_json_object_is_a_400(
 
 
 @pytest.mark.parametrize("way", [FRONT, GATEWAY])
-def test_a_member_nobody_knows_is_named_and_refused(ways: dict[str, httpx.Client], mine: Headers, way: str) -> None:
+def test_an_unknown_member_is_refused_by_name(ways: dict[str, httpx.Client], mine: Headers, way: str) -> None:
     new = {"providerId": "anthropic", "authMode": "apiKey", "displayLabel": "x", "apiKey": "y"}
     bodies = {
         f"{API_PREFIX}/conversations": {"scope": "site", "surprise": 1},
@@ -161,22 +161,22 @@ def test_a_member_nobody_knows_is_named_and_refused(ways: dict[str, httpx.Client
         assert "surprise" in answer.json()["error"]
 
 
-def test_other_generations_of_clients_may_send_more_to_chat_and_tool_result(talk: ConversationDriver) -> None:
-    prompt = talk.scripted_prompt(text_step("Fine."))
-    body = {"conversationId": talk.conversation, "prompt": prompt, "surprise": {"deep": [1]}}
-    with open_http(talk.cloud) as bare:
+def test_other_generations_of_clients_may_send_more_to_chat_and_tool_result(session: ChatSession) -> None:
+    prompt = session.scripted_prompt(text_step("Fine."))
+    body = {"conversationId": session.conversation, "prompt": prompt, "surprise": {"deep": [1]}}
+    with open_http(session.cloud) as bare:
         started = bare.post("/chat/site", json=body, headers={"accept": "application/json"})
         assert started.status_code == 202
         result = {"ok": True, "surprise": 1}
         answer = bare.post("/tool-result", json={"bridgeId": "x", "requestId": "1.0.y", "result": result, "more": 1})
         assert is_error_response(answer, 404)
-    talk.bridge = started.json()["bridgeId"]
-    assert talk.open_reader().wait_for_end()[-1]["type"] == "done"
+    session.bridge = started.json()["bridgeId"]
+    assert session.open_reader().wait_for_end()[-1]["type"] == "done"
 
 
 @pytest.mark.parametrize("way", [FRONT, GATEWAY])
 @pytest.mark.parametrize("origin", [ABROAD, "null", "", "http://127.0.0.1:1"])
-def test_a_cookie_from_a_foreign_page_is_refused(
+def test_a_cookie_from_another_origin_is_refused(
     ways: dict[str, httpx.Client], cloud: LocalCloud, way: str, origin: str
 ) -> None:
     headers = {"cookie": f"fermata_session={cloud.token}"} | ({"origin": origin} if origin else {})
@@ -187,7 +187,7 @@ def test_a_cookie_from_a_foreign_page_is_refused(
 
 
 @pytest.mark.parametrize("way", [FRONT, GATEWAY])
-def test_a_cookie_from_the_tenants_own_page_is_as_good_as_a_token(
+def test_a_cookie_from_the_tenants_origin_authenticates(
     ways: dict[str, httpx.Client], cloud: LocalCloud, way: str
 ) -> None:
     headers = {"cookie": f"a=b; fermata_session={cloud.token}", "origin": HOME}
@@ -197,7 +197,7 @@ def test_a_cookie_from_the_tenants_own_page_is_as_good_as_a_token(
     assert answer.headers["access-control-allow-credentials"] == "true"
 
 
-def test_a_chat_by_cookie_needs_the_right_page_too(ways: dict[str, httpx.Client], cloud: LocalCloud) -> None:
+def test_a_chat_with_a_cookie_needs_the_tenants_origin(ways: dict[str, httpx.Client], cloud: LocalCloud) -> None:
     cookie = {"cookie": f"fermata_session={cloud.token}"}
     body = {"conversationId": "some", "prompt": "Hello"}
     assert is_error_response(
@@ -209,7 +209,7 @@ def test_a_chat_by_cookie_needs_the_right_page_too(ways: dict[str, httpx.Client]
 
 
 @pytest.mark.parametrize(("way", "method", "path"), EVERYWHERE)
-def test_a_preflight_from_the_tenants_page_is_answered_and_a_foreign_one_refused(
+def test_a_preflight_is_answered_for_the_tenants_origin_only(
     ways: dict[str, httpx.Client], way: str, method: str, path: str
 ) -> None:
     asks = {"access-control-request-method": method, "access-control-request-headers": "authorization"}
@@ -229,7 +229,7 @@ def test_health_and_version_need_no_token(ways: dict[str, httpx.Client], way: st
 
 
 @pytest.mark.parametrize(("way", "method", "path"), EVERYWHERE)
-def test_a_request_id_is_kept_when_it_is_sane_and_replaced_when_it_is_not(
+def test_a_valid_request_id_is_kept_and_an_invalid_one_replaced(
     ways: dict[str, httpx.Client], way: str, method: str, path: str
 ) -> None:
     own = f"mine-{uuid.uuid4()}"
@@ -252,7 +252,7 @@ def test_the_request_id_is_in_the_log_lines(
     )
 
 
-def test_what_goes_wrong_on_our_side_is_a_500_with_the_id_to_ask_about_and_logged_whole(
+def test_an_internal_error_is_a_500_with_the_request_id_and_is_logged_whole(
     ways: dict[str, httpx.Client], cloud: LocalCloud, mine: Headers, faults: FaultRules
 ) -> None:
     own = f"mine-{uuid.uuid4()}"
@@ -266,7 +266,7 @@ def test_what_goes_wrong_on_our_side_is_a_500_with_the_id_to_ask_about_and_logge
     )
 
 
-def test_a_throttled_table_is_a_503_that_says_when_to_come_again(
+def test_a_throttled_table_is_a_503_with_retry_after(
     ways: dict[str, httpx.Client], mine: Headers, faults: FaultRules
 ) -> None:
     with faults.expect_fault("dynamodb.GetItem", "error:ThrottlingException", contains="#c#some"):
@@ -275,7 +275,7 @@ def test_a_throttled_table_is_a_503_that_says_when_to_come_again(
     assert int(answer.headers["retry-after"]) >= 1
 
 
-def test_a_function_that_dies_is_a_502_in_our_own_words(
+def test_a_function_that_dies_is_a_502_with_our_error_text(
     ways: dict[str, httpx.Client], mine: Headers, faults: FaultRules
 ) -> None:
     with faults.expect_fault("dynamodb.GetItem", "exit", contains="#c#some"):

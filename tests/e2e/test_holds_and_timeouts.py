@@ -1,4 +1,4 @@
-"""Prove what happens while a turn waits for its browser: holds, answers that are late or missing, and heartbeats.
+"""Test turns that wait for a browser: holds, late and missing answers, and heartbeats.
 
 Each class has a cloud of its own, with clocks that are too short for other tests.
 """
@@ -15,12 +15,12 @@ from local.cloud import LocalCloud
 from local.processes import ROOT
 from local.seed import LocalResources
 from tests.e2e import turn_checks
-from tests.e2e.conversation_driver import (
+from tests.e2e.chat_session import (
     DELETE_CALL,
     INSERT_CALL,
     OK_RESULT,
     READ_CALL,
-    ConversationDriver,
+    ChatSession,
     open_http,
     result_text,
 )
@@ -80,40 +80,40 @@ class TestAHold:
 
     TIMINGS: ClassVar = {"HeartbeatSeconds": 60, "BrowserWaitSeconds": 240}
 
-    def test_an_answer_ends_the_hold(self, talk: ConversationDriver) -> None:
+    def test_an_answer_ends_the_hold(self, session: ChatSession) -> None:
         held: list[str] = []
 
         def thinks(request: Event) -> dict[str, Any]:
-            talk.bridge = request["effectKey"].partition("/")[0]
-            wait_until(lambda: "Hold" in entered_states(talk), "the turn is held")
+            session.bridge = request["effectKey"].partition("/")[0]
+            wait_until(lambda: "Hold" in entered_states(session), "the turn is held")
             held.append(request["requestId"])
             return OK_RESULT
 
-        outcome = talk.run_turn(tool_call_step(INSERT_CALL), text_step("Worth the wait."), executor=thinks)
+        outcome = session.run_turn(tool_call_step(INSERT_CALL), text_step("Worth the wait."), executor=thinks)
         assert held
         assert outcome.view.text == "Worth the wait."
-        assert entered_states(talk)[-6:] == ["Next", "Hold", "Next", "RunRound", "Next", "Finished"]
-        assert turn_checks.check_turn(talk) == outcome.view
+        assert entered_states(session)[-6:] == ["Next", "Hold", "Next", "RunRound", "Next", "Finished"]
+        assert turn_checks.check_turn(session) == outcome.view
 
-    def test_cancelled_while_held_the_execution_ends_before_the_hold_does(self, talk: ConversationDriver) -> None:
-        talk.start_turn(tool_call_step(INSERT_CALL), text_step("Never."))
-        wait_until(lambda: "Hold" in entered_states(talk), "the turn is held")
-        assert turn_checks.load_current_pause(talk).token
-        talk.cancel_turn()
-        turn_checks.wait_for_executions(talk.cloud, talk.bridge)
-        assert "TaskTimedOut" not in event_types(talk)
-        turn_checks.check_turn(talk, ends="cancelled")
+    def test_cancelled_while_held_the_execution_ends_before_the_hold_does(self, session: ChatSession) -> None:
+        session.start_turn(tool_call_step(INSERT_CALL), text_step("Never."))
+        wait_until(lambda: "Hold" in entered_states(session), "the turn is held")
+        assert turn_checks.load_current_pause(session).token
+        session.cancel_turn()
+        turn_checks.wait_for_executions(session.cloud, session.bridge)
+        assert "TaskTimedOut" not in event_types(session)
+        turn_checks.check_turn(session, ends="cancelled")
 
-    def test_the_holding_function_dies_and_its_successor_holds(
-        self, talk: ConversationDriver, faults: FaultRules
+    def test_after_the_holding_function_dies_its_successor_holds(
+        self, session: ChatSession, faults: FaultRules
     ) -> None:
         with faults.expect_fault("dynamodb.PutItem", "exit", contains="p#000001"):
-            talk.start_turn(tool_call_step(INSERT_CALL), text_step("Still here."))
-            wait_until(lambda: entered_states(talk).count("Hold") == 1, "the turn is held")
-        (asked,) = talk.client.get_bridge(talk.bridge)["pending"]
-        talk.answer_request(asked)
-        wait_until(lambda: talk.client.get_bridge(talk.bridge)["status"] == "done", "the turn ends")
-        turn_checks.check_turn(talk)
+            session.start_turn(tool_call_step(INSERT_CALL), text_step("Still here."))
+            wait_until(lambda: entered_states(session).count("Hold") == 1, "the turn is held")
+        (asked,) = session.client.get_bridge(session.bridge)["pending"]
+        session.answer_request(asked)
+        wait_until(lambda: session.client.get_bridge(session.bridge)["status"] == "done", "the turn ends")
+        turn_checks.check_turn(session)
 
 
 class TestAHoldThatEnds:
@@ -124,89 +124,87 @@ class TestAHoldThatEnds:
         "ReaderSeconds": 1,
     }
 
-    def test_when_nobody_answers_the_model_is_told_and_goes_on(self, talk: ConversationDriver) -> None:
+    def test_without_an_answer_the_model_gets_an_error_and_continues(self, session: ChatSession) -> None:
         """The client reconnects every second, when its reader's time is over."""
         requests: list[Event] = []
 
         def nobody(request: Event) -> dict[str, Any]:
             requests.append(request)
             wait_until(
-                lambda: talk.client.get_bridge(request["effectKey"].partition("/")[0])["pending"] == [], "it expires"
+                lambda: session.client.get_bridge(request["effectKey"].partition("/")[0])["pending"] == [], "it expires"
             )
             return OK_RESULT
 
-        outcome = talk.run_turn(
+        outcome = session.run_turn(
             tool_call_step(READ_CALL, INSERT_CALL), text_step("I will manage alone."), executor=nobody
         )
         assert outcome.status == "done"
         assert outcome.reconnect_count >= 1
         assert [badge.state for badge in outcome.view.tool_calls] == ["failed", "failed"]
-        assert all("did not answer" in result_text(block) for block in talk.tool_results())
+        assert all("did not answer" in result_text(block) for block in session.tool_results())
         assert len(requests) == 1
-        assert talk.post_answer(requests[0]).status_code == 404
-        assert turn_checks.check_turn(talk) == outcome.view
+        assert session.post_answer(requests[0]).status_code == 404
+        assert turn_checks.check_turn(session) == outcome.view
 
 
 class TestAHeartbeatTimeout:
-    """The workflow runs the round again when no heartbeat comes in time; the round looks what there is to do."""
+    """The workflow runs the round again when no heartbeat comes in time, and the round decides what to do."""
 
     TIMINGS: ClassVar = {"HeartbeatSeconds": 5, "BrowserWaitSeconds": 4, "UnansweredCalls": "fail"}
 
-    def test_when_nobody_answers_the_turn_ends_with_an_error_and_a_late_answer_is_a_404(
-        self, talk: ConversationDriver
-    ) -> None:
-        reader = talk.start_turn(tool_call_step(INSERT_CALL, DELETE_CALL), text_step("Never."))
+    def test_without_an_answer_the_turn_ends_with_an_error(self, session: ChatSession) -> None:
+        reader = session.start_turn(tool_call_step(INSERT_CALL, DELETE_CALL), text_step("Never."))
         request = reader.wait_for_event("toolRequest")
         reader.wait_for_end()
         last = reader.events[-1]
         assert (last["code"], last["retryable"]) == ("no_answer", True)
         assert "insertHtml" in last["message"]
-        assert talk.post_answer(request).status_code == 404
-        assert len(talk.model_requests()) == 1
-        turn_checks.check_turn(talk, reader, ends="error")
+        assert session.post_answer(request).status_code == 404
+        assert len(session.model_requests()) == 1
+        turn_checks.check_turn(session, reader, ends="error")
 
     def test_an_answer_without_a_wake_up_is_found_after_the_timeout(
-        self, talk: ConversationDriver, faults: FaultRules
+        self, session: ChatSession, faults: FaultRules
     ) -> None:
         """The answering function dies before it can wake the turn, and the browser does not repeat its answer."""
-        reader = talk.start_turn(tool_call_step(INSERT_CALL), text_step("Found."))
+        reader = session.start_turn(tool_call_step(INSERT_CALL), text_step("Found."))
         request = reader.wait_for_event("toolRequest")
         with faults.expect_fault("stepfunctions.SendTaskSuccess", "exit"):
-            assert talk.post_answer(request).status_code == 502
+            assert session.post_answer(request).status_code == 502
         reader.wait_for_end()
-        assert turn_checks.check_turn(talk, reader).text == "Found."
+        assert turn_checks.check_turn(session, reader).text == "Found."
 
     def test_a_superseded_attempt_leaves_its_token_to_the_timeout_and_the_execution_finishes(
-        self, talk: ConversationDriver, cloud: LocalCloud
+        self, session: ChatSession, cloud: LocalCloud
     ) -> None:
-        reader = talk.start_turn(unfinished_text_step(" ".join(["old"] * 100)), text_step("The newest."))
+        reader = session.start_turn(unfinished_text_step(" ".join(["old"] * 100)), text_step("The newest."))
         reader.wait_for_event("text")
-        payload = invocation_payload(talk, "2999-01-01T00:00:00.000Z")
+        payload = invocation_payload(session, "2999-01-01T00:00:00.000Z")
         with ThreadPoolExecutor(1) as pool:
             newest = pool.submit(cloud.invoke_function, "round", payload)
             assert newest.result(BACKSTOP_SECONDS) is None
         reader.wait_for_end()
-        assert turn_checks.check_turn(talk, reader).text == "The newest."
-        talk.model.wait_for_close(talk.script, number=0)
+        assert turn_checks.check_turn(session, reader).text == "The newest."
+        session.model.wait_for_close(session.script, number=0)
 
-    def test_a_round_that_takes_longer_sends_heartbeats(self, talk: ConversationDriver) -> None:
-        reader = talk.start_turn(slow_text_step("one two three four five", seconds=7))
+    def test_a_round_that_takes_longer_sends_heartbeats(self, session: ChatSession) -> None:
+        reader = session.start_turn(slow_text_step("one two three four five", seconds=7))
         reader.wait_for_end()
-        turn_checks.check_turn(talk, reader)
-        assert "TaskTimedOut" not in event_types(talk)
+        turn_checks.check_turn(session, reader)
+        assert "TaskTimedOut" not in event_types(session)
 
 
-def read_history(talk: ConversationDriver) -> list[dict[str, Any]]:
+def read_history(session: ChatSession) -> list[dict[str, Any]]:
     """Read the history of the turn's first execution."""
-    execution = turn_checks.describe_executions(talk.cloud, talk.bridge)[f"{talk.bridge}-1"]
-    return turn_checks.get_history(talk.cloud, execution["executionArn"])
+    execution = turn_checks.describe_executions(session.cloud, session.bridge)[f"{session.bridge}-1"]
+    return turn_checks.get_history(session.cloud, execution["executionArn"])
 
 
-def event_types(talk: ConversationDriver) -> set[str]:
-    return {event["type"] for event in read_history(talk)}
+def event_types(session: ChatSession) -> set[str]:
+    return {event["type"] for event in read_history(session)}
 
 
-def entered_states(talk: ConversationDriver) -> list[str]:
+def entered_states(session: ChatSession) -> list[str]:
     """List the states that the turn's first execution has entered."""
-    entered = [event for event in read_history(talk) if event["type"].endswith("StateEntered")]
+    entered = [event for event in read_history(session) if event["type"].endswith("StateEntered")]
     return [event["stateEnteredEventDetails"]["name"] for event in entered]

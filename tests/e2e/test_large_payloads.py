@@ -1,4 +1,4 @@
-"""Large things: they go through the bucket, they are cut for the model, or they are refused with a clear 413."""
+"""Test large payloads: they are stored in the bucket, truncated for the model, or refused with 413."""
 
 import json
 from typing import Any
@@ -8,12 +8,12 @@ import pytest
 
 from local.cloud import LocalCloud
 from tests.e2e import turn_checks
-from tests.e2e.conversation_driver import (
+from tests.e2e.chat_session import (
     DOCUMENTS_CALL,
     INSERT_CALL,
     OK_RESULT,
     READ_CALL,
-    ConversationDriver,
+    ChatSession,
     make_snapshot,
     open_http,
     result_text,
@@ -25,69 +25,69 @@ KB, MB = 1000, 1_000_000
 
 
 def large(prefix: str, size: int) -> str:
-    """Text that does not repeat, so that nothing can hide in a compression."""
+    """Make a text without repetitions, which cannot be compressed."""
     lines = [f"{prefix} {number} " for number in range(size // 8)]
     return "".join(lines)[:size]
 
 
 @pytest.mark.parametrize("size", [300 * KB, 3 * MB])
-def test_a_large_tool_result_is_taken_and_cut_for_the_model(talk: ConversationDriver, size: int) -> None:
+def test_a_large_tool_result_is_accepted_and_truncated_for_the_model(session: ChatSession, size: int) -> None:
     html = large("line", size)
-    reader = talk.start_turn(tool_call_step(READ_CALL), text_step("That was long."))
-    talk.answer_request(reader.wait_for_event("toolRequest"), {"ok": True, "data": {"html": html}})
+    reader = session.start_turn(tool_call_step(READ_CALL), text_step("That was long."))
+    session.answer_request(reader.wait_for_event("toolRequest"), {"ok": True, "data": {"html": html}})
     reader.wait_for_end()
-    text = result_text(talk.tool_results()[0])
+    text = result_text(session.tool_results()[0])
     assert len(text) < 110 * KB
     assert html[: 10 * KB] in text
-    turn_checks.check_turn(talk, reader)
+    turn_checks.check_turn(session, reader)
 
 
-def test_a_page_of_300_kb_to_insert_reaches_the_browser_whole_and_the_pending_list_too(
-    talk: ConversationDriver,
+def test_a_call_of_300_kb_reaches_the_browser_and_the_pending_list_whole(
+    session: ChatSession,
 ) -> None:
     html = f"<p>{large('word', 300 * KB)}</p>"
-    reader = talk.start_turn(tool_call_step(("insertHtml", {"parentId": "root", "html": html})), text_step("Done."))
+    reader = session.start_turn(tool_call_step(("insertHtml", {"parentId": "root", "html": html})), text_step("Done."))
     request = reader.wait_for_event("toolRequest")
     assert request["input"]["html"] == html
-    (pending,) = talk.client.get_bridge(talk.bridge)["pending"]
+    (pending,) = session.client.get_bridge(session.bridge)["pending"]
     assert pending["input"]["html"] == html
-    talk.answer_request(request)
+    session.answer_request(request)
     reader.wait_for_end()
     sent = [
-        block for block in talk.model_requests()[1]["body"]["messages"][1]["content"] if block["type"] == "tool_use"
+        block for block in session.model_requests()[1]["body"]["messages"][1]["content"] if block["type"] == "tool_use"
     ]
     assert sent[0]["input"]["html"] == html
-    turn_checks.check_turn(talk, reader)
+    turn_checks.check_turn(session, reader)
 
 
-def test_several_large_calls_in_one_round(talk: ConversationDriver) -> None:
+def test_several_large_calls_in_one_round(session: ChatSession) -> None:
     pages = [f"<p>{large(f'page{number}', 150 * KB)}</p>" for number in range(4)]
     named = [("insertHtml", {"parentId": "root", "html": page}) for page in pages]
-    reader = talk.start_turn(tool_call_step(*named), text_step("Done."))
+    reader = session.start_turn(tool_call_step(*named), text_step("Done."))
     for number, page in enumerate(pages, 1):
         request = reader.wait_for_event("toolRequest", number)
         assert request["input"]["html"] == page
-        talk.answer_request(request, {"ok": True, "data": {"html": page}})
+        session.answer_request(request, {"ok": True, "data": {"html": page}})
     reader.wait_for_end()
-    turn_checks.check_turn(talk, reader)
+    turn_checks.check_turn(session, reader)
 
 
-def test_a_snapshot_of_3_mb_comes_with_the_prompt_and_with_an_answer(talk: ConversationDriver) -> None:
+def test_snapshots_of_3_mb_are_sent_with_a_prompt_and_with_an_answer(session: ChatSession) -> None:
     def big(title: str) -> dict[str, Any]:
         return make_snapshot(title) | {"files": [{"blob": large("blob", 3 * MB)}]}
 
-    reader = talk.start_turn(
+    reader = session.start_turn(
         tool_call_step(DOCUMENTS_CALL),
         tool_call_step(INSERT_CALL, DOCUMENTS_CALL),
         text_step("Done."),
         snapshot=big("Before"),
     )
-    talk.answer_request(reader.wait_for_event("toolRequest"), OK_RESULT, snapshot=big("After"))
+    session.answer_request(reader.wait_for_event("toolRequest"), OK_RESULT, snapshot=big("After"))
     reader.wait_for_end()
-    before, _, after = (result_text(block) for block in talk.tool_results())
+    before, _, after = (result_text(block) for block in session.tool_results())
     assert "Before" in before
     assert "After" in after
-    turn_checks.check_turn(talk, reader)
+    turn_checks.check_turn(session, reader)
 
 
 @pytest.mark.parametrize("size", [7 * MB, 20 * MB])
@@ -100,22 +100,22 @@ def test_a_body_over_the_platforms_limits_is_a_413(cloud: LocalCloud, path: str,
     assert answer.headers["x-request-id"]
 
 
-def test_a_prompt_of_6_mb_is_refused_and_the_conversation_goes_on(talk: ConversationDriver) -> None:
-    with open_http(talk.cloud) as bare:
-        body = {"conversationId": talk.conversation, "prompt": "x", "snapshot": large("x", 7 * MB)}
+def test_a_prompt_of_6_mb_is_refused_and_the_conversation_continues(session: ChatSession) -> None:
+    with open_http(session.cloud) as bare:
+        body = {"conversationId": session.conversation, "prompt": "x", "snapshot": large("x", 7 * MB)}
         assert bare.post("/chat/site", json=body).status_code == 413
-    turn_checks.check_next_prompt(talk)
+    turn_checks.check_next_prompt(session)
 
 
-def test_a_body_that_escapes_to_more_than_a_lambda_event_is_a_413(talk: ConversationDriver) -> None:
+def test_a_body_that_escapes_to_more_than_a_lambda_event_is_a_413(session: ChatSession) -> None:
     """Every quote becomes two characters in the event."""
     body = json.dumps({"scope": "site", "title": '"' * (2 * MB)}).encode()
     assert len(body) < 6 * MB
-    with open_http(talk.cloud) as bare:
+    with open_http(session.cloud) as bare:
         assert bare.post("/conversations", content=body).status_code == 413
 
 
-def test_the_gateways_own_limit_holds_where_no_front_door_stands(cloud: LocalCloud, gateway: str) -> None:
+def test_the_api_limits_bodies_without_the_front_door_too(cloud: LocalCloud, gateway: str) -> None:
     headers = {"authorization": f"Bearer {cloud.token}"}
     with httpx.Client(base_url=gateway, headers=headers, trust_env=False, verify=False, timeout=30) as bare:
         answer = bare.post(f"{API_PREFIX}/tool-result", content=b'{"x":"' + b"y" * (7 * MB) + b'"}')

@@ -1,4 +1,4 @@
-"""Lambda on the local cloud does what it does on AWS."""
+"""Test that Lambda functions behave as on AWS."""
 
 import os
 import signal
@@ -91,7 +91,7 @@ def test_an_answer_above_the_limit_of_lambda_is_refused(lab: EmulatorLab) -> Non
     assert lab.invoke_function("long", {"size": 6_300_000})[0]["errorType"] == "Function.ResponseSizeTooLarge"
 
 
-def test_everything_a_function_prints_is_in_its_log(lab: EmulatorLab) -> None:
+def test_printed_output_is_in_the_log(lab: EmulatorLab) -> None:
     many = [["print", f"line {number}"] for number in range(3)] + [["print", "x" * 200_000], ["raise", "OSError"]]
     lab.invoke_function("lab", {"lab": "prints", "script": {"0.0": many}})
     logs = lab_logs(lab, "/aws/lambda/lab")
