@@ -72,7 +72,6 @@ MUTANTS: dict[str, Mutation] = {
     "an entry that others wrote is not read": replace("fermata.turns.turn_log.TurnLog.accept_entry", _never),
     "the same prompt starts another turn": replace("fermata.turns.start.start_turn.start_once", _start_always),
     "open calls stay open when a turn ends": replace("fermata.turns.end.end_turn.build_closing_events", lambda *_: ()),
-    "nobody recovers a turn": replace("tests.chaos.world.recover_open_turns", lambda _resources: 0),
     "a hold is never settled": replace("fermata.usage.usage_writes.build_settlement_writes", lambda *_, **__: []),
     "a repeated answer is another answer": replace(
         "fermata.turns.answer.submit_tool_result.hash_result", _hash_never_alike

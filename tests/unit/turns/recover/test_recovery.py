@@ -92,12 +92,12 @@ def test_only_the_current_execution_is_recovered(stage: Stage) -> None:
     assert not stage.terminal_events()
 
 
-def test_two_simultaneous_recoveries_start_one_execution(stage: Stage) -> None:
+def test_two_simultaneous_recoveries_start_the_same_execution(stage: Stage) -> None:
     stage.start_turn()
     set_execution_status(stage, *RESTARTED)
     stage.faults.interrupt("dynamodb.UpdateItem", stage.recover_turn)
     stage.recover_turn()
-    assert stage.workflow.started == [(stage.turn.id, 1), (stage.turn.id, 2)]
+    assert set(stage.workflow.started) == {(stage.turn.id, 1), (stage.turn.id, 2)}
     assert stage.turn_row()["n"] == 2
 
 
