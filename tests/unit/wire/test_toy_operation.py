@@ -1,6 +1,7 @@
 """A new route needs its record and a handler: dispatch, document and template follow from the record."""
 
 import json
+from dataclasses import replace
 from typing import Annotated
 
 import pytest
@@ -100,3 +101,9 @@ def test_a_function_handles_only_its_own_operations_and_each_of_them_once() -> N
         Router("stream").handles(ROLL_DICE)(roll_dice)
     with pytest.raises(ValueError, match="rollDice has a handler already"):
         router.handles(ROLL_DICE)(roll_dice)
+
+
+def test_a_path_parameter_that_nobody_described_is_documented_all_the_same() -> None:
+    operation = replace(ROLL_DICE, name="rollUndescribed", path="/admin/api/ai/dice/{shape}", parameters=())
+    (parameter,) = build_openapi_document((*OPERATIONS, operation))["paths"][operation.path]["post"]["parameters"]
+    assert (parameter["name"], parameter["in"], parameter["required"]) == ("shape", "path", True)

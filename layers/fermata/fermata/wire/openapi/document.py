@@ -57,6 +57,7 @@ _PATH_PARAMETERS: dict[str, tuple[str, JsonObject]] = {
     "id": ("The id.", {"type": "string", "minLength": 1}),
 }
 """Path parameters that several operations have. An operation may describe others in `parameters`."""
+_UNDESCRIBED_PARAMETER: tuple[str, JsonObject] = ("A segment of the path.", {"type": "string"})
 _REQUEST_ID_HEADER: JsonObject = {
     "required": True,
     "description": "Name it when you report a problem.",
@@ -134,7 +135,11 @@ def _operation(operation: BaseOperation) -> JsonObject:
 def _path_parameters(operation: BaseOperation) -> list[JsonObject]:
     described = {parameter.name for parameter in operation.parameters if parameter.location == "path"}
     names = [name for name in _PATH_PARAMETER.findall(operation.path) if name not in described]
-    return [_parameter(RequestParameter(name, *_PATH_PARAMETERS[name], True, "path")) for name in names]
+    described_here = [_PATH_PARAMETERS.get(name, _UNDESCRIBED_PARAMETER) for name in names]
+    return [
+        _parameter(RequestParameter(name, description, schema, True, "path"))
+        for name, (description, schema) in zip(names, described_here, strict=True)
+    ]
 
 
 def _parameter(parameter: RequestParameter) -> JsonObject:

@@ -54,5 +54,5 @@ LIST_CONNECTORS = Operation(
     capabilities=CAN_MANAGE_PROVIDERS,
     summary="List the MCP connectors",
     description="Instatic's admin pages request it. The list is always empty.",
-    responses=(SuccessResponse("An empty list.", "ConnectorListResponse"),),
+    responses=(SuccessResponse("An empty list.", "McpConnectorListResponse"),),
 )
