@@ -96,4 +96,4 @@ def test_an_earlier_use_that_is_recorded_again_later_does_not_replace_the_latest
     record_use(resources_of_new_process(resources), "bakery", credential.id)
     latest = last_used(resources, credential)
     recorder.land_again()
-    assert (last_used(resources, credential), len(recorder.writes)) == (latest, 1)
+    assert (last_used(resources, credential), len(recorder.requests)) == (latest, 1)

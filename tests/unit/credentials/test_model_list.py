@@ -411,5 +411,5 @@ def test_a_list_that_is_stored_again_later_does_not_replace_a_newer_one(
         store_listed_capabilities(resources, credential, [ModelInfo(id="m", label="M", capabilities=capabilities)])
         clock.advance(60)
     recorder.land_again()
-    assert len(recorder.writes) == 2
+    assert len(recorder.requests) == 2
     assert get_choice_capabilities(resources, "bakery", choice).vision_input is True

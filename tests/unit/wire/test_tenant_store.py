@@ -247,7 +247,7 @@ def test_changes_of_a_tenant_that_land_again_later_change_nothing(
     rotate_tenant_secret(resources, "bakery")
     update_tenant(resources, "bakery", dialect="fermata")
     shown = describe_tenant(resources, "bakery")
-    assert len(recorder.writes) == 3
+    assert len(recorder.requests) == 3
 
     def check_tenant() -> None:
         assert describe_tenant(resources, "bakery") == shown
