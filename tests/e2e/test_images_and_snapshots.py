@@ -207,8 +207,10 @@ class TestALargeSnapshot:
             assert bare.post("/chat/site", json=body).status_code == 404
             httpx.put(told["url"], content=raw, headers=told["headers"], trust_env=False)
         with open_http(cloud, cloud.sign_token(sub="somebody else")) as other:
-            answer = {"bridgeId": "b", "requestId": "r", "result": {"ok": True}, "snapshotRef": told["ref"]}
-            assert "uploaded" in other.post("/tool-result", json=answer).json()["error"]
+            created = other.post("/conversations", json={"scope": "site"})
+            response = other.post("/chat/site", json=body | {"conversationId": created.json()["conversation"]["id"]})
+            assert response.status_code == 404
+            assert "uploaded" in response.json()["error"]
 
     def test_a_page_of_another_origin_may_upload(self, session: ChatSession) -> None:
         told = announce(session, b"{}")
