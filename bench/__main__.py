@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import audit_queries, aws_call_counts, fault_and_load, large_site, latency, reference_turn, workflow_counts
+from bench import (
+    audit_queries,
+    aws_call_counts,
+    critical_path,
+    fault_and_load,
+    large_site,
+    latency,
+    reference_turn,
+    workflow_counts,
+)
 from bench.harness import BenchHarness, open_harness
 from bench.import_time import measure_import_ratio
 from bench.report import DEFAULT_OUTPUT, ResultRow, format_table, usable_cpu_count, write_results
@@ -90,6 +99,7 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     with open_harness(
         directory / "counts", minute_seconds=SCHEDULE_MINUTE_SECONDS, **template_timings(), MaxRounds=max_rounds
     ) as harness:
+        yield from critical_path.measure_calls_in_series(harness)
         yield from workflow_counts.measure_transitions(harness)
         yield aws_call_counts.measure_browser_round_requests(harness)
         yield aws_call_counts.measure_kms_calls(harness)

@@ -1,0 +1,47 @@
+"""Calls one after the other count, calls side by side count once, and a thread counts on from where it began."""
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from bench.call_series import SeriesClock
+from tests.resources import REGION
+
+
+@pytest.fixture
+def clock() -> SeriesClock:
+    return SeriesClock()
+
+
+def call(clock: SeriesClock, times: int = 1) -> None:
+    for _ in range(times):
+        clock.count_call()
+
+
+def test_calls_after_each_other_count(clock: SeriesClock) -> None:
+    call(clock, 3)
+    assert clock.calls_in_series == 3
+
+
+def test_side_by_side_the_longest_row_counts(clock: SeriesClock) -> None:
+    call(clock)
+    clock.map_in_threads(lambda times: call(clock, times), [1, 3, 2], 3)
+    assert clock.calls_in_series == 1 + 3
+
+
+def test_a_thread_counts_on_and_whoever_waits_for_it_knows(clock: SeriesClock) -> None:
+    call(clock, 2)
+    thread = clock.start_thread(lambda: call(clock, 5), "branch")
+    call(clock)
+    assert clock.calls_in_series == 3
+    thread.join()
+    assert clock.calls_in_series == 7
+
+
+@mock_aws
+def test_every_call_of_an_attached_client_counts(clock: SeriesClock) -> None:
+    client = boto3.client("dynamodb", region_name=REGION)
+    clock.attach(client)
+    client.list_tables()
+    client.list_tables()
+    assert clock.calls_in_series == 2
