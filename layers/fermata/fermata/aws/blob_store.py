@@ -40,6 +40,11 @@ class CompressedJson(NamedTuple):
 
 
 def compress_json(text: bytes) -> CompressedJson:
+    """Compress JSON text ahead of `put_compressed_json`, when its digest is needed before it is stored.
+
+    Args:
+        text: The UTF-8 JSON text.
+    """
     return CompressedJson(_hex_digest(text), zlib.compress(text, _FASTEST_LEVEL, _GZIP_WINDOW_BITS))
 
 
@@ -85,7 +90,17 @@ class BlobStore:
         return key
 
     def put_bytes(self, folder: str, body: bytes, mime_type: str, *, stored_key: str = "") -> str:
-        """Store bytes as they are. `stored_key` and the result are as in `put_json`."""
+        """Store bytes as they are.
+
+        Args:
+            folder: The part of the key before the digest; see `turn_folder` and `conversation_folder`.
+            body: The content.
+            mime_type: The `Content-Type` with which S3 serves it.
+            stored_key: As in `put_json`.
+
+        Returns:
+            The blob's key.
+        """
         key = _blob_key(folder, body)
         if key != stored_key:
             self._client.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType=mime_type)
@@ -99,6 +114,7 @@ class BlobStore:
         return json.loads(body)
 
     def get_bytes(self, key: str) -> bytes:
+        """Read a blob as it is stored. A missing one raises botocore's ClientError."""
         return bytes(self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read())
 
     def get_bytes_by_key(self, keys: Collection[str]) -> dict[str, bytes]:
@@ -148,10 +164,12 @@ class BlobStore:
 
 
 def turn_folder(tenant: str, turn: str) -> str:
+    """Return the folder of blobs that expire with a turn."""
     return f"turns/{tenant}/{turn}"
 
 
 def conversation_folder(tenant: str, conversation: str) -> str:
+    """Return the folder of blobs that are deleted with a conversation."""
     return f"conversations/{tenant}/{conversation}"
 
 

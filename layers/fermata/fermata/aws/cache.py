@@ -19,7 +19,13 @@ class TTLCache:
         """By key: the monotonic time at which the entry expires, and the value."""
 
     def get_or_load(self, key: Hashable, seconds: float, load: Callable[[], CachedValue]) -> CachedValue:
-        """Return the cached value, or call `load` and cache its result for `seconds`."""
+        """Return the cached value, or call `load` and cache its result.
+
+        Args:
+            key: Names the value within the process; its first member says what is cached.
+            seconds: The lifetime of a value that is loaded now. A cached value keeps its own.
+            load: Reads the value. None is returned and not cached; what it raises is not caught.
+        """
         entry = self._entries.get(key)
         if entry is not None and entry[0] > self._monotonic():
             cached: CachedValue = entry[1]
@@ -30,6 +36,7 @@ class TTLCache:
         return value
 
     def invalidate(self, key: Hashable) -> None:
+        """Remove a value from this process after a write that changed it. In other processes it expires later."""
         self._entries.pop(key, None)
 
     def _store(self, key: Hashable, seconds: float, value: Any) -> None:

@@ -40,13 +40,15 @@ def is_valid_id(text: str) -> bool:
 class JoinableThread(Protocol):
     """A started thread."""
 
-    def join(self, timeout: float | None = None) -> None: ...
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the end of the thread, `timeout` seconds at most."""
 
 
 class CancellableTimer(Protocol):
     """A started timer."""
 
-    def cancel(self) -> None: ...
+    def cancel(self) -> None:
+        """Keep the timer from firing. Does nothing if it has fired."""
 
 
 class Clock:
@@ -56,12 +58,15 @@ class Clock:
     """
 
     def time(self) -> float:
+        """Return the seconds since the epoch. The system clock may jump, so measure durations with `monotonic`."""
         return time.time()
 
     def monotonic(self) -> float:
+        """Return seconds that never run backwards, counted from an arbitrary point in this process."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
+        """Block this thread for a number of seconds."""
         time.sleep(seconds)
 
     def now_iso(self, offset_seconds: float = 0) -> str:
@@ -69,12 +74,15 @@ class Clock:
         return iso_from_epoch(self.time() + offset_seconds)
 
     def new_lock(self) -> AbstractContextManager[object]:
+        """Return a lock that is not reentrant."""
         return threading.Lock()
 
     def new_event(self) -> threading.Event:
+        """Return an event that is not set."""
         return threading.Event()
 
     def new_condition(self) -> threading.Condition:
+        """Return a condition with a lock of its own, which is reentrant."""
         return threading.Condition()
 
     def start_thread(self, target: Callable[[], object], name: str) -> JoinableThread:
@@ -84,6 +92,7 @@ class Clock:
         return thread
 
     def start_timer(self, seconds: float, act: Callable[[], object]) -> CancellableTimer:
+        """Call `act` in a daemon thread after `seconds`, unless the timer is cancelled before."""
         timer = threading.Timer(seconds, act)
         timer.daemon = True
         timer.start()

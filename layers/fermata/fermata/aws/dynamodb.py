@@ -139,6 +139,14 @@ class DynamoTables:
         self._client, self._sleep = client, sleep
 
     def get_item(self, table: str, pk: str, sk: str, *, consistent: bool = True) -> Item | None:
+        """Return an item, or None if there is none.
+
+        Args:
+            table: The table's name, from the settings.
+            pk: The partition key.
+            sk: The sort key.
+            consistent: Whether writes that have succeeded are certainly seen. A read without it costs half.
+        """
         response = self._client.get_item(TableName=table, Key=_serialize_key(pk, sk), ConsistentRead=consistent)
         return deserialize_item(response["Item"]) if "Item" in response else None
 
@@ -171,7 +179,17 @@ class DynamoTables:
         limit: int | None = None,
         consistent: bool = True,
     ) -> list[Item]:
-        """Return the items of one partition with min_sk <= sk <= max_sk, from all pages, at most `limit`."""
+        """Return the items of one partition in the order of their sort keys, from all pages.
+
+        Args:
+            table: The table's name, from the settings.
+            pk: The partition key.
+            min_sk: The smallest sort key to return; empty for no bound.
+            max_sk: The greatest sort key to return; empty for no bound.
+            descending: Whether the greatest sort key comes first.
+            limit: The greatest number of items; None for all.
+            consistent: As in `get_item`.
+        """
         request = _partition_query(table, pk, min_sk, max_sk)
         request |= {"ScanIndexForward": not descending, "ConsistentRead": consistent}
         return self._collect(request, limit)
@@ -213,7 +231,14 @@ class DynamoTables:
     def iter_index_range(
         self, table: str, index: str, key: tuple[str, str], sort_attribute: str, start: str, end: str
     ) -> Iterator[Item]:
-        """Iterate over the items of one partition of an index with start <= sort key < end."""
+        """Iterate over the items of one partition of an index with start <= sort key < end, page by page.
+
+        Args:
+            key: The index's hash key: (attribute, value).
+            sort_attribute: The index's sort key.
+            start: The smallest value to return.
+            end: The value before which to stop.
+        """
         request: dict[str, Any] = {
             "TableName": table,
             "IndexName": index,
@@ -243,7 +268,10 @@ class DynamoTables:
             request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
     def query_sort_keys(self, table: str, pk: str, *, min_sk: str = "", max_sk: str = "") -> list[str]:
-        """Return the sort keys of one partition's items with min_sk <= sk <= max_sk."""
+        """Return the sort keys of one partition's items with min_sk <= sk <= max_sk. An empty bound is no bound.
+
+        The read is not consistent: it may miss the latest writes. It costs as much as reading the whole items so.
+        """
         request = _partition_query(table, pk, min_sk, max_sk) | {"ProjectionExpression": "sk"}
         return [deserialize_item(raw)["sk"] for page in self._pages(request, None) for raw in page]
 
@@ -258,7 +286,13 @@ class DynamoTables:
                     self._sleep(random.uniform(0.05, 0.2))  # noqa: S311 (jitter, not a secret)
 
     def put_newest(self, table: str, item: Item, time_attribute: str) -> None:
-        """Store an item unless a newer one is stored: one whose `time_attribute` is later (decision 0143)."""
+        """Store an item unless a newer one is stored (decision 0143).
+
+        Args:
+            table: The table's name, from the settings.
+            item: The whole item, which replaces an older one.
+            time_attribute: The attribute whose text orders the versions, an ISO instant. Equal ones replace each other.
+        """
         condition = "attribute_not_exists(#at) OR #at <= :at"
         put = Put(table, item, condition=condition, values={":at": item[time_attribute]}, names={"#at": time_attribute})
         with suppress(ConditionFailed):

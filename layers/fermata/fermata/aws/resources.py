@@ -41,6 +41,11 @@ class Resources:
 
     @classmethod
     def from_environment(cls) -> "Resources":
+        """Read the settings from the environment variables. Creates no client.
+
+        Raises:
+            SettingsError: A variable is missing or invalid.
+        """
         return cls(Settings.from_environment(), Clock())
 
     def _client(self, service: Any) -> Any:
@@ -51,23 +56,28 @@ class Resources:
 
     @cached_property
     def tables(self) -> DynamoTables:
+        """The DynamoDB tables."""
         client: DynamoDBClient = self._client("dynamodb")
         return DynamoTables(client, self.clock.sleep)
 
     @cached_property
     def blobs(self) -> BlobStore:
+        """The S3 bucket of large values, images and uploads."""
         return BlobStore(self._client("s3"), self.settings.bucket, self.clock)
 
     @cached_property
     def vault(self) -> Vault:
+        """The KMS key that seals API keys and the secrets of tenants and hosts."""
         return Vault(self._client("kms"), self.settings.key_id, self.clock.monotonic)
 
     @cached_property
     def cache(self) -> TTLCache:
+        """The cache that all requests of this process share."""
         return TTLCache(self.clock.monotonic)
 
     @cached_property
     def workflow(self) -> TurnWorkflow:
+        """The Step Functions state machine that runs turns."""
         return TurnWorkflow(self._client("stepfunctions"), self.settings.state_machine_arn)
 
 

@@ -39,6 +39,7 @@ class Upload:
 
     @property
     def ref(self) -> str:
+        """The reference by which request bodies name the upload; `parse_upload_ref` reads it."""
         return f"{self.kind}-{self.size}-{self.sha256}-{self.expires_at}"
 
     @property
@@ -58,7 +59,12 @@ class Upload:
 
 
 def announce_upload(resources: Resources, kind: UploadKind, size: int, sha256: str) -> Upload:
-    """Describe an upload that expires in a day.
+    """Describe an upload that expires in a day. Nothing is stored.
+
+    Args:
+        kind: What the content is used as; it sets the limit of `size`.
+        size: The number of bytes that will be uploaded.
+        sha256: Their digest, as 64 lower-case hex digits.
 
     Raises:
         PayloadTooLarge: `size` exceeds MAX_UPLOAD_BYTES.
@@ -69,7 +75,12 @@ def announce_upload(resources: Resources, kind: UploadKind, size: int, sha256: s
 
 
 def presign_upload(resources: Resources, caller: Caller, upload: Upload) -> str:
-    """Return a URL that accepts a PUT with the upload's headers for UPLOAD_URL_SECONDS."""
+    """Return a URL that accepts a PUT with the upload's headers for UPLOAD_URL_SECONDS. Makes no request.
+
+    Args:
+        caller: The owner; the URL's key is one that only this user's requests read.
+        upload: The announced upload.
+    """
     return resources.blobs.presign_put(_upload_key(caller, upload), upload.signed_headers, UPLOAD_URL_SECONDS)
 
 

@@ -44,7 +44,13 @@ class Vault:
         return bytes(sealed["CiphertextBlob"])
 
     def open_secret(self, sealed: bytes, *, purpose: SecretPurpose, tenant: str, name: str) -> str:
-        """Decrypt a secret that was sealed with the same purpose, tenant and name.
+        """Decrypt a secret that was sealed with the same purpose, tenant and name; cache it for SECRET_CACHE_SECONDS.
+
+        Args:
+            sealed: The bytes that `seal_secret` returned.
+            purpose: What the secret is used for.
+            tenant: The tenant that owns it.
+            name: The id of the row that stores the sealed bytes.
 
         Raises:
             SecretUndecryptable: It was sealed with other values, or its KMS key is gone or disabled.

@@ -23,7 +23,13 @@ class TurnWorkflow:
         self._machine_arn = machine_arn
 
     def start_execution(self, tenant: str, turn: str, n: int) -> None:
-        """Start the turn's n-th execution. Starting the same one again changes nothing."""
+        """Start an execution of a turn. Starting the same one again changes nothing.
+
+        Args:
+            tenant: The tenant's name.
+            turn: The turn's id.
+            n: Counts the turn's executions from 1; a recovered turn gets the next one.
+        """
         execution_input = json.dumps({"v": 1, "tenant": tenant, "turn": turn, "n": n})
         try:
             self._client.start_execution(stateMachineArn=self._machine_arn, name=f"{turn}-{n}", input=execution_input)

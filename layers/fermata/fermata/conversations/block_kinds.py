@@ -31,4 +31,5 @@ def block_images(block: Block) -> tuple[ImageBlock, ...]:
 
 @WeakCache
 def has_images(message: Message) -> bool:
+    """Return whether the message shows an image, itself or in a tool result."""
     return any(map(block_images, message.content))

@@ -58,6 +58,14 @@ def bin_shard_partition(shard: int) -> str:
 def create_conversation(
     resources: Resources, caller: Caller, scope: str, title: str | None, credential_id: str | None, model_id: str
 ) -> Conversation:
+    """Store a new conversation of the caller, without messages.
+
+    Args:
+        scope: The assistant that its prompts ask.
+        title: The title that the user gave; None until the first prompt gives one.
+        credential_id: The credential of its turns; None for the scope's default. It is not looked up here.
+        model_id: The provider's name of the model; empty for the scope's default.
+    """
     now = resources.clock.now_iso()
     conversation = Conversation(
         id=new_id(),
@@ -92,7 +100,9 @@ def list_conversations(
     """Return a page of the caller's conversations of a scope, the latest use first, by one query.
 
     Args:
+        scope: The assistant whose conversations are listed.
         cursor: `next_cursor` of the page before.
+        limit: The greatest number of conversations on the page.
 
     Raises:
         InvalidRequest: The cursor is malformed.
@@ -121,8 +131,14 @@ def update_conversation(
 ) -> Conversation:
     """Change what is given and return the conversation. A running turn keeps the model it was started with.
 
+    Args:
+        title: The new title; None, as in the other arguments, leaves what is stored.
+        credential_id: The credential of later turns. It is not looked up here.
+        model_id: The provider's name of the model of later turns.
+
     Raises:
         NotFound: The conversation does not exist, is deleted, or belongs to another user.
+        ServiceUnavailable: Other requests changed it in each of MAX_UPDATE_ATTEMPTS attempts.
     """
     requested = {"title": title, "credential_id": credential_id, "model_id": model_id}
     changes = {name: value for name, value in requested.items() if value is not None}

@@ -23,6 +23,7 @@ _blocks_adapter: TypeAdapter[tuple[Block, ...]] = TypeAdapter(tuple[Block, ...])
 
 
 def conversation_partition(tenant: str, conversation: str) -> str:
+    """Return the partition key of a conversation's row and messages."""
     return f"t#{tenant}#c#{conversation}"
 
 
@@ -55,6 +56,11 @@ def build_message_put(resources: Resources, tenant: str, conversation: str, mess
     """Build the write of a message's row, which never replaces another (decision 0150).
 
     Its images and large blocks are in S3 when this returns.
+
+    Args:
+        tenant: The tenant's name.
+        conversation: The conversation's id.
+        message: The message, whose `position` is its place in the conversation.
     """
     folder = blob_store.conversation_folder(tenant, conversation)
     row: Item = {
@@ -85,7 +91,14 @@ def load_messages(resources: Resources, tenant: str, conversation: str) -> list[
 def read_newest_messages(
     resources: Resources, tenant: str, conversation: str, *, before: int | None = None, limit: int
 ) -> list[Message]:
-    """Return the last `limit` messages before a position, or of all, the newest first."""
+    """Return the newest messages, the newest first, without what is in S3.
+
+    Args:
+        tenant: The tenant's name.
+        conversation: The conversation's id.
+        before: The position before which to read; None for the end.
+        limit: The greatest number of messages.
+    """
     if before is not None and before <= 0:
         return []
     table = resources.settings.conversations_table

@@ -39,6 +39,7 @@ class Credential(DomainModel):
     created_at: str
 
     def to_row(self) -> Item:
+        """Return the item of the settings table. It holds the API key only as KMS has sealed it."""
         row: Item = self.model_dump(exclude_none=True)
         return {"pk": f"t#{self.tenant}", "sk": credential_sort_key(self.id), "v": 1, **row}
 

@@ -34,7 +34,14 @@ def create_credential(
     api_key: str | None,
     base_url: str | None = None,
 ) -> Credential:
-    """Store a credential: an API key for the provider's default URL, or a base URL and perhaps a key.
+    """Store a credential: an API key for the provider's default URL, or a base URL with or without a key.
+
+    Args:
+        provider_id: A name of PROVIDER_MODULES.
+        auth_mode: Whether the credential is a key alone, or a URL of the user's own.
+        label: The display name, unique among the user's credentials of that provider.
+        api_key: In plain text; it is sealed before it is stored, and never returned.
+        base_url: The URL below which the provider's paths are; only with the `auth_mode` for it.
 
     Raises:
         InvalidRequest: The provider is unknown, or the form cannot work: a missing key, a private address.
@@ -74,7 +81,11 @@ def list_credentials(resources: Resources, caller: Caller) -> list[Credential]:
 
 
 def get_own_credential(resources: Resources, caller: Caller, credential_id: str) -> Credential:
-    """Return a credential that the caller entered. Raises NotFound for all others, existing or not."""
+    """Return a credential that the caller entered.
+
+    Raises:
+        NotFound: The credential does not exist, or belongs to another user of the tenant.
+    """
     credential = read_credential(resources, caller.tenant, credential_id)
     if credential is None or credential.user != caller.user:
         raise NotFound(CREDENTIAL_NOT_FOUND)
@@ -89,9 +100,13 @@ def update_credential(
     api_key: str | None,
     base_url: str | None = None,
 ) -> Credential:
-    """Change what is not None. A new key or address makes a new version (`open_credential`).
+    """Change what is not None. A new key or URL makes a new version (`open_credential`).
 
-    An empty key removes the key, if the credential has its own address.
+    Args:
+        credential_id: A credential that the caller entered.
+        label: The new display name.
+        api_key: The new key in plain text. An empty one removes the key, if the credential has its own URL.
+        base_url: The new URL. Another host needs its key entered again.
 
     Raises:
         InvalidRequest: The new form cannot work, or the key would follow to another host.
@@ -156,7 +171,12 @@ def read_credential(resources: Resources, tenant: str, credential_id: str) -> Cr
 
 
 def find_existing_ids(resources: Resources, tenant: str, credential_ids: Iterable[str]) -> frozenset[str]:
-    """Return the ids whose credentials exist. Costs one read for each hundred ids, and none for no ids."""
+    """Return the ids whose credentials exist. Costs one read for each hundred ids, and none for no ids.
+
+    Args:
+        tenant: The tenant's name.
+        credential_ids: In any order; malformed and repeated ones are not looked up.
+    """
     valid_ids = sorted(credential_id for credential_id in set(credential_ids) if is_valid_id(credential_id))
     keys = [(f"t#{tenant}", credential_sort_key(credential_id)) for credential_id in valid_ids]
     batches = [keys[start : start + CREDENTIAL_BATCH_SIZE] for start in range(0, len(keys), CREDENTIAL_BATCH_SIZE)]
@@ -167,9 +187,14 @@ def find_existing_ids(resources: Resources, tenant: str, credential_ids: Iterabl
 def open_credential(resources: Resources, tenant: str, credential_id: str, version: int) -> tuple[Credential, str]:
     """Return a credential and its API key in plain text ("" if it has none). A warm process makes no AWS call.
 
-    Only the newest key exists. A turn that started with an earlier version gets the new key as soon as this process
-    reads the row again, so an old key can be revoked five minutes after it was replaced. `version` is part of the
-    cache key, so that a turn that starts after the change never gets the old key.
+    Only the newest key is stored. A turn that started with an earlier version gets the new key as soon as this process
+    reads the row again, so an old key can be revoked five minutes after it was replaced.
+
+    Args:
+        tenant: The tenant's name.
+        credential_id: A credential of any user of the tenant.
+        version: The version that the turn started with. It is part of the cache key, so that a turn that starts after
+            a change never gets the old key.
 
     Raises:
         NotFound: The credential was deleted.
@@ -195,6 +220,7 @@ def open_credential(resources: Resources, tenant: str, credential_id: str, versi
 
 
 def open_api_key(resources: Resources, tenant: str, credential_id: str, version: int) -> str:
+    """Return a credential's API key in plain text. Arguments and errors are those of `open_credential`."""
     return open_credential(resources, tenant, credential_id, version)[1]
 
 

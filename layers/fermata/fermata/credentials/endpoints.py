@@ -8,7 +8,9 @@ from fermata.drivers.transport.endpoint import Endpoint
 
 
 def open_endpoint(resources: Resources, tenant: str, credential_id: str, version: int) -> Endpoint:
-    """Return the endpoint, for a connection whose guard is `provider_urls.make_url_guard`.
+    """Return where a credential's requests go, and their API key.
+
+    The connection needs the guard `provider_urls.make_url_guard`. Arguments are those of `open_credential`.
 
     Raises:
         NotFound: The credential was deleted.

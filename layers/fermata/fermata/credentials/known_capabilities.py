@@ -37,7 +37,15 @@ class KnownCapabilities(DomainModel):
 
 
 def get_known_capabilities(resources: Resources, provider: str, model: str) -> KnownCapabilities:
-    """Return what the price catalogue knows of a model, or else what holds for every model of its provider."""
+    """Return what the price catalogue knows of a model, or else what holds for every model of its provider.
+
+    Args:
+        provider: The `providerId` of the credential.
+        model: The provider's name of the model.
+
+    Returns:
+        The capabilities, each None where it is unknown. The context window is in tokens.
+    """
     traits = get_model_traits(provider)
     prices = catalogue.get_catalogue(resources) if traits.are_in_catalogue else None
     listed = prices.find_model(provider, model) if prices else None
@@ -52,7 +60,14 @@ def get_known_capabilities(resources: Resources, provider: str, model: str) -> K
 
 
 def get_choice_capabilities(resources: Resources, tenant: str, choice: ModelChoice) -> KnownCapabilities:
-    """Return the same for a chosen model; what its credential's own server said comes first. Costs one read."""
+    """Return what is known of a chosen model. What its credential's own server said comes first.
+
+    It costs one read of the settings table, unless the provider makes its models itself.
+
+    Args:
+        tenant: The tenant that owns the credential.
+        choice: The credential and the model.
+    """
     known = get_known_capabilities(resources, choice.provider, choice.model)
     if get_model_traits(choice.provider).are_first_party:
         return known

@@ -19,7 +19,13 @@ class ModelChoice(DomainModel):
 def resolve_model_choice(
     resources: Resources, tenant: str, scope: str, credential_id: str | None, model_id: str | None
 ) -> ModelChoice:
-    """Return what the conversation names, completed by the scope's default.
+    """Return the credential and model that the conversation names, completed by the scope's default.
+
+    Args:
+        tenant: The tenant's name.
+        scope: The scope whose default counts.
+        credential_id: The conversation's credential; None or empty for the default's.
+        model_id: The conversation's model; None or empty for the default's, which must be of the same credential.
 
     Raises:
         InvalidRequest: Neither the conversation nor the scope names a credential and a model.

@@ -23,6 +23,10 @@ MODEL_LIST_CACHE_SECONDS = 300
 def list_credential_models(resources: Resources, caller: Caller, provider: str, credential_id: str) -> list[ModelInfo]:
     """List the models of any credential of the tenant; what its provider said is cached for five minutes.
 
+    Args:
+        provider: The provider that the request's path names, to compare with the credential's.
+        credential_id: A credential of any user of the tenant.
+
     Raises:
         InvalidRequest: The provider is unknown, or the credential is for another one.
         NotFound: There is no such credential.
@@ -64,7 +68,11 @@ def fetch_models(resources: Resources, credential: Credential) -> tuple[ModelInf
 
 
 def try_credential(resources: Resources, caller: Caller, credential_id: str) -> dict[str, Any]:
-    """Return in the wire's form whether a credential opens any model; a failure is a result, not an error."""
+    """Return in the wire's form whether a credential opens any model; a provider's refusal is a result, not an error.
+
+    Raises:
+        NotFound: The caller has no such credential.
+    """
     credential = credential_store.get_own_credential(resources, caller, credential_id)
     result: dict[str, Any]
     try:

@@ -23,14 +23,27 @@ class ScopeDefault(DomainModel):
 
 
 def check_scope(scope: str) -> str:
-    """Return the scope. Raises InvalidRequest for an unknown one."""
+    """Return the scope.
+
+    Raises:
+        InvalidRequest: It is none of SCOPES.
+    """
     if scope not in SCOPES:
         raise InvalidRequest(f"Unknown scope {scope[:40]!r}. The scopes are {', '.join(SCOPES)}.")
     return scope
 
 
 def set_default(resources: Resources, caller: Caller, scope: str, credential_id: str, model_id: str) -> ScopeDefault:
-    """Set a scope's default. Raises InvalidRequest if the tenant has no such credential."""
+    """Set a scope's default for all users of the tenant, in place of the one before.
+
+    Args:
+        scope: One of SCOPES; see `check_scope`.
+        credential_id: A credential of any user of the tenant.
+        model_id: The provider's name of the model. It is not looked up here.
+
+    Raises:
+        InvalidRequest: The tenant has no such credential.
+    """
     default = _make_default(resources, caller, scope, credential_id, model_id)
     try:
         resources.tables.write_items(
@@ -72,6 +85,7 @@ def clear_default(resources: Resources, caller: Caller, scope: str) -> None:
 
 
 def read_default(resources: Resources, tenant: str, scope: str) -> ScopeDefault | None:
+    """Return a scope's default, or None if it has none."""
     item = resources.tables.get_item(resources.settings.settings_table, f"t#{tenant}", f"default#{scope}")
     return ScopeDefault.model_validate(item) if item else None
 

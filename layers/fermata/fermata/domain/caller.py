@@ -23,4 +23,5 @@ class Caller(DomainModel):
     """The user's display name, if the token states one."""
 
     def has_capability(self, capability: str) -> bool:
+        """Return whether the caller's token grants exactly this capability. There are no wildcards."""
         return capability in self.capabilities

@@ -30,10 +30,12 @@ class ImageHeader(NamedTuple):
 
     @property
     def longest_edge(self) -> int:
+        """The greater one of width and height, in pixels."""
         return max(self.width, self.height)
 
     @property
     def pixel_count(self) -> int:
+        """Width times height, which bounds the memory that decoding the image takes."""
         return self.width * self.height
 
 

@@ -26,10 +26,12 @@ class ToolOutput(DomainModel):
 
     @classmethod
     def success(cls, data: Any = None) -> "ToolOutput":
+        """Return the output of a call that succeeded. `data` is JSON for the model."""
         return cls(ok=True, data=data)
 
     @classmethod
     def failure(cls, error: str) -> "ToolOutput":
+        """Return the output of a call that failed. The model reads `error`, so it says what to do instead."""
         return cls(ok=False, error=error)
 
 

@@ -117,7 +117,13 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def redact_secrets(text: str, api_key: str, max_chars: int = MAX_PROVIDER_REASON_CHARS) -> str:
-    """Return the text on one line, cut to `max_chars`, without the key and everything that looks like a key."""
+    """Return the text on one line, without the key and everything that looks like a key.
+
+    Args:
+        text: What a provider sent, or what is quoted to a user.
+        api_key: The key of the request; empty for none.
+        max_chars: The greatest length of the result.
+    """
     if api_key:
         text = text.replace(api_key, REDACTED_KEY)
     return _UNSHOWN.sub(" ", _SECRETS.sub(REDACTED_KEY, text))[:max_chars].strip()

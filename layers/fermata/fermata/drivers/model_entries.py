@@ -52,5 +52,6 @@ def get_texts(entry: Mapping[str, Any], name: str, default: tuple[str, ...] = ()
 
 
 def get_object(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return an object member; an empty one if the member is no object."""
     value = entry.get(name)
     return value if isinstance(value, dict) else {}

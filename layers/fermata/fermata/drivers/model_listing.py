@@ -27,13 +27,17 @@ class ModelListClient:
     endpoint: Endpoint
 
     def get_json(self, path: str, query: str = "") -> Any:
-        """Return the parsed response. Raises ProviderError."""
+        """Return the parsed response.
+
+        Raises:
+            ProviderError: The provider refused, failed, could not be reached, or answered what is no JSON.
+        """
         url = self.endpoint.url_for(path) + query
         with self.connection.get(self.provider.label, url, self._build_headers()) as response:
             return self._parse_response(response)
 
     def post_json(self, path: str, body: Any) -> Any:
-        """Return the parsed response. Raises ProviderError."""
+        """Return the parsed response. Errors are those of `get_json`."""
         headers = self._build_headers() | {"content-type": "application/json"}
         url, data = self.endpoint.url_for(path), json.dumps(body).encode()
         with self.connection.post(self.provider.label, url, headers, data) as response:
@@ -58,7 +62,16 @@ class ModelListClient:
 
 
 def list_models(provider_name: str, connection: ProviderConnection, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
-    """Ask the server for its models, in the order to show them. Raises ProviderError."""
+    """Ask the server for its models, in the order to show them, MAX_LISTED_MODELS at most.
+
+    Args:
+        provider_name: A name of PROVIDER_MODULES.
+        connection: Its time limits apply to all pages of the list together.
+        endpoint: The server and the API key.
+
+    Raises:
+        ProviderError: The provider refused, failed, answered what is no list, or could not be reached.
+    """
     provider = get_provider(provider_name)
     client = ModelListClient(provider, connection, endpoint)
     with connection.call_scope():
@@ -78,7 +91,13 @@ def get_fallback_models(provider_name: str, error: ProviderError | None) -> tupl
 
 
 def check_api_key(provider_name: str, connection: ProviderConnection, endpoint: Endpoint) -> None:
-    """Ask a server that lists its models to everybody whether the key is valid. Raises ProviderError if it is not."""
+    """Ask a server that lists its models to everybody whether the key is valid. Other servers are not asked.
+
+    Arguments are those of `list_models`.
+
+    Raises:
+        ProviderError: The key is not valid, or the server could not be asked.
+    """
     provider = get_provider(provider_name)
     if provider.key_check_path is None:
         return

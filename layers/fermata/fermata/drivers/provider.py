@@ -61,6 +61,7 @@ class ModelTraits:
     thinking_allowance: Callable[[str, int], int] = default_thinking_allowance
 
     def get_capabilities(self, model: str) -> ModelCapabilities:
+        """Return what a model can do, by its provider's name for it; for an unknown name, what most models can do."""
         return self.capabilities_by_model.get(model, self.capabilities)
 
 
@@ -103,7 +104,13 @@ class Provider:
     ) -> Iterator[StreamPart]:
         """Send the request and yield the parts of its response; the last part is the whole `ModelResponse`.
 
-        Close the iterator if you stop before its end.
+        Close the iterator if you stop before its end. A request that a server refuses for a member it does not know is
+        sent again without that member (`adjustments`).
+
+        Args:
+            request: What the model is asked.
+            connection: Carries the time limits. It remembers what servers have refused.
+            endpoint: The server and the API key.
 
         Raises:
             ProviderError: The provider refused, failed or fell silent.

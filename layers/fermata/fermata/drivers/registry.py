@@ -32,11 +32,13 @@ class Driver(Protocol):
     """What a turn needs of a provider: a stream that ends with a `ModelResponse`, or raises `ProviderError`."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The `providerId` of the credentials it serves."""
 
     def stream(
         self, request: ModelRequest, connection: "ProviderConnection", endpoint: Endpoint
-    ) -> Iterator[StreamPart]: ...
+    ) -> Iterator[StreamPart]:
+        """Send one request and yield the parts of its response, as `Provider.stream` does."""
 
 
 def get_provider(name: str) -> Provider:

@@ -103,7 +103,13 @@ class RetryPolicy:
         return self.first_delay_seconds * 2.0 ** (attempt - 1) * (0.75 + 0.25 * jitter)
 
     def may_restart_round(self, attempts: int, *, was_text_shown: bool, can_retract_text: bool) -> bool:
-        """Tell whether a round may start over after `attempts` starts; shown text has to be retracted for that."""
+        """Tell whether a round may start over.
+
+        Args:
+            attempts: How often it has started already.
+            was_text_shown: Whether readers have seen text of this attempt.
+            can_retract_text: Whether all readers can remove text that they have shown.
+        """
         return attempts < self.max_round_attempts and (can_retract_text or not was_text_shown)
 
     def may_reduce_request(self, attempts: int, *, was_text_shown: bool) -> bool:

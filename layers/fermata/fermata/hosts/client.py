@@ -54,6 +54,7 @@ class HostConnectionPool:
                 connection.close()
 
     def close(self) -> None:
+        """Close the connections that serve no request."""
         while self._idle:
             self._idle.pop().close()
 
@@ -89,28 +90,50 @@ class HostClient:
         self._connection: ProviderConnection | None = None
 
     def list_tables(self) -> Any:
+        """List the collections (GET tables)."""
         return self._send("GET", "tables")
 
     def list_documents(self, table: str, *, status: str | None, author: str | None, limit: int, offset: int) -> Any:
+        """List a page of a collection's documents (GET documents).
+
+        Args:
+            table: The collection's id.
+            status: Only documents of this status; None for all.
+            author: Only documents of the user with this id; None for all.
+            limit: The greatest number of documents.
+            offset: How many documents to skip.
+        """
         query = {"tableId": table, "status": status, "authorUserId": author, "limit": limit, "offset": offset}
         return self._send("GET", "documents", query)
 
     def get_document(self, document: str) -> Any:
+        """Read a document with its text (GET documents/{id}). A missing one is a HostError with status 404."""
         return self._send("GET", f"documents/{_quote_segment(document)}")
 
     def search_documents(self, query: str, *, limit: int) -> Any:
+        """Search all collections for a text (GET documents?query=…)."""
         return self._send("GET", "documents", {"query": query, "limit": limit})
 
     def list_users(self) -> Any:
+        """List the users who may be authors (GET users)."""
         return self._send("GET", "users")
 
     def list_media(self, *, query: str | None, mime_type: str | None, limit: int) -> Any:
+        """List media files (GET media).
+
+        Args:
+            query: Only files that match this text; None for all.
+            mime_type: Only files of this type; None for all.
+            limit: The greatest number of files.
+        """
         return self._send("GET", "media", {"query": query, "mimeType": mime_type, "limit": limit})
 
     def list_plugins(self) -> Any:
+        """List the plugins of the site (GET plugins)."""
         return self._send("GET", "plugins")
 
     def validate_plugin(self, plugin: str) -> Any:
+        """Build a plugin without activating it (POST plugins/{id}/validate), within HOST_BUILD_SECONDS."""
         return self._send("POST", f"plugins/{_quote_segment(plugin)}/validate", seconds=HOST_BUILD_SECONDS)
 
     def activate_plugin(self, plugin: str, *, effect_key: str) -> Any:

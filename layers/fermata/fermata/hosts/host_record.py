@@ -34,6 +34,7 @@ class HostRecord(DomainModel):
         return next((secret for secret in reversed(self.secrets) if secret.since <= now), self.secrets[0])
 
     def to_item(self) -> Item:
+        """Return the item of the settings table. Its secrets are sealed."""
         return {"pk": host_partition(self.tenant), "sk": HOST_SORT_KEY, "v": 1, **self.model_dump()}
 
     def to_operator_view(self) -> dict[str, Any]:

@@ -58,10 +58,18 @@ def register_host(
 
 
 def rotate_host_secret(resources: Resources, tenant: str, *, overlap_seconds: int = HOST_SECRET_OVERLAP_SECONDS) -> str:
-    """Give the host a new secret, which signs requests after `overlap_seconds`; until then the current one does.
+    """Give the host a new secret, which signs requests after a delay; until then the current one does.
+
+    Args:
+        tenant: The tenant's name.
+        overlap_seconds: The delay, in which the host installs the new secret. 0 replaces a lost secret at once.
 
     Returns:
         The new secret. It cannot be read again.
+
+    Raises:
+        NotFound: The tenant has no host.
+        Conflict: The host was changed at the same time.
     """
     old = _require_host(resources, tenant)
     now = resources.clock.time()
@@ -74,6 +82,12 @@ def rotate_host_secret(resources: Resources, tenant: str, *, overlap_seconds: in
 
 
 def remove_host(resources: Resources, tenant: str) -> None:
+    """Remove a tenant's host with its secrets. Other processes may call it for HOST_CACHE_SECONDS more.
+
+    Raises:
+        NotFound: The tenant has no host.
+        Conflict: The host was changed at the same time.
+    """
     old = _require_host(resources, tenant)
     try:
         resources.tables.write_items(
@@ -97,6 +111,7 @@ def get_cached_host(resources: Resources, tenant: str) -> HostRecord | None:
 
 
 def read_host(resources: Resources, tenant: str) -> HostRecord | None:
+    """Return a tenant's host as it is stored now, or None if it has none."""
     item = resources.tables.get_item(resources.settings.settings_table, host_partition(tenant), HOST_SORT_KEY)
     return HostRecord.model_validate(item) if item else None
 

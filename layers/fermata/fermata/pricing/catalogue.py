@@ -77,6 +77,7 @@ class PriceCatalogue(DomainModel):
     openrouter_models: dict[str, CatalogueModel] = Field(default_factory=dict)
 
     def find_priced_model(self, model: str) -> PricedModel | None:
+        """Return a model's entry by its provider's name for it, with or without a date; None if it is not listed."""
         return self.priced_models.get(normalize_model_name(model)) or self.priced_models.get(undated_model_name(model))
 
     def find_model(self, provider: str, model: str) -> CatalogueModel | None:

@@ -29,7 +29,17 @@ class RequestCost(DomainModel):
 
 
 def get_request_cost(resources: Resources, provider: str, model: str, tokens: TokenUsage) -> RequestCost:
-    """Return a request's cost. Makes no request: a model that the catalogue does not hold has no known cost."""
+    """Return what a request cost. Asks no provider.
+
+    Args:
+        provider: The `providerId` of the credential.
+        model: The provider's name of the model.
+        tokens: The tokens that the provider reported, or an estimate of them. A cost that the provider reported itself
+            comes before the catalogue's price.
+
+    Returns:
+        The cost in USD; 0 and not `known` for a model without a price.
+    """
     if get_model_traits(provider).are_free:
         return RequestCost(cost=Decimal(0))
     if tokens.reported_cost is not None:
@@ -48,7 +58,12 @@ def _round_to_storable(cost: Decimal) -> Decimal:
 
 
 def find_price(resources: Resources, provider: str, model: str) -> Price | None:
-    """Return the catalogue's price of a model; the catalogue is cached in the process."""
+    """Return the catalogue's price of a model, or None if it is not listed. The catalogue is cached in the process.
+
+    Args:
+        provider: The `providerId` of the credential.
+        model: The provider's name of the model.
+    """
     prices = catalogue.get_catalogue(resources)
     listed = prices.find_model(provider, model) if prices else None
     return listed.price if listed else None

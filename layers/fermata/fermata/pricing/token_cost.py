@@ -31,10 +31,15 @@ def compute_cost(price: Price | None, tokens: TokenUsage) -> Decimal:
 
 
 def compute_max_cost(price: Price, prompt: int, completion: int) -> Decimal:
-    """Return the USD that so many tokens cost at most (decision 0055).
+    """Return the USD that a request costs at most (decision 0055).
 
-    Before the request it is unknown which of the prompt is read from a cache or written to one. To write it may cost
-    more than to send it, so the highest of the three rates counts.
+    Before the request it is unknown how much of the prompt is read from a cache or written to one. Writing it may cost
+    more than sending it, so the highest of the three rates counts.
+
+    Args:
+        price: The model's rates, in USD per million tokens.
+        prompt: The tokens of the prompt.
+        completion: The greatest number of tokens of the response.
     """
     rates = (price.input_per_mtok, price.cache_read_per_mtok, price.cache_write_per_mtok)
     highest = max(rate for rate in rates if rate is not None)

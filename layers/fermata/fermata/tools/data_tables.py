@@ -44,4 +44,5 @@ class DataTable(LenientModel):
 
     @property
     def label(self) -> str:
+        """The name to show for the table."""
         return self.plural_label or self.name

@@ -58,6 +58,7 @@ _PROMPT_WITHOUT_TOOLS = (
 
 
 def get_toolset(scope: str) -> Toolset:
+    """Return the tools of a scope, loaded on first use; an empty toolset for a scope that is not registered."""
     registration = SCOPE_REGISTRY.get(scope)
     return cast(Toolset, resolve_name(registration.toolset)) if registration else Toolset(scope)
 
@@ -81,8 +82,13 @@ def build_system_prompt(scope: str, naming: ToolNaming = ToolNaming.CANONICAL) -
 def build_situation(scope: str, snapshot: Any, naming: ToolNaming = ToolNaming.CANONICAL) -> str:
     """Build the part of the prompt that changes from turn to turn.
 
-    Drivers put it at the end of the request, between tags. Text of users cannot close them: a `<` that could start
-    such a tag is escaped.
+    Drivers put it at the end of the request, between tags. Text of users cannot close them: a `<` that could start such
+    a tag is escaped.
+
+    Args:
+        scope: The scope of the turn.
+        snapshot: The document's state as its editor posted it; None without one.
+        naming: The variant of the tool names that the text mentions.
     """
     registration = SCOPE_REGISTRY.get(scope)
     if registration is None:

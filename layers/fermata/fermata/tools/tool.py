@@ -217,6 +217,7 @@ class Tool:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the input, which models and editors receive; without references."""
         return build_json_schema(self.input_model)
 
     def is_available_in(self, scope: str, tenant: str) -> bool:

@@ -40,6 +40,7 @@ class DeferredHandler:
         return self.load()(tool_input, context)
 
     def load(self) -> ToolHandler[Any]:
+        """Import the handler and return it."""
         handler: ToolHandler[Any] = resolve_name(self.path)
         return handler
 

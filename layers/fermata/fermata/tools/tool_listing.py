@@ -11,6 +11,12 @@ def list_tools(scope: str, capabilities: frozenset[str], naming: ToolNaming, ten
     """List the tools that a model is offered on behalf of this caller, in the same order.
 
     A caller needs one of the `permissions` of a tool.
+
+    Args:
+        scope: The scope whose tools are listed.
+        capabilities: Those of the caller.
+        naming: The variant of the names.
+        tenant: The caller's tenant, which may have registered tools of its own.
     """
     permitted_tools = get_toolset(scope).list_permitted_tools(capabilities, scope, tenant=tenant)
     return [_describe_tool(tool, naming) for tool in permitted_tools]

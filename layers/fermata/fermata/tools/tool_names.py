@@ -20,10 +20,12 @@ class ToolNaming(StrEnum):
 
 
 def get_wire_name(tool: Tool, naming: ToolNaming) -> str:
+    """Return the name by which a client knows the tool."""
     return format_tool_name(tool.toolset, tool.name, naming)
 
 
 def get_prefixed_name(tool: Tool) -> str:
+    """Return the name that newer editors use, such as `site_insert_html`."""
     return format_tool_name(tool.toolset, tool.name, ToolNaming.PREFIXED)
 
 

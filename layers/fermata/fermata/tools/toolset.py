@@ -45,7 +45,16 @@ class Toolset:
         role: str | None = None,
         phase: str | None = None,
     ) -> tuple[ToolSpec, ...]:
-        """Build what the model is told about the tools that the caller may use."""
+        """Build what the model receives about the tools that the caller may use.
+
+        Args:
+            capabilities: Those of the caller.
+            scope: The scope of the turn.
+            naming: The variant of the names.
+            tenant: The caller's tenant, which may have registered tools of its own.
+            role: The caller's role; tools that name roles need one of theirs.
+            phase: The phase of the document's workflow; tools that name phases need one of theirs.
+        """
         return tuple(
             ToolSpec(name=get_wire_name(tool, naming), description=tool.description, input_schema=tool.input_schema)
             for tool in self.list_permitted_tools(capabilities, scope, tenant=tenant, role=role, phase=phase)

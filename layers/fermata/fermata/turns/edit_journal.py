@@ -105,6 +105,7 @@ class EditMark(DomainModel):
         return {**data, "begun": done > data.get("first", 0), "steps": [*applied, *redone]}
 
     def with_step(self, changed: StepMark) -> "EditMark":
+        """Return the mark with the state of one call of the inverse replaced."""
         steps = (*(step for step in self.steps if step.step != changed.step), changed)
         return self.model_copy(update={"steps": tuple(sorted(steps, key=lambda step: step.step))})
 
@@ -122,6 +123,7 @@ class JournalEntry:
 
     @property
     def turn(self) -> str:
+        """The id of the turn that made the edit."""
         return self.edit.effect_key.partition("/")[0]
 
     @property
@@ -132,6 +134,7 @@ class JournalEntry:
 
     @property
     def state(self) -> EditState:
+        """What undos have done to the edit so far; `stuck` if it has no inverse."""
         if not self.inverse_tools:
             return "stuck"
         states = {step.state for step in self.steps}

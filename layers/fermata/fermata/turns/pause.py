@@ -48,6 +48,7 @@ class RoundCall(DomainModel):
 
     @property
     def is_done(self) -> bool:
+        """Whether the call has its result, or a time-out in its place."""
         return self.state in ("answered", "expired")
 
 
@@ -110,6 +111,7 @@ class Pause(DomainModel):
 
     @property
     def partition(self) -> TurnPartition:
+        """The partition of the turn's rows."""
         return TurnPartition(self.tenant, self.turn, self.expires)
 
     @property

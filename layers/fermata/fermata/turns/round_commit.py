@@ -83,6 +83,7 @@ class RoundCommit:
 
     @property
     def outputs(self) -> tuple[tuple[RoundCall, ToolOutput], ...]:
+        """The calls that this commit answers, with what the model reads of them."""
         return self.transition.outputs if self.transition else ()
 
     @property

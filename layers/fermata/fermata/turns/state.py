@@ -153,6 +153,7 @@ class TurnState:
 
     @property
     def cost_usd(self) -> Decimal:
+        """The cost of the turn's requests so far, in USD. The state stores it as text, so that no digit is lost."""
         return Decimal(self.cost)
 
     def to_item(self) -> dict[str, Any]:

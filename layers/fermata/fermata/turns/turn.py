@@ -32,6 +32,7 @@ class TurnPartition:
 
     @property
     def pk(self) -> str:
+        """The partition key of all rows of the turn."""
         return build_turn_pk(self.tenant, self.turn)
 
 
@@ -71,10 +72,12 @@ class Turn(DomainModel):
 
     @property
     def partition(self) -> TurnPartition:
+        """The partition of the turn's rows."""
         return TurnPartition(self.tenant, self.id, self.expires)
 
     @property
     def pk(self) -> str:
+        """The partition key of all rows of the turn."""
         return self.partition.pk
 
     @property
@@ -139,6 +142,10 @@ def find_turn(resources: Resources, tenant: str, turn_id: str) -> Turn:
 
 def find_turn_for_caller(resources: Resources, caller: Caller, bridge_id: str) -> Turn:
     """Return the caller's own turn. A caller with the capability `ai.turns.manage` sees all turns of the tenant.
+
+    Args:
+        caller: The user whose turn it has to be.
+        bridge_id: The turn's id, as the client sent it.
 
     Raises:
         NotFound: The turn does not exist, has expired, or belongs to another user.

@@ -53,6 +53,7 @@ class LogEntry:
 
     @property
     def next_number(self) -> int:
+        """The number of the event that follows the entry's last one."""
         return self.first_number + self.event_count
 
 

@@ -31,6 +31,7 @@ class UsageTotals:
     unpriced: int = 0
 
     def add(self, other: "UsageTotals") -> None:
+        """Add other totals to these, in place."""
         self.conversations += other.conversations
         self.requests += other.requests
         self.prompt += other.prompt

@@ -20,7 +20,12 @@ def build_request_writes(resources: Resources, usages: Sequence[RequestUsage]) -
 
 
 def build_turn_end_writes(resources: Resources, outcome: TurnOutcome, usages: Sequence[RequestUsage]) -> list[Write]:
-    """Build the ledger rows of the turn's last requests and of its end. A hold that was never used is released."""
+    """Build the ledger rows of the turn's last requests and of its end. A hold that was never used is released.
+
+    Args:
+        outcome: How the turn ended, and whether its requests are billable.
+        usages: The requests that have no ledger row yet; may be empty.
+    """
     writes: list[Write] = [build_request_put(resources, usage) for usage in usages]
     writes.append(build_turn_end_put(resources, outcome))
     if outcome.budgeted:

@@ -57,6 +57,7 @@ def select_images(messages: Sequence[Message], profile: ModelProfile) -> list[Me
 
 
 def count_images(message: Message) -> int:
+    """Count the images of a message, those of its tool results included."""
     return sum(len(block_images(block)) for block in message.content)
 
 

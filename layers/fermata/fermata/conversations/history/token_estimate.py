@@ -17,6 +17,7 @@ _MESSAGE_OVERHEAD_TOKENS = 12
 
 
 def estimate_tokens(messages: Iterable[Message]) -> int:
+    """Return the estimated prompt tokens of the messages, rather too many than too few."""
     return sum(map(_estimate_message, messages))
 
 

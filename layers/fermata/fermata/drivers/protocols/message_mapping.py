@@ -53,14 +53,17 @@ class MessageGroup:
 
     @property
     def texts(self) -> list[str]:
+        """The texts of the group, in order."""
         return [block.text for block in self.blocks if isinstance(block, TextBlock)]
 
     @property
     def calls(self) -> list[ToolCallBlock]:
+        """The tool calls of the group, in order; empty for a group of the user."""
         return [block for block in self.blocks if isinstance(block, ToolCallBlock)]
 
     @property
     def reasoning(self) -> list[ReasoningBlock]:
+        """The reasoning of the group, in order, in the form in which its provider sent it."""
         return [block for block in self.blocks if isinstance(block, ReasoningBlock)]
 
     def awaits_result(self, call_id: str) -> bool:

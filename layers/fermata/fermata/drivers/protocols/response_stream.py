@@ -44,7 +44,8 @@ class ResponseAccumulator(Protocol):
         """Whether the provider has reported what it used so far."""
 
     @property
-    def tokens(self) -> TokenUsage: ...
+    def tokens(self) -> TokenUsage:
+        """The tokens that the provider has reported so far; all 0 before `has_usage`."""
 
     def add_event(self, event: dict[str, Any]) -> Iterable[StreamPart]:
         """Fold one event, and return what it adds to the visible text."""

@@ -95,7 +95,7 @@ class ProviderConnection:
 
     @contextlib.contextmanager
     def get(self, label: str, url: str, headers: Mapping[str, str]) -> Iterator[ProviderResponse]:
-        """Send one GET request; otherwise like `post`."""
+        """Send one GET request. Arguments and errors are those of `post`."""
         with self._send_request(label, "GET", url, headers, None) as response:
             yield response
 
@@ -110,7 +110,11 @@ class ProviderConnection:
                 yield ProviderResponse(response.status_code, response.headers, self._iter_chunks(response))
 
     def sleep(self, seconds: float) -> None:
-        """Wait between two requests of a call. Raises ProviderError if the call is aborted meanwhile."""
+        """Wait between two requests of a call.
+
+        Raises:
+            ProviderError: The call was aborted meanwhile.
+        """
         with self.call_scope():
             if self._scope.sleep(seconds):
                 raise _aborted_error()
@@ -136,6 +140,7 @@ class ProviderConnection:
         self._scope.deadline = deadline
 
     def close(self) -> None:
+        """Close the sockets."""
         self._client.close()
 
     def _iter_chunks(self, response: httpx.Response) -> Iterator[bytes]:

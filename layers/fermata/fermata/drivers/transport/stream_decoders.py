@@ -22,6 +22,7 @@ class SseDecoder:
         return self._line.size + sum(map(len, self._data))
 
     def feed(self, chunk: bytes) -> list[str]:
+        """Return the data of the events that this chunk completes."""
         # A CR ends its line at once; if it was half of a CRLF, the LF comes with the next chunk.
         if self._ended_with_cr and chunk.startswith(b"\n"):
             chunk = chunk[1:]
@@ -72,6 +73,7 @@ class NdjsonDecoder:
         return self._line.size
 
     def feed(self, chunk: bytes) -> list[str]:
+        """Return the lines that this chunk completes."""
         if b"\n" not in chunk:
             self._line.add(chunk)
             return []

@@ -108,6 +108,11 @@ def find_edit_tool(scope: str, name: str) -> Tool | None:
 def parse_inverse(scope: str, tenant: str, value: Any) -> tuple[InverseStep, ...]:
     """Validate the inverse of an edit: one call of a writing browser tool, or a list of them.
 
+    Args:
+        scope: The scope of the turn, whose tools may be called.
+        tenant: The tenant, which may have registered tools of its own.
+        value: The member `inverse` of the result that the editor posted.
+
     Raises:
         InvalidToolInput: The inverse cannot be used. The message is for the developer of the editor.
     """
@@ -132,6 +137,13 @@ def _parse_inverse_step(scope: str, tenant: str, call: Any) -> InverseStep:
 
 
 def is_tool_permitted(scope: str, tenant: str, name: str, capabilities: frozenset[str]) -> bool:
-    """Tell whether a caller with these capabilities may have a tool called in this scope."""
+    """Tell whether a caller may have a browser tool called in this scope.
+
+    Args:
+        scope: The scope of the turn.
+        tenant: The caller's tenant.
+        name: The tool's canonical name, prefixed name or alias.
+        capabilities: Those of the caller.
+    """
     tool = find_edit_tool(scope, name)
     return tool is not None and tool.is_available_in(scope, tenant) and tool.permits(capabilities)

@@ -49,6 +49,11 @@ class Dispatch(StrEnum):
 def admit_call(toolset: Toolset, call: ToolCallBlock, context: ToolContext) -> AdmittedCall | ToolOutput:
     """Check a call against its tool and its caller.
 
+    Args:
+        toolset: The tools of the turn's scope.
+        call: The call as the model made it, with unchecked input.
+        context: The caller's rights, role and phase.
+
     Returns:
         The call with its validated input, or a failed output that tells the model why it is refused.
     """
@@ -116,11 +121,18 @@ def choose_dispatch(admitted: AdmittedCall, browser_seconds: float) -> Dispatch:
 
 
 def get_timeout_seconds(tool: Tool, default_seconds: float) -> float:
+    """Return how long one attempt of a call may take: the tool's own timeout, or else `default_seconds`."""
     return default_seconds if tool.timeout_seconds is None else tool.timeout_seconds
 
 
 def build_effect_key(turn: str, round_number: int, call: str | int) -> str:
-    """Build the key by which a receiver of a call recognises its repetitions, so that it acts only once."""
+    """Build the key by which a receiver of a call recognises its repetitions, so that it acts only once.
+
+    Args:
+        turn: The turn's id.
+        round_number: The round that asked for the call.
+        call: The call's index in its round.
+    """
     return f"{turn}/{round_number}/{call}"
 
 

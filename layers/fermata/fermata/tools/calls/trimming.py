@@ -23,6 +23,7 @@ def shorten_data(data: Any, max_chars: int) -> Any:
 
 
 def shorten_text(text: str, max_chars: int) -> str:
+    """Cut a text to `max_chars` characters, and append how many are missing. The note comes on top of `max_chars`."""
     if len(text) <= max_chars:
         return text
     return f"{text[:max_chars]}… [{len(text) - max_chars:,} more characters]"

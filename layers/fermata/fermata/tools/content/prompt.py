@@ -49,4 +49,5 @@ give just that. No HTML or JSON in the answer."""
 
 
 def system_prompt(naming: ToolNaming) -> str:
+    """Return the stable part of the prompt, with tool names in the client's variant."""
     return insert_tool_names(_PROMPT, CONTENT_TOOLSET.tools, naming)

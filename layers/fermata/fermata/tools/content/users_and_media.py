@@ -51,6 +51,11 @@ def list_content_users(_tool_input: NoInput, context: ToolContext) -> dict[str, 
 
 
 def list_media(tool_input: ListMediaInput, context: ToolContext) -> dict[str, Any]:
+    """List media files of the content system, a page at most.
+
+    Raises:
+        ToolFailure: There is no content system, or it refused the query.
+    """
     limit = tool_input.limit or DEFAULT_PAGE_SIZE
 
     def query(host: HostClient) -> Any:

@@ -51,6 +51,11 @@ class PluginActivation(LenientModel):
 
 
 def list_plugins(_tool_input: NoInput, context: ToolContext) -> dict[str, Any]:
+    """List the plugins of the site; without a content system, only the one that is open.
+
+    Raises:
+        ToolFailure: There is neither a content system nor an open plugin, or the content system refused the query.
+    """
     if context.open_host() is None:
         open_plugin = read_open_plugin(context.snapshot)
         if open_plugin is None:
@@ -61,7 +66,11 @@ def list_plugins(_tool_input: NoInput, context: ToolContext) -> dict[str, Any]:
 
 
 def validate_plugin(tool_input: PluginInput, context: ToolContext) -> ToolOutput:
-    """Build a plugin. A failed build is a success of the tool, whose data are the diagnostics."""
+    """Build a plugin. A failed build is a success of the tool, whose data are the diagnostics.
+
+    Raises:
+        ToolFailure: No plugin is named or open, it does not exist, or the content system refused the query.
+    """
     plugin_id = _resolve_plugin_id(tool_input, context)
     try:
         validation = query_host(
@@ -73,7 +82,11 @@ def validate_plugin(tool_input: PluginInput, context: ToolContext) -> ToolOutput
 
 
 def activate_plugin(tool_input: PluginInput, context: ToolContext) -> dict[str, Any]:
-    """Build a plugin and make it active. The content system acts once per effect key."""
+    """Build a plugin and make it active. The content system acts once per effect key.
+
+    Raises:
+        ToolFailure: No plugin is named or open, it does not exist, or the content system refused the query.
+    """
     plugin_id = _resolve_plugin_id(tool_input, context)
     try:
         activation = query_host(

@@ -26,4 +26,5 @@ When you are done, say in one or two sentences what you changed. No code in the 
 
 
 def system_prompt(naming: ToolNaming) -> str:
+    """Return the stable part of the prompt, with tool names in the client's variant."""
     return insert_tool_names(_PROMPT, PLUGIN_TOOLSET.tools, naming)

@@ -81,4 +81,5 @@ When you are done, say in one or two sentences what you changed. No HTML, CSS or
 
 
 def system_prompt(naming: ToolNaming) -> str:
+    """Return the stable part of the prompt, with tool names in the client's variant."""
     return insert_tool_names(_PROMPT, SITE_TOOLSET.tools, naming)

@@ -15,21 +15,34 @@ from fermata.turns.turn_log import TurnEnded, TurnLog, read_end_type, read_last_
 def cancel_turn(resources: Resources, caller: Caller, bridge_id: str) -> dict[str, Any]:
     """Cancel a turn for its user. Safe to repeat.
 
+    Args:
+        caller: The turn's user, or one with the capability `ai.turns.manage`.
+        bridge_id: The turn's id, as the client sent it.
+
     Returns:
         The bridge's id and `status`: how the turn has ended, which may be otherwise than cancelled.
 
     Raises:
         NotFound: There is no such turn, or it is not the caller's.
+        ServiceUnavailable: The turn has ended, but its workflow could not be resumed. Repeat the call.
     """
     turn = find_turn_for_caller(resources, caller, bridge_id)
     return {"bridgeId": turn.id, "status": stop_turn(resources, turn, CancelledEvent())}
 
 
 def stop_turn(resources: Resources, turn: Turn, terminal: TerminalEvent) -> str:
-    """End a turn with `terminal` unless it is over already, and resume its execution so that it finishes.
+    """End a turn unless it is over already, and resume its execution so that it finishes.
+
+    Args:
+        turn: The turn, as it was read at any time.
+        terminal: The event to end it with.
 
     Returns:
-        The type of the turn's terminal event.
+        The type of the turn's terminal event, which is another writer's if that one came first.
+
+    Raises:
+        NotFound: The turn has no log.
+        ServiceUnavailable: The turn has ended, but its workflow could not be resumed. Repeat the call.
     """
     last_entry = read_last_entry(resources, turn.pk)
     if last_entry is None:
@@ -45,7 +58,15 @@ def stop_turn(resources: Resources, turn: Turn, terminal: TerminalEvent) -> str:
 
 
 def finish_paused_execution(resources: Resources, turn: Turn, round_: int) -> None:
-    """Let the execution of an ended turn finish, if it waits for the answer to a call."""
+    """Let the execution of an ended turn finish, if it waits for the answer to a call.
+
+    Args:
+        turn: A turn that has ended.
+        round_: The round whose pause may have a token; 0 for none.
+
+    Raises:
+        ServiceUnavailable: The workflow could not be resumed. Repeat the call.
+    """
     pause = load_pause(resources, turn, round_) if round_ else None
     if pause and pause.token:
         resources.workflow.resume_execution(pause.token, "finish")

@@ -19,7 +19,11 @@ POLL_BACKOFF_DIVISOR = 8
 
 
 def read_entries_after(resources: Resources, turn: Turn, event_number: int) -> list[LogEntry]:
-    """Return the entries that follow event number `event_number`, beginning with the entry that contains it.
+    """Return the entries that follow an event, beginning with the entry that contains the next one, or else the last.
+
+    Args:
+        turn: The turn whose log is read.
+        event_number: The last event that the reader has; 0 for none. The first entry may hold earlier events too.
 
     Raises:
         NotFound: The turn has no log.

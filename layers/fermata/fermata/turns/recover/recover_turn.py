@@ -31,8 +31,13 @@ def recover_turn(
     """Do what the state of the turn's execution requires. Safe to repeat, and to do several times at once.
 
     Args:
+        tenant: The tenant's name.
+        turn_id: The turn; nothing is done if it has ended or expired.
         execution_number: Act only if this execution is still the turn's current one.
         has_execution_failed: Whether the workflow itself reports the failure, so that its state need not be read.
+
+    Raises:
+        ServiceUnavailable: The workflow could not be resumed. The next recovery tries again.
     """
     turn = load_turn(resources, tenant, turn_id)
     if turn is None or (execution_number is not None and execution_number != turn.n):

@@ -51,7 +51,11 @@ class StreamWriter:
             raise self.failure
 
     def write(self, event: TextEvent | ReasoningEvent) -> None:
-        """Add text to the stream. Raises `failure`."""
+        """Add text to the stream.
+
+        Raises:
+            BaseException: `failure`, if the background thread has met one.
+        """
         with self._lock:
             if self.failure is not None:
                 raise self.failure
@@ -61,7 +65,11 @@ class StreamWriter:
                 self._flush()
 
     def append(self, append_to_log: Callable[[], object]) -> None:
-        """Let the main thread append something else than text. Raises `failure`."""
+        """Let the main thread append something else than text.
+
+        Raises:
+            BaseException: `failure`, if the background thread has met one.
+        """
         with self._lock:
             if self.failure is not None:
                 raise self.failure

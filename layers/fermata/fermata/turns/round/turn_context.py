@@ -157,10 +157,12 @@ class TurnContext:
 
     @cached_property
     def toolset(self) -> Toolset:
+        """The tools of the turn's scope."""
         return get_toolset(self.turn.scope)
 
     @property
     def tool_names(self) -> ToolNaming:
+        """The variant of the tool names that the turn's client uses."""
         return ToolNaming(self.turn.tool_names)
 
     @cached_property

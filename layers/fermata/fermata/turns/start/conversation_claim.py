@@ -69,7 +69,11 @@ def ensure_no_active_turn(resources: Resources, caller: Caller, claiming_turn_id
 
 
 def cancel_active_turn(resources: Resources, conversation: Conversation) -> None:
-    """Cancel the turn that runs in a conversation which is being deleted."""
+    """Cancel the turn that runs in a conversation which is being deleted.
+
+    Raises:
+        ServiceUnavailable: The turn has ended, but its workflow could not be resumed. Repeat the call.
+    """
     if conversation.claim:
         turn = load_turn(resources, conversation.tenant, conversation.claim)
         if turn is not None:

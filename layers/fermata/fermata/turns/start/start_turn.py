@@ -89,6 +89,10 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
 
     Every refusal comes before anything is written.
 
+    Args:
+        caller: The user in whose name the turn runs until its end.
+        prompt: The validated request.
+
     Raises:
         NotFound, InvalidRequest: Of the conversation, the images or the model.
         Unprocessable: The model lacks an ability that the prompt needs.

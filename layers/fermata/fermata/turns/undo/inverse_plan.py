@@ -34,10 +34,12 @@ class PlannedCall:
 
     @property
     def key(self) -> InverseCallKey:
+        """The key under which the undo finds what this call's result has to mark."""
         return InverseCallKey(turn=self.entry.turn, edit=self.entry.key, step=self.step)
 
     @property
     def tool(self) -> str:
+        """The canonical name of the tool to call."""
         return str(self.entry.inverse_item["tools"][self.step])
 
 

@@ -53,11 +53,16 @@ class UndoRequest:
 
     @property
     def digest(self) -> str:
+        """What a repetition with the same Idempotency-Key must have in common with the first request, as hex digits."""
         return hashlib.sha256(json.dumps(["undo", self.bridge_id, self.through]).encode()).hexdigest()
 
 
 def start_undo(resources: Resources, caller: Caller, request: UndoRequest) -> StartedTurn:
     """Start the turn that undoes another turn's edits, newest first (decision 0117).
+
+    Args:
+        caller: The user of the turn that is undone.
+        request: The turn, and how far back to go.
 
     Raises:
         NotFound: The turn does not exist, is not the caller's, or its conversation is deleted.

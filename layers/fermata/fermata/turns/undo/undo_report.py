@@ -47,6 +47,7 @@ class UndoOutcome:
 
     @property
     def report(self) -> UndoReport:
+        """What the terminal event reports: the effect keys that were undone, and each other edit with the reason."""
         return UndoReport(
             undone=tuple(entry.edit.effect_key for entry in self._undone),
             skipped=tuple(

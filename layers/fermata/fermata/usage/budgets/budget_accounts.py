@@ -97,6 +97,7 @@ class BudgetPeriod:
 
     @property
     def remaining(self) -> Decimal | None:
+        """The USD that is neither spent nor held; None without a limit. Negative when the limit was lowered."""
         return None if self.limit is None else self.limit - self.spent - self.held
 
     def can_cover(self, amount: Decimal) -> bool:

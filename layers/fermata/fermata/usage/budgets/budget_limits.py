@@ -58,7 +58,13 @@ class Budgets(DomainModel):
         return any(limits.has_limits for limits in (self.tenant, self.each_user, *self.users.values()))
 
     def list_accounts(self, tenant: str, user: str, month: str) -> list[BudgetAccount]:
-        """Return the accounts that count a user's request: those with limits, and those whose limits were lifted."""
+        """Return the accounts that count a user's request: those with limits, and those whose limits were lifted.
+
+        Args:
+            tenant: The tenant's name.
+            user: The user who makes the request.
+            month: The current month in UTC, as `2026-01`.
+        """
         accounts: list[BudgetAccount] = []
         if self.tenant.has_limits or self._is_lifted(month, _TENANT_KEY):
             accounts.append(_with_limits(BudgetAccount.for_tenant(tenant), self.tenant))
@@ -86,7 +92,12 @@ def read_budgets(resources: Resources, tenant: str) -> Budgets:
 
 
 def get_budgets(resources: Resources, tenant: str, *, refresh: bool = False) -> Budgets:
-    """Return a tenant's budgets, cached for BUDGETS_CACHE_SECONDS unless `refresh` demands a read."""
+    """Return a tenant's budgets.
+
+    Args:
+        tenant: The tenant's name.
+        refresh: Whether to read them now. Otherwise they may be BUDGETS_CACHE_SECONDS old.
+    """
     if refresh:
         resources.cache.invalidate(("budgets", tenant))
     return resources.cache.get_or_load(
@@ -100,6 +111,10 @@ def _user_key(user: str) -> str:
 
 def set_budgets(resources: Resources, caller: Caller, budgets: Budgets) -> Budgets:
     """Replace all limits of the caller's tenant; an owner that `budgets` leaves out has no limits afterwards.
+
+    Args:
+        caller: The administrator who sets them; recorded as `updated_by`.
+        budgets: The new limits in USD. Its other members are ignored.
 
     Returns:
         The budgets as stored, with `lifted`, `since`, `updated_at`, `updated_by` and `version`.

@@ -50,6 +50,7 @@ class BudgetedRequest:
 
     @property
     def name(self) -> str:
+        """What the hold records, so that a request is reserved once however often its function is called."""
         return f"{self.turn}.{self.round}.{self.attempt}"
 
 

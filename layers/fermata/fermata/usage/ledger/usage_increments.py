@@ -20,6 +20,7 @@ class UsageIncrement:
 
     @property
     def names(self) -> tuple[tuple[UsageDimension, str], ...]:
+        """The dimension and the name of each rollup total that the increment adds to."""
         return (("users", self.user), ("scopes", self.scope), ("models", self.model))
 
 

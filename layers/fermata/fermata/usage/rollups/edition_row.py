@@ -58,6 +58,7 @@ class EditionRow:
     rebuild: str = ""
 
     def to_item(self) -> Item:
+        """Return the item of the usage table."""
         numbers = {"current": self.current, "last": self.last}
         numbers |= {"building": self.building} if self.building is not None else {}
         return _edition_key(self.tenant) | {"v": 1, "version": self.version, "rebuild": self.rebuild} | numbers

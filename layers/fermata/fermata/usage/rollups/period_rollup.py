@@ -35,6 +35,7 @@ class PeriodRollup:
     gaps: GapCounts = field(default_factory=_new_gap_counts)
 
     def add(self, other: "PeriodRollup") -> None:
+        """Add the totals of another rollup of the same period to this one, in place."""
         for own_totals, other_totals in zip(self._dimensions(), other._dimensions(), strict=True):
             for name, totals in other_totals.items():
                 own_totals[name].add(totals)

@@ -31,6 +31,7 @@ class RollupDelta:
         self.activities = dict(activities or {})
 
     def add_record(self, record: LedgerRecord) -> None:
+        """Add what one ledger record changes, in its day and in its quarter of an hour."""
         for posting in record.increments:
             self._add_posting(posting)
             if record.conversation:

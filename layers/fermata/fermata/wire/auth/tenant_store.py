@@ -49,6 +49,17 @@ def add_tenant(
 ) -> tuple[Tenant, str | None]:
     """Add a tenant.
 
+    Args:
+        name: Lower-case name, part of every key. It cannot be changed.
+        issuer: The `iss` of its users' tokens, an https URL that no other tenant has.
+        audience: The `aud` that its tokens must contain.
+        secret: The secret of HS256 tokens. By default one is generated, unless there is a `jwks_url`.
+        jwks_url: Where the public keys of RS256 and ES256 tokens are.
+        origins: The origins whose pages may call the API.
+        dialect: The stream that its clients understand.
+        tool_names: The variant of the tool names that its clients know.
+        limits: Limits of rounds, thinking and token lifetime; those of the deployment by default.
+
     Returns:
         The tenant, and its secret, which cannot be read again. There is no secret when the keys come from a JWKS URL.
 
@@ -79,7 +90,11 @@ def add_tenant(
 
 
 def describe_tenant(resources: Resources, name: str) -> dict[str, Any]:
-    """Return a tenant's record without its secrets. Raises NotFound."""
+    """Return a tenant's record without its secrets.
+
+    Raises:
+        NotFound: There is no such tenant.
+    """
     return _read_tenant(resources, name).to_operator_view()
 
 
@@ -135,7 +150,11 @@ def update_tenant(
 
 
 def get_tenant(resources: Resources, name: str) -> Tenant:
-    """Return a tenant as this process last read it, at most a minute ago. Raises NotFound."""
+    """Return a tenant as this process last read it, at most a minute ago.
+
+    Raises:
+        NotFound: There is no such tenant.
+    """
     return resources.cache.get_or_load(("tenant", name), _CACHE_SECONDS, lambda: _read_tenant(resources, name))
 
 

@@ -14,6 +14,10 @@ def check_instatic_images(body: ChatBody) -> None:
     """Check a prompt's images: JPEG, at most 1.5 MB, and not larger than images are stored.
 
     Instatic's browsers re-encode every image before they send it, so an image of theirs always passes.
+
+    Raises:
+        InvalidRequest: An image has another type.
+        PayloadTooLarge: An image has more bytes or pixels.
     """
     for part in body.content or []:
         if isinstance(part, ImagePart):

@@ -28,6 +28,10 @@ def find_snapshot(resources: Resources, caller: Caller, body: SnapshotBody) -> P
     Its `fetch` raises ApiError when the upload cannot be fetched (see `fetch_upload`), is no JSON object, or is too
     large to be parsed.
 
+    Args:
+        caller: The user who has to own the upload.
+        body: The request's body, with `snapshot`, `snapshotRef` or neither.
+
     Raises:
         InvalidRequest: The reference is none to a snapshot.
     """

@@ -46,7 +46,15 @@ def make_handler(router: Router) -> ProxyHandler:
 
 
 def handle_request(resources: Resources, routes: Routes, request: HttpRequest) -> Response:
-    """Handle a request. Every exception becomes a response."""
+    """Authenticate a request, call its handler and add the common headers.
+
+    Args:
+        routes: The operations that this function serves, with their handlers.
+        request: The request as it arrived.
+
+    Returns:
+        The response of the handler, or of its error. Nothing is raised.
+    """
     observability.reset_log_keys(request_id=request.id)
     admission = _respond_to_errors(request, lambda: admit_request(resources, routes, request))
     if isinstance(admission, Response):

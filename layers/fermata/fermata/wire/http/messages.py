@@ -26,6 +26,7 @@ class HttpRequest:
 
     @property
     def origin(self) -> str:
+        """The header `Origin`, as the browser sent it; empty for a client that is no browser."""
         return self.headers.get("origin", "")
 
 
@@ -46,9 +47,11 @@ class Response:
 
     @property
     def is_empty(self) -> bool:
+        """Whether there is no body of any kind."""
         return self.body is None and self.raw_body is None and self.stream is None
 
     def to_bytes(self) -> bytes:
+        """Return the body as bytes. A stream is not read."""
         if self.raw_body is not None:
             return self.raw_body
         return b"" if self.body is None else json.dumps(self.body, separators=(",", ":")).encode()
@@ -63,7 +66,12 @@ def choose_request_id(headers: Mapping[str, str], platform_id: str) -> str:
 
 
 def read_integer_parameter(request: HttpRequest, name: str, default: int, *, maximum: int = 10**9) -> int:
-    """Read a whole number from 0 to `maximum` from the query.
+    """Read a whole number from the query.
+
+    Args:
+        name: The parameter's name.
+        default: The value of a missing parameter.
+        maximum: The greatest value to accept; the smallest is 0.
 
     Raises:
         InvalidRequest: The parameter is no such number.

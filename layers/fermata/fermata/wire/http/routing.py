@@ -27,6 +27,7 @@ class RequestContext:
 
     @property
     def path_parameters(self) -> Mapping[str, str]:
+        """The decoded parts of the path, by the names in the operation's template."""
         return self.request.path_parameters
 
     def parse_body(self, model: type[_Body]) -> _Body:
