@@ -27,6 +27,20 @@ class Stuck(AssertionError):
     """Every task waits, none of them for a moment in time: a deadlock of the simulated system."""
 
 
+class Baton:
+    """What a thread waits for until it may run. Cheaper than a semaphore, because nobody else ever waits for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def give(self) -> None:
+        self._lock.release()
+
+    def await_turn(self) -> None:
+        self._lock.acquire()
+
+
 @dataclass(eq=False)
 class Process:
     """Tasks that live and die together, with a clock of their own."""
@@ -46,8 +60,7 @@ class Task:
     is_ready: Callable[[], bool] | None = None
     """What the task waits for besides its time; None when it only waits for time."""
     is_over: bool = False
-    error: BaseException | None = None
-    baton: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    baton: "Baton" = field(default_factory=lambda: Baton())
     thread: threading.Thread | None = None
 
 
@@ -61,8 +74,13 @@ class Scheduler:
         """Called with the running task and the label of each switch point, before it waits: where faults strike."""
         self.network = Process("network")
         """Delivers what is under way, whatever becomes of its sender."""
-        self._baton = threading.Semaphore(0)
+        self._baton = Baton()
         self._current: Task | None = None
+        self._until: Callable[[], bool] = lambda: True
+        self._deadline = start_time
+        self._failure: BaseException | None = None
+        """What `run` raises."""
+        self._is_closing = False
 
     # tasks
 
@@ -77,17 +95,17 @@ class Scheduler:
         return task
 
     def _run_task(self, task: Task) -> None:
-        task.baton.acquire()
+        task.baton.await_turn()
         try:
             if not task.process.is_dead:
                 task.target()
         except ProcessDied:
             pass
         except BaseException as error:  # noqa: BLE001 (kept, and raised by `run`)
-            task.error = error
+            self._failure = error
         finally:
             task.is_over = True
-            self._baton.release()
+            self._pass_on(self._choose_next())
 
     @property
     def current(self) -> Task:
@@ -113,8 +131,10 @@ class Scheduler:
             self.on_switch(task, label)
         task.is_ready = is_ready
         task.wake_at = float("inf") if seconds is None else self.now + seconds
-        self._baton.release()
-        task.baton.acquire()
+        chosen = self._choose_next()
+        if chosen is not task:
+            self._pass_on(chosen)
+            task.baton.await_turn()
         if task.process.is_dead:
             raise ProcessDied
         return is_ready is None or is_ready()
@@ -130,15 +150,40 @@ class Scheduler:
 
     def run(self, until: Callable[[], bool], limit_seconds: float) -> None:
         """Run until a condition holds. Raises the error of a task, Stuck, or TimeoutError in simulated time."""
-        deadline = self.now + limit_seconds
-        while not until():
-            task = self._choose()
-            if task is None:
-                waiting = [f"{task.process.name}/{task.name}" for task in self.tasks]
-                raise Stuck(f"every task waits for ever: {waiting}")
-            if self.now > deadline:
-                raise TimeoutError(f"not reached within {limit_seconds} simulated seconds")
-            self._resume(task)
+        self._until, self._deadline = until, self.now + limit_seconds
+        first = self._choose_next()
+        if first is not None:
+            self._pass_on(first)
+            self._baton.await_turn()
+        if self._failure is not None:
+            raise self._failure
+
+    def _choose_next(self) -> Task | None:
+        """Return the task to run now, or None when `run` is over; then `_failure` says why, if it failed."""
+        try:
+            if self._is_closing or self._failure is not None or self._until():
+                return None
+            return self._choose_task()
+        except Exception as error:  # noqa: BLE001 (kept, and raised by `run`)
+            self._failure = error
+            return None
+
+    def _choose_task(self) -> Task:
+        task = self._choose()
+        if task is None:
+            waiting = [f"{task.process.name}/{task.name}" for task in self.tasks]
+            raise Stuck(f"every task waits for ever: {waiting}")
+        if self.now > self._deadline:
+            raise TimeoutError("not reached in simulated time")
+        self.switches += 1
+        if self.switches > MAX_SWITCHES:
+            raise TimeoutError(f"not over after {MAX_SWITCHES} switches: something spins")
+        return task
+
+    def _pass_on(self, task: Task | None) -> None:
+        """Let a task run, or with None the thread that called `run`."""
+        self._current = task
+        (self._baton if task is None else task.baton).give()
 
     def _choose(self) -> Task | None:
         self.tasks = [task for task in self.tasks if not task.is_over]
@@ -165,27 +210,15 @@ class Scheduler:
             return task.process.frozen_until
         return max(task.wake_at, task.process.frozen_until)
 
-    def _resume(self, task: Task) -> None:
-        self.switches += 1
-        if self.switches > MAX_SWITCHES:
-            raise TimeoutError(f"not over after {MAX_SWITCHES} switches: something spins")
-        self._current = task
-        task.baton.release()
-        self._baton.acquire()
-        self._current = None
-        if task.error is not None:
-            raise task.error
-
     def close(self) -> None:
         """Kill whatever is left, so that no thread outlives the simulation."""
+        self._is_closing = True
         for task in self.tasks:
             task.process.is_dead = True
         for task in list(self.tasks):
             while not task.is_over:
-                self._current = task
-                task.baton.release()
-                self._baton.acquire()
-        self._current = None
+                self._pass_on(task)
+                self._baton.await_turn()
         for task in self.tasks:
             if task.thread is not None:
                 task.thread.join(_JOIN_SECONDS)

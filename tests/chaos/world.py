@@ -122,7 +122,9 @@ class World:
         draw = self.scheduler.random
         self.faults = FaultPlan(draw, fault_rate, fault_budget, **({"kinds": kinds} if kinds else {}))
         self.is_disturbed = False
-        self.dynamodb = MemoryDynamoDB([MemoryTable(name, indexes) for name, indexes in INDEXES.items()])
+        self.dynamodb = MemoryDynamoDB(
+            [MemoryTable(name, indexes) for name, indexes in INDEXES.items()], lambda: self.scheduler.now
+        )
         self.s3 = MemoryS3(lambda: self.scheduler.now)
         self.kms = MemoryKms()
         self.step_functions = MemoryStepFunctions(self.scheduler, self._run_function, heartbeat_seconds=90)
@@ -498,7 +500,9 @@ class World:
     def _is_quiet(self) -> bool:
         """No execution runs, no turn is open, and the ledger's stream is consumed."""
         executions = self.step_functions.executions.values()
-        is_open = any("open" in item for item in self.dynamodb.tables["bridges"].items.values())
+        is_open = any(
+            "open" in item for rows in self.dynamodb.tables["bridges"].partitions.values() for item in rows.values()
+        )
         is_counted = self._stream_position == len(self.dynamodb.tables["usage"].stream)
         are_over = all(turn.is_over for turn in self.turns)
         return (

@@ -1,84 +1,50 @@
 """DynamoDB in memory: the calls of a boto3 client that the product makes, with conditions, limits and stream records.
 
-Every call is atomic: nothing switches inside of it. Faults, latencies and switches are around it (`client.py`).
+Every call is atomic: nothing switches inside of it. Faults, latencies and switches are around it
+(`simulated_client.py`). Items are never changed in place, so they are handed out and kept without copies.
 """
 
-import copy
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from tests.chaos.memory_aws.errors import aws_error, validation_error
-from tests.chaos.memory_aws.expressions import Expression, InvalidExpression, Item, comparable
+from tests.chaos.memory_aws.expressions import (
+    InvalidExpression,
+    Item,
+    Scope,
+    comparable,
+    compile_condition,
+    compile_update,
+    find_equality,
+    resolve_name,
+)
+from tests.chaos.memory_aws.tables import Key, MemoryTable, StreamRecord, item_bytes, key_of
 
 MAX_ITEM_BYTES = 400 * 1024
 MAX_PAGE_BYTES = 1024 * 1024
 MAX_TRANSACTION_ITEMS = 100
 MAX_BATCH_KEYS = 100
 MAX_BATCH_WRITES = 25
-
-Key = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class StreamRecord:
-    """One change of one item, as a table's stream delivers it."""
-
-    sequence: int
-    event: str
-    keys: Item
-    old: Item | None
-    new: Item | None
-
-
-@dataclass
-class MemoryTable:
-    name: str
-    indexes: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Index name to (partition attribute, sort attribute)."""
-    ttl_attribute: str = "ttl"
-    items: dict[Key, Item] = field(default_factory=dict)
-    stream: list[StreamRecord] = field(default_factory=list)
-
-
-def item_bytes(item: Item) -> int:
-    return sum(len(name.encode()) + _attribute_bytes(value) for name, value in item.items())
-
-
-def _attribute_bytes(attribute: dict[str, Any]) -> int:
-    ((kind, value),) = attribute.items()
-    if kind == "S":
-        return len(value.encode())
-    if kind == "N":
-        return len(value) // 2 + 1
-    if kind == "B":
-        return len(value)
-    if kind == "M":
-        return 3 + sum(len(name.encode()) + 1 + _attribute_bytes(part) for name, part in value.items())
-    if kind == "L":
-        return 3 + sum(1 + _attribute_bytes(part) for part in value)
-    if kind in ("SS", "NS", "BS"):
-        return sum(len(part) for part in value)
-    return 1
-
-
-def key_of(item: Item) -> Key:
-    return item["pk"]["S"], item["sk"]["S"]
+TOKEN_SECONDS = 600.0
+"""How long a transaction's token makes a copy of it harmless."""
 
 
 class MemoryDynamoDB:
     """The tables of one account. Method names and arguments are boto3's."""
 
-    def __init__(self, tables: list[MemoryTable]) -> None:
+    def __init__(self, tables: list[MemoryTable], now: Callable[[], float] = lambda: 0.0) -> None:
         self.tables = {table.name: table for table in tables}
+        self._now = now
         self._sequence = itertools.count(1)
+        self._tokens: dict[str, tuple[float, list[dict[str, Any]]]] = {}
+        """When each transaction was applied, and its items, by its token."""
 
     # reads
 
     def get_item(self, *, TableName: str, Key: Item, **_: Any) -> dict[str, Any]:
-        item = self._table(TableName, "GetItem").items.get(key_of(Key))
-        return {} if item is None else {"Item": copy.deepcopy(item)}
+        item = self._table(TableName, "GetItem").find(key_of(Key))
+        return {} if item is None else {"Item": item}
 
     def batch_get_item(self, *, RequestItems: dict[str, Any], **_: Any) -> dict[str, Any]:
         count = sum(len(request["Keys"]) for request in RequestItems.values())
@@ -89,7 +55,7 @@ class MemoryDynamoDB:
             table, keys = self._table(name, "BatchGetItem"), [key_of(key) for key in request["Keys"]]
             if len(set(keys)) != len(keys):
                 raise validation_error("BatchGetItem", "Provided list of item keys contains duplicates")
-            responses[name] = [copy.deepcopy(table.items[key]) for key in keys if key in table.items]
+            responses[name] = [item for key in keys if (item := table.find(key)) is not None]
         return {"Responses": responses, "UnprocessedKeys": {}}
 
     def query(self, **request: Any) -> dict[str, Any]:
@@ -100,7 +66,7 @@ class MemoryDynamoDB:
         for item in matches:
             if len(page) == limit or (page and size + item_bytes(item) > MAX_PAGE_BYTES):
                 break
-            page.append(copy.deepcopy(item))
+            page.append(item)
             size += item_bytes(item)
         answer: dict[str, Any] = {"Items": [_projected(item, request) for item in page], "Count": len(page)}
         if len(page) < len(matches) or (page and len(page) == limit):
@@ -111,7 +77,7 @@ class MemoryDynamoDB:
         partition, sort = table.indexes[request["IndexName"]] if "IndexName" in request else ("pk", "sk")
         found = [
             item
-            for item in table.items.values()
+            for item in self._candidates(table, request)
             if partition in item and sort in item and self._evaluate(request["KeyConditionExpression"], request, item)
         ]
         forward = request.get("ScanIndexForward", True)
@@ -124,6 +90,15 @@ class MemoryDynamoDB:
         for item in found:
             if start is None or (order(item) > order(start) if forward else order(item) < order(start)):
                 yield item
+
+    @staticmethod
+    def _candidates(table: MemoryTable, request: dict[str, Any]) -> Iterator[Item]:
+        """Yield the items of the partition that a key condition names, or of an index all items."""
+        if "IndexName" in request:
+            return (item for rows in table.partitions.values() for item in rows.values())
+        name, value = find_equality(request["KeyConditionExpression"])
+        assert resolve_name(request.get("ExpressionAttributeNames", {}), name) == "pk", name
+        return iter(table.partitions.get(request["ExpressionAttributeValues"][value]["S"], {}).values())
 
     @staticmethod
     def _position(table: MemoryTable, request: dict[str, Any], item: Item) -> Item:
@@ -144,12 +119,25 @@ class MemoryDynamoDB:
     def _single(self, operation: str, kind: str, request: dict[str, Any]) -> dict[str, Any]:
         table, key, old = self._target(operation, kind, request)
         if not self._condition_holds(request, old):
-            shown = {"Item": copy.deepcopy(old)} if old is not None and _returns_old(request) else {}
+            shown = {"Item": old} if old is not None and _returns_old(request) else {}
             raise aws_error("ConditionalCheckFailedException", operation, **shown)
         self._store(table, key, self._changed(operation, kind, request, old))
         return {}
 
-    def transact_write_items(self, *, TransactItems: list[dict[str, Any]], **_: Any) -> dict[str, Any]:
+    def transact_write_items(
+        self, *, TransactItems: list[dict[str, Any]], ClientRequestToken: str = "", **_: Any
+    ) -> dict[str, Any]:
+        """Apply all writes or none. A copy with the same token changes nothing for ten minutes."""
+        applied_at, applied = self._tokens.get(ClientRequestToken, (-TOKEN_SECONDS, []))
+        if ClientRequestToken and self._now() - applied_at < TOKEN_SECONDS:
+            if applied != TransactItems:
+                raise aws_error("IdempotentParameterMismatchException", "TransactWriteItems")
+            return {}
+        self._transact(TransactItems)
+        self._tokens[ClientRequestToken] = (self._now(), TransactItems)
+        return {}
+
+    def _transact(self, TransactItems: list[dict[str, Any]]) -> None:
         if not 0 < len(TransactItems) <= MAX_TRANSACTION_ITEMS:
             raise validation_error("TransactWriteItems", f"{len(TransactItems)} items, 1 to 100 are taken")
         steps = [next(iter(item.items())) for item in TransactItems]
@@ -176,7 +164,6 @@ class MemoryDynamoDB:
         ]
         for table, key, new in changes:
             self._store(table, key, new)
-        return {}
 
     def batch_write_item(self, *, RequestItems: dict[str, Any], **_: Any) -> dict[str, Any]:
         requests = [(name, request) for name, many in RequestItems.items() for request in many]
@@ -188,7 +175,7 @@ class MemoryDynamoDB:
                 self._store(table, key_of(request["DeleteRequest"]["Key"]), None)
             else:
                 item = request["PutRequest"]["Item"]
-                self._store(table, key_of(item), copy.deepcopy(item))
+                self._store(table, key_of(item), item)
         return {"UnprocessedItems": {}}
 
     def _target(self, operation: str, kind: str, request: dict[str, Any]) -> tuple[MemoryTable, Key, Item | None]:
@@ -196,31 +183,27 @@ class MemoryDynamoDB:
         key = key_of(request["Item"] if kind == "Put" else request["Key"])
         if not all(key):
             raise validation_error(operation, "An AttributeValue may not contain an empty string for a key")
-        return table, key, table.items.get(key)
+        return table, key, table.find(key)
 
     def _changed(self, operation: str, kind: str, request: dict[str, Any], old: Item | None) -> Item | None:
         if kind == "Delete":
             return None
         if kind == "Put":
-            new: Item = copy.deepcopy(request["Item"])
+            new: Item = request["Item"]
         else:
-            base = old if old is not None else copy.deepcopy(request["Key"])
-            new = self._expression(request["UpdateExpression"], request, base, operation, Expression.updated)
+            new = self._update(request, old if old is not None else request["Key"], operation)
         if item_bytes(new) > MAX_ITEM_BYTES:
             raise validation_error(operation, "Item size has exceeded the maximum allowed size")
         return new
 
     def _store(self, table: MemoryTable, key: Key, new: Item | None) -> None:
-        old = table.items.get(key)
-        if new is None:
-            table.items.pop(key, None)
-        else:
-            table.items[key] = new
+        old = table.find(key)
+        table.replace(key, new)
         if old == new:
             return
         event = "INSERT" if old is None else "REMOVE" if new is None else "MODIFY"
         keys: Item = {"pk": {"S": key[0]}, "sk": {"S": key[1]}}
-        table.stream.append(StreamRecord(next(self._sequence), event, keys, old, copy.deepcopy(new)))
+        table.stream.append(StreamRecord(next(self._sequence), event, keys, old, new))
 
     def expire(self, table_name: str, now: float) -> list[Key]:
         """Delete what TTL is over, as DynamoDB does some time after it."""
@@ -239,15 +222,15 @@ class MemoryDynamoDB:
         )
 
     def _evaluate(self, text: str, request: dict[str, Any], item: Item) -> bool:
-        return self._expression(text, request, item, "condition", Expression.holds)
-
-    @staticmethod
-    def _expression(
-        text: str, request: dict[str, Any], item: Item, operation: str, use: Callable[[Expression], Any]
-    ) -> Any:
-        names, values = request.get("ExpressionAttributeNames", {}), request.get("ExpressionAttributeValues", {})
         try:
-            return use(Expression(text, names, values, item))
+            return compile_condition(text)(_scope(request, item))
+        except InvalidExpression as error:
+            raise validation_error("condition", f"{error} in {text!r}") from error
+
+    def _update(self, request: dict[str, Any], item: Item, operation: str) -> Item:
+        text = request["UpdateExpression"]
+        try:
+            return compile_update(text)(_scope(request, item))
         except InvalidExpression as error:
             raise validation_error(operation, f"{error} in {text!r}") from error
 
@@ -257,6 +240,10 @@ class MemoryDynamoDB:
         return self.tables[name]
 
 
+def _scope(request: dict[str, Any], item: Item) -> Scope:
+    return Scope(request.get("ExpressionAttributeNames", {}), request.get("ExpressionAttributeValues", {}), item)
+
+
 def _returns_old(request: dict[str, Any]) -> bool:
     return request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
 
@@ -264,7 +251,7 @@ def _returns_old(request: dict[str, Any]) -> bool:
 def _reason(is_held: bool, request: dict[str, Any], old: Item | None) -> dict[str, Any]:
     if is_held:
         return {"Code": "None"}
-    shown = {"Item": copy.deepcopy(old)} if old is not None and _returns_old(request) else {}
+    shown = {"Item": old} if old is not None and _returns_old(request) else {}
     return {"Code": "ConditionalCheckFailed", "Message": "The conditional request failed", **shown}
 
 

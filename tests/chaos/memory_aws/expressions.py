@@ -1,17 +1,31 @@
 """Evaluate DynamoDB condition, key and update expressions over items in wire format (`{"S": "text"}`).
 
 Written from the documented grammar (condition expressions, update expressions) and sharing no code with the product.
+An expression is compiled once into closures, because a simulation evaluates few texts very often.
 """
 
-import copy
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 Attribute = dict[str, Any]
 Item = dict[str, Attribute]
+
+
+class Scope(NamedTuple):
+    """What an expression is evaluated against: its placeholders, and the item as it was before."""
+
+    names: Mapping[str, str]
+    values: Mapping[str, Attribute]
+    item: Item
+
+
+Operand = Callable[[Scope], Attribute | None]
+Condition = Callable[[Scope], bool]
+Change = Callable[[Scope, Item], None]
+"""Changes the new item in place."""
 
 _TOKEN = re.compile(r"\s*(?:(<>|<=|>=|[=<>(),+\-.\[\]])|([#:]?\w+))")
 _COMPARATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -22,13 +36,13 @@ _COMPARATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">": lambda left, right: bool(left > right),
     ">=": lambda left, right: bool(left >= right),
 }
+_FUNCTIONS = ("attribute_exists", "attribute_not_exists", "begins_with", "contains")
 
 
 class InvalidExpression(Exception):
     """An expression that DynamoDB would refuse with a ValidationException."""
 
 
-@lru_cache(maxsize=4096)
 def tokenize(text: str) -> tuple[str, ...]:
     tokens, position = [], 0
     text = text.rstrip()
@@ -41,108 +55,162 @@ def tokenize(text: str) -> tuple[str, ...]:
     return tuple(tokens)
 
 
+@lru_cache(maxsize=4096)
+def compile_condition(text: str) -> Condition:
+    return _Compiler(text).compile_condition()
+
+
+@lru_cache(maxsize=4096)
+def compile_update(text: str) -> Callable[[Scope], Item]:
+    """Return a function that builds the item after an update; every operand is read from the item before it."""
+    changes = _Compiler(text).compile_update()
+
+    def update(scope: Scope) -> Item:
+        new = dict(scope.item)
+        for change in changes:
+            change(scope, new)
+        return new
+
+    return update
+
+
+@lru_cache(maxsize=1024)
+def find_equality(text: str) -> tuple[str, str]:
+    """Return name and value placeholder of the first `name = :value` of a key condition: the partition key."""
+    tokens = tokenize(text)
+    for name, operator, value in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if operator == "=" and value.startswith(":"):
+            return name, value
+    raise InvalidExpression("a key condition names its partition")
+
+
 def comparable(attribute: Attribute) -> tuple[str, Any]:
     """Return a value that compares as DynamoDB compares: by type first, numbers by value."""
     ((kind, value),) = attribute.items()
     return (kind, Decimal(value)) if kind == "N" else (kind, value)
 
 
-class Expression:
-    """One expression, its placeholders, and the item it is evaluated against."""
+def resolve_name(names: Mapping[str, str], token: str) -> str:
+    if not token.startswith("#"):
+        return token
+    if token not in names:
+        raise InvalidExpression(f"{token} has no name")
+    return names[token]
 
-    def __init__(self, text: str, names: Mapping[str, str], values: Mapping[str, Attribute], item: Item) -> None:
+
+def _resolve_value(values: Mapping[str, Attribute], token: str) -> Attribute:
+    if token not in values:
+        raise InvalidExpression(f"{token} has no value")
+    return values[token]
+
+
+def _compare(operator: str, left: Attribute | None, right: Attribute | None) -> bool:
+    if left is None or right is None:
+        return operator == "<>" and left is not right
+    one, other = comparable(left), comparable(right)
+    if one[0] != other[0]:
+        return operator == "<>"
+    return _COMPARATORS[operator](one[1], other[1])
+
+
+def _apply_function(name: str, first: Attribute | None, second: Attribute | None) -> bool:
+    if first is None or second is None:
+        return False
+    ((kind, value),), ((_, wanted),) = first.items(), second.items()
+    return bool(value.startswith(wanted)) if name == "begins_with" else (wanted in value if kind != "N" else False)
+
+
+def _require(value: Attribute | None) -> Attribute:
+    if value is None:
+        raise InvalidExpression("The provided expression refers to an attribute that does not exist in the item")
+    return value
+
+
+def _number(value: Decimal) -> str:
+    return format(value.normalize(), "f")
+
+
+class _Compiler:
+    """A recursive descent over the tokens of one expression."""
+
+    def __init__(self, text: str) -> None:
         self._tokens = tokenize(text)
-        self._names, self._values, self._item = names, values, item
         self._at = 0
 
     # condition expressions
 
-    def holds(self) -> bool:
-        result = self._either()
+    def compile_condition(self) -> Condition:
+        condition = self._either()
         if self._at != len(self._tokens):
             raise InvalidExpression(f"unexpected {self._peek()!r}")
-        return result
+        return condition
 
-    def _either(self) -> bool:
-        result = self._both()
+    def _either(self) -> Condition:
+        parts = [self._both()]
         while self._accept_word("OR"):
-            right = self._both()
-            result = result or right
-        return result
+            parts.append(self._both())
+        return parts[0] if len(parts) == 1 else lambda scope: any(part(scope) for part in parts)
 
-    def _both(self) -> bool:
-        result = self._negated()
+    def _both(self) -> Condition:
+        parts = [self._negated()]
         while self._accept_word("AND"):
-            right = self._negated()
-            result = result and right
-        return result
+            parts.append(self._negated())
+        return parts[0] if len(parts) == 1 else lambda scope: all(part(scope) for part in parts)
 
-    def _negated(self) -> bool:
+    def _negated(self) -> Condition:
         if self._accept_word("NOT"):
-            return not self._negated()
+            inner = self._negated()
+            return lambda scope: not inner(scope)
         if self._accept("("):
-            result = self._either()
+            inner = self._either()
             self._expect(")")
-            return result
+            return inner
         return self._comparison()
 
-    def _comparison(self) -> bool:
-        function = self._function()
-        if function is not None:
-            return function
+    def _comparison(self) -> Condition:
+        if self._peek() in _FUNCTIONS:
+            return self._function()
         left = self._operand()
         if self._accept_word("BETWEEN"):
             low = self._operand()
             if not self._accept_word("AND"):
                 raise InvalidExpression("BETWEEN without AND")
             high = self._operand()
-            return self._compare(">=", left, low) and self._compare("<=", left, high)
+            return lambda s: _compare(">=", left(s), low(s)) and _compare("<=", left(s), high(s))
         if self._accept_word("IN"):
             options = self._arguments()
-            return any(self._compare("=", left, option) for option in options)
-        return self._compare(self._next(), left, self._operand())
-
-    def _function(self) -> bool | None:
-        name = self._peek()
-        if name not in ("attribute_exists", "attribute_not_exists", "begins_with", "contains"):
-            return None
-        self._next()
-        first, *rest = self._arguments()
-        if name == "attribute_exists":
-            return first is not None
-        if name == "attribute_not_exists":
-            return first is None
-        (second,) = rest
-        if first is None or second is None:
-            return False
-        ((kind, value),), ((_, wanted),) = first.items(), second.items()
-        return bool(value.startswith(wanted)) if name == "begins_with" else (wanted in value if kind != "N" else False)
-
-    def _compare(self, operator: str, left: Attribute | None, right: Attribute | None) -> bool:
+            return lambda s: any(_compare("=", left(s), option(s)) for option in options)
+        operator = self._next()
         if operator not in _COMPARATORS:
             raise InvalidExpression(f"unexpected {operator!r}")
-        if left is None or right is None:
-            return operator == "<>" and left is not right
-        one, other = comparable(left), comparable(right)
-        if one[0] != other[0]:
-            return operator == "<>"
-        return _COMPARATORS[operator](one[1], other[1])
+        right = self._operand()
+        return lambda s: _compare(operator, left(s), right(s))
+
+    def _function(self) -> Condition:
+        name = self._next()
+        first, *rest = self._arguments()
+        if name == "attribute_exists":
+            return lambda s: first(s) is not None
+        if name == "attribute_not_exists":
+            return lambda s: first(s) is None
+        (second,) = rest
+        return lambda s: _apply_function(name, first(s), second(s))
 
     # operands
 
-    def _operand(self) -> Attribute | None:
+    def _operand(self) -> Operand:
         if self._peek() == "size":
             self._next()
-            (value,) = self._arguments()
-            return None if value is None else {"N": str(len(next(iter(value.values()))))}
+            (inner,) = self._arguments()
+            return lambda s: None if (value := inner(s)) is None else {"N": str(len(next(iter(value.values()))))}
         token = self._next()
         if token.startswith(":"):
-            if token not in self._values:
-                raise InvalidExpression(f"{token} has no value")
-            return self._values[token]
-        return self._item.get(self._name(token))
+            return lambda s: _resolve_value(s.values, token)
+        if token.startswith("#"):
+            return lambda s: s.item.get(resolve_name(s.names, token))
+        return lambda s: s.item.get(token)
 
-    def _arguments(self) -> list[Attribute | None]:
+    def _arguments(self) -> list[Operand]:
         self._expect("(")
         found = [self._operand()]
         while self._accept(","):
@@ -150,67 +218,46 @@ class Expression:
         self._expect(")")
         return found
 
-    def _name(self, token: str) -> str:
-        if not token.startswith("#"):
-            return token
-        if token not in self._names:
-            raise InvalidExpression(f"{token} has no name")
-        return self._names[token]
-
     # update expressions
 
-    def updated(self) -> Item:
-        """Return the item after an update expression; every operand is read from the item before it."""
-        new = copy.deepcopy(self._item)
+    def compile_update(self) -> list[Change]:
+        changes: list[Change] = []
         while self._at < len(self._tokens):
             clause = self._next().upper()
             if clause not in ("SET", "REMOVE", "ADD"):
                 raise InvalidExpression(f"unexpected {clause!r}")
             while True:
-                self._apply(clause, new)
+                changes.append(self._change(clause))
                 if not self._accept(","):
                     break
-        return new
+        return changes
 
-    def _apply(self, clause: str, new: Item) -> None:
-        name = self._name(self._next())
+    def _change(self, clause: str) -> Change:
+        token = self._next()
         if clause == "REMOVE":
-            new.pop(name, None)
-        elif clause == "ADD":
-            self._add(name, new)
-        else:
-            self._expect("=")
-            new[name] = self._sum()
+            return lambda scope, new: _drop(new, resolve_name(scope.names, token))
+        if clause == "ADD":
+            added = self._operand()
+            return lambda scope, new: _add(scope, new, resolve_name(scope.names, token), added)
+        self._expect("=")
+        value = self._sum()
+        return lambda scope, new: new.update({resolve_name(scope.names, token): value(scope)})
 
-    def _add(self, name: str, new: Item) -> None:
-        ((kind, value),) = self._required(self._operand()).items()
-        old = self._item.get(name, {kind: "0"} if kind == "N" else {kind: []})
-        if kind == "N":
-            new[name] = {"N": _number(Decimal(old["N"]) + Decimal(value))}
-        elif kind in ("SS", "NS", "BS"):
-            new[name] = {kind: sorted({*old[kind], *value})}
-        else:
-            raise InvalidExpression(f"ADD takes numbers and sets, not {kind}")
-
-    def _sum(self) -> Attribute:
-        total = self._set_operand()
+    def _sum(self) -> Callable[[Scope], Attribute]:
+        first = self._set_operand()
+        rest: list[tuple[int, Callable[[Scope], Attribute]]] = []
         while self._peek() in ("+", "-"):
             sign = 1 if self._next() == "+" else -1
-            total = {"N": _number(Decimal(total["N"]) + sign * Decimal(self._set_operand()["N"]))}
-        return total
+            rest.append((sign, self._set_operand()))
+        return first if not rest else lambda scope: _add_up(scope, first, rest)
 
-    def _set_operand(self) -> Attribute:
+    def _set_operand(self) -> Callable[[Scope], Attribute]:
         if self._peek() != "if_not_exists":
-            return self._required(self._operand())
+            operand = self._operand()
+            return lambda scope: _require(operand(scope))
         self._next()
         stored, default = self._arguments()
-        return self._required(stored if stored is not None else default)
-
-    @staticmethod
-    def _required(value: Attribute | None) -> Attribute:
-        if value is None:
-            raise InvalidExpression("The provided expression refers to an attribute that does not exist in the item")
-        return value
+        return lambda scope: _require(found if (found := stored(scope)) is not None else default(scope))
 
     # tokens
 
@@ -238,5 +285,27 @@ class Expression:
             raise InvalidExpression(f"expected {token!r}, not {self._peek()!r}")
 
 
-def _number(value: Decimal) -> str:
-    return format(value.normalize(), "f")
+def _drop(new: Item, name: str) -> None:
+    new.pop(name, None)
+
+
+def _add(scope: Scope, new: Item, name: str, added: Operand) -> None:
+    ((kind, value),) = _require(added(scope)).items()
+    old = scope.item.get(name, {kind: "0"} if kind == "N" else {kind: []})
+    if kind == "N":
+        new[name] = {"N": _number(Decimal(old["N"]) + Decimal(value))}
+    elif kind in ("SS", "NS", "BS"):
+        new[name] = {kind: sorted({*old[kind], *value})}
+    else:
+        raise InvalidExpression(f"ADD takes numbers and sets, not {kind}")
+
+
+def _add_up(
+    scope: Scope,
+    first: Callable[[Scope], Attribute],
+    rest: list[tuple[int, Callable[[Scope], Attribute]]],
+) -> Attribute:
+    total = Decimal(first(scope)["N"])
+    for sign, operand in rest:
+        total += sign * Decimal(operand(scope)["N"])
+    return {"N": _number(total)}

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,7 @@ class Execution:
     is_stopped: bool = False
 
 
+@cache
 def load_machine(**substitutions: str) -> dict[str, Any]:
     text = MACHINE_FILE.read_text()
     for name, value in substitutions.items():

@@ -1,0 +1,69 @@
+"""A DynamoDB table in memory: its items by partition, its indexes, and the records of its stream."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.chaos.memory_aws.expressions import Item
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class StreamRecord:
+    """One change of one item, as a table's stream delivers it."""
+
+    sequence: int
+    event: str
+    keys: Item
+    old: Item | None
+    new: Item | None
+
+
+@dataclass
+class MemoryTable:
+    name: str
+    indexes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Index name to (partition attribute, sort attribute)."""
+    ttl_attribute: str = "ttl"
+    partitions: dict[str, dict[str, Item]] = field(default_factory=dict)
+    """Items by partition and sort key."""
+    stream: list[StreamRecord] = field(default_factory=list)
+
+    @property
+    def items(self) -> dict[Key, Item]:
+        """All items by their keys, in the order of the keys."""
+        return {(pk, sk): item for pk, rows in sorted(self.partitions.items()) for sk, item in sorted(rows.items())}
+
+    def find(self, key: Key) -> Item | None:
+        return self.partitions.get(key[0], {}).get(key[1])
+
+    def replace(self, key: Key, item: Item | None) -> None:
+        if item is None:
+            self.partitions.get(key[0], {}).pop(key[1], None)
+        else:
+            self.partitions.setdefault(key[0], {})[key[1]] = item
+
+
+def item_bytes(item: Item) -> int:
+    return sum(len(name.encode()) + _attribute_bytes(value) for name, value in item.items())
+
+
+def _attribute_bytes(attribute: dict[str, Any]) -> int:
+    ((kind, value),) = attribute.items()
+    if kind == "S":
+        return len(value.encode())
+    if kind == "N":
+        return len(value) // 2 + 1
+    if kind == "B":
+        return len(value)
+    if kind == "M":
+        return 3 + sum(len(name.encode()) + 1 + _attribute_bytes(part) for name, part in value.items())
+    if kind == "L":
+        return 3 + sum(1 + _attribute_bytes(part) for part in value)
+    if kind in ("SS", "NS", "BS"):
+        return sum(len(part) for part in value)
+    return 1
+
+
+def key_of(item: Item) -> Key:
+    return item["pk"]["S"], item["sk"]["S"]
