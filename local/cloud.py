@@ -26,6 +26,8 @@ DEFAULT_REAL_MODEL = "claude-sonnet-4-5"
 DEMO_MODEL_LABEL = "Demo model (fixed rules, not an AI)"
 REAL_MODEL_LABEL = "Anthropic"
 SWEEP_EVENT = {"v": 1, "sweep": True}
+FIRST_SWEEP_EVENT = SWEEP_EVENT | {"startGraceSeconds": 0}
+"""The sweep before the front door opens: nobody can be starting a turn (decision 0161)."""
 EXECUTIONS_TIMEOUT_SECONDS = 60.0
 """When waiting for executions is given up. They usually end a moment after the turn."""
 
@@ -82,9 +84,9 @@ class LocalCloud:
             self._demo_host = self._start_demo_host()
             self._deploy()
             self.token = seed.seed_cloud(self.resources(), self.directory, self.model, self.host_url)
-            self._open_front_door()
             if self._keep_state:
-                self.run_recovery_sweep()
+                self.invoke_function("recover", FIRST_SWEEP_EVENT)
+            self._open_front_door()
             cleanup.pop_all()
         return self
 

@@ -11,9 +11,12 @@ from fermata.turns.recover.recover_turn import recover_turn
 
 @observability.trace_handler
 def handler(event: dict[str, Any], context: Any) -> dict[str, int]:
-    """Handle the workflow's Catch, EventBridge's event of an ended execution, and the scheduled sweep."""
+    """Handle the workflow's Catch, EventBridge's event of an ended execution, and the scheduled sweep.
+
+    The event of a sweep may hold `startGraceSeconds`: how long a turn is given to start by itself.
+    """
     if event.get("sweep"):
-        return {"seen": recover_open_turns(get_resources())}
+        return {"seen": recover_open_turns(get_resources(), event.get("startGraceSeconds"))}
     turn = json.loads(event["detail"]["input"]) if "detail" in event else event
     recover_turn(
         get_resources(),

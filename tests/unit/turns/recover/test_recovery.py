@@ -44,6 +44,16 @@ def test_a_turn_younger_than_ten_seconds_is_left_alone(stage: Stage) -> None:
     assert not stage.workflow.started
 
 
+def test_the_first_sweep_of_a_service_goes_on_at_once_with_a_turn_that_has_just_begun(stage: Stage) -> None:
+    stage.workflow.next_errors.append(GONE)
+    stage.start_turn()
+    assert recover_open_turns(stage.resources, start_grace_seconds=0) == 1
+    assert stage.workflow.started == [(stage.turn.id, 1)]
+    stage.script_replies("Hello.")
+    stage.run_workflow()
+    invariants.check_invariants(stage)
+
+
 @pytest.mark.parametrize("status", ["RUNNING", "MISSING", "ABORTED", "FAILED", "TIMED_OUT", "SUCCEEDED", "RESTARTED"])
 def test_each_execution_status_is_handled(stage: Stage, status: str) -> None:
     stage.start_turn()

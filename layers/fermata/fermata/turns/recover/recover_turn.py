@@ -27,6 +27,7 @@ def recover_turn(
     *,
     execution_number: int | None = None,
     has_execution_failed: bool = False,
+    start_grace_seconds: float | None = None,
 ) -> None:
     """Do what the state of the turn's execution requires. Safe to repeat, and to do several times at once.
 
@@ -35,6 +36,8 @@ def recover_turn(
         turn_id: The turn; nothing is done if it has ended or expired.
         execution_number: Act only if this execution is still the turn's current one.
         has_execution_failed: Whether the workflow itself reports the failure, so that its state need not be read.
+        start_grace_seconds: How old the turn must be for its missing execution to be started here; None for the
+            setting of that name.
 
     Raises:
         ServiceUnavailable: The workflow could not be resumed. The next recovery tries again.
@@ -50,17 +53,24 @@ def recover_turn(
         return
     if has_execution_failed:
         _stop_or_continue(resources, turn, last_entry, "FAILED", "")
+        return
+    status, error = resources.workflow.describe_execution(turn.id, turn.n)
+    if status == "MISSING":
+        _start_missing_execution(resources, turn, start_grace_seconds)
     else:
-        status, error = resources.workflow.describe_execution(turn.id, turn.n)
         _stop_or_continue(resources, turn, last_entry, status, error)
+
+
+def _start_missing_execution(resources: Resources, turn: Turn, start_grace_seconds: float | None) -> None:
+    """Start the execution, unless the request that has started the turn may still be doing that."""
+    grace = resources.settings.start_grace_seconds if start_grace_seconds is None else start_grace_seconds
+    if resources.clock.time() - turn.started_ms / 1000 >= grace:
+        resources.workflow.start_execution(turn.tenant, turn.id, turn.n)
 
 
 def _stop_or_continue(resources: Resources, turn: Turn, last_entry: LogEntry, status: str, error: str) -> None:
     if status == "RUNNING":
         _resume_answered_hold(resources, turn, last_entry)
-    elif status == "MISSING":
-        if resources.clock.time() - turn.started_ms / 1000 > resources.settings.start_grace_seconds:
-            resources.workflow.start_execution(turn.tenant, turn.id, turn.n)
     elif status == "ABORTED":
         stop_turn(resources, turn, ABORTED_TURN_ERROR)
     elif status in ("FAILED", "TIMED_OUT") and error != SERVICE_RESTART_ERROR_NAME:
