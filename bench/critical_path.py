@@ -17,7 +17,8 @@ from bench.harness import BenchHarness, instant_tool_output
 from bench.latency import BROWSER_TOOL_STEP, FINAL_STEP
 from bench.report import ResultRow
 from fermata.aws.resources import Resources
-from fermata.drivers.transport.connection import ProviderConnection, ProviderResponse
+from fermata.drivers.transport.connection import HttpConnection
+from fermata.drivers.transport.provider_connection import ProviderResponse
 from fermata.turns.round.invocation import invocation_from_event
 from fermata.turns.round.run_turn_steps import run_turn_steps
 from fermata.turns.turn import build_turn_pk
@@ -35,7 +36,7 @@ MAX_ANSWER_CALLS = 4
 INVOCATION_SECONDS = 900
 
 
-class CountingConnection(ProviderConnection):
+class CountingConnection(HttpConnection):
     """Notes how many calls in series precede each model request."""
 
     def __init__(self, clock: SeriesClock) -> None:
@@ -44,9 +45,11 @@ class CountingConnection(ProviderConnection):
         self.calls_before_request: list[int] = []
 
     @contextmanager
-    def post(self, label: str, url: str, headers: Mapping[str, str], body: bytes) -> Iterator[ProviderResponse]:
+    def post(
+        self, label: str, url: str, headers: Mapping[str, str], body: bytes, *, request_name: str = ""
+    ) -> Iterator[ProviderResponse]:
         self.calls_before_request.append(self._clock.calls_in_series)
-        with super().post(label, url, headers, body) as response:
+        with super().post(label, url, headers, body, request_name=request_name) as response:
             yield response
 
 

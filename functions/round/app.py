@@ -6,18 +6,19 @@ from typing import Any
 from fermata.aws import observability
 from fermata.aws.resources import get_resources
 from fermata.credentials import provider_urls
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.turns.round.invocation import invocation_from_event
 from fermata.turns.round.run_turn_steps import run_turn_steps
 
 
 @cache
-def get_provider_connection() -> ProviderConnection:
+def get_provider_connection() -> HttpConnection:
     settings = get_resources().settings
-    return ProviderConnection(
+    return HttpConnection(
         stall_seconds=settings.provider_stall_seconds,
         total_seconds=settings.provider_seconds,
         guard=provider_urls.make_url_guard(settings),
+        named_origins=provider_urls.list_local_urls(settings),
     )
 
 

@@ -18,6 +18,8 @@ class RequestRecord:
     script: str | None
     body: Any
     beta: str | None = None
+    request_name: str | None = None
+    """`<turn>.<round>.<attempt>`, as the local cloud's functions say (decision 0171)."""
     status: int = 0
     arrived_ns: int = field(default_factory=time.monotonic_ns)
     first_byte_ns: int | None = None
@@ -28,7 +30,7 @@ class RequestRecord:
         seen = {
             "script": self.script, "status": self.status, "beta": self.beta, "arrivedNs": self.arrived_ns,
             "firstByteNs": self.first_byte_ns, "lastByteNs": self.last_byte_ns,
-            "closedByPeerNs": self.closed_by_peer_ns,
+            "closedByPeerNs": self.closed_by_peer_ns, "requestName": self.request_name,
         }  # fmt: skip
         return seen | {"body": self.body} if bodies else seen
 

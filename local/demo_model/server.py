@@ -90,6 +90,7 @@ class DemoModelServer:
             raw_body = await request.body()
             self.records.add_record(record)
             record.beta = request.headers.get("anthropic-beta")
+            record.request_name = request.headers.get("x-fermata-request")
             try:
                 record.body = body = _parse_body(raw_body)
                 protocol.check_request(request.headers, body)

@@ -15,7 +15,7 @@ from fermata.domain.blocks import Block, ImageBlock, TextBlock, ToolCallBlock, T
 from fermata.domain.image_header import read_image_header
 from fermata.domain.messages import Message
 from fermata.drivers.registry import PROVIDER_MODULES
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from tests.images import make_jpeg_header, make_png_header, to_base64
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conftest import connection
@@ -127,7 +127,7 @@ def test_a_history_of_any_rows_is_accepted_by_every_provider(
     reads_images: bool,
     is_other_model: bool,
     servers: dict[str, StrictServer],
-    connection: ProviderConnection,
+    connection: HttpConnection,
 ) -> None:
     model = OTHER_MODELS[provider] if is_other_model else MODELS[provider]
     history = compile_history(rows, make_profile(provider, model, max_tokens, reads_images))

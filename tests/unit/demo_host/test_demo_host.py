@@ -14,12 +14,12 @@ from fermata.hosts.auth import HostCaller, sign_host_token
 from fermata.hosts.client import HostClient, HostConnectionPool
 from fermata.hosts.errors import HostError
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
-from fermata.tools.calls.runner import run_tool
 from fermata.tools.registry import get_toolset
 from fermata.tools.tool import ToolContext
 from local.demo_host.demo_content import DemoContent
 from local.demo_host.server import DemoHostServer
 from local.seed import EDITOR_CAPABILITIES
+from tests.unit.tools.builders import run_tool
 
 SECRET = "as long and as secret as a secret of a machine is"
 DEMO_CALLER = HostCaller("local", "you", frozenset(("ai.tools.write", *EDITOR_CAPABILITIES)), "content", "turn-1")

@@ -4,7 +4,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from local.demo_model.server import run_demo_model
 from tests.waiting import BACKSTOP_SECONDS
@@ -28,8 +28,8 @@ def endpoint(url: str, key: str) -> Endpoint:
 
 
 @pytest.fixture
-def line() -> Iterator[ProviderConnection]:
-    line = ProviderConnection(stall_seconds=BACKSTOP_SECONDS, total_seconds=BACKSTOP_SECONDS)
+def line() -> Iterator[HttpConnection]:
+    line = HttpConnection(stall_seconds=BACKSTOP_SECONDS, total_seconds=BACKSTOP_SECONDS)
     yield line
     line.close()
 

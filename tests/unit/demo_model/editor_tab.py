@@ -10,7 +10,7 @@ from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest, ModelResponse
 from fermata.domain.tools import ToolOutput, ToolSpec
 from fermata.drivers.registry import get_provider
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from local.demo_model.rules.html_page import HtmlNode, parse_page
 
@@ -114,7 +114,7 @@ class Transcript:
 def run_demo_turn(
     prompt: str,
     tab: EditorTab,
-    line: ProviderConnection,
+    line: HttpConnection,
     endpoint: Endpoint,
     provider: str = "anthropic",
     **members: Any,

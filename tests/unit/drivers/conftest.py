@@ -4,7 +4,7 @@ from contextlib import ExitStack
 import pytest
 from pydantic import SecretStr
 
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict.anthropic import StrictAnthropic
 from tests.strict.server import StrictServer
@@ -21,8 +21,8 @@ def provider() -> Iterator[StrictAnthropic]:
 
 
 @pytest.fixture
-def connection() -> Iterator[ProviderConnection]:
-    connection = ProviderConnection(stall_seconds=BACKSTOP_SECONDS, total_seconds=BACKSTOP_SECONDS)
+def connection() -> Iterator[HttpConnection]:
+    connection = HttpConnection(stall_seconds=BACKSTOP_SECONDS, total_seconds=BACKSTOP_SECONDS)
     yield connection
     connection.close()
 

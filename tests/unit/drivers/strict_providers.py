@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from fermata.domain.model_io import ModelRequest, ModelResponse, StreamPart
 from fermata.drivers.registry import Driver, get_provider
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict import chat, ollama, openai
 from tests.strict.server import StrictServer
@@ -99,7 +99,7 @@ StartServer = Callable[[StrictProvider], StrictServer]
 def collect_parts(
     peer: StrictProvider,
     request: ModelRequest,
-    connection: ProviderConnection,
+    connection: HttpConnection,
     server: StrictServer,
     path: str = "",
     key: str = KEY,
@@ -108,7 +108,7 @@ def collect_parts(
 
 
 def get_response(
-    peer: StrictProvider, request: ModelRequest, connection: ProviderConnection, server: StrictServer
+    peer: StrictProvider, request: ModelRequest, connection: HttpConnection, server: StrictServer
 ) -> ModelResponse:
     last = collect_parts(peer, request, connection, server)[-1]
     assert isinstance(last, ModelResponse)

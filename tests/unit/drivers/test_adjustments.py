@@ -13,7 +13,7 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import TextDelta
 from fermata.drivers.adjustments import make_adjustment
 from fermata.drivers.registry import get_provider
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict.anthropic import StrictAnthropic, content_block, encode_sse, text_response
 from tests.unit.drivers.conversation_builders import (
@@ -77,7 +77,7 @@ ADJUSTMENTS = [
     ("provider", "words", "when"), ADJUSTMENTS, ids=[f"{case[0]}: {case[1][:40]}" for case in ADJUSTMENTS]
 )
 def test_a_refused_request_is_repeated_as_the_server_wants_it_and_that_is_remembered(
-    provider: str, words: str, when: Any, running: StartServer, connection: ProviderConnection
+    provider: str, words: str, when: Any, running: StartServer, connection: HttpConnection
 ) -> None:
     peer = CASES_BY_PROVIDER[provider]
     server = running(peer)
@@ -91,7 +91,7 @@ def test_a_refused_request_is_repeated_as_the_server_wants_it_and_that_is_rememb
 
 
 def test_an_adjustment_for_one_account_does_not_apply_to_another(
-    running: StartServer, connection: ProviderConnection
+    running: StartServer, connection: HttpConnection
 ) -> None:
     peer = CASES_BY_PROVIDER["openai"]
     server = running(peer)
@@ -105,7 +105,7 @@ def test_an_adjustment_for_one_account_does_not_apply_to_another(
 
 
 def test_reasoning_that_cannot_be_decrypted_is_left_out_and_the_conversation_goes_on(
-    running: StartServer, connection: ProviderConnection
+    running: StartServer, connection: HttpConnection
 ) -> None:
     """The refusal is about this conversation, so the next one is asked without the adjustment."""
     peer = CASES_BY_PROVIDER["openai"]
@@ -121,7 +121,7 @@ def test_reasoning_that_cannot_be_decrypted_is_left_out_and_the_conversation_goe
 
 
 def test_a_refusal_without_an_adjustment_is_raised_after_one_request(
-    running: StartServer, connection: ProviderConnection
+    running: StartServer, connection: HttpConnection
 ) -> None:
     for peer in STRICT_PROVIDERS:
         server = running(peer)
@@ -132,7 +132,7 @@ def test_a_refusal_without_an_adjustment_is_raised_after_one_request(
 
 
 def test_a_server_that_always_refuses_is_asked_a_limited_number_of_times(
-    running: StartServer, connection: ProviderConnection
+    running: StartServer, connection: HttpConnection
 ) -> None:
     peer = CASES_BY_PROVIDER["openai-compatible"]
     server = running(peer)
@@ -144,7 +144,7 @@ def test_a_server_that_always_refuses_is_asked_a_limited_number_of_times(
 
 
 def test_an_openai_model_at_another_address_is_asked_without_reasoning_effort_if_that_is_refused(
-    running: StartServer, connection: ProviderConnection
+    running: StartServer, connection: HttpConnection
 ) -> None:
     peer = CASES_BY_PROVIDER["openai-compatible"]
     server = running(peer)
@@ -166,7 +166,7 @@ def test_an_openai_model_at_another_address_is_asked_without_reasoning_effort_if
     ],
 )
 def test_a_model_that_refuses_thinking_is_asked_without_it(
-    words: str, provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
+    words: str, provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
 ) -> None:
     provider.rules.append(refuses(words, lambda body: "thinking" in body))
     request = model_request(user_message("a"), model="some-model", thinking_tokens=3000)
@@ -187,7 +187,7 @@ def test_a_model_that_refuses_thinking_is_asked_without_it(
 )
 @pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-opus-5"])
 def test_thinking_that_another_account_signed_is_left_out_and_the_conversation_goes_on(
-    words: str, name: str, provider: StrictAnthropic, connection: ProviderConnection, endpoint: Endpoint
+    words: str, name: str, provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
 ) -> None:
     provider.rules.append(refuses(words, lambda body: "Hm." in json.dumps(body)))
     provider.record_stream(encode_sse(content_block(0, {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"})))
@@ -210,7 +210,7 @@ def test_adjustments_are_remembered_by_the_connection_that_learned_them(running:
     server.rules.append(refuses("max_output_tokens is too large", lambda body: "max_output_tokens" in body))
     request = build_request(peer, user_message("a"))
     for _ in range(2):
-        with closing(ProviderConnection(stall_seconds=5)) as connection:
+        with closing(HttpConnection(stall_seconds=5)) as connection:
             for _ in range(2):
                 server.script_chunks(peer.text_response("Fine."))
                 collect_parts(peer, request, connection, server)

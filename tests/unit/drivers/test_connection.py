@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from fermata.domain.errors import ProviderError
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from tests.waiting import BACKSTOP_SECONDS
 
 """An abort takes effect within this time."""
@@ -100,7 +100,7 @@ def answer_completely(client: socket.socket) -> None:
     client.sendall(b"0\r\n\r\n")
 
 
-def fetch_body(connection: ProviderConnection, url: str) -> bytes:
+def fetch_body(connection: HttpConnection, url: str) -> bytes:
     with connection.post("Peer", url, {}, b"{}") as answer:
         return b"".join(answer.chunks)
 
@@ -110,14 +110,14 @@ def hang_forever(client: socket.socket) -> None:
     client.recv(1)
 
 
-def test_requests_share_one_connection(connection: ProviderConnection) -> None:
+def test_requests_share_one_connection(connection: HttpConnection) -> None:
     with start_server(answer_completely) as server:
         assert [fetch_body(connection, server.url) for _ in range(3)] == [b"hello"] * 3
         assert len(server.accepted) == 1
 
 
 def test_a_response_is_drained_so_that_the_connection_can_be_reused(
-    connection: ProviderConnection,
+    connection: HttpConnection,
 ) -> None:
     with start_server(answer_completely) as server:
         for _ in range(2):
@@ -127,7 +127,7 @@ def test_a_response_is_drained_so_that_the_connection_can_be_reused(
         assert len(server.accepted) == 1
 
 
-def test_draining_a_response_without_end_stops_soon(connection: ProviderConnection) -> None:
+def test_draining_a_response_without_end_stops_soon(connection: HttpConnection) -> None:
     def endless(client: socket.socket) -> None:
         send_head(client)
         send_chunk(client, b"hello")
@@ -150,7 +150,7 @@ def test_silence_is_a_stall(answered: bool) -> None:
 
     with (
         start_server(silent) as server,
-        closing(ProviderConnection(stall_seconds=0.2)) as connection,
+        closing(HttpConnection(stall_seconds=0.2)) as connection,
         pytest.raises(ProviderError) as caught,
     ):
         fetch_body(connection, server.url)
@@ -167,7 +167,7 @@ def test_a_trickle_cannot_outlast_the_total_time() -> None:
 
     with (
         start_server(trickle) as server,
-        closing(ProviderConnection(total_seconds=0.3)) as connection,
+        closing(HttpConnection(total_seconds=0.3)) as connection,
         pytest.raises(ProviderError) as caught,
     ):
         fetch_body(connection, server.url)
@@ -175,7 +175,7 @@ def test_a_trickle_cannot_outlast_the_total_time() -> None:
     assert caught.value.message == "Peer request failed: no whole answer within 0.3 s."
 
 
-def test_a_closed_port_is_unreachable(connection: ProviderConnection) -> None:
+def test_a_closed_port_is_unreachable(connection: HttpConnection) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
     with pytest.raises(ProviderError) as caught:
@@ -184,13 +184,13 @@ def test_a_closed_port_is_unreachable(connection: ProviderConnection) -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "http://[::1", "nowhere"])
-def test_an_invalid_address_is_not_retried(connection: ProviderConnection, url: str) -> None:
+def test_an_invalid_address_is_not_retried(connection: HttpConnection, url: str) -> None:
     with pytest.raises(ProviderError) as caught:
         fetch_body(connection, url)
     assert (caught.value.code, caught.value.retryable) == ("provider_request", False)
 
 
-def test_a_connection_lost_in_mid_stream_is_reported(connection: ProviderConnection) -> None:
+def test_a_connection_lost_in_mid_stream_is_reported(connection: HttpConnection) -> None:
     def drop(client: socket.socket) -> None:
         send_head(client)
         send_chunk(client, b"hel")
@@ -207,7 +207,7 @@ def test_a_connection_lost_in_mid_stream_is_reported(connection: ProviderConnect
 class AbortingCaller:
     """Abort a connection from another thread."""
 
-    def __init__(self, connection: ProviderConnection, when: Callable[[], object]) -> None:
+    def __init__(self, connection: HttpConnection, when: Callable[[], object]) -> None:
         self.stopped = False
         self._connection = connection
         self._when = when
@@ -228,7 +228,7 @@ def random_moment() -> None:
     time.sleep(0.1)
 
 
-def check_abort(connection: ProviderConnection, server: RawServer) -> ProviderError:
+def check_abort(connection: HttpConnection, server: RawServer) -> ProviderError:
     """Send a request, abort when the server has it, and check how it ends."""
     caller = AbortingCaller(connection, lambda: server.ready.acquire(timeout=BACKSTOP_SECONDS))
     with pytest.raises(ProviderError) as caught:
@@ -238,7 +238,7 @@ def check_abort(connection: ProviderConnection, server: RawServer) -> ProviderEr
 
 
 @pytest.mark.parametrize("moment", ["before the headers", "in the body", "in a body without an end"])
-def test_an_abort_ends_the_request_and_closes_the_socket(connection: ProviderConnection, moment: str) -> None:
+def test_an_abort_ends_the_request_and_closes_the_socket(connection: HttpConnection, moment: str) -> None:
     def slow(client: socket.socket) -> None:
         if moment == "in the body":
             send_head(client)
@@ -254,7 +254,7 @@ def test_an_abort_ends_the_request_and_closes_the_socket(connection: ProviderCon
         assert wait_until_closed(server.accepted[0])
 
 
-def test_after_an_abort_the_connection_serves_the_next_request(connection: ProviderConnection) -> None:
+def test_after_an_abort_the_connection_serves_the_next_request(connection: HttpConnection) -> None:
     def slow(client: socket.socket) -> None:
         server.ready.release()
         hang_forever(client)
@@ -265,7 +265,7 @@ def test_after_an_abort_the_connection_serves_the_next_request(connection: Provi
         assert fetch_body(connection, server.url) == b"hello"
 
 
-def test_an_abort_outside_of_a_call_stops_nothing_and_not_the_next_call_either(connection: ProviderConnection) -> None:
+def test_an_abort_outside_of_a_call_stops_nothing_and_not_the_next_call_either(connection: HttpConnection) -> None:
     assert connection.abort() is False
     with start_server(answer_completely) as server:
         assert fetch_body(connection, server.url) == b"hello"
@@ -273,7 +273,7 @@ def test_an_abort_outside_of_a_call_stops_nothing_and_not_the_next_call_either(c
         assert fetch_body(connection, server.url) == b"hello"
 
 
-def test_an_abort_ends_an_attempt_to_connect(connection: ProviderConnection) -> None:
+def test_an_abort_ends_an_attempt_to_connect(connection: HttpConnection) -> None:
     """With a full backlog, an attempt to connect neither succeeds nor fails."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -291,7 +291,7 @@ def test_an_abort_ends_an_attempt_to_connect(connection: ProviderConnection) -> 
             filler.close()
 
 
-def test_an_abort_ends_a_tls_handshake(connection: ProviderConnection) -> None:
+def test_an_abort_ends_a_tls_handshake(connection: HttpConnection) -> None:
     def deaf(client: socket.socket) -> None:
         raise AssertionError("no request can be read from a client hello")
 
@@ -303,7 +303,7 @@ def test_an_abort_ends_a_tls_handshake(connection: ProviderConnection) -> None:
         assert caller.has_aborted()
 
 
-def test_an_abort_ends_a_delay_between_two_attempts(connection: ProviderConnection) -> None:
+def test_an_abort_ends_a_delay_between_two_attempts(connection: HttpConnection) -> None:
     with connection.call_scope():
         caller = AbortingCaller(connection, random_moment)
         with pytest.raises(ProviderError) as caught:
@@ -312,10 +312,36 @@ def test_an_abort_ends_a_delay_between_two_attempts(connection: ProviderConnecti
     assert caller.has_aborted()
 
 
-def test_an_abort_between_two_requests_of_a_call_stops_the_second(connection: ProviderConnection) -> None:
+def test_an_abort_between_two_requests_of_a_call_stops_the_second(connection: HttpConnection) -> None:
     with start_server(answer_completely) as server, connection.call_scope():
         assert fetch_body(connection, server.url) == b"hello"
         assert connection.abort() is True
         with pytest.raises(ProviderError) as caught:
             fetch_body(connection, server.url)
     assert caught.value.code == "provider_closed"
+
+
+@pytest.mark.parametrize(("is_own_server", "expected"), [(True, b"x-fermata-request: t1.2.1"), (False, b"")])
+def test_only_servers_of_the_deployment_are_told_which_request_it_is(is_own_server: bool, expected: bytes) -> None:
+    received: list[bytes] = []
+
+    def respond(client: socket.socket, head: bytes) -> None:
+        received.append(head)
+        client.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+        def serve() -> None:
+            client, _ = listener.accept()
+            with client:
+                respond(client, client.recv(65536))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        connection = HttpConnection(named_origins=[origin] if is_own_server else ["http://127.0.0.1"])
+        with closing(connection), connection.post("Peer", f"{origin}/v1/messages", {}, b"", request_name="t1.2.1"):
+            pass
+        thread.join(BACKSTOP_SECONDS)
+    names = [line.lower() for line in received[0].split(b"\r\n") if line.lower().startswith(b"x-fermata")]
+    assert b"".join(names) == expected

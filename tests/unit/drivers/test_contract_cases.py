@@ -22,8 +22,9 @@ from fermata.drivers.protocols.openai_responses.request import build_request_bod
 from fermata.drivers.protocols.tool_arguments import parse_tool_arguments
 from fermata.drivers.providers.openai import make_prompt_cache_key
 from fermata.drivers.registry import get_provider
-from fermata.drivers.transport.connection import ProviderConnection, ProviderResponse
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.provider_connection import ProviderResponse
 from fermata.drivers.transport.stream_decoders import SseDecoder
 from tests.strict.openai import StrictOpenAI
 from tests.unit.drivers.conversation_builders import model_message, model_request, tool_call, tool_result, user_message
@@ -237,7 +238,7 @@ def _chat() -> ChatAccumulator:
 
 def test_c093_an_aborted_request_has_an_error_code_of_its_own() -> None:
     assert get_case("C093")["expected"] is True
-    connection = ProviderConnection(stall_seconds=5)
+    connection = HttpConnection(stall_seconds=5)
     with StrictOpenAI.run() as server, connection.call_scope():
         connection.abort()
         with pytest.raises(ProviderError) as caught:

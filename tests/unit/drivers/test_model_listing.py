@@ -12,7 +12,7 @@ from fermata.drivers import model_listing
 from fermata.drivers.provider import TEXT_AND_TOOLS, VISION_AND_TOOLS
 from fermata.drivers.providers import ollama
 from fermata.drivers.registry import PROVIDER_MODULES
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict.model_lists import ACCEPTED_KEY, ModelListServer, run_model_list_server
 
@@ -24,7 +24,7 @@ def server() -> Iterator[ModelListServer]:
 
 
 def list_models_of(
-    connection: ProviderConnection, server: ModelListServer, provider: str, path: str = "", key: str = ACCEPTED_KEY
+    connection: HttpConnection, server: ModelListServer, provider: str, path: str = "", key: str = ACCEPTED_KEY
 ) -> tuple[ModelInfo, ...]:
     return model_listing.list_models(provider, connection, Endpoint(server.url + path, SecretStr(key)))
 
@@ -39,7 +39,7 @@ def listing_body(*names: str, **members: Any) -> dict[str, Any]:
 
 class TestAnthropic:
     def test_names_labels_and_tiers_come_in_the_providers_order(
-        self, connection: ProviderConnection, server: ModelListServer
+        self, connection: HttpConnection, server: ModelListServer
     ) -> None:
         listed = [
             {"id": "claude-opus-5", "display_name": "Claude Opus 5"},
@@ -60,7 +60,7 @@ class TestAnthropic:
         assert found[1].context_window == 300_000
         assert server.requests[0].path == "/v1/models?limit=1000"
 
-    def test_its_models_have_all_capabilities(self, connection: ProviderConnection, server: ModelListServer) -> None:
+    def test_its_models_have_all_capabilities(self, connection: HttpConnection, server: ModelListServer) -> None:
         server.set_response("/v1/models", listing_body("claude-opus-5"))
         assert list_models_of(connection, server, "anthropic")[0].capabilities.to_wire() == {
             "toolCalling": True,
@@ -73,7 +73,7 @@ class TestAnthropic:
 
 class TestOpenAI:
     def test_only_chat_models_are_listed_by_tier_and_newest_name(
-        self, connection: ProviderConnection, server: ModelListServer
+        self, connection: HttpConnection, server: ModelListServer
     ) -> None:
         chats = ["gpt-5", "gpt-5-mini", "gpt-5.2", "gpt-5-nano", "o4-mini", "chatgpt-4o-latest", "o3"]
         others = [
@@ -104,7 +104,7 @@ class TestOpenAI:
         assert all(model.capabilities == VISION_AND_TOOLS for model in found)
 
     def test_the_key_goes_as_a_bearer_and_the_base_may_end_with_its_version(
-        self, connection: ProviderConnection, server: ModelListServer
+        self, connection: HttpConnection, server: ModelListServer
     ) -> None:
         server.set_response("/v1/models", listing_body("gpt-5"))
         assert model_ids(list_models_of(connection, server, "openai", "/v1/")) == ["gpt-5"]
@@ -114,7 +114,7 @@ class TestOpenAI:
 
 class TestOpenRouter:
     def test_each_entry_has_price_window_and_capabilities(
-        self, connection: ProviderConnection, server: ModelListServer
+        self, connection: HttpConnection, server: ModelListServer
     ) -> None:
         told = {
             "id": "google/gemini-3.1-pro",
@@ -132,7 +132,7 @@ class TestOpenRouter:
         assert "perToken" not in found.to_wire()
 
     def test_vision_is_off_and_tools_are_on_by_default(
-        self, connection: ProviderConnection, server: ModelListServer
+        self, connection: HttpConnection, server: ModelListServer
     ) -> None:
         server.set_response("/v1/models", {"data": [{"id": "a/b"}, {"id": "c/d", "supported_parameters": ["top_p"]}]})
         first, second = list_models_of(connection, server, "openrouter")
@@ -140,14 +140,14 @@ class TestOpenRouter:
         assert not second.capabilities.tool_calling
 
     def test_a_model_that_only_generates_images_is_left_out(
-        self, connection: ProviderConnection, server: ModelListServer
+        self, connection: HttpConnection, server: ModelListServer
     ) -> None:
         painter = {"id": "a/painter", "architecture": {"output_modalities": ["image"]}}
         server.set_response("/v1/models", {"data": [painter, {"id": "a/b"}]})
         assert model_ids(list_models_of(connection, server, "openrouter")) == ["a/b"]
 
     def test_the_key_is_checked_separately_because_the_list_is_public(
-        self, connection: ProviderConnection, server: ModelListServer
+        self, connection: HttpConnection, server: ModelListServer
     ) -> None:
         server.accepts_any_key = True
         server.set_response("/v1/models", listing_body("a/b"))
@@ -159,7 +159,7 @@ class TestOpenRouter:
             model_listing.check_api_key("openrouter", connection, wrong)
 
     def test_a_gateway_without_that_path_and_other_providers_check_nothing(
-        self, connection: ProviderConnection, server: ModelListServer
+        self, connection: HttpConnection, server: ModelListServer
     ) -> None:
         endpoint = Endpoint(server.url, SecretStr(ACCEPTED_KEY))
         model_listing.check_api_key("openrouter", connection, endpoint)
@@ -172,9 +172,7 @@ class TestOllama:
     def nobody_needs_a_key(self, server: ModelListServer) -> None:
         server.accepts_any_key = True
 
-    def test_each_model_is_shown_with_what_it_can_do(
-        self, connection: ProviderConnection, server: ModelListServer
-    ) -> None:
+    def test_each_model_is_shown_with_what_it_can_do(self, connection: HttpConnection, server: ModelListServer) -> None:
         server.set_response("/api/tags", {"models": [{"name": "qwen3-vl:8b", "model": "qwen3-vl:8b"}, {"name": "phi"}]})
         server.set_model_details("qwen3-vl:8b", {"capabilities": ["completion", "vision", "tools"]})
         server.set_model_details("phi", {"capabilities": ["completion"]})
@@ -190,13 +188,13 @@ class TestOllama:
 
     @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/"])
     def test_its_own_paths_do_not_follow_the_version(
-        self, connection: ProviderConnection, server: ModelListServer, path: str
+        self, connection: HttpConnection, server: ModelListServer, path: str
     ) -> None:
         server.set_response("/api/tags", {"models": [{"name": "phi"}]})
         assert model_ids(list_models_of(connection, server, "ollama", path)) == ["phi"]
 
     def test_a_model_that_makes_embeddings_is_left_out(
-        self, connection: ProviderConnection, server: ModelListServer
+        self, connection: HttpConnection, server: ModelListServer
     ) -> None:
         server.set_response("/api/tags", {"models": [{"name": "nomic-embed-text"}, {"name": "phi"}]})
         server.set_model_details("nomic-embed-text", {"capabilities": ["embedding"]})
@@ -204,7 +202,7 @@ class TestOllama:
 
     @pytest.mark.parametrize("told", [None, {}, {"capabilities": None}, [], "no"])
     def test_without_declared_capabilities_vision_is_off_and_tools_are_on(
-        self, connection: ProviderConnection, server: ModelListServer, told: Any
+        self, connection: HttpConnection, server: ModelListServer, told: Any
     ) -> None:
         server.set_response("/api/tags", {"models": [{"name": "phi"}]})
         if told is not None:
@@ -214,14 +212,14 @@ class TestOllama:
         assert not found.capabilities.vision_input
 
     def test_a_limited_number_of_models_is_described(
-        self, connection: ProviderConnection, server: ModelListServer, monkeypatch: pytest.MonkeyPatch
+        self, connection: HttpConnection, server: ModelListServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ollama, "MAX_DESCRIBED_MODELS", 2)
         server.set_response("/api/tags", {"models": [{"name": f"m{number}"} for number in range(5)]})
         assert len(list_models_of(connection, server, "ollama")) == 5
         assert [asked.body["model"] for asked in server.requests[1:]] == ["m0", "m1"]
 
-    def test_a_key_is_sent_if_there_is_one(self, connection: ProviderConnection, server: ModelListServer) -> None:
+    def test_a_key_is_sent_if_there_is_one(self, connection: HttpConnection, server: ModelListServer) -> None:
         server.accepts_any_key = False
         server.set_response("/api/tags", {"models": [{"name": "phi"}]})
         assert model_ids(list_models_of(connection, server, "ollama")) == ["phi"]
@@ -241,7 +239,7 @@ class TestCompatible:
     )
     def test_servers_declare_window_and_vision_in_several_ways(
         self,
-        connection: ProviderConnection,
+        connection: HttpConnection,
         server: ModelListServer,
         members: dict[str, Any],
         window: int | None,
@@ -256,14 +254,12 @@ class TestCompatible:
         "listing", [[{"id": "m"}], {"models": [{"id": "m"}]}, {"data": None, "models": [{"id": "m"}]}]
     )
     def test_lists_have_several_wrappers(
-        self, connection: ProviderConnection, server: ModelListServer, listing: Any
+        self, connection: HttpConnection, server: ModelListServer, listing: Any
     ) -> None:
         server.set_response("/v1/models", listing)
         assert model_ids(list_models_of(connection, server, "openai-compatible")) == ["m"]
 
-    def test_a_base_with_another_version_keeps_it(
-        self, connection: ProviderConnection, server: ModelListServer
-    ) -> None:
+    def test_a_base_with_another_version_keeps_it(self, connection: HttpConnection, server: ModelListServer) -> None:
         server.set_response("/api/paas/v4/models", listing_body("m"))
         assert model_ids(list_models_of(connection, server, "openai-compatible", "/api/paas/v4")) == ["m"]
 
@@ -271,7 +267,7 @@ class TestCompatible:
 @pytest.mark.parametrize("provider", [name for name in PROVIDER_MODULES if name != "ollama"])
 class TestWhatGoesWrong:
     def test_a_refused_key_is_reported_without_the_key(
-        self, connection: ProviderConnection, server: ModelListServer, provider: str
+        self, connection: HttpConnection, server: ModelListServer, provider: str
     ) -> None:
         with pytest.raises(ProviderError) as failure:
             list_models_of(connection, server, provider, key="sk-wrong-key-12345")
@@ -280,7 +276,7 @@ class TestWhatGoesWrong:
         assert "sk-wrong" not in failure.value.message
 
     def test_an_overloaded_provider_is_retryable(
-        self, connection: ProviderConnection, server: ModelListServer, provider: str
+        self, connection: HttpConnection, server: ModelListServer, provider: str
     ) -> None:
         server.set_error("/v1/models", 529, {"error": {"type": "overloaded_error", "message": f"busy, {ACCEPTED_KEY}"}})
         with pytest.raises(ProviderError, match=r"service error \(529\): busy, \[redacted\]") as failure:
@@ -289,7 +285,7 @@ class TestWhatGoesWrong:
 
     @pytest.mark.parametrize("body", [b"<html>welcome</html>", b"", b"[" * 100_000, b'{"data": [{"id": "m"}'])
     def test_a_response_that_is_not_json_points_at_the_address(
-        self, connection: ProviderConnection, server: ModelListServer, provider: str, body: bytes
+        self, connection: HttpConnection, server: ModelListServer, provider: str, body: bytes
     ) -> None:
         server.set_response("/v1/models", body)
         with pytest.raises(ProviderError, match=r"not JSON\. Check its address") as failure:
@@ -300,20 +296,20 @@ class TestWhatGoesWrong:
         "body", [{}, {"data": {}}, {"data": [None, 7, {}, {"id": ""}, {"id": 7}, {"id": "x" * 999}]}, 7]
     )
     def test_entries_without_a_name_are_skipped(
-        self, connection: ProviderConnection, server: ModelListServer, provider: str, body: Any
+        self, connection: HttpConnection, server: ModelListServer, provider: str, body: Any
     ) -> None:
         server.set_response("/v1/models", body)
         assert list_models_of(connection, server, provider) == ()
 
     def test_a_list_without_end_is_cut(
-        self, connection: ProviderConnection, server: ModelListServer, provider: str, monkeypatch: pytest.MonkeyPatch
+        self, connection: HttpConnection, server: ModelListServer, provider: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(model_listing, "MAX_LISTED_MODELS", 3)
         server.set_response("/v1/models", listing_body(*[f"gpt-{number}" for number in range(9)]))
         assert len(list_models_of(connection, server, provider)) == 3
 
     def test_a_closed_port_is_unreachable(
-        self, connection: ProviderConnection, server: ModelListServer, provider: str
+        self, connection: HttpConnection, server: ModelListServer, provider: str
     ) -> None:
         with pytest.raises(ProviderError, match="could not be reached") as failure:
             model_listing.list_models(provider, connection, Endpoint("http://127.0.0.1:9", SecretStr(ACCEPTED_KEY)))

@@ -18,7 +18,7 @@ from fermata.domain.errors import InvalidRequest, ProviderError
 from fermata.domain.model_io import ModelResponse, TextDelta, TokenUsage
 from fermata.drivers.registry import PROVIDER_MODULES, get_model_traits, get_provider
 from fermata.drivers.retry_policy import stream_with_retries
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.pricing.request_cost import get_request_cost
 from tests.resources import resources_of_new_process
 from tests.strict.chat import StrictChat, text_response
@@ -53,7 +53,7 @@ def test_it_answers_a_request_with_a_key_that_was_entered_for_it(resources: Reso
         guard = provider_urls.make_url_guard(process.settings)
         request = model_request(user_message("Hi"), model="toy-1")
         failed: list[ProviderError] = []
-        with closing(ProviderConnection(guard=guard)) as connection:
+        with closing(HttpConnection(guard=guard)) as connection:
             first, *_, last = stream_with_retries(get_provider("toy"), request, connection, endpoint, failed.append)
     assert failed == []
     assert first == TextDelta(text="Hello")

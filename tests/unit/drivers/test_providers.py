@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, StreamPart, TextDelta
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from local.demo_model.request_checks.openai_responses import is_reasoning_model
 from tests.strict import ollama, openai
@@ -37,7 +37,7 @@ def server(peer: StrictProvider, running: StartServer) -> StrictServer:
 
 @each_provider
 def test_text_arrives_in_parts_and_the_response_comes_last(
-    peer: StrictProvider, server: StrictServer, connection: ProviderConnection
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     server.script_chunks(peer.text_response("Hel", "lo"))
     parts = collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
@@ -51,7 +51,7 @@ def test_text_arrives_in_parts_and_the_response_comes_last(
 @each_provider
 @pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/", "//"])
 def test_the_address_may_be_given_with_or_without_its_version(
-    peer: StrictProvider, server: StrictServer, connection: ProviderConnection, path: str
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection, path: str
 ) -> None:
     server.script_chunks(peer.text_response())
     assert collect_parts(peer, build_request(peer, user_message("Hi")), connection, server, path)
@@ -75,7 +75,7 @@ def test_addresses_of_other_makers_keep_their_own_version(base: str, path: str, 
 
 @each_provider
 def test_a_key_pasted_with_a_line_end_works(
-    peer: StrictProvider, server: StrictServer, connection: ProviderConnection
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     server.script_chunks(peer.text_response())
     collect_parts(peer, build_request(peer, user_message("Hi")), connection, server, key=f" {KEY}\n")
@@ -84,7 +84,7 @@ def test_a_key_pasted_with_a_line_end_works(
 
 @each_provider
 def test_a_key_that_no_header_can_hold_is_refused(
-    peer: StrictProvider, server: StrictServer, connection: ProviderConnection
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     with pytest.raises(ProviderError) as caught:
         collect_parts(peer, build_request(peer, user_message("Hi")), connection, server, key="schlüssel")
@@ -94,7 +94,7 @@ def test_a_key_that_no_header_can_hold_is_refused(
 
 @each_provider
 def test_a_customers_own_server_needs_no_key(
-    peer: StrictProvider, server: StrictServer, connection: ProviderConnection
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     if peer.provider in ("openai", "openrouter"):
         with pytest.raises(ProviderError) as caught:
@@ -107,7 +107,7 @@ def test_a_customers_own_server_needs_no_key(
 
 
 @each_provider
-def test_rounds_share_a_connection(peer: StrictProvider, server: StrictServer, connection: ProviderConnection) -> None:
+def test_rounds_share_a_connection(peer: StrictProvider, server: StrictServer, connection: HttpConnection) -> None:
     for _ in range(3):
         server.script_chunks(peer.text_response())
         collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
@@ -116,7 +116,7 @@ def test_rounds_share_a_connection(peer: StrictProvider, server: StrictServer, c
 
 @each_provider
 def test_r9_and_r11_the_second_round_sends_back_the_providers_reasoning(
-    peer: StrictProvider, server: StrictServer, connection: ProviderConnection
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     server.script_chunks(peer.tool_call_answer)
     server.script_chunks(peer.text_response())
@@ -141,7 +141,7 @@ def test_r9_and_r11_the_second_round_sends_back_the_providers_reasoning(
     ],
 )
 def test_an_error_status_becomes_a_provider_error(
-    status: int, code: str, retryable: bool, peer: StrictProvider, server: StrictServer, connection: ProviderConnection
+    status: int, code: str, retryable: bool, peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     server.script_error(status, "x", f"no, {KEY}", retry_after="7")
     with pytest.raises(ProviderError) as caught:
@@ -154,7 +154,7 @@ def test_an_error_status_becomes_a_provider_error(
 
 @each_provider
 def test_a_connection_lost_in_mid_stream_is_raised_after_the_parts_before_it(
-    peer: StrictProvider, server: StrictServer, connection: ProviderConnection
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     server.script_response(ScriptedResponse([peer.partial_answer], cut=True))
     parts: list[StreamPart] = []
@@ -170,7 +170,7 @@ def test_a_connection_lost_in_mid_stream_is_raised_after_the_parts_before_it(
 
 @each_provider
 def test_an_abort_in_mid_text_closes_the_connection_to_the_provider(
-    peer: StrictProvider, server: StrictServer, connection: ProviderConnection
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     gone = threading.Event()
 
@@ -193,7 +193,7 @@ def test_an_abort_in_mid_text_closes_the_connection_to_the_provider(
 
 @each_provider
 def test_a_lone_surrogate_in_a_prompt_is_not_sent(
-    peer: StrictProvider, server: StrictServer, connection: ProviderConnection
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     server.script_chunks(peer.text_response())
     collect_parts(peer, build_request(peer, user_message("a\ud83d")), connection, server)
@@ -202,7 +202,7 @@ def test_a_lone_surrogate_in_a_prompt_is_not_sent(
 
 @each_provider
 def test_r8_a_turn_after_an_empty_answer_is_accepted(
-    peer: StrictProvider, server: StrictServer, connection: ProviderConnection
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     server.script_chunks(peer.text_response(""))
     server.script_chunks(peer.text_response())
@@ -218,7 +218,7 @@ def test_r8_a_turn_after_an_empty_answer_is_accepted(
 
 
 def test_pp13_an_ollama_that_counts_2051_tokens_of_a_long_prompt_gives_a_warning(
-    running: StartServer, connection: ProviderConnection
+    running: StartServer, connection: HttpConnection
 ) -> None:
     peer = CASES_BY_PROVIDER["ollama"]
     server = running(peer)
@@ -230,7 +230,7 @@ def test_pp13_an_ollama_that_counts_2051_tokens_of_a_long_prompt_gives_a_warning
     assert get_response(peer, build_request(peer, user_message("word " * 15_000)), connection, server).warning is None
 
 
-def test_a_prompt_that_does_not_fit_has_a_code_of_its_own(running: StartServer, connection: ProviderConnection) -> None:
+def test_a_prompt_that_does_not_fit_has_a_code_of_its_own(running: StartServer, connection: HttpConnection) -> None:
     for provider, words in (
         ("ollama", "the prompt is longer than the context length currently available to the model"),
         ("openai-compatible", "the request exceeds the available context size, try increasing it"),
@@ -265,7 +265,7 @@ WHOLE_ANSWERS = [
 
 @pytest.mark.parametrize(("provider", "body"), WHOLE_ANSWERS, ids=[answer[0] for answer in WHOLE_ANSWERS])
 def test_a_response_that_is_not_streamed_is_understood(
-    provider: str, body: Any, running: StartServer, connection: ProviderConnection
+    provider: str, body: Any, running: StartServer, connection: HttpConnection
 ) -> None:
     peer = CASES_BY_PROVIDER[provider]
     server = running(peer)
@@ -277,7 +277,7 @@ def test_a_response_that_is_not_streamed_is_understood(
 
 @each_provider
 def test_an_error_with_status_200_is_an_error(
-    peer: StrictProvider, server: StrictServer, connection: ProviderConnection
+    peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     body = json.dumps({"error": {"message": "Sorry", "code": 503}}).encode()
     server.script_response(ScriptedResponse([body], headers={"content-type": "application/json"}))

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelResponse
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from tests.strict import anthropic, chat, ollama, openai
 from tests.strict.server import StrictServer
@@ -68,7 +68,7 @@ def servers() -> Iterator[dict[str, StrictServer]]:
 
 
 def answered(
-    provider: str, model: str, rows: list[Message], servers: dict[str, StrictServer], connection: ProviderConnection
+    provider: str, model: str, rows: list[Message], servers: dict[str, StrictServer], connection: HttpConnection
 ) -> ModelResponse:
     server = servers[provider]
     server.refusals.clear()
@@ -91,7 +91,7 @@ def test_every_provider_has_a_strict_server() -> None:
 
 @pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
 def test_a_history_of_one_provider_is_accepted_by_another(
-    maker: str, reader: str, servers: dict[str, StrictServer], connection: ProviderConnection
+    maker: str, reader: str, servers: dict[str, StrictServer], connection: HttpConnection
 ) -> None:
     rows = [*turn_with_rounds(maker, "t1"), user_message("And now?", turn="t2")]
     assert answered(reader, MODELS[reader], rows, servers, connection).stop is FinishReason.END
@@ -99,7 +99,7 @@ def test_a_history_of_one_provider_is_accepted_by_another(
 
 @pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
 def test_switching_in_mid_turn_is_accepted(
-    maker: str, reader: str, servers: dict[str, StrictServer], connection: ProviderConnection
+    maker: str, reader: str, servers: dict[str, StrictServer], connection: HttpConnection
 ) -> None:
     rows = list(turn_with_rounds(maker, "t1"))[:-1]
     assert answered(reader, MODELS[reader], rows, servers, connection).stop is FinishReason.END
@@ -107,7 +107,7 @@ def test_switching_in_mid_turn_is_accepted(
 
 @pytest.mark.parametrize("provider", PROVIDER_MODULES)
 def test_a_history_is_accepted_by_another_model_of_the_provider(
-    provider: str, servers: dict[str, StrictServer], connection: ProviderConnection
+    provider: str, servers: dict[str, StrictServer], connection: HttpConnection
 ) -> None:
     rows = [*turn_with_rounds(provider, "t1"), user_message("And now?", turn="t2")]
     assert answered(provider, OTHER_MODELS[provider], rows, servers, connection).stop is FinishReason.END
@@ -115,7 +115,7 @@ def test_a_history_is_accepted_by_another_model_of_the_provider(
 
 @pytest.mark.parametrize(("one", "other"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
 def test_switching_there_and_back_is_accepted(
-    one: str, other: str, servers: dict[str, StrictServer], connection: ProviderConnection
+    one: str, other: str, servers: dict[str, StrictServer], connection: HttpConnection
 ) -> None:
     rows = [
         *turn_with_rounds(one, "t1"),
@@ -128,7 +128,7 @@ def test_switching_there_and_back_is_accepted(
 
 @pytest.mark.parametrize(("maker", "reader"), list(product(PROVIDER_MODULES, PROVIDER_MODULES)))
 def test_images_are_accepted_with_and_without_text(
-    maker: str, reader: str, servers: dict[str, StrictServer], connection: ProviderConnection
+    maker: str, reader: str, servers: dict[str, StrictServer], connection: HttpConnection
 ) -> None:
     rows = [
         user_message("Look", image_block(), image_block(), turn="t1"),

@@ -8,7 +8,7 @@ import pytest
 from fermata.domain.model_io import TokenUsage
 from fermata.drivers.protocols.token_usage import estimate_request_tokens, to_token_count, truncation_warning
 from fermata.drivers.providers.openrouter import get_reported_cost
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from tests.strict import openai
 from tests.unit.drivers.conversation_builders import image_block, model_request, user_message
 from tests.unit.drivers.strict_providers import CASES_BY_PROVIDER, StartServer, build_request, get_response
@@ -34,7 +34,7 @@ def test_an_invalid_cost_is_ignored(cost: Any) -> None:
     assert get_reported_cost({"cost": cost}) is None
 
 
-def test_only_openrouters_response_has_a_reported_cost(running: StartServer, connection: ProviderConnection) -> None:
+def test_only_openrouters_response_has_a_reported_cost(running: StartServer, connection: HttpConnection) -> None:
     usage = openai.make_usage(1000, 20, 400, cost=0.25, is_byok=False)
     for provider, cost in (("openrouter", Decimal("0.25")), ("openai", None)):
         peer = CASES_BY_PROVIDER[provider]

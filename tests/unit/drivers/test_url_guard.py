@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from fermata.domain.errors import InvalidRequest, ProviderError
 from fermata.drivers.transport import url_guard
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard, is_public_address
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 from tests.waiting import BACKSTOP_SECONDS
@@ -232,14 +232,14 @@ class TestNames:
             UrlGuard().check_url_and_host(f"https://{'a' * 70}.example")
 
 
-def fetch_body(connection: ProviderConnection, url: str) -> bytes:
+def fetch_body(connection: HttpConnection, url: str) -> bytes:
     with connection.get("Models", url, {"accept": "application/json"}) as answer:
         return answer.read_body()
 
 
 @contextlib.contextmanager
-def open_connection(guard: UrlGuard) -> Iterator[ProviderConnection]:
-    connection = ProviderConnection(stall_seconds=BACKSTOP_SECONDS, total_seconds=BACKSTOP_SECONDS, guard=guard)
+def open_connection(guard: UrlGuard) -> Iterator[HttpConnection]:
+    connection = HttpConnection(stall_seconds=BACKSTOP_SECONDS, total_seconds=BACKSTOP_SECONDS, guard=guard)
     try:
         yield connection
     finally:

@@ -18,10 +18,10 @@ from fermata.hosts.auth import sign_host_token
 from fermata.hosts.client import HostClient, HostConnectionPool
 from fermata.hosts.errors import HostError
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
-from fermata.tools.calls.runner import run_tool
 from fermata.tools.registry import get_toolset
 from fermata.tools.tool import ToolContext
 from tests.scripted_host import HOST_CALLER, HOST_SECRET
+from tests.unit.tools.builders import run_tool
 from tests.waiting import wait_until
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "host.md"

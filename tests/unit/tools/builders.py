@@ -4,7 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from fermata.aws.clock import Clock
 from fermata.domain.blocks import ToolCallBlock
+from fermata.domain.tools import ToolOutput
+from fermata.tools.calls import runner
+from fermata.tools.calls.pipeline import AdmittedCall
 from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
 from fermata.tools.tool_names import ToolNaming, get_wire_name
@@ -96,3 +100,18 @@ def make_site_snapshot(**settings: Any) -> dict[str, Any]:
             "visualComponents": [card],
         },
     }
+
+
+class SleeplessClock(Clock):
+    """Records sleeps instead of sleeping."""
+
+    def __init__(self) -> None:
+        self.sleeps: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
+
+
+def run_tool(admitted: AdmittedCall, context: ToolContext, **options: Any) -> ToolOutput:
+    """Run a tool on the clock of this process, unless `options` name another."""
+    return runner.run_tool(admitted, context, **{"clock": Clock()} | options)

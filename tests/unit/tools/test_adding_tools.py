@@ -6,7 +6,6 @@ import pytest
 
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, Dispatch, admit_call, apply_result_policy, choose_dispatch
-from fermata.tools.calls.runner import run_tool
 from fermata.tools.registry import (
     SCOPE_REGISTRY,
     ScopeRegistration,
@@ -23,7 +22,7 @@ from fermata.tools.tool_listing import list_tools
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from local.tools_page import render_page
-from tests.unit.tools.builders import ALL_CAPABILITIES, make_call, make_context
+from tests.unit.tools.builders import ALL_CAPABILITIES, make_call, make_context, run_tool
 from tests.unit.tools.example_scope import CAN_READ_RECIPES
 
 COOK = CAN_READ_RECIPES | {"ai.chat", "ai.tools.write"}

@@ -7,10 +7,9 @@ import pytest
 
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
-from fermata.tools.calls.runner import run_tool
 from fermata.tools.content.toolset import CONTENT_TOOLSET
 from tests.scripted_host import ScriptedHost
-from tests.unit.tools.builders import make_call, make_context
+from tests.unit.tools.builders import SleeplessClock, make_call, make_context, run_tool
 from tests.unit.tools.content_samples import LOST, OPEN, PEOPLE, POSTS, RYE, SPELT, TABLES, WORKSPACE
 
 CAPABILITIES = frozenset(
@@ -26,7 +25,7 @@ def call_tool(name: str, arguments: Any = None, **situation: Any) -> ToolOutput:
     context = make_context(scope="content", capabilities=CAPABILITIES, **situation)
     admitted = admit_call(CONTENT_TOOLSET, make_call(name, arguments), context)
     assert isinstance(admitted, AdmittedCall), admitted
-    return run_tool(admitted, context, sleep=lambda _seconds: None)
+    return run_tool(admitted, context, clock=SleeplessClock())
 
 
 def read_data(name: str, arguments: Any = None, **situation: Any) -> Any:

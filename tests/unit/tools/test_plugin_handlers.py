@@ -6,10 +6,9 @@ import pytest
 
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call, needs_started_mark
-from fermata.tools.calls.runner import run_tool
 from fermata.tools.plugin.toolset import PLUGIN_TOOLSET
 from tests.scripted_host import ScriptedHost
-from tests.unit.tools.builders import make_call, make_context
+from tests.unit.tools.builders import SleeplessClock, make_call, make_context, run_tool
 
 CAPABILITIES = frozenset(
     {permission for tool in PLUGIN_TOOLSET.tools for permission in tool.permissions} | {"ai.tools.write"}
@@ -31,7 +30,7 @@ def call_tool(name: str, arguments: Any = None, **situation: Any) -> ToolOutput:
     context = make_context(scope="plugin", capabilities=CAPABILITIES, effect_key="turn/3/0", **situation)
     admitted = admit_call(PLUGIN_TOOLSET, make_call(name, arguments), context)
     assert isinstance(admitted, AdmittedCall), admitted
-    return run_tool(admitted, context, sleep=lambda _seconds: None)
+    return run_tool(admitted, context, clock=SleeplessClock())
 
 
 def test_plugins_are_listed_with_state_versions_and_permissions(host: ScriptedHost) -> None:

@@ -8,12 +8,21 @@ from typing import Any
 
 import pytest
 
+from fermata.aws.clock import Clock, JoinableThread
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
-from fermata.tools.calls.runner import run_tool
 from fermata.tools.host_timeouts import HOST_RETRY_POLICY
 from fermata.tools.tool import Execution, Tool, ToolContext, ToolFailure, ToolRetryPolicy, TransientToolFailure
-from tests.unit.tools.builders import EchoInput, make_call, make_context, make_tool, make_toolset
+from tests.resources import TestClock
+from tests.unit.tools.builders import (
+    EchoInput,
+    SleeplessClock,
+    make_call,
+    make_context,
+    make_tool,
+    make_toolset,
+    run_tool,
+)
 
 
 def admit(tool: Tool, **arguments: Any) -> AdmittedCall:
@@ -121,29 +130,26 @@ def test_after_a_timeout_a_note_says_that_the_effect_is_unknown() -> None:
 
 @pytest.mark.parametrize("failure", [TransientToolFailure("busy"), ConnectionError("reset"), TimeoutError("slow")])
 def test_an_idempotent_tool_is_retried_after_a_transient_failure(failure: Exception) -> None:
-    script, waits = ScriptedSteps(failure, failure, "there"), list[float]()
+    script, clock = ScriptedSteps(failure, failure, "there"), SleeplessClock()
     tool = make_tool_from(script, idempotent=True, retry=ToolRetryPolicy(max_attempts=3, backoff_seconds=0.2))
-    assert run_tool(admit(tool), make_context(), sleep=waits.append) == ToolOutput.success("there")
-    assert waits == [0.2, 0.4]
+    assert run_tool(admit(tool), make_context(), clock=clock) == ToolOutput.success("there")
+    assert clock.sleeps == [0.2, 0.4]
 
 
 @pytest.mark.parametrize(("seconds_per_attempt", "attempts"), [(0.5, 3), (2.0, 2), (2.6, 1), (9.0, 1)])
 def test_no_attempt_starts_later_than_the_retry_policy_allows(seconds_per_attempt: float, attempts: int) -> None:
     """All attempts together are bounded, even if each one fails slowly."""
-    now = [100.0]
+    clock = TestClock(100.0)
 
     def fails_slowly() -> None:
-        now[0] += seconds_per_attempt
+        clock.sleep(seconds_per_attempt)
         raise TransientToolFailure("busy")
 
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
     tool = make_tool_from(fails_slowly, idempotent=True, retry=HOST_RETRY_POLICY)
-    assert run_tool(admit(tool), make_context(), sleep=sleep, clock=lambda: now[0]) == ToolOutput.failure("busy")
+    assert run_tool(admit(tool), make_context(), clock=clock) == ToolOutput.failure("busy")
     waits = sum(HOST_RETRY_POLICY.backoff_seconds * attempt for attempt in range(1, attempts))
-    assert now[0] == pytest.approx(100 + attempts * seconds_per_attempt + waits)
-    assert now[0] - 100 <= HOST_RETRY_POLICY.within_seconds + seconds_per_attempt
+    assert clock.now == pytest.approx(100 + attempts * seconds_per_attempt + waits)
+    assert clock.now - 100 <= HOST_RETRY_POLICY.within_seconds + seconds_per_attempt
 
 
 def test_the_last_reason_is_returned_if_every_attempt_fails() -> None:
@@ -190,3 +196,16 @@ def test_the_handler_sees_the_context_variables_of_the_caller() -> None:
     request: ContextVar[str] = ContextVar("request")
     request.set("r1")
     assert run_tool(admit(make_tool_from(request.get)), make_context()) == ToolOutput.success("r1")
+
+
+def test_the_handler_runs_in_a_thread_of_the_clock() -> None:
+    """So a simulation decides when it runs, and when its time is over."""
+    names: list[str] = []
+
+    class WatchedClock(Clock):
+        def start_thread(self, target: Callable[[], object], name: str) -> JoinableThread:
+            names.append(name)
+            return super().start_thread(target, name)
+
+    assert run_tool(admit(make_tool(), text="hi"), make_context(), clock=WatchedClock()).ok
+    assert names == ["tool-echo"]

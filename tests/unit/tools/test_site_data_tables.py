@@ -6,10 +6,9 @@ import pytest
 
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
-from fermata.tools.calls.runner import run_tool
 from fermata.tools.site.toolset import SITE_TOOLSET
 from tests.scripted_host import ScriptedHost
-from tests.unit.tools.builders import make_call, make_context, make_site_snapshot
+from tests.unit.tools.builders import SleeplessClock, make_call, make_context, make_site_snapshot, run_tool
 from tests.unit.tools.content_samples import PAGES, PEOPLE, POSTS, TABLES
 
 
@@ -17,7 +16,7 @@ def call_tool(name: str, **situation: Any) -> ToolOutput:
     context = make_context(**situation)
     admitted = admit_call(SITE_TOOLSET, make_call(name), context)
     assert isinstance(admitted, AdmittedCall)
-    return run_tool(admitted, context, sleep=lambda _seconds: None)
+    return run_tool(admitted, context, clock=SleeplessClock())
 
 
 POST_TYPES = {"postTypes": [{"slug": "posts", "label": "Posts", "routeBase": "/blog", "kind": "postType"}]}

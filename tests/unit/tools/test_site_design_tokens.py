@@ -9,13 +9,19 @@ from hypothesis import strategies as st
 
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
-from fermata.tools.calls.runner import run_tool
 from fermata.tools.site.design_tokens.colors import parse_color, slugify_color_name, to_hsla_text
 from fermata.tools.site.design_tokens.css_numbers import format_css_number, round_like_editor
 from fermata.tools.site.design_tokens.fonts import to_font_variable
 from fermata.tools.site.design_tokens.listing import list_tokens
 from fermata.tools.site.toolset import SITE_TOOLSET
-from tests.unit.tools.builders import PRIMARY_COLOR, contract_cases, make_call, make_context, make_site_snapshot
+from tests.unit.tools.builders import (
+    PRIMARY_COLOR,
+    contract_cases,
+    make_call,
+    make_context,
+    make_site_snapshot,
+    run_tool,
+)
 
 
 def list_colors(*tokens: dict[str, Any]) -> list[dict[str, Any]]:

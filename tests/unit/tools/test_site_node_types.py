@@ -6,11 +6,10 @@ import pytest
 
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, admit_call
-from fermata.tools.calls.runner import run_tool
 from fermata.tools.site.node_types.listing import describe_node_types
 from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool import Execution
-from tests.unit.tools.builders import make_call, make_context, make_site_snapshot
+from tests.unit.tools.builders import make_call, make_context, make_site_snapshot, run_tool
 
 NODE_TYPE_NAMES = (
     "button checkbox container form form-message image input label link list loop option option-group outlet radio "

@@ -40,7 +40,7 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.events import Event, TerminalEvent, TextEvent, ToolRequestEvent
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, StreamPart, TextDelta, TokenUsage
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.endpoint import Endpoint
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
@@ -117,7 +117,7 @@ def as_posted_snapshot(snapshot: Any) -> PostedSnapshot | None:
     return PostedSnapshot.from_value(snapshot)
 
 
-class RecordingConnection(ProviderConnection):
+class RecordingConnection(HttpConnection):
     """Records sleeps instead of sleeping, and lets a test wait for `abort`."""
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ class ScriptedDriver:
     scripts: deque[list[Any]] = field(default_factory=deque)
     requests: list[ModelRequest] = field(default_factory=list)
 
-    def stream(self, request: ModelRequest, connection: ProviderConnection, endpoint: Endpoint) -> Iterator[StreamPart]:
+    def stream(self, request: ModelRequest, connection: HttpConnection, endpoint: Endpoint) -> Iterator[StreamPart]:
         self.requests.append(request)
         for step in self.scripts.popleft():
             if isinstance(step, BaseException):
@@ -309,7 +309,7 @@ class Stage:
         )
 
     def advance_turn(
-        self, invocation: Invocation | None = None, connection: ProviderConnection | None = None, **fields: Any
+        self, invocation: Invocation | None = None, connection: HttpConnection | None = None, **fields: Any
     ) -> Invocation:
         """Advance the turn. A worker beside another one needs a connection of its own."""
         invocation = invocation or self.make_invocation(**fields)

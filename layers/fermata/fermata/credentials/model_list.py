@@ -52,10 +52,10 @@ def fetch_models(resources: Resources, credential: Credential) -> tuple[ModelInf
         ApiError: The credential cannot be used.
     """
     from fermata.drivers import model_listing
-    from fermata.drivers.transport.connection import ProviderConnection
+    from fermata.drivers.transport.connection import HttpConnection
 
     endpoint = endpoints.open_endpoint(resources, credential.tenant, credential.id, credential.version)
-    connection = ProviderConnection(
+    connection = HttpConnection(
         stall_seconds=LIST_TIMEOUT_SECONDS,
         total_seconds=LIST_TIMEOUT_SECONDS,
         guard=provider_urls.make_url_guard(resources.settings),

@@ -6,7 +6,7 @@ from fermata.aws.settings import Settings
 from fermata.credentials.credential import Credential
 from fermata.domain.errors import InvalidRequest
 from fermata.drivers.registry import get_provider, list_providers
-from fermata.drivers.transport.url_guard import UrlGuard
+from fermata.drivers.transport.url_guard import UrlGuard, is_loopback_host
 
 
 def get_default_url(settings: Settings, provider_name: str) -> str | None:
@@ -27,6 +27,17 @@ def make_url_guard(settings: Settings) -> UrlGuard:
     """
     urls = [get_default_url(settings, provider.name) for provider in list_providers()]
     return UrlGuard([url for url in urls if url], loopback=settings.is_loopback_allowed)
+
+
+def list_local_urls(settings: Settings) -> list[str]:
+    """Return the base URLs of servers on this machine that take the place of providers; none outside of a local stage.
+
+    The demo model is such a server.
+    """
+    if not settings.is_loopback_allowed:
+        return []
+    urls = [settings.get_provider_url(provider.name) for provider in list_providers()]
+    return [url for url in urls if url and is_loopback_host(urlsplit(url).hostname or "")]
 
 
 def get_credential_url(settings: Settings, credential: Credential) -> str:

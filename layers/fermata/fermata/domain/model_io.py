@@ -17,6 +17,9 @@ class ModelRequest(DomainModel):
     before it can be cached (decision 0060).
     """
 
+    name: str = ""
+    """`<turn>.<round>.<attempt>`. The connection is told, so that requests can be told apart; the provider is not
+    (decision 0171)."""
     model: str
     system: str
     volatile: str = ""

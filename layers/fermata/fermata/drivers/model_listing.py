@@ -11,8 +11,8 @@ from fermata.drivers.error_mapping import error_from_response
 from fermata.drivers.provider import Provider
 from fermata.drivers.registry import get_model_traits, get_provider
 from fermata.drivers.retry_policy import Failure
-from fermata.drivers.transport.connection import ProviderConnection, ProviderResponse
 from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.provider_connection import ProviderConnection, ProviderResponse
 
 MAX_LISTING_BYTES = 8 * 1024 * 1024
 MAX_LISTED_MODELS = 2_000

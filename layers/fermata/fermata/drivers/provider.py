@@ -21,7 +21,7 @@ from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 
 if TYPE_CHECKING:
     from fermata.drivers.model_listing import ModelListClient
-    from fermata.drivers.transport.connection import ProviderConnection
+    from fermata.drivers.transport.provider_connection import ProviderConnection
 
 DEFAULT_MAX_IMAGES = 8
 """Images of one request. Some servers take one only; a server that refuses is asked again with fewer."""
@@ -140,8 +140,9 @@ class Provider:
     ) -> Iterator[StreamPart]:
         body = self._encode_body(request, applied)
         accumulator = self.make_accumulator(request, body)
+        url = endpoint.url_for(self.path)
         try:
-            with connection.post(self.label, endpoint.url_for(self.path), headers, body) as response:
+            with connection.post(self.label, url, headers, body, request_name=request.name) as response:
                 yield from iter_parts(self.label, response, accumulator, endpoint.plain_key, self.make_decoder())
                 connection.drain_response(response)
         except ProviderError as error:

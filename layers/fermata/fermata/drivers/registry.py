@@ -15,7 +15,7 @@ from fermata.drivers.provider import ModelTraits, Provider
 from fermata.drivers.transport.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from fermata.drivers.transport.connection import ProviderConnection
+    from fermata.drivers.transport.provider_connection import ProviderConnection
 
 PROVIDER_MODULES = {
     "anthropic": "fermata.drivers.providers.anthropic",

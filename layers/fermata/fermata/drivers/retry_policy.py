@@ -22,7 +22,7 @@ from fermata.drivers.transport.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from fermata.drivers.registry import Driver
-    from fermata.drivers.transport.connection import ProviderConnection
+    from fermata.drivers.transport.provider_connection import ProviderConnection
 
 RETRYABLE_STATUSES = frozenset({408, 409, 429})
 """Besides 500 and above."""

@@ -11,7 +11,8 @@ from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
 from fermata.domain.errors import ProviderError
 from fermata.drivers.protocols.tool_arguments import parse_tool_arguments
-from fermata.drivers.transport.connection import ProviderConnection, ProviderResponse
+from fermata.drivers.transport.connection import HttpConnection
+from fermata.drivers.transport.provider_connection import ProviderResponse
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.hosts import registry
 from fermata.hosts.auth import HostCaller, sign_host_token
@@ -37,14 +38,14 @@ class HostConnectionPool:
         self._guard = guard
         self._seconds = seconds
         self.keeps_connections = keeps_connections
-        self._idle: list[ProviderConnection] = []
+        self._idle: list[HttpConnection] = []
 
     @contextmanager
-    def borrow_connection(self) -> Iterator[ProviderConnection]:
+    def borrow_connection(self) -> Iterator[HttpConnection]:
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = ProviderConnection(stall_seconds=self._seconds, total_seconds=self._seconds, guard=self._guard)
+            connection = HttpConnection(stall_seconds=self._seconds, total_seconds=self._seconds, guard=self._guard)
         try:
             yield connection
         finally:
@@ -87,7 +88,7 @@ class HostClient:
         self._make_token = make_token
         self._pool_for = pool_for
         self._on_failure = on_failure
-        self._connection: ProviderConnection | None = None
+        self._connection: HttpConnection | None = None
 
     def list_tables(self) -> Any:
         """List the collections (GET tables)."""
@@ -182,7 +183,7 @@ class HostClient:
             raise host_error_from_transport(request, error, seconds) from error
 
     @contextmanager
-    def _borrow_connection(self, seconds: float) -> Iterator[ProviderConnection]:
+    def _borrow_connection(self, seconds: float) -> Iterator[HttpConnection]:
         with self._pool_for(seconds).borrow_connection() as self._connection:
             try:
                 yield self._connection
@@ -229,7 +230,7 @@ def _quote_segment(name: str) -> str:
 
 @contextmanager
 def _open_response(
-    connection: ProviderConnection, method: str, url: str, headers: dict[str, str]
+    connection: HttpConnection, method: str, url: str, headers: dict[str, str]
 ) -> Iterator[ProviderResponse]:
     exchange = connection.get("host", url, headers) if method == "GET" else connection.post("host", url, headers, b"")
     with exchange as response:

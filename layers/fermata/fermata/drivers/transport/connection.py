@@ -3,8 +3,7 @@
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpcore
@@ -14,47 +13,41 @@ from fermata.domain.errors import InvalidRequest, ProviderError
 from fermata.drivers.adjustments import LearnedAdjustments
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.cancellation import CancellableNetworkBackend, CancelScope
+from fermata.drivers.transport.provider_connection import ProviderResponse
 from fermata.drivers.transport.url_guard import UrlGuard
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 KEEPALIVE_SECONDS = 60.0
 MAX_DRAIN_SECONDS = 0.25
+REQUEST_NAME_HEADER = "x-fermata-request"
+"""Which request of which turn this is. Only servers of the deployment's own are told (decision 0171)."""
 
 
-@dataclass(frozen=True)
-class ProviderResponse:
-    """A response whose body arrives in chunks."""
-
-    status: int
-    headers: Mapping[str, str]
-    chunks: Iterator[bytes]
-
-    def read_body(self, limit: int = 65536) -> bytes:
-        """Return at most `limit` bytes of a body that is no stream; the default is enough to understand an error."""
-        body = b""
-        for chunk in self.chunks:
-            body += chunk
-            if len(body) >= limit:
-                break
-        return body[:limit]
-
-
-class ProviderConnection:
+class HttpConnection:
     """Send one request at a time, from one thread; any other thread may call `abort` at any moment.
 
     A stall (no byte for `stall_seconds`), a call longer than `total_seconds` and an abort each end the request with a
     `ProviderError`. Afterwards the connection serves the next request. With a guard, it goes only where the guard
     allows.
+
+    Args:
+        named_origins: Beginnings of the URLs at which requests carry their name (REQUEST_NAME_HEADER).
     """
 
     def __init__(
-        self, *, stall_seconds: float = 120.0, total_seconds: float = 480.0, guard: UrlGuard | None = None
+        self,
+        *,
+        stall_seconds: float = 120.0,
+        total_seconds: float = 480.0,
+        guard: UrlGuard | None = None,
+        named_origins: Sequence[str] = (),
     ) -> None:
         self.learned_adjustments = LearnedAdjustments()
         """What servers have refused; providers read and extend it."""
         self._stall_seconds = stall_seconds
         self._total_seconds = total_seconds
         self._guard = guard
+        self._named_origins = tuple(f"{origin.rstrip('/')}/" for origin in named_origins)
         self._scope = CancelScope()
         self._lock = threading.Lock()
         self._depth = 0
@@ -81,15 +74,20 @@ class ProviderConnection:
                 self._depth -= 1
 
     @contextlib.contextmanager
-    def post(self, label: str, url: str, headers: Mapping[str, str], body: bytes) -> Iterator[ProviderResponse]:
+    def post(
+        self, label: str, url: str, headers: Mapping[str, str], body: bytes, *, request_name: str = ""
+    ) -> Iterator[ProviderResponse]:
         """Send one POST request.
 
         Args:
             label: How error messages call the provider.
+            request_name: `ModelRequest.name`, which is sent to `named_origins` only.
 
         Raises:
             ProviderError: The guard refused the URL, or the connection failed, stalled or was aborted.
         """
+        if request_name and url.startswith(self._named_origins):
+            headers = {**headers, REQUEST_NAME_HEADER: request_name}
         with self._send_request(label, "POST", url, headers, body) as response:
             yield response
 

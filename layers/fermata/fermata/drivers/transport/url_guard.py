@@ -47,7 +47,7 @@ class UrlGuard:
             InvalidRequest: No request may be sent there; the message is for the user who typed the address.
         """
         scheme, host, port = _parse_origin(url)
-        if (scheme, host, port) in self._trusted or (self._loopback and _is_loopback(host)):
+        if (scheme, host, port) in self._trusted or (self._loopback and is_loopback_host(host)):
             return
         if scheme != "https":
             raise InvalidRequest(f"The address must begin with https://, not {scheme}://.")
@@ -78,7 +78,7 @@ class UrlGuard:
         host = host.lower()
         if any((host, port) == trusted[1:] for trusted in self._trusted):
             return (host,)
-        is_local = self._loopback and _is_loopback(host)
+        is_local = self._loopback and is_loopback_host(host)
         if not is_local:
             self._check_port(port)
         addresses = _resolve(host, port)
@@ -121,7 +121,7 @@ def _parse_origin(url: str) -> tuple[str, str, int]:
     return parts.scheme, host, port if port is not None else (HTTPS_PORT if parts.scheme == "https" else 80)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback_host(host: str) -> bool:
     if host == "localhost":
         return True
     try:

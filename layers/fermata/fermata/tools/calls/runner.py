@@ -1,12 +1,11 @@
 """Run a server tool with a timeout and retries; every outcome, also an exception, becomes a ToolOutput."""
 
 import logging
-import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextvars import copy_context
-from threading import Thread
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import AdmittedCall, get_timeout_seconds, parse_tool_output
@@ -20,6 +19,20 @@ DEFAULT_TOOL_TIMEOUT_SECONDS = 30.0
 _TRANSIENT_ERRORS = (TransientToolFailure, TimeoutError, ConnectionError)
 
 
+class StartedThread(Protocol):
+    def join(self, timeout: float | None = None) -> None: ...
+
+
+class ToolClock(Protocol):
+    """What running a tool needs of the process's clock (`fermata.aws.clock.Clock`)."""
+
+    def monotonic(self) -> float: ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+    def start_thread(self, target: Callable[[], object], name: str) -> StartedThread: ...
+
+
 class _ToolTimeout(TimeoutError):
     """The handler did not return in time."""
 
@@ -28,9 +41,8 @@ def run_tool(
     admitted: AdmittedCall,
     context: ToolContext,
     *,
+    clock: ToolClock,
     default_seconds: float = DEFAULT_TOOL_TIMEOUT_SECONDS,
-    sleep: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.monotonic,
 ) -> ToolOutput:
     """Run an admitted call and return its outcome; nothing is raised.
 
@@ -39,26 +51,25 @@ def run_tool(
     Args:
         admitted: The call.
         context: What the handler receives besides its input.
+        clock: Runs the handler's thread, and waits between attempts.
         default_seconds: The timeout of one attempt of a tool that has no `timeout_seconds`.
-        sleep: Waits between attempts.
-        clock: A monotonic clock, in seconds.
     """
     retry = admitted.tool.retry
     max_attempts = retry.max_attempts if admitted.tool.idempotent else 1
-    started_at = clock()
+    started_at = clock.monotonic()
     attempt = 0
     while True:
         attempt += 1
         try:
-            return _attempt(admitted, context, default_seconds)
+            return _attempt(admitted, context, default_seconds, clock)
         except _TRANSIENT_ERRORS as error:
             wait = retry.backoff_seconds * attempt
-            if attempt >= max_attempts or clock() - started_at + wait > retry.within_seconds:
+            if attempt >= max_attempts or clock.monotonic() - started_at + wait > retry.within_seconds:
                 return ToolOutput.failure(_describe_error(error))
-        sleep(wait)
+        clock.sleep(wait)
 
 
-def _attempt(admitted: AdmittedCall, context: ToolContext, default_seconds: float) -> ToolOutput:
+def _attempt(admitted: AdmittedCall, context: ToolContext, default_seconds: float, clock: ToolClock) -> ToolOutput:
     """Try once. Transient errors are raised; others are returned for the model, and unexpected ones also logged."""
     tool = admitted.tool
     handler = tool.handler
@@ -66,7 +77,7 @@ def _attempt(admitted: AdmittedCall, context: ToolContext, default_seconds: floa
         return ToolOutput.failure(f"Tool {tool.name} runs in the browser, not here.")
     timeout_seconds = get_timeout_seconds(tool, default_seconds)
     try:
-        result = _run_with_timeout(tool, timeout_seconds, lambda: handler(admitted.tool_input, context))
+        result = _run_with_timeout(tool, timeout_seconds, lambda: handler(admitted.tool_input, context), clock)
         output = parse_tool_output(result)
         count_json_chars(output.data)  # raises if the data is not JSON, so that the error names this tool
         return _check_output_schema(tool, output)
@@ -79,24 +90,33 @@ def _attempt(admitted: AdmittedCall, context: ToolContext, default_seconds: floa
         return ToolOutput.failure(_describe_error(error))
 
 
-def _run_with_timeout(tool: Tool, seconds: float, work: Callable[[], object]) -> object:
+@dataclass
+class _Outcome:
+    """What a handler returned or raised, once it has."""
+
+    is_done: bool = False
+    result: object = None
+    error: BaseException | None = None
+
+    def run(self, work: Callable[[], object]) -> None:
+        try:
+            self.result = work()
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
+            self.error = error
+        self.is_done = True
+
+
+def _run_with_timeout(tool: Tool, seconds: float, work: Callable[[], object], clock: ToolClock) -> object:
     """Run `work` in a thread. A thread cannot be stopped; as a daemon it does not keep the process alive either."""
-    outcome: Future[object] = Future()
-    Thread(target=copy_context().run, args=(_set_outcome, outcome, work), name=f"tool-{tool.name}", daemon=True).start()
-    try:
-        return outcome.result(timeout=seconds)
-    except TimeoutError:
-        if outcome.done():  # the handler itself raised TimeoutError, or ended at the last moment
-            return outcome.result()
+    outcome = _Outcome()
+    run_in_context = partial(copy_context().run, outcome.run, work)
+    clock.start_thread(run_in_context, f"tool-{tool.name}").join(seconds)
+    if not outcome.is_done:
         doubt = "" if tool.idempotent else " Whether it took effect is unknown: check before repeating it."
-        raise _ToolTimeout(f"Tool {tool.name} did not finish within {seconds:g} seconds.{doubt}") from None
-
-
-def _set_outcome(outcome: Future[Any], work: Callable[[], object]) -> None:
-    try:
-        outcome.set_result(work())
-    except BaseException as error:  # noqa: BLE001 - raised again where the result is awaited
-        outcome.set_exception(error)
+        raise _ToolTimeout(f"Tool {tool.name} did not finish within {seconds:g} seconds.{doubt}")
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.result
 
 
 def _check_output_schema(tool: Tool, output: ToolOutput) -> ToolOutput:

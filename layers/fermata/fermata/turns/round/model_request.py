@@ -10,8 +10,8 @@ from fermata.domain.events import ReasoningEvent, RequestFailedEvent, RequestSta
 from fermata.domain.model_io import ModelRequest, ModelResponse, TextDelta, TokenUsage
 from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import stream_with_retries
-from fermata.drivers.transport.connection import ProviderConnection
 from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.provider_connection import ProviderConnection
 from fermata.turns.accounting import (
     add_usage,
     build_request_usage,
@@ -207,8 +207,10 @@ class _RequestSender:
 def _build_request(context: TurnContext) -> ModelRequest:
     """On the last round the tools may no longer be called, so that the turn ends with an answer."""
     turn = context.turn
+    state = context.log.state
     settings = context.resources.settings
     return ModelRequest(
+        name=f"{turn.id}.{state.round}.{state.request_attempts}",
         model=turn.model,
         system=context.system_prompt,
         volatile=turn.situation,
@@ -216,7 +218,7 @@ def _build_request(context: TurnContext) -> ModelRequest:
         tools=context.tool_specs,
         max_tokens=settings.max_answer_tokens,
         thinking_tokens=turn.thinking_tokens,
-        call_tools=context.log.state.round < turn.max_rounds,
+        call_tools=state.round < turn.max_rounds,
         scope=turn.scope,
         window_tokens=settings.ollama_window_tokens,
     )

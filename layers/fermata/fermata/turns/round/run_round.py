@@ -8,7 +8,7 @@ from fermata.domain.blocks import Block, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.events import ContextEvent, DoneEvent, ErrorEvent, Event, TerminalEvent, ToolCallEvent, WarningEvent
 from fermata.domain.model_io import FinishReason, ModelResponse, TokenUsage
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.provider_connection import ProviderConnection
 from fermata.turns.end.end_turn import FinalRound, end_turn
 from fermata.turns.pause import build_pause
 from fermata.turns.pause_transitions import apply_outputs

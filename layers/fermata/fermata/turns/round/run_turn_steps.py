@@ -7,7 +7,7 @@ from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import ErrorEvent
-from fermata.drivers.transport.connection import ProviderConnection
+from fermata.drivers.transport.provider_connection import ProviderConnection
 from fermata.turns.end.end_turn import end_turn
 from fermata.turns.pause import Pause, RoundCall, build_pause_key, load_pause, pause_from_item, replace_pause
 from fermata.turns.pause_transitions import Transition, apply_outputs, expire_request

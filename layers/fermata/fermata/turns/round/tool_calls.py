@@ -135,4 +135,4 @@ def _run_cancellably(context: TurnContext, call: RoundCall, admitted: AdmittedCa
 
 def _run(context: TurnContext, call: RoundCall, admitted: AdmittedCall) -> ToolOutput:
     tool_context = replace(context.build_tool_context(call.effect_key), snapshot=context.load_snapshot())
-    return apply_result_policy(admitted.tool, run_tool(admitted, tool_context))
+    return apply_result_policy(admitted.tool, run_tool(admitted, tool_context, clock=context.resources.clock))

@@ -1,0 +1,72 @@
+"""Describe the connection on which drivers send requests, whatever carries it.
+
+`HttpConnection` is the real one. A test that decides what arrives, and when, implements the same protocol
+(decision 0171). Nothing here loads httpx.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from fermata.drivers.adjustments import LearnedAdjustments
+
+
+@dataclass(frozen=True)
+class ProviderResponse:
+    """A response whose body arrives in chunks."""
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: Iterator[bytes]
+
+    def read_body(self, limit: int = 65536) -> bytes:
+        """Return at most `limit` bytes of a body that is no stream; the default is enough to understand an error."""
+        body = b""
+        for chunk in self.chunks:
+            body += chunk
+            if len(body) >= limit:
+                break
+        return body[:limit]
+
+
+class ProviderConnection(Protocol):
+    """Send one request at a time, from one thread; any other thread may call `abort` at any moment.
+
+    A stall, a call that takes too long and an abort each end the request with a `ProviderError`. Afterwards the
+    connection serves the next request.
+    """
+
+    learned_adjustments: LearnedAdjustments
+    """What servers have refused; providers read and extend it."""
+
+    def call_scope(self) -> AbstractContextManager[None]:
+        """Enclose one call, which may be several requests with delays in between. Scopes nest."""
+
+    def post(
+        self, label: str, url: str, headers: Mapping[str, str], body: bytes, *, request_name: str = ""
+    ) -> AbstractContextManager[ProviderResponse]:
+        """Send one POST request.
+
+        Args:
+            label: How error messages call the provider.
+            request_name: `ModelRequest.name`. A provider is not told it.
+
+        Raises:
+            ProviderError: The request was not allowed, or the connection failed, stalled or was aborted.
+        """
+
+    def get(self, label: str, url: str, headers: Mapping[str, str]) -> AbstractContextManager[ProviderResponse]:
+        """Send one GET request; otherwise like `post`."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait between two requests of a call. Raises ProviderError if the call is aborted meanwhile."""
+
+    def remaining_seconds(self) -> float:
+        """Return the seconds that the current call may still take."""
+
+    def abort(self) -> bool:
+        """Stop the current call, wherever it is. Returns False if there is none."""
+
+    def drain_response(self, response: ProviderResponse) -> None:
+        """Read on to the end of the response, so that the connection can be reused; for a moment at most."""
