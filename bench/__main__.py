@@ -23,6 +23,7 @@ from bench import (
 from bench.harness import BenchHarness, open_harness
 from bench.import_time import measure_import_ratio
 from bench.report import DEFAULT_OUTPUT, ResultRow, format_table, usable_cpu_count, write_results
+from bench.simulated_aws import write_latencies
 from bench.stream_decoding import STREAM_LENGTHS, measure_stream_decoding
 from bench.synthetic_ledger import ROW_COUNT
 from bench.turn_cost import TurnShape
@@ -31,6 +32,12 @@ from local.cloud import LOCAL_TIMINGS
 
 DESCRIPTION = "count and time the service on its local cloud, and compare with the targets."
 LATE_ROUND = 200
+SIMULATIONS = {
+    "template": (latency.TEMPLATE_CONDITIONS, True, False),
+    "aws": (latency.AWS_CONDITIONS, False, True),
+    "aws-template": (latency.AWS_TEMPLATE_CONDITIONS, True, True),
+}
+"""Conditions, whether the clocks are those of template.yaml, and whether latencies of AWS are simulated."""
 SCHEDULE_MINUTE_SECONDS = 3600.0
 """Length of a schedule's minute in the local cloud, so that no sweep is counted with a turn."""
 
@@ -46,6 +53,7 @@ class BenchmarkSize:
     message_count: int = 2000
     ledger_rows: int = ROW_COUNT
     conversation_count: int = 250
+    simulations: tuple[str, ...] = tuple(SIMULATIONS)
     stream_lengths: tuple[int, ...] = STREAM_LENGTHS
     turn_shape: TurnShape = field(default_factory=TurnShape)
 
@@ -58,6 +66,7 @@ QUICK = BenchmarkSize(
     message_count=100,
     ledger_rows=4000,
     conversation_count=10,
+    simulations=("aws-template",),
     stream_lengths=(100, 1000),
     turn_shape=SHORT_TURN,
 )
@@ -113,14 +122,28 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
         yield large_site.measure_prompt_time(harness, size.repetitions)
         yield large_site.measure_function_memory(harness)
         yield workflow_counts.measure_state_size(harness)
+    yield from measure_simulated_aws(directory, size)
+
+
+def measure_simulated_aws(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
+    """Time turns with the clocks of template.yaml, with simulated latencies of AWS, and with both."""
+    latencies = write_latencies(directory)
+    for name in size.simulations:
+        conditions, has_template_clocks, is_aws = SIMULATIONS[name]
+        timings = template_timings() if has_template_clocks else {}
+        with open_harness(
+            directory / name,
+            minute_seconds=SCHEDULE_MINUTE_SECONDS,
+            latencies=latencies if is_aws else None,
+            **timings,
+        ) as harness:
+            yield from latency.measure_latencies(harness, conditions, max(1, size.repetitions // 2))
 
 
 def measure_times(harness: BenchHarness, size: BenchmarkSize) -> Iterator[ResultRow]:
     yield latency.measure_single_write(harness, 5 * size.repetitions)
-    yield latency.measure_first_text(harness, size.repetitions)
+    yield from latency.measure_latencies(harness, latency.LOCAL_CONDITIONS, size.repetitions)
     yield from latency.measure_server_round(harness, size.repetitions, size.late_round)
-    yield latency.measure_browser_round(harness, max(1, size.repetitions // 3))
-    yield latency.measure_five_rounds(harness, max(1, size.repetitions // 4))
     yield fault_and_load.measure_killed_function(harness, max(1, size.repetitions // 10))
     yield fault_and_load.measure_long_conversation(harness, size.message_count)
     yield fault_and_load.measure_concurrent_turns(harness, size.concurrent_turns)

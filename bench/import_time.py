@@ -22,7 +22,7 @@ class Model(pydantic.BaseModel):
 """
 """The same packages as any function that uses them loads them: with one model, and the transport of httpx."""
 FUNCTION_IMPORT = f"sys.path.insert(0, {str(ROOT / 'functions/round')!r}); import app"
-MAX_IMPORT_RATIO = 1.3
+MAX_IMPORT_RATIO = 1.25
 
 
 def measure_import_ratio(repetitions: int) -> ResultRow:

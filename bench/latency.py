@@ -4,6 +4,8 @@ Each measurement also makes the same requests directly, without the service, whe
 """
 
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -23,10 +25,34 @@ FINAL_STEP: ScriptStep = {"text": "Done."}
 
 WARM_UP_REQUESTS = 3
 WARM_UP_TURNS = 2
-MAX_FIRST_TEXT_MS = 40
 MAX_SERVER_ROUND_MS = 12
-MAX_BROWSER_ROUND_MS = 40
-MAX_FIVE_ROUNDS_MS = 150
+MAX_LATE_ROUND_RATIO = 1.1
+
+
+@dataclass(frozen=True)
+class LatencyConditions:
+    """The clocks and call latencies of the cloud that is measured, and the targets under them."""
+
+    key_suffix: str
+    title_suffix: str
+    max_first_text_ms: float | None = None
+    max_browser_round_ms: float | None = None
+    max_five_rounds_ms: float | None = None
+
+
+LOCAL_CONDITIONS = LatencyConditions("", "", max_first_text_ms=24, max_browser_round_ms=20, max_five_rounds_ms=60)
+TEMPLATE_CONDITIONS = LatencyConditions(
+    ".template", ", clocks of template.yaml", max_first_text_ms=60, max_browser_round_ms=60
+)
+AWS_CONDITIONS = LatencyConditions(".aws", ", AWS simulated")
+AWS_TEMPLATE_CONDITIONS = LatencyConditions(".aws.template", ", AWS simulated, clocks of template.yaml")
+
+
+def measure_latencies(harness: BenchHarness, conditions: LatencyConditions, repetitions: int) -> Iterator[ResultRow]:
+    """Time what a person waits for: the first text, a browser round, and five streaming rounds."""
+    yield measure_first_text(harness, conditions, repetitions)
+    yield measure_browser_round(harness, conditions, max(1, repetitions // 3))
+    yield measure_five_rounds(harness, conditions, max(1, repetitions // 4))
 
 
 def measure_single_write(harness: BenchHarness, repetitions: int) -> ResultRow:
@@ -44,7 +70,7 @@ def measure_single_write(harness: BenchHarness, repetitions: int) -> ResultRow:
     return ResultRow("scale", "one write to the local DynamoDB, for scale", "", result, None, samples.to_json())
 
 
-def measure_first_text(harness: BenchHarness, repetitions: int) -> ResultRow:
+def measure_first_text(harness: BenchHarness, conditions: LatencyConditions, repetitions: int) -> ResultRow:
     """Time from the request to the first text at the client, less that of a direct call."""
     key = "first-text"
     prompt = harness.script_model(key, [{"text": "Hello.", "firstMs": 50.0}])
@@ -58,8 +84,9 @@ def measure_first_text(harness: BenchHarness, repetitions: int) -> ResultRow:
     direct_ms = [harness.call_model_directly(body)[0] for _ in range(repetitions + WARM_UP_REQUESTS)]
     direct = LatencySamples.from_samples(direct_ms[WARM_UP_REQUESTS:])
     added = LatencySamples.from_samples(ms - direct.p50 for ms in turn_ms)
-    title = "request to first text, added to a straight call"
-    return _latency_row("first_text", title, MAX_FIRST_TEXT_MS, added, {"straight": direct.to_json()})
+    title = "request to first text, added to a straight call" + conditions.title_suffix
+    row_key = "first_text" + conditions.key_suffix
+    return _latency_row(row_key, title, conditions.max_first_text_ms, added, {"straight": direct.to_json()})
 
 
 def measure_server_round(harness: BenchHarness, repetitions: int, late_round: int) -> list[ResultRow]:
@@ -84,13 +111,23 @@ def measure_server_round(harness: BenchHarness, repetitions: int, late_round: in
         last_round = late_round + repetitions - 1
         harness.run_turn(harness.script_model(key, [SERVER_TOOL_STEP] * (last_round + 1) + [FINAL_STEP]))
         late_ms = _round_gaps_ms(harness, key)[late_round - 1 : last_round]
-        late_title = f"the same, rounds {late_round} to {last_round}"
-        late_samples = LatencySamples.from_samples(late_ms)
-        rows.append(_latency_row("server_round.far", late_title, MAX_SERVER_ROUND_MS, late_samples))
+        rows.append(_compare_late_rounds(samples, LatencySamples.from_samples(late_ms), late_round, last_round))
     return rows
 
 
-def measure_browser_round(harness: BenchHarness, repetitions: int) -> ResultRow:
+def _compare_late_rounds(first: LatencySamples, late: LatencySamples, late_round: int, last_round: int) -> ResultRow:
+    ratio = late.p50 / first.p50
+    return ResultRow(
+        "server_round.far",
+        f"the same, rounds {late_round} to {last_round}, to round 1",
+        f"≤ {MAX_LATE_ROUND_RATIO:g} × p50",
+        f"{ratio:.2f} × ({late.p50:.1f} p50, {late.p95:.1f} p95 ms)",
+        ratio <= MAX_LATE_ROUND_RATIO,
+        late.to_json() | {"ratio": round(ratio, 2)},
+    )
+
+
+def measure_browser_round(harness: BenchHarness, conditions: LatencyConditions, repetitions: int) -> ResultRow:
     """Time both halves of a browser round: last byte to toolRequest, and posted result to the next model request."""
     key = "browser-rounds"
     prompt = harness.script_model(key, [BROWSER_TOOL_STEP] * 3 + [FINAL_STEP])
@@ -111,12 +148,14 @@ def measure_browser_round(harness: BenchHarness, repetitions: int) -> ResultRow:
         "toRequest": LatencySamples.from_samples(to_request_ms).to_json(),
         "answerToNext": LatencySamples.from_samples(to_next_ms).to_json(),
     }
-    title = "browser round, answer to toolRequest + result to next request"
+    title = "browser round, answer to toolRequest + result to next request" + conditions.title_suffix
     samples = LatencySamples.from_samples(round_ms)
-    return _latency_row("browser_round", title, MAX_BROWSER_ROUND_MS, samples, halves)
+    return _latency_row(
+        "browser_round" + conditions.key_suffix, title, conditions.max_browser_round_ms, samples, halves
+    )
 
 
-def measure_five_rounds(harness: BenchHarness, repetitions: int) -> ResultRow:
+def measure_five_rounds(harness: BenchHarness, conditions: LatencyConditions, repetitions: int) -> ResultRow:
     """Time a turn of five streaming rounds, less that of the same five requests made directly."""
     key = "five-rounds"
     prompt = harness.script_model(key, [STREAMING_STEP | SERVER_TOOL_STEP] * 4 + [STREAMING_STEP])
@@ -131,8 +170,9 @@ def measure_five_rounds(harness: BenchHarness, repetitions: int) -> ResultRow:
     ]
     direct = LatencySamples.from_samples(direct_ms[WARM_UP_TURNS:])
     added = LatencySamples.from_samples(turn.seconds * 1000 - direct.p50 for turn in turns[WARM_UP_TURNS:])
-    title = "five streaming rounds, added in total"
-    return _latency_row("five_rounds", title, MAX_FIVE_ROUNDS_MS, added, {"straight": direct.to_json()})
+    title = "five streaming rounds, added in total" + conditions.title_suffix
+    row_key = "five_rounds" + conditions.key_suffix
+    return _latency_row(row_key, title, conditions.max_five_rounds_ms, added, {"straight": direct.to_json()})
 
 
 def _round_gaps_ms(harness: BenchHarness, key: str) -> list[float]:
@@ -142,10 +182,12 @@ def _round_gaps_ms(harness: BenchHarness, key: str) -> list[float]:
 
 
 def _latency_row(
-    key: str, title: str, max_ms: float, samples: LatencySamples, further_numbers: dict[str, Any] | None = None
+    key: str, title: str, max_ms: float | None, samples: LatencySamples, further_numbers: dict[str, Any] | None = None
 ) -> ResultRow:
     result = f"{samples.p50:.1f} p50, {samples.p95:.1f} p95 ms"
     numbers = {**samples.to_json(), **(further_numbers or {})}
+    if max_ms is None:
+        return ResultRow(key, title, "", result, None, numbers)
     return ResultRow(key, title, f"≤ {max_ms:g} ms p50", result, samples.p50 <= max_ms, numbers)
 
 

@@ -44,6 +44,7 @@ class LocalCloud:
         minute_seconds: float = 60.0,
         model_options: Sequence[str] = (),
         real_api_key: str | None = None,
+        latencies: Path | None = None,
         **overrides: object,
     ) -> None:
         """
@@ -54,6 +55,7 @@ class LocalCloud:
             minute_seconds: how long a minute of a schedule lasts.
             model_options: command-line options of the demo model.
             real_api_key: asks Anthropic with this key instead of the demo model.
+            latencies: a file named `latencies` of milliseconds that AWS calls take (aws/fault_injection.py).
             overrides: template parameters as the template spells them (`PollMs=20`), and environment variables of
                 all functions in capitals.
         """
@@ -67,6 +69,9 @@ class LocalCloud:
         self._model_options = model_options
         self._real_api_key = real_api_key
         self._overrides: dict[str, str] = LOCAL_TIMINGS | {"Stage": "local"} | _to_strings(overrides)
+        self._latencies = latencies
+        if latencies is not None:
+            self._overrides["FERMATA_FAULTS"] = str(latencies.parent)
         self._outputs: dict[str, str] = {}
         self._listener: socket.socket | None = None
         self._demo_model: ChildProcess | None = None
@@ -135,7 +140,11 @@ class LocalCloud:
         """Start the emulator; after `kill_emulator`, at the same address."""
         port = int(self._emulator.endpoint.rpartition(":")[2]) if self._emulator else 0
         self._emulator = EmulatorProcess(
-            self.directory, keep_state=self._keep_state, port=port, minute_seconds=self._minute_seconds
+            self.directory,
+            keep_state=self._keep_state,
+            port=port,
+            minute_seconds=self._minute_seconds,
+            latencies=self._latencies,
         )
 
     def save_state(self) -> None:

@@ -117,7 +117,15 @@ class ChildProcess:
 class EmulatorProcess(ChildProcess):
     """The emulated AWS, listening at `endpoint`."""
 
-    def __init__(self, directory: Path, *, keep_state: bool = False, port: int = 0, minute_seconds: float = 60) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        keep_state: bool = False,
+        port: int = 0,
+        minute_seconds: float = 60,
+        latencies: Path | None = None,
+    ) -> None:
         """Start the emulator.
 
         Args:
@@ -125,6 +133,7 @@ class EmulatorProcess(ChildProcess):
             keep_state: whether it writes its state down and reads it at the next start.
             port: 0 picks a free one.
             minute_seconds: how long a minute of a schedule lasts.
+            latencies: a file of milliseconds that transitions and invocations take.
         """
         directory.mkdir(parents=True, exist_ok=True)
         environment = inherited_environment() | {
@@ -137,6 +146,8 @@ class EmulatorProcess(ChildProcess):
         }
         if keep_state:
             environment["STATE_DIR"] = str(directory / "state")
+        if latencies is not None:
+            environment["LATENCIES_FILE"] = str(latencies)
         super().__init__([str(EMULATOR_PYTHON), "-m", "local.emulator"], environment, directory / "emulator.log")
         self.endpoint = self.ready_line
 

@@ -21,6 +21,7 @@ from local.emulator.patches import (
     log_streams,
     registry,
     schedules,
+    simulated_latency,
     task_tokens,
 )
 from local.emulator.request_recorder import RequestRecorder
@@ -37,6 +38,7 @@ PATCHES = (
     dynamodb_streams,
     callback_tasks,
     task_tokens,
+    simulated_latency,
 )
 PROCESSES_PATH = "/_fermata/processes"
 SNAPSHOT_PATH = "/_fermata/snapshot"

@@ -109,6 +109,29 @@ def test_a_rule_may_make_a_call_slow(
     assert delays == [2.5]
 
 
+def test_a_table_of_latencies_makes_every_call_that_it_names_take_so_long(
+    resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the time passes before the call takes place."""
+    (tmp_path / "latencies").write_text(json.dumps({PUT: 40_000}))
+    now, sleeps, stored_at_sleep = 1000.0, [], []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        sleeps.append(seconds)
+        stored_at_sleep.append(len(resources.tables.query_items("bridges", "a")))
+
+    monkeypatch.setattr("fermata.aws.fault_injection.time.monotonic", lambda: now)
+    monkeypatch.setattr("fermata.aws.fault_injection.time.sleep", sleep)
+    FaultInjector(tmp_path).attach(resources.tables._client)
+    put_item(resources, "b")
+    put_item(resources, "c")
+    assert resources.tables.get_item("bridges", "a", "b") is not None
+    assert sleeps == [20.0, 20.0, 20.0, 20.0]
+    assert stored_at_sleep == [0, 1, 1, 2]
+
+
 def test_a_call_can_wait_for_a_file(faulty_resources: Resources, tmp_path: Path) -> None:
     file = tmp_path / "file"
     write_rule(tmp_path, do=f"until:{file}")

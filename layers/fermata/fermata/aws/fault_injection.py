@@ -15,6 +15,11 @@ A rule is a JSON file in the folder named by FERMATA_FAULTS. Rules apply on the 
 
 `skip` is the number of matching calls of one process that pass unharmed. A rule fires once in all processes together:
 the process that deletes the rule's file applies it.
+
+The file `latencies` in the same folder makes calls take at least so many milliseconds, for benchmarks. A process reads
+it once. Half of the time passes before the call takes place, and the rest before its response arrives:
+
+    {"dynamodb.PutItem": 5, "s3.PutObject": 30}
 """
 
 import json
@@ -26,6 +31,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError, ConnectionClosedError
 
+LATENCIES_FILE = "latencies"
 MAX_FAULT_WAIT_SECONDS = 60.0
 
 
@@ -35,6 +41,7 @@ class FaultInjector:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.match_counts: Counter[str] = Counter()
+        self.latency_seconds = _read_latency_seconds(folder / LATENCIES_FILE)
 
     def attach(self, client: Any) -> None:
         events = client.meta.events
@@ -42,12 +49,18 @@ class FaultInjector:
         events.register("after-call", self.after_call)
 
     def before_call(self, model: Any, params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
-        context["fermata_call"] = (f"{model.service_model.service_name}.{model.name}", _request_text(params))
+        call = f"{model.service_model.service_name}.{model.name}"
+        started_at = time.monotonic()
+        latency_seconds = self.latency_seconds.get(call, 0.0)
+        context["fermata_call"] = (call, _request_text(params))
+        context["fermata_response_at"] = started_at + latency_seconds
         self.apply_rules("before", *context["fermata_call"])
+        _sleep_until(started_at + latency_seconds / 2)
 
     def after_call(self, context: dict[str, Any], **_: Any) -> None:
         if "fermata_call" in context:
             self.apply_rules("after", *context["fermata_call"])
+            _sleep_until(context["fermata_response_at"])
 
     def apply_rules(self, when: str, call: str, request_text: str) -> None:
         for path in sorted(self.folder.glob("*.json")):
@@ -77,6 +90,12 @@ def inject_fault(action: str, call: str) -> None:
         raise ValueError(f"A fault rule cannot do {action!r}; see aws/fault_injection.py for what it can.")
 
 
+def _sleep_until(instant: float) -> None:
+    seconds = instant - time.monotonic()
+    if seconds > 0:
+        time.sleep(seconds)
+
+
 def _wait_for_file(file: Path) -> None:
     deadline = time.monotonic() + MAX_FAULT_WAIT_SECONDS
     while not file.exists() and time.monotonic() < deadline:
@@ -95,6 +114,13 @@ def _request_text(params: dict[str, Any]) -> str:
     body = params.get("body", b"")
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body)
     return f"{params.get('url_path', '')} {text}"
+
+
+def _read_latency_seconds(path: Path) -> dict[str, float]:
+    if not path.exists():
+        return {}
+    latency_ms: dict[str, float] = json.loads(path.read_text())
+    return {call: milliseconds / 1000 for call, milliseconds in latency_ms.items()}
 
 
 def _read_rule(path: Path) -> dict[str, Any] | None:
