@@ -23,7 +23,7 @@ from fermata.usage.usage_writes import build_request_writes
 from tests.faults import FaultScript
 from tests.late_writes import WriteRecorder, repeat_single_writes
 from tests.resources import TestClock, resources_of_new_process
-from tests.unit.usage.ledger_factories import TENANT, make_usage, write_and_count
+from tests.unit.usage.ledger_factories import TENANT, count_ledger_rows, make_usage, write_and_count
 from tests.unit.usage.reserved_budgets import reserve_budget
 
 ADMIN = Caller(tenant=TENANT, user="boss", capabilities=frozenset({Capability.PROVIDERS}))
@@ -234,16 +234,39 @@ def test_a_daily_budget_renews_while_the_month_goes_on(resources: Resources, clo
         reserve_budget(resources, make_request(3), CENT)
 
 
-def test_what_is_held_at_the_end_of_a_month_is_settled_in_that_month(resources: Resources, clock: TestClock) -> None:
+def read_account(resources: Resources, month: str) -> tuple[Decimal, Decimal]:
+    """Return what the tenant's account has spent and held in a month."""
+    item = resources.tables.get_item(resources.settings.bridges_table, f"t#{TENANT}#budget#tenant", month) or {}
+    return item.get("spent", Decimal(0)), item.get("held", Decimal(0))
+
+
+@pytest.mark.parametrize("is_opened_first", [False, True])
+def test_what_is_held_in_a_month_and_spent_in_the_next_counts_in_the_next_one(
+    resources: Resources, clock: TestClock, is_opened_first: bool
+) -> None:
+    """There its row is in the rollups too, from which the next month's account may be opened."""
     clock.now = datetime.fromisoformat("2026-11-30T23:59Z").timestamp()
     set_budget(resources, tenant=make_limits(monthly=1))
     reserve_budget(resources, make_request(1), CENT)
     clock.advance(300)
-    settle_request(resources, 1, CENT)
-    assert load_budget_status(resources, TENANT)["tenant"]["thisMonth"] == {"spentUsd": 0, "heldUsd": 0, "leftUsd": 1}
-    november = resources.tables.get_item(resources.settings.bridges_table, f"t#{TENANT}#budget#tenant", "2026-11")
-    assert november is not None
-    assert (november["spent"], november["held"]) == (CENT, 0)
+    if is_opened_first:
+        reserve_budget(resources, make_request(2), CENT)
+    usage = make_usage(clock.now, turn="turn-1", cost=CENT, budgeted=True)
+    request_writes = build_request_writes(resources, [usage])
+    resources.tables.write_items(*request_writes)
+    count_ledger_rows(resources, [request_writes[0].item])
+    reserve_budget(resources, make_request(3), CENT)
+    assert read_account(resources, "2026-11") == (0, 0)
+    assert read_account(resources, "2026-12") == (CENT, 2 * CENT if is_opened_first else CENT)
+
+
+def test_a_hold_of_last_month_is_released_by_the_hold_that_replaces_it(resources: Resources, clock: TestClock) -> None:
+    clock.now = datetime.fromisoformat("2026-11-30T23:59Z").timestamp()
+    set_budget(resources, tenant=make_limits(monthly=1))
+    reserve_budget(resources, make_request(1), CENT)
+    clock.advance(300)
+    reserve_budget(resources, make_request(1, attempt=2), CENT)
+    assert [read_account(resources, month)[1] for month in ("2026-11", "2026-12")] == [0, CENT]
 
 
 def test_a_budget_counts_what_was_spent_before_it_was_set(resources: Resources, clock: TestClock) -> None:

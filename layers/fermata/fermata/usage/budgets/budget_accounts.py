@@ -10,7 +10,7 @@ conditional: neither more spent nor more held than the reader allowed for. Relea
 idempotent: `held - (the hold, or 0 when it is gone)`. Decision 0055 explains why no lock is needed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -209,25 +209,49 @@ def _at_most(name: str, value: str) -> str:
     return f"(attribute_not_exists({name}) OR {name} <= {value})"
 
 
-def build_release_update(table: str, pk: str, month: str, hold: str, spent: Decimal) -> Update:
-    """Build the write that releases a hold and records `spent` (0 if the hold expired), in USD.
+def build_release_update(table: str, pk: str, month: str, hold: str) -> Update:
+    """Build the write that releases a hold for which nothing was spent."""
+    return _build_spending_update(table, pk, month, hold, {})
 
-    The write has no condition and may be repeated: a hold that is gone subtracts 0 (decision 0055).
+
+def build_spending_updates(
+    table: str, pk: str, costs: Mapping[BudgetDate, Decimal], *, hold: str = "", hold_month: str = ""
+) -> list[Update]:
+    """Build the writes that record costs (USD) in an account, one write for each month, and release a hold.
+
+    A cost counts on its own date, as it does in the rollups, also where the hold was taken the month before
+    (decision 0170). The writes have no condition. They belong to a transaction that happens once.
     """
-    day = hold.split("#")[2]
-    released = "{0} = if_not_exists({0}, :zero) - if_not_exists(#hold, :zero)"
-    expression = f"SET {released.format('#held')}, {released.format('#held_day')} REMOVE #hold"
-    names = {"#hold": hold, "#held": "held", "#held_day": f"held_{day}"}
-    values: dict[str, Any] = {":zero": 0}
-    if spent:
-        expression += " ADD #spent :spent, #spent_day :spent"
-        names |= {"#spent": "spent", "#spent_day": f"spent_{day}"}
-        values[":spent"] = spent
-    return Update(table, pk, month, expression, values, names, condition="")
+    months = sorted({date.month for date in costs} | ({hold_month} if hold else set()))
+    return [
+        _build_spending_update(
+            table,
+            pk,
+            month,
+            hold if month == hold_month else "",
+            {date.day: cost for date, cost in costs.items() if date.month == month},
+        )
+        for month in months
+    ]
 
 
-def build_charge_update(table: str, pk: str, date: BudgetDate, spent: Decimal) -> Update:
-    """Build the write that records `spent` (USD) without a hold. It belongs to a transaction that happens once."""
-    names = {"#spent": "spent", "#spent_day": f"spent_{date.day}"}
-    expression = "ADD #spent :spent, #spent_day :spent"
-    return Update(table, pk, date.month, expression, {":spent": spent}, names, condition="")
+def _build_spending_update(table: str, pk: str, month: str, hold: str, costs: Mapping[str, Decimal]) -> Update:
+    """Build one write. A hold that is gone subtracts 0, so a release may be repeated (decision 0055).
+
+    Args:
+        hold: The attribute to release; empty for none.
+        costs: By day of the month.
+    """
+    names: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    clauses: list[str] = []
+    if hold:
+        released = "{0} = if_not_exists({0}, :zero) - if_not_exists(#hold, :zero)"
+        clauses.append(f"SET {released.format('#held')}, {released.format('#held_day')} REMOVE #hold")
+        names |= {"#hold": hold, "#held": "held", "#held_day": f"held_{hold.split('#')[2]}"}
+        values[":zero"] = 0
+    if costs:
+        clauses.append(", ".join(["ADD #spent :spent", *(f"#spent_{day} :spent_{day}" for day in costs)]))
+        names |= {"#spent": "spent"} | {f"#spent_{day}": f"spent_{day}" for day in costs}
+        values |= {":spent": sum(costs.values(), ZERO_USD)} | {f":spent_{day}": cost for day, cost in costs.items()}
+    return Update(table, pk, month, " ".join(clauses), values, names, condition="")

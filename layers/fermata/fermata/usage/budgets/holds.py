@@ -7,7 +7,7 @@ ledger row from being written. A hold that is not settled expires, and the next 
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeVar
@@ -20,10 +20,10 @@ from fermata.usage.budgets.budget_accounts import (
     BudgetAccount,
     BudgetDate,
     BudgetPeriod,
-    build_charge_update,
     build_hold_update,
     build_opening_update,
     build_release_update,
+    build_spending_updates,
     hold_attribute,
 )
 from fermata.usage.budgets.budget_limits import get_budgets
@@ -121,7 +121,7 @@ def _prepare_accounts(resources: Resources, states: Sequence[AccountState], repl
     is_changed = False
     for state in states:
         for hold in state.list_releasable_holds(resources.clock.time(), replaced_hold):
-            update = build_release_update(table, state.account.pk, state.date.month, hold, ZERO_USD)
+            update = build_release_update(table, state.account.pk, state.date.month, hold)
             resources.tables.write_items(update)
             is_changed = True
         if not state.is_opened:
@@ -218,7 +218,17 @@ def _build_hold_writes(
     }
     table = resources.settings.bridges_table
     put = _build_hold_put(table, item, row["version"] if row else None)
-    return [put, *(build_hold_update(table, state, hold, amount) for state in states)]
+    holds = [build_hold_update(table, state, hold, amount) for state in states]
+    return [put, *holds, *_build_remaining_releases(table, row, states)]
+
+
+def _build_remaining_releases(table: str, row: Item | None, states: Sequence[AccountState]) -> list[Write]:
+    """Release the turn's last hold where `_prepare_accounts` did not look: in the month before, mostly."""
+    if row is None or not _is_open(row):
+        return []
+    read = {(state.account.pk, state.date.month) for state in states}
+    remaining = [account for account in row["accounts"] if (account, row["month"]) not in read]
+    return [build_release_update(table, account, row["month"], row["name"]) for account in remaining]
 
 
 def _build_hold_put(table: str, item: Item, expected_version: int | None) -> Put:
@@ -242,28 +252,33 @@ def build_settlement_writes(
     if row is None:
         return []
     latest = max(((usage.round, usage.attempt) for usage in usages), default=(0, 0))
-    if _is_open(row) and (ends_turn or latest >= (row["round"], row["attempt"])):
-        return _build_settlement(resources, row, sum_cost(usages))
-    return _build_charges(resources, row, usages)
+    is_settled = _is_open(row) and (ends_turn or latest >= (row["round"], row["attempt"]))
+    return _build_account_writes(resources, row, usages, is_settled=is_settled)
 
 
-def sum_cost(usages: Iterable[RequestUsage]) -> Decimal:
-    return sum((usage.cost for usage in usages), ZERO_USD)
+def _build_account_writes(
+    resources: Resources, row: Item, usages: Sequence[RequestUsage], *, is_settled: bool
+) -> list[Write]:
+    """Build the writes that charge ledger rows, and with `is_settled` those that settle the hold, naming it.
 
-
-def _build_settlement(resources: Resources, row: Item, cost: Decimal) -> list[Write]:
-    """Build the writes that settle a hold. They name it, so that they never settle a later one."""
+    A later hold has another name, so it is never settled by them.
+    """
     table = resources.settings.bridges_table
-    settled = Update(table, row["pk"], row["sk"], "SET settled = :name", {":name": row["name"]}, condition="")
-    releases = [build_release_update(table, account, row["month"], row["name"], cost) for account in row["accounts"]]
-    return [settled, *releases]
+    costs = _sum_cost_by_date(usages)
+    writes: list[Write] = []
+    if is_settled:
+        settled = "SET settled = :name"
+        writes.append(Update(table, row["pk"], row["sk"], settled, {":name": row["name"]}, condition=""))
+    for account in row["accounts"]:
+        hold = row["name"] if is_settled else ""
+        writes += build_spending_updates(table, account, costs, hold=hold, hold_month=row["month"])
+    return writes
 
 
-def _build_charges(resources: Resources, row: Item, usages: Sequence[RequestUsage]) -> list[Write]:
-    """Build the writes that charge rows for which no hold is left, on the day of the last one."""
-    cost = sum_cost(usages)
-    if not cost:
-        return []
-    table = resources.settings.bridges_table
-    date = BudgetDate.from_instant(max(usage.at for usage in usages))
-    return [build_charge_update(table, account, date, cost) for account in row["accounts"]]
+def _sum_cost_by_date(usages: Sequence[RequestUsage]) -> dict[BudgetDate, Decimal]:
+    costs: dict[BudgetDate, Decimal] = {}
+    for usage in usages:
+        if usage.cost:
+            date = BudgetDate.from_instant(usage.at)
+            costs[date] = costs.get(date, ZERO_USD) + usage.cost
+    return costs
