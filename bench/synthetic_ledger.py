@@ -63,4 +63,4 @@ def usage_from_row(row: Item) -> RequestUsage:
         cached_within=row.get("cachedWithin", False),
     )
     members = {name: row[name] for name in RequestUsage.model_fields.keys() & row.keys()}
-    return RequestUsage(**members, attempt=1, tried=1, credential="key", tokens=tokens)
+    return RequestUsage(**members, attempt=1, request_number=1, credential="key", tokens=tokens)

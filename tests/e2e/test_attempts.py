@@ -119,11 +119,14 @@ def test_a_wake_up_for_another_execution_of_the_turn_changes_nothing(session: Ch
 def test_an_unexpected_task_success_wakes_the_round_which_waits_again(session: ChatSession, cloud: LocalCloud) -> None:
     reader = session.start_turn(tool_call_step(INSERT_CALL), text_step("Done."))
     request = reader.wait_for_event("toolRequest")
-    states, token = cloud.get_client("stepfunctions"), turn_checks.load_current_pause(session).token
+    states, token = cloud.get_client("stepfunctions"), turn_checks.load_current_pause(session).callback_token
     states.send_task_success(taskToken=token, output=CONTINUE_OUTPUT)
     with pytest.raises(states.exceptions.TaskTimedOut):
         states.send_task_success(taskToken=token, output=CONTINUE_OUTPUT)
-    wait_until(lambda: turn_checks.load_current_pause(session).token not in ("", token), "another token is waited with")
+    wait_until(
+        lambda: turn_checks.load_current_pause(session).callback_token not in ("", token),
+        "another token is waited with",
+    )
     with pytest.raises(states.exceptions.TaskTimedOut):
         states.send_task_success(taskToken=token, output=CONTINUE_OUTPUT)
     assert len(session.model_requests()) == 1

@@ -98,7 +98,7 @@ class TestAHold:
     def test_cancelled_while_held_the_execution_ends_before_the_hold_does(self, session: ChatSession) -> None:
         session.start_turn(tool_call_step(INSERT_CALL), text_step("Never."))
         wait_until(lambda: "Hold" in entered_states(session), "the turn is held")
-        assert turn_checks.load_current_pause(session).token
+        assert turn_checks.load_current_pause(session).callback_token
         session.cancel_turn()
         turn_checks.wait_for_executions(session.cloud, session.bridge)
         assert "TaskTimedOut" not in event_types(session)

@@ -172,7 +172,8 @@ class TestReasoning:
         thread = ThreadBuilder()
         thread.add_prompt("Go")
         thread.add_reply(
-            make_reasoning("I wonder"), BlobBlock(blob="k", of="reasoning", size=9, provider="anthropic", model=MODEL)
+            make_reasoning("I wonder"),
+            BlobBlock(blob="k", replaced_kind="reasoning", size=9, provider="anthropic", model=MODEL),
         )
         thread.add_reply(make_reasoning("I see"), "Ok")
         assert summarize_messages(compile_history(thread.messages, replace(ANTHROPIC_PROFILE, **other))) == [

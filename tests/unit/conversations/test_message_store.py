@@ -52,12 +52,16 @@ def test_the_reference_of_a_large_block_has_what_pairing_and_views_need(resource
     store_messages(resources, *CONVERSATION_KEY, thread.messages)
     (reasoning, tool_call), (result,) = (message.content for message in read_stored_messages(resources))
     assert isinstance(reasoning, BlobBlock)
-    assert (reasoning.of, reasoning.provider, reasoning.model) == ("reasoning", "anthropic", "claude-sonnet-4-5")
+    assert (reasoning.replaced_kind, reasoning.provider, reasoning.model) == (
+        "reasoning",
+        "anthropic",
+        "claude-sonnet-4-5",
+    )
     assert isinstance(tool_call, BlobBlock)
-    assert (tool_call.of, tool_call.tool_call_id, tool_call.tool_name) == ("toolCall", "a", "read")
+    assert (tool_call.replaced_kind, tool_call.tool_call_id, tool_call.tool_name) == ("toolCall", "a", "read")
     assert tool_call.size > 40_000
     assert isinstance(result, BlobBlock)
-    assert (result.of, result.ok, result.error) == ("toolResult", False, LONG[:MAX_ROW_ERROR_CHARS])
+    assert (result.replaced_kind, result.ok, result.error) == ("toolResult", False, LONG[:MAX_ROW_ERROR_CHARS])
 
 
 def test_many_blocks_that_are_large_together_are_spilled_until_the_row_fits(resources: Resources) -> None:

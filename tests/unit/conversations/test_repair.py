@@ -154,15 +154,17 @@ def test_messages_are_sorted_by_position(thread: ThreadBuilder) -> None:
 
 
 def test_large_blocks_are_paired_without_being_fetched(thread: ThreadBuilder) -> None:
-    thread.add_prompt(BlobBlock(blob="k1", of="text", size=50_000))
-    thread.add_reply(BlobBlock(blob="k2", of="toolCall", size=50_000, tool_call_id="a", tool_name="insertHtml"))
+    thread.add_prompt(BlobBlock(blob="k1", replaced_kind="text", size=50_000))
+    thread.add_reply(
+        BlobBlock(blob="k2", replaced_kind="toolCall", size=50_000, tool_call_id="a", tool_name="insertHtml")
+    )
     thread.messages.append(
         thread.messages[1].model_copy(
             update={
                 "position": 2,
                 "role": "tool",
                 "tool_call_id": "a",
-                "content": (BlobBlock(blob="k3", of="toolResult", size=50_000, ok=True),),
+                "content": (BlobBlock(blob="k3", replaced_kind="toolResult", size=50_000, ok=True),),
             }
         )
     )

@@ -43,7 +43,7 @@ def test_an_encrypted_key_opens_only_for_its_own_credential(resources: Resources
         {"purpose": "provider-key", "tenant": "bakery", "name": "another"},
     ):
         with pytest.raises(SecretUndecryptable):
-            resources.vault.open_secret(credential.sealed, **elsewhere)  # type: ignore[arg-type]  # a dict of literals
+            resources.vault.open_secret(credential.sealed_key, **elsewhere)  # type: ignore[arg-type]  # a dict of literals
 
 
 def test_the_view_holds_nothing_of_the_key(resources: Resources) -> None:
@@ -261,7 +261,7 @@ class TestMoving:
 
     def test_an_empty_key_removes_the_key(self, local_resources: Resources, home: Credential) -> None:
         bare = credential_store.update_credential(local_resources, ADA, home.id, None, "")
-        assert (bare.sealed, bare.key_id, bare.version) == (None, None, 2)
+        assert (bare.sealed_key, bare.kms_key_id, bare.version) == (None, None, 2)
         row = local_resources.tables.get_item("settings", "t#bakery", f"credential#{home.id}")
         assert row is not None
         assert "sealed" not in row
@@ -318,7 +318,7 @@ class TestOpening:
     def test_a_key_that_no_longer_opens_must_be_entered_again(self, resources: Resources) -> None:
         credential = enter_credential(resources)
         foreign = resources.vault.seal_secret("sk-other", purpose="provider-key", tenant="florist", name=credential.id)
-        row = credential.model_copy(update={"sealed": foreign}).to_row()
+        row = credential.model_copy(update={"sealed_key": foreign}).to_row()
         resources.tables.write_items(Put(resources.settings.settings_table, row))
         with pytest.raises(Conflict, match="'Mine' can no longer be opened"):
             credential_store.open_api_key(resources, "bakery", credential.id, 1)

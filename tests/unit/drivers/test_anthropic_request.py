@@ -256,7 +256,9 @@ def test_a_request_may_end_with_paused_work_of_the_models_own_tools() -> None:
     )
 
 
-@pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
+@pytest.mark.parametrize(
+    "block", [BlobBlock(blob="k", replaced_kind="text", size=1), ImageBlock(mime_type="image/png", blob="k")]
+)
 def test_a_blob_that_was_not_fetched_is_a_programming_error(block: Any) -> None:
     with pytest.raises(ValueError, match="must be fetched"):
         build_request_body(model_request(user_message(block)))

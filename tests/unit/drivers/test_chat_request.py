@@ -226,7 +226,9 @@ def test_on_the_last_round_the_tools_stay_but_may_not_be_called() -> None:
     assert "tool_choice" not in build_accepted_body(model_request(user_message("a"), tools=(), call_tools=False))
 
 
-@pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
+@pytest.mark.parametrize(
+    "block", [BlobBlock(blob="k", replaced_kind="text", size=1), ImageBlock(mime_type="image/png", blob="k")]
+)
 def test_a_blob_that_was_not_fetched_is_a_programming_error(block: Block) -> None:
     with pytest.raises(ValueError, match="must be fetched"):
         build_messages(user_message(block))

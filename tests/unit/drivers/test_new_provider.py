@@ -72,7 +72,7 @@ def test_it_lists_its_models(resources: Resources) -> None:
 
 def test_nothing_is_known_of_its_prices_and_abilities_until_it_says_so(resources: Resources) -> None:
     cost = get_request_cost(resources, "toy", "toy-1", TokenUsage(prompt=1000, completion=10))
-    assert (cost.cost, cost.known) == (Decimal(0), False)
+    assert (cost.cost, cost.is_known) == (Decimal(0), False)
     assert get_known_capabilities(resources, "toy", "toy-1") == KnownCapabilities()
 
 

@@ -128,7 +128,9 @@ def test_a_request_begins_and_ends_with_the_user() -> None:
     assert [message["role"] for message in build_messages(model_message("Hello"))] == ["user", "assistant", "user"]
 
 
-@pytest.mark.parametrize("block", [BlobBlock(blob="k", of="text", size=1), ImageBlock(mime_type="image/png", blob="k")])
+@pytest.mark.parametrize(
+    "block", [BlobBlock(blob="k", replaced_kind="text", size=1), ImageBlock(mime_type="image/png", blob="k")]
+)
 def test_a_blob_that_was_not_fetched_is_a_programming_error(block: Block) -> None:
     with pytest.raises(ValueError, match="must be fetched"):
         build_messages(user_message(block))

@@ -134,7 +134,7 @@ class TestAudit:
 
     def test_what_is_billable_is_told_when_it_is_asked_for(self, resources: Resources, bakery: TokenSigner) -> None:
         write_and_count(
-            resources, make_usage("2026-06-01T10:00:00.000Z"), make_usage("2026-06-01T10:00:00.000Z", billable=False)
+            resources, make_usage("2026-06-01T10:00:00.000Z"), make_usage("2026-06-01T10:00:00.000Z", is_billable=False)
         )
         found = get_audit(bakery, since="2026-01-01", billable="true")
         assert (found["totals"]["costUsd"], found["totals"]["billableCostUsd"]) == (0.002, 0.001)

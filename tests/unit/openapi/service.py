@@ -51,7 +51,7 @@ class ImmediateWorkflow(FakeWorkflow):
         super().start_execution(tenant, turn, n)
         if self.runs_turns:
             started_turn = find_turn(self.stage.resources, tenant, turn)
-            if not started_turn.undoes:  # an undo requests no model
+            if not started_turn.undone_turn:  # an undo requests no model
                 self.stage.script_replies("Done.")
             self.stage.run_turn(started_turn)
 

@@ -61,7 +61,9 @@ class TestReading:
             "cache_read_per_mtok": "0.3",
             "cache_write_per_mtok": "3.75",
         }
-        offer = PricedModel(price=Price.model_validate(rates), context_window=200_000, sees=True, calls=True)
+        offer = PricedModel(
+            price=Price.model_validate(rates), context_window=200_000, can_read_images=True, can_call_tools=True
+        )
         assert parse_catalogue(catalogue_body(entry), 7).priced_models == {"claude-sonnet-4-5": offer}
 
     @pytest.mark.parametrize("window", [0, -1, 1.5, "200000", True, 10**30])
@@ -72,7 +74,7 @@ class TestReading:
     def test_what_the_list_does_not_say_is_unknown(self) -> None:
         bare = {"id": "openai/gpt-5", "pricing": {"prompt": "0", "completion": 0}, "context_length": None}
         (offer,) = parse_catalogue(catalogue_body(bare), 7).priced_models.values()
-        assert (offer.context_window, offer.sees, offer.calls) == (None, None, None)
+        assert (offer.context_window, offer.can_read_images, offer.can_call_tools) == (None, None, None)
         assert offer.price.cache_read_per_mtok is None
 
     @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ class TestTheRouter:
         model = prices.find_model("openrouter", "google/gemini-3.1-pro")
         assert model is not None
         assert model.price is not None
-        assert (model.price.input_per_mtok, model.sees) == (Decimal("1.25"), False)
+        assert (model.price.input_per_mtok, model.can_read_images) == (Decimal("1.25"), False)
         for provider, other in (
             ("openrouter", "gemini-3.1-pro"),
             ("openrouter", "google/gemini-3-1-pro"),
@@ -145,7 +147,7 @@ class TestTheRouter:
         )
         model = prices.find_model("openrouter", "openrouter/auto")
         assert model is not None
-        assert (model.price, model.context_window, model.calls) == (None, 200_000, True)
+        assert (model.price, model.context_window, model.can_call_tools) == (None, 200_000, True)
 
     def test_a_thousand_models_fit_into_the_item_and_come_back_as_they_were(self, resources: Resources) -> None:
         makers = ("anthropic", "openai", *(f"maker-{number}" for number in range(18)))

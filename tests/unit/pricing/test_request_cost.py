@@ -27,7 +27,7 @@ def priced(resources: Resources) -> None:
 
 def test_a_listed_model_is_priced_by_the_catalogue(resources: Resources) -> None:
     charge = get_request_cost(resources, "anthropic", "claude-sonnet-4-5-20250929", TOKENS)
-    assert (charge.cost, charge.known) == (Decimal("0.0045"), True)
+    assert (charge.cost, charge.is_known) == (Decimal("0.0045"), True)
     assert charge.price is not None
     assert charge.price.output_per_mtok == 15
 
@@ -50,7 +50,7 @@ def test_an_unknown_cost_is_not_a_free_one_and_is_warned_of_once(
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             assert get_request_cost(resources, "anthropic", "claude-99", TOKENS) == RequestCost(
-                cost=Decimal(0), known=False
+                cost=Decimal(0), is_known=False
             )
         assert [record.message for record in caplog.records] == ["pricing.unknown_model"]
         clock.advance(6 * 3600 + 1)
@@ -65,9 +65,9 @@ def test_every_openrouter_model_has_its_price_for_openrouter_only(resources: Res
     )
     catalogue.store_catalogue(resources, catalogue.parse_catalogue(catalogue_body(*entries), 8))
     charge = get_request_cost(resources, "openrouter", "google/gemini-3", TOKENS)
-    assert (charge.cost, charge.known) == (Decimal("0.003"), True)
+    assert (charge.cost, charge.is_known) == (Decimal("0.003"), True)
     for provider in ("openai-compatible", "openai", "anthropic"):
-        assert get_request_cost(resources, provider, "google/gemini-3", TOKENS).known is False
+        assert get_request_cost(resources, provider, "google/gemini-3", TOKENS).is_known is False
 
 
 @pytest.mark.parametrize("reported", ["0.01234567", "0"])
@@ -110,4 +110,4 @@ def test_openrouter_is_priced_by_the_catalogue_when_it_reports_no_cost(resources
 
 def test_a_customers_own_server_is_priced_by_the_name_of_its_model(resources: Resources) -> None:
     assert get_request_cost(resources, "openai-compatible", "claude-sonnet-4.5", TOKENS).cost == Decimal("0.0045")
-    assert not get_request_cost(resources, "openai-compatible", "my-own", TOKENS).known
+    assert not get_request_cost(resources, "openai-compatible", "my-own", TOKENS).is_known

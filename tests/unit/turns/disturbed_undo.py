@@ -65,7 +65,7 @@ class DisturbedUndo(DisturbedTurn):
         report = undo_report(self.stage)
         journal = journal_entries(self.stage, self.edited)
         skipped = {edit.effect_key: edit.reason for edit in report.skipped}
-        marked = {entry.edit.effect_key for entry in journal if entry.mark and entry.mark.by == self.first.id}
+        marked = {entry.edit.effect_key for entry in journal if entry.mark and entry.mark.marking_turn == self.first.id}
         assert set(report.undone) | set(skipped) == {entry.edit.effect_key for entry in journal}
         assert set(report.undone) == {
             entry.edit.effect_key for entry in journal if entry.state == "undone" and entry.edit.effect_key in marked

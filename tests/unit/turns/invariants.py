@@ -88,7 +88,7 @@ def check_messages(stage: Stage, events: list[Event]) -> None:
     positions = [line["position"] for line in lines if not line["id"].endswith("-closed")]
     assert positions == list(range(len(positions))), "positions have a gap or a double"
     assert sorted({line["position"] for line in lines}) == positions, "a closed call has a place of its own"
-    if not stage.turn.undoes:
+    if not stage.turn.undone_turn:
         check_results(stage.turn.id, lines, events)
     assert stage.load_conversation().next_position == sum(
         message_store.count_positions(message) for message in messages

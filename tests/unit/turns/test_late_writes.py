@@ -155,7 +155,7 @@ def test_a_token_whose_storing_was_not_heard_of_is_stored_once(stage: Stage, mon
     repeat_single_writes(stage.resources, monkeypatch)
     run_until_waiting(stage, "ask_the_baker")
     held = stage.load_pause()
-    assert (held.held, held.version) == (True, 2)
+    assert (held.is_held, held.version) == (True, 2)
 
 
 def test_an_execution_whose_number_was_not_heard_of_is_started(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ def pause_item(stage: Stage, round_: int = 1) -> Item:
 def test_a_round_has_one_pause_with_token_and_deadline(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode", "list_documents", "no_such_tool")
     pause = stage.load_pause()
-    assert (pause.version, pause.token, pause.epoch) == (1, machine.invocation.token, machine.invocation.epoch)
+    assert (pause.version, pause.callback_token, pause.epoch) == (1, machine.invocation.token, machine.invocation.epoch)
     assert [call.state for call in pause.calls] == ["requested", "waiting", "waiting"]
     assert pause.calls[0].deadline == stage.resources.clock.time() + 90
     stage.answer_request(OK)
@@ -36,9 +36,9 @@ def test_every_change_needs_the_version_that_was_read(stage: Stage) -> None:
     stage.answer_request(OK)
     with pytest.raises(StaleState):
         replace_pause(
-            stage.resources, read_pause.model_copy(update={"version": read_pause.version + 1, "token": "mine"})
+            stage.resources, read_pause.model_copy(update={"version": read_pause.version + 1, "callback_token": "mine"})
         )
-    assert stage.load_pause().token == read_pause.token
+    assert stage.load_pause().callback_token == read_pause.callback_token
 
 
 def test_the_last_answer_sends_the_stored_token(stage: Stage) -> None:
@@ -89,7 +89,7 @@ def test_a_wait_longer_than_the_heartbeat_timeout_is_held_with_its_own_token(sta
     assert machine.state == "Hold"
     assert machine.input["seconds"] == 86400
     pause = stage.load_pause()
-    assert (pause.token, pause.held) == (machine.invocation.token, True)
+    assert (pause.callback_token, pause.is_held) == (machine.invocation.token, True)
     stage.answer_request(OK)
     stage.script_replies("Done.")
     assert machine.run() == "Finished"
@@ -145,7 +145,7 @@ def test_an_older_hold_never_replaces_the_newer_token(stage: Stage) -> None:
     machine.fail()  # Step Functions lost sight of the function and starts another one; the first goes on
     machine.run()
     stage.advance_turn(undead)
-    assert stage.load_pause().token == machine.invocation.token
+    assert stage.load_pause().callback_token == machine.invocation.token
     stage.answer_request(OK)
     assert machine.run() == "Finished"
 

@@ -27,12 +27,12 @@ def make_usage(at: str | float, **fields: Any) -> RequestUsage:
         "turn": f"turn-{next(TURN_NUMBERS)}",
         "round": 1,
         "attempt": 1,
-        "tried": 1,
+        "request_number": 1,
         "provider": "anthropic",
         "model": "model-1",
         "credential": "key-1",
         "cost": Decimal("0.001"),
-        "at": at if isinstance(at, str) else iso_from_epoch(at),
+        "recorded_at": at if isinstance(at, str) else iso_from_epoch(at),
     }
     token_defaults = {"prompt": 100, "completion": 10, "cache_read": 0, "cache_creation": 0}
     tokens = TokenUsage(**{name: fields.pop(name, default) for name, default in token_defaults.items()})
@@ -41,9 +41,9 @@ def make_usage(at: str | float, **fields: Any) -> RequestUsage:
 
 def make_turn_outcome(usage: RequestUsage, *, billable: bool, **fields: Any) -> TurnOutcome:
     """Make the outcome of the turn that a request belongs to."""
-    shared = usage.model_dump(include=set(TurnOutcome.model_fields) - {"billable"})
-    how = "done" if billable else "error"
-    return TurnOutcome(**(shared | {"how": how, "billable": billable, "rounds": 1} | fields))
+    shared = usage.model_dump(include=set(TurnOutcome.model_fields) - {"is_billable"})
+    end_type = "done" if billable else "error"
+    return TurnOutcome(**(shared | {"end_type": end_type, "is_billable": billable, "rounds": 1} | fields))
 
 
 def write_ledger_rows(resources: Resources, *entries: RequestUsage | TurnOutcome) -> list[Item]:

@@ -71,8 +71,8 @@ def _draw_usage(draw: st.DrawFn, number: int, conversation: int, at: float) -> R
         "model": draw(st.sampled_from(["small", "large"])),
         "prompt": draw(st.integers(0, 1000)),
         "cost": Decimal(draw(st.integers(0, 10_000))) / 1_000_000,
-        "billable": draw(st.booleans()),
-        "priced": draw(st.booleans()),
+        "is_billable": draw(st.booleans()),
+        "is_priced": draw(st.booleans()),
     }
     return make_usage(at, **fields)
 

@@ -59,7 +59,7 @@ def test_an_unknown_cost_is_distinguished_from_no_cost(resources: Resources) -> 
     write_and_count(
         resources,
         make_usage(now, cost=0),
-        make_usage(now, cost=0, priced=False, model="new"),
+        make_usage(now, cost=0, is_priced=False, model="new"),
         make_usage(now, cost=0, user="bob"),
     )
     audit = audit_usage(resources, TENANT)

@@ -47,7 +47,7 @@ def make_request(number: int = 1, user: str = "ada", round_: int = 1, attempt: i
 
 def settle_request(resources: Resources, number: int, cost: Decimal) -> None:
     """Write the ledger row of a request and whatever settles with it."""
-    usage = make_usage(resources.clock.time(), turn=f"turn-{number}", cost=cost, budgeted=True)
+    usage = make_usage(resources.clock.time(), turn=f"turn-{number}", cost=cost, has_budget=True)
     resources.tables.write_items(*build_request_writes(resources, [usage]))
 
 
@@ -90,7 +90,9 @@ def test_the_rows_of_a_request_and_its_retries_are_settled_together(resources: R
     set_budget(resources, tenant=make_limits(daily=1))
     reserve_budget(resources, make_request(), CENT)
     now = resources.clock.time()
-    usages = [make_usage(now, turn="turn-1", tried=tried, cost=CENT, budgeted=True) for tried in range(1, 4)]
+    usages = [
+        make_usage(now, turn="turn-1", request_number=number, cost=CENT, has_budget=True) for number in range(1, 4)
+    ]
     resources.tables.write_items(*build_request_writes(resources, usages))
     assert read_today(resources)["spentUsd"] == 0.03
 
@@ -99,7 +101,7 @@ def test_a_row_for_which_no_hold_is_left_is_charged_on_its_day(resources: Resour
     set_budget(resources, tenant=make_limits(daily=1))
     reserve_budget(resources, make_request(), CENT)
     settle_request(resources, 1, CENT)
-    usage = make_usage(resources.clock.time(), turn="turn-1", attempt=2, cost=2 * CENT, budgeted=True)
+    usage = make_usage(resources.clock.time(), turn="turn-1", attempt=2, cost=2 * CENT, has_budget=True)
     resources.tables.write_items(*build_request_writes(resources, [usage]))
     assert read_today(resources) == {"spentUsd": 0.03, "heldUsd": 0, "leftUsd": 0.97}
 
@@ -370,7 +372,7 @@ def test_lifted_limits_are_counted_only_until_their_month_ends(resources: Resour
     assert [len(budgets.list_accounts(TENANT, "ada", month)) for month in ("2026-11", "2026-12")] == [2, 0]
     clock.advance(86_400)
     set_budget(resources)
-    assert get_budgets(resources, TENANT, refresh=True).lifted == {}
+    assert get_budgets(resources, TENANT, refresh=True).lifted_month_by_owner == {}
 
 
 def test_opening_an_account_does_not_overwrite_a_request_that_is_settled_meanwhile(
@@ -567,7 +569,7 @@ def test_of_two_settings_of_budgets_at_once_the_second_one_knows_what_the_first_
     set_budget(resources, tenant=make_limits(daily=2))
     budgets = get_budgets(resources, TENANT, refresh=True)
     assert faults.is_spent
-    assert (budgets.tenant.daily_usd, set(budgets.lifted)) == (2, {"tenant", "user ada"})
+    assert (budgets.tenant.daily_usd, set(budgets.lifted_month_by_owner)) == (2, {"tenant", "user ada"})
 
 
 def test_budgets_from_before_they_had_versions_can_be_replaced(resources: Resources) -> None:

@@ -147,7 +147,7 @@ def test_a_change_of_a_row_that_no_sum_shows_is_named(
 
 
 def test_older_lines_without_a_price_are_no_difference(resources: Resources, clock: TestClock, lines: LogLines) -> None:
-    deliver_usages(resources, make_usage(clock.now, price=PRICE, budgeted=True))
+    deliver_usages(resources, make_usage(clock.now, price=PRICE, has_budget=True))
     del lines[0]["price"], lines[0]["budgeted"]
     assert reconcile_usage(resources, TENANT, None, None, lines) == []
 
@@ -174,7 +174,7 @@ def test_a_lost_reversal_is_named_even_when_the_rollups_were_rebuilt_without_it(
 
 def test_a_turn_end_that_reversed_cost_has_a_line(resources: Resources, clock: TestClock, lines: LogLines) -> None:
     first = make_usage(clock.now, turn="failed")
-    deliver_usages(resources, first, make_turn_outcome(first, billable=False, code="provider_request"))
+    deliver_usages(resources, first, make_turn_outcome(first, billable=False, error_code="provider_request"))
     assert reconcile_usage(resources, TENANT, None, None, lines[:1]) == [
         "failed, its end: in the ledger, and no line in the logs."
     ]
@@ -186,7 +186,7 @@ def test_a_turn_end_that_reversed_cost_has_a_line(resources: Resources, clock: T
 
 def test_a_turn_end_that_reversed_nothing_has_no_line(resources: Resources, clock: TestClock, lines: LogLines) -> None:
     first = make_usage(clock.now)
-    second = make_usage(clock.now, billable=False)
+    second = make_usage(clock.now, is_billable=False)
     deliver_usages(
         resources, first, second, make_turn_outcome(first, billable=True), make_turn_outcome(second, billable=False)
     )

@@ -39,11 +39,11 @@ def _to_request_item(usage: RequestUsage) -> Item:
     tokens = usage.tokens
     counts = {"prompt": tokens.prompt, "completion": tokens.completion}
     counts |= {"cacheRead": tokens.cache_read, "cacheCreation": tokens.cache_creation}
-    return {"sk": "r1", **usage.model_dump(exclude_none=True, exclude={"tokens"}), **counts}
+    return {"sk": "r1", **usage.to_stored(exclude=frozenset({"tokens"})), **counts}
 
 
 def _to_end_item(outcome: TurnOutcome) -> Item:
-    return {"sk": TURN_END_SORT_KEY, **outcome.model_dump(exclude_none=True)}
+    return {"sk": TURN_END_SORT_KEY, **outcome.to_stored()}
 
 
 def post_rows(rows: Sequence[Item], order: Iterable[Item] = ()) -> RollupDelta:

@@ -11,15 +11,15 @@ from fermata.domain.weak_cache import WeakCache
 
 
 def is_tool_call(block: Block) -> TypeGuard[ToolCallBlock | BlobBlock]:
-    return block.kind == "toolCall" or (block.kind == "blob" and block.of == "toolCall")
+    return block.kind == "toolCall" or (block.kind == "blob" and block.replaced_kind == "toolCall")
 
 
 def is_tool_result(block: Block) -> TypeGuard[ToolResultBlock | BlobBlock]:
-    return block.kind == "toolResult" or (block.kind == "blob" and block.of == "toolResult")
+    return block.kind == "toolResult" or (block.kind == "blob" and block.replaced_kind == "toolResult")
 
 
 def is_reasoning(block: Block) -> TypeGuard[ReasoningBlock | BlobBlock]:
-    return block.kind == "reasoning" or (block.kind == "blob" and block.of == "reasoning")
+    return block.kind == "reasoning" or (block.kind == "blob" and block.replaced_kind == "reasoning")
 
 
 def block_images(block: Block) -> tuple[ImageBlock, ...]:

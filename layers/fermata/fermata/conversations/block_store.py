@@ -81,7 +81,7 @@ def _missing_blob_keys(block: Block) -> list[str]:
 
 
 def _is_shown_blob(block: Block) -> TypeGuard[BlobBlock]:
-    return block.kind == "blob" and block.of in ("text", "toolCall")
+    return block.kind == "blob" and block.replaced_kind in ("text", "toolCall")
 
 
 def store_blocks(resources: Resources, folder: str, content: Iterable[Block]) -> list[dict[str, Any]]:
@@ -122,7 +122,7 @@ def _store_block(resources: Resources, folder: str, block: Block, size: int) -> 
         return block.to_wire()
     body = block.to_wire()
     body.pop("images", None)
-    reference = BlobBlock(blob=resources.blobs.put_json(folder, body), of=block.kind, size=size)
+    reference = BlobBlock(blob=resources.blobs.put_json(folder, body), replaced_kind=block.kind, size=size)
     if block.kind == "toolCall":
         reference = reference.model_copy(update={"tool_call_id": block.tool_call_id, "tool_name": block.tool_name})
     elif block.kind == "toolResult":

@@ -124,7 +124,9 @@ def _answered_calls(messages: Sequence[Message]) -> set[ToolCallKey]:
 def _count_response_bytes(message: Message) -> int:
     """Return the bytes of a message in Lambda's response, where JSON within JSON escapes each quote once more."""
     text = json.dumps([block.to_wire() for block in message.content if not is_reasoning(block)])
-    large = sum(2 * block.size for block in message.content if block.kind == "blob" and block.of != "toolResult")
+    large = sum(
+        2 * block.size for block in message.content if block.kind == "blob" and block.replaced_kind != "toolResult"
+    )
     return len(text) + text.count('"') + text.count("\\") + large + _MESSAGE_OVERHEAD_BYTES
 
 

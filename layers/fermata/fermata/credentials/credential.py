@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from fermata.aws.dynamodb import Item
-from fermata.domain.base import DomainModel
+from fermata.domain.base import StoredModel, StoredNames
 
 AuthMode = Literal["apiKey", "baseUrl"]
 
@@ -16,13 +16,13 @@ def _to_bytes(value: Any) -> bytes | None:
     return None if value is None else bytes(value)
 
 
-class Credential(DomainModel):
+class Credential(StoredModel, alias_generator=StoredNames({"sealed_key": "sealed", "kms_key_id": "key_id"})):
     """One credential; its API key is encrypted.
 
     Attributes:
         base_url: The customer's own address, with `auth_mode` "baseUrl"; None for the provider's default.
-        sealed: The encrypted key; None if the server at `base_url` needs none.
-        key_id: The KMS key that encrypted it.
+        sealed_key: The encrypted key; None if the server at `base_url` needs none.
+        kms_key_id: The KMS key that encrypted it.
         version: Counts the API keys and addresses the credential has had.
     """
 
@@ -33,19 +33,19 @@ class Credential(DomainModel):
     auth_mode: AuthMode
     display_label: str
     base_url: str | None = None
-    sealed: Annotated[bytes | None, BeforeValidator(_to_bytes)] = None
-    key_id: str | None = None
+    sealed_key: Annotated[bytes | None, BeforeValidator(_to_bytes)] = None
+    kms_key_id: str | None = None
     version: int = 1
     created_at: str
 
     def to_row(self) -> Item:
         """Return the item of the settings table. It holds the API key only as KMS has sealed it."""
-        row: Item = self.model_dump(exclude_none=True)
+        row: Item = self.to_stored()
         return {"pk": f"t#{self.tenant}", "sk": credential_sort_key(self.id), "v": 1, **row}
 
     def is_current(self, key_id: str) -> bool:
         """Tell whether its API key, if it has one, was encrypted with this KMS key, and so can be decrypted."""
-        return self.key_id in (None, key_id)
+        return self.kms_key_id in (None, key_id)
 
     def to_view(self, key_id: str, last_used_at: str | None) -> dict[str, Any]:
         """Return the wire form. It holds nothing of the API key, not even its length."""

@@ -42,7 +42,7 @@ def check_url_change(settings: Settings, old: Credential, api_key: str | None, b
     if old.auth_mode == "apiKey":
         raise InvalidRequest("This credential has no address of its own. Enter another one, with authMode 'baseUrl'.")
     provider_urls.make_url_guard(settings).check_url_and_host(base_url)
-    if old.sealed is not None and api_key is None and not provider_urls.is_same_origin(old.base_url, base_url):
+    if old.sealed_key is not None and api_key is None and not provider_urls.is_same_origin(old.base_url, base_url):
         raise InvalidRequest(
             "The new address is on another host. Send its key along as 'apiKey' (empty when it needs none)."
         )

@@ -57,8 +57,8 @@ def create_credential(
         auth_mode=auth_mode,
         display_label=label,
         base_url=base_url,
-        sealed=_seal_key(resources, caller.tenant, credential_id, api_key) if api_key else None,
-        key_id=resources.settings.key_id if api_key else None,
+        sealed_key=_seal_key(resources, caller.tenant, credential_id, api_key) if api_key else None,
+        kms_key_id=resources.settings.key_id if api_key else None,
         created_at=resources.clock.now_iso(),
     )
     table = resources.settings.settings_table
@@ -76,7 +76,7 @@ def list_credentials(resources: Resources, caller: Caller) -> list[Credential]:
     """Return the caller's own credentials, the newest first."""
     table = resources.settings.settings_table
     items = resources.tables.query_items(table, f"t#{caller.tenant}", min_sk="credential#", max_sk="credential#~")
-    own = [Credential.model_validate(item) for item in items if item["user"] == caller.user]
+    own = [Credential.from_stored(item) for item in items if item["user"] == caller.user]
     return sorted(own, key=lambda credential: credential.created_at, reverse=True)
 
 
@@ -167,7 +167,7 @@ def read_credential(resources: Resources, tenant: str, credential_id: str) -> Cr
         return None
     table = resources.settings.settings_table
     item = resources.tables.get_item(table, f"t#{tenant}", credential_sort_key(credential_id))
-    return Credential.model_validate(item) if item else None
+    return Credential.from_stored(item) if item else None
 
 
 def find_existing_ids(resources: Resources, tenant: str, credential_ids: Iterable[str]) -> frozenset[str]:
@@ -206,13 +206,13 @@ def open_credential(resources: Resources, tenant: str, credential_id: str, versi
     )
     if credential is None:
         raise NotFound(CREDENTIAL_NOT_FOUND)
-    if credential.sealed is None:
+    if credential.sealed_key is None:
         return credential, ""
     if not credential.is_current(resources.settings.key_id):
         raise unreadable_key_error(credential)
     try:
         api_key = resources.vault.open_secret(
-            credential.sealed, purpose="provider-key", tenant=tenant, name=credential_id
+            credential.sealed_key, purpose="provider-key", tenant=tenant, name=credential_id
         )
     except SecretUndecryptable as error:
         raise unreadable_key_error(credential) from error
@@ -232,10 +232,10 @@ def unreadable_key_error(credential: Credential) -> Conflict:
 def _with_key(resources: Resources, credential: Credential, api_key: str) -> Credential:
     if api_key:
         sealed = _seal_key(resources, credential.tenant, credential.id, api_key)
-        return credential.model_copy(update={"sealed": sealed, "key_id": resources.settings.key_id})
+        return credential.model_copy(update={"sealed_key": sealed, "kms_key_id": resources.settings.key_id})
     if credential.auth_mode == "apiKey":
         raise InvalidRequest("'apiKey' must not be empty: this credential is nothing but its key.")
-    return credential.model_copy(update={"sealed": None, "key_id": None})
+    return credential.model_copy(update={"sealed_key": None, "kms_key_id": None})
 
 
 def _seal_key(resources: Resources, tenant: str, credential_id: str, api_key: str) -> bytes:

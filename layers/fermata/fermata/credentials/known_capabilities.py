@@ -50,8 +50,8 @@ def get_known_capabilities(resources: Resources, provider: str, model: str) -> K
     prices = catalogue.get_catalogue(resources) if traits.are_in_catalogue else None
     listed = prices.find_model(provider, model) if prices else None
     usual = traits.get_capabilities(model) if traits.are_first_party else None
-    vision_input = listed.sees if listed else None
-    tool_calling = listed.calls if listed else None
+    vision_input = listed.can_read_images if listed else None
+    tool_calling = listed.can_call_tools if listed else None
     return KnownCapabilities(
         vision_input=usual.vision_input if vision_input is None and usual else vision_input,
         tool_calling=usual.tool_calling if tool_calling is None and usual else tool_calling,

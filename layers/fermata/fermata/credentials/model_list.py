@@ -103,7 +103,7 @@ def _add_price(model: ModelInfo, priced: PricedModel | None) -> ModelInfo:
     pricing = ListPrice(
         input_per_mtok=float(priced.price.input_per_mtok), output_per_mtok=float(priced.price.output_per_mtok)
     )
-    listed = {"vision_input": priced.sees, "tool_calling": priced.calls}
+    listed = {"vision_input": priced.can_read_images, "tool_calling": priced.can_call_tools}
     known = {name: value for name, value in listed.items() if value is not None}
     return model.model_copy(
         update={

@@ -1,5 +1,6 @@
-"""Define the base class of all domain models: frozen, with snake_case attributes and camelCase JSON."""
+"""Define the base classes of immutable models: of values with a JSON form, and of values that a row stores."""
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
@@ -23,3 +24,53 @@ class DomainModel(BaseModel):
             pydantic.ValidationError: The value does not match the model.
         """
         return cls.model_validate(value)
+
+
+class StoredNames:
+    """The names under which rows store fields that were renamed, as the alias generator of a `StoredModel`.
+
+    A field that is not in `stored_by_field` is stored under its own name.
+    """
+
+    def __init__(self, stored_by_field: Mapping[str, str]) -> None:
+        self.stored_by_field = stored_by_field
+
+    def __call__(self, field: str) -> str:
+        return self.stored_by_field.get(field, field)
+
+
+class StoredModel(BaseModel):
+    """An immutable value that a row stores. The names in rows never change (decision 0132)."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=StoredNames({}), populate_by_name=True, extra="ignore")
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        names = cls.model_config.get("alias_generator")
+        unknown = names.stored_by_field.keys() - cls.model_fields.keys() if isinstance(names, StoredNames) else ()
+        if unknown:
+            raise TypeError(f"{cls.__name__} has no field {', '.join(sorted(unknown))}.")
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with changed fields. Raises TypeError for an unknown field, which pydantic would ignore."""
+        if unknown := (update or {}).keys() - type(self).model_fields.keys():
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}.")
+        return super().model_copy(update=update, deep=deep)
+
+    def to_stored(self, *, exclude: frozenset[str] = frozenset()) -> dict[str, Any]:
+        """Return the attributes of a DynamoDB item, without fields that are None."""
+        return self.model_dump(by_alias=True, exclude_none=True, exclude=set(exclude))
+
+    def to_stored_json(self, *, exclude: frozenset[str] = frozenset()) -> dict[str, Any]:
+        """Return the JSON form for an attribute of text, without fields that have their default."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=set(exclude))
+
+    @classmethod
+    def from_stored(cls, value: Any) -> Self:
+        """Parse what a row stores. Only stored names are understood.
+
+        Raises:
+            pydantic.ValidationError: The value does not match the model.
+        """
+        return cls.model_validate(value, by_alias=True, by_name=False)

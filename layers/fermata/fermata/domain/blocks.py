@@ -66,7 +66,7 @@ class BlobBlock(DomainModel):
 
     kind: Literal["blob"] = "blob"
     blob: str
-    of: Literal["text", "toolCall", "toolResult", "reasoning"]
+    replaced_kind: Literal["text", "toolCall", "toolResult", "reasoning"] = Field(alias="of")
     size: int
     """The size of the block's JSON in bytes."""
     tool_call_id: str | None = None

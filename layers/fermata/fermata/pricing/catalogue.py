@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from fermata.aws import observability
 from fermata.aws.dynamodb import Put
 from fermata.aws.resources import Resources
-from fermata.domain.base import DomainModel
+from fermata.domain.base import DomainModel, StoredModel, StoredNames
 from fermata.pricing.model_names import normalize_model_name, undated_model_name
 from fermata.pricing.token_cost import Price
 
@@ -37,19 +37,19 @@ class InvalidCatalogue(ValueError):
     """The text is not a list of priced models."""
 
 
-class CatalogueModel(DomainModel):
+class CatalogueModel(StoredModel, alias_generator=StoredNames({"can_read_images": "sees", "can_call_tools": "calls"})):
     """One model of the catalogue. None means that the catalogue does not say.
 
     Attributes:
         context_window: In tokens.
-        sees: Whether it reads images.
-        calls: Whether it calls tools.
+        can_read_images: Whether it reads images.
+        can_call_tools: Whether it calls tools.
     """
 
     price: Price | None = None
     context_window: int | None = None
-    sees: bool | None = None
-    calls: bool | None = None
+    can_read_images: bool | None = None
+    can_call_tools: bool | None = None
 
 
 class PricedModel(CatalogueModel):
@@ -120,8 +120,8 @@ def read_stored_catalogue(resources: Resources) -> PriceCatalogue | None:
         routed = zlib.decompress(bytes(item["routed"])) if "routed" in item else b"{}"
         return PriceCatalogue(
             refreshed_at=item["refreshed"],
-            priced_models=_priced_models.validate_json(item["offers"]),
-            openrouter_models=_openrouter_models.validate_json(routed),
+            priced_models=_priced_models.validate_json(item["offers"], by_alias=True, by_name=False),
+            openrouter_models=_openrouter_models.validate_json(routed, by_alias=True, by_name=False),
         )
     except (KeyError, TypeError, ValidationError, zlib.error):
         observability.log_exception("pricing.unreadable")
@@ -134,8 +134,8 @@ def store_catalogue(resources: Resources, catalogue: PriceCatalogue) -> None:
     The write has no condition, so that it replaces an unreadable catalogue too. A copy of it that lands late stores
     prices of some minutes ago, and the next refresh replaces them (decision 0143).
     """
-    offers = _priced_models.dump_json(catalogue.priced_models, exclude_none=True)
-    routed = zlib.compress(_openrouter_models.dump_json(catalogue.openrouter_models, exclude_none=True))
+    offers = _priced_models.dump_json(catalogue.priced_models, by_alias=True, exclude_none=True)
+    routed = zlib.compress(_openrouter_models.dump_json(catalogue.openrouter_models, by_alias=True, exclude_none=True))
     if len(offers) + len(routed) > MAX_STORED_CATALOGUE_BYTES:
         count = max(len(catalogue.priced_models), len(catalogue.openrouter_models))
         raise InvalidCatalogue(f"its {count:,} models are more than one item holds")
@@ -198,8 +198,8 @@ def _parse_model(entry: Mapping[str, Any]) -> CatalogueModel:
     return CatalogueModel(
         price=_parse_price(_get_dict(entry, "pricing")),
         context_window=window if type(window) is int and 0 < window <= MAX_CONTEXT_WINDOW_TOKENS else None,
-        sees=_list_contains(_get_dict(entry, "architecture"), "input_modalities", "image"),
-        calls=_list_contains(entry, "supported_parameters", "tools"),
+        can_read_images=_list_contains(_get_dict(entry, "architecture"), "input_modalities", "image"),
+        can_call_tools=_list_contains(entry, "supported_parameters", "tools"),
     )
 
 

@@ -24,7 +24,7 @@ class RequestCost(DomainModel):
     """
 
     cost: Decimal
-    known: bool = True
+    is_known: bool = True
     price: Price | None = None
 
 
@@ -47,7 +47,7 @@ def get_request_cost(resources: Resources, provider: str, model: str, tokens: To
     price = find_price(resources, provider, model)
     if price is None:
         _warn_once(resources, provider, model)
-        return RequestCost(cost=Decimal(0), known=False)
+        return RequestCost(cost=Decimal(0), is_known=False)
     return RequestCost(cost=compute_cost(price, tokens), price=price)
 
 

@@ -2,11 +2,11 @@
 
 from decimal import Decimal
 
-from fermata.domain.base import DomainModel
+from fermata.domain.base import StoredModel
 from fermata.domain.model_io import TokenUsage
 
 
-class Price(DomainModel):
+class Price(StoredModel):
     """Exact USD per million tokens. Without a cache rate, cached tokens cost the input rate."""
 
     input_per_mtok: Decimal

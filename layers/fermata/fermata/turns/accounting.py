@@ -43,7 +43,7 @@ def commit_with_budget_hold(
     Raises:
         PaymentRequired: A budget does not cover it.
     """
-    if not turn.budgeted:
+    if not turn.has_budget:
         return commit(())
     request = holds.BudgetedRequest(turn.tenant, turn.user, turn.id, round_, attempt)
     return holds.reserve_budget_and_commit(
@@ -71,12 +71,12 @@ def build_turn_outcome(resources: Resources, turn: Turn, terminal: TerminalEvent
         turn=turn.id,
         provider=turn.provider,
         model=turn.model,
-        how=terminal.type,
-        code=code,
-        billable=not isinstance(terminal, ErrorEvent) or code in BILLABLE_ERROR_CODES,
+        end_type=terminal.type,
+        error_code=code,
+        is_billable=not isinstance(terminal, ErrorEvent) or code in BILLABLE_ERROR_CODES,
         rounds=state.round,
-        budgeted=turn.budgeted,
-        at=resources.clock.now_iso(),
+        has_budget=turn.has_budget,
+        recorded_at=resources.clock.now_iso(),
     )
 
 
@@ -87,7 +87,7 @@ def build_request_usage(
     *,
     round_: int,
     attempt: int,
-    tried: int,
+    request_number: int,
     outcome: str,
     billable: bool = True,
     estimated: bool = False,
@@ -96,7 +96,7 @@ def build_request_usage(
 
     Args:
         attempt: Counts how often the round's request was begun, by whatever invocation.
-        tried: Counts the requests of that attempt from 1; 0 for an estimate.
+        request_number: Counts the requests of that attempt from 1; 0 for an estimate.
         outcome: `ok`, or the code of the error.
     """
     charge = get_request_cost(resources, turn.provider, turn.model, tokens)
@@ -108,19 +108,19 @@ def build_request_usage(
         turn=turn.id,
         round=round_,
         attempt=attempt,
-        tried=tried,
+        request_number=request_number,
         provider=turn.provider,
         model=turn.model,
         credential=turn.credential,
         tokens=tokens,
         cost=charge.cost,
         price=charge.price,
-        priced=charge.known or not (tokens.context_tokens or tokens.completion or estimated),
+        is_priced=charge.is_known or not (tokens.context_tokens or tokens.completion or estimated),
         outcome=outcome,
-        billable=billable,
-        estimated=estimated,
-        budgeted=turn.budgeted,
-        at=resources.clock.now_iso(),
+        is_billable=billable,
+        is_estimated=estimated,
+        has_budget=turn.has_budget,
+        recorded_at=resources.clock.now_iso(),
     )
 
 
@@ -137,7 +137,7 @@ def estimate_dead_request(resources: Resources, turn: Turn, state: TurnState, *,
         TokenUsage(prompt=state.expected_prompt_tokens, completion=completion_tokens),
         round_=state.round,
         attempt=state.request_attempts,
-        tried=0,
+        request_number=0,
         outcome=outcome,
         billable=outcome == "cancelled" and state.streamed_chars > 0,
         estimated=True,

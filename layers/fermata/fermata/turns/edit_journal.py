@@ -14,7 +14,7 @@ from pydantic import model_validator
 from fermata.aws import blob_store
 from fermata.aws.dynamodb import Item, Put
 from fermata.aws.resources import Resources
-from fermata.domain.base import DomainModel
+from fermata.domain.base import StoredModel, StoredNames
 from fermata.tools.calls.edit_results import InverseStep
 from fermata.turns.turn import Turn, TurnPartition, build_turn_pk
 
@@ -25,72 +25,92 @@ StepState = Literal["open", "partly", "applied"]
 MARK_SUFFIX = "#u"
 JOURNAL_BATCH_SIZE = 10
 """Edits that an undo reads with one query."""
+_STORED_STEP_NAMES = StoredNames({"edit_key": "edit", "is_redo": "redoes", "replacement_tool": "tool"})
+_STORED_EDIT_NAMES = StoredNames(
+    {
+        "entry_number": "seq",
+        "call_index": "call",
+        "input_summary": "input",
+        "answered_at": "at",
+        "inverse_problem": "problem",
+        "undo_link": "link",
+    }
+)
+_STORED_MARK_NAMES = StoredNames(
+    {
+        "marking_turn": "by",
+        "has_begun": "begun",
+        "skip_reason": "reason",
+        "revision_after": "revision",
+        "last_redo_turn": "redone",
+    }
+)
 
 
-class UndoLink(DomainModel):
-    """What an undo's edit has applied: call `step` of the inverse of another edit, or with `redoes` the undo of it.
+class UndoLink(StoredModel, alias_generator=StoredNames({"edit_key": "edit", "is_redo": "redoes"})):
+    """What an undo's edit has applied: call `step` of the inverse of another edit, or with `is_redo` the undo of it.
 
     The link skips edits whose inverse is a single call, because they apply or redo the call as a whole. It then points
     to the edit behind them, which is nearly always a model's (decisions 0119 and 0155).
     """
 
     turn: str
-    edit: str
+    edit_key: str
     step: int
-    redoes: bool = False
+    is_redo: bool = False
 
 
-class StepMark(DomainModel):
+class StepMark(StoredModel, alias_generator=_STORED_STEP_NAMES):
     """What has become of one call of an inverse."""
 
     step: int
     state: StepState = "applied"
     turn: str = ""
-    edit: str = ""
-    """The edit that has brought the call into this state, by applying it or with `redoes` by redoing what it undid.
+    edit_key: str = ""
+    """The edit that has brought the call into this state, by applying it or with `is_redo` by redoing what it undid.
 
     Undoing that edit changes the state. Empty in marks that were stored as a count.
     """
-    redoes: bool = False
-    tool: str = ""
+    is_redo: bool = False
+    replacement_tool: str = ""
     """The tool of that edit's inverse, if it takes the place of the call and is a single call."""
 
 
-class JournalEdit(DomainModel):
+class JournalEdit(StoredModel, alias_generator=_STORED_EDIT_NAMES):
     """An edit as its answer reported it."""
 
     effect_key: str
-    seq: int
+    entry_number: int
     """Number of the log entry that tells the answer."""
     round: int
-    call: int
+    call_index: int
     """Index of the call in its round."""
     tool_call_id: str
     tool_name: str
-    input: str
+    input_summary: str
     revision_before: str = ""
     revision_after: str = ""
-    at: str
+    answered_at: str
     """ISO 8601."""
-    problem: str = ""
+    inverse_problem: str = ""
     """Why the inverse cannot be used; empty when it can."""
-    link: UndoLink | None = None
+    undo_link: UndoLink | None = None
     """Set for an edit that an undo made."""
 
 
-class EditMark(DomainModel):
+class EditMark(StoredModel, alias_generator=_STORED_MARK_NAMES):
     """What undos have done with an edit. Written as a whole by the newest of them."""
 
-    by: str
+    marking_turn: str
     """The turn that wrote the mark."""
-    begun: bool = False
+    has_begun: bool = False
     """Whether that turn has applied a call of the inverse."""
     steps: tuple[StepMark, ...] = ()
     """The calls of the inverse that are not in their first state, which is open (decision 0155)."""
-    reason: str = ""
-    revision: str = ""
+    skip_reason: str = ""
+    revision_after: str = ""
     """The document's revision after those calls, if the editor reported one."""
-    redone: str = ""
+    last_redo_turn: str = ""
     """The undo of an undo that has redone the edit, or a part of it, last."""
 
     @model_validator(mode="before")
@@ -143,7 +163,7 @@ class JournalEntry:
         return "applied" if states == {"open"} else "partly"
 
     def with_mark(self, mark: EditMark) -> "JournalEntry":
-        newer_tools = {step.step: step.tool for step in mark.steps if step.tool}
+        newer_tools = {step.step: step.replacement_tool for step in mark.steps if step.replacement_tool}
         inverse_tools = tuple(newer_tools.get(step, tool) for step, tool in enumerate(self.inverse_item["tools"]))
         return replace(self, inverse_tools=inverse_tools, mark=mark)
 
@@ -168,9 +188,9 @@ def build_edit_put(
     inverse_json = json.dumps(inverse, separators=(",", ":"))
     item: Item = {
         "pk": partition.pk,
-        "sk": f"j#{build_edit_key(edit.round, edit.call)}",
+        "sk": f"j#{build_edit_key(edit.round, edit.call_index)}",
         "v": 1,
-        "data": json.dumps(edit.model_dump(mode="json", exclude_defaults=True), separators=(",", ":")),
+        "data": json.dumps(edit.to_stored_json(), separators=(",", ":")),
         "tools": [step["tool"] for step in inverse],
         "ttl": partition.expires,
     }
@@ -190,7 +210,7 @@ def build_mark_put(resources: Resources, partition: TurnPartition, edit_key: str
         "pk": partition.pk,
         "sk": f"j#{edit_key}{MARK_SUFFIX}",
         "v": 1,
-        "data": json.dumps(edit_mark.model_dump(mode="json", exclude_defaults=True), separators=(",", ":")),
+        "data": json.dumps(edit_mark.to_stored_json(), separators=(",", ":")),
         "ttl": partition.expires,
     }
     return Put(resources.settings.bridges_table, item)
@@ -213,8 +233,8 @@ def find_journal_entry(resources: Resources, tenant: str, turn: str, edit_key: s
 def find_model_entry(resources: Resources, tenant: str, entry: JournalEntry) -> JournalEntry | None:
     """Return the model's edit behind an undo's edit, or None when it has expired."""
     found: JournalEntry | None = entry
-    while found and found.edit.link:
-        found = find_journal_entry(resources, tenant, found.edit.link.turn, found.edit.link.edit)
+    while found and found.edit.undo_link:
+        found = find_journal_entry(resources, tenant, found.edit.undo_link.turn, found.edit.undo_link.edit_key)
     return found
 
 
@@ -264,7 +284,7 @@ def _entries_from_rows(rows: Iterable[Item]) -> list[JournalEntry]:
         key = row["sk"][2:].removesuffix(MARK_SUFFIX)
         data: dict[str, Any] = json.loads(row["data"])
         if not row["sk"].endswith(MARK_SUFFIX):
-            entries.append(JournalEntry(key, JournalEdit.model_validate(data), tuple(row["tools"]), row))
+            entries.append(JournalEntry(key, JournalEdit.from_stored(data), tuple(row["tools"]), row))
         elif entries and entries[-1].key == key:
-            entries[-1] = entries[-1].with_mark(EditMark.model_validate(data))
+            entries[-1] = entries[-1].with_mark(EditMark.from_stored(data))
     return entries

@@ -14,7 +14,7 @@ from fermata.aws import blob_store
 from fermata.aws.dynamodb import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
 from fermata.aws.settings import TURN_RETENTION_SECONDS
-from fermata.domain.base import DomainModel
+from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.tools import ToolOutput
 from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn, TurnPartition
@@ -25,25 +25,42 @@ CallRunner = Literal["browser", "server", "settled"]
 """Who answers a call: the browser, the round function, or neither, because its output was known at once."""
 
 
-class RoundCall(DomainModel):
+_STORED_CALL_NAMES = StoredNames(
+    {"is_edit": "mutates", "known_output": "output", "request_revision": "revision", "input_summary": "summary"}
+)
+_STORED_TARGET_NAMES = StoredNames({"edit_key": "edit", "first_step": "first"})
+_STORED_PAUSE_NAMES = StoredNames(
+    {
+        "planned_revision": "planned",
+        "undo_target": "takes_back",
+        "callback_token": "token",
+        "is_held": "held",
+        "last_entry_number": "entry",
+        "next_number": "next",
+        "turn_state_item": "standing",
+    }
+)
+
+
+class RoundCall(StoredModel, alias_generator=_STORED_CALL_NAMES):
     """One tool call of a round, with its validated input."""
 
     tool_call_id: str
     tool_name: str
     runner: CallRunner
-    mutates: bool
+    is_edit: bool
     effect_key: str
     wait_seconds: float
     input: Any = None
-    output: ToolOutput | None = None
+    known_output: ToolOutput | None = None
     """Set for a call that was refused, malformed or truncated: becomes its result when the calls before it are done."""
     state: CallState = "waiting"
     request_id: str = ""
     deadline: float = 0
     answer_hash: str = ""
-    revision: str = ""
+    request_revision: str = ""
     """The document's revision that the request named."""
-    summary: str = ""
+    input_summary: str = ""
     """The beginning of the input, kept for the journal once the input is in the log only."""
 
     @property
@@ -52,38 +69,39 @@ class RoundCall(DomainModel):
         return self.state in ("answered", "expired")
 
 
-class InverseCallKey(DomainModel):
+class InverseCallKey(StoredModel, alias_generator=StoredNames({"edit_key": "edit"})):
     """Call `step` of the inverse of an edit."""
 
     turn: str
-    edit: str
+    edit_key: str
     step: int
 
 
-class UndoTarget(DomainModel):
+class UndoTarget(StoredModel, alias_generator=_STORED_TARGET_NAMES):
     """The edit that a round of an undo undoes."""
 
     turn: str
-    edit: str
+    edit_key: str
     effect_key: str
     inverse_calls: tuple[InverseCallKey, ...] = ()
     """For each call of the round, the inverse that it belongs to: the edit's own, or that of one of its redoes."""
     deadline: int = 0
     """Epoch seconds until when its journal can be relied on."""
-    first: int = 0
+    first_step: int = 0
     """In pauses stored without `inverse_calls`: the call of the edit's own inverse that the round begins with."""
 
     def get_inverse_call(self, call_index: int) -> InverseCallKey:
         if self.inverse_calls:
             return self.inverse_calls[call_index]
-        return InverseCallKey(turn=self.turn, edit=self.edit, step=self.first + call_index)
+        return InverseCallKey(turn=self.turn, edit_key=self.edit_key, step=self.first_step + call_index)
 
 
-class Pause(DomainModel):
+class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
     """The tool calls of one round.
 
-    `entry`, `next` and `standing` (the stored form of the turn's state) belong to the log entry that was written with
-    the last change of a call. An answer therefore appends behind it without reading the log (decision 0003).
+    `last_entry_number`, `next_number` and `turn_state_item` (the stored form of the turn's state) belong to the log
+    entry that was written with the last change of a call. An answer therefore appends behind it without reading the log
+    (decision 0003).
     """
 
     turn: str
@@ -94,19 +112,19 @@ class Pause(DomainModel):
     round: int
     version: int
     calls: tuple[RoundCall, ...]
-    planned: str = ""
+    planned_revision: str = ""
     """The document's revision that the model knew when it made these calls, updated by their own edits only
     (decision 0115)."""
-    takes_back: UndoTarget | None = None
-    token: str = ""
+    undo_target: UndoTarget | None = None
+    callback_token: str = ""
     epoch: str = ""
     """Epoch of the invocation that waits with `token`. An older invocation never replaces it."""
-    held: bool = False
+    is_held: bool = False
     """Whether the token belongs to the state Hold, which has no heartbeat (decision 0005): an answer then always
     resumes the round, which gives the next request a timeout of its own."""
-    entry: int = 0
-    next: int = 0
-    standing: dict[str, Any] = Field(default_factory=dict)
+    last_entry_number: int = 0
+    next_number: int = 0
+    turn_state_item: dict[str, Any] = Field(default_factory=dict)
     expires: int = 0
 
     @property
@@ -118,17 +136,17 @@ class Pause(DomainModel):
     def latest_deadline(self) -> float:
         """Epoch seconds after which no request of this pause may wait."""
         latest = self.expires - TURN_RETENTION_SECONDS
-        return min(latest, self.takes_back.deadline) if self.takes_back and self.takes_back.deadline else latest
+        return min(latest, self.undo_target.deadline) if self.undo_target and self.undo_target.deadline else latest
 
     @property
-    def state(self) -> TurnState:
+    def turn_state(self) -> TurnState:
         """The turn's state after the log entry `entry`."""
-        return TurnState.from_item(self.standing)
+        return TurnState.from_item(self.turn_state_item)
 
     @property
-    def hint(self) -> dict[str, int]:
+    def read_hint(self) -> dict[str, int]:
         """Where the next invocation may start to read. It decides nothing (decision 0004)."""
-        return {"round": self.round, "entry": self.entry, "next": self.next}
+        return {"round": self.round, "entry": self.last_entry_number, "next": self.next_number}
 
     @property
     def requested_call(self) -> RoundCall | None:
@@ -149,13 +167,13 @@ class Pause(DomainModel):
 
     def with_edit_applied(self, call: RoundCall, output: ToolOutput, revision: str) -> "Pause":
         """Return the pause planned on `revision`, if this call's own edit has led to it (decision 0115)."""
-        if not (revision and call.mutates) or output.conflict:
+        if not (revision and call.is_edit) or output.conflict:
             return self
-        return self.model_copy(update={"planned": revision})
+        return self.model_copy(update={"planned_revision": revision})
 
     def with_token(self, token: str, epoch: str, *, held: bool = False) -> "Pause":
         """Return the pause as it is while an invocation waits with `token`."""
-        return self.model_copy(update={"token": token, "epoch": epoch, "held": held})
+        return self.model_copy(update={"callback_token": token, "epoch": epoch, "is_held": held})
 
     def with_call(self, changed: RoundCall) -> "Pause":
         """Return the pause with the call of the same effect key replaced."""
@@ -209,8 +227,8 @@ def replace_pause(resources: Resources, pause: Pause) -> None:
 
 
 def _to_item(resources: Resources, pause: Pause) -> Item:
-    data = pause.model_dump(mode="json", exclude={"version", "calls", "tenant", "turn"}, exclude_defaults=True)
-    calls = [call.model_dump(mode="json", exclude_defaults=True) for call in pause.calls]
+    data = pause.to_stored_json(exclude=frozenset({"version", "calls", "tenant", "turn"}))
+    calls = [call.to_stored_json() for call in pause.calls]
     item: Item = {
         "pk": pause.partition.pk,
         "sk": build_pause_key(pause.round),
@@ -230,7 +248,7 @@ def _to_item(resources: Resources, pause: Pause) -> Item:
 def pause_from_item(resources: Resources, item: Item) -> Pause:
     calls = resources.blobs.get_json(item["blob"]) if "blob" in item else json.loads(item["calls"])
     data = json.loads(item["data"])
-    return Pause.model_validate(
+    return Pause.from_stored(
         {**data, "turn": item["turn"], "tenant": item["tenant"], "version": item["version"], "calls": calls}
     )
 
@@ -257,7 +275,7 @@ def build_pause(
         round=round_,
         version=0,
         calls=tuple(calls),
-        planned=planned_revision,
-        takes_back=undo_target,
+        planned_revision=planned_revision,
+        undo_target=undo_target,
         expires=turn.expires,
     )

@@ -59,8 +59,8 @@ def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *
         if len(transition.outputs) == MAX_OUTPUTS_PER_COMMIT:
             return transition
         output = outputs.get(call.effect_key)
-        if output is None and call.runner == "settled" and call.output is not None:
-            output = (call.output, "")
+        if output is None and call.runner == "settled" and call.known_output is not None:
+            output = (call.known_output, "")
         if output is not None:
             transition = _answer_call(transition, call, *output)
         elif call.runner == "browser" and call.state == "waiting":
@@ -81,7 +81,7 @@ def expire_request(pause: Pause, error: str) -> Transition:
         if call.state == "requested":
             transition = _answer_call(transition, call, failure, "", state="expired")
         elif call.state == "waiting" and call.runner == "browser":
-            settled = call.model_copy(update={"runner": "settled", "output": failure, "input": None})
+            settled = call.model_copy(update={"runner": "settled", "known_output": failure, "input": None})
             transition = replace(transition, pause=transition.pause.with_call(settled))
     return transition
 
@@ -98,7 +98,7 @@ def build_closing_events(pause: Pause, error: str) -> tuple[Event, ...]:
 def _answer_call(
     transition: Transition, call: RoundCall, output: ToolOutput, answer_hash: str, state: CallState = "answered"
 ) -> Transition:
-    emptied = {"output": None, "input": None, "revision": "", "summary": ""}
+    emptied = {"known_output": None, "input": None, "request_revision": "", "input_summary": ""}
     done = call.model_copy(update={"state": state, "answer_hash": answer_hash, **emptied})
     event = ToolResultEvent(
         tool_call_id=call.tool_call_id,
@@ -119,8 +119,8 @@ def _request_call(transition: Transition, call: RoundCall, now: float, nonce: st
     requested = call.model_copy(
         update={
             "state": "requested",
-            "revision": pause.planned,
-            "summary": _summarize_input(call.input) if call.mutates else "",
+            "request_revision": pause.planned_revision,
+            "input_summary": _summarize_input(call.input) if call.is_edit else "",
             "request_id": request_id,
             "deadline": deadline,
             "input": None,
@@ -133,8 +133,8 @@ def _request_call(transition: Transition, call: RoundCall, now: float, nonce: st
         input=call.input,
         effect_key=call.effect_key,
         deadline=iso_from_epoch(deadline),
-        revision=pause.planned or None,
-        undoes=pause.takes_back.effect_key if pause.takes_back else None,
+        revision=pause.planned_revision or None,
+        undoes=pause.undo_target.effect_key if pause.undo_target else None,
     )
     return replace(transition, pause=pause.with_call(requested), events=(*transition.events, event))
 

@@ -79,7 +79,7 @@ class RoundCommit:
 
     @property
     def undo_target(self) -> UndoTarget | None:
-        return self.transition.pause.takes_back if self.transition else None
+        return self.transition.pause.undo_target if self.transition else None
 
     @property
     def outputs(self) -> tuple[tuple[RoundCall, ToolOutput], ...]:
@@ -144,7 +144,7 @@ def _update_state(resources: Resources, commit: RoundCommit, after: TurnState) -
         snapshot_key=commit.snapshot_key or state.snapshot_key,
         revision=commit.revision or state.revision,
         held_until=int(deadline) if is_held else 0,
-        last_edit_key=commit.undo_target.edit if commit.undo_target else state.last_edit_key,
+        last_edit_key=commit.undo_target.edit_key if commit.undo_target else state.last_edit_key,
     )
 
 
@@ -163,9 +163,9 @@ def _locate_pause(pause: Pause, log_entry: LogEntry) -> Pause:
     """Return the pause as it is stored together with a log entry (decision 0003)."""
     return pause.model_copy(
         update={
-            "entry": log_entry.first_number,
-            "next": log_entry.next_number,
-            "standing": log_entry.state.to_item(),
+            "last_entry_number": log_entry.first_number,
+            "next_number": log_entry.next_number,
+            "turn_state_item": log_entry.state.to_item(),
         }
     )
 

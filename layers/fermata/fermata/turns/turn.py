@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fermata.aws.clock import is_valid_id, iso_from_epoch
 from fermata.aws.dynamodb import Item
 from fermata.aws.resources import Resources
-from fermata.domain.base import DomainModel
+from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.dialect import Dialect, ToolNameVariant
 from fermata.domain.errors import NotFound
@@ -36,8 +36,19 @@ class TurnPartition:
         return build_turn_pk(self.tenant, self.turn)
 
 
-class Turn(DomainModel):
-    """One turn. `id` is also the bridge id; `n` numbers the workflow execution that runs the turn now."""
+_STORED_TURN_NAMES = StoredNames(
+    {
+        "execution_number": "n",
+        "has_budget": "budgeted",
+        "undone_turn": "undoes",
+        "undone_turn_expires": "undone_expires",
+        "oldest_edit_to_undo": "through",
+    }
+)
+
+
+class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
+    """One turn. `id` is also the bridge id; `execution_number` is of the workflow execution that runs the turn now."""
 
     id: str
     tenant: str
@@ -59,15 +70,15 @@ class Turn(DomainModel):
     """Epoch milliseconds."""
     expires: int
     """Epoch seconds. After them the turn counts as gone, whether DynamoDB has deleted its rows yet or not."""
-    budgeted: bool = False
+    has_budget: bool = False
     """Whether a budget applied when the turn started, so that each request needs a hold."""
-    undoes: str = ""
+    undone_turn: str = ""
     """The turn whose edits this turn undoes. Such a turn asks no model (decision 0117)."""
-    undone_expires: int = 0
+    undone_turn_expires: int = 0
     """When the rows of the turn `undoes` expire, in epoch seconds."""
-    through: str = ""
+    oldest_edit_to_undo: str = ""
     """Journal key of the oldest edit to undo; empty for all edits."""
-    n: int = 1
+    execution_number: int = 1
     state: str = "open"
 
     @property
@@ -83,7 +94,7 @@ class Turn(DomainModel):
     @property
     def undo_deadline(self) -> int:
         """Epoch seconds until when an undo may wait and still read the journal to report from; 0 if it is no undo."""
-        return self.undone_expires and self.undone_expires - UNDO_MARGIN_SECONDS
+        return self.undone_turn_expires and self.undone_turn_expires - UNDO_MARGIN_SECONDS
 
     @property
     def can_retract_text(self) -> bool:
@@ -101,12 +112,12 @@ def build_open_shard_key(turn: str) -> str:
 
 
 def turn_to_item(turn: Turn) -> Item:
-    pinned = turn.model_dump(mode="json", exclude={"n", "state"})
+    pinned = turn.model_dump(mode="json", by_alias=True, exclude={"execution_number", "state"})
     return {
         "pk": turn.pk,
         "sk": "turn",
         "v": 1,
-        "n": turn.n,
+        "n": turn.execution_number,
         "state": turn.state,
         "data": json.dumps(pinned, separators=(",", ":")),
         "open": build_open_shard_key(turn.id),
@@ -119,7 +130,7 @@ def turn_from_item(item: Item | None, now: float) -> Turn | None:
     """Return the stored turn, or None when there is no row or it has expired at `now` (epoch seconds)."""
     if item is None or item["ttl"] <= now:
         return None
-    return Turn.model_validate({**json.loads(item["data"]), "n": item["n"], "state": item["state"]})
+    return Turn.from_stored({**json.loads(item["data"]), "n": item["n"], "state": item["state"]})
 
 
 def load_turn(resources: Resources, tenant: str, turn_id: str) -> Turn | None:

@@ -14,7 +14,7 @@ from fermata.usage.ledger.ledger_store import RequestUsage, TurnOutcome, build_r
 def build_request_writes(resources: Resources, usages: Sequence[RequestUsage]) -> list[Write]:
     """Build the ledger rows of one turn's requests; where the turn has a budget, also charge them to its accounts."""
     writes: list[Write] = [build_request_put(resources, usage) for usage in usages]
-    if usages and usages[0].budgeted:
+    if usages and usages[0].has_budget:
         writes += build_settlement_writes(resources, usages[0].tenant, usages[0].turn, usages)
     return writes
 
@@ -28,6 +28,6 @@ def build_turn_end_writes(resources: Resources, outcome: TurnOutcome, usages: Se
     """
     writes: list[Write] = [build_request_put(resources, usage) for usage in usages]
     writes.append(build_turn_end_put(resources, outcome))
-    if outcome.budgeted:
+    if outcome.has_budget:
         writes += build_settlement_writes(resources, outcome.tenant, outcome.turn, usages, ends_turn=True)
     return writes

@@ -284,7 +284,7 @@ def test_a_row_that_is_stored_already_does_not_lead_to_another_request(stage: St
 
     def store_row() -> None:
         usage = build_request_usage(
-            stage.resources, stage.turn, TokenUsage(), round_=1, attempt=1, tried=1, outcome="other"
+            stage.resources, stage.turn, TokenUsage(), round_=1, attempt=1, request_number=1, outcome="other"
         )
         stage.resources.tables.write_items(build_request_put(stage.resources, usage))
 

@@ -33,6 +33,6 @@ def test_the_canvas_screenshot_is_requested_from_the_sites_own_tool(stage: Stage
 
 @pytest.mark.parametrize(("case", "sees"), [("C077", True), ("C078", False)])
 def test_the_vision_flag_tells_whether_the_model_reads_images(stage: Stage, case: str, sees: bool) -> None:
-    offer = PricedModel(price=Price(input_per_mtok=1, output_per_mtok=1), sees=sees)
+    offer = PricedModel(price=Price(input_per_mtok=1, output_per_mtok=1), can_read_images=sees)
     catalogue.store_catalogue(stage.resources, PriceCatalogue(refreshed_at=1, priced_models={"model-1": offer}))
     assert request_input(stage, "render_snapshot") == {"captureScreenshot": sees}, case

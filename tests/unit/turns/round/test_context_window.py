@@ -88,14 +88,14 @@ class TestWindow:
 
 class TestImages:
     def test_images_for_a_model_without_vision_are_refused_before_anything_is_written(self, stage: Stage) -> None:
-        set_catalogue_entry(stage, sees=False)
+        set_catalogue_entry(stage, can_read_images=False)
         with pytest.raises(Unprocessable, match="cannot see images"):
             stage.start_turn("Look", pictures=(PHOTO,))
         assert stage.load_messages() == []
         assert stage.claim() is None
         stage.start_turn("No picture")
 
-    @pytest.mark.parametrize("facts", [{"sees": True}, {"sees": None}])
+    @pytest.mark.parametrize("facts", [{"can_read_images": True}, {"can_read_images": None}])
     def test_a_model_with_vision_or_unknown_abilities_gets_images(self, stage: Stage, facts: dict[str, Any]) -> None:
         set_catalogue_entry(stage, **facts)
         stage.start_turn("Look", pictures=(PHOTO,))
@@ -109,7 +109,7 @@ class TestImages:
         stage.start_turn("Look", pictures=(PHOTO,))
         stage.script_replies("Nice.")
         stage.run_workflow()
-        set_catalogue_entry(stage, sees=False)
+        set_catalogue_entry(stage, can_read_images=False)
         stage.start_turn("And now?")
         stage.script_replies("I was told so.")
         stage.run_workflow()
@@ -285,7 +285,7 @@ def test_each_request_extends_the_one_before(stage: Stage) -> None:
 class TestModelWithoutTools:
     @pytest.fixture
     def chosen(self, stage: Stage) -> ModelChoice:
-        set_catalogue_entry(stage, calls=False)
+        set_catalogue_entry(stage, can_call_tools=False)
         return ModelChoice(credential_id="c", version=1, provider="openrouter", model="openai/model-1")
 
     def test_it_is_refused_in_a_scope_with_tools(self, stage: Stage, chosen: ModelChoice) -> None:

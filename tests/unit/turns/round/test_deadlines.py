@@ -52,7 +52,7 @@ def test_a_heartbeat_timeout_before_the_deadline_holds_for_the_seconds_left(stag
     machine.run()
     assert machine.state == "Hold"
     assert machine.input["seconds"] == 30
-    assert stage.load_pause().token == machine.invocation.token
+    assert stage.load_pause().callback_token == machine.invocation.token
     stage.answer_request(OK)
     stage.script_replies("Done.")
     assert machine.run() == "Finished"
@@ -158,7 +158,7 @@ def test_an_answer_between_two_reads_of_an_invocation_is_not_lost(staged: MakeSt
     """Pause and log are read one after the other, so the pause may be older than the log."""
     stage = staged(unanswered_calls=unanswered)
     machine = run_until_waiting(stage, "deleteNode", "deleteNode")
-    hint = stage.load_pause().hint
+    hint = stage.load_pause().read_hint
     stage.pass_time(90)
     machine.time_out()
     machine.input = {"hint": hint}

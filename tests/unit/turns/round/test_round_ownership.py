@@ -113,7 +113,7 @@ def test_a_superseded_writer_stops_without_an_error(stage: Stage) -> None:
     assert round_owners(stage) == [older.owner, newer.owner]
     assert [request.input["nodeId"] for request in stage.tool_requests()] == ["a"]
     assert older.token in stage.workflow.open_tokens, "the token is the successor's business"
-    assert stage.load_pause().token == newer.token
+    assert stage.load_pause().callback_token == newer.token
 
 
 def test_an_invocation_delivered_twice_leaves_one_writer(stage: Stage) -> None:

@@ -10,8 +10,8 @@ from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.token_cost import Price
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
 
-CAN_SEE = PricedModel(price=Price(input_per_mtok=1, output_per_mtok=1), sees=True)
-CANNOT = CAN_SEE.model_copy(update={"sees": False})
+CAN_SEE = PricedModel(price=Price(input_per_mtok=1, output_per_mtok=1), can_read_images=True)
+CANNOT = CAN_SEE.model_copy(update={"can_read_images": False})
 
 
 def request_input(stage: Stage, *, name: str = "render_snapshot", names: str = "seed", **given: Any) -> Any:

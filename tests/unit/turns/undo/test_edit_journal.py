@@ -83,7 +83,7 @@ def test_an_inverse_may_use_wire_names_and_coercible_arguments(stage: Stage) -> 
 def test_an_answer_with_an_unusable_inverse_is_accepted_without_it(stage: Stage, inverse: Any, problem: str) -> None:
     [entry] = journal_after(stage, OK | {"inverse": inverse})
     assert (entry.state, entry.inverse_tools) == ("stuck", ())
-    assert problem in entry.edit.problem
+    assert problem in entry.edit.inverse_problem
     stage.run_workflow()
     assert stage.results_sent_to_model()[-1].ok
 
@@ -105,7 +105,7 @@ def test_results_that_change_nothing_are_not_stored(stage: Stage, answer: dict[s
 
 def test_an_edit_without_an_inverse_is_listed_if_it_has_a_revision(stage: Stage) -> None:
     [entry] = journal_after(stage, OK | {"revision": "r2"})
-    assert (entry.state, entry.edit.problem) == ("stuck", "The editor gave no way back for it.")
+    assert (entry.state, entry.edit.inverse_problem) == ("stuck", "The editor gave no way back for it.")
 
 
 def test_a_failed_edit_may_have_an_inverse(stage: Stage) -> None:

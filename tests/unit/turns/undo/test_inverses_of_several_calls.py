@@ -217,7 +217,7 @@ def test_a_redo_in_an_old_mark_takes_the_place_of_the_call(stage: Stage) -> None
 
 def test_a_pause_stored_with_its_first_call_only_is_understood() -> None:
     target = UndoTarget.model_validate({"turn": "t", "edit": "e", "effect_key": "t/1/0", "first": 2, "of": 4})
-    assert target.get_inverse_call(1) == InverseCallKey(turn="t", edit="e", step=3)
+    assert target.get_inverse_call(1) == InverseCallKey(turn="t", edit_key="e", step=3)
 
 
 @pytest.mark.parametrize("has_stuck_redos", [False, True])

@@ -71,7 +71,7 @@ def _is_valid_block(block: Block, role: str) -> bool:
         case "toolCall" | "reasoning":
             return role == "assistant"
         case "blob":
-            return block.of == "text" or (role == "assistant" and block.of != "toolResult")
+            return block.replaced_kind == "text" or (role == "assistant" and block.replaced_kind != "toolResult")
         case "toolResult":
             return False
         case _:

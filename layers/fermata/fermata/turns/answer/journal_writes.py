@@ -39,17 +39,17 @@ def prepare_journal_writes(
     def build_writes(log_entry: LogEntry) -> Sequence[Write]:
         edit = JournalEdit(
             effect_key=call.effect_key,
-            seq=log_entry.first_number,
+            entry_number=log_entry.first_number,
             round=pause.round,
-            call=pause.calls.index(call),
+            call_index=pause.calls.index(call),
             tool_call_id=call.tool_call_id,
             tool_name=call.tool_name,
-            input=call.summary,
-            revision_before=call.revision,
+            input_summary=call.input_summary,
+            revision_before=call.request_revision,
             revision_after=revision,
-            at=answered_at,
-            problem=problem,
-            link=link,
+            answered_at=answered_at,
+            inverse_problem=problem,
+            undo_link=link,
         )
         return (build_edit_put(resources, pause.partition, edit, inverse_steps), *mark_writes)
 
@@ -58,7 +58,7 @@ def prepare_journal_writes(
 
 def skip_remaining_calls(pause: Pause, failed_call: RoundCall) -> Pause:
     """Return the pause of an undo without requests behind a call that failed, because they build on its effect."""
-    skipped = {"runner": "settled", "output": NOT_REACHED_OUTPUT, "input": None}
+    skipped = {"runner": "settled", "known_output": NOT_REACHED_OUTPUT, "input": None}
     calls = tuple(
         call if call.is_done or call.effect_key == failed_call.effect_key else call.model_copy(update=skipped)
         for call in pause.calls
@@ -68,9 +68,9 @@ def skip_remaining_calls(pause: Pause, failed_call: RoundCall) -> Pause:
 
 def _is_edit(call: RoundCall, result: EditResult, output: ToolOutput, revision: str) -> bool:
     """Whether the document was changed, by an editor that reports inverses or revisions."""
-    if not call.mutates or output.conflict:
+    if not call.is_edit or output.conflict:
         return False
-    return result.inverse is not None or (output.ok and bool(revision) and revision != call.revision)
+    return result.inverse is not None or (output.ok and bool(revision) and revision != call.request_revision)
 
 
 def _parse_inverse(pause: Pause, result: EditResult) -> tuple[tuple[InverseStep, ...], str]:

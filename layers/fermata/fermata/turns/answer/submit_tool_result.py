@@ -109,7 +109,7 @@ def _find_call(pause: Pause, caller: Caller, request_id: str) -> RoundCall:
     call = pause.find_call(request_id)
     if call is None:
         raise ToolRequestGone
-    if not caller.has_capability(Capability.WRITE if call.mutates else Capability.CHAT):
+    if not caller.has_capability(Capability.WRITE if call.is_edit else Capability.CHAT):
         raise Forbidden("Forbidden")
     return call
 
@@ -126,18 +126,20 @@ def _store_snapshot(resources: Resources, pause: Pause, snapshot: PostedSnapshot
     if snapshot is None:
         return ""
     folder = blob_store.turn_folder(pause.tenant, pause.turn)
-    return resources.blobs.put_compressed_json(folder, snapshot.fetch().storable, stored_key=pause.state.snapshot_key)
+    return resources.blobs.put_compressed_json(
+        folder, snapshot.fetch().storable, stored_key=pause.turn_state.snapshot_key
+    )
 
 
 def _commit_answer(resources: Resources, pause: Pause, call: RoundCall, answer: _Answer, snapshot_key: str) -> None:
     output = _build_output(pause, call, answer.result)
     edited_pause = pause.with_edit_applied(call, output, answer.revision)
-    if pause.takes_back and not output.ok:
+    if pause.undo_target and not output.ok:
         edited_pause = skip_remaining_calls(edited_pause, call)
     outputs = {call.effect_key: (output, answer.result_hash)}
     transition = apply_outputs(edited_pause, outputs, now=resources.clock.time(), nonce=new_id(12))
     # The log is not read: the pause knows the entry behind which the answer belongs (decision 0003).
-    log = TurnLog(resources, pause.partition, pause.entry, pause.next, pause.state)
+    log = TurnLog(resources, pause.partition, pause.last_entry_number, pause.next_number, pause.turn_state)
     commit = RoundCommit.for_pause(
         pause,
         transition,
@@ -156,8 +158,8 @@ def _build_output(pause: Pause, call: RoundCall, result: EditResult) -> ToolOutp
     In an undo no model reads it. A conflict then keeps the editor's own words, which the report shows to the user.
     """
     output = normalize_result_images(result.output)
-    if output.conflict and not pause.takes_back:
-        output = build_conflict_output(result, call.revision)
+    if output.conflict and not pause.undo_target:
+        output = build_conflict_output(result, call.request_revision)
     tool = find_edit_tool(pause.scope, call.tool_name)
     return apply_result_policy(tool, output).model_copy(update={"conflict": output.conflict}) if tool else output
 
@@ -168,9 +170,9 @@ def _resume_turn(resources: Resources, pause: Pause) -> None:
     A token of Hold has no heartbeat (decision 0005). It always resumes the round, which gives the next request a
     timeout of its own.
     """
-    if not pause.token:
+    if not pause.callback_token:
         return
-    if pause.requested_call is not None and not pause.held:
-        resources.workflow.send_heartbeat(pause.token)
+    if pause.requested_call is not None and not pause.is_held:
+        resources.workflow.send_heartbeat(pause.callback_token)
     else:
-        resources.workflow.resume_execution(pause.token, "round", hint=pause.hint)
+        resources.workflow.resume_execution(pause.callback_token, "round", hint=pause.read_hint)

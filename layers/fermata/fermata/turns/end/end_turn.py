@@ -113,7 +113,7 @@ class _EndCommit:
         return (conversation_update, *message_puts, *self.build_turn_writes(log_entry, before))
 
     def build_turn_writes(self, log_entry: LogEntry, before: TurnState) -> Sequence[Write]:
-        if self._turn.undoes:  # an undo makes no model request
+        if self._turn.undone_turn:  # an undo makes no model request
             return (self._build_turn_update(),)
         outcome = build_turn_outcome(self._resources, self._turn, self._terminal, log_entry.state)
         ledger_writes = build_turn_end_writes(self._resources, outcome, self._request_usages(before))
@@ -131,7 +131,7 @@ class _EndCommit:
 
     def _build_terminal_event(self, before: TurnState) -> TerminalEvent:
         """In an undo, add the report. It is read again whenever an answer came first."""
-        if not self._turn.undoes:
+        if not self._turn.undone_turn:
             return self._terminal
         from fermata.turns.undo.undo_report import UndoOutcome  # imported here because few turns are undos
 
@@ -228,7 +228,7 @@ def _log_end(turn: Turn, terminal: TerminalEvent, after: TurnState) -> None:
     """Write the turn's last line of the audit. A cancelled turn counts as completed: its user wanted it."""
     error = terminal if isinstance(terminal, ErrorEvent) else None
     observability.log_audit_event(
-        f"ai.{'undo' if turn.undoes else 'chat'}.{'failed' if error else 'completed'}",
+        f"ai.{'undo' if turn.undone_turn else 'chat'}.{'failed' if error else 'completed'}",
         tenant=turn.tenant,
         user=turn.user,
         scope=turn.scope,

@@ -68,5 +68,5 @@ def finish_paused_execution(resources: Resources, turn: Turn, round_: int) -> No
         ServiceUnavailable: The workflow could not be resumed. Repeat the call.
     """
     pause = load_pause(resources, turn, round_) if round_ else None
-    if pause and pause.token:
-        resources.workflow.resume_execution(pause.token, "finish")
+    if pause and pause.callback_token:
+        resources.workflow.resume_execution(pause.callback_token, "finish")

@@ -50,7 +50,7 @@ class AbandonmentWatcher:
                 self._start_timer(turn)
 
     def _is_watched(self, turn: Turn) -> bool:
-        is_stopped_by_closing = turn.dialect == "instatic" and not turn.undoes
+        is_stopped_by_closing = turn.dialect == "instatic" and not turn.undone_turn
         return is_stopped_by_closing and self.resources.settings.fermata_stage == "local"
 
     def _start_timer(self, turn: Turn) -> None:

@@ -40,12 +40,27 @@ def get_journal_page(
 
 def journal_entry_to_wire(entry: JournalEntry, to_wire_name: ToolNameMapper = str) -> dict[str, Any]:
     """Return the edit as clients see it: with the tools of its inverse, but without their input."""
-    wire = {name: member for name, member in entry.edit.to_wire().items() if member != "" and name != "link"}
-    inverse_names = [to_wire_name(tool) for tool in entry.inverse_tools]
-    wire |= {"toolName": to_wire_name(entry.edit.tool_name), "inverse": inverse_names}
-    wire |= {"input": entry.edit.input, "state": entry.state}
+    edit = entry.edit
+    wire = {
+        "effectKey": edit.effect_key,
+        "seq": edit.entry_number,
+        "round": edit.round,
+        "call": edit.call_index,
+        "toolCallId": edit.tool_call_id,
+        "toolName": to_wire_name(edit.tool_name),
+        "input": edit.input_summary,
+        "at": edit.answered_at,
+        "inverse": [to_wire_name(tool) for tool in entry.inverse_tools],
+        "state": entry.state,
+    }
+    optional = {
+        "revisionBefore": edit.revision_before,
+        "revisionAfter": edit.revision_after,
+        "problem": edit.inverse_problem,
+    }
+    wire |= {name: member for name, member in optional.items() if member}
     if mark := entry.mark:
-        wire |= {"redoneBy": mark.redone} if mark.redone else {}
-        wire |= {"undoneBy": mark.by} if mark.by != mark.redone else {}
-        wire |= {"reason": mark.reason} if mark.reason else {}
+        wire |= {"redoneBy": mark.last_redo_turn} if mark.last_redo_turn else {}
+        wire |= {"undoneBy": mark.marking_turn} if mark.marking_turn != mark.last_redo_turn else {}
+        wire |= {"reason": mark.skip_reason} if mark.skip_reason else {}
     return wire

@@ -40,7 +40,7 @@ def get_turn_status(
         "round": last_entry.state.round,
         "pending": pending,
     }
-    return status | ({"undoes": turn.undoes} if turn.undoes else {})
+    return status | ({"undoes": turn.undone_turn} if turn.undone_turn else {})
 
 
 def find_active_turn(resources: Resources, conversation: Conversation) -> dict[str, Any] | None:
@@ -73,7 +73,7 @@ def _read_requests_of_pause(resources: Resources, turn: Turn, pause: Pause) -> l
     open_ids = {call.request_id for call in pause.calls if call.state == "requested"}
     if not open_ids:
         return []
-    log_entries = read_entries_from(resources, turn.pk, pause.entry)
+    log_entries = read_entries_from(resources, turn.pk, pause.last_entry_number)
     events = [event for log_entry in log_entries for event in log_entry.events]
     return [event for event in events if isinstance(event, ToolRequestEvent) and event.request_id in open_ids]
 

@@ -43,7 +43,7 @@ def recover_turn(
         ServiceUnavailable: The workflow could not be resumed. The next recovery tries again.
     """
     turn = load_turn(resources, tenant, turn_id)
-    if turn is None or (execution_number is not None and execution_number != turn.n):
+    if turn is None or (execution_number is not None and execution_number != turn.execution_number):
         return
     last_entry = read_last_entry(resources, turn.pk)
     if last_entry is None:
@@ -54,7 +54,7 @@ def recover_turn(
     if has_execution_failed:
         _stop_or_continue(resources, turn, last_entry, "FAILED", "")
         return
-    status, error = resources.workflow.describe_execution(turn.id, turn.n)
+    status, error = resources.workflow.describe_execution(turn.id, turn.execution_number)
     if status == "MISSING":
         _start_missing_execution(resources, turn, start_grace_seconds)
     else:
@@ -65,7 +65,7 @@ def _start_missing_execution(resources: Resources, turn: Turn, start_grace_secon
     """Start the execution, unless the request that has started the turn may still be doing that."""
     grace = resources.settings.start_grace_seconds if start_grace_seconds is None else start_grace_seconds
     if resources.clock.time() - turn.started_ms / 1000 >= grace:
-        resources.workflow.start_execution(turn.tenant, turn.id, turn.n)
+        resources.workflow.start_execution(turn.tenant, turn.id, turn.execution_number)
 
 
 def _stop_or_continue(resources: Resources, turn: Turn, last_entry: LogEntry, status: str, error: str) -> None:
@@ -87,12 +87,12 @@ def _resume_answered_hold(resources: Resources, turn: Turn, last_entry: LogEntry
     if last_entry.state.phase not in ("calls", "ready"):
         return
     pause = load_pause(resources, turn, last_entry.state.round)
-    if pause and pause.held and pause.requested_call is None:
-        resources.workflow.resume_execution(pause.token, "round", hint=pause.hint)
+    if pause and pause.is_held and pause.requested_call is None:
+        resources.workflow.resume_execution(pause.callback_token, "round", hint=pause.read_hint)
 
 
 def _get_broken_error(turn: Turn) -> ErrorEvent:
-    return BROKEN_UNDO_ERROR if turn.undoes else BROKEN_TURN_ERROR
+    return BROKEN_UNDO_ERROR if turn.undone_turn else BROKEN_TURN_ERROR
 
 
 def _start_next_execution(resources: Resources, turn: Turn) -> None:
@@ -101,16 +101,16 @@ def _start_next_execution(resources: Resources, turn: Turn) -> None:
     Of several recoveries at once, one changes the number. Each may start the execution, because its name is its
     number; so none needs to know whether the number was changed by a copy of its own write.
     """
-    if turn.n >= resources.settings.max_executions:
+    if turn.execution_number >= resources.settings.max_executions:
         stop_turn(resources, turn, _get_broken_error(turn))
         return
-    next_execution = turn.n + 1
+    next_execution = turn.execution_number + 1
     update = Update(
         resources.settings.bridges_table,
         turn.pk,
         "turn",
         "SET n = :next",
-        {":next": next_execution, ":now": turn.n},
+        {":next": next_execution, ":now": turn.execution_number},
         condition="n = :now",
     )
     try:

@@ -95,7 +95,7 @@ def _awaits_hold(context: TurnContext, state: TurnState) -> bool:
     """Whether the request needs a budget hold that is still to be taken; START has taken that of the first."""
     hold_expires = context.turn.started_ms / 1000 + HOLD_LIFETIME_SECONDS
     is_held = state.phase == "started" and context.resources.clock.time() < hold_expires
-    return context.turn.budgeted and state.phase != "calls" and not is_held
+    return context.turn.has_budget and state.phase != "calls" and not is_held
 
 
 def build_next_round_started(context: TurnContext, pause: Pause) -> tuple[RoundStartedEvent, ...]:

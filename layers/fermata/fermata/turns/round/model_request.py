@@ -197,7 +197,7 @@ class _RequestSender:
             tokens,
             round_=self._begun_state.round,
             attempt=self._begun_state.request_attempts,
-            tried=self._failed_count + 1,
+            request_number=self._failed_count + 1,
             outcome=outcome,
             billable=outcome == "ok",
             estimated=is_estimated,

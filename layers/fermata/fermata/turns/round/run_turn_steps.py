@@ -84,7 +84,7 @@ def open_turn_context(resources: Resources, invocation: Invocation) -> TurnConte
     items = resources.tables.batch_get_items(resources.settings.bridges_table, [(pk, key) for key in keys])
     turn_item, pause_item, entry_item, next_item = (items.get((pk, key)) for key in keys)
     turn = turn_from_item(turn_item, resources.clock.time())
-    if turn is None or turn.n != invocation.execution_number:
+    if turn is None or turn.execution_number != invocation.execution_number:
         return None
     is_fresh = entry_item is not None and next_item is None
     last_entry = (
@@ -111,7 +111,7 @@ def _run_step(context: TurnContext, connection: ProviderConnection | None) -> bo
     try:
         if state.phase == "calls":
             return _advance_calls(context, _load_current_pause(context))
-        if context.turn.undoes and not context.invocation.is_hold:
+        if context.turn.undone_turn and not context.invocation.is_hold:
             return _run_undo_round(context)
         return _run_round(context, connection)
     except PauseChanged:
@@ -215,7 +215,7 @@ def _wait_or_expire(context: TurnContext, pause: Pause, call: RoundCall) -> bool
         return _resume_in_new_invocation(context) if invocation.is_hold else _expire(context, pause)
     if invocation.is_hold:
         return _store_hold_token(context, pause)
-    if pause.token == invocation.token and seconds_left <= context.resources.settings.heartbeat_seconds:
+    if pause.callback_token == invocation.token and seconds_left <= context.resources.settings.heartbeat_seconds:
         workflow.send_heartbeat(invocation.token)
         return False
     workflow.resume_execution(invocation.token, "hold", seconds=math.ceil(seconds_left), hint=context.hint)
@@ -235,7 +235,7 @@ def _store_hold_token(context: TurnContext, pause: Pause) -> bool:
 
 def _expire(context: TurnContext, pause: Pause) -> bool:
     """Give up the open request: the turn ends, or where the setting says so the model reads an error."""
-    if context.resources.settings.unanswered_calls == "tell_model" and not context.turn.undoes:
+    if context.resources.settings.unanswered_calls == "tell_model" and not context.turn.undone_turn:
         transition = expire_request(pause, f"{UNANSWERED_MESSAGE} The call was given up.")
         context.commit(RoundCommit.for_pause(pause, transition))
         return True

@@ -53,17 +53,17 @@ def _build_call(context: TurnContext, index: int, block: ToolCallBlock, is_trunc
             tool_call_id=block.tool_call_id,
             tool_name=wire_name,
             runner="settled",
-            mutates=False,
+            is_edit=False,
             effect_key=effect_key,
             wait_seconds=0,
-            output=admitted,
+            known_output=admitted,
         )
     tool = admitted.tool
     return RoundCall(
         tool_call_id=block.tool_call_id,
         tool_name=wire_name,
         runner="browser" if tool.execution is Execution.BROWSER else "server",
-        mutates=tool.access is Access.WRITE,
+        is_edit=tool.access is Access.WRITE,
         effect_key=effect_key,
         wait_seconds=get_timeout_seconds(tool, context.resources.settings.browser_wait_seconds),
         input=_build_call_input(context, admitted),

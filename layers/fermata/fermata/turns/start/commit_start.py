@@ -43,7 +43,7 @@ def commit_start(
         Conflict: A condition in `writes` does not hold.
         HoldOutdated: Only conditions in `hold_writes` do not hold.
     """
-    bridge_ready = BridgeReadyEvent(bridge_id=turn.id, undoes=turn.undoes or None)
+    bridge_ready = BridgeReadyEvent(bridge_id=turn.id, undoes=turn.undone_turn or None)
     log_entry = LogEntry(1, 1, (bridge_ready,), state, new_id(16), turn.started_ms)
     table = resources.settings.bridges_table
     turn_put = Put(table, turn_to_item(turn), if_absent=True)
@@ -76,6 +76,6 @@ def _explain_refusal(
 def start_workflow(resources: Resources, turn: Turn) -> None:
     """Start the turn's execution. A failure is logged only: the turn exists, and its recovery starts it later."""
     try:
-        resources.workflow.start_execution(turn.tenant, turn.id, turn.n)
+        resources.workflow.start_execution(turn.tenant, turn.id, turn.execution_number)
     except AWS_ERRORS:
         observability.log_exception("turn.start_failed", turn=turn.id)

@@ -176,7 +176,7 @@ def _build_turn(
         situation=shorten_text(situation, MAX_SITUATION_CHARS),
         max_rounds=min(settings.max_rounds, prompt.max_rounds or settings.max_rounds),
         thinking_tokens=settings.thinking_tokens if prompt.thinking_tokens is None else prompt.thinking_tokens,
-        budgeted=_is_budgeted(resources, caller, chosen_model),
+        has_budget=_is_budgeted(resources, caller, chosen_model),
         started_ms=int(now * 1000),
         expires=int(now) + settings.turn_lifetime_seconds,
     )

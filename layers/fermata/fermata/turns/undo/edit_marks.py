@@ -52,9 +52,9 @@ class UndoStep:
     def link(self) -> UndoLink:
         """Link of the edit that this call makes."""
         target = self.target_entry
-        if target.edit.link and len(target.inverse_tools) == 1:
-            return target.edit.link.model_copy(update={"redoes": not target.edit.link.redoes})
-        return UndoLink(turn=target.turn, edit=target.key, step=self.step)
+        if target.edit.undo_link and len(target.inverse_tools) == 1:
+            return target.edit.undo_link.model_copy(update={"is_redo": not target.edit.undo_link.is_redo})
+        return UndoLink(turn=target.turn, edit_key=target.key, step=self.step)
 
     def build_failure_mark(self, reason: str) -> PlacedMark:
         """Return the mark of the edit that was to be undone. It stays redone, as no call was applied."""
@@ -62,12 +62,12 @@ class UndoStep:
         return self._place(
             self.undone_entry,
             EditMark(
-                by=self.pause.turn,
-                begun=self._has_begun(old_mark),
+                marking_turn=self.pause.turn,
+                has_begun=self._has_begun(old_mark),
                 steps=old_mark.steps if old_mark else (),
-                reason=reason,
-                revision=self.pause.planned,
-                redone=old_mark.redone if old_mark else "",
+                skip_reason=reason,
+                revision_after=self.pause.planned_revision,
+                last_redo_turn=old_mark.last_redo_turn if old_mark else "",
             ),
         )
 
@@ -94,11 +94,11 @@ class UndoStep:
     ) -> Iterator[PlacedMark]:
         """Mark the edits behind the one that is undone. Each is redone, or undone again, as far as the other is not."""
         is_redo = False
-        while link := changed_entry.edit.link:
-            linked_entry = find_journal_entry(resources, self.pause.tenant, link.turn, link.edit)
+        while link := changed_entry.edit.undo_link:
+            linked_entry = find_journal_entry(resources, self.pause.tenant, link.turn, link.edit_key)
             if linked_entry is None or not _is_holder(changed_entry, linked_entry.steps[link.step]):
                 return
-            is_redo ^= not link.redoes
+            is_redo ^= not link.is_redo
             step_mark = self._build_linked_step_mark(changed_entry, link, inverse_steps)
             mark = self._build_mark(linked_entry, step_mark, revision, is_redo=is_redo)
             yield self._place(linked_entry, mark)
@@ -108,16 +108,16 @@ class UndoStep:
         self, changed_entry: JournalEntry, link: UndoLink, inverse_steps: Sequence[InverseStep]
     ) -> StepMark:
         if len(changed_entry.inverse_tools) == 1:  # this call has changed it as a whole, and takes its place
-            if link.redoes:
+            if link.is_redo:
                 return self._build_step_mark(link.step, "applied")
             tool = inverse_steps[0].tool if len(inverse_steps) == 1 else ""
-            return self._build_step_mark(link.step, "open", redoes=True, tool=tool)
+            return self._build_step_mark(link.step, "open", is_redo=True, tool=tool)
         return StepMark(
             step=link.step,
             state=_get_step_state(changed_entry, link),
             turn=changed_entry.turn,
-            edit=changed_entry.key,
-            redoes=link.redoes,
+            edit_key=changed_entry.key,
+            is_redo=link.is_redo,
         )
 
     def _build_replaced_marks(self, resources: Resources, revision: str) -> Iterator[PlacedMark]:
@@ -125,28 +125,30 @@ class UndoStep:
         old_step = self.target_entry.steps[self.step]
         for entry in iter_replaced_edits(resources, self.pause.tenant, self.target_entry, old_step):
             steps = tuple(StepMark(step=step) for step, _ in enumerate(entry.inverse_tools))
-            yield self._place(entry, EditMark(by=self.pause.turn, steps=steps, revision=revision))
+            yield self._place(entry, EditMark(marking_turn=self.pause.turn, steps=steps, revision_after=revision))
 
     def _build_mark(
         self, entry: JournalEntry, step_mark: StepMark, revision: str, *, is_redo: bool = False
     ) -> EditMark:
-        old_mark = entry.mark or EditMark(by="")
+        old_mark = entry.mark or EditMark(marking_turn="")
         mark = EditMark(
-            by=self.pause.turn,
-            begun=not is_redo or self._has_begun(old_mark),
+            marking_turn=self.pause.turn,
+            has_begun=not is_redo or self._has_begun(old_mark),
             steps=old_mark.steps,
-            revision=revision,
-            redone=self.pause.turn if is_redo else "",
+            revision_after=revision,
+            last_redo_turn=self.pause.turn if is_redo else "",
         )
         return mark.with_step(step_mark)
 
-    def _build_step_mark(self, step: int, state: StepState, *, redoes: bool = False, tool: str = "") -> StepMark:
+    def _build_step_mark(self, step: int, state: StepState, *, is_redo: bool = False, tool: str = "") -> StepMark:
         """Return the mark of a call whose state this answer's edit holds."""
         edit_key = build_edit_key(self.pause.round, self.pause.calls.index(self.call))
-        return StepMark(step=step, state=state, turn=self.pause.turn, edit=edit_key, redoes=redoes, tool=tool)
+        return StepMark(
+            step=step, state=state, turn=self.pause.turn, edit_key=edit_key, is_redo=is_redo, replacement_tool=tool
+        )
 
     def _has_begun(self, old_mark: EditMark | None) -> bool:
-        return old_mark is not None and old_mark.by == self.pause.turn and old_mark.begun
+        return old_mark is not None and old_mark.marking_turn == self.pause.turn and old_mark.has_begun
 
     @staticmethod
     def _place(entry: JournalEntry, mark: EditMark) -> PlacedMark:
@@ -155,26 +157,26 @@ class UndoStep:
 
 def _is_holder(entry: JournalEntry, step: StepMark) -> bool:
     """Whether the state of a call depends on this edit. Marks that were stored as a count do not name it."""
-    return not step.edit or (step.turn, step.edit) == (entry.turn, entry.key)
+    return not step.edit_key or (step.turn, step.edit_key) == (entry.turn, entry.key)
 
 
 def _get_step_state(entry: JournalEntry, link: UndoLink) -> StepState:
     """Return the state of the call that an edit has applied, or redone, when that edit itself was changed."""
     if entry.state == "partly":
         return "partly"
-    return "applied" if (entry.state == "undone") == link.redoes else "open"
+    return "applied" if (entry.state == "undone") == link.is_redo else "open"
 
 
 def find_undo_step(resources: Resources, pause: Pause, call: RoundCall) -> UndoStep | None:
     """Return the step that an answer to `call` completes, or None when the turn is no undo."""
-    undo_target = pause.takes_back
+    undo_target = pause.undo_target
     if undo_target is None:
         return None
     key = undo_target.get_inverse_call(pause.calls.index(call))
-    undone_entry = find_journal_entry(resources, pause.tenant, undo_target.turn, undo_target.edit)
+    undone_entry = find_journal_entry(resources, pause.tenant, undo_target.turn, undo_target.edit_key)
     target_entry = undone_entry
-    if (key.turn, key.edit) != (undo_target.turn, undo_target.edit):
-        target_entry = find_journal_entry(resources, pause.tenant, key.turn, key.edit)
+    if (key.turn, key.edit_key) != (undo_target.turn, undo_target.edit_key):
+        target_entry = find_journal_entry(resources, pause.tenant, key.turn, key.edit_key)
     if undone_entry is None or target_entry is None:
         return None
     return UndoStep(pause, call, undone_entry, target_entry, key.step)

@@ -35,7 +35,7 @@ class PlannedCall:
     @property
     def key(self) -> InverseCallKey:
         """The key under which the undo finds what this call's result has to mark."""
-        return InverseCallKey(turn=self.entry.turn, edit=self.entry.key, step=self.step)
+        return InverseCallKey(turn=self.entry.turn, edit_key=self.entry.key, step=self.step)
 
     @property
     def tool(self) -> str:
@@ -52,7 +52,7 @@ def plan_undo(resources: Resources, turn: Turn, entry: JournalEntry) -> list[Pla
         UndoObstacle: It cannot undo the edit.
     """
     if not entry.inverse_tools:
-        raise UndoObstacle(entry.edit.problem)
+        raise UndoObstacle(entry.edit.inverse_problem)
     try:
         calls = list(_plan_edit(resources, turn.tenant, entry))
     except _NoWayBack as error:
@@ -89,7 +89,7 @@ def _plan_step(resources: Resources, tenant: str, entry: JournalEntry, step: Ste
     if step.state == "applied":
         return []
     try:
-        return list(_plan_change(resources, tenant, entry, step, is_undone=step.redoes))
+        return list(_plan_change(resources, tenant, entry, step, is_undone=step.is_redo))
     except _NoWayBack:
         if step.state == "partly":
             raise
@@ -100,7 +100,7 @@ def _plan_redo(resources: Resources, tenant: str, entry: JournalEntry) -> Iterat
     """Plan how to take back what undos have done with an edit, the newest first."""
     for step in reversed(entry.steps):
         if step.state != "open":
-            yield from _plan_change(resources, tenant, entry, step, is_undone=not step.redoes)
+            yield from _plan_change(resources, tenant, entry, step, is_undone=not step.is_redo)
 
 
 def _plan_change(
@@ -116,7 +116,7 @@ def _plan_change(
 
 def _find_holder(resources: Resources, tenant: str, entry: JournalEntry, step: StepMark) -> JournalEntry | None:
     """Return the edit that has brought a call into its state, if it reported anything and knows what it has done."""
-    holder = find_journal_entry(resources, tenant, step.turn, step.edit) if step.edit else None
-    link = holder.edit.link if holder else None
-    is_linked = link and (link.turn, link.edit, link.step) == (entry.turn, entry.key, step.step)
+    holder = find_journal_entry(resources, tenant, step.turn, step.edit_key) if step.edit_key else None
+    link = holder.edit.undo_link if holder else None
+    is_linked = link and (link.turn, link.edit_key, link.step) == (entry.turn, entry.key, step.step)
     return holder if is_linked else None

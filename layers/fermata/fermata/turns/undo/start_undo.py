@@ -95,7 +95,7 @@ def _start(resources: Resources, caller: Caller, request: UndoRequest) -> Starte
         scope=turn.scope,
         conversation=turn.conversation,
         turn=turn.id,
-        undoes=turn.undoes,
+        undoes=turn.undone_turn,
     )
     return started
 
@@ -139,7 +139,7 @@ def _explain_nothing_to_undo(resources: Resources, tenant: str, entries: Sequenc
     model_entry = find_model_entry(resources, tenant, newest_undone) or newest_undone
     if model_entry.state in UNDOABLE_STATES:
         return ALREADY_REDONE_MESSAGE.format(model_entry.turn)
-    undo_turn = model_entry.mark.by if model_entry.mark else ""
+    undo_turn = model_entry.mark.marking_turn if model_entry.mark else ""
     undo_entries = list_journal_entries(resources, tenant, undo_turn)
     can_be_redone = any(entry.state in UNDOABLE_STATES for entry in undo_entries)
     return ALREADY_UNDONE_MESSAGE.format(undo_turn) if can_be_redone else NO_REDO_MESSAGE
@@ -157,11 +157,11 @@ def _build_turn(resources: Resources, caller: Caller, request: UndoRequest, undo
             "situation": "",
             "started_ms": int(now * 1000),
             "expires": int(now) + resources.settings.turn_lifetime_seconds,
-            "budgeted": False,
-            "undoes": undone_turn.id,
-            "undone_expires": undone_turn.expires,
-            "through": through,
-            "n": 1,
+            "has_budget": False,
+            "undone_turn": undone_turn.id,
+            "undone_turn_expires": undone_turn.expires,
+            "oldest_edit_to_undo": through,
+            "execution_number": 1,
             "state": "open",
         }
     )

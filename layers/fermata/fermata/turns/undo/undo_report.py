@@ -36,8 +36,8 @@ class UndoOutcome:
         self._resources = resources
         self._turn = turn
         self._state_before = state_before
-        all_entries = list_journal_entries(resources, turn.tenant, turn.undoes)
-        entries = [entry for entry in all_entries if entry.key >= turn.through]
+        all_entries = list_journal_entries(resources, turn.tenant, turn.undone_turn)
+        entries = [entry for entry in all_entries if entry.key >= turn.oldest_edit_to_undo]
         model_edits = _ModelEdits(resources, turn.tenant)
         self._model_edits = {entry.key: model_edits.find(entry) for entry in entries}
         is_redo = any(is_undo for _, is_undo in self._model_edits.values())
@@ -70,24 +70,28 @@ class UndoOutcome:
     def _list_names(self, entries: Sequence[JournalEntry]) -> str:
         """Name the model's own edits, also where an undo's edits were undone."""
         edits = [self._model_edits[entry.key][0] for entry in entries]
-        names = {edit.effect_key: f"{edit.tool_name} {edit.input}".strip() for edit in edits}
+        names = {edit.effect_key: f"{edit.tool_name} {edit.input_summary}".strip() for edit in edits}
         more = f" and {len(names) - MAX_NAMED_EDITS} more" if len(names) > MAX_NAMED_EDITS else ""
         return "; ".join(list(names.values())[:MAX_NAMED_EDITS]) + more
 
     def _is_marked(self, entry: JournalEntry) -> bool:
         """Whether this undo wrote the mark."""
-        return entry.mark is not None and entry.mark.by == self._turn.id
+        return entry.mark is not None and entry.mark.marking_turn == self._turn.id
 
     def _has_begun(self, entry: JournalEntry) -> bool:
-        return entry.mark is not None and self._is_marked(entry) and entry.mark.begun
+        return entry.mark is not None and self._is_marked(entry) and entry.mark.has_begun
 
     def _get_reason(self, entry: JournalEntry) -> str:
         try:
             plan_undo(self._resources, self._turn, entry)
         except UndoObstacle as obstacle:
             return str(obstacle)
-        if self._is_marked(entry) and entry.mark and entry.mark.reason:
-            return f"{PARTLY_UNDONE_REASON} {entry.mark.reason}" if entry.state == "partly" else entry.mark.reason
+        if self._is_marked(entry) and entry.mark and entry.mark.skip_reason:
+            return (
+                f"{PARTLY_UNDONE_REASON} {entry.mark.skip_reason}"
+                if entry.state == "partly"
+                else entry.mark.skip_reason
+            )
         return UNANSWERED_REASON if entry.key == self._state_before.last_edit_key else NOT_ASKED_REASON
 
 
@@ -102,9 +106,9 @@ class _ModelEdits:
     def find(self, entry: JournalEntry) -> tuple[JournalEdit, bool]:
         """Return the model's edit, or the last one that has not expired, and whether `entry` has undone it."""
         is_undo = False
-        while link := entry.edit.link:
-            linked_entry = self._read_journal(link.turn).get(link.edit)
-            is_undo ^= not link.redoes
+        while link := entry.edit.undo_link:
+            linked_entry = self._read_journal(link.turn).get(link.edit_key)
+            is_undo ^= not link.is_redo
             if linked_entry is None:
                 break
             entry = linked_entry

@@ -61,8 +61,8 @@ def _find_next_inverse(context: TurnContext) -> NextInverse | None:
         return None
     last_key = context.log.state.last_edit_key
     newer_entry: JournalEntry | None = None
-    for entry in iter_journal_newest_first(context.resources, turn.tenant, turn.undoes, last_key):
-        if entry.key < turn.through:
+    for entry in iter_journal_newest_first(context.resources, turn.tenant, turn.undone_turn, last_key):
+        if entry.key < turn.oldest_edit_to_undo:
             return None
         calls = _plan_calls(context, entry) if entry.key != last_key else []
         if calls:
@@ -93,12 +93,12 @@ def _plan_revision(undo: str, entry: JournalEntry, newer_entry: JournalEntry | N
     mark = entry.mark
     original = entry.edit.revision_after
     if mark and entry.state == "partly":
-        return mark.revision or original
-    redone = mark.revision if mark and mark.redone else ""
+        return mark.revision_after or original
+    redone = mark.revision_after if mark and mark.last_redo_turn else ""
     follows = newer_entry is not None and newer_entry.edit.revision_before == original
     newer_mark = newer_entry.mark if newer_entry and follows and newer_entry.state == "undone" else None
-    if newer_mark and (newer_mark.by == undo or not redone):
-        return newer_mark.revision or redone or original
+    if newer_mark and (newer_mark.marking_turn == undo or not redone):
+        return newer_mark.revision_after or redone or original
     return redone or original
 
 
@@ -109,8 +109,8 @@ def _build_pause(context: TurnContext, next_inverse: NextInverse) -> Pause:
     steps = _load_steps(context, next_inverse.calls)
     calls = [_build_call(context, round_, index, step) for index, step in enumerate(steps)]
     undo_target = UndoTarget(
-        turn=turn.undoes,
-        edit=entry.key,
+        turn=turn.undone_turn,
+        edit_key=entry.key,
         effect_key=entry.edit.effect_key,
         deadline=turn.undo_deadline,
         inverse_calls=tuple(call.key for call in next_inverse.calls),
@@ -132,7 +132,7 @@ def _build_call(context: TurnContext, round_: int, index: int, step: InverseStep
         tool_call_id=f"undo-{round_}-{index}",
         tool_name=get_wire_name(tool, context.tool_names) if tool else step.tool,
         runner="browser",
-        mutates=True,
+        is_edit=True,
         effect_key=build_effect_key(context.turn.id, round_, index),
         wait_seconds=get_timeout_seconds(tool, default_seconds) if tool else default_seconds,
         input=step.input,

@@ -8,9 +8,9 @@ from decimal import Decimal
 from pydantic import Field
 
 from fermata.aws import observability
-from fermata.aws.dynamodb import ConditionFailed, Put
+from fermata.aws.dynamodb import ConditionFailed, Item, Put
 from fermata.aws.resources import Resources
-from fermata.domain.base import DomainModel
+from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ServiceUnavailable
 from fermata.usage.budgets.budget_accounts import BudgetAccount
@@ -23,7 +23,7 @@ _TENANT_KEY = "tenant"
 _EACH_USER_KEY = "each"
 
 
-class BudgetLimits(DomainModel):
+class BudgetLimits(StoredModel):
     """Limits of one owner. None means no limit. `since` is the ISO instant from which spending counts against them."""
 
     daily_usd: Decimal | None = None
@@ -35,20 +35,20 @@ class BudgetLimits(DomainModel):
         return self.daily_usd is not None or self.monthly_usd is not None
 
 
-class Budgets(DomainModel):
+class Budgets(StoredModel, alias_generator=StoredNames({"lifted_month_by_owner": "lifted"})):
     """All limits of a tenant.
 
     Attributes:
         each_user: Limits of every user without an entry in `users`.
-        lifted: The month in which limits were removed, by owner (`tenant`, `each` or `user <id>`). Spending of these
-            owners is counted until that month ends, so that limits set again find it (decision 0088).
+        lifted_month_by_owner: The month in which limits were removed, by owner (`tenant`, `each` or `user <id>`).
+            Spending of these owners is counted until that month ends, so that limits set again find it (decision 0088).
         version: Increases with each change; 0 when nothing is stored, or budgets from before decision 0143.
     """
 
     tenant: BudgetLimits = BudgetLimits()
     each_user: BudgetLimits = BudgetLimits()
     users: dict[str, BudgetLimits] = Field(default_factory=dict)
-    lifted: dict[str, str] = Field(default_factory=dict)
+    lifted_month_by_owner: dict[str, str] = Field(default_factory=dict)
     updated_at: str = ""
     updated_by: str = ""
     version: int = 0
@@ -56,6 +56,9 @@ class Budgets(DomainModel):
     @property
     def has_limits(self) -> bool:
         return any(limits.has_limits for limits in (self.tenant, self.each_user, *self.users.values()))
+
+    def to_row(self, tenant: str) -> Item:
+        return {"pk": f"t#{tenant}", "sk": "budgets", "v": 1, **self.to_stored()}
 
     def list_accounts(self, tenant: str, user: str, month: str) -> list[BudgetAccount]:
         """Return the accounts that count a user's request: those with limits, and those whose limits were lifted.
@@ -76,7 +79,7 @@ class Budgets(DomainModel):
         return accounts
 
     def _is_lifted(self, month: str, *owners: str) -> bool:
-        return any(self.lifted.get(owner) == month for owner in owners)
+        return any(self.lifted_month_by_owner.get(owner) == month for owner in owners)
 
     def get_user_limits(self, user: str) -> BudgetLimits:
         return self.users.get(user, self.each_user)
@@ -88,7 +91,7 @@ def _with_limits(account: BudgetAccount, limits: BudgetLimits) -> BudgetAccount:
 
 def read_budgets(resources: Resources, tenant: str) -> Budgets:
     item = resources.tables.get_item(resources.settings.settings_table, f"t#{tenant}", "budgets")
-    return Budgets.model_validate(item) if item else Budgets()
+    return Budgets.from_stored(item) if item else Budgets()
 
 
 def get_budgets(resources: Resources, tenant: str, *, refresh: bool = False) -> Budgets:
@@ -117,7 +120,7 @@ def set_budgets(resources: Resources, caller: Caller, budgets: Budgets) -> Budge
         budgets: The new limits in USD. Its other members are ignored.
 
     Returns:
-        The budgets as stored, with `lifted`, `since`, `updated_at`, `updated_by` and `version`.
+        The budgets as stored, with `lifted_month_by_owner`, `since`, `updated_at`, `updated_by` and `version`.
 
     Raises:
         ServiceUnavailable: Other requests changed the budgets in each of MAX_SET_ATTEMPTS attempts.
@@ -137,9 +140,14 @@ def _replace_budgets(resources: Resources, caller: Caller, before: Budgets, budg
     """Store budgets in place of those that were read. Return None when they have changed since (decision 0143)."""
     now = resources.clock.now_iso()
     lifted = _lifted_limits(now[:7], before, budgets)
-    update = {"lifted": lifted, "updated_at": now, "updated_by": caller.user, "version": before.version + 1}
+    update = {
+        "lifted_month_by_owner": lifted,
+        "updated_at": now,
+        "updated_by": caller.user,
+        "version": before.version + 1,
+    }
     stored = _with_since(now, before, budgets).model_copy(update=update)
-    item = {"pk": f"t#{caller.tenant}", "sk": "budgets", "v": 1, **stored.model_dump(exclude_none=True)}
+    item = stored.to_row(caller.tenant)
     condition = "#version = :was" if before.version else "attribute_not_exists(#version)"
     values = {":was": before.version} if before.version else {}
     table = resources.settings.settings_table
@@ -148,14 +156,14 @@ def _replace_budgets(resources: Resources, caller: Caller, before: Budgets, budg
             Put(table, item, condition=condition, values=values, names={"#version": "version"})
         )
     except ConditionFailed as error:
-        is_own = error.item is not None and Budgets.model_validate(error.item) == stored
+        is_own = error.item is not None and Budgets.from_stored(error.item) == stored
         return stored if is_own else None
     return stored
 
 
 def _lifted_limits(month: str, before: Budgets, after: Budgets) -> dict[str, str]:
     """Return the owners whose limits were lifted in this month, the latest last."""
-    lifted = {owner: lifted_in for owner, lifted_in in before.lifted.items() if lifted_in == month}
+    lifted = {owner: lifted_in for owner, lifted_in in before.lifted_month_by_owner.items() if lifted_in == month}
     changes = [(_TENANT_KEY, before.tenant, after.tenant), (_EACH_USER_KEY, before.each_user, after.each_user)]
     changes += [(_user_key(user), limits, after.get_user_limits(user)) for user, limits in before.users.items()]
     lifted |= {owner: month for owner, old, new in changes if old.has_limits and not new.has_limits}

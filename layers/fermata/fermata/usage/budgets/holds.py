@@ -279,6 +279,6 @@ def _sum_cost_by_date(usages: Sequence[RequestUsage]) -> dict[BudgetDate, Decima
     costs: dict[BudgetDate, Decimal] = {}
     for usage in usages:
         if usage.cost:
-            date = BudgetDate.from_instant(usage.at)
+            date = BudgetDate.from_instant(usage.recorded_at)
             costs[date] = costs.get(date, ZERO_USD) + usage.cost
     return costs

@@ -12,7 +12,7 @@ from typing import Any
 
 from fermata.aws.dynamodb import Item, Put
 from fermata.aws.resources import Resources
-from fermata.domain.base import DomainModel
+from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.model_io import TokenUsage
 from fermata.pricing.token_cost import Price
 
@@ -23,18 +23,39 @@ _READ_BATCH_SIZE = 100
 """Keys that one BatchGetItem accepts."""
 
 
-class RequestUsage(DomainModel):
+_STORED_REQUEST_NAMES = StoredNames(
+    {
+        "request_number": "tried",
+        "is_priced": "priced",
+        "is_billable": "billable",
+        "is_estimated": "estimated",
+        "has_budget": "budgeted",
+        "recorded_at": "at",
+    }
+)
+_STORED_OUTCOME_NAMES = StoredNames(
+    {
+        "end_type": "how",
+        "error_code": "code",
+        "is_billable": "billable",
+        "has_budget": "budgeted",
+        "recorded_at": "at",
+    }
+)
+
+
+class RequestUsage(StoredModel, alias_generator=_STORED_REQUEST_NAMES):
     """Usage and cost of one provider request.
 
     Attributes:
         attempt: Number of the function invocation that ran the round.
-        tried: Number of the request within that invocation, from 1; 0 when it is estimated after the function died
-            (decision 0006).
-        cost: USD; 0 when `priced` is False.
-        priced: False when the price is unknown, so that only the tokens are known (decision 0085).
-        billable: False when the request produced nothing. The end of the turn may overrule True (`TurnOutcome`).
-        budgeted: Whether a hold may exist for the request.
-        at: ISO instant.
+        request_number: Number of the request within that invocation, from 1; 0 when it is estimated after the function
+            died (decision 0006).
+        cost: USD; 0 when `is_priced` is False.
+        is_priced: False when the price is unknown, so that only the tokens are known (decision 0085).
+        is_billable: False when the request produced nothing. The end of the turn may overrule True (`TurnOutcome`).
+        has_budget: Whether a hold may exist for the request.
+        recorded_at: ISO instant.
     """
 
     tenant: str
@@ -44,23 +65,23 @@ class RequestUsage(DomainModel):
     turn: str
     round: int
     attempt: int
-    tried: int
+    request_number: int
     provider: str
     model: str
     credential: str
     tokens: TokenUsage
     cost: Decimal
     price: Price | None = None
-    priced: bool = True
-    billable: bool = True
-    estimated: bool = False
+    is_priced: bool = True
+    is_billable: bool = True
+    is_estimated: bool = False
     outcome: str = "ok"
-    budgeted: bool = False
-    at: str
+    has_budget: bool = False
+    recorded_at: str
 
 
-class TurnOutcome(DomainModel):
-    """How a turn ended. `billable` is False when it ended in an error of ours or of the provider (decision 0053)."""
+class TurnOutcome(StoredModel, alias_generator=_STORED_OUTCOME_NAMES):
+    """How a turn ended. `is_billable` is False when it ended in an error of ours or of the provider (decision 0053)."""
 
     tenant: str
     user: str
@@ -69,18 +90,18 @@ class TurnOutcome(DomainModel):
     turn: str
     provider: str
     model: str
-    how: str
-    code: str = ""
-    billable: bool
+    end_type: str
+    error_code: str = ""
+    is_billable: bool
     rounds: int
-    budgeted: bool = False
-    at: str
+    has_budget: bool = False
+    recorded_at: str
 
 
 def build_request_put(resources: Resources, usage: RequestUsage) -> Put:
     """Build the write of a request's row. It fails when the row exists, because ledger rows never change."""
     item: dict[str, Any] = {
-        **usage.model_dump(exclude_none=True, exclude={"tokens", "price"}),
+        **usage.to_stored(exclude=frozenset({"tokens", "price"})),
         "prompt": usage.tokens.prompt,
         "completion": usage.tokens.completion,
         "cacheRead": usage.tokens.cache_read,
@@ -89,15 +110,15 @@ def build_request_put(resources: Resources, usage: RequestUsage) -> Put:
     if usage.tokens.cached_within:
         item["cachedWithin"] = True
     if usage.price is not None:
-        item["price"] = usage.price.model_dump(exclude_none=True)
-    sk = f"r{usage.round:06d}#a{usage.attempt:03d}#t{usage.tried:02d}"
+        item["price"] = usage.price.to_stored()
+    sk = f"r{usage.round:06d}#a{usage.attempt:03d}#t{usage.request_number:02d}"
     return _build_put(resources, ledger_partition(usage.tenant, usage.turn), sk, item)
 
 
 def build_turn_end_put(resources: Resources, outcome: TurnOutcome) -> Put:
     """Build the write of a turn's end row. It fails when the row exists."""
     pk = _turn_end_partition(outcome.tenant, outcome.turn)
-    return _build_put(resources, pk, TURN_END_SORT_KEY, outcome.model_dump(exclude_none=True))
+    return _build_put(resources, pk, TURN_END_SORT_KEY, outcome.to_stored())
 
 
 def _build_put(resources: Resources, pk: str, sk: str, item: Item) -> Put:
