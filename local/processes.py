@@ -1,6 +1,7 @@
 """Start and stop the processes of the local cloud. None of them outlives the process that started it."""
 
 import contextlib
+import json
 import os
 import select
 import signal
@@ -125,6 +126,7 @@ class EmulatorProcess(ChildProcess):
         port: int = 0,
         minute_seconds: float = 60,
         latencies: Path | None = None,
+        function_limits: Mapping[str, float] | None = None,
     ) -> None:
         """Start the emulator.
 
@@ -134,6 +136,7 @@ class EmulatorProcess(ChildProcess):
             port: 0 picks a free one.
             minute_seconds: how long a minute of a schedule lasts.
             latencies: a file of milliseconds that transitions and invocations take.
+            function_limits: fields of `ProcessLimits` that differ from their defaults.
         """
         directory.mkdir(parents=True, exist_ok=True)
         environment = inherited_environment() | {
@@ -144,6 +147,8 @@ class EmulatorProcess(ChildProcess):
             "WORK_DIR": str(directory / "work"),
             "SCHEDULE_MINUTE_SECONDS": str(minute_seconds),
         }
+        if function_limits:
+            environment["FUNCTION_LIMITS"] = json.dumps(function_limits)
         if keep_state:
             environment["STATE_DIR"] = str(directory / "state")
         if latencies is not None:

@@ -5,6 +5,7 @@ Settings come from the environment:
 - `GATEWAY_PORT`: default any free port
 - `FUNCTION_PYTHON`: interpreter that runs the functions
 - `FUNCTION_CLIENTS`: AWS services that the functions call, whose descriptions are loaded before the first invocation
+- `FUNCTION_LIMITS`: limits of the processes that run functions, as JSON; `process_limits.py` names them
 - `STATE_DIR`: where state is saved; without it, no state is saved
 - `WORK_DIR`: where functions are unpacked; emptied at the start
 - `SCHEDULE_MINUTE_SECONDS`: default 60
@@ -50,6 +51,7 @@ def configure_ministack(port: int, directory: str) -> None:
         "TMPDIR": directory,
     }
     os.environ.setdefault("LOG_LEVEL", "WARNING")
+    os.environ.setdefault("LAMBDA_ACCOUNT_CONCURRENCY", "1000")  # as on AWS; MiniStack's own limit counts memory
     os.environ.setdefault("FUNCTION_PYTHON", sys.executable)
     os.environ.pop("PYTHONPATH", None)
     tempfile.tempdir = None

@@ -6,28 +6,31 @@ invocations when new code is deployed. Here an environment survives an error of 
 function gets its own environments; those of the old one end after their last invocation.
 """
 
+import contextvars
+import functools
+import math
 import os
 import threading
-import time
-from collections import deque
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from ministack.core import lambda_runtime
-from ministack.services import lambda_svc
+from ministack.services import eventbridge, lambda_svc
 
-from local.emulator.patches.registry import Function, patch_function, pin_functions
-from local.emulator.runtime.execution_environments import (
-    EnvironmentFailedError,
-    ExecutionEnvironment,
-    FunctionTemplate,
-    InvocationOutcome,
-)
+from local.emulator.patches.registry import Function, patch_function, patch_line, pin_functions
+from local.emulator.runtime.environment_pool import EnvironmentFleet, EnvironmentPool, ThrottledError
+from local.emulator.runtime.execution_environments import FunctionTemplate, InvocationOutcome
+from local.emulator.runtime.process_limits import ProcessLimits
 
 Json = dict[str, Any]
-MAX_IDLE_SECONDS = 300.0
 
-pin_functions(lambda_svc, _execute_function_dispatch="f62cd259213e", _xray_trace_id_for_invocation="46cbd1c5214a")
+pin_functions(
+    lambda_svc,
+    _execute_function_dispatch="f62cd259213e",
+    _throttle_response="647221d5b077",
+    _xray_trace_id_for_invocation="46cbd1c5214a",
+)
 pin_functions(lambda_runtime, execution_credentials="cffaadc4f396")
 
 
@@ -46,87 +49,11 @@ class FunctionRevision:
         )
 
 
-class EnvironmentPool:
-    """The execution environments of one revision of a function."""
-
-    def __init__(self, revision: FunctionRevision, code: bytes) -> None:
-        self.revision = revision
-        self._code = code
-        self._lock = threading.Lock()
-        self._template: FunctionTemplate | None = None
-        self._idle: deque[tuple[ExecutionEnvironment, float]] = deque()
-        self._busy: set[ExecutionEnvironment] = set()
-        self._retired = False
-
-    def run_invocation(self, job: Json, timeout: float) -> InvocationOutcome:
-        environment = None
-        try:
-            environment = self._lease()
-            outcome = environment.invoke(job, timeout)
-        except EnvironmentFailedError as failure:
-            self._release(environment, usable=False)
-            return failure.outcome
-        self._release(environment, usable=True)
-        return outcome
-
-    def retire(self) -> None:
-        """Accept no new invocations. The last running one closes the template."""
-        with self._lock:
-            self._retired = True
-            self._close_unused()
-
-    def list_processes(self) -> list[Json]:
-        with self._lock:
-            states = [(environment, True) for environment in self._busy]
-            states += [(environment, False) for environment, _ in self._idle]
-            return [{"pid": environment.pid, "busy": busy} for environment, busy in states]
-
-    def _lease(self) -> ExecutionEnvironment:
-        with self._lock:
-            environment = self._take_idle() or self._fork()
-            self._busy.add(environment)
-            return environment
-
-    def _take_idle(self) -> ExecutionEnvironment | None:
-        while self._idle:
-            environment, _ = self._idle.pop()
-            if environment.is_alive():
-                return environment
-            environment.close()
-        return None
-
-    def _fork(self) -> ExecutionEnvironment:
-        if self._template is None:
-            revision = self.revision
-            self._template = FunctionTemplate(function_python(), revision.handler, self._code, dict(revision.variables))
-        try:
-            return self._template.fork_environment()
-        except EnvironmentFailedError:
-            self._template = None
-            raise
-
-    def _release(self, environment: ExecutionEnvironment | None, *, usable: bool) -> None:
-        with self._lock:
-            if environment is not None:
-                self._busy.discard(environment)
-                if usable:
-                    self._idle.append((environment, time.monotonic()))
-                else:
-                    environment.close()
-            self._close_unused()
-
-    def _close_unused(self) -> None:
-        """Close environments that were idle too long; once retired, all of them and the template."""
-        max_idle_seconds = 0.0 if self._retired else MAX_IDLE_SECONDS
-        while self._idle and time.monotonic() - self._idle[0][1] >= max_idle_seconds:
-            self._idle.popleft()[0].close()
-        if self._retired and not self._busy and self._template is not None:
-            self._template.close()
-            self._template = None
-
-
-_fleets: dict[str, EnvironmentPool] = {}
+_fleet = EnvironmentFleet(ProcessLimits.from_environment())
+_pools: dict[str, tuple[FunctionRevision, EnvironmentPool]] = {}
 _lock = threading.Lock()
+_queue_seconds: ContextVar[float] = ContextVar("_queue_seconds", default=_fleet.limits.queue_seconds)
+"""How long an invocation waits for a process. An asynchronous one waits as long as it takes."""
 
 
 def get_pool(config: Json, code: bytes) -> EnvironmentPool:
@@ -134,20 +61,27 @@ def get_pool(config: Json, code: bytes) -> EnvironmentPool:
     key = f"{config['FunctionArn']} {config.get('Version', '$LATEST')}"
     revision = FunctionRevision.from_config(config)
     with _lock:
-        current = _fleets.get(key)
-        if current is not None and current.revision == revision:
-            return current
-        fleet = _fleets[key] = EnvironmentPool(revision, code)
+        current = _pools.get(key)
+        if current is not None and current[0] == revision:
+            return current[1]
+        pool = _fleet.add_pool(functools.partial(start_template, revision, code))
+        _pools[key] = revision, pool
     if current is not None:
-        current.retire()
-    return fleet
+        _fleet.retire_pool(current[1])
+    return pool
+
+
+def start_template(revision: FunctionRevision, code: bytes) -> FunctionTemplate:
+    return FunctionTemplate(function_python(), revision.handler, code, dict(revision.variables))
 
 
 def list_processes() -> dict[str, list[Json]]:
     """List the environments of every function by its name, for tests that kill one."""
     with _lock:
-        fleets = list(_fleets.values())
-    return {dict(fleet.revision.variables)["AWS_LAMBDA_FUNCTION_NAME"]: fleet.list_processes() for fleet in fleets}
+        pools = list(_pools.values())
+    return {
+        dict(revision.variables)["AWS_LAMBDA_FUNCTION_NAME"]: _fleet.list_processes(pool) for revision, pool in pools
+    }
 
 
 @patch_function(lambda_svc, "_execute_function_warm", "62b9218bef5b")
@@ -160,11 +94,13 @@ def execute_function(original: Function, func: Json, event: Any, request_id: str
         "event": event,
         "requestId": request_id,
         "arn": config["FunctionArn"],
-        "deadline": time.time() + timeout,
         "trace": lambda_svc._xray_trace_id_for_invocation(config),
     }
     try:
-        outcome = get_pool(config, code).run_invocation(job, timeout)
+        outcome = _fleet.run_invocation(get_pool(config, code), job, timeout, _queue_seconds.get())
+    except ThrottledError:
+        message = f"Rate Exceeded: no process of {config['FunctionName']} became free"
+        return dict(lambda_svc._throttle_response("ConcurrentInvocationLimitExceeded", message))
     except OSError as error:
         outcome = InvocationOutcome(failed={"errorType": "Lambda.ServiceException", "errorMessage": str(error)})
     if outcome.failed is not None:
@@ -179,9 +115,35 @@ def retire_deleted_function(
     """Retire the pools of a deleted or updated function. An updated one gets a new pool at its next invocation."""
     original(name, qualifier, account, region)
     with _lock:
-        gone = [key for key in _fleets if qualifier is None and key.split(" ")[0].split(":")[6] == name]
+        gone = [key for key in _pools if qualifier is None and key.split(" ")[0].split(":")[6] == name]
         for key in gone:
-            _fleets.pop(key).retire()
+            _fleet.retire_pool(_pools.pop(key)[1])
+
+
+@patch_function(lambda_svc, "invoke_async_with_retry", "289fe4d3cbd4")
+def invoke_asynchronously(original: Function, function: Json, event: Any) -> None:
+    """Invoke in a thread, which gets a copy of this context. Such an invocation is queued, never throttled."""
+    contextvars.copy_context().run(_run_without_queue_limit, original, function, event)
+
+
+def run_scheduled_invocation(function: Json, event: Any) -> None:
+    """Run the invocation of an EventBridge target, which is asynchronous on AWS."""
+    _run_without_queue_limit(lambda_svc._execute_function_with_config_scope, function, event)
+
+
+def _run_without_queue_limit(run: Function, *arguments: Any) -> None:
+    _queue_seconds.set(math.inf)
+    run(*arguments)
+
+
+patch_line(
+    eventbridge,
+    "_dispatch_to_lambda",
+    "1f95adbaed3a",
+    "target=lambda_svc._execute_function_with_config_scope",
+    "target=_run_scheduled_invocation",
+    _run_scheduled_invocation=run_scheduled_invocation,
+)
 
 
 def environment_variables(config: Json) -> dict[str, str]:
