@@ -1,3 +1,3 @@
-"""Fermata: the agent backend for visual editors. The rooms are described in docs/architecture.md."""
+"""Fermata: the agent backend for visual editors. docs/architecture.md describes the packages."""
 
 __version__ = "0.1.0"

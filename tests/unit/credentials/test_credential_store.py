@@ -343,7 +343,7 @@ class TestRemovingWhileSomebodyElseActs:
         faults.interrupt(
             write, lambda: credential_store.update_credential(resources, ADA, credential.id, "Renamed", None)
         )
-        with pytest.raises(Conflict, match="changed by somebody else just now"):
+        with pytest.raises(Conflict, match="changed by another request"):
             credential_store.delete_credential(resources, ADA, credential.id)
         credential_store.delete_credential(resources, ADA, credential.id)
         for label in ("Mine", "Renamed"):

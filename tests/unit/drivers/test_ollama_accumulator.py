@@ -83,7 +83,7 @@ def test_r3_an_error_line_is_raised_after_the_parts_before_it(cut: ChunkSplitter
 
 def test_a_stream_without_its_last_line_is_an_error() -> None:
     for stream in (encode_ndjson(make_line("Hello")), text_response("Hello")[:-30]):
-        with pytest.raises(ProviderError, match="it ended before the answer did"):
+        with pytest.raises(ProviderError, match="it ended before the answer was complete"):
             collect_parts(stream)
 
 

@@ -167,7 +167,7 @@ def test_a_concurrent_change_of_a_host_is_a_conflict(bakery: Resources, monkeypa
         registry.remove_host,
         lambda resources, name: registry.register_host(resources, name, URL),
     ):
-        with pytest.raises(Conflict, match="changed by somebody else"):
+        with pytest.raises(Conflict, match="changed by another request"):
             act(bakery, "bakery")
 
 

@@ -72,7 +72,7 @@ class DisturbedUndo(DisturbedTurn):
         }
         requests = Counter(request.undoes for request in self.stage.tool_requests())
         assert all(count == 1 for count in requests.values()), "an inverse was requested twice"
-        unknown = {key for key, reason in skipped.items() if "look whether" in reason or reason == "Not here."}
+        unknown = {key for key, reason in skipped.items() if "check whether" in reason or reason == "Not here."}
         undone = self.undone_on_the_page()
         assert undone - unknown == set(report.undone) - unknown
         if not skipped:

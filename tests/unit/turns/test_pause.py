@@ -63,7 +63,7 @@ def test_an_expired_token_is_ignored(stage: Stage) -> None:
 def test_a_failed_send_is_a_503_and_the_repeated_answer_sends_again(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
     request = stage.tool_requests()[-1].request_id
-    stage.workflow.next_errors.append(ServiceUnavailable("The workflow could not be woken."))
+    stage.workflow.next_errors.append(ServiceUnavailable("The workflow could not be resumed."))
     with pytest.raises(ServiceUnavailable):
         stage.answer_request(OK)
     assert machine.is_waiting

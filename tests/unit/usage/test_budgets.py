@@ -442,7 +442,7 @@ def test_without_a_known_price_nothing_is_held_but_the_cost_is_counted(resources
     assert read_today(resources)["heldUsd"] == 0
     settle_request(resources, 1, Decimal("0.02"))
     assert read_today(resources) == {"spentUsd": 0.02, "heldUsd": 0, "leftUsd": 0}
-    with pytest.raises(PaymentRequired, match="not known beforehand"):
+    with pytest.raises(PaymentRequired, match="not known in advance"):
         reserve_budget(resources, make_request(2), Decimal(0))
 
 

@@ -168,7 +168,7 @@ def test_a_lost_reversal_is_named_even_when_the_rollups_were_rebuilt_without_it(
         resources.tables.write_items(Put("usage", end | {"billable": True}))
     rebuild_rollups(resources, TENANT)
     assert reconcile_usage(resources, TENANT, None, None, lines) == [
-        "failed, its end: at nobody's expense in the logs, and not in the ledger."
+        "failed, its end: reversed in the logs, and not in the ledger."
     ]
 
 

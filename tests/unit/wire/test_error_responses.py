@@ -93,7 +93,7 @@ def make_validation_error() -> ValidationError:
 def test_an_unexpected_error_is_a_500_with_the_request_id_only(error: Exception) -> None:
     response = response_from_error(error, "request-17")
     assert response.status == 500
-    assert response.body == {"error": "Something went wrong on our side. Tell us this request id: request-17"}
+    assert response.body == {"error": "The service failed. Report this request id: request-17"}
 
 
 def test_an_unexpected_error_is_logged_with_its_traceback(log_records: list[logging.LogRecord]) -> None:

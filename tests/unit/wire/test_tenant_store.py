@@ -213,7 +213,7 @@ def test_of_two_concurrent_updates_one_is_a_conflict(resources: Resources) -> No
         rotate_tenant_secret(resources, "bakery")
         yield "https://new.example"
 
-    with pytest.raises(Conflict, match="changed by somebody else"):
+    with pytest.raises(Conflict, match="changed by another request"):
         update_tenant(resources, "bakery", origins=rotate_while_origins_are_read())
     unchanged = get_tenant(resources, "bakery")
     assert unchanged.origins == ()

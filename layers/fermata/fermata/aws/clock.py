@@ -41,7 +41,7 @@ class JoinableThread(Protocol):
     """A started thread."""
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for the end of the thread, `timeout` seconds at most."""
+        """Wait for the end of the thread, at most `timeout` seconds."""
 
 
 class CancellableTimer(Protocol):
@@ -54,7 +54,7 @@ class CancellableTimer(Protocol):
 class Clock:
     """The clock, the sleep, the threads and the locks of one process.
 
-    Whatever waits, waits through this class, so that a test can simulate time and the order of threads (decision 0130).
+    All waiting goes through this class, so that a test can simulate time and the order of threads (decision 0130).
     """
 
     def time(self) -> float:

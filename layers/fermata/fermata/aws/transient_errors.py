@@ -1,4 +1,4 @@
-"""Tell AWS errors that a retry can solve from those it cannot."""
+"""Decide which AWS errors a retry can solve."""
 
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, HTTPClientError
 

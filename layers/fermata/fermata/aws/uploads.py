@@ -112,14 +112,14 @@ def fetch_upload(resources: Resources, caller: Caller, upload: Upload) -> bytes:
             f"An upload of kind {upload.kind} may have {MAX_UPLOAD_BYTES[upload.kind]:,} bytes at most."
         )
     if upload.expires_at <= resources.clock.time():
-        raise Gone("This upload is more than a day old and no longer kept. Upload it again.")
+        raise Gone("This upload is more than a day old and has expired. Upload it again.")
     blob = resources.blobs.open_stream(_upload_key(caller, upload))
     if blob is None:
         raise NotFound("Nothing was uploaded under this reference. PUT it to its 'url' first.")
     size, stream = blob
     body: bytes = stream.read() if size == upload.size else b""
     if hashlib.sha256(body).hexdigest() != upload.sha256:
-        raise Conflict("What was uploaded is not what was announced. Upload it again.")
+        raise Conflict("The uploaded content differs from the announced content. Upload it again.")
     return body
 
 

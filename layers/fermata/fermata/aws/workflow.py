@@ -60,7 +60,7 @@ class TurnWorkflow:
             if _error_code(error) in _EXPIRED_TOKEN_CODES:
                 return False
             raise ServiceUnavailable(
-                "The workflow could not be woken. Send the same request again.", retry_after=1
+                "The workflow could not be resumed. Send the same request again.", retry_after=1
             ) from error
         return True
 

@@ -1,6 +1,6 @@
 """Classify the blocks of a message, whether they are in the row or in S3.
 
-Blocks are told apart by `kind`, because `isinstance` is slow for pydantic models and histories are long.
+Blocks are distinguished by `kind`, because `isinstance` is slow for pydantic models and histories are long.
 """
 
 from typing import TypeGuard

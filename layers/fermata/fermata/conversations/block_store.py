@@ -1,6 +1,6 @@
 """Store large blocks and images of messages in S3, and fetch them.
 
-An image is stored as its bytes, whatever its size (decision 0063). Any other block is stored as JSON when it is large,
+An image of any size is stored as its bytes (decision 0063). Any other block is stored as JSON when it is large,
 and a `BlobBlock` takes its place in the row.
 """
 

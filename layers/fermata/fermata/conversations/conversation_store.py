@@ -79,7 +79,7 @@ def create_conversation(
         updated_at=now,
     )
     put = Put(resources.settings.conversations_table, to_conversation_item(conversation), if_absent=True)
-    # The id is new. Whatever is stored under it was created by a copy of this write, and may be in use already.
+    # The id is new. A row that is stored under it was created by a copy of this write, and may be in use already.
     with contextlib.suppress(ConditionFailed):
         resources.tables.write_items(put)
     return conversation
@@ -147,7 +147,7 @@ def update_conversation(
     for _ in range(MAX_UPDATE_ATTEMPTS):
         if _write_changes(resources, _get_live_row(resources, caller, conversation_id), changes):
             return get_conversation(resources, caller, conversation_id)
-    raise ServiceUnavailable("This conversation is being changed by others at the moment. Try again.", retry_after=1)
+    raise ServiceUnavailable("Other requests are changing this conversation. Try again.", retry_after=1)
 
 
 def _write_changes(resources: Resources, row: Item, changes: Item) -> bool:

@@ -1,6 +1,6 @@
 """Purge conversations that were deleted a month ago: their blobs, their messages, and last their own row.
 
-The row goes last, so that the next purge resumes one that broke off. The ledger keeps what a conversation cost
+The row goes last, so that the next purge resumes one that was interrupted. The ledger keeps what a conversation cost
 (decision 0066).
 """
 

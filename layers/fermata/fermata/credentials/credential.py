@@ -44,7 +44,7 @@ class Credential(StoredModel, alias_generator=StoredNames({"sealed_key": "sealed
         return {"pk": f"t#{self.tenant}", "sk": credential_sort_key(self.id), "v": 1, **row}
 
     def is_current(self, key_id: str) -> bool:
-        """Tell whether its API key, if it has one, was encrypted with this KMS key, and so can be decrypted."""
+        """Return whether its API key, if it has one, was encrypted with this KMS key, and so can be decrypted."""
         return self.kms_key_id in (None, key_id)
 
     def to_view(self, key_id: str, last_used_at: str | None) -> dict[str, Any]:

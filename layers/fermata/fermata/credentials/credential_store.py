@@ -21,7 +21,7 @@ from fermata.domain.scopes import SCOPES
 
 CREDENTIAL_CACHE_SECONDS = 300
 CREDENTIAL_BATCH_SIZE = 100
-CREDENTIAL_CHANGED = "This credential was changed by somebody else just now. Look, and try again."
+CREDENTIAL_CHANGED = "This credential has just been changed by another request. Check it, and try again."
 CREDENTIAL_NOT_FOUND = "Credential not found or no longer accessible."
 
 
@@ -234,7 +234,7 @@ def _with_key(resources: Resources, credential: Credential, api_key: str) -> Cre
         sealed = _seal_key(resources, credential.tenant, credential.id, api_key)
         return credential.model_copy(update={"sealed_key": sealed, "kms_key_id": resources.settings.key_id})
     if credential.auth_mode == "apiKey":
-        raise InvalidRequest("'apiKey' must not be empty: this credential is nothing but its key.")
+        raise InvalidRequest("'apiKey' must not be empty: this credential consists of its key only.")
     return credential.model_copy(update={"sealed_key": None, "kms_key_id": None})
 
 

@@ -162,7 +162,7 @@ class HeldEvent(Event):
 
 
 class WarningEvent(Event):
-    """A problem the user should know although the turn continues, for example a prompt that a server cut."""
+    """A problem that the user should know about although the turn continues, for example a prompt that a server cut."""
 
     type: Literal["warning"] = "warning"
     message: str

@@ -32,7 +32,7 @@ def iter_model_entries(
 def build_model_info(
     entry: Mapping[str, Any], capabilities: ModelCapabilities, *, label: str = "", tier: ModelTier | None = None
 ) -> ModelInfo:
-    """Describe the model of an entry; the context window is read from whichever field the server uses."""
+    """Describe the model of an entry; the context window is read from the field that the server uses."""
     windows = (entry.get(name) for name in _WINDOW_FIELDS)
     window = next((size for size in windows if type(size) is int and size > 0), None)
     return ModelInfo(

@@ -113,7 +113,7 @@ class Provider:
             endpoint: The server and the API key.
 
         Raises:
-            ProviderError: The provider refused, failed or fell silent.
+            ProviderError: The provider refused, failed or stalled.
         """
         headers = self._build_request_headers(request.model, endpoint.plain_key)
         server = RefusingServer(self.name, endpoint.base_url, request.model, hash(endpoint.plain_key))
@@ -162,5 +162,5 @@ class Provider:
         return self.build_headers(model, api_key) | {
             "content-type": "application/json",
             "accept": "text/event-stream" if self.make_decoder is SseDecoder else "application/x-ndjson",
-            "accept-encoding": "identity",  # a compressed stream arrives in lumps
+            "accept-encoding": "identity",  # a compressed stream arrives in blocks
         }

@@ -57,7 +57,7 @@ def is_retryable_status(status: int) -> bool:
 
 
 def is_retryable_response(status: int, headers: Mapping[str, str], failure: Failure | None) -> bool:
-    """Tell whether a request that was answered with an error status may succeed later.
+    """Return whether a request that was answered with an error status may succeed later.
 
     Args:
         status: The HTTP status.
@@ -103,7 +103,7 @@ class RetryPolicy:
         return self.first_delay_seconds * 2.0 ** (attempt - 1) * (0.75 + 0.25 * jitter)
 
     def may_restart_round(self, attempts: int, *, was_text_shown: bool, can_retract_text: bool) -> bool:
-        """Tell whether a round may start over.
+        """Return whether a round may start over.
 
         Args:
             attempts: How often it has started already.
@@ -113,7 +113,7 @@ class RetryPolicy:
         return attempts < self.max_round_attempts and (can_retract_text or not was_text_shown)
 
     def may_reduce_request(self, attempts: int, *, was_text_shown: bool) -> bool:
-        """Tell whether a round may start over with less of the conversation after `attempts` starts."""
+        """Return whether a round may start over with less of the conversation after `attempts` starts."""
         return attempts < self.max_reduced_attempts and not was_text_shown
 
 

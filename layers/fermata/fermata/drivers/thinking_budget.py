@@ -26,5 +26,5 @@ def effort_from_tokens(tokens: int) -> str:
 
 
 def is_openai_reasoning_model(model: str) -> bool:
-    """Tell by its name whether one of OpenAI's models reasons."""
+    """Return, judging by its name, whether one of OpenAI's models reasons."""
     return _OPENAI_REASONING_MODEL.match(model) is not None

@@ -1,4 +1,4 @@
-"""Sign the token that tells a host which user a request acts for."""
+"""Sign the token that states to a host which user a request acts for."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -168,4 +168,4 @@ def _version_condition(old: HostRecord) -> tuple[str, dict[str, Any]]:
 
 
 def _conflict(tenant: str) -> Conflict:
-    return Conflict(f"The host of tenant {tenant!r} was changed by somebody else just now. Look, and try again.")
+    return Conflict(f"The host of tenant {tenant!r} has just been changed by another request. Check it, and try again.")

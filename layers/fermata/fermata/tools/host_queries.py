@@ -1,6 +1,6 @@
 """Query the tenant's content system on behalf of a tool, and read its answer.
 
-Answers are read with lenient models: unknown members are ignored, and the model is told the path of a known member
+Answers are read with lenient models: unknown members are ignored, and the model receives the path of a known member
 that has the wrong type. For a tenant without a content system, tools answer from the editor's snapshot as far as
 possible.
 """
@@ -66,7 +66,7 @@ def read_host_answer(query: Callable[[], Any], answer_model: type[ModelT]) -> Mo
         raise _failure_from_host_error(error) from error
     except ValidationError as error:
         sentence = f"The content system's answer cannot be understood: {describe_pydantic_errors(error)[0]}."
-        raise ToolFailure(f"{sentence} Its administrator has to mend that.") from None
+        raise ToolFailure(f"{sentence} Its administrator has to correct that.") from None
 
 
 def load_data_tables(context: ToolContext) -> tuple[DataTable, ...]:

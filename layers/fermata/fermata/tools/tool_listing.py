@@ -1,4 +1,4 @@
-"""List the tools of a scope for an editor: what the model is told, who runs each tool, and the rights it requires."""
+"""List the tools of a scope for an editor: what the model receives, who runs each tool, and the rights it requires."""
 
 from typing import Any
 

@@ -21,7 +21,7 @@ _Committed = TypeVar("_Committed")
 ESTIMATED_CHARS_PER_TOKEN = 4
 MIN_HOLD_USD = Decimal("0.0001")
 BILLABLE_ERROR_CODES = ("refused", "no_answer", "budget_exhausted")
-"""Errors that neither the service nor the provider caused: usage up to them is billable (decision 0053)."""
+"""Errors that neither the service nor the provider caused: usage before them is billable (decision 0053)."""
 
 
 def commit_with_budget_hold(
@@ -95,7 +95,7 @@ def build_request_usage(
     """Return the ledger entry of one model request.
 
     Args:
-        attempt: Counts how often the round's request was begun, by whatever invocation.
+        attempt: Counts how often the round's request was begun, by any invocation.
         request_number: Counts the requests of that attempt from 1; 0 for an estimate.
         outcome: `ok`, or the code of the error.
     """
@@ -128,7 +128,7 @@ def estimate_dead_request(resources: Resources, turn: Turn, state: TurnState, *,
     """Return the ledger entry of a request whose function died or was stopped (decision 0006).
 
     Its tokens are estimated from the expected prompt and the characters that were streamed. Unless something was
-    streamed, nobody knows whether the provider accepted it, so it is not billable (decision 0147).
+    streamed, it is unknown whether the provider accepted it, so it is not billable (decision 0147).
     """
     completion_tokens = estimate_tokens_of_chars(state.streamed_chars)
     return build_request_usage(

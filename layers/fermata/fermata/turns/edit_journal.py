@@ -81,7 +81,7 @@ class JournalEdit(StoredModel, alias_generator=_STORED_EDIT_NAMES):
 
     effect_key: str
     entry_number: int
-    """Number of the log entry that tells the answer."""
+    """Number of the log entry that holds the answer."""
     round: int
     call_index: int
     """Index of the call in its round."""

@@ -19,7 +19,7 @@ MAX_INPUT_SUMMARY_CHARS = 160
 
 @dataclass(frozen=True)
 class Transition:
-    """The new pause, the events that tell the change, and the outputs that become message rows."""
+    """The new pause, the events that announce the change, and the outputs that become message rows."""
 
     pause: Pause
     events: tuple[Event, ...] = ()
@@ -42,9 +42,9 @@ class Transition:
 def apply_outputs(pause: Pause, outputs: Mapping[str, tuple[ToolOutput, str]], *, now: float, nonce: str) -> Transition:
     """Answer calls in the model's order, up to the first one that has to wait.
 
-    A call whose output was known beforehand is answered when it is reached. The next browser call is requested; only
+    A call whose output is known in advance is answered when it is reached. The next browser call is requested; only
     one request is open at a time, and its input is in the log only from then on, so that the pause stays small. A
-    server call, and whatever exceeds one transaction, is left to the round function.
+    server call, and everything that exceeds one transaction, is left to the round function.
 
     Args:
         pause: The pause as it is stored.

@@ -19,7 +19,7 @@ OPEN_SHARDS = 4
 """Partitions of the index `open`, over which running turns are spread."""
 UNDO_MARGIN_SECONDS = 3600
 """How long before the rows of the undone turn expire an undo has to have its answers (decision 0156)."""
-TURN_NOT_FOUND_MESSAGE = "There is no such turn, or it is too old to be remembered."
+TURN_NOT_FOUND_MESSAGE = "There is no such turn, or it has expired."
 
 
 @dataclass(frozen=True)

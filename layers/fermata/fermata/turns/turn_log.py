@@ -2,7 +2,7 @@
 
 The log is the event stream that clients read. It is also the lock: the sort key of an entry is the number of its first
 event, and every append is conditional. A writer that has not read the end of the log therefore writes to an existing
-key and fails. The entry stored under that key tells what happened meanwhile. Either it raises LostRace, or (after an
+key and fails. The entry stored under that key shows what happened meanwhile. Either it raises LostRace, or (after an
 answer, for example) the append is built again behind it.
 """
 
@@ -152,7 +152,7 @@ class TurnLog:
         self.owner = ""
         """Set while this writer works on a round: a roundStarted event of any other owner then supersedes it."""
         self._is_superseded = False
-        """Stays True: whatever this writer had still to say belongs to an attempt that is over (decision 0145)."""
+        """Stays True: what this writer has not appended yet belongs to an attempt that is over (decision 0145)."""
 
     @classmethod
     def from_last_entry(cls, resources: Resources, partition: TurnPartition, last_entry: LogEntry) -> "TurnLog":
@@ -174,7 +174,7 @@ class TurnLog:
             build_events: The events, from the state right before them.
             build_writes: The other writes of the transaction.
             is_expected: Whether the append still makes sense in the state right before it.
-            update_state: Sets in the new state what the events do not tell.
+            update_state: Sets in the new state what the events do not contain.
 
         Raises:
             TurnEnded: The turn is over.

@@ -189,7 +189,7 @@ def test_a_response_after_a_cancel_changes_nothing(stage: Stage) -> None:
 
 def test_a_repeated_cancel_resumes_the_execution_again(stage: Stage) -> None:
     machine = run_until_waiting(stage, "deleteNode")
-    stage.workflow.next_errors.append(ServiceUnavailable("The workflow could not be woken."))
+    stage.workflow.next_errors.append(ServiceUnavailable("The workflow could not be resumed."))
     with pytest.raises(ServiceUnavailable):
         stage.cancel_turn()
     assert stage.events()[-1] == CancelledEvent()

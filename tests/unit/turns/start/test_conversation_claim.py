@@ -165,7 +165,7 @@ def test_a_repeat_joins_though_what_it_refers_to_has_expired(stage: Stage) -> No
     stage.pass_time(23 * 3600)
 
     def fetch_expired() -> SnapshotContent:
-        raise Gone("This upload is no longer kept.")
+        raise Gone("This upload has expired.")
 
     again = {"idempotency_key": "k", "snapshot": PostedSnapshot("digest", fetch_expired)}
     stage.resources.blobs.delete_folder("uploads")

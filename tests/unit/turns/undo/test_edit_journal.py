@@ -77,7 +77,7 @@ def test_an_inverse_may_use_wire_names_and_coercible_arguments(stage: Stage) -> 
         ([{"tool": "restore", "input": {"patch": "text"}}], "patch"),
         ([RESTORE] * 21, "20 calls at most"),
         ([{"tool": "restore", "input": {"patch": {"x": "y" * 1_000_001}}}], "1,000,000 characters at most"),
-        ([], "no way back"),
+        ([], "no inverse"),
     ],
 )
 def test_an_answer_with_an_unusable_inverse_is_accepted_without_it(stage: Stage, inverse: Any, problem: str) -> None:
@@ -105,7 +105,7 @@ def test_results_that_change_nothing_are_not_stored(stage: Stage, answer: dict[s
 
 def test_an_edit_without_an_inverse_is_listed_if_it_has_a_revision(stage: Stage) -> None:
     [entry] = journal_after(stage, OK | {"revision": "r2"})
-    assert (entry.state, entry.edit.inverse_problem) == ("stuck", "The editor gave no way back for it.")
+    assert (entry.state, entry.edit.inverse_problem) == ("stuck", "The editor reported no inverse for it.")
 
 
 def test_a_failed_edit_may_have_an_inverse(stage: Stage) -> None:
@@ -139,7 +139,7 @@ def test_a_result_whose_response_was_lost_is_one_edit(stage: Stage) -> None:
 def test_a_result_after_the_end_is_no_edit(stage: Stage) -> None:
     turn = run_until_edit_request(stage, "deleteNode")
     stage.faults.interrupt(TRANSACT, stage.cancel_turn, contains="restore")
-    with pytest.raises(Exception, match="no longer waited for"):
+    with pytest.raises(Exception, match="is not open"):
         stage.answer_request(OK | {"inverse": [RESTORE]})
     assert journal_entries(stage, turn) == []
 

@@ -106,7 +106,7 @@ def test_an_undo_that_cannot_be_undone_is_not_recommended(stage: Stage, editor: 
     stage.run_workflow()
     stage.answer_request({"ok": True})
     stage.run_workflow()
-    assert refusal_of_undo(stage, turn).endswith("the editor gave no way to redo it.")
+    assert refusal_of_undo(stage, turn).endswith("the editor reported no inverse to redo it with.")
 
 
 def test_an_inverse_is_planned_on_the_newest_revision_number(stage: Stage) -> None:

@@ -261,7 +261,7 @@ def test_the_next_undo_continues_an_inverse_that_failed_half_way(stage: Stage) -
     assert stage.run_workflow() == "finished"
     assert journal_states(stage, turn) == ["partly"]
     [skipped] = undo_report(stage).skipped
-    assert skipped.reason == "Only some of its calls were taken back. No."
+    assert skipped.reason == "Only some of its calls were undone. No."
     assert "in part" in str(stage.load_messages()[-1].content)
     stage.start_undo(turn)
     stage.run_workflow()
@@ -300,7 +300,7 @@ def test_an_edit_without_a_usable_inverse_is_reported(stage: Stage, editor: Edit
     editor.finish()
     assert journal_states(stage, turn) == ["stuck", "undone"]
     assert [(edit.effect_key, edit.reason) for edit in undo_report(stage).skipped] == [
-        (f"{turn.id}/1/0", "The editor gave no way back for it.")
+        (f"{turn.id}/1/0", "The editor reported no inverse for it.")
     ]
 
 

@@ -27,7 +27,7 @@ from fermata.domain.weak_cache import WeakCache
 
 
 def compile_history(messages: Iterable[Message], profile: ModelProfile, *, is_complete: bool = True) -> list[Message]:
-    """Return the history for a model, as a valid conversation within its limits, whatever the messages are.
+    """Return the history for a model, as a valid conversation within its limits. Any messages are accepted.
 
     Args:
         is_complete: Whether the messages go back to the beginning of the conversation.

@@ -2,7 +2,7 @@
 
 The oldest are omitted first, several at once, so that the beginning of a request stays the same for a while: providers
 cache a prefix that does not change. Images of results that a model reads as text are only counted, so they are not
-fetched from S3; the driver tells the model how many there were (decision 0112).
+fetched from S3; the driver reports to the model how many there were (decision 0112).
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Elide tool results that newer ones have made stale, with a note that tells the model to call the tool again."""
+"""Elide tool results that newer ones have made stale, with a note that asks the model to call the tool again."""
 
 from collections.abc import Mapping, Sequence
 

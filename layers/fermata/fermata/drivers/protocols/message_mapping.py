@@ -41,7 +41,7 @@ class MessageGroup:
 
     Attributes:
         volatile: What changes from turn to turn; follows the newest prompt (decision 0060).
-        is_filler: Nobody wrote it; the protocol demands a message of the user there.
+        is_filler: Inserted by the driver, because the protocol requires a message of the user there.
     """
 
     role: str
@@ -67,7 +67,7 @@ class MessageGroup:
         return [block for block in self.blocks if isinstance(block, ReasoningBlock)]
 
     def awaits_result(self, call_id: str) -> bool:
-        """Tell whether the group made this call and has no result of it."""
+        """Return whether the group made this call and has no result of it."""
         is_caller = any(call.tool_call_id == call_id for call in self.calls)
         return is_caller and not any(result.call_id == call_id for result in self.results)
 
@@ -121,7 +121,7 @@ def _add_message(
 
 
 def _add_result(groups: list[MessageGroup], message: Message, call_ids: "CallIdMapper") -> None:
-    """A result belongs to the newest group of the model, whatever a user has said in between."""
+    """A result belongs to the newest group of the model, even if messages of a user are in between."""
     caller = next((group for group in reversed(groups) if group.role == "assistant"), None)
     call_id = call_ids.map_result_id(message.tool_call_id or "")
     for block in message.content:

@@ -1,4 +1,4 @@
-"""Turn the bytes of a streamed response into parts, whatever the protocol (decisions 0070 and 0081)."""
+"""Turn the bytes of a streamed response into parts, for every protocol (decisions 0070 and 0081)."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -115,7 +115,7 @@ def _premature_end_error(label: str, response: "ProviderResponse", *, had_event:
     if not had_event and response.headers.get("content-type", "").startswith("text/html"):
         message = f"{label} answered with a web page. Check its address in /admin/ai/providers."
         return Failure.BAD_REQUEST.to_error(message)
-    return Failure.SERVER_ERROR.to_error(f"{label} stream error: it ended before the answer did")
+    return Failure.SERVER_ERROR.to_error(f"{label} stream error: it ended before the answer was complete")
 
 
 class _SurrogateJoiner:

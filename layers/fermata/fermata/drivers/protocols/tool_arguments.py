@@ -34,7 +34,7 @@ def _parse_finite_float(text: str) -> float:
 
 
 def is_nested_too_deeply(text: str, value: Any) -> bool:
-    """Tell whether a value is nested too deeply; its JSON text rules that out cheaply for nearly all values."""
+    """Return whether a value is nested too deeply; its JSON text rules that out cheaply for nearly all values."""
     return text.count("{") + text.count("[") > MAX_ARGUMENT_DEPTH and _is_deeper_than(value, MAX_ARGUMENT_DEPTH)
 
 

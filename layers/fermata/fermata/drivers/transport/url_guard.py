@@ -93,7 +93,7 @@ class UrlGuard:
 
 
 def is_public_address(address: str) -> bool:
-    """Tell whether an address is on the public internet; an IPv6 address that holds an IPv4 one counts as that."""
+    """Return whether an address is on the public internet; an IPv6 address that holds an IPv4 one counts as that."""
     parsed: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(address)
     if isinstance(parsed, ipaddress.IPv6Address):
         if parsed in _NAT64:

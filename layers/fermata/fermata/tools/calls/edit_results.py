@@ -58,7 +58,7 @@ class EditResult:
 def parse_edit_result(value: Any) -> EditResult:
     """Split a posted result into its ToolOutput and what it says about the document.
 
-    A value that is no ToolOutput is the data of a success, whatever members it has.
+    A value that is no ToolOutput is the data of a success, even if it has members of one.
     """
     if not isinstance(value, dict) or type(value.get("ok")) is not bool:
         return EditResult(parse_tool_output(value))
@@ -137,7 +137,7 @@ def _parse_inverse_step(scope: str, tenant: str, call: Any) -> InverseStep:
 
 
 def is_tool_permitted(scope: str, tenant: str, name: str, capabilities: frozenset[str]) -> bool:
-    """Tell whether a caller may have a browser tool called in this scope.
+    """Return whether a caller may have a browser tool called in this scope.
 
     Args:
         scope: The scope of the turn.

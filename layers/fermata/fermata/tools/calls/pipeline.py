@@ -55,7 +55,7 @@ def admit_call(toolset: Toolset, call: ToolCallBlock, context: ToolContext) -> A
         context: The caller's rights, role and phase.
 
     Returns:
-        The call with its validated input, or a failed output that tells the model why it is refused.
+        The call with its validated input, or a failed output that states to the model why it is refused.
     """
     tool = toolset.find_tool(call.tool_name)
     if tool is None or not tool.is_available_in(context.scope, context.tenant):
@@ -137,7 +137,7 @@ def build_effect_key(turn: str, round_number: int, call: str | int) -> str:
 
 
 def needs_started_mark(tool: Tool) -> bool:
-    """Tell whether a call is marked as started before it runs: one that started without a result is never run again."""
+    """Return whether a call is marked as started before it runs: one without a result is then never run again."""
     return not tool.idempotent
 
 

@@ -40,7 +40,7 @@ def collection_not_found(table_id: str) -> ToolFailure:
 
 
 def _has_only_editor_collections(context: ToolContext) -> bool:
-    """Tell whether neither a content system nor the snapshot has data tables, so that only the editor's list is left.
+    """Return whether neither a content system nor the snapshot has data tables, so that only the editor's list is left.
 
     The editor lists the collections of its sidebar, and the fields of the open document's collection.
     """

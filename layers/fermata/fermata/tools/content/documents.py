@@ -18,7 +18,7 @@ UNSAVED_CHANGES_NOTE = (
     "The user has this document open: title, slug, status and fields are as shown there, unsaved changes included."
 )
 NEWER_VERSION_NOTE = (
-    " The content system has a version saved later, at {saved}: somebody else may have changed it meanwhile."
+    " The content system has a version saved later, at {saved}: another user may have changed it meanwhile."
 )
 
 

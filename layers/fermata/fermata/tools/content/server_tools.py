@@ -56,7 +56,7 @@ CONTENT_SERVER_TOOLS = (
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="get_collection_schema",
-        description="Tells the fields of one collection with their types, which are required, and what a choice, a "
+        description="Returns the fields of one collection with their types, which are required, and what a choice, a "
         "media field or a relation accepts; look before you write to fields you have not seen.",
         input_model=GetCollectionSchemaInput,
         permissions=CAN_READ_SCHEMAS,

@@ -1,7 +1,7 @@
 """The stable part of the system prompt of the site editor. What the user sees now is in situation.py.
 
-It is the same for every caller, whatever tools they may use: providers cache a prompt only if its bytes are the same
-(decision 0100).
+It is the same for all callers, with or without permission for its tools: providers cache a prompt only if its bytes
+are the same (decision 0100).
 """
 
 from fermata.tools.site.toolset import SITE_TOOLSET

@@ -13,8 +13,8 @@ from fermata.turns.turn_log import LogEntry
 from fermata.turns.undo.edit_marks import UndoStep, find_undo_step
 
 MAX_REASON_CHARS = 500
-NO_INVERSE_MESSAGE = "The editor gave no way back for it."
-NOT_REACHED_OUTPUT = ToolOutput.failure("Not asked for: a call before it failed.")
+NO_INVERSE_MESSAGE = "The editor reported no inverse for it."
+NOT_REACHED_OUTPUT = ToolOutput.failure("Not requested: a call before it failed.")
 
 
 def prepare_journal_writes(

@@ -21,9 +21,7 @@ from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import TurnEnded, TurnLog
 
 MAX_COMMIT_ATTEMPTS = 20
-REQUEST_GONE_MESSAGE = (
-    "This tool request is no longer waited for: its turn has ended, its time is over, or it was never made."
-)
+REQUEST_GONE_MESSAGE = "This tool request is not open: its turn has ended, it has timed out, or it was never made."
 
 
 class ToolRequestGone(NotFound):

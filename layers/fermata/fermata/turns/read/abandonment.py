@@ -28,7 +28,7 @@ class AbandonmentWatcher:
         self._lock = self.resources.clock.new_lock()
 
     def add_reader(self, turn: Turn) -> None:
-        """Count a reader, and call off the cancellation that its predecessor may have caused."""
+        """Count a reader, and revoke the cancellation that its predecessor may have caused."""
         if self._is_watched(turn):
             with self._lock:
                 self._readers[turn.pk] = self._readers.get(turn.pk, 0) + 1

@@ -113,7 +113,7 @@ class LogPoller:
     def _poll(self, followers: Sequence[LogFollower]) -> None:
         try:
             entries = self._read_next_entries(followers)
-        except Exception:  # noqa: BLE001 - logged; after some failures the readers are told
+        except Exception:  # noqa: BLE001 - logged; after some failures the readers are notified
             self._handle_poll_failure(followers)
             return
         self._failures = 0

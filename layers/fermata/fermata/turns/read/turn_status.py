@@ -69,7 +69,7 @@ def _read_open_requests(resources: Resources, turn: Turn, last_entry: LogEntry) 
 
 
 def _read_requests_of_pause(resources: Resources, turn: Turn, pause: Pause) -> list[ToolRequestEvent]:
-    """Read the requests from the log, because the pause no longer has their input."""
+    """Read the requests from the log, because the pause does not keep their input."""
     open_ids = {call.request_id for call in pause.calls if call.state == "requested"}
     if not open_ids:
         return []

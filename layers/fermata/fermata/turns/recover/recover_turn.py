@@ -10,10 +10,14 @@ from fermata.turns.turn import Turn, load_turn
 from fermata.turns.turn_log import LogEntry, read_last_entry
 
 BROKEN_TURN_ERROR = ErrorEvent(
-    message="The turn broke off on our side. Send your message again.", code="broken", retryable=True
+    message="The turn was interrupted by an error of the service. Send your message again.",
+    code="broken",
+    retryable=True,
 )
 BROKEN_UNDO_ERROR = ErrorEvent(
-    message="The undo broke off on our side. Undo again to take back what is left.", code="broken", retryable=True
+    message="The undo was interrupted by an error of the service. Undo again to undo the remaining edits.",
+    code="broken",
+    retryable=True,
 )
 ABORTED_TURN_ERROR = ErrorEvent(message="The turn was stopped by an operator.", code="aborted", retryable=True)
 SERVICE_RESTART_ERROR_NAME = "States.ServiceRestart"

@@ -25,7 +25,7 @@ def build_model_profile(
     """Return the limits within which a turn's history is compiled: tokens, images, names of tools."""
     capabilities = get_known_capabilities(resources, turn.provider, turn.model)
     traits = get_model_traits(turn.provider)
-    # Ollama's window is what the request asks for, whatever the model supports (decision 0072).
+    # Ollama's window is what the request asks for, even if the model supports more (decision 0072).
     window_tokens = (
         resources.settings.ollama_window_tokens
         if traits.window_is_requested

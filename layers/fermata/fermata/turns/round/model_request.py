@@ -25,7 +25,7 @@ from fermata.usage.budgets.holds import AccountsChanged
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_request_writes
 
-NO_RESPONSE_MESSAGE = "The provider ended its answer without a last word."
+NO_RESPONSE_MESSAGE = "The provider ended its stream without completing the answer."
 
 
 @dataclass(frozen=True)

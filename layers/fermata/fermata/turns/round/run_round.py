@@ -19,11 +19,9 @@ from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_commit import PauseChanged, RoundCommit
 
 MODEL_REFUSED_MESSAGE = "The model declined to answer this"
-RESPONSE_CUT_OFF_MESSAGE = (
-    "The answer was cut off at its longest allowed length. Ask for the rest, or for less at once."
-)
+RESPONSE_CUT_OFF_MESSAGE = "The answer was cut off at its maximum length. Ask for the rest, or for less at once."
 UNSTORABLE_ROUND_ERROR = ErrorEvent(
-    message="The turn could not be stored, which is an error on our side. Send your message again.",
+    message="The turn could not be stored, which is an error of the service. Send your message again.",
     code="broken",
     retryable=True,
 )

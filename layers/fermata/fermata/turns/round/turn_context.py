@@ -89,7 +89,7 @@ class TurnContext:
     def prepare_model_request(self) -> None:
         """Read what a model request needs, so that it can be sent as soon as the log says so (decision 0146)."""
         self.load_history()
-        with contextlib.suppress(ApiError):  # it is raised again, and tells the user, when the request is sent
+        with contextlib.suppress(ApiError):  # it is raised again, for the user, when the request is sent
             self.open_endpoint()
 
     def open_endpoint(self) -> Endpoint:

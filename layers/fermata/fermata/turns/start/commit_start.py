@@ -23,7 +23,7 @@ class PositionTaken(Conflict):
 
 @dataclass(frozen=True)
 class StartedTurn:
-    """A turn and its first log entry, which tells `bridgeReady`."""
+    """A turn and its first log entry, which holds `bridgeReady`."""
 
     turn: Turn
     entry: LogEntry

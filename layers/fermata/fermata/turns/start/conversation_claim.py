@@ -21,7 +21,7 @@ from fermata.turns.turn_log import LogEntry, read_end_type, read_last_entry
 CONVERSATION_BUSY_MESSAGE = "This conversation is already generating a response. Wait for it to end, or cancel it."
 MIN_INTERRUPTIBLE_TURN_SECONDS = 2
 """A second prompt within this time is a double click, and does not interrupt the first."""
-STALLED_TURN_ERROR = ErrorEvent(message="The turn fell silent and was given up.", code="over_age", retryable=True)
+STALLED_TURN_ERROR = ErrorEvent(message="The turn stopped responding and was ended.", code="over_age", retryable=True)
 
 
 def ensure_claimable(

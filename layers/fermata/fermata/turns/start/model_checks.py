@@ -20,7 +20,7 @@ NO_TOOL_CALLS_MESSAGE = (
 def check_model_abilities(
     resources: Resources, caller: Caller, chosen_model: ModelChoice, scope: str, content: Sequence[Block]
 ) -> None:
-    """Check images and tool calls. An unknown ability passes: the provider will tell.
+    """Check images and tool calls. An unknown ability passes: the provider will refuse it if necessary.
 
     Raises:
         Unprocessable: The model is known to lack an ability that the prompt or the scope needs.

@@ -67,7 +67,7 @@ class TurnPrompt:
 
     @cached_property
     def digest(self) -> str:
-        """Identifies the same prompt sent again, by its content: an image or snapshot may have been uploaded anew.
+        """Identifies the same prompt sent again, by its content: an image or snapshot may have been uploaded again.
 
         Empty without an idempotency key, because a snapshot is large.
         """
@@ -90,7 +90,7 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
     Every refusal comes before anything is written.
 
     Args:
-        caller: The user in whose name the turn runs until its end.
+        caller: The user for whom the turn runs until its end.
         prompt: The validated request.
 
     Raises:

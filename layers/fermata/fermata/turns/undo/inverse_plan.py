@@ -13,8 +13,10 @@ from fermata.turns.edit_journal import JournalEntry, StepMark, find_journal_entr
 from fermata.turns.pause import InverseCallKey
 from fermata.turns.turn import Turn
 
-NOT_ALLOWED_REASON = "Whoever took the edits back may not use {}."
-HALF_REDONE_REASON = "It was redone in part, and the editor gave no way back for that part. Redo the rest of it first."
+NOT_ALLOWED_REASON = "The user who undoes the edits may not use {}."
+HALF_REDONE_REASON = (
+    "It was redone in part, and the editor reported no inverse for that part. Redo the rest of it first."
+)
 
 
 class UndoObstacle(Exception):

@@ -28,12 +28,14 @@ from fermata.turns.turn import UNDO_MARGIN_SECONDS, Turn, find_turn_for_caller
 from fermata.turns.turn_log import read_end_type
 
 UNDOABLE_STATES = ("applied", "partly")
-TURN_RUNNING_MESSAGE = "This turn is still running. Wait for it to end, or cancel it, before you take back what it did."
+TURN_RUNNING_MESSAGE = "This turn is still running. Wait for it to end, or cancel it, before you undo its edits."
 UNKNOWN_EDIT_MESSAGE = "'through' must be the effectKey of an edit of this turn: see its journal."
-NOTHING_TO_UNDO_MESSAGE = "There is nothing to undo: this turn has made no edit that can be taken back."
-ALREADY_UNDONE_MESSAGE = "There is nothing to undo: everything was taken back already. To redo it, undo the turn {}."
-TOO_OLD_MESSAGE = "This turn is too old to be undone: what it did will be forgotten within the hour."
-NO_REDO_MESSAGE = "There is nothing to undo: everything was taken back already, and the editor gave no way to redo it."
+NOTHING_TO_UNDO_MESSAGE = "There is nothing to undo: this turn has made no edit that can be undone."
+ALREADY_UNDONE_MESSAGE = "There is nothing to undo: everything was undone already. To redo it, undo the turn {}."
+TOO_OLD_MESSAGE = "This turn is too old to be undone: its journal is deleted within the hour."
+NO_REDO_MESSAGE = (
+    "There is nothing to undo: everything was undone already, and the editor reported no inverse to redo it with."
+)
 ALREADY_REDONE_MESSAGE = (
     "There is nothing to undo: what it took back stands again. To take that back once more, undo the turn {}."
 )

@@ -9,9 +9,9 @@ from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn
 from fermata.turns.undo.inverse_plan import UndoObstacle, plan_undo
 
-UNANSWERED_REASON = "The editor was asked to take it back and did not answer: look whether it did."
-NOT_ASKED_REASON = "The undo ended before it came to this edit."
-PARTLY_UNDONE_REASON = "Only some of its calls were taken back."
+UNANSWERED_REASON = "The editor was asked to undo it and did not answer: check whether it did."
+NOT_ASKED_REASON = "The undo ended before it reached this edit."
+PARTLY_UNDONE_REASON = "Only some of its calls were undone."
 UNDO_NOTE_PARTS = (
     "[The user took edits of yours back.",
     "Undone, the newest first: {}.",

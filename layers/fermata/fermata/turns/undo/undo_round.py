@@ -15,7 +15,7 @@ from fermata.turns.round_commit import RoundCommit
 from fermata.turns.undo.inverse_plan import PlannedCall, UndoObstacle, plan_undo
 
 OUTDATED_UNDO_ERROR = ErrorEvent(
-    message="The undo waited until the turn was too old to be remembered. What it did not reach stays as it is.",
+    message="The undo waited until the journal of the turn expired. Edits that it did not reach are unchanged.",
     code="too_old",
     retryable=False,
 )

@@ -100,7 +100,7 @@ def _compare_lines(rows: Iterable[Item], lines_by_row: Mapping[str, list[UsageLo
             yield f"{name}: {len(lines)} lines in the logs, and one row in the ledger."
     for name, lines in sorted(unmatched.items()):
         if lines[0].get("event") == TAKEN_BACK_EVENT:
-            yield f"{name}: at nobody's expense in the logs, and not in the ledger."
+            yield f"{name}: reversed in the logs, and not in the ledger."
         else:
             yield f"{name}: a line in the logs, and not in the ledger."
 

@@ -133,7 +133,7 @@ def set_budgets(resources: Resources, caller: Caller, budgets: Budgets) -> Budge
                 "ai.budget.updated", tenant=caller.tenant, user=caller.user, users=len(budgets.users)
             )
             return stored
-    raise ServiceUnavailable("Others change the budgets at this moment. Send the same request again.", retry_after=1)
+    raise ServiceUnavailable("Other requests are changing the budgets. Send the same request again.", retry_after=1)
 
 
 def _replace_budgets(resources: Resources, caller: Caller, before: Budgets, budgets: Budgets) -> Budgets | None:

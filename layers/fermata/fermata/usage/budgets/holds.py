@@ -84,7 +84,7 @@ def reserve_budget_and_commit(
         except AccountsChanged:
             resources.clock.sleep(random.uniform(0, 0.02))  # noqa: S311 (jitter, not a secret)
     raise ServiceUnavailable(
-        "Very many requests of this workspace began at once. Send the same request again.", retry_after=1
+        "Too many requests of this workspace began at once. Send the same request again.", retry_after=1
     )
 
 
@@ -180,7 +180,7 @@ def _refusal_message(account: BudgetAccount, period: BudgetPeriod, amount: Decim
     remaining = _format_usd(max(period.remaining or ZERO_USD, ZERO_USD))
     limit = _format_usd(period.limit or ZERO_USD)
     held = f" ({_format_usd(period.held)} is held for requests under way)" if period.held else ""
-    price = "what this request costs is not known beforehand"
+    price = "the cost of this request is not known in advance"
     if amount:
         price = f"this request may take {_format_usd(amount)}"
     return (

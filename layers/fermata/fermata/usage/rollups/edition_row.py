@@ -43,7 +43,7 @@ class EditionRow:
     """The stored numbers of a tenant's editions.
 
     Attributes:
-        last: The number that the last rebuild took. A number is never used again, so a rebuild that broke off leaves
+        last: The number that the last rebuild took. A number is never used again, so an interrupted rebuild leaves
             nothing behind in the next one's edition.
         building: The edition into which the stream also counts, if any.
         version: Version of the stored row; 0 when nothing is stored.

@@ -137,13 +137,13 @@ def _to_timestamp(claim: Any) -> float:
     try:
         return float(claim)
     except OverflowError:
-        raise Unauthorized("Unauthorized: the token's times are not of this world.") from None
+        raise Unauthorized("Unauthorized: the token's times are out of range.") from None
 
 
 def _build_caller(tenant: Tenant, claims: Mapping[str, Any]) -> Caller:
     if _to_timestamp(claims["exp"]) - _to_timestamp(claims["iat"]) > tenant.limits.token_seconds:
         allowed = tenant.limits.token_seconds
-        raise Unauthorized(f"Unauthorized: the token is good for longer than the {allowed} seconds allowed.")
+        raise Unauthorized(f"Unauthorized: the token is valid for longer than the {allowed} seconds allowed.")
     if claims.get("tenant", tenant.name) != tenant.name:
         raise Unauthorized("Unauthorized: the token is for another tenant.")
     user = claims["sub"]

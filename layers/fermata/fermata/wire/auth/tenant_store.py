@@ -173,7 +173,7 @@ def find_tenant_by_issuer(resources: Resources, issuer: str) -> Tenant | None:
 
 
 def is_registered_origin(resources: Resources, origin: str) -> bool:
-    """Say whether any tenant lists this origin. No more can be checked before the caller is known."""
+    """Return whether any tenant lists this origin. No more can be checked before the caller is known."""
     normalized = normalize_origin(origin)
     if normalized is None:
         return False
@@ -230,7 +230,7 @@ def _replace_tenant(resources: Resources, old: Tenant, new: Tenant) -> Tenant:
     except (ConditionFailed, TransactionCanceled) as error:
         if not _is_stored(error, new):
             raise Conflict(
-                f"Tenant {old.name!r} was changed by somebody else just now. Look, and try again."
+                f"Tenant {old.name!r} has just been changed by another request. Check it, and try again."
             ) from error
     resources.cache.invalidate(("tenant", new.name))
     return new

@@ -22,7 +22,7 @@ def response_from_error(error: Exception, request_id: str) -> Response:
         observability.log_warning("busy", reason=str(error))
         return _build_error_response(503, "The service is busy. Send the same request again in a moment.")
     observability.log_exception("request_failed")
-    return _build_error_response(500, f"Something went wrong on our side. Tell us this request id: {request_id}")
+    return _build_error_response(500, f"The service failed. Report this request id: {request_id}")
 
 
 def _response_from_api_error(error: ApiError) -> Response:

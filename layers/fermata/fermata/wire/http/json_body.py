@@ -38,7 +38,7 @@ def parse_body(request: HttpRequest, model: type[_Model], *, ignore_unknown: boo
 
 
 def parse_json_body(body: bytes) -> dict[str, Any]:
-    """Parse a JSON object, whatever its content type. Lone surrogates in its texts become U+FFFD."""
+    """Parse a JSON object; the content type is ignored. Lone surrogates in its texts become U+FFFD."""
     if len(body) > MAX_REQUEST_BYTES:
         raise PayloadTooLarge(f"The request body has {len(body):,} bytes; at most {MAX_REQUEST_BYTES:,} are taken.")
     if not body.strip():

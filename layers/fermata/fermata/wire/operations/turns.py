@@ -17,7 +17,7 @@ from fermata.wire.operations.operation import Operation, RequestParameter, Succe
 
 _BRIDGE_PATH = f"{API_PREFIX}/bridges/{{bridgeId}}"
 _CAN_READ_TURNS = (Capability.CHAT, Capability.TURNS)
-_NO_TURN = {404: "There is no such turn, or it is too old to be remembered."}
+_NO_TURN = {404: "There is no such turn, or it has expired."}
 _CURSOR_PATTERN = "^([0-9]{6}-[0-9]{4})?$"
 
 START_TURN = Operation(
@@ -40,7 +40,7 @@ START_TURN = Operation(
         402: "A budget has less left than the request may cost. The error says how much, and when the budget renews.",
         404: "There is no such scope, conversation or upload, or its credential is gone.",
         409: "The conversation is already generating a response, the provider's key has to be entered again, the "
-        "Idempotency-Key was used for another request, or an upload is not what was announced.",
+        "Idempotency-Key was used for another request, or an upload differs from what was announced.",
         410: UPLOAD_EXPIRED,
         422: "The model cannot do what is asked: see images, or call tools.",
     },
@@ -137,7 +137,7 @@ ANSWER_TOOL = Operation(
     errors={
         404: "No request waits for this answer: the turn has ended, the time is over, or there never was "
         "such a request. Or there is no such upload.",
-        409: "The request was already answered differently, or an upload is not what was announced.",
+        409: "The request was already answered differently, or an upload differs from what was announced.",
         410: UPLOAD_EXPIRED,
     },
 )

@@ -146,7 +146,7 @@ def _build_block(block: Block, message: Message, request: ModelRequest, call_ids
 
 
 def _may_send_back(block: ReasoningBlock, model: str) -> bool:
-    """Tell whether a block is complete, signature included, and of this model."""
+    """Return whether a block is complete, signature included, and of this model."""
     required = _REQUIRED_FIELDS.get(as_text(block.payload.get("type")), ("type",))
     is_complete = all(isinstance(block.payload.get(name), str) for name in required)
     is_own = (block.provider, block.model) == ("anthropic", model)

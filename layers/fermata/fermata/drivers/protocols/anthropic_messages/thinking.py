@@ -43,7 +43,7 @@ def get_thinking_mode(model: str, tokens: int) -> ThinkingMode | None:
 
 
 def has_bound_thinking(model: str) -> bool:
-    """Tell whether the model refuses or drops its earlier thinking when the history before it has changed."""
+    """Return whether the model refuses or drops its earlier thinking when the history before it has changed."""
     return (_parse_version(model) or (0, 0)) >= _FIRST_WITH_BOUND_THINKING
 
 

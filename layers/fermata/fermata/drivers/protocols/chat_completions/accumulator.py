@@ -34,7 +34,7 @@ class _Call:
     extra_content: Any = None
 
     def is_continued_by(self, call_id: str, name: str) -> bool:
-        """Tell whether a fragment with this id and name belongs to the call, or begins another one."""
+        """Return whether a fragment with this id and name belongs to the call, or begins another one."""
         if call_id and self.id:
             return call_id == self.id
         if not name or not self.name or call_id or self.id:
@@ -129,7 +129,7 @@ class ChatAccumulator:
             self._fold_call(fragment)
         self._finish_reason = as_text(choice.get("finish_reason")) or self._finish_reason
         if self._finish_reason == "error":
-            self.stream_error = {"message": "the answer broke off", "type": "server_error"}
+            self.stream_error = {"message": "the answer was interrupted", "type": "server_error"}
 
     def _fold_content(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
         content = delta.get("content")

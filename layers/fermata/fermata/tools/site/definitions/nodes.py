@@ -89,7 +89,7 @@ NODE_TOOLS = (
     SITE_TOOL_FACTORY.browser_write(
         name="replaceNodeHtml",
         description="Replaces everything inside a node by new HTML; what was there before is gone, so include "
-        "whatever should stay. Returns the ids of the new nodes.",
+        "everything that should stay. Returns the ids of the new nodes.",
         input_model=ReplaceNodeHtmlInput,
         permissions=CAN_EDIT_STRUCTURE,
     ),
