@@ -1,10 +1,10 @@
-# `make` lists what there is. Everything needs git, make and Python 3.11 or later, and installs the rest by itself.
+# `make` lists the commands. They need git, make and Python 3.11 or later, and install everything else.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help install demo run logs reset test lint lock build chaos bench template docs token
 
-# The first Python that really runs (a version manager's stand-ins may not) and is new enough.
+# The first Python that runs (a version manager's shim may not) and is new enough.
 CANDIDATES := python3.13 python3.12 python3.11 python3
 FITS := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for it in $(CANDIDATES); do if $$it -c '$(FITS)' >/dev/null 2>&1; then echo $$it; break; fi; done)
@@ -12,7 +12,7 @@ PYTHON ?= $(shell for it in $(CANDIDATES); do if $$it -c '$(FITS)' >/dev/null 2>
 PIP := -m pip install --quiet --disable-pip-version-check
 UV := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11
 
-export PROMPT ABOUT # as it is: a shell would read what is quoted in it
+export PROMPT ABOUT # unchanged: a shell would interpret its quotes
 
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -51,10 +51,10 @@ demo: install ## run one turn on the local cloud and show what it changed (PROMP
 run: install ## run the service on 127.0.0.1:8787 (FERMATA_PORT) until Ctrl-C
 	@.venv/bin/python -m local.run
 
-logs: ## print what the functions of the running service have logged (ABOUT="…" for lines with that in them)
+logs: ## print what the functions of the running service have logged (ABOUT="…" for lines that contain it)
 	@.venv/bin/python -m local.logs "$$ABOUT"
 
-reset: | python ## forget the state that `make run` keeps
+reset: | python ## delete the state of `make run`
 	@$(PYTHON) -m local.state_directory
 
 check: install ## check style, types and the tests that need no cloud, in under two minutes
@@ -74,7 +74,7 @@ test: install ## check everything: style, types, all tests
 lint: install ## check style and types only
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
 
-lock: install ## resolve the requirements anew
+lock: install ## resolve the requirements again and write the lock files
 	$(UV) layers/dependencies/requirements.in -o layers/dependencies/requirements.txt
 	$(UV) -c layers/dependencies/requirements.txt requirements/dev.in -o requirements/dev.txt
 	$(UV) requirements/emulator.in -o requirements/emulator.txt

@@ -157,8 +157,8 @@ def template_timings() -> dict[str, str]:
 
 def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=DESCRIPTION)
-    parser.add_argument("--quick", action="store_true", help="a minute's smoke test; its times mean nothing")
-    parser.add_argument("--out", type=Path, default=DEFAULT_OUTPUT, help="where the numbers go, as JSON")
+    parser.add_argument("--quick", action="store_true", help="a smoke test of a minute; its times are not meaningful")
+    parser.add_argument("--out", type=Path, default=DEFAULT_OUTPUT, help="the file to write the numbers to, as JSON")
     return parser.parse_args()
 
 

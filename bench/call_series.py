@@ -1,7 +1,7 @@
 """Count the AWS calls that are made one after the other, exactly and independently of time.
 
 Every thread knows how many calls lead to where it is. A call adds one. A thread begins with the number of the thread
-that started it, and whoever waits for threads goes on with the largest of their numbers. Calls made side by side
+that started it, and a thread that waits for others continues with the largest of their numbers. Calls made side by side
 therefore count once.
 """
 

@@ -96,7 +96,7 @@ def _time_prompt(snapshot: dict[str, Any]) -> float:
     prompt = registry.build_system_prompt("site") + registry.build_situation("site", snapshot)
     milliseconds = (time.monotonic_ns() - started_ns) / NS_PER_MS
     if not tools or f"page-{PAGE_COUNT - 1}=" not in prompt:
-        raise RuntimeError("The prompt does not tell of all pages, or there are no tools.")
+        raise RuntimeError("The prompt does not name all pages, or there are no tools.")
     return round(milliseconds, 1)
 
 
@@ -115,7 +115,7 @@ def measure_function_memory(harness: BenchHarness, snapshot_bytes: int = SNAPSHO
     target = f"≤ {MAX_MEMORY_MB} MB"
     peaks_kb = [peak_kb for pid in harness.cloud.worker_pids("round") if (peak_kb := peak_memory_kb(pid))]
     if not peaks_kb:
-        return ResultRow("memory", title, target, "not told by this system")
+        return ResultRow("memory", title, target, "not reported by this system")
     peak_mb = max(peaks_kb) / KB_PER_MB
     return ResultRow(
         "memory", title, target, f"{peak_mb:.0f} MB", peak_mb <= MAX_MEMORY_MB, {"processes": len(peaks_kb)}
@@ -131,7 +131,7 @@ def add_asset(snapshot: dict[str, Any], total_bytes: int) -> dict[str, Any]:
 
 
 def peak_memory_kb(pid: int) -> int:
-    """Return the peak resident memory of a process, with the pages it shares; 0 if the system does not tell."""
+    """Return the peak resident memory of a process, with the pages it shares; 0 if the system does not report it."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:

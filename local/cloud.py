@@ -29,7 +29,7 @@ SWEEP_EVENT = {"v": 1, "sweep": True}
 FIRST_SWEEP_EVENT = SWEEP_EVENT | {"startGraceSeconds": 0}
 """The sweep before the front door opens: nobody can be starting a turn (decision 0161)."""
 EXECUTIONS_TIMEOUT_SECONDS = 60.0
-"""When waiting for executions is given up. They usually end a moment after the turn."""
+"""The longest wait for executions. They usually end a moment after the turn."""
 
 
 class LocalCloud:

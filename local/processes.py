@@ -18,7 +18,7 @@ EMULATOR_PYTHON = ROOT / ".venv-emulator/bin/python"
 FUNCTION_SERVICES = "dynamodb kms s3 stepfunctions"
 """AWS services that the project's functions call."""
 START_TIMEOUT_SECONDS = 120.0
-"""When a process that says nothing is given up. Starting takes a second or two; much more on a busy machine."""
+"""The longest wait for a process that prints nothing. Starting takes a second or two; much more on a busy machine."""
 STOP_TIMEOUT_SECONDS = 10.0
 PAGE_TIMEOUT_SECONDS = 120.0
 LOG_TAIL_LINES = 15

@@ -29,11 +29,13 @@ def main(state_directory: Path = STATE_DIRECTORY) -> None:
             print(greeting_text(cloud), flush=True)
             while not (ended_process := cloud.find_ended_process()):
                 time.sleep(0.5)
-            sys.exit(f"Stopped, because {ended_process} ended by itself. Its last words are in {state_directory}.")
+            sys.exit(
+                f"Stopped, because {ended_process} ended unexpectedly. The end of its output is in {state_directory}."
+            )
     except (DidNotStartError, DeploymentFailedError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        print("\nStopped. State is kept in .fermata/ (`make reset` forgets it).")
+        print("\nStopped. State is stored in .fermata/ (`make reset` deletes it).")
 
 
 def real_api_key() -> str | None:

@@ -47,7 +47,7 @@ HOST_CREDENTIAL_FILE = "host_secret"
 
 @dataclass(frozen=True)
 class LocalResources(Resources):
-    """Resources on the local cloud at `endpoint`, whatever the environment of this process says."""
+    """Resources on the local cloud at `endpoint`; the environment of this process is ignored."""
 
     endpoint: str
 

@@ -17,7 +17,7 @@ from fermata_client.commands.undo import undo
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="fermata-client", prog_name="fermata")
 def main() -> None:
-    """Fermata from the command line: edit a page, ask a question, look after keys, models and tenants.
+    """Fermata from the command line: edit a page, ask a question, manage keys, models and tenants.
 
     The service runs at http://127.0.0.1:8787 after `make run`.
     """

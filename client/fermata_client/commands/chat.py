@@ -19,18 +19,16 @@ CHAT_SCOPES = ("data", "content", "plugin", "site")
 
 @click.command()
 @click.argument("prompt")
-@click.option("--conversation", metavar="ID", help="Go on with this conversation instead of beginning one.")
-@click.option(
-    "--scope", type=click.Choice(CHAT_SCOPES), help="Which of the editor's areas to talk in.  [default: data]"
-)
+@click.option("--conversation", metavar="ID", help="Continue this conversation instead of creating one.")
+@click.option("--scope", type=click.Choice(CHAT_SCOPES), help="The area of the editor to ask about.  [default: data]")
 @click.option(
     "--image",
     "images",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A picture to look at, for a model that can see; up to eight.",
+    help="An image for a model that reads images; up to eight.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as the last line.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as JSON in the last line.")
 @turn_options
 @report_errors
 def chat(
@@ -45,16 +43,16 @@ def chat(
 ) -> None:
     """Ask PROMPT and show the answer.
 
-    In the scope `content` the model can read the collections and documents of the site; whatever would need an open
-    editor is refused.
+    In the scope `content` the model can read the collections and documents of the site. Tools that need an open editor
+    are refused.
     """
     if conversation and scope:
         raise CommandError(
-            "A conversation keeps its scope. Leave out --scope, or begin a new one without --conversation."
+            "A conversation keeps its scope. Omit --scope, or create a new one by omitting --conversation."
         )
     if conversation and model:
         raise CommandError(
-            "A conversation keeps its model. Leave out --model, or begin a new one without --conversation."
+            "A conversation keeps its model. Omit --model, or create a new one by omitting --conversation."
         )
     printer = TurnPrinter()
     with connect_to_service(url, token) as client:
@@ -69,7 +67,7 @@ def chat(
         )
     printer.end_line()
     if not as_json:
-        click.echo(f"Go on with: fermata chat --conversation {outcome.conversation_id} …", err=True)
+        click.echo(f"Continue with: fermata chat --conversation {outcome.conversation_id} …", err=True)
     report_outcome(outcome, printer, as_json=as_json)
 
 

@@ -124,7 +124,7 @@ def _tool_result_line(message: JsonObject, block: JsonObject) -> str:
 @service_options
 @report_errors
 def rename_conversation(conversation_id: str, title: str, url: str | None, token: str | None) -> None:
-    """Call the conversation ID TITLE."""
+    """Rename the conversation ID to TITLE."""
     with connect_to_service(url, token) as client:
         renamed = client.update_conversation(conversation_id, title=title)
     click.echo(f"{conversation_id} is now called: {strip_control_chars(renamed['title'])}")

@@ -63,7 +63,7 @@ def _key_state(credential: JsonObject) -> str:
 @click.argument("provider")
 @click.option("--label", required=True, help="What to call it.")
 @click.option("--base-url", metavar="URL", help="The address of a server of your own, or of a gateway.")
-@click.option("--no-key", is_flag=True, help="The server at --base-url asks for no key.")
+@click.option("--no-key", is_flag=True, help="The server at --base-url needs no key.")
 @KEY_ENV_OPTION
 @service_options
 @report_errors
@@ -76,7 +76,7 @@ def add_credential(
     url: str | None,
     token: str | None,
 ) -> None:
-    """Enter a key for PROVIDER, such as anthropic or ollama; for an unknown name, the service lists those there are.
+    """Enter a key for PROVIDER, such as anthropic or ollama; for an unknown name, the service lists the known ones.
 
     The key is read from standard input, unseen when it is typed. Scopes without a default get one from it.
     """
@@ -109,7 +109,7 @@ def change_credential(
     """Change the credential ID. Turns that run use a new key within five minutes."""
     key = _read_key(key_env) if new_key or key_env else None
     if label is None and base_url is None and key is None:
-        raise CommandError("Say what to change: --label, --base-url, --new-key or --key-env.")
+        raise CommandError("Give what to change: --label, --base-url, --new-key or --key-env.")
     with connect_to_service(url, token) as client:
         changed = client.update_credential(credential_id, label=label, api_key=key, base_url=base_url)
     click.echo(f"{credential_id} is changed: {strip_control_chars(changed['displayLabel'])}")
@@ -152,5 +152,5 @@ def _read_key(variable: str | None) -> str:
         return str(click.prompt("Key", hide_input=True, err=True)).strip()
     key = sys.stdin.read().strip()
     if not key:
-        raise CommandError("No key came in on standard input. Give it there, or name its variable with --key-env.")
+        raise CommandError("Standard input holds no key. Send it there, or name its variable with --key-env.")
     return key

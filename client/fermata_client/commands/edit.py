@@ -19,9 +19,11 @@ from fermata_client.turns.runner import run_turn
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("prompt")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write here and leave FILE as it is.")
-@click.option("--css", metavar="FILE", help="The style sheet of the page that gets new rules. Left out: its last one.")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as the last line.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file and leave FILE unchanged."
+)
+@click.option("--css", metavar="FILE", help="The style sheet of the page that gets new rules.  [default: the last one]")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as JSON in the last line.")
 @turn_options
 @report_errors
 def edit(
@@ -60,9 +62,7 @@ def edit(
         after = html_file.file_texts((out or file).name)
         printer.print_changes(before, after)
     if before != after and not as_json:
-        click.echo(
-            f"Take it back with: fermata undo {outcome.view.bridge_id} {shlex.quote(str(out or file))}", err=True
-        )
+        click.echo(f"Undo it with: fermata undo {outcome.view.bridge_id} {shlex.quote(str(out or file))}", err=True)
     report_outcome(outcome, printer, as_json=as_json)
 
 

@@ -44,7 +44,7 @@ def _select_credentials(
     if credential_id and not selected:
         raise CommandError(f"You have entered no credential {credential_id}. Name its provider with --provider.")
     if not selected:
-        raise CommandError("You have entered no credential yet. Begin with: fermata credentials add")
+        raise CommandError("You have entered no credential yet. Add one with: fermata credentials add")
     return selected
 
 

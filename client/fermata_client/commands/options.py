@@ -10,17 +10,17 @@ Result = TypeVar("Result")
 
 SCOPES = ("site", "content", "data", "plugin")
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print it as the service tells it.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the response of the service as JSON.")
 
 
 def service_options(command: Callable[Params, Result]) -> Callable[Params, Result]:
     """Add `--url` and `--token`, for commands that call the service."""
     for option in (
         click.option(
-            "--token", metavar="TOKEN", help="Who you are. Left out: FERMATA_TOKEN, or what `make run` wrote."
+            "--token", metavar="TOKEN", help="The token to send.  [default: FERMATA_TOKEN, or what `make run` wrote]"
         ),
         click.option(
-            "--url", metavar="URL", help="Where the service is. Left out: FERMATA_URL, or what `make run` wrote."
+            "--url", metavar="URL", help="The address of the service.  [default: FERMATA_URL, or what `make run` wrote]"
         ),
     ):
         command = option(command)
@@ -29,5 +29,5 @@ def service_options(command: Callable[Params, Result]) -> Callable[Params, Resul
 
 def turn_options(command: Callable[Params, Result]) -> Callable[Params, Result]:
     """Add `--url`, `--token` and `--model`, for commands that start a turn."""
-    model = click.option("--model", metavar="ID", help="Model to use. Left out: the default of the scope.")
+    model = click.option("--model", metavar="ID", help="Model to use.  [default: that of the scope]")
     return service_options(model(command))

@@ -31,5 +31,5 @@ def _image_part(client: FermataClient, path: Path) -> JsonObject:
     mime_types = (mime for signature, mime in MIME_TYPE_BY_SIGNATURE.items() if raw.startswith(signature))
     mime_type = next(mime_types, None)
     if mime_type is None:
-        raise CommandError(f"{path} is no picture that can be sent. Use a JPEG, PNG, WebP or GIF.")
+        raise CommandError(f"{path} is not an image that can be sent. Use a JPEG, PNG, WebP or GIF.")
     return client.image_part(raw, mime_type)

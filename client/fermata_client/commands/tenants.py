@@ -14,20 +14,20 @@ from fermata_client.stack.resources import open_stack_resources
 DIALECTS = click.Choice(["fermata", "instatic"])
 TOOL_NAMES = click.Choice(["seed", "prefixed"])
 ORIGIN_HELP = "A page's origin that may call with its cookie (https://editor.example.com). Repeat for more."
-NAMES_HELP = "What its editor calls the tools: insertHtml, or site_insert_html (Instatic from 0.0.7 on)."
-ROUNDS_HELP = "Model calls one turn may make."
-THINKING_HELP = "Tokens a model is told to think before it answers; 0 leaves it to the model."
-LIFETIME_HELP = "The longest a token may be good for, in seconds."
-SIGNING_SERVER_NOTE = "Keep it where the tenant's server signs its tokens:"
-CONTENT_SYSTEM_NOTE = "Keep it where the tenant's content system checks the tokens of its requests:"
+NAMES_HELP = "The tool names that its editor uses: insertHtml, or site_insert_html (Instatic from 0.0.7 on)."
+ROUNDS_HELP = "The number of model requests that one turn may make."
+THINKING_HELP = "Tokens that a model may think before it answers; 0 leaves it to the model."
+LIFETIME_HELP = "The longest lifetime of a token, in seconds."
+SIGNING_SERVER_NOTE = "Store it where the tenant's server signs its tokens:"
+CONTENT_SYSTEM_NOTE = "Store it where the tenant's content system checks the tokens of its requests:"
 
 
 @click.group()
 def tenant() -> None:
     """Add, show, change a deployment's tenants, and rotate their secrets.
 
-    A tenant is one customer's site or workspace: its server signs tokens, its pages call with them.
-    Functions that are running learn of a change within a minute.
+    A tenant is one customer's site or workspace: its server signs tokens, and its pages send them.
+    A change takes effect in running functions within a minute.
     """
 
 
@@ -38,7 +38,7 @@ def tenant() -> None:
 @click.option("--jwks-url", help="Where its public keys are (RS256, ES256). Without it, a shared secret (HS256).")
 @click.option("--secret-file", type=click.File(), help="Its shared secret, if you have one already; - is stdin.")
 @click.option("--origin", "origins", multiple=True, help=ORIGIN_HELP)
-@click.option("--dialect", type=DIALECTS, default="fermata", show_default=True, help="What its pages understand.")
+@click.option("--dialect", type=DIALECTS, default="fermata", show_default=True, help="The dialect of its pages.")
 @click.option("--tool-names", type=TOOL_NAMES, default="seed", show_default=True, help=NAMES_HELP)
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
 @click.option("--thinking-tokens", type=int, help=THINKING_HELP)
@@ -59,7 +59,7 @@ def add_tenant(
     stack: str | None,
     region: str | None,
 ) -> None:
-    """Let the tenant NAME call. Its secret goes to standard output, this once and never again."""
+    """Add the tenant NAME. Its secret is printed to standard output, and cannot be printed again."""
     from fermata.wire.auth import tenant_store
 
     added, secret = tenant_store.add_tenant(
@@ -83,7 +83,7 @@ def add_tenant(
 @click.argument("name")
 @stack_options
 def show_tenant(name: str, stack: str | None, region: str | None) -> None:
-    """Print what is known of the tenant NAME, except its secrets."""
+    """Print the record of the tenant NAME, except its secrets."""
     from fermata.hosts import registry
     from fermata.wire.auth.tenant_store import describe_tenant
 
@@ -95,8 +95,8 @@ def show_tenant(name: str, stack: str | None, region: str | None) -> None:
 
 @tenant.command("change")
 @click.argument("name")
-@click.option("--origin", "origins", multiple=True, help=f"{ORIGIN_HELP} These replace all it has.")
-@click.option("--dialect", type=DIALECTS, help="What its pages understand.")
+@click.option("--origin", "origins", multiple=True, help=f"{ORIGIN_HELP} These replace the present ones.")
+@click.option("--dialect", type=DIALECTS, help="The dialect of its pages.")
 @click.option("--tool-names", type=TOOL_NAMES, help=NAMES_HELP)
 @click.option("--max-rounds", type=int, help=ROUNDS_HELP)
 @click.option("--thinking-tokens", type=int, help=THINKING_HELP)
@@ -113,7 +113,7 @@ def change_tenant(
     stack: str | None,
     region: str | None,
 ) -> None:
-    """Change the tenant NAME. What is not given stays as it is."""
+    """Change the tenant NAME. Settings without an option stay unchanged."""
     from fermata.wire.auth.tenant_store import update_tenant
 
     changed = update_tenant(
@@ -129,10 +129,12 @@ def change_tenant(
 
 @tenant.command("rotate")
 @click.argument("name")
-@click.option("--overlap", type=click.IntRange(min=0), help="Seconds the old secret goes on counting. [default: 86400]")
+@click.option(
+    "--overlap", type=click.IntRange(min=0), help="Seconds during which the old secret stays valid. [default: 86400]"
+)
 @stack_options
 def rotate_tenant_secret(name: str, overlap: int | None, stack: str | None, region: str | None) -> None:
-    """Give the tenant NAME a new secret, printed this once; --overlap 0 ends the old one now."""
+    """Give the tenant NAME a new secret, and print it once. --overlap 0 ends the old one at once."""
     from fermata.wire.auth import tenant_store
 
     overlap_seconds = tenant_store.DEFAULT_SECRET_OVERLAP_SECONDS if overlap is None else overlap
@@ -142,9 +144,11 @@ def rotate_tenant_secret(name: str, overlap: int | None, stack: str | None, regi
 
 @tenant.command("host")
 @click.argument("name")
-@click.option("--url", help="Where it is, an https URL. One that moves keeps its secret.")
+@click.option("--url", help="Its https URL. A content system whose URL changes keeps its secret.")
 @click.option("--rotate", is_flag=True, help="Give it a new secret.")
-@click.option("--overlap", type=click.IntRange(min=0), help="Seconds the old secret goes on signing. [default: 600]")
+@click.option(
+    "--overlap", type=click.IntRange(min=0), help="Seconds during which the old secret still signs. [default: 600]"
+)
 @click.option("--remove", is_flag=True, help="Ask it no more.")
 @stack_options
 def configure_host(
@@ -156,14 +160,14 @@ def configure_host(
     stack: str | None,
     region: str | None,
 ) -> None:
-    """Say where the content system of the tenant NAME answers questions (docs/host.md), or take that back.
+    """Register the content system of the tenant NAME (docs/host.md), rotate its secret, or remove it.
 
     The secret that its requests are signed with is printed once.
     """
     from fermata.hosts import registry
 
     if (url is not None) + rotate + remove != 1:
-        raise click.UsageError("Say one of --url URL, --rotate and --remove.")
+        raise click.UsageError("Give one of --url URL, --rotate and --remove.")
     if overlap is not None and not rotate:
         raise click.UsageError("--overlap goes with --rotate.")
     resources = open_stack_resources(stack, region)

@@ -21,13 +21,13 @@ from fermata_client.turns.runner import undo_turn
 @click.argument("bridge")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--through", metavar="EFFECT_KEY", help="Go back to this edit of the turn and no further.")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the undo as the last line.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the undo as JSON in the last line.")
 @service_options
 @report_errors
 def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str | None, token: str | None) -> None:
-    """Take back what the turn BRIDGE did to an HTML FILE, and show what changed.
+    """Undo the edits that the turn BRIDGE made to an HTML FILE, and show what changed.
 
-    `fermata edit` tells the turn's bridge when it is done. What somebody else has changed since then stays as it is.
+    `fermata edit` prints the turn's bridge when it is done. Later changes by others are kept.
     """
     html_file = HtmlFile(file)
     before = html_file.file_texts(file.name)
@@ -50,7 +50,7 @@ def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str |
     report = _print_report(outcome, printer)
     report_outcome(outcome, printer, as_json=as_json)
     if report["skipped"] and not report["undone"]:
-        raise CommandError("Nothing was taken back.")
+        raise CommandError("Nothing was undone.")
 
 
 def _print_report(outcome: TurnOutcome, printer: TurnPrinter) -> JsonObject:
@@ -59,5 +59,5 @@ def _print_report(outcome: TurnOutcome, printer: TurnPrinter) -> JsonObject:
         printer.print_line(
             f"  ! {skipped['effectKey']} stays: {strip_control_chars(str(skipped['reason']))}", fg="yellow"
         )
-    printer.print_line(f"{len(report['undone'])} taken back, {len(report['skipped'])} left as they are.")
+    printer.print_line(f"{len(report['undone'])} undone, {len(report['skipped'])} left unchanged.")
     return report

@@ -29,7 +29,7 @@ class RuleCounts:
     created: int = 0
     updated: int = 0
     kept: int = 0
-    """Existing rules that were left as they are."""
+    """Existing rules that were left unchanged."""
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ class BaseDocument:
         if content == old_content:
             return self
         if path in self.shared_files:
-            raise EditError(f"{path} also belongs to the page that this one is a copy of, so it is left as it is.")
+            raise EditError(f"{path} also belongs to the page that this one is a copy of, so it cannot be changed.")
         other_files = {name: other for name, other in self.files.items() if name != path}
         files = other_files if content is None else other_files | {path: content}
         reversal = reversal_of_file(path, old_content, content)
@@ -196,7 +196,7 @@ class BaseDocument:
         parent = self.tree.find_first("head") or self.tree.find_first("html") or self.tree.root
         document = self.with_splices([head_splice(self.source, self.tree, lines)], parent)
         if all(element.tag != tag for element in document.elements_created_since(self)):
-            raise EditError("This page ends within a tag, so nothing can be added. Please mend it by hand.")
+            raise EditError("This page ends within a tag, so nothing can be added. Close the tag by hand.")
         return document
 
     def elements_created_since(self, before: Self) -> list[Element]:

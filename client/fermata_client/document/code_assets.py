@@ -132,7 +132,7 @@ def check_new_path(path: str, asset_type: AssetType) -> str:
         raise EditError(f"{path} would be a hidden file. Choose a name like scripts/menu.js or site.css.")
     if not re.fullmatch(r"[\w. ()+@/-]+", local_path):
         raise EditError(
-            f"{path} has characters that do not belong into an address. Use letters, digits, -, _ and dots."
+            f"{path} has characters that are not allowed in an address. Use letters, digits, -, _ and dots."
         )
     if max(len(part.encode()) for part in local_path.split("/")) > MAX_NAME_BYTES or len(local_path) > MAX_PATH_CHARS:
         raise EditError(f"The path is too long: a name has up to {MAX_NAME_BYTES} letters. Choose a shorter one.")

@@ -167,7 +167,9 @@ class HtmlDocument(BaseDocument):
         top_level = [element for element in created if element.parent is None or element.parent.uid not in created_ids]
         misplaced = [element for element in top_level if element.parent is None or element.parent.uid != parent.uid]
         if misplaced or len(created) != fragment.element_count:
-            raise EditError(f"This HTML cannot stand at this place in <{parent.tag}>. Choose another parent or index.")
+            raise EditError(
+                f"This HTML is not allowed at this place in <{parent.tag}>. Choose another parent or index."
+            )
         data: JsonObject = {
             "nodeIds": [element.uid for element in top_level],
             "created": created_elements_to_wire(created),
@@ -182,6 +184,6 @@ def _check_all_kept(kept_source: bytes, edited: HtmlDocument, parent: Element) -
     """Raise `EditError` if a browser finds an element of `kept_source` changed in the edited page (decision 0124)."""
     if count_elements(kept_source) - count_elements(edited.source):
         raise EditError(
-            f"A browser would take what stands behind this HTML in <{parent.tag}> for a part of it. Close every tag "
+            f"A browser would treat the page after this HTML in <{parent.tag}> as a part of it. Close every tag "
             "and comment in it, and leave out elements that hold text only, such as <plaintext>."
         )

@@ -65,7 +65,7 @@ def transfer_ids(
 def _describe_broken_element(element: Element, source: bytes) -> str:
     unfinished_tag = find_unfinished_tag(source)
     advice = (
-        f"The page has a tag {unfinished_tag} that is not closed with >: mend that first"
+        f"The page has a tag {unfinished_tag} that is not closed with >: close it first"
         if unfinished_tag
         else "Check that every tag in what you send is closed"
     )
@@ -78,7 +78,7 @@ def _assign_carried_ids(tree: HtmlTree, carried: CarriedIds, splices: Sequence[S
     end = start + len(carried.splice.text)
     moved = [element for element in tree.elements if start <= element.start < end]
     if len(moved) != len(carried.uids):
-        raise EditError("The node cannot stand at this place. Choose another parent or index.")
+        raise EditError("The node is not allowed at this place. Choose another parent or index.")
     for element, uid in zip(moved, carried.uids, strict=True):
         element.uid = uid
 

@@ -55,7 +55,7 @@ class PatchHunk:
             return Splice(position, position + self.length, old)
         if self._matches(source, self.position, CONTEXT_BYTES[0], len(old), content_digest(old)):
             return None
-        raise EditConflictError("Somebody changed what this edit had left behind, so it was not taken back.")
+        raise EditConflictError("The result of this edit was changed since, so the edit was not undone.")
 
     def _find_position(self, source: bytes) -> int | None:
         """Return the position of the edit, or else the only position that looks like it."""

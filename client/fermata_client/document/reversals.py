@@ -30,17 +30,17 @@ class Reversal:
             return self._restore_file(source)
         if self.has_created_file:
             if source is not None and content_digest(source) != self.swaps[0].digest:
-                raise EditConflictError(f"{self.path} was changed since it was made, so it was left where it is.")
+                raise EditConflictError(f"{self.path} was changed since it was made, so it was kept.")
             return None
         if source is None:
-            raise EditConflictError(f"{self.path} is gone, so nothing in it could be taken back.")
+            raise EditConflictError(f"{self.path} does not exist any more, so nothing in it could be undone.")
         splices = (swap.to_splice(source) for swap in self.swaps)
         return apply_splices(source, [splice for splice in splices if splice])
 
     def _restore_file(self, source: bytes | None) -> bytes:
         content = self.swaps[0].old_text.encode()
         if source not in (None, content):
-            raise EditConflictError(f"There is another {self.path} now, so it was left as it is.")
+            raise EditConflictError(f"There is another {self.path} now, so it was not changed.")
         return content
 
 
@@ -107,7 +107,7 @@ def reversals_from_patch(patch: Any) -> tuple[Reversal, ...]:
     try:
         return tuple(_reversal_from_wire(edit) for edit in patch["edits"])
     except (KeyError, TypeError, AttributeError) as error:
-        raise EditError("This patch was not made by this editor, so it cannot be taken back here.") from error
+        raise EditError("This patch was not made by this editor, so it cannot be undone here.") from error
 
 
 def _reversal_to_wire(reversal: Reversal) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class ActiveContent:
     """Name of the attribute; for an element its tag, or `META_REFRESH`."""
     tag: str
     value: str
-    """The code or address; for an element what tells it from others."""
+    """The code or address; for an element what distinguishes it from others."""
 
     @property
     def is_element(self) -> bool:
@@ -147,7 +147,7 @@ def _active_parts(node: LexborNode) -> Iterator[ActiveContent]:
 
 
 def _element_identity(tag: str, attributes: dict[str, str], node: LexborNode) -> str:
-    """Return what tells an active element from others: a script's address and code, any other's attributes."""
+    """Return what distinguishes an active element from others: a script's address and code, any other's attributes."""
     if tag != "script":
         return str(sorted(attributes.items()))
     address = attributes.get("src") or attributes.get("href") or attributes.get("xlink:href") or ""

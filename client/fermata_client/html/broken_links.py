@@ -27,7 +27,9 @@ def describe_broken_links(before: HtmlTree, after: HtmlTree) -> str:
         return ""
     listed = ", ".join(broken[:MAX_LISTED_LINKS])
     suffix = f" and {len(broken) - MAX_LISTED_LINKS} more" if len(broken) > MAX_LISTED_LINKS else ""
-    return f"These now lead nowhere: {listed}{suffix}. Point them elsewhere with updateNodeProps, or delete them."
+    return (
+        f"These links have no target now: {listed}{suffix}. Point them elsewhere with updateNodeProps, or delete them."
+    )
 
 
 def _anchor_names(tree: HtmlTree) -> set[str]:

@@ -45,11 +45,13 @@ def sanitize_html(html: str, context: FragmentContext) -> HtmlFragment:
         active = find_active_content_in_fragment(fragment.markup, context)
     if active:
         names = ", ".join(sorted({str(part) for part in active}))
-        raise EditError(f"This HTML hides code from some readers ({names}). Send it without; HTML brings no code.")
+        raise EditError(
+            f"This HTML hides code from some readers ({names}). Send it without that: HTML cannot contain code."
+        )
     _check_finished(fragment.markup, context)
     if is_open_ended(fragment.markup, context):
         opening = _last_opening(source)
-        raise EditError(f"What stands behind this HTML would become a part of it, from {opening} on. Close it first.")
+        raise EditError(f"The page after this HTML would become a part of it, from {opening} on. Close it first.")
     return replace(fragment, note=_left_out_note(left_out))
 
 
@@ -158,4 +160,4 @@ def _left_out_note(left_out: Counter[str]) -> str:
     parts += [", ".join(other_names)] if other_names else []
     if not parts:
         return ""
-    return f"Left out: {' and '.join(parts)}. HTML brings no code; write behaviour with write_code_asset."
+    return f"Left out: {' and '.join(parts)}. HTML cannot contain code; write behaviour with write_code_asset."

@@ -9,7 +9,7 @@ def name_set(text: str) -> frozenset[str]:
 
 
 ROOT_TAG = "#document"
-"""Tag of the element that stands for the whole file."""
+"""Tag of the element that represents the whole file."""
 VOID_TAGS = name_set("area base br col embed hr img input link meta param source track wbr")
 RAW_TEXT_TAGS = frozenset({"script", "style", "textarea", "title"})
 HEAD_TAGS = name_set("base link meta noscript script style template title")

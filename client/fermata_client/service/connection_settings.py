@@ -79,5 +79,7 @@ def _clean_token(text: str) -> str:
     """Check a token, without the line end that pasted and piped tokens have."""
     token = text.strip()
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise ConnectionNotConfiguredError("The token holds characters no token has. Give it alone, on one line.")
+        raise ConnectionNotConfiguredError(
+            "The token has characters that no token contains. Give the token alone, on one line."
+        )
     return token

@@ -73,7 +73,7 @@ class Transport:
             del request.headers["authorization"]
             response = self._http.send(request)
         except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise ServiceUnreachableError("What is too large for a request could not be uploaded.") from error
+            raise ServiceUnreachableError("The upload of a value that is too large for a request failed.") from error
         _raise_for_status(response)
 
     @contextmanager
@@ -162,9 +162,9 @@ def _retry_after_seconds(response: httpx.Response) -> float | None:
 
 def _describe_failure(error: httpx.TransportError, url: str) -> str:
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-        return f"Nobody answers at {url}."
+        return f"No service answers at {url}."
     if isinstance(error, httpx.TimeoutException):
-        return f"{url} fell silent."
+        return f"{url} stopped sending data."
     if isinstance(error, httpx.UnsupportedProtocol):
         return f"No request can be made of the address {url}."
-    return f"The connection to {url} broke off."
+    return f"The connection to {url} was lost."

@@ -30,11 +30,11 @@ class TurnPrinter:
                 error = _member_text(event, "error", "failed")
                 self.print_line(f"  ✗ {_member_text(event, 'toolName')}: {error}", fg="red")
             case "roundRetracted":
-                self.print_line("  ↺ the connection to the model broke; it starts this answer again", fg="yellow")
+                self.print_line("  ↺ the connection to the model was lost; this answer starts again", fg="yellow")
             case "warning":
                 self.print_line(f"  ! {_member_text(event, 'message')}", fg="yellow")
             case "held":
-                self.print_line("  … waiting for somebody to decide", fg="yellow")
+                self.print_line("  … waiting for a person to decide", fg="yellow")
             case "done" | "error" | "cancelled":
                 self.end_line()
 

@@ -50,4 +50,4 @@ def _writable_contents(document: HtmlDocument) -> list[bytes]:
 
 
 def _describe_unknown(selectors: list[str]) -> str:
-    return f"There is no rule for {', '.join(selectors)}. Take the selector as it stands in the document's css."
+    return f"There is no rule for {', '.join(selectors)}. Use the selector as it is written in the document's css."

@@ -123,7 +123,7 @@ def _describe_loaded(element: Element, asset: CodeAsset | None) -> JsonObject:
 def _named_asset(document: HtmlDocument, arguments: ToolArguments) -> CodeAsset:
     name = optional_text(arguments, "fileId") or optional_text(arguments, "path")
     if not name:
-        raise EditError("Name the asset by `path` or `fileId`; list_code_assets tells both.")
+        raise EditError("Name the asset by `path` or `fileId`; list_code_assets lists both.")
     return find_code_asset(document, name)
 
 
@@ -157,8 +157,8 @@ def _apply_replacement(path: str, content: str, number: int, replacement: ToolAr
         raise EditError(f"The old text of replacement {number} is not in {path}. Nothing was replaced.")
     if count > 1 and replacement.get("replaceAll") is not True:
         raise EditError(
-            f"The old text of replacement {number} stands {count} times in {path}. Take more of what is around it, or "
-            "say replaceAll. Nothing was replaced."
+            f"The old text of replacement {number} occurs {count} times in {path}. Include more of the "
+            "text around it, or set replaceAll. Nothing was replaced."
         )
     return content.replace(old_text, new_text), count
 

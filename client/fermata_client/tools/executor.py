@@ -72,7 +72,7 @@ class HtmlFileExecutor:
             return self._execute_edit(write_tool, arguments, self.file.with_files(patched_files(arguments)))
         if self._is_outdated(planned_revision, was_reloaded=previous is not None):
             return self._conflict_output(
-                "Somebody else changed this file; that edit was kept. Please read the document again."
+                "This file was changed by someone else; that change was kept. Read the document again."
             )
         return self._execute_edit(write_tool, arguments, self.file.document)
 

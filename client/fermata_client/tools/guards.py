@@ -33,8 +33,8 @@ def check_no_new_code(before: HtmlDocument, after: HtmlDocument) -> None:
     added = sorted(after.active_content - before.active_content) if before.source != after.source else []
     if added:
         raise EditError(
-            f"A browser would find code in this: {_describe(added)}. Nothing was changed. Send it without; behaviour "
-            "is written with write_code_asset."
+            f"A browser would find code in this: {_describe(added)}. Nothing was changed. Send it without that; write "
+            "behaviour with write_code_asset."
         )
 
 

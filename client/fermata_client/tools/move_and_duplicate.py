@@ -42,7 +42,7 @@ def move_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
             f"`newIndex` is the place in <{parent.tag}>: {siblings}, so it is a number from 0 to {sibling_count}."
         )
     if element.parent is parent and parent.children.index(element) == index:
-        return document, {"note": "The node stands there already."}
+        return document, {"note": "The node is there already."}
     return _move_element(document, element, parent.uid, index), None
 
 
@@ -60,14 +60,14 @@ def _move_element(document: HtmlDocument, element: Element, parent_id: str, inde
     moved = removed.with_splices([splice], parent, carried=CarriedIds(splice, uids))
     if moved.find_element(element.uid).parent is not moved.find_element(parent_id):
         raise EditError(
-            f"A <{element.tag}> cannot stand at this place in <{parent.tag}>. Choose another parent or index."
+            f"A <{element.tag}> is not allowed at this place in <{parent.tag}>. Choose another parent or index."
         )
     return moved
 
 
 def _check_no_cycle(element: Element, parent: Element) -> None:
     if parent is element or any(ancestor is element for ancestor in parent.ancestors()):
-        raise EditError(f"{parent.uid} is {element.uid} or lies in it: a node cannot be moved into itself.")
+        raise EditError(f"{parent.uid} is {element.uid} or is inside it: a node cannot be moved into itself.")
 
 
 def _find_movable(document: HtmlDocument, uid: str, participle: str) -> Element:
@@ -81,18 +81,20 @@ def duplicate_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffe
     element = _find_movable(document, required_text(arguments, "nodeId"), "duplicated")
     count = optional_integer(arguments, "count", 1, MAX_COPIES) or 1
     if element.tag in UNCOPYABLE_TAGS:
-        raise EditError(f"A <{element.tag}> is there once; a copy of it would do nothing good.")
+        raise EditError(f"A <{element.tag}> may occur only once on a page, so it is not copied.")
     assert element.parent is not None
     copies, new_ids = _make_copies(document, element, count)
     edited = document.with_splices([_copies_splice(document.source, element, copies)], element.parent, element)
     parent = edited.find_element(element.parent.uid)
     created = [child for child in edited.elements_created_since(document) if child.parent is parent]
     if len(created) != count:
-        raise EditError(f"This <{element.tag}> has no end of its own, so a copy would fall into it. Mend it by hand.")
+        raise EditError(
+            f"This <{element.tag}> has no end tag, so a copy would become part of it. Add the end tag by hand."
+        )
     uids = [child.uid for child in created]
     data: JsonObject = {"nodeId": uids[0], "nodeIds": uids}
     if new_ids:
-        data["note"] = f"An id stands once on a page, so the copies have others: {', '.join(new_ids)}."
+        data["note"] = f"An id occurs only once on a page, so the copies have others: {', '.join(new_ids)}."
     return edited, data
 
 

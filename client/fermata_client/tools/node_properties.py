@@ -90,8 +90,8 @@ def update_node_props(document: HtmlDocument, arguments: ToolArguments) -> ToolE
 def _check_breakpoint(arguments: ToolArguments) -> None:
     if optional_text(arguments, "breakpointId") not in ("", BASE_BREAKPOINT["id"]):
         raise EditError(
-            "An HTML file has one set of properties for all widths. For another look at a breakpoint put a rule into a "
-            "media query with applyCss; for another picture use srcset or a <picture>."
+            "An HTML file has one set of properties for all widths. For other styles at a breakpoint, put a rule into "
+            "a media query with applyCss; for another image use srcset or a <picture>."
         )
 
 
@@ -137,7 +137,7 @@ def _check_not_for_other_tool(name: str) -> None:
     if name.startswith("on"):
         raise EditError(f"`{name}` would be code in the page. Write behaviour with write_code_asset.")
     if name in ("class", "classname", "classes"):
-        raise EditError("Classes are set with assignClass and taken away with removeClass.")
+        raise EditError("Classes are set with assignClass and removed with removeClass.")
     if name == "uid":
         raise EditError("A uid names a node for as long as you work on it; it cannot be set.")
     if name in ("html", "innerhtml", "children"):
@@ -169,7 +169,7 @@ def _check_id(document: HtmlDocument, element: Element, value: str) -> None:
     other = next((owner for owner in owners if owner.uid != element.uid), None)
     if other:
         raise EditError(
-            f"The id “{value}” is taken by the <{other.tag}> with uid {other.uid}. An id stands once on a page."
+            f"The id “{value}” is taken by the <{other.tag}> with uid {other.uid}. An id occurs only once on a page."
         )
 
 
@@ -179,4 +179,4 @@ def _describe_properties(element: Element) -> str:
     holds_text = not (element.is_void or element.children or element.tag in RAW_TEXT_TAGS - {"title", "textarea"})
     text_name = ["text"] if holds_text else []
     listed = ", ".join([*text_name, *own_names, *sorted(GLOBAL_ATTRIBUTES), "aria-*", "data-*"])
-    return f"A <{element.tag}> takes: {listed}. Looks (colours, sizes) are CSS: use applyCss."
+    return f"A <{element.tag}> takes: {listed}. Colours and sizes are CSS: use applyCss."

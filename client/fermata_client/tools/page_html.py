@@ -12,12 +12,12 @@ from fermata_client.tools.tool_function import ToolEffect, ToolEffectWithData
 
 UNSUPPORTED_TOOLS = {
     "addPage": "This is a single HTML file, so no page can be added. Add a section to this page with insertHtml.",
-    "deletePage": "This is a single HTML file, and it stays. Take away what is in it with deleteNode.",
+    "deletePage": "This is a single HTML file and cannot be deleted. Delete its content with deleteNode.",
     "duplicatePage": "This is a single HTML file, so it has no second page. Repeat a part of it with duplicateNode.",
-    "setPageTemplate": "A single HTML file is no template: there is no content system that would fill it.",
-    "clearPageTemplate": "A single HTML file is no template, so there is nothing to turn back.",
+    "setPageTemplate": "A single HTML file cannot be a template: no content system fills it.",
+    "clearPageTemplate": "A single HTML file is not a template, so there is nothing to convert.",
     "renameNode": (
-        "A file has no list of layers, so a node has no label. To name a part for people who hear the page, set "
+        "A file has no list of layers, so a node has no label. To name a part for screen readers, set "
         "aria-label with updateNodeProps; to name it for links, set id."
     ),
 }
@@ -77,7 +77,7 @@ def rename_page(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
         )
     title_text = " ".join(required_text(arguments, "title").split())
     if not title_text:
-        raise EditError("`title` has no words in it.")
+        raise EditError("`title` is empty.")
     title = escape(title_text, quote=False).encode("utf-8", "replace")
     element = document.title_element
     if element is None:

@@ -21,7 +21,7 @@ MAX_OUTLINE_NODES = 80
 MAX_WARNINGS = 40
 MAX_TEXT_CHARS = 80
 MAX_TEXT_SOURCE_BYTES = 50 * MAX_TEXT_CHARS
-NO_SCREENSHOT_NOTE = "An HTML file is not painted here, so there is no picture. The report comes from the markup."
+NO_SCREENSHOT_NOTE = "An HTML file is not rendered here, so there is no screenshot. The report is made from the markup."
 
 
 def render_snapshot(document: HtmlDocument, arguments: ToolArguments) -> ToolEffectWithData:
@@ -56,7 +56,7 @@ def _layout_report(document: HtmlDocument, elements: list[Element]) -> JsonObjec
     warnings = list(_iter_warnings(document, elements))
     return {
         "source": "markup",
-        "note": "There are no boxes and no sizes: nothing was laid out.",
+        "note": "There are no boxes and no sizes, because nothing was laid out.",
         "elements": len(elements),
         "outline": outline[:MAX_OUTLINE_NODES],
         "outlineLeftOut": max(0, len(outline) - MAX_OUTLINE_NODES),
@@ -100,13 +100,13 @@ def _element_warnings(
 ) -> Iterator[str]:
     own_id = element.attribute_value("id") or ""
     if ids[own_id] > 1:
-        yield f"The id “{own_id}” stands {ids[own_id]} times on the page."
+        yield f"The id “{own_id}” occurs {ids[own_id]} times on the page."
     if element.tag == "img":
         yield from _image_warnings(element)
     if element.tag == "a":
         yield from _link_warnings(element, link_targets)
     if element.tag in ("a", "button") and not _has_label(document, element):
-        yield f"The <{element.tag}> has no words."
+        yield f"The <{element.tag}> has no text."
     if element.attribute_value("hidden") is not None:
         yield "It is hidden."
     if not (element.has_end_tag or element.is_void) and element.tag in CONTAINER_TAGS:
@@ -115,15 +115,15 @@ def _element_warnings(
 
 def _image_warnings(image: Element) -> Iterator[str]:
     if not (image.attribute_value("src") or image.attribute_value("srcset")):
-        yield "The picture has no src, so nothing is shown."
+        yield "The image has no src, so nothing is shown."
     if image.attribute_value("alt") is None:
-        yield "The picture has no alt text."
+        yield "The image has no alt text."
 
 
 def _link_warnings(link: Element, link_targets: set[str]) -> Iterator[str]:
     address = link.attribute_value("href")
     if address is None:
-        yield "The link leads nowhere: it has no href."
+        yield "The link has no href."
     elif address.startswith("#") and address[1:] not in link_targets:
         yield f"The link leads to {address}, which is not on the page."
 

@@ -186,7 +186,7 @@ def _close_round(view: TurnView) -> TurnView:
 
 
 def _change_tool_call(view: TurnView, event: Event, change: Callable[[ToolCallView], ToolCallView]) -> TurnView:
-    """Change the call that the event belongs to, in whichever round it is."""
+    """Change the call that the event belongs to, in any round."""
     call_id = event.get("toolCallId")
 
     def changed_round(round_view: RoundView) -> RoundView:

@@ -29,9 +29,9 @@ def plan_text_replacement(intent: ReplaceText, page: HtmlPage) -> EditPlan | str
             if elements:
                 return _plan_elements(pattern, intent.new, elements, unreachable)
             if unreachable:
-                return f"“{intent.old}” stands beside other parts in one element, which I would have to write anew."
+                return f"“{intent.old}” is in one element with other parts, which I would have to rewrite."
     if any(pattern.search(_visible_text(page.root)) for pattern in _patterns(intent.old)):
-        return f"“{intent.old}” goes over several elements here, so I leave it as it is. Name the words of one of them."
+        return f"“{intent.old}” spans several elements here, so I do not change it. Name the words of one of them."
     return f"I found the text “{intent.old}” nowhere on this page."
 
 
@@ -79,7 +79,7 @@ def _plan_elements(pattern: re.Pattern[str], new: str, elements: list[HtmlNode],
         more = f" and {len(elements) - MAX_LISTED_ELEMENTS} more" if len(elements) > MAX_LISTED_ELEMENTS else ""
         text = f"I change it in {len(elements)} elements: {listed}{more}."
     if unreachable:
-        text += f" Where it stands beside other parts in one element, I leave it: {unreachable} more."
+        text += f" Where it is in one element with other parts, I leave it: {unreachable} more."
     return EditPlan(text, calls)
 
 
@@ -113,7 +113,7 @@ def _plan_heading(intent: ReplaceText, page: HtmlPage) -> EditPlan | str:
     if not has_only_text(node):
         return (
             f"The <{node.tag}> on this page holds other parts of it, perhaps because it is not closed. I leave it as "
-            "it is: writing it anew would take them away."
+            "it is: rewriting it would remove them."
         )
     edit = ToolEdit("replaceNodeHtml", {"nodeId": node.uid, "html": escape(intent.new, quote=False)})
     return EditPlan(f"I change “{_visible_text(node)}” to “{intent.new}”.", (edit,))

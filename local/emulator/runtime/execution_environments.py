@@ -154,7 +154,7 @@ class ExecutionEnvironment:
         return InvocationOutcome(**json.loads(answer), log=_decode_log(own_log))
 
     def _read_more(self, answer: bytearray, log: bytearray, deadline: float) -> tuple[str, str] | None:
-        """Read from whichever pipe is ready, so that neither blocks the other; return an error's type and message."""
+        """Read from the pipe that is ready, so that neither blocks the other; return an error's type and message."""
         ready = self._poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
         if not ready:
             return "Sandbox.Timedout", "Task timed out after {timeout:.2f} seconds"
@@ -166,7 +166,7 @@ class ExecutionEnvironment:
         return None
 
     def close(self) -> None:
-        """End the process, whatever it does: it exits when the pipe `leash` is closed."""
+        """End the process, even if it is busy: it exits when the pipe `leash` is closed."""
         os.close(self._leash)
         os.close(self._log)
         self._channel.close()

@@ -108,7 +108,7 @@ def test_edit_writes_elsewhere_when_asked(file: Path, url: str, tmp_path: Path) 
     assert result.exit_code == 0
     assert file.read_text() == PAGE
     assert "<p>c</p>" in out.read_text()
-    assert re.fullmatch(rf"Take it back with: fermata undo \S+ {re.escape(str(out))}\n", result.stderr)
+    assert re.fullmatch(rf"Undo it with: fermata undo \S+ {re.escape(str(out))}\n", result.stderr)
 
 
 def test_edit_shows_what_changed_beside_the_page_too(
@@ -182,7 +182,7 @@ def test_chat_takes_pictures_along_in_their_order(url: str, script: ServiceScrip
 
 def test_chat_sends_nothing_that_is_no_picture(url: str, script: ServiceScript, file: Path) -> None:
     result = run("chat", "look", "--image", str(file), "--url", url, "--token", "good")
-    assert (result.exit_code, "is no picture that can be sent" in result.stderr) == (1, True)
+    assert (result.exit_code, "is not an image that can be sent" in result.stderr) == (1, True)
     assert script.requests == []
 
 
@@ -315,7 +315,10 @@ def test_what_is_no_address_is_one_sentence(command: list[str], url: str) -> Non
 def test_what_is_no_token_is_one_sentence_that_does_not_repeat_it(token: str) -> None:
     result = run("chat", "hi", "--token", token)
     assert result.exit_code == 1
-    assert result.stderr == "fermata: The token holds characters no token has. Give it alone, on one line.\n"
+    assert (
+        result.stderr
+        == "fermata: The token has characters that no token contains. Give the token alone, on one line.\n"
+    )
 
 
 def test_a_line_end_behind_a_token_is_no_part_of_it() -> None:

@@ -227,11 +227,11 @@ class TestCredentials:
     @pytest.mark.parametrize(
         ("arguments", "error_text"),
         [
-            (["add", "anthropic", "--label", "Mine"], "No key came in on standard input"),
+            (["add", "anthropic", "--label", "Mine"], "Standard input holds no key"),
             (["add", "anthropic", "--label", "Mine", "--key-env", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE is not set"),
             (["add", "anthropic", "--label", "Mine", "--no-key"], "there must be an address"),
-            (["change", "k1"], "Say what to change"),
-            (["change", "k1", "--new-key"], "No key came in"),
+            (["change", "k1"], "Give what to change"),
+            (["change", "k1", "--new-key"], "Standard input holds no key"),
         ],
     )
     def test_what_is_missing_is_said_and_nothing_is_sent(

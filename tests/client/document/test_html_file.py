@@ -89,11 +89,11 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(
     assert file.read_text() == PAGE
 
 
-def test_an_edit_by_somebody_else_is_kept_and_the_model_told(executor: HtmlFileExecutor, file: Path) -> None:
+def test_an_edit_by_another_person_is_kept_and_reported_to_the_model(executor: HtmlFileExecutor, file: Path) -> None:
     theirs = PAGE.replace("<p>a</p>", "<p>by hand</p>")
     file.write_text(theirs)
     answer = run_tool(executor, "deleteNode", nodeId="n3")
-    assert (answer["ok"], answer["conflict"], "that edit was kept" in answer["error"]) == (False, True, True)
+    assert (answer["ok"], answer["conflict"], "that change was kept" in answer["error"]) == (False, True, True)
     assert "-  <p>a</p>\n+  <p>by hand</p>" in answer["changes"]
     assert file.read_text() == theirs
     html = run_tool(executor, "read_document")["data"]["html"]

@@ -72,7 +72,9 @@ def test_with_an_output_folder_nothing_of_the_original_changes(folder: Path, tmp
 def test_a_copy_in_the_same_folder_leaves_what_both_pages_load(folder: Path) -> None:
     executor = open_file(folder, out=folder / "copy.html")
     assert run_tool(executor, "applyCss", css=".card { top: 1px }")["ok"]
-    assert "left as it is" in run_tool(executor, "write_code_asset", path="app.js", type="script", content="")["error"]
+    assert (
+        "cannot be changed" in run_tool(executor, "write_code_asset", path="app.js", type="script", content="")["error"]
+    )
     for content in ("let mine;", "let mine = 1;"):
         assert run_tool(executor, "write_code_asset", path="mine.js", type="script", content=content)["ok"]
     after = bytes_of(folder)
@@ -231,13 +233,13 @@ def test_an_undo_reaches_only_for_code_in_the_folder(folder: Path, tmp_path: Pat
         assert (place / name).read_bytes() == b"mine"
 
 
-def test_an_undo_skips_what_somebody_went_on_with_and_leaves_everything_as_it_is(folder: Path) -> None:
+def test_an_undo_skips_an_edit_whose_result_was_changed_and_changes_nothing(folder: Path) -> None:
     executor = open_file(folder)
     inverse = run_tool(executor, "applyCss", css=".card { top: 1px }")["inverse"]
     (folder / "css" / "site.css").write_text(".card {\n  top: 9px;\n}\n")
     before = bytes_of(folder)
     answer = run_tool(open_file(folder), "restore", **inverse[0]["input"])
-    assert (answer["ok"], answer["conflict"], "was not taken back" in answer["error"]) == (False, True, True)
+    assert (answer["ok"], answer["conflict"], "was not undone" in answer["error"]) == (False, True, True)
     assert bytes_of(folder) == before
 
 

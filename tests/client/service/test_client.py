@@ -185,7 +185,7 @@ def test_a_refusal_says_why_and_when_to_come_back(
 def test_a_service_that_is_not_there_is_unreachable() -> None:
     with (
         FermataClient("http://127.0.0.1:9", "t") as service,
-        pytest.raises(ServiceUnreachableError, match="Nobody answers at"),
+        pytest.raises(ServiceUnreachableError, match="No service answers at"),
     ):
         service.get_bridge("b")
 

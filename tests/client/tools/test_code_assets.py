@@ -133,7 +133,7 @@ def test_writing_again_replaces_in_the_line_ends_that_are_there() -> None:
         ({"path": "https://elsewhere.example/x.js"}, "not a path below the folder"),
         ({"path": "x.js#1"}, "not a path below the folder"),
         ({"path": ".git/x.js"}, "hidden file"),
-        ({"path": 'x".js'}, "characters that do not belong"),
+        ({"path": 'x".js'}, "characters that are not allowed"),
         ({"path": "x.php"}, r"ends with \.js or \.mjs"),
         ({"path": "x.html"}, r"ends with \.js"),
         ({"path": "css/site.css"}, "is a style, not a script"),
@@ -169,7 +169,7 @@ def test_a_patch_changes_its_words_only() -> None:
     [
         ({"expectedHash": "old"}, "is not what you read"),
         ({"replacements": [{"oldText": "let c", "newText": ""}]}, "of replacement 1 is not in app.js"),
-        ({"replacements": [{"oldText": "let", "newText": ""}]}, "stands 2 times in app.js"),
+        ({"replacements": [{"oldText": "let", "newText": ""}]}, "occurs 2 times in app.js"),
         ({"replacements": []}, "`replacements` must be a list"),
         ({"replacements": [{"oldText": "let a"}]}, "`newText` of replacement 1"),
     ],
@@ -183,7 +183,7 @@ def test_a_patch_that_does_not_fit_changes_nothing(change: dict[str, Any], reaso
 def test_what_belongs_to_another_page_as_well_is_read_only() -> None:
     document = page(shared_files=frozenset({"app.js", "css/site.css"}))
     assert data_of(read_code_asset, document, path="app.js")["content"]
-    with pytest.raises(EditError, match="left as it is"):
+    with pytest.raises(EditError, match="cannot be changed"):
         write(document, path="app.js", type="script", content="1")
     styled, _ = apply_css(document, {"css": ".card { top: 1px }"})
     assert (styled.files, b".card { top: 1px }" in styled.source) == (document.files, True)

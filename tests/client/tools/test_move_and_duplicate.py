@@ -130,7 +130,7 @@ def test_a_block_does_not_move_into_a_paragraph() -> None:
 def test_a_node_that_is_there_already_is_left_alone() -> None:
     document = page()
     same, data = move_node(document, {"nodeId": "n3", "newParentId": "n2", "newIndex": 0})
-    assert (same, data) == (document, {"note": "The node stands there already."})
+    assert (same, data) == (document, {"note": "The node is there already."})
 
 
 @given(st.data())

@@ -73,14 +73,14 @@ def test_a_report_tells_what_the_markup_tells_and_that_nothing_was_painted() -> 
     ]
     warnings = [element["warning"] for element in report["layout"]["warnings"]]
     assert warnings == [
-        "The picture has no alt text.",
+        "The image has no alt text.",
         "The link leads to #gone, which is not on the page.",
-        "The link leads nowhere: it has no href.",
-        "The <button> has no words.",
-        "The id “x” stands 2 times on the page.",
+        "The link has no href.",
+        "The <button> has no text.",
+        "The id “x” occurs 2 times on the page.",
         "It is hidden.",
-        "The id “x” stands 2 times on the page.",
-        "The picture has no src, so nothing is shown.",
+        "The id “x” occurs 2 times on the page.",
+        "The image has no src, so nothing is shown.",
     ]
 
 
@@ -105,7 +105,7 @@ def test_code_that_came_with_html_is_named_when_it_is_left_out() -> None:
     html = '<p onclick="a()">x</p><script>1</script><a href="javascript:b()" uid="n1">y</a>'
     _, data = page("<main></main>").insert_html("n1", html)
     assert data["note"] == (
-        "Left out: 1 script and href, onclick. HTML brings no code; write behaviour with write_code_asset."
+        "Left out: 1 script and href, onclick. HTML cannot contain code; write behaviour with write_code_asset."
     )
     with pytest.raises(EditError, match=r"Nothing is left of this HTML\. Left out: 2 scripts"):
         page("<main></main>").insert_html("n1", "<script>1</script><script>2</script>")

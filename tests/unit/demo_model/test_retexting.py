@@ -75,13 +75,13 @@ def test_words_beside_other_parts_are_left_and_told() -> None:
         "Replace “Hello” with “Hi”", '<body uid="b">Hello <section uid="s"><h2 uid="h">x</h2></section></body>'
     )
     assert isinstance(alone, str)
-    assert "stands beside other parts" in alone
+    assert "is in one element with other parts" in alone
 
 
-def test_a_text_over_several_elements_is_left() -> None:
+def test_a_text_that_spans_several_elements_is_not_changed() -> None:
     found = asked("Replace “big deal” with “x”", '<p uid="p">a <b uid="b">big</b> deal</p>')
     assert isinstance(found, str)
-    assert "goes over several elements" in found
+    assert "spans several elements" in found
     assert asked("Replace “zzz” with “x”", PAGE) == "I found the text “zzz” nowhere on this page."
 
 

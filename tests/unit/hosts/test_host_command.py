@@ -66,8 +66,8 @@ def test_a_host_is_taken_away(bakery: Resources) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("bakery",), "Say one of --url URL, --rotate and --remove."),
-        (("bakery", "--url", URL, "--remove"), "Say one of"),
+        (("bakery",), "Give one of --url URL, --rotate and --remove."),
+        (("bakery", "--url", URL, "--remove"), "Give one of"),
         (("bakery", "--url", URL, "--overlap", "5"), "--overlap goes with --rotate."),
         (("bakery", "--url", "http://8.8.8.8"), "The address must begin with https://"),
         (("bakery", "--url", "https://10.0.0.1"), "not public"),

@@ -55,7 +55,9 @@ def _google_family(token: ToolArguments) -> str:
     """Return the font family to load from Google Fonts; empty for none."""
     family = optional_text(token, "googleFamily").strip()
     if not family and token.get("familyId"):
-        raise EditError("No fonts are installed for a file. Send googleFamily, or a fallback of fonts everybody has.")
+        raise EditError(
+            "A file has no installed fonts. Send googleFamily, or a fallback of fonts that every system has."
+        )
     if family and not re.fullmatch(r"[A-Za-z0-9 ]+", family):
         raise EditError(f"“{family}” is not the name of a Google font.")
     return family

@@ -43,7 +43,7 @@ def _set_scale(
     try:
         values = dict(scale.css_variables(root_font_pixels(document)))
     except (ArithmeticError, ValueError):
-        raise EditError("These numbers make no scale. A ratio lies between 1 and 2 as a rule.") from None
+        raise EditError("These numbers make no scale. A ratio is usually between 1 and 2.") from None
     return CustomPropertyChanges(values).apply_to(document), {
         "groupId": scale.naming,
         "action": "updated" if page_scale.sizes else "created",
