@@ -26,7 +26,7 @@ from fermata.turns.turn_log import read_entries_from
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import HttpRequest
 from fermata.wire.http.routing import Routes
-from functions.stream.app import router as stream_router
+from functions.stream_turns.app import router as stream_router
 from functions.tool_result.app import router as tool_result_router
 from local import seed
 

@@ -11,7 +11,7 @@ from fermata.wire.operations.operation import BaseOperation, FunctionName
 from fermata.wire.operations.surface import OPERATIONS
 
 TEMPLATE_PATH = Path(__file__).parents[1] / "template.yaml"
-STREAMING_FUNCTIONS: tuple[FunctionName, ...] = ("stream",)
+STREAMING_FUNCTIONS: tuple[FunctionName, ...] = ("stream_turns",)
 _STREAMING_PROPERTIES = ("ResponseTransferMode: RESPONSE_STREAM", "TimeoutInMillis: 900000")
 _ROUTES = re.compile(
     r"^(?P<begin> +# routes of (?P<function>\w+), written by `make template`\n).*?(?P<end>^ +# end of routes\n)",

@@ -100,7 +100,7 @@ def test_an_attempt_after_the_end_only_finishes_its_execution(session: ChatSessi
     reader = session.start_turn(text_step("The end."))
     reader.wait_for_end()
     assert cloud.invoke_function("round", invocation_payload(session, "2999-01-01T00:00:00.000Z")) is None
-    assert cloud.invoke_function("hold", invocation_payload(session, "2999-01-01T00:00:00.000Z")) is None
+    assert cloud.invoke_function("store_hold_token", invocation_payload(session, "2999-01-01T00:00:00.000Z")) is None
     assert len(session.model_requests()) == 1
     turn_checks.check_turn(session, reader)
 

@@ -240,7 +240,8 @@ def test_a_valid_request_id_is_kept_and_an_invalid_one_replaced(
 
 
 @pytest.mark.parametrize(
-    ("door", "path"), [("api", "conversations/some"), ("credentials", "credentials"), ("stream", "bridges/some/events")]
+    ("door", "path"),
+    [("api", "conversations/some"), ("credentials", "credentials"), ("stream_turns", "bridges/some/events")],
 )
 def test_the_request_id_is_in_the_log_lines(
     cloud: LocalCloud, ways: dict[str, httpx.Client], door: str, path: str

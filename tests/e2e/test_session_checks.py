@@ -15,7 +15,7 @@ from tests.e2e.chat_session import (
 from tests.e2e.demo_model_client import text_step, tool_call_step
 from tests.waiting import wait_until
 
-CHECKED_FUNCTIONS = ("stream", "tool_result", "api", "credentials", "round", "recover")
+CHECKED_FUNCTIONS = ("stream_turns", "tool_result", "api", "credentials", "round", "recover")
 
 
 def test_no_execution_and_no_log_line_holds_content_or_a_secret(cloud: LocalCloud, session: ChatSession) -> None:

@@ -13,7 +13,7 @@ from tests.template.templates import Template, resources_of_type
 FUNCTIONS = {
     "api": "ApiFunction",
     "credentials": "CredentialsFunction",
-    "stream": "StreamFunction",
+    "stream_turns": "StreamFunction",
     "tool_result": "ToolResultFunction",
 }
 """The functions that serve HTTP requests: their logical ids by their folders."""
@@ -102,7 +102,7 @@ def test_the_stream_function_listens_to_the_web_adapter_only(deployed: Template)
     assert variables["AWS_LAMBDA_EXEC_WRAPPER"] == "/opt/bootstrap"
     assert variables["AWS_LWA_INVOKE_MODE"] == "response_stream"
     assert variables["AWS_LWA_REMOVE_BASE_PATH"] == {"Fn::Sub": "/${Stage}"}
-    run = templates.ROOT / "functions" / "stream" / "run.sh"
+    run = templates.ROOT / "functions" / "stream_turns" / "run.sh"
     assert "--host 127.0.0.1" in run.read_text()
     assert run.stat().st_mode & 0o111, "run.sh must be executable"
 

@@ -11,7 +11,7 @@ from fermata.aws.resources import Resources, get_resources
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.wire.http.api_gateway import request_from_event
 from fermata.wire.http.dispatch import handle_request
-from functions.stream import app as stream
+from functions.stream_turns import app as stream_turns
 from tests.fixed_response_server import run_fixed_response_server
 from tests.resources import environment_from_resources
 from tests.template.templates import ROOT, Template, resources_of_type
@@ -20,18 +20,18 @@ from tests.tenant_tokens import make_tenant
 
 EVENTS = sorted((ROOT / "events").glob("*.json"))
 FUNCTION_FOLDERS = (
-    "stream",
+    "stream_turns",
     "tool_result",
     "api",
     "credentials",
     "round",
-    "hold",
+    "store_hold_token",
     "recover",
     "rollup",
     "refresh_prices",
     "purge",
 )
-WORKFLOW = {"round", "hold"}
+WORKFLOW = {"round", "store_hold_token"}
 
 
 def function_of_event(name: str) -> str:
@@ -105,9 +105,9 @@ def deployed_resources(resources: Resources, monkeypatch: pytest.MonkeyPatch) ->
         ("credentials_try", 404),
         ("credentials_list_models", 404),
         ("tool_result", 404),
-        ("stream_start_turn", 404),
-        ("stream_follow_turn", 404),
-        ("stream_undo_turn", 404),
+        ("stream_turns_start_turn", 404),
+        ("stream_turns_follow_turn", 404),
+        ("stream_turns_undo_turn", 404),
     ],
 )
 def test_a_function_handles_its_http_event(deployed_resources: Resources, name: str, status: int) -> None:
@@ -116,8 +116,8 @@ def test_a_function_handles_its_http_event(deployed_resources: Resources, name: 
     bakery = make_tenant(deployed_resources, origins=["https://editor.example.com"])
     event["headers"]["Authorization"] = bakery.bearer_headers()["authorization"]
     event["multiValueHeaders"]["Authorization"] = [event["headers"]["Authorization"]]
-    if function_of_event(name) == "stream":
-        status_code = handle_request(deployed_resources, stream.router.routes, request_from_event(event)).status
+    if function_of_event(name) == "stream_turns":
+        status_code = handle_request(deployed_resources, stream_turns.router.routes, request_from_event(event)).status
     else:
         status_code = import_module(f"functions.{function_of_event(name)}.app").handler(event, Context())["statusCode"]
     assert status_code == status

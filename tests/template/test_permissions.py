@@ -7,12 +7,12 @@ from tests.template.iam import Role
 from tests.template.templates import Template, resources_of_type
 
 FUNCTION_FOLDERS = (
-    "stream",
+    "stream_turns",
     "tool_result",
     "api",
     "credentials",
     "round",
-    "hold",
+    "store_hold_token",
     "recover",
     "rollup",
     "refresh_prices",
@@ -89,7 +89,7 @@ def test_uploads_are_presigned_by_one_function_and_read_by_two(function_roles: d
     """A presigned URL allows what its signer may do, so the signer has the permission to write."""
     assert functions_that_may(function_roles, "s3:PutObject", "Bucket/uploads/bakery/u/ref") == {"api"}
     assert functions_that_may(function_roles, "s3:GetObject", "Bucket/uploads/bakery/u/ref") == {
-        "stream",
+        "stream_turns",
         "tool_result",
     }
 
@@ -122,7 +122,7 @@ def test_the_round_function_cannot_change_a_credential(function_roles: dict[str,
 
 
 def test_only_functions_behind_the_api_decrypt_caller_secrets(function_roles: dict[str, Role]) -> None:
-    at_the_edge = {"stream", "tool_result", "api", "credentials"}
+    at_the_edge = {"stream_turns", "tool_result", "api", "credentials"}
     assert functions_that_may(function_roles, "kms:Decrypt", "Key", purpose="caller-secret") == at_the_edge
 
 
@@ -154,7 +154,7 @@ def test_the_tool_result_function_has_only_the_permissions_that_it_needs(functio
 
 
 def test_the_hold_function_uses_only_the_turn(function_roles: dict[str, Role]) -> None:
-    used = {resource for statement in function_roles["hold"].statements for resource in statement.resources}
+    used = {resource for statement in function_roles["store_hold_token"].statements for resource in statement.resources}
     assert used == {"HoldLogs", "*", "BridgesTable", "Bucket/turns/*", "stateMachine:turn"}
 
 
@@ -203,7 +203,10 @@ def test_the_rollup_function_uses_only_the_usage_table(function_roles: dict[str,
 def test_only_the_stream_and_recover_functions_start_executions_and_none_stops_one(
     function_roles: dict[str, Role],
 ) -> None:
-    assert functions_that_may(function_roles, "states:StartExecution", "stateMachine:turn") == {"stream", "recover"}
+    assert functions_that_may(function_roles, "states:StartExecution", "stateMachine:turn") == {
+        "stream_turns",
+        "recover",
+    }
     assert functions_that_may(function_roles, "states:StopExecution", "execution:turn:a-1") == set()
 
 

@@ -36,7 +36,7 @@ from fermata.wire.http.messages import HttpRequest
 from fermata.wire.http.routing import Routes
 from functions.api import app as api
 from functions.credentials import app as credentials
-from functions.stream import app as stream
+from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
 from tests.fixed_response_server import run_fixed_response_server
 from tests.images import make_image, open_image, to_base64
@@ -109,19 +109,19 @@ def at(functions: dict[str, Any]) -> StageOf:
 
 
 def test_a_turn_with_large_prompts_calls_and_answers(at: StageOf) -> None:
-    turn = at("stream").start_turn(LARGE, snapshot=SNAPSHOT, idempotency_key="once")
-    at("stream").start_turn(LARGE, snapshot=SNAPSHOT, idempotency_key="once")
+    turn = at("stream_turns").start_turn(LARGE, snapshot=SNAPSHOT, idempotency_key="once")
+    at("stream_turns").start_turn(LARGE, snapshot=SNAPSHOT, idempotency_key="once")
     at("round").script_replies(
         reply_with_calls(tool_call_block("list_documents"), tool_call_block("insertHtml", parentId="p", html=LARGE)),
         LARGE,
     )
     assert at("round").run_workflow() == "waiting"
     assert at("api").show_turn()["status"] == "paused"
-    request = at("stream").tool_requests()[-1].request_id
+    request = at("stream_turns").tool_requests()[-1].request_id
     at("tool_result").answer_request({"ok": True, "data": LARGE}, request, snapshot=SNAPSHOT)
     at("tool_result").answer_request({"ok": True, "data": LARGE}, request)
     assert at("round").run_workflow() == "finished"
-    assert read_entries_after(at("stream").resources, turn, 0)
+    assert read_entries_after(at("stream_turns").resources, turn, 0)
 
 
 def test_a_round_requests_the_tenants_own_content_system(
@@ -133,7 +133,7 @@ def test_a_round_requests_the_tenants_own_content_system(
     with scripted_host() as host:
         host.script_response("GET tables", {"tables": []})
         registry.register_host(Resources(here, resources.clock), functions["stage"].caller.tenant, host.url)
-        at("stream").start_turn()
+        at("stream_turns").start_turn()
         at("round").script_replies(reply_with_calls(tool_call_block("list_post_types")), "None.")
         assert at("round").run_workflow() == "finished"
         assert [request.path for request in host.requests] == ["tables"]
@@ -146,39 +146,41 @@ def test_an_upload_is_presigned_by_one_function_and_read_by_two(
     caller, raw = functions["stage"].caller, b'{"page": {"id": "p"}}'
     upload = announce_test_upload(functions["api"], "snapshot", raw)
     uploads.presign_upload(functions["api"], caller, upload)
-    for function in ("stream", "tool_result"):
+    for function in ("stream_turns", "tool_result"):
         with pytest.raises(NotFound):
             uploads.fetch_upload(functions[function], caller, upload)
     ref = put_upload(resources_of_new_process(resources), caller, "snapshot", raw)
     used = [
         uploads.fetch_upload(functions[function], caller, uploads.parse_upload_ref(ref, "snapshot"))
-        for function in ("stream", "tool_result")
+        for function in ("stream_turns", "tool_result")
     ]
     assert used == [raw, raw]
     shown = put_upload(resources_of_new_process(resources), caller, "image", make_image())
-    at("stream").start_turn("Look", pictures=(ImageBlock(mime_type="image/jpeg", blob=shown),))
+    at("stream_turns").start_turn("Look", pictures=(ImageBlock(mime_type="image/jpeg", blob=shown),))
     at("round").script_replies(reply_with_calls(tool_call_block("render_snapshot")), "I see.")
     at("round").run_workflow()
     screenshot = {"mimeType": "image/png", "data": to_base64(make_image(kind="PNG"))}
-    at("tool_result").answer_request({"ok": True, "images": [screenshot]}, at("stream").tool_requests()[-1].request_id)
+    at("tool_result").answer_request(
+        {"ok": True, "images": [screenshot]}, at("stream_turns").tool_requests()[-1].request_id
+    )
     assert at("round").run_workflow() == "finished"
 
 
 def test_several_calls_are_answered_one_by_one(at: StageOf) -> None:
-    at("stream").start_turn()
+    at("stream_turns").start_turn()
     at("round").script_replies(
         reply_with_calls(tool_call_block("deleteNode", nodeId="a"), tool_call_block("deleteNode", nodeId="b")), "Gone."
     )
     at("round").run_workflow()
     for _ in range(2):
-        request = at("stream").tool_requests()[-1].request_id
+        request = at("stream_turns").tool_requests()[-1].request_id
         at("tool_result").answer_request(OK, request)
     assert at("round").run_workflow() == "finished"
 
 
 @pytest.mark.parametrize("ends", ["done", "cancel", "recover"])
 def test_an_undo_of_edits(at: StageOf, functions: dict[str, Any], clock: TestClock, ends: str) -> None:
-    turn = at("stream").start_turn(revision="1")
+    turn = at("stream_turns").start_turn(revision="1")
     at("round").script_replies(
         reply_with_calls(tool_call_block("deleteNode", nodeId="a"), tool_call_block("deleteNode", nodeId="b")), "Gone."
     )
@@ -187,14 +189,14 @@ def test_an_undo_of_edits(at: StageOf, functions: dict[str, Any], clock: TestClo
     for revision in ("2", "3"):
         at("tool_result").answer_request(OK | {"inverse": back, "revision": revision})
     at("round").run_workflow()
-    at("stream").start_undo(turn, idempotency_key="once")
-    at("stream").start_undo(turn, idempotency_key="once")
+    at("stream_turns").start_undo(turn, idempotency_key="once")
+    at("stream_turns").start_undo(turn, idempotency_key="once")
     at("round").run_workflow()
     at("tool_result").answer_request({"ok": True, "inverse": back, "revision": "4"})
     at("round").run_workflow()
     _end(at, clock, ends)
     assert len(get_journal_page(functions["api"], at("api").caller, turn.id)["entries"]) == 2
-    assert at("stream").event_types()[-1] in ("done", "cancelled", "error")
+    assert at("stream_turns").event_types()[-1] in ("done", "cancelled", "error")
 
 
 def _end(at: StageOf, clock: TestClock, ends: str) -> None:
@@ -209,17 +211,17 @@ def _end(at: StageOf, clock: TestClock, ends: str) -> None:
 
 
 def test_a_long_wait_is_held_and_answered(resources: Resources, at: StageOf, functions: dict[str, Any]) -> None:
-    at("stream").start_turn()
+    at("stream_turns").start_turn()
     patient = resources.settings.model_copy(update={"browser_wait_seconds": 3600})
     functions["round"] = _with_settings(functions["round"], patient)
-    functions["hold"] = _with_settings(functions["hold"], patient)
+    functions["store_hold_token"] = _with_settings(functions["store_hold_token"], patient)
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html=LARGE)), "Done.")
     wake = at("round").advance_turn()
     output = at("round").workflow.outputs[wake.token]
     assert output["next"] == "hold"
-    held = at("hold").advance_turn(holds=True, hint=output["hint"])
-    assert held.token not in at("hold").workflow.outputs
-    request = at("stream").tool_requests()[-1].request_id
+    held = at("store_hold_token").advance_turn(holds=True, hint=output["hint"])
+    assert held.token not in at("store_hold_token").workflow.outputs
+    request = at("stream_turns").tool_requests()[-1].request_id
     at("tool_result").answer_request(OK, request)
     assert at("round").run_workflow() == "finished"
 
@@ -231,12 +233,12 @@ def _with_settings(function: GuardedResources, settings: Any) -> GuardedResource
 
 
 def test_a_hold_that_comes_after_the_end_lets_the_execution_finish(at: StageOf) -> None:
-    at("stream").start_turn()
+    at("stream_turns").start_turn()
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")))
     at("round").run_workflow()
     at("api").cancel_turn()
-    held = at("hold").advance_turn(holds=True)
-    assert at("hold").workflow.outputs[held.token]["next"] == "finish"
+    held = at("store_hold_token").advance_turn(holds=True)
+    assert at("store_hold_token").workflow.outputs[held.token]["next"] == "finish"
 
 
 @pytest.mark.parametrize("ends", ["answer", "cancel", "recover"])
@@ -246,84 +248,84 @@ def test_a_round_of_very_many_calls_is_held_and_ends(
     clock: TestClock,
     ends: str,
 ) -> None:
-    turn = at("stream").start_turn()
+    turn = at("stream_turns").start_turn()
     at("round").script_replies(
         reply_with_calls(*[tool_call_block("deleteNode", nodeId=f"n{number}") for number in range(400)])
     )
     at("round").run_workflow()
-    at("hold").advance_turn(holds=True)
+    at("store_hold_token").advance_turn(holds=True)
     if ends == "answer":
-        request = at("stream").tool_requests()[-1].request_id
+        request = at("stream_turns").tool_requests()[-1].request_id
         at("tool_result").answer_request(OK, request)
         return
     if ends == "cancel":
         at("api").cancel_turn()
     else:
         clock.advance(60)
-        at("stream").workflow.states[turn.id, 1] = ("FAILED", "States.Runtime")
+        at("stream_turns").workflow.states[turn.id, 1] = ("FAILED", "States.Runtime")
         recover_open_turns(functions["recover"])
-    assert at("stream").event_types()[-1] in ("cancelled", "error")
+    assert at("stream_turns").event_types()[-1] in ("cancelled", "error")
 
 
 def test_an_unanswered_request_ends_the_turn(at: StageOf, clock: TestClock) -> None:
-    at("stream").start_turn()
+    at("stream_turns").start_turn()
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")))
     at("round").run_workflow()
     clock.advance(120)
     assert at("round").run_workflow() == "finished"
-    assert at("stream").event_types()[-1] == "error"
+    assert at("stream_turns").event_types()[-1] == "error"
 
 
 def test_a_cancel_during_a_model_request_ends_the_turn_and_is_billed(at: StageOf, functions: dict[str, Any]) -> None:
-    turn = at("stream").start_turn()
-    caller = at("stream").caller
+    turn = at("stream_turns").start_turn()
+    caller = at("stream_turns").caller
     said, reply = reply_with_text(LARGE)
     at("round").script_replies([said, lambda: cancel_turn(functions["api"], caller, turn.id), reply])
     at("round").advance_turn()
-    assert at("stream").event_types()[-1] == "cancelled"
+    assert at("stream_turns").event_types()[-1] == "cancelled"
 
 
 def test_a_cancel_while_the_browser_works_resumes_the_workflow(at: StageOf) -> None:
-    at("stream").start_turn()
+    at("stream_turns").start_turn()
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html=LARGE)))
     at("round").run_workflow()
     assert at("api").cancel_turn() == "cancelled"
 
 
 def test_a_new_prompt_takes_over_from_a_turn_during_a_model_request(at: StageOf, clock: TestClock) -> None:
-    at("stream").start_turn(dialect="instatic")
+    at("stream_turns").start_turn(dialect="instatic")
     said, reply = reply_with_text(LARGE)
     at("round").script_replies(
-        [said, lambda: clock.advance(5), lambda: at("stream").start_turn(dialect="instatic"), reply], "Second."
+        [said, lambda: clock.advance(5), lambda: at("stream_turns").start_turn(dialect="instatic"), reply], "Second."
     )
     at("round").advance_turn()
     assert at("round").run_workflow() == "finished"
 
 
 def test_a_new_prompt_takes_over_from_a_turn_that_waits_for_its_browser(at: StageOf, clock: TestClock) -> None:
-    at("stream").start_turn(dialect="instatic")
+    at("stream_turns").start_turn(dialect="instatic")
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")))
     at("round").run_workflow()
     clock.advance(5)
-    assert at("stream").start_turn(dialect="instatic")
+    assert at("stream_turns").start_turn(dialect="instatic")
 
 
 def test_a_prompt_goes_behind_messages_that_are_not_counted(resources: Resources, at: StageOf) -> None:
-    conversation = at("stream").conversation
+    conversation = at("stream_turns").conversation
     message = Message(position=0, role="user", content=(TextBlock(text="Hi"),), turn="expired", created_at="2026-01-01")
     put = message_store.build_message_put(resources, conversation.tenant, conversation.id, message)
     resources.tables.write_items(put)
-    at("stream").start_turn()
+    at("stream_turns").start_turn()
     at("round").script_replies("Done.")
     assert at("round").run_workflow() == "finished"
 
 
 def test_a_reader_receives_new_entries(at: StageOf, clock: TestClock) -> None:
-    turn = at("stream").start_turn()
+    turn = at("stream_turns").start_turn()
     entries: queue.Queue[Any] = queue.Queue()
     at("round").script_replies("Hello.")
     at("round").run_workflow()
-    poller = LogPoller(at("stream").resources)
+    poller = LogPoller(at("stream_turns").resources)
     follower = poller.follow(turn, 2, entries.put)
     clock.advance(1)
     assert entries.get(timeout=BACKSTOP_SECONDS) is not None
@@ -331,17 +333,17 @@ def test_a_reader_receives_new_entries(at: StageOf, clock: TestClock) -> None:
 
 
 def test_a_prompt_restarts_a_stalled_turn(at: StageOf, clock: TestClock) -> None:
-    at("stream").start_turn()
-    at("stream").workflow.started.clear()
+    at("stream_turns").start_turn()
+    at("stream_turns").workflow.started.clear()
     clock.advance(60)
     with pytest.raises(Exception, match="already generating"):
-        at("stream").start_turn()
-    assert at("stream").workflow.started
+        at("stream_turns").start_turn()
+    assert at("stream_turns").workflow.started
 
 
 def test_the_recovery_starts_continues_and_ends_turns(at: StageOf, functions: dict[str, Any], clock: TestClock) -> None:
-    turn = at("stream").start_turn()
-    workflow = at("stream").workflow
+    turn = at("stream_turns").start_turn()
+    workflow = at("stream_turns").workflow
     workflow.started.clear()
     clock.advance(60)
     assert recover_open_turns(functions["recover"]) == 1
@@ -359,7 +361,7 @@ def test_the_recovery_starts_continues_and_ends_turns(at: StageOf, functions: di
     )
     at("round").advance_turn()
     assert (turn.id, 2) in workflow.started
-    assert at("stream").event_types()[-1] == "error"
+    assert at("stream_turns").event_types()[-1] == "error"
 
 
 def test_credentials_and_defaults_are_managed(functions: dict[str, Any]) -> None:
@@ -401,7 +403,7 @@ def test_the_catalogue_is_refreshed(resources: Resources, functions: dict[str, A
 
 def test_conversations_are_made_listed_shown_changed_and_deleted(at: StageOf) -> None:
     taken = ImageBlock(mime_type="image/jpeg", data=to_base64(make_image()))
-    at("stream").start_turn(LARGE, pictures=(taken,))
+    at("stream_turns").start_turn(LARGE, pictures=(taken,))
     at("round").script_replies(LARGE)
     at("round").run_workflow()
     stage = at("api")
@@ -415,13 +417,13 @@ def test_conversations_are_made_listed_shown_changed_and_deleted(at: StageOf) ->
     )
     shown = conversation_store.get_conversation(stage.resources, stage.caller, stage.conversation.id)
     lines = message_views.read_message_page(stage.resources, shown, "fermata").lines
-    stage = at("stream")
+    stage = at("stream_turns")
     raw, kind = message_views.read_message_image(stage.resources, shown, lines[0]["id"], "1")
     assert (open_image(raw).size, kind) == ((40, 30), "image/jpeg")
-    at("stream").start_turn()
+    at("stream_turns").start_turn()
     stage = at("api")
     cancel_active_turn(stage.resources, conversation_store.delete_conversation(stage.resources, stage.caller, shown.id))
-    assert at("stream").event_types()[-1] == "cancelled"
+    assert at("stream_turns").event_types()[-1] == "cancelled"
 
 
 def test_budgets_hold_across_the_end_of_a_month_and_the_ledger_is_counted_and_audited(
@@ -432,14 +434,14 @@ def test_budgets_hold_across_the_end_of_a_month_and_the_ledger_is_counted_and_au
     clock.now = datetime.fromisoformat("2027-01-31T23:59:50Z").timestamp()
     limits = BudgetLimits(daily_usd=Decimal(10))
     set_budgets(functions["api"], stage.caller, Budgets(tenant=limits, users={stage.caller.user: limits}))
-    turn = at("stream").start_turn()
+    turn = at("stream_turns").start_turn()
     at("round").script_replies(
         reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")),
         [make_provider_error(retryable=False)],
     )
     at("round").run_workflow()
     clock.advance(30)
-    request = at("stream").tool_requests()[-1].request_id
+    request = at("stream_turns").tool_requests()[-1].request_id
     at("tool_result").answer_request(OK, request)
     assert at("round").run_workflow() == "finished"
     rows = list(ledger_store.read_ledger_rows(resources, turn.tenant, "2027-01", "2027-03"))
@@ -455,7 +457,7 @@ def test_budgets_hold_across_the_end_of_a_month_and_the_ledger_is_counted_and_au
 
 
 def test_deleted_conversations_are_purged(at: StageOf, functions: dict[str, Any], clock: TestClock) -> None:
-    at("stream").start_turn(LARGE)
+    at("stream_turns").start_turn(LARGE)
     at("round").script_replies(LARGE)
     at("round").run_workflow()
     stage = at("api")
@@ -467,7 +469,7 @@ def test_deleted_conversations_are_purged(at: StageOf, functions: dict[str, Any]
 @pytest.mark.parametrize(
     ("function", "routes", "method", "path"),
     [
-        ("stream", stream.router.routes, "GET", "/admin/api/ai/bridges/none/events"),
+        ("stream_turns", stream_turns.router.routes, "GET", "/admin/api/ai/bridges/none/events"),
         ("tool_result", tool_result.router.routes, "POST", "/admin/api/ai/tool-result"),
         ("api", api.router.routes, "GET", "/admin/api/ai/defaults"),
         ("credentials", credentials.router.routes, "GET", "/admin/api/ai/credentials"),

@@ -12,7 +12,7 @@ from fermata.conversations import conversation_store, message_views
 from fermata.credentials import credential_store
 from fermata.domain.caller import Caller
 from functions.api import app
-from functions.stream import app as stream
+from functions.stream_turns import app as stream_turns
 from tests.images import make_jpeg_header
 from tests.proxy_events import make_proxy_event
 from tests.resources import TestClock
@@ -265,7 +265,7 @@ class TestConnectors:
 class TestStreamFunction:
     def send(self, path: str, signer: TokenSigner, method: str = "GET", **claims: Any) -> httpx.Response:
         async def send() -> httpx.Response:
-            transport = httpx.ASGITransport(stream.app)
+            transport = httpx.ASGITransport(stream_turns.app)
             async with httpx.AsyncClient(transport=transport, base_url="http://service") as http:
                 return await http.request(method, path, headers=signer.bearer_headers(**claims))
 

@@ -11,7 +11,7 @@ from fermata.aws.resources import Resources
 from fermata.wire.http.routing import Routes
 from functions.api import app as api
 from functions.credentials import app as credentials
-from functions.stream import app as stream
+from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
 from tests.tenant_tokens import TokenSigner, make_tenant
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 ROUTES_OF_FUNCTIONS: dict[str, Routes] = {
     "ApiFunction": api.router.routes,
     "CredentialsFunction": credentials.router.routes,
-    "StreamFunction": stream.router.routes,
+    "StreamFunction": stream_turns.router.routes,
     "ToolResultFunction": tool_result.router.routes,
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from fermata.aws.resources import Resources
 from functions.api import app
-from functions.stream import app as stream
+from functions.stream_turns import app as stream_turns
 from tests.proxy_events import make_proxy_event
 from tests.tenant_tokens import TokenSigner, make_tenant
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
@@ -29,7 +29,7 @@ def bakery(resources: Resources, deployed: None) -> TokenSigner:
 def stage(resources: Resources, deployed: None, monkeypatch: pytest.MonkeyPatch) -> Stage:
     """A stage for turns of the functions' own resources."""
     made = Stage(resources, monkeypatch)
-    for module in ("fermata.wire.http.dispatch", "functions.stream.app"):
+    for module in ("fermata.wire.http.dispatch", "functions.stream_turns.app"):
         monkeypatch.setattr(f"{module}.get_resources", lambda: resources)
     return made
 
@@ -57,7 +57,9 @@ def show(path: str, signer: TokenSigner, names: str) -> Any:
 def follow(path: str, signer: TokenSigner, names: str) -> list[Any]:
     async def send() -> httpx.Response:
         headers = signer.bearer_headers() | ({"Fermata-Tool-Names": names} if names else {})
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(stream.app), base_url="http://service") as http:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(stream_turns.app), base_url="http://service"
+        ) as http:
             return await http.get(f"{AI}/{path}", headers=headers)
 
     answer = asyncio.run(send())

@@ -15,12 +15,12 @@ from fermata.aws.resources import Resources
 from fermata.turns.round.invocation import Invocation, build_epoch
 from fermata.turns.round.run_turn_steps import run_turn_steps
 from functions.api import app as api
-from functions.stream import app as stream
+from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
 from tests.unit.turns.stage import FakeWorkflow, RecordingConnection, Stage
 from tests.waiting import BACKSTOP_SECONDS
 
-ROUTES = [route for function in (stream, api, tool_result) for route in function.router.routes]
+ROUTES = [route for function in (stream_turns, api, tool_result) for route in function.router.routes]
 
 
 class AdjustableClock(Clock):
@@ -99,9 +99,9 @@ def run_service(stage: Stage, monkeypatch: Any) -> Iterator[str]:
     serialize_moto_requests(monkeypatch)
     workflow = BackgroundWorkflow(resources=stage.resources)
     stage.workflow = stage.resources.__dict__["workflow"] = workflow
-    monkeypatch.setattr(stream.router, "routes", ROUTES)
-    monkeypatch.setattr(stream, "get_resources", lambda: stage.resources)
-    config = uvicorn.Config(stream.app, port=0, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
+    monkeypatch.setattr(stream_turns.router, "routes", ROUTES)
+    monkeypatch.setattr(stream_turns, "get_resources", lambda: stage.resources)
+    config = uvicorn.Config(stream_turns.app, port=0, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, name="service", daemon=True)
     thread.start()

@@ -28,13 +28,15 @@ from fermata.wire.operations.common import API_PREFIX
 from fermata.wire.operations.operation import BaseOperation
 from functions.api import app as api
 from functions.credentials import app as credentials
-from functions.stream import app as stream
+from functions.stream_turns import app as stream_turns
 from functions.tool_result import app as tool_result
 from tests import images
 from tests.tenant_tokens import ALL_CAPABILITIES, TokenSigner, make_tenant
 from tests.unit.turns.stage import FakeWorkflow, Stage, reply_with_calls, tool_call_block
 
-ROUTES: Routes = [route for function in (api, credentials, stream, tool_result) for route in function.router.routes]
+ROUTES: Routes = [
+    route for function in (api, credentials, stream_turns, tool_result) for route in function.router.routes
+]
 CAPABILITIES = (*ALL_CAPABILITIES, "site.read", "site.structure.edit")
 MODELS = b'{"data":[{"id":"claude-opus-4-5","display_name":"Opus"},{"id":"claude-haiku-4-5"}],"has_more":false}'
 

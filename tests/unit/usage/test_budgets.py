@@ -253,7 +253,7 @@ def test_what_is_held_in_a_month_and_spent_in_the_next_counts_in_the_next_one(
     clock.advance(300)
     if is_opened_first:
         reserve_budget(resources, make_request(2), CENT)
-    usage = make_usage(clock.now, turn="turn-1", cost=CENT, budgeted=True)
+    usage = make_usage(clock.now, turn="turn-1", cost=CENT, has_budget=True)
     request_writes = build_request_writes(resources, [usage])
     resources.tables.write_items(*request_writes)
     count_ledger_rows(resources, [request_writes[0].item])

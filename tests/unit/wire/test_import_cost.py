@@ -18,7 +18,7 @@ def test_an_http_function_imports_only_what_it_uses(module: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("function", ["stream", "tool_result", "round", "api"])
+@pytest.mark.parametrize("function", ["stream_turns", "tool_result", "round", "api"])
 def test_the_imaging_library_is_imported_with_the_first_image(function: str) -> None:
     program = f"import sys, functions.{function}.app; print('PIL' in sys.modules)"
     environment = {"PYTHONPATH": ":".join(sys.path)}

@@ -98,7 +98,7 @@ def test_the_template_routes_a_new_path_to_its_function() -> None:
 
 def test_a_function_handles_only_its_own_operations_and_each_of_them_once() -> None:
     with pytest.raises(ValueError, match="rollDice is served by the function api, not stream"):
-        Router("stream").handles(ROLL_DICE)(roll_dice)
+        Router("stream_turns").handles(ROLL_DICE)(roll_dice)
     with pytest.raises(ValueError, match="rollDice has a handler already"):
         router.handles(ROLL_DICE)(roll_dice)
 

@@ -81,7 +81,7 @@ DELETE_CONVERSATION = Operation(
 )
 SHOW_IMAGE = Operation(
     name="showImage",
-    function="stream",
+    function="stream_turns",
     method="GET",
     path=f"{_CONVERSATION_PATH}/messages/{{messageId}}/images/{{index}}",
     capabilities=CAN_CHAT,

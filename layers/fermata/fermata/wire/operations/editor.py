@@ -36,7 +36,7 @@ TAKE_UPLOAD = Operation(
 )
 EDITOR_BRIDGE = Operation(
     name="editorBridge",
-    function="stream",
+    function="stream_turns",
     method="GET",
     path=f"{API_PREFIX}/editor-bridge",
     capabilities=(Capability.CHAT, "site.read"),

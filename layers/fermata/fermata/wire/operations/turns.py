@@ -22,7 +22,7 @@ _CURSOR_PATTERN = "^([0-9]{6}-[0-9]{4})?$"
 
 START_TURN = Operation(
     name="startTurn",
-    function="stream",
+    function="stream_turns",
     method="POST",
     path=f"{API_PREFIX}/chat/{{scope}}",
     capabilities=CAN_CHAT,
@@ -47,7 +47,7 @@ START_TURN = Operation(
 )
 FOLLOW_TURN = Operation(
     name="followTurn",
-    function="stream",
+    function="stream_turns",
     method="GET",
     path=f"{_BRIDGE_PATH}/events",
     capabilities=_CAN_READ_TURNS,
@@ -100,7 +100,7 @@ SHOW_JOURNAL = Operation(
 )
 UNDO_TURN = Operation(
     name="undoTurn",
-    function="stream",
+    function="stream_turns",
     method="POST",
     path=f"{_BRIDGE_PATH}/undo",
     capabilities=(Capability.WRITE,),

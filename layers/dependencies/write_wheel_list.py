@@ -1,4 +1,4 @@
-"""Writes wheels.json: the files that the dependency layer would hold, as pip chooses them for Lambda.
+"""Write wheels.json: the files that the dependency layer would hold, as pip chooses them for Lambda.
 
     make -C layers/dependencies wheels.json
 
@@ -14,8 +14,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 
 
-def wheels(report: dict[str, list[dict[str, dict[str, object]]]]) -> list[dict[str, str]]:
-    """File name and hash of each wheel in a report of `pip install --report`; where it came from is left out."""
+def list_wheels(report: dict[str, list[dict[str, dict[str, object]]]]) -> list[dict[str, str]]:
+    """Return file name and hash of each wheel in a report of `pip install --report`, without its origin."""
     found = []
     for entry in report["install"]:
         download = entry["download_info"]
@@ -25,16 +25,16 @@ def wheels(report: dict[str, list[dict[str, dict[str, object]]]]) -> list[dict[s
     return sorted(found, key=lambda wheel: wheel["file"].lower())
 
 
-def main(pip_options: list[str]) -> None:
+def write_wheel_list(pip_options: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
         command += ["--target", folder, "--report", str(report), "--require-hashes", *pip_options]
         command += ["--requirement", str(FOLDER / "requirements.txt")]
         subprocess.run(command, check=True)  # noqa: S603 (our own arguments, no shell)
-        found = wheels(json.loads(report.read_text()))
+        found = list_wheels(json.loads(report.read_text()))
     (FOLDER / "wheels.json").write_text(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    write_wheel_list(sys.argv[1:])

@@ -49,7 +49,7 @@ STREAM_HEADERS = {
     "X-Accel-Buffering": "no",
 }
 handler_pool = ThreadPoolExecutor(max_workers=32, thread_name_prefix="handler")
-router = Router("stream")
+router = Router("stream_turns")
 
 
 @cache
