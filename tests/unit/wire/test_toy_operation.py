@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fermata.aws.resources import Resources
 from fermata.wire.bodies.fields import StrictBody
-from fermata.wire.bodies.responses import ResponseModel
+from fermata.wire.bodies.responses.common import ResponseModel
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import HttpRequest, Response
 from fermata.wire.http.routing import RequestContext, Router

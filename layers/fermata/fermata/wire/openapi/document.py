@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 import fermata
 from fermata.domain.scopes import SCOPES
-from fermata.wire.bodies import responses
+from fermata.wire.bodies.responses import common, conversations, credentials, defaults, editor, turns, usage
 from fermata.wire.http.error_responses import DEFAULT_RETRY_AFTER_SECONDS
 from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata.wire.openapi.schemas import (
@@ -26,6 +26,7 @@ from fermata.wire.openapi.schemas import (
 from fermata.wire.operations import surface
 from fermata.wire.operations.operation import JSON_MEDIA_TYPE, BaseOperation, RequestParameter, SuccessResponse
 
+_RESPONSE_MODULES = (common, conversations, credentials, defaults, editor, turns, usage)
 _PATH_PARAMETER = re.compile(r"\{(\w+)\}")
 _DESCRIPTION = """The agent backend for visual editors.
 
@@ -197,7 +198,7 @@ def _error(status: int, description: str) -> JsonObject:
 
 def _schemas(operations: Sequence[BaseOperation]) -> JsonObject:
     bodies = {operation.body for operation in operations if operation.body}
-    models = {responses.ErrorResponse} | {
+    models = {common.ErrorResponse} | {
         _load_model(response.model)
         for operation in operations
         for response in operation.responses
@@ -219,5 +220,5 @@ def _model_name(model: type[BaseModel] | str) -> str:
 def _load_model(model: type[BaseModel] | str) -> type[BaseModel]:
     if not isinstance(model, str):
         return model
-    loaded: type[BaseModel] = getattr(responses, model)
+    loaded: type[BaseModel] = next(getattr(module, model) for module in _RESPONSE_MODULES if hasattr(module, model))
     return loaded

@@ -16,7 +16,7 @@ FunctionName = Literal["api", "credentials", "stream_turns", "tool_result"]
 class SuccessResponse:
     """A successful response.
 
-    `model` is a pydantic model, or the name of one in wire/bodies/responses.py. A name keeps the functions from
+    `model` is a pydantic model, or the name of one in wire/bodies/responses. A name keeps the functions from
     importing models that only the OpenAPI document needs.
     """
 

@@ -1,0 +1,31 @@
+"""Define the base of response bodies, their common field types, and bodies that several operations have."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+InstantField = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+"""An ISO 8601 instant."""
+CountField = Annotated[int, Field(ge=0)]
+UsdField = Annotated[float, Field(ge=0)]
+"""US dollars with six decimals."""
+
+
+class ResponseModel(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel)
+
+
+class ErrorResponse(ResponseModel):
+    """A sentence that says what is wrong and what to do."""
+
+    error: str
+
+
+class OkResponse(ResponseModel):
+    ok: Literal[True]
+
+
+class VersionResponse(ResponseModel):
+    version: str
+    stage: Literal["dev", "prod", "local"]
