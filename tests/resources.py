@@ -7,7 +7,7 @@ or import the fixtures: `from tests.resources import clock, resources  # noqa: F
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import boto3
@@ -16,7 +16,7 @@ import pytest
 from botocore.loaders import create_loader
 from moto import mock_aws
 
-from fermata.aws.clock import Clock
+from fermata.aws.clock import Clock, JoinableThread
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
 from fermata.drivers.registry import list_providers
@@ -35,13 +35,24 @@ INDEX_PROJECTIONS = {"byUser": "ALL", "open": "KEYS_ONLY", "byTime": "ALL"}
 TABLE_NAMES = ("conversations", "bridges", "pricing", "usage", "settings")
 
 
+class WaitingThread:
+    """A thread that never gets its turn."""
+
+    def join(self, timeout: float | None = None) -> None: ...
+
+
 class TestClock(Clock):
-    """A clock that only `advance` and `sleep` move."""
+    """A clock that only `advance` and `sleep` move.
+
+    Its threads are real and wait in real time. With `runs_threads` off they never get their turn, so that a test that
+    orders a fault at a call does not meet it in a thread on a busy machine.
+    """
 
     __test__ = False
 
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self.now = now
+        self.runs_threads = True
 
     def time(self) -> float:
         return self.now
@@ -54,6 +65,9 @@ class TestClock(Clock):
 
     def advance(self, seconds: float) -> None:
         self.now += seconds
+
+    def start_thread(self, target: Callable[[], object], name: str) -> JoinableThread:
+        return super().start_thread(target, name) if self.runs_threads else WaitingThread()
 
 
 def make_resources(*, clock: Clock | None = None, **settings: Any) -> Resources:

@@ -1,7 +1,8 @@
 """Check what must hold for everything a cloud has run: its executions carry only ids, and its logs hold no secret."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from local.cloud import LocalCloud
@@ -9,7 +10,8 @@ from tests.e2e import canaries, turn_checks
 from tests.e2e.deployment import function_folders
 
 MAX_STATE_CHARACTERS = 2000
-TASK_TOKEN_PREFIX = "AQC"
+TASK_TOKEN = re.compile(r"AQC[A-Za-z0-9_-]{40}")
+"""A token of a task. An id of 21 random characters may hold its first three: one in fourteen thousand does."""
 
 
 def check_executions(cloud: LocalCloud) -> None:
@@ -27,12 +29,15 @@ def check_logs(cloud: LocalCloud) -> None:
     """Check that no log line holds a prompt, a result, a page, a key or a token."""
     lines = {folder: cloud.read_log_lines(folder) for folder in function_folders()}
     lines["emulator"] = (cloud.directory / "emulator.log").read_text(errors="replace").splitlines()
-    secrets = [*canaries.ALL_CANARIES, cloud.token.rpartition(".")[2], TASK_TOKEN_PREFIX]
+    secrets = [*canaries.ALL_CANARIES, cloud.token.rpartition(".")[2]]
     secrets += [(cloud.directory / name).read_text() for name in ("secret", "host_secret")]
-    leaks = [
-        (name, line) for name, found in lines.items() for line in found if any(secret in line for secret in secrets)
-    ]
+    leaks = [(name, line) for name, found in lines.items() for line in found if has_secret(line, secrets)]
     assert leaks == []
+
+
+def has_secret(line: str, secrets: Iterable[str]) -> bool:
+    """Whether a line holds one of the secrets, or a token of a task."""
+    return any(secret in line for secret in secrets) or TASK_TOKEN.search(line) is not None
 
 
 def list_execution_arns(cloud: LocalCloud) -> Iterator[str]:

@@ -3,6 +3,8 @@
 The same checks run at the end of each session, for everything that its cloud has run (conftest.py).
 """
 
+import pytest
+
 from local.cloud import LocalCloud
 from tests.e2e import canaries, session_checks
 from tests.e2e.chat_session import (
@@ -15,6 +17,7 @@ from tests.e2e.chat_session import (
 from tests.e2e.demo_model_client import text_step, tool_call_step
 from tests.waiting import wait_until
 
+TASK_TOKEN = "AQC" + "1f" * 8 + "x_-Y" * 150
 CHECKED_FUNCTIONS = ("stream_turns", "tool_result", "api", "credentials", "round", "recover")
 
 
@@ -33,3 +36,16 @@ def test_no_execution_and_no_log_line_holds_content_or_a_secret(cloud: LocalClou
         wait_until(lambda folder=folder: cloud.read_log_lines(folder), f"{folder} has log lines")  # type: ignore[misc]
     session_checks.check_executions(cloud)
     session_checks.check_logs(cloud)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_leak"),
+    [
+        (f'{{"message":"turn.continued","token":"{TASK_TOKEN}"}}', True),
+        (f"Traceback: {TASK_TOKEN[:60]}…", True),
+        ('{"message":"turn.continued","turn":"kAQCXh2W2ZjT_yQ-3mSfa"}', False),
+        (f'{{"message":"{canaries.PAGE}"}}', True),
+    ],
+)
+def test_a_task_token_is_told_from_an_id_that_looks_like_its_beginning(line: str, is_leak: bool) -> None:
+    assert session_checks.has_secret(line, canaries.ALL_CANARIES) is is_leak

@@ -33,10 +33,14 @@ from tests.unit.turns.state_machine import EXPECTED_ERRORS, StateMachine
 
 
 class DisturbedTurn:
-    """A turn that calls browser tools, a tool that may run once (`bake`) and one that may run again (`count`)."""
+    """A turn that calls browser tools, a tool that may run once (`bake`) and one that may run again (`count`).
+
+    Its background threads never get their turn. Faults in them, and their order, are simulated in tests/chaos.
+    """
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
+        stage.clock.runs_threads = False
         self.bake_counts: Counter[str] = Counter()
         bake = replace(make_server_tool("bake", dict), handler=self.bake)
         stage.add_tools(bake, make_server_tool("count", dict, idempotent=True), make_patient_tool())

@@ -16,6 +16,7 @@ class DisturbedUndo(DisturbedTurn):
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
+        stage.clock.runs_threads = False
         self.bake_counts = Counter()
         self.editor = Editor(stage)
         self.edited = self.editor.run_editing_turn(["insertHtml", "deleteNode"], ["insertHtml"])
@@ -97,6 +98,7 @@ class DisturbedEditing(DisturbedUndo):
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
+        stage.clock.runs_threads = False
         self.bake_counts = Counter()
         self.editor = Editor(stage)
         self.edited = self.first = stage.start_turn("Edit", revision=self.editor.revision)

@@ -8,14 +8,17 @@ The examples are the same thirty every time; `RANDOM_FAULT_EXAMPLES=2000 pytest 
 """
 
 import os
+import threading
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fermata.domain.model_io import TextDelta
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.disturbed_turn import DisturbedTurn
+from tests.unit.turns.stage import reply_with_text
 
 pytestmark = pytest.mark.exhaustive
 
@@ -102,3 +105,15 @@ def test_any_disturbed_turn_ends_with_nothing_lost_and_nothing_twice(
         run.check()
     finally:
         stage.close()
+
+
+def test_no_thread_runs_beside_a_disturbed_turn(staged: MakeStage) -> None:
+    """A thread looks at the log in real time: on a busy machine it would meet the fault of another call."""
+    stage = staged()
+    run = DisturbedTurn(stage)
+    names: list[str] = []
+    list_threads = lambda: names.extend(thread.name for thread in threading.enumerate())  # noqa: E731
+    stage.script_replies([TextDelta(text="Hel"), list_threads, *reply_with_text("lo", after="Hel")])
+    run.do("step")
+    assert names
+    assert "stream-writer" not in names
