@@ -1,0 +1,72 @@
+"""Operations of the HTTP API on credentials, models, defaults and usage, one method per operation."""
+
+from fermata_client.service.json_members import require_member, without_none
+from fermata_client.service.json_types import JsonObject
+from fermata_client.service.paths import path_of
+from fermata_client.service.transport import Transport
+
+
+class SettingsClient:
+    """The part of `FermataClient` that concerns no conversation. Its methods raise and omit as those do."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._request = transport.request_json
+
+    def list_credentials(self) -> list[JsonObject]:
+        """Return the caller's own credentials, newest first. They never contain a key."""
+        return require_member(self._request("GET", path_of("credentials")), "credentials", list)
+
+    def create_credential(
+        self, provider_id: str, label: str, *, api_key: str | None = None, base_url: str | None = None
+    ) -> JsonObject:
+        """Store a provider's key, or with `base_url` the address of a server and its key, if it needs one."""
+        body = {
+            "providerId": provider_id,
+            "authMode": "apiKey" if base_url is None else "baseUrl",
+            "displayLabel": label,
+            "apiKey": api_key,
+            "baseUrl": base_url,
+        }
+        return require_member(self._request("POST", path_of("credentials"), without_none(body)), "credential", dict)
+
+    def update_credential(
+        self,
+        credential_id: str,
+        *,
+        label: str | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+    ) -> JsonObject:
+        """Change a credential. An empty key removes the key, where the credential has an address."""
+        body = without_none({"displayLabel": label, "apiKey": api_key, "baseUrl": base_url})
+        return require_member(self._request("PUT", path_of("credentials", credential_id), body), "credential", dict)
+
+    def delete_credential(self, credential_id: str) -> None:
+        """Delete a credential. It is refused (409) while a scope's default points at it."""
+        self._request("DELETE", path_of("credentials", credential_id))
+
+    def test_credential(self, credential_id: str) -> JsonObject:
+        """Ask the provider now: `{ok: true, modelCount}` or `{ok: false, error}`."""
+        return self._request("POST", path_of("credentials", credential_id, "test"))
+
+    def list_models(self, provider_id: str, credential_id: str) -> list[JsonObject]:
+        """Return the models that a credential opens, in display order."""
+        path = path_of("providers", provider_id, "models")
+        return require_member(self._request("GET", path, params={"credentialId": credential_id}), "models", list)
+
+    def get_defaults(self) -> JsonObject:
+        """Return `{credentialId, modelId}` of each scope that has a default."""
+        return require_member(self._request("GET", path_of("defaults")), "defaults", dict)
+
+    def set_default(self, scope: str, credential_id: str, model_id: str) -> JsonObject:
+        body = {"credentialId": credential_id, "modelId": model_id}
+        return require_member(self._request("PUT", path_of("defaults", scope), body), "default", dict)
+
+    def clear_default(self, scope: str) -> None:
+        """Remove a scope's default. Clearing again succeeds."""
+        self._request("DELETE", path_of("defaults", scope))
+
+    def get_audit(self, *, since: str | None = None, tz: str | None = None) -> JsonObject:
+        """Return the tenant's usage by user, scope, model and day (in the time zone `tz`), since an ISO instant."""
+        return self._request("GET", path_of("audit"), params=without_none({"since": since, "tz": tz}))
