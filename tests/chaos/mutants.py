@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fermata.aws import dynamodb
+from fermata.aws import dynamodb_tables
+from fermata.aws.dynamodb import Write
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 
@@ -18,9 +19,9 @@ def drop_condition(table: str, sort_key: str, *, keep_version: bool = False) -> 
     """Send writes to rows of one kind without their condition."""
 
     def mutate(patch: pytest.MonkeyPatch) -> None:
-        build = dynamodb._build_request
+        build = dynamodb_tables.build_write_request
 
-        def build_without_condition(write: dynamodb.Write) -> tuple[str, dict[str, Any]]:
+        def build_without_condition(write: Write) -> tuple[str, dict[str, Any]]:
             operation, request = build(write)
             key = request.get("Item") or request["Key"]
             if operation != "ConditionCheck" and request["TableName"] == table and key["sk"]["S"].startswith(sort_key):
@@ -30,7 +31,7 @@ def drop_condition(table: str, sort_key: str, *, keep_version: bool = False) -> 
                 _drop_unused(request, "ExpressionAttributeNames", used)
             return operation, request
 
-        patch.setattr(dynamodb, "_build_request", build_without_condition)
+        patch.setattr(dynamodb_tables, "build_write_request", build_without_condition)
 
     return mutate
 

@@ -17,7 +17,8 @@ import pytest
 
 from fermata.aws import observability
 from fermata.aws.blob_store import BlobStore
-from fermata.aws.dynamodb import DynamoTables, deserialize_item
+from fermata.aws.dynamodb import deserialize_item
+from fermata.aws.dynamodb_tables import DynamoTables
 from fermata.aws.posted_snapshot import PostedSnapshot
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings

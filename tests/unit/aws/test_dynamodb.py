@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from fermata.aws import dynamodb
 from fermata.aws.dynamodb import ConditionCheck, ConditionFailed, Delete, Put, TransactionCanceled, Update
+from fermata.aws.dynamodb_errors import is_write_conflict, translate_write_error
+from fermata.aws.dynamodb_tables import MAX_WRITE_ATTEMPTS
 from fermata.aws.resources import Resources
 from tests.faults import FaultScript
 from tests.late_writes import repeat_single_writes
@@ -116,10 +117,10 @@ def test_a_conflict_with_another_transaction_is_tried_again(
 def test_a_conflict_that_does_not_pass_is_told_in_the_end(
     resources: Resources, faults: FaultScript, sleeps: list[float]
 ) -> None:
-    faults.fail_call("dynamodb.PutItem", "TransactionConflictException", times=dynamodb.MAX_WRITE_ATTEMPTS)
+    faults.fail_call("dynamodb.PutItem", "TransactionConflictException", times=MAX_WRITE_ATTEMPTS)
     with pytest.raises(ClientError, match="TransactionConflictException"):
         resources.tables.write_items(Put(T, {"pk": "a", "sk": "b"}))
-    assert len(sleeps) == dynamodb.MAX_WRITE_ATTEMPTS - 1
+    assert len(sleeps) == MAX_WRITE_ATTEMPTS - 1
 
 
 def test_what_is_no_conflict_is_not_retried(resources: Resources, faults: FaultScript, sleeps: list[float]) -> None:
@@ -133,8 +134,8 @@ def test_a_conflict_beside_a_failed_condition_is_a_refusal() -> None:
     reasons = [{"Code": "TransactionConflict"}, {"Code": "ConditionalCheckFailed", "Item": {"pk": {"S": "a"}}}]
     response = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
     error = ClientError(response, "TransactWriteItems")  # type: ignore[arg-type]  # reasons are absent from the stubs
-    assert not dynamodb._is_conflict(error)
-    explained = dynamodb._translate_error(error)
+    assert not is_write_conflict(error)
+    explained = translate_write_error(error)
     assert isinstance(explained, TransactionCanceled)
     assert [(reason.condition_failed, reason.item) for reason in explained.reasons] == [
         (False, None),
@@ -145,7 +146,7 @@ def test_a_conflict_beside_a_failed_condition_is_a_refusal() -> None:
 def test_throttled_writes_of_a_transaction_are_tried_again() -> None:
     reasons = [{"Code": "ThrottlingError"}, {"Code": "None"}]
     response = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
-    assert dynamodb._is_conflict(ClientError(response, "TransactWriteItems"))  # type: ignore[arg-type]  # as above
+    assert is_write_conflict(ClientError(response, "TransactWriteItems"))  # type: ignore[arg-type]  # as above
 
 
 def test_a_lost_answer_leaves_the_write_done(resources: Resources, faults: FaultScript) -> None:

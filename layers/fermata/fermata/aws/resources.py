@@ -11,7 +11,7 @@ from botocore.config import Config
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.cache import TTLCache
 from fermata.aws.clock import Clock
-from fermata.aws.dynamodb import DynamoTables
+from fermata.aws.dynamodb_tables import DynamoTables
 from fermata.aws.fault_injection import FaultInjector
 from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault

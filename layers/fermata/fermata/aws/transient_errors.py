@@ -23,7 +23,7 @@ _TRANSIENT_CODES = {
 def is_transient_error(error: BaseException) -> bool:
     """Return whether the same request may succeed later: it was throttled, met a conflict, or got no response.
 
-    A transaction whose condition failed is not seen here: aws/dynamodb.py raises TransactionCanceled for it.
+    A transaction whose condition failed is not seen here: aws/dynamodb_errors.py returns TransactionCanceled for it.
     """
     if isinstance(error, ClientError):
         return error.response.get("Error", {}).get("Code") in _TRANSIENT_CODES
