@@ -22,6 +22,10 @@ from local.sockets import open_listener
 
 LOCAL_TIMINGS = {"PollMs": "5", "IdlePollMs": "50", "FlushMs": "30"}
 """Parameters that differ from the deployed ones: polling is cheap on one machine."""
+FUNCTION_PACKAGES = "fermata"
+"""Packages that the functions import."""
+FUNCTION_WARM_UP = "fermata.aws.resources.create_clients"
+"""What each function does at its first invocation."""
 DEFAULT_REAL_MODEL = "claude-sonnet-4-5"
 DEMO_MODEL_LABEL = "Demo model (fixed rules, not an AI)"
 REAL_MODEL_LABEL = "Anthropic"
@@ -145,6 +149,8 @@ class LocalCloud:
             port=port,
             minute_seconds=self._minute_seconds,
             latencies=self._latencies,
+            function_packages=FUNCTION_PACKAGES,
+            function_warm_up=FUNCTION_WARM_UP,
         )
 
     def save_state(self) -> None:

@@ -127,6 +127,8 @@ class EmulatorProcess(ChildProcess):
         minute_seconds: float = 60,
         latencies: Path | None = None,
         function_limits: Mapping[str, float] | None = None,
+        function_packages: str = "",
+        function_warm_up: str = "",
     ) -> None:
         """Start the emulator.
 
@@ -137,6 +139,8 @@ class EmulatorProcess(ChildProcess):
             minute_seconds: how long a minute of a schedule lasts.
             latencies: a file of milliseconds that transitions and invocations take.
             function_limits: fields of `ProcessLimits` that differ from their defaults.
+            function_packages: packages that are imported once for all functions.
+            function_warm_up: function that is called once for all environments of a function.
         """
         directory.mkdir(parents=True, exist_ok=True)
         environment = inherited_environment() | {
@@ -144,6 +148,8 @@ class EmulatorProcess(ChildProcess):
             "GATEWAY_PORT": str(port),
             "FUNCTION_PYTHON": str(PROJECT_PYTHON),
             "FUNCTION_CLIENTS": FUNCTION_SERVICES,
+            "FUNCTION_PACKAGES": function_packages,
+            "FUNCTION_WARM_UP": function_warm_up,
             "WORK_DIR": str(directory / "work"),
             "SCHEDULE_MINUTE_SECONDS": str(minute_seconds),
         }

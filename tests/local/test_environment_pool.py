@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local.emulator.runtime.environment_pool import EnvironmentFleet, EnvironmentPool, ThrottledError
-from local.emulator.runtime.execution_environments import FunctionTemplate
+from local.emulator.runtime.execution_environments import FunctionTemplate, Preload, SharedProcesses
 from local.emulator.runtime.process_limits import ProcessLimits
 from local.processes import PROJECT_PYTHON
 from tests.local.emulator_lab import zip_source
@@ -38,8 +38,9 @@ A_LONG_TIME = 3600.0
 class GatedFunction:
     """A function whose invocations last until its gate is opened."""
 
-    def __init__(self, fleet: EnvironmentFleet, directory: Path, name: str) -> None:
+    def __init__(self, fleet: EnvironmentFleet, shared: SharedProcesses, directory: Path, name: str) -> None:
         self.fleet = fleet
+        self.shared = shared
         self.directory = directory / name
         self.directory.mkdir()
         self.templates_started = 0
@@ -51,7 +52,7 @@ class GatedFunction:
     def _start_template(self) -> FunctionTemplate:
         self.templates_started += 1
         variables = VARIABLES | {"AWS_LAMBDA_FUNCTION_NAME": self._name}
-        return FunctionTemplate(str(PROJECT_PYTHON), "app.handler", CODE, variables)
+        return FunctionTemplate(self.shared, "app.handler", CODE, variables)
 
     def invoke(self, queue_seconds: float = A_LONG_TIME) -> "Future[int]":
         """Invoke the function in a thread. The result is the process that ran it."""
@@ -89,8 +90,15 @@ class GatedFunction:
 MakeFunction = Callable[[str], GatedFunction]
 
 
+@pytest.fixture(scope="module")
+def shared_processes() -> Iterator[SharedProcesses]:
+    shared = SharedProcesses(str(PROJECT_PYTHON), Preload())
+    yield shared
+    shared.close()
+
+
 @pytest.fixture
-def open_fleet(tmp_path: Path) -> Iterator[Callable[..., MakeFunction]]:
+def open_fleet(shared_processes: SharedProcesses, tmp_path: Path) -> Iterator[Callable[..., MakeFunction]]:
     """Make a fleet with limits, and return what makes functions in it."""
     functions: list[GatedFunction] = []
 
@@ -98,7 +106,7 @@ def open_fleet(tmp_path: Path) -> Iterator[Callable[..., MakeFunction]]:
         fleet = EnvironmentFleet(ProcessLimits(**({"patience_seconds": 0.0, "interval_seconds": 0.0} | limits)))
 
         def make_function(name: str) -> GatedFunction:
-            functions.append(GatedFunction(fleet, tmp_path, name))
+            functions.append(GatedFunction(fleet, shared_processes, tmp_path, name))
             return functions[-1]
 
         return make_function

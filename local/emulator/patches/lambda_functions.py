@@ -10,6 +10,7 @@ import contextvars
 import functools
 import math
 import os
+import sys
 import threading
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,7 +21,12 @@ from ministack.services import eventbridge, lambda_svc
 
 from local.emulator.patches.registry import Function, patch_function, patch_line, pin_functions
 from local.emulator.runtime.environment_pool import EnvironmentFleet, EnvironmentPool, ThrottledError
-from local.emulator.runtime.execution_environments import FunctionTemplate, InvocationOutcome
+from local.emulator.runtime.execution_environments import (
+    FunctionTemplate,
+    InvocationOutcome,
+    Preload,
+    SharedProcesses,
+)
 from local.emulator.runtime.process_limits import ProcessLimits
 
 Json = dict[str, Any]
@@ -49,6 +55,7 @@ class FunctionRevision:
         )
 
 
+_shared_processes = SharedProcesses(os.environ.get("FUNCTION_PYTHON", sys.executable), Preload.from_environment())
 _fleet = EnvironmentFleet(ProcessLimits.from_environment())
 _pools: dict[str, tuple[FunctionRevision, EnvironmentPool]] = {}
 _lock = threading.Lock()
@@ -72,7 +79,7 @@ def get_pool(config: Json, code: bytes) -> EnvironmentPool:
 
 
 def start_template(revision: FunctionRevision, code: bytes) -> FunctionTemplate:
-    return FunctionTemplate(function_python(), revision.handler, code, dict(revision.variables))
+    return FunctionTemplate(_shared_processes, revision.handler, code, dict(revision.variables))
 
 
 def list_processes() -> dict[str, list[Json]]:
@@ -168,7 +175,3 @@ def environment_variables(config: Json) -> dict[str, str]:
         "_HANDLER": config["Handler"],
     }
     return {**own_variables, **reserved_variables, **lambda_runtime.execution_credentials(config)}
-
-
-def function_python() -> str:
-    return os.environ["FUNCTION_PYTHON"]

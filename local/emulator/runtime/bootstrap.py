@@ -1,11 +1,12 @@
-"""Run a function's handler: `python -P bootstrap.py PLAN CONTROL` (decision 0031). Standard library only.
+"""Run functions: `python -P bootstrap.py PLAN CONTROL` (decisions 0031 and 0166). Standard library only.
 
-This program runs with the project's interpreter. It is the function's template process: it imports the handler once,
-and forks an environment whenever the emulator sends three descriptors for one, as SnapStart restores one snapshot many
-times. An environment serves one invocation at a time: a JSON line in, a JSON line out.
+This program runs with the project's interpreter. It imports what functions share, and forks a template process for each
+revision of a function. A template imports the handler and forks an environment whenever the emulator sends three
+descriptors for one, as SnapStart restores one snapshot many times. An environment serves one invocation at a time: a
+JSON line in, a JSON line out.
 
-No process outlives the emulator: the template ends with its control socket, an environment with its leash, a pipe
-whose other end only the emulator holds.
+No process outlives the emulator: this one and the templates end with their control sockets, an environment with its
+leash, a pipe whose other end only the emulator holds.
 """
 
 import gc
@@ -13,6 +14,7 @@ import importlib
 import io
 import json
 import os
+import pkgutil
 import signal
 import socket
 import sys
@@ -49,14 +51,68 @@ class LambdaContext:
 
 def main() -> None:
     plan, control = json.loads(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
+    for package in plan["packages"]:
+        import_package(package)
+    preload_service_models(plan["services"])
+    freeze_memory()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps ended templates and environments
+    while True:
+        order, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+        if not order:
+            return
+        child = os.fork()
+        if child == 0:
+            control.close()
+            run_template(socket.socket(fileno=descriptors[0]))
+        os.close(descriptors[0])
+        control.sendall(_line({"pid": child}))
+
+
+def import_package(name: str) -> None:
+    """Import a package with all its modules, those too that its code imports when it needs them."""
+    package = importlib.import_module(name)
+    for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+        importlib.import_module(module.name)
+
+
+def preload_service_models(services: list[str]) -> None:
+    """Load the service descriptions of botocore once here, instead of in every environment (0.2 s each)."""
+    boto3: Any = importlib.import_module("boto3") if services else None
+    for service in services:
+        boto3.client(service, region_name="us-east-1", aws_access_key_id="-", aws_secret_access_key="-")  # noqa: S106  not one
+
+
+def run_template(control: socket.socket) -> NoReturn:
+    """Import a function's handler and fork its environments. The first line on the control socket says which."""
+    with control.makefile("rb") as orders:
+        plan = json.loads(orders.readline())
+    os.environ.clear()
+    os.environ.update(plan["variables"])
     try:
         handler = load_handler(plan["code"], plan["handler"])
     except BaseException as error:  # noqa: BLE001  any error of the import is the function's answer, even an exit
         control.sendall(_line({"failed": _import_failure(plan["handler"], error)}))
-        return
+        os._exit(1)
     control.sendall(_line({"ready": True}))
-    preload_service_models(plan["clients"])
+    if plan["warmUp"]:
+        warm_up(plan["warmUp"])
     fork_environments(handler, control)
+    os._exit(0)
+
+
+def warm_up(name: str) -> None:
+    """Call a function that does what every environment would do at its first invocation."""
+    module, _, function = name.rpartition(".")
+    try:
+        getattr(importlib.import_module(module), function)()
+    except Exception:  # noqa: BLE001  then the first invocation does it, and reports what is wrong
+        traceback.print_exc()
+
+
+def freeze_memory() -> None:
+    """Keep the garbage collector of forked processes from writing to the memory that they share."""
+    gc.collect()
+    gc.freeze()
 
 
 def load_handler(code: str, name: str) -> Handler:
@@ -67,18 +123,9 @@ def load_handler(code: str, name: str) -> Handler:
     return handler
 
 
-def preload_service_models(services: list[str]) -> None:
-    """Load the service descriptions of botocore once here, instead of in every environment (0.2 s each)."""
-    boto3: Any = sys.modules.get("boto3")
-    for service in services if boto3 else ():
-        boto3.client(service)
-
-
 def fork_environments(handler: Handler, control: socket.socket) -> None:
-    """Fork environments until the emulator closes the control socket. The kernel reaps ended environments."""
-    gc.collect()
-    gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    """Fork environments until the emulator closes the control socket."""
+    freeze_memory()
     while True:
         order, descriptors, _, _ = socket.recv_fds(control, 1, 3)
         if not order:

@@ -1,4 +1,4 @@
-"""Run functions in processes: one template process per revision, one environment process per concurrent invocation."""
+"""Run functions in processes: one that all share, a template for each revision, an environment for each invocation."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ import zipfile
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from local.emulator.runtime.bootstrap import END_OF_LOG
 
@@ -30,6 +30,17 @@ INHERITED_VARIABLES = (
     "SSL_CERT_DIR",
     "REQUESTS_CA_BUNDLE",
 )
+IMPORT_VARIABLE_PREFIXES = (
+    "POWERTOOLS_",
+    "LOG_LEVEL",
+    "AWS_EXECUTION_ENV",
+    "AWS_LAMBDA_LOG_FORMAT",
+    "AWS_LAMBDA_LOG_LEVEL",
+    "AWS_LAMBDA_INITIALIZATION_TYPE",
+    "PYDANTIC_",
+    "PYTHON",
+)
+"""Variables that packages read while they are imported. Functions share a process only if theirs are the same."""
 
 
 @dataclass(frozen=True)
@@ -54,34 +65,110 @@ class EnvironmentFailedError(Exception):
         return cls({"errorType": error_type, "errorMessage": message}, log_text)
 
 
-class FunctionTemplate:
-    """A process that has imported a function revision and forks environments (decision 0031)."""
+@dataclass(frozen=True)
+class Preload:
+    """What function processes share: packages, descriptions of AWS services, and a function that warms templates up."""
 
-    def __init__(self, python: str, handler: str, code: bytes, variables: dict[str, str]) -> None:
+    packages: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+    warm_up: str = ""
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """Read `FUNCTION_PACKAGES`, `FUNCTION_CLIENTS` and `FUNCTION_WARM_UP`."""
+        packages, services = (os.environ.get(name, "").split() for name in ("FUNCTION_PACKAGES", "FUNCTION_CLIENTS"))
+        return cls(tuple(packages), tuple(services), os.environ.get("FUNCTION_WARM_UP", ""))
+
+
+class SharedProcess:
+    """A process that has imported what functions share and forks their templates (decision 0166)."""
+
+    def __init__(self, python: str, preload: Preload, variables: dict[str, str]) -> None:
+        """
+        Args:
+            variables: What the imported packages read from the environment while they are imported.
+        """
         self._lock = threading.Lock()
-        self._directory = Path(tempfile.mkdtemp(prefix=f"{variables['AWS_LAMBDA_FUNCTION_NAME']}-"))
-        with zipfile.ZipFile(BytesIO(code)) as archive:
-            archive.extractall(self._directory)
-        self._control, self._process = self._start(python, handler, variables)
-        self._lines = self._control.makefile("rb")
-        self._await_import()
-
-    def _start(
-        self, python: str, handler: str, variables: dict[str, str]
-    ) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-        ours, theirs = socket.socketpair()
-        clients = os.environ.get("FUNCTION_CLIENTS", "").split()
-        plan = json.dumps({"code": str(self._directory), "handler": handler, "clients": clients})
-        environment = inherited_environment() | variables | {"LAMBDA_TASK_ROOT": str(self._directory)}
+        self._control, theirs = socket.socketpair()
+        plan = json.dumps({"packages": preload.packages, "services": preload.services})
         with theirs:
-            process = subprocess.Popen(  # noqa: S603  our own interpreter and script
+            self._process = subprocess.Popen(  # noqa: S603  our own interpreter and script
                 [python, "-P", str(BOOTSTRAP_PATH), plan, str(theirs.fileno())],
-                env=environment,
+                env=inherited_environment() | variables,
                 stdin=subprocess.DEVNULL,
                 stdout=2,
                 pass_fds=[theirs.fileno()],
             )
-        return ours, process
+        self._lines = self._control.makefile("rb")
+
+    def fork_template(self, control: socket.socket) -> bool:
+        """Fork a process that serves the other end of `control`. False when the shared process has ended."""
+        with self._lock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(self._control, [b"t"], [control.fileno()])
+            return bool(self._lines.readline())
+        return False
+
+    def close(self) -> None:
+        self._lines.close()
+        self._control.close()
+        self._process.wait()
+
+
+class SharedProcesses:
+    """The shared processes by what they are imported with. One that has ended is replaced."""
+
+    def __init__(self, python: str, preload: Preload) -> None:
+        self.preload = preload
+        self._python = python
+        self._lock = threading.Lock()
+        self._processes: dict[tuple[tuple[str, str], ...], SharedProcess] = {}
+
+    def fork_template(self, control: socket.socket, variables: dict[str, str]) -> None:
+        """Fork a template process for a function with these variables.
+
+        Raises:
+            EnvironmentFailedError: The shared process does not start.
+        """
+        import_variables = {
+            name: value for name, value in variables.items() if name.startswith(IMPORT_VARIABLE_PREFIXES)
+        }
+        key = tuple(sorted(import_variables.items()))
+        with self._lock:
+            for _ in range(2):
+                if key not in self._processes:
+                    self._processes[key] = SharedProcess(self._python, self.preload, import_variables)
+                if self._processes[key].fork_template(control):
+                    return
+                self._processes.pop(key).close()
+        raise EnvironmentFailedError.from_error("Runtime.ExitError", "The process that functions share does not start")
+
+    def close(self) -> None:
+        with self._lock:
+            while self._processes:
+                self._processes.popitem()[1].close()
+
+
+class FunctionTemplate:
+    """A process that has imported a function revision and forks environments (decision 0031)."""
+
+    def __init__(self, shared: SharedProcesses, handler: str, code: bytes, variables: dict[str, str]) -> None:
+        self._lock = threading.Lock()
+        self._directory = Path(tempfile.mkdtemp(prefix=f"{variables['AWS_LAMBDA_FUNCTION_NAME']}-"))
+        with zipfile.ZipFile(BytesIO(code)) as archive:
+            archive.extractall(self._directory)
+        self._control, theirs = socket.socketpair()
+        self._lines = self._control.makefile("rb")
+        environment = inherited_environment() | variables | {"LAMBDA_TASK_ROOT": str(self._directory)}
+        plan = {
+            "code": str(self._directory),
+            "handler": handler,
+            "variables": environment,
+            "warmUp": shared.preload.warm_up,
+        }
+        with theirs:
+            shared.fork_template(theirs, variables)
+        self._control.sendall(json.dumps(plan).encode() + b"\n")
+        self._await_import()
 
     def _await_import(self) -> None:
         message = json.loads(self._lines.readline() or "{}")
@@ -99,7 +186,7 @@ class FunctionTemplate:
         leash_read, leash_write = os.pipe()
         environment = ExecutionEnvironment(ours, log_read, leash_write)
         answer = b""
-        with self._lock, theirs, contextlib.suppress(BrokenPipeError):
+        with self._lock, theirs, contextlib.suppress(BrokenPipeError, ConnectionResetError):
             socket.send_fds(self._control, [b"f"], [theirs.fileno(), log_write, leash_read])
             answer = self._lines.readline()
         os.close(log_write)
@@ -114,7 +201,6 @@ class FunctionTemplate:
         """End the template process. Forked environments finish their invocations."""
         self._lines.close()
         self._control.close()
-        self._process.wait()
         shutil.rmtree(self._directory, ignore_errors=True)
 
 

@@ -85,3 +85,12 @@ class Resources:
 def get_resources() -> Resources:
     """Return the resources of this process, created from its environment variables on the first call."""
     return Resources.from_environment()
+
+
+def create_clients() -> None:
+    """Create the clients of this process that nearly every invocation uses, before the first invocation needs them.
+
+    A process that is copied for each environment calls it once for all of them. Creating a client opens no connection.
+    """
+    resources = get_resources()
+    _ = resources.tables, resources.blobs, resources.vault, resources.workflow
