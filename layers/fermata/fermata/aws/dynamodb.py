@@ -3,10 +3,10 @@
 `DynamoTables` (dynamodb_tables.py) carries the writes out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
@@ -32,6 +32,18 @@ def serialize_item(item: Item) -> dict[str, Any]:
 def deserialize_item(raw: dict[str, Any]) -> Item:
     """Convert DynamoDB's typed form to plain values. Integers become int, other numbers Decimal."""
     return {name: _deserialize(value) for name, value in raw.items()}
+
+
+class ItemKey(NamedTuple):
+    """The primary key of an item in any table."""
+
+    table: str
+    pk: str
+    sk: str
+
+
+ReadItem = Callable[[ItemKey], Item | None]
+"""Returns an item as it is stored now, or as it was read together with others a moment ago."""
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ arrive last (decision 0150).
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb import ConditionFailed, Item, Put, Write, deserialize_item, serialize_item
+from fermata.aws.dynamodb import ConditionFailed, Item, ItemKey, Put, Write, deserialize_item, serialize_item
 from fermata.aws.dynamodb_errors import (
     TRANSACTION_IN_PROGRESS,
     get_dynamodb_error_code,
@@ -52,19 +52,28 @@ class DynamoTables:
         response = self._client.get_item(TableName=table, Key=serialize_key(pk, sk), ConsistentRead=consistent)
         return deserialize_item(response["Item"]) if "Item" in response else None
 
-    def batch_get_items(self, table: str, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Item]:
-        """Read up to 100 items consistently. Keys that DynamoDB leaves unprocessed are requested again.
+    def read_item(self, key: ItemKey) -> Item | None:
+        return self.get_item(*key)
 
-        Returns:
-            The items that exist, by (pk, sk).
+    def batch_get_items(self, table: str, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Item]:
+        """Read up to 100 items of one table consistently; return those that exist, by (pk, sk)."""
+        items = self.read_items([ItemKey(table, pk, sk) for pk, sk in keys])
+        return {(key.pk, key.sk): item for key, item in items.items()}
+
+    def read_items(self, keys: Iterable[ItemKey]) -> dict[ItemKey, Item]:
+        """Read up to 100 items of any tables consistently, with one request; return those that exist.
+
+        They are not read at the same instant. Keys that DynamoDB leaves unprocessed are requested again.
         """
-        items: dict[tuple[str, str], Item] = {}
-        pending: Any = {table: {"Keys": [serialize_key(pk, sk) for pk, sk in keys], "ConsistentRead": True}}
+        items: dict[ItemKey, Item] = {}
+        pending: Any = {}
+        for table, pk, sk in dict.fromkeys(keys):
+            pending.setdefault(table, {"Keys": [], "ConsistentRead": True})["Keys"].append(serialize_key(pk, sk))
         while pending:
             response = self._client.batch_get_item(RequestItems=pending)
-            for raw in response["Responses"].get(table, []):
-                item = deserialize_item(raw)
-                items[item["pk"], item["sk"]] = item
+            for table, raw_items in response["Responses"].items():
+                for item in map(deserialize_item, raw_items):
+                    items[ItemKey(table, item["pk"], item["sk"])] = item
             pending = response.get("UnprocessedKeys")
             if pending:
                 self._sleep(random.uniform(0.01, 0.05))  # noqa: S311 (jitter, not a secret)

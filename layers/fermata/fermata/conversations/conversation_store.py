@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.clock import is_valid_id, new_id
-from fermata.aws.dynamodb import ConditionFailed, Item, Put, Update
+from fermata.aws.dynamodb import ConditionFailed, Item, ItemKey, Put, ReadItem, Update
 from fermata.aws.resources import Resources
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.blocks import Block
@@ -85,13 +85,19 @@ def create_conversation(
     return conversation
 
 
-def get_conversation(resources: Resources, caller: Caller, conversation_id: str) -> Conversation:
+def build_conversation_key(resources: Resources, tenant: str, conversation_id: str) -> ItemKey:
+    return ItemKey(resources.settings.conversations_table, conversation_partition(tenant, conversation_id), "meta")
+
+
+def get_conversation(
+    resources: Resources, caller: Caller, conversation_id: str, read_item: ReadItem | None = None
+) -> Conversation:
     """Return the caller's own conversation.
 
     Raises:
         NotFound: The conversation does not exist, is deleted, or belongs to another user.
     """
-    return conversation_from_item(_get_live_row(resources, caller, conversation_id))
+    return conversation_from_item(_get_live_row(resources, caller, conversation_id, read_item))
 
 
 def list_conversations(
@@ -224,18 +230,20 @@ def to_conversation_view(conversation: Conversation) -> dict[str, Any]:
     return view | {"costUsdTotal": round_usd(conversation.cost_usd_total)}
 
 
-def _get_own_row(resources: Resources, caller: Caller, conversation_id: str) -> Item:
+def _get_own_row(resources: Resources, caller: Caller, conversation_id: str, read_item: ReadItem | None = None) -> Item:
     if not is_valid_id(conversation_id):
         raise NotFound(CONVERSATION_NOT_FOUND)
-    table = resources.settings.conversations_table
-    row = resources.tables.get_item(table, conversation_partition(caller.tenant, conversation_id), "meta")
+    read_item = read_item or resources.tables.read_item
+    row = read_item(build_conversation_key(resources, caller.tenant, conversation_id))
     if row is None or row["user"] != caller.user:
         raise NotFound(CONVERSATION_NOT_FOUND)
     return row
 
 
-def _get_live_row(resources: Resources, caller: Caller, conversation_id: str) -> Item:
-    row = _get_own_row(resources, caller, conversation_id)
+def _get_live_row(
+    resources: Resources, caller: Caller, conversation_id: str, read_item: ReadItem | None = None
+) -> Item:
+    row = _get_own_row(resources, caller, conversation_id, read_item)
     if "deleted_at" in row:
         raise NotFound(CONVERSATION_NOT_FOUND)
     return row

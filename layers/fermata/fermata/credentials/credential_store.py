@@ -4,7 +4,16 @@ from collections.abc import Iterable
 
 from fermata.aws import observability
 from fermata.aws.clock import is_valid_id, new_id
-from fermata.aws.dynamodb import ConditionCheck, Delete, Item, Put, TransactionCanceled, Write
+from fermata.aws.dynamodb import (
+    ConditionCheck,
+    Delete,
+    Item,
+    ItemKey,
+    Put,
+    ReadItem,
+    TransactionCanceled,
+    Write,
+)
 from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
 from fermata.credentials.credential import (
@@ -161,12 +170,17 @@ def delete_credential(resources: Resources, caller: Caller, credential_id: str) 
     _audit("deleted", old)
 
 
-def read_credential(resources: Resources, tenant: str, credential_id: str) -> Credential | None:
+def build_credential_key(resources: Resources, tenant: str, credential_id: str) -> ItemKey:
+    return ItemKey(resources.settings.settings_table, f"t#{tenant}", credential_sort_key(credential_id))
+
+
+def read_credential(
+    resources: Resources, tenant: str, credential_id: str, read_item: ReadItem | None = None
+) -> Credential | None:
     """Return a credential of any user of the tenant."""
     if not is_valid_id(credential_id):
         return None
-    table = resources.settings.settings_table
-    item = resources.tables.get_item(table, f"t#{tenant}", credential_sort_key(credential_id))
+    item = (read_item or resources.tables.read_item)(build_credential_key(resources, tenant, credential_id))
     return Credential.from_stored(item) if item else None
 
 

@@ -1,5 +1,6 @@
 """Choose the credential and model of a turn, once, when the turn starts."""
 
+from fermata.aws.dynamodb import ReadItem
 from fermata.aws.resources import Resources
 from fermata.credentials import scope_defaults
 from fermata.credentials.credential_store import CREDENTIAL_NOT_FOUND, read_credential, unreadable_key_error
@@ -17,7 +18,12 @@ class ModelChoice(DomainModel):
 
 
 def resolve_model_choice(
-    resources: Resources, tenant: str, scope: str, credential_id: str | None, model_id: str | None
+    resources: Resources,
+    tenant: str,
+    scope: str,
+    credential_id: str | None,
+    model_id: str | None,
+    read_item: ReadItem | None = None,
 ) -> ModelChoice:
     """Return the credential and model that the conversation names, completed by the scope's default.
 
@@ -26,6 +32,7 @@ def resolve_model_choice(
         scope: The scope whose default counts.
         credential_id: The conversation's credential; None or empty for the default's.
         model_id: The conversation's model; None or empty for the default's, which must be of the same credential.
+        read_item: Reads the rows of the default and the credential; by default each with a request.
 
     Raises:
         InvalidRequest: Neither the conversation nor the scope names a credential and a model.
@@ -33,8 +40,9 @@ def resolve_model_choice(
         Conflict: Its key can no longer be decrypted.
     """
     if not credential_id or not model_id:
-        credential_id, model_id = _complete_from_default(resources, tenant, scope, credential_id, model_id)
-    credential = read_credential(resources, tenant, credential_id)
+        default = scope_defaults.read_default(resources, tenant, scope, read_item)
+        credential_id, model_id = _complete_from_default(default, scope, credential_id, model_id)
+    credential = read_credential(resources, tenant, credential_id, read_item)
     if credential is None:
         raise NotFound(CREDENTIAL_NOT_FOUND)
     if not credential.is_current(resources.settings.key_id):
@@ -45,9 +53,8 @@ def resolve_model_choice(
 
 
 def _complete_from_default(
-    resources: Resources, tenant: str, scope: str, credential_id: str | None, model_id: str | None
+    default: scope_defaults.ScopeDefault | None, scope: str, credential_id: str | None, model_id: str | None
 ) -> tuple[str, str]:
-    default = scope_defaults.read_default(resources, tenant, scope)
     if credential_id and (default is None or default.credential_id != credential_id):
         raise InvalidRequest("The conversation names a credential but no model. Name the model too.")
     if default is None:

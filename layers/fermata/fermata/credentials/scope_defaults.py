@@ -3,7 +3,15 @@
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.dynamodb import ConditionCheck, ConditionFailed, Delete, Put, TransactionCanceled
+from fermata.aws.dynamodb import (
+    ConditionCheck,
+    ConditionFailed,
+    Delete,
+    ItemKey,
+    Put,
+    ReadItem,
+    TransactionCanceled,
+)
 from fermata.aws.resources import Resources
 from fermata.credentials.credential import credential_sort_key
 from fermata.domain.base import DomainModel
@@ -84,9 +92,15 @@ def clear_default(resources: Resources, caller: Caller, scope: str) -> None:
     observability.log_audit_event("ai.default.cleared", tenant=caller.tenant, user=caller.user, scope=scope)
 
 
-def read_default(resources: Resources, tenant: str, scope: str) -> ScopeDefault | None:
+def build_default_key(resources: Resources, tenant: str, scope: str) -> ItemKey:
+    return ItemKey(resources.settings.settings_table, f"t#{tenant}", f"default#{scope}")
+
+
+def read_default(
+    resources: Resources, tenant: str, scope: str, read_item: ReadItem | None = None
+) -> ScopeDefault | None:
     """Return a scope's default, or None if it has none."""
-    item = resources.tables.get_item(resources.settings.settings_table, f"t#{tenant}", f"default#{scope}")
+    item = (read_item or resources.tables.read_item)(build_default_key(resources, tenant, scope))
     return ScopeDefault.model_validate(item) if item else None
 
 

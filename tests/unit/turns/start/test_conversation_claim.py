@@ -1,12 +1,15 @@
 """The claim of a conversation: one writer at a time, and the end of the turn that held it before."""
 
+import copy
 import threading
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from botocore.exceptions import ConnectionClosedError
 
+from fermata.aws.dynamodb import Item, ItemKey
 from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
 from fermata.conversations import message_store
 from fermata.domain.blocks import ImageBlock
@@ -26,6 +29,21 @@ from tests.uploads import announce_test_upload, put_upload
 
 TRANSACT = "dynamodb.TransactWriteItems"
 BEN = Caller(tenant="bakery", user="ben", capabilities=ADA.capabilities)
+
+
+def act_amid_reading(stage: Stage, act: Callable[[], object]) -> None:
+    """Let the next START read its Idempotency-Key before `act` and all else after it: a batch is no snapshot."""
+    tables = stage.resources.__dict__["tables"] = copy.copy(stage.resources.tables)
+    read_items = tables.read_items
+
+    def read_in_two_parts(keys: Iterable[ItemKey]) -> dict[ItemKey, Item]:
+        tables.read_items = read_items
+        early = [key for key in keys if key.pk.endswith("#idempotency")]
+        items = read_items(early)
+        act()
+        return items | read_items(set(keys) - set(early))
+
+    tables.read_items = read_in_two_parts
 
 
 def terminal_events_of(stage: Stage, turn: Turn) -> list[str]:
@@ -127,7 +145,7 @@ def test_simultaneous_requests_with_one_key_join_one_turn(stage: Stage) -> None:
 
 def test_a_request_joins_when_its_twin_has_just_claimed_the_conversation(stage: Stage) -> None:
     twin = {"text": "Add a footer", "idempotency_key": "k"}
-    stage.faults.interrupt("dynamodb.GetItem", lambda: stage.start_turn(**twin), contains="meta")
+    act_amid_reading(stage, lambda: stage.start_turn(**twin))
     joined = start_turn(stage.resources, stage.caller, stage.make_prompt(**twin))
     assert joined.turn.id == stage.turn.id
 
@@ -140,7 +158,7 @@ def test_a_repeat_does_not_interrupt_its_twin_that_was_slow_to_start(stage: Stag
         stage.faults.interrupt(TRANSACT, lambda: stage.pass_time(3))
         stage.start_turn(**twin)
 
-    stage.faults.interrupt("dynamodb.GetItem", start_slowly, contains="meta")
+    act_amid_reading(stage, start_slowly)
     joined = start_turn(stage.resources, stage.caller, stage.make_prompt(**twin))
     assert joined.turn.id == stage.turn.id
     assert stage.terminal_events() == []
@@ -152,7 +170,7 @@ def test_a_repeat_joins_its_twin_whose_hold_leaves_no_budget(stage: Stage) -> No
     limits = BudgetLimits(daily_usd=Decimal("0.2"))  # enough for one request of 0.13
     set_budgets(stage.resources, stage.caller, Budgets(tenant=limits))
     twin = {"text": "Add a footer", "idempotency_key": "k"}
-    stage.faults.interrupt("dynamodb.GetItem", lambda: stage.start_turn(**twin), contains="budgets")
+    act_amid_reading(stage, lambda: stage.start_turn(**twin))
     joined = start_turn(stage.resources, stage.caller, stage.make_prompt(**twin))
     assert joined.turn.id == stage.turn.id
 
@@ -225,7 +243,7 @@ def test_a_start_continues_when_its_retry_conflicts_with_its_first_attempt(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The response to the first write is lost; the retry finds the claim taken by the same turn."""
-    monkeypatch.setattr("fermata.aws.dynamodb.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr("fermata.aws.dynamodb_tables.time.sleep", lambda _seconds: None)
     client = stage.resources.tables._client
     transact = client.transact_write_items
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable
 
-from fermata.aws.dynamodb import Item, Put
+from fermata.aws.dynamodb import Item, ItemKey, Put, ReadItem
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, Conflict
@@ -15,18 +15,24 @@ IDEMPOTENCY_KEY_SECONDS = 24 * 3600
 
 
 def start_once(
-    resources: Resources, caller: Caller, key: str, digest: str, start: Callable[[], StartedTurn]
+    resources: Resources,
+    caller: Caller,
+    key: str,
+    digest: str,
+    start: Callable[[], StartedTurn],
+    read_item: ReadItem | None = None,
 ) -> StartedTurn:
     """Return the turn that `key` has started, or call `start`.
 
     Args:
         key: Chosen by the client; empty when it sends none.
         digest: Of the request's content.
+        read_item: Reads the key's row before `start`; by default with a request.
 
     Raises:
         Conflict: The key was used for another request; or as `start` raises it.
     """
-    if started := find_started_turn(resources, caller, key, digest):
+    if started := find_started_turn(resources, caller, key, digest, read_item):
         return started
     try:
         return start()
@@ -51,16 +57,20 @@ def ensure_not_started(resources: Resources, caller: Caller, key: str, digest: s
         raise Conflict("This request has started its turn already.", retry_after=2)
 
 
-def find_started_turn(resources: Resources, caller: Caller, key: str, digest: str) -> StartedTurn | None:
+def find_started_turn(
+    resources: Resources, caller: Caller, key: str, digest: str, read_item: ReadItem | None = None
+) -> StartedTurn | None:
     """Return the turn that the key has started, or None when the key is empty or new.
+
+    Args:
+        read_item: Reads the key's row; by default with a request.
 
     Raises:
         Conflict: The key was used for another request.
     """
     if not key:
         return None
-    pk, sk = _build_primary_key(caller.tenant, caller.user, key)
-    item = resources.tables.get_item(resources.settings.bridges_table, pk, sk)
+    item = (read_item or resources.tables.read_item)(build_idempotency_key(resources, caller.tenant, caller.user, key))
     if item is None or item["ttl"] <= resources.clock.time():
         return None
     if item["digest"] != digest:
@@ -79,7 +89,7 @@ def build_idempotency_puts(resources: Resources, turn: Turn, key: str, digest: s
     """Return the write that stores the key of the request that starts a turn; nothing for an empty key."""
     if not key:
         return []
-    pk, sk = _build_primary_key(turn.tenant, turn.user, key)
+    table, pk, sk = build_idempotency_key(resources, turn.tenant, turn.user, key)
     now = int(resources.clock.time())
     item: Item = {
         "pk": pk,
@@ -90,9 +100,10 @@ def build_idempotency_puts(resources: Resources, turn: Turn, key: str, digest: s
         "ttl": now + IDEMPOTENCY_KEY_SECONDS,
     }
     condition = "attribute_not_exists(pk) OR #ttl <= :now"
-    table = resources.settings.bridges_table
     return [Put(table, item, condition=condition, values={":now": now}, names={"#ttl": "ttl"})]
 
 
-def _build_primary_key(tenant: str, user: str, key: str) -> tuple[str, str]:
-    return f"t#{tenant}#u#{user}#idempotency", hashlib.sha256(key.encode()).hexdigest()
+def build_idempotency_key(resources: Resources, tenant: str, user: str, key: str) -> ItemKey:
+    """Return where the turn of an Idempotency-Key is stored."""
+    partition = f"t#{tenant}#u#{user}#idempotency"
+    return ItemKey(resources.settings.bridges_table, partition, hashlib.sha256(key.encode()).hexdigest())

@@ -5,9 +5,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 from fermata.aws import blob_store, observability
+from fermata.aws.background_call import BackgroundCall
 from fermata.aws.clock import new_id
 from fermata.aws.dynamodb import Write
 from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
@@ -36,10 +36,11 @@ from fermata.turns.start.conversation_claim import (
 from fermata.turns.start.idempotency import build_idempotency_puts, ensure_not_started, start_once
 from fermata.turns.start.model_checks import check_model_abilities
 from fermata.turns.start.prompt_images import compute_block_identity, normalize_prompt_images
+from fermata.turns.start.start_rows import StartRows
 from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn
 from fermata.usage.audit import user_labels
-from fermata.usage.budgets.budget_limits import get_budgets
+from fermata.usage.budgets.budget_limits import Budgets, get_budgets
 
 SYSTEM_PROMPT_VERSION = "1"
 MAX_SITUATION_CHARS = 24_000
@@ -87,7 +88,8 @@ class TurnPrompt:
 def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedTurn:
     """Start the turn of a prompt, or join the one that the same prompt with its Idempotency-Key has started.
 
-    Every refusal comes before anything is written.
+    Every refusal comes before any row is written. The snapshot is stored while the rows are read, in the folder of the
+    turn's new id, with which it expires if the prompt is refused (decision 0177).
 
     Args:
         caller: The user for whom the turn runs until its end.
@@ -99,27 +101,42 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
         PaymentRequired: A budget does not cover the first request.
         Conflict: Another turn holds the conversation, or the Idempotency-Key was used for another request.
     """
-    start = partial(_start, resources, caller, prompt)
-    return start_once(resources, caller, prompt.idempotency_key, prompt.digest, start)
+    key = prompt.idempotency_key
+    turn_id = new_id()
+    store_snapshot = partial(_store_snapshot, resources, caller.tenant, turn_id, prompt)
+    with BackgroundCall(resources.clock, store_snapshot, "store-snapshot") as storing:
+        rows = StartRows(resources, caller, prompt.scope, prompt.conversation_id, key)
+        start = partial(_start, resources, caller, prompt, turn_id, rows, storing)
+        return start_once(resources, caller, key, prompt.digest, start, rows.read_item)
 
 
-def _start(resources: Resources, caller: Caller, prompt: TurnPrompt) -> StartedTurn:
+def _start(
+    resources: Resources,
+    caller: Caller,
+    prompt: TurnPrompt,
+    turn_id: str,
+    rows: StartRows,
+    storing: BackgroundCall[str],
+) -> StartedTurn:
     load_conversation = partial(conversation_store.get_conversation, resources, caller, prompt.conversation_id)
-    conversation = load_conversation()
+    conversation = load_conversation(rows.read_item)
     if conversation.scope != prompt.scope:
         raise InvalidRequest(f"This conversation belongs to scope {conversation.scope}, not {prompt.scope}.")
     chosen_model = resolve_model_choice(
-        resources, caller.tenant, prompt.scope, conversation.credential_id, conversation.model_id
+        resources, caller.tenant, prompt.scope, conversation.credential_id, conversation.model_id, rows.read_item
     )
+    rows.remember_credential(chosen_model.credential_id)
     check_model_abilities(resources, caller, chosen_model, prompt.scope, prompt.content)
     content = normalize_prompt_images(resources, caller, prompt.content, prompt.image_paths)
+    snapshot_key = storing.result()
     situation = build_situation(prompt.scope, prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
     if conversation.claim:
         ensure_not_started(resources, caller, prompt.idempotency_key, prompt.digest)
     conversation = ensure_claimable(resources, caller, conversation, prompt.dialect, load_conversation)
-    turn = _build_turn(resources, caller, prompt, conversation, chosen_model, situation)
+    budgets = get_budgets(resources, caller.tenant, refresh=True, read_item=rows.read_item)
+    turn = _build_turn(resources, caller, prompt, turn_id, chosen_model, situation, budgets)
     prompt_tokens = _estimate_prompt_tokens(turn, conversation, prompt)
-    commit = partial(_commit_turn, resources, prompt, content, conversation, turn)
+    commit = partial(_commit_turn, resources, prompt, content, conversation, turn, snapshot_key)
     started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)
     start_workflow(resources, turn)
     observability.emit_metrics({"TurnsStarted": 1})
@@ -153,18 +170,19 @@ def _build_turn(
     resources: Resources,
     caller: Caller,
     prompt: TurnPrompt,
-    conversation: Conversation,
+    turn_id: str,
     chosen_model: ModelChoice,
     situation: str,
+    budgets: Budgets,
 ) -> Turn:
     now = resources.clock.time()
     settings = resources.settings
     return Turn(
-        id=new_id(),
+        id=turn_id,
         tenant=caller.tenant,
         user=caller.user,
         scope=prompt.scope,
-        conversation=conversation.id,
+        conversation=prompt.conversation_id,
         provider=chosen_model.provider,
         model=chosen_model.model,
         credential=chosen_model.credential_id,
@@ -176,16 +194,15 @@ def _build_turn(
         situation=shorten_text(situation, MAX_SITUATION_CHARS),
         max_rounds=min(settings.max_rounds, prompt.max_rounds or settings.max_rounds),
         thinking_tokens=settings.thinking_tokens if prompt.thinking_tokens is None else prompt.thinking_tokens,
-        has_budget=_is_budgeted(resources, caller, chosen_model),
+        has_budget=_is_budgeted(resources, caller, chosen_model, budgets),
         started_ms=int(now * 1000),
         expires=int(now) + settings.turn_lifetime_seconds,
     )
 
 
-def _is_budgeted(resources: Resources, caller: Caller, chosen_model: ModelChoice) -> bool:
-    """Read the budgets past the cache, so that a limit applies to every turn that starts after it was set."""
+def _is_budgeted(resources: Resources, caller: Caller, chosen_model: ModelChoice, budgets: Budgets) -> bool:
+    """`budgets` were read past the cache, so that a limit applies to every turn that starts after it was set."""
     month = resources.clock.now_iso()[:7]
-    budgets = get_budgets(resources, caller.tenant, refresh=True)
     accounts = budgets.list_accounts(caller.tenant, caller.user, month)
     return bool(accounts) and not get_model_traits(chosen_model.provider).are_free
 
@@ -196,10 +213,10 @@ def _commit_turn(
     content: Sequence[Block],
     conversation: Conversation,
     turn: Turn,
+    snapshot_key: str,
     hold_writes: Sequence[Write],
 ) -> StartedTurn:
     """Write START, with the user's message, the idempotency key and the hold of the first request."""
-    snapshot_key = _store_snapshot(resources, turn, prompt.snapshot_content.storable)
 
     def commit_at(position: int) -> StartedTurn:
         message = _build_prompt_message(resources, turn, content, position)
@@ -226,7 +243,8 @@ def _build_prompt_message(resources: Resources, turn: Turn, content: Sequence[Bl
     return Message(position=position, role="user", content=tuple(content), turn=turn.id, created_at=now)
 
 
-def _store_snapshot(resources: Resources, turn: Turn, snapshot: Any) -> str:
+def _store_snapshot(resources: Resources, tenant: str, turn_id: str, prompt: TurnPrompt) -> str:
+    snapshot = prompt.snapshot_content.storable
     if snapshot is None:
         return ""
-    return resources.blobs.put_compressed_json(blob_store.turn_folder(turn.tenant, turn.id), snapshot)
+    return resources.blobs.put_compressed_json(blob_store.turn_folder(tenant, turn_id), snapshot)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pydantic import Field
 
 from fermata.aws import observability
-from fermata.aws.dynamodb import ConditionFailed, Item, Put
+from fermata.aws.dynamodb import ConditionFailed, Item, ItemKey, Put, ReadItem
 from fermata.aws.resources import Resources
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller
@@ -89,22 +89,29 @@ def _with_limits(account: BudgetAccount, limits: BudgetLimits) -> BudgetAccount:
     return account.with_limits(limits.daily_usd, limits.monthly_usd, limits.since)
 
 
-def read_budgets(resources: Resources, tenant: str) -> Budgets:
-    item = resources.tables.get_item(resources.settings.settings_table, f"t#{tenant}", "budgets")
+def build_budgets_key(resources: Resources, tenant: str) -> ItemKey:
+    return ItemKey(resources.settings.settings_table, f"t#{tenant}", "budgets")
+
+
+def read_budgets(resources: Resources, tenant: str, read_item: ReadItem | None = None) -> Budgets:
+    item = (read_item or resources.tables.read_item)(build_budgets_key(resources, tenant))
     return Budgets.from_stored(item) if item else Budgets()
 
 
-def get_budgets(resources: Resources, tenant: str, *, refresh: bool = False) -> Budgets:
+def get_budgets(
+    resources: Resources, tenant: str, *, refresh: bool = False, read_item: ReadItem | None = None
+) -> Budgets:
     """Return a tenant's budgets.
 
     Args:
         tenant: The tenant's name.
         refresh: Whether to read them now. Otherwise they may be BUDGETS_CACHE_SECONDS old.
+        read_item: Reads their row; by default with a request.
     """
     if refresh:
         resources.cache.invalidate(("budgets", tenant))
     return resources.cache.get_or_load(
-        ("budgets", tenant), BUDGETS_CACHE_SECONDS, lambda: read_budgets(resources, tenant)
+        ("budgets", tenant), BUDGETS_CACHE_SECONDS, lambda: read_budgets(resources, tenant, read_item)
     )
 
 

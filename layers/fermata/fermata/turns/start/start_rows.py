@@ -1,0 +1,53 @@
+"""Read the rows that START depends on with one request (decision 0177)."""
+
+from collections.abc import Iterator
+
+from fermata.aws.clock import is_valid_id
+from fermata.aws.dynamodb import Item, ItemKey
+from fermata.aws.resources import Resources
+from fermata.conversations.conversation_store import build_conversation_key
+from fermata.credentials.credential_store import build_credential_key
+from fermata.credentials.scope_defaults import build_default_key
+from fermata.domain.caller import Caller
+from fermata.turns.start.idempotency import build_idempotency_key
+from fermata.usage.budgets.budget_limits import build_budgets_key
+
+CREDENTIAL_GUESS_SECONDS = 3600
+
+
+class StartRows:
+    """The conversation, the scope's default, the credential, the budgets and the Idempotency-Key of one prompt.
+
+    Which credential it will be is known only from the rows. The scope's last one is guessed, and read anew each time.
+    If it is another one, `read_item` reads that with a request of its own.
+    """
+
+    def __init__(
+        self, resources: Resources, caller: Caller, scope: str, conversation_id: str, idempotency_key: str
+    ) -> None:
+        self._resources = resources
+        self._guess_key = ("credential guess", caller.tenant, scope)
+        self._keys = frozenset(self._list_keys(caller, scope, conversation_id, idempotency_key))
+        self._items = resources.tables.read_items(self._keys)
+
+    def read_item(self, key: ItemKey) -> Item | None:
+        """Return the item as it was read with the others, or read it now."""
+        return self._items.get(key) if key in self._keys else self._resources.tables.read_item(key)
+
+    def remember_credential(self, credential_id: str) -> None:
+        """Guess this credential for the scope's next prompt."""
+        cache = self._resources.cache
+        cache.invalidate(self._guess_key)
+        cache.get_or_load(self._guess_key, CREDENTIAL_GUESS_SECONDS, lambda: credential_id)
+
+    def _list_keys(self, caller: Caller, scope: str, conversation_id: str, idempotency_key: str) -> Iterator[ItemKey]:
+        resources, tenant = self._resources, caller.tenant
+        if is_valid_id(conversation_id):
+            yield build_conversation_key(resources, tenant, conversation_id)
+        yield build_default_key(resources, tenant, scope)
+        yield build_budgets_key(resources, tenant)
+        if idempotency_key:
+            yield build_idempotency_key(resources, tenant, caller.user, idempotency_key)
+        guessed: str | None = resources.cache.get_or_load(self._guess_key, CREDENTIAL_GUESS_SECONDS, lambda: None)
+        if guessed:
+            yield build_credential_key(resources, tenant, guessed)
