@@ -25,7 +25,7 @@ LOCAL_TIMINGS = {"PollMs": "5", "IdlePollMs": "50", "FlushMs": "30"}
 FUNCTION_PACKAGES = "fermata"
 """Packages that the functions import."""
 FUNCTION_WARM_UP = "fermata.aws.resources.create_clients"
-"""What each function does at its first invocation."""
+"""What each function would do at its first invocation."""
 DEFAULT_REAL_MODEL = "claude-sonnet-4-5"
 DEMO_MODEL_LABEL = "Demo model (fixed rules, not an AI)"
 REAL_MODEL_LABEL = "Anthropic"

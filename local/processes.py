@@ -140,7 +140,7 @@ class EmulatorProcess(ChildProcess):
             latencies: a file of milliseconds that transitions and invocations take.
             function_limits: fields of `ProcessLimits` that differ from their defaults.
             function_packages: packages that are imported once for all functions.
-            function_warm_up: function that is called once for all environments of a function.
+            function_warm_up: function that is called once for all functions.
         """
         directory.mkdir(parents=True, exist_ok=True)
         environment = inherited_environment() | {

@@ -54,6 +54,8 @@ def main() -> None:
     for package in plan["packages"]:
         import_package(package)
     preload_service_models(plan["services"])
+    if plan["warm_up"]:
+        warm_up(plan["warm_up"])
     freeze_memory()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps ended templates and environments
     while True:
@@ -82,6 +84,15 @@ def preload_service_models(services: list[str]) -> None:
         boto3.client(service, region_name="us-east-1", aws_access_key_id="-", aws_secret_access_key="-")  # noqa: S106  not one
 
 
+def warm_up(name: str) -> None:
+    """Call a function that does what most environments would do at their first invocation."""
+    module, _, function = name.rpartition(".")
+    try:
+        getattr(importlib.import_module(module), function)()
+    except Exception:  # noqa: BLE001  then the first invocation does it, and reports what is wrong
+        traceback.print_exc()
+
+
 def run_template(control: socket.socket) -> NoReturn:
     """Import a function's handler and fork its environments. The first line on the control socket says which."""
     with control.makefile("rb") as orders:
@@ -94,19 +105,8 @@ def run_template(control: socket.socket) -> NoReturn:
         control.sendall(_line({"failed": _import_failure(plan["handler"], error)}))
         os._exit(1)
     control.sendall(_line({"ready": True}))
-    if plan["warmUp"]:
-        warm_up(plan["warmUp"])
     fork_environments(handler, control)
     os._exit(0)
-
-
-def warm_up(name: str) -> None:
-    """Call a function that does what every environment would do at its first invocation."""
-    module, _, function = name.rpartition(".")
-    try:
-        getattr(importlib.import_module(module), function)()
-    except Exception:  # noqa: BLE001  then the first invocation does it, and reports what is wrong
-        traceback.print_exc()
 
 
 def freeze_memory() -> None:

@@ -1,6 +1,7 @@
 """Run functions in processes: one that all share, a template for each revision, an environment for each invocation."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import select
@@ -30,17 +31,23 @@ INHERITED_VARIABLES = (
     "SSL_CERT_DIR",
     "REQUESTS_CA_BUNDLE",
 )
-IMPORT_VARIABLE_PREFIXES = (
-    "POWERTOOLS_",
-    "LOG_LEVEL",
+SHARED_VARIABLE_PREFIXES = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL",
     "AWS_EXECUTION_ENV",
     "AWS_LAMBDA_LOG_FORMAT",
     "AWS_LAMBDA_LOG_LEVEL",
     "AWS_LAMBDA_INITIALIZATION_TYPE",
+    "LOG_LEVEL",
+    "POWERTOOLS_",
     "PYDANTIC_",
     "PYTHON",
 )
-"""Variables that packages read while they are imported. Functions share a process only if theirs are the same."""
+"""Variables that are read while packages are imported and warmed up. Functions with others share no process."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class EnvironmentFailedError(Exception):
 
 @dataclass(frozen=True)
 class Preload:
-    """What function processes share: packages, descriptions of AWS services, and a function that warms templates up."""
+    """What function processes share: packages, descriptions of AWS services, and what a function has prepared."""
 
     packages: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
@@ -86,11 +93,11 @@ class SharedProcess:
     def __init__(self, python: str, preload: Preload, variables: dict[str, str]) -> None:
         """
         Args:
-            variables: What the imported packages read from the environment while they are imported.
+            variables: What packages read from the environment while they are imported.
         """
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair()
-        plan = json.dumps({"packages": preload.packages, "services": preload.services})
+        plan = json.dumps(dataclasses.asdict(preload))
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603  our own interpreter and script
                 [python, "-P", str(BOOTSTRAP_PATH), plan, str(theirs.fileno())],
@@ -129,14 +136,14 @@ class SharedProcesses:
         Raises:
             EnvironmentFailedError: The shared process does not start.
         """
-        import_variables = {
-            name: value for name, value in variables.items() if name.startswith(IMPORT_VARIABLE_PREFIXES)
+        shared_variables = {
+            name: value for name, value in variables.items() if name.startswith(SHARED_VARIABLE_PREFIXES)
         }
-        key = tuple(sorted(import_variables.items()))
+        key = tuple(sorted(shared_variables.items()))
         with self._lock:
             for _ in range(2):
                 if key not in self._processes:
-                    self._processes[key] = SharedProcess(self._python, self.preload, import_variables)
+                    self._processes[key] = SharedProcess(self._python, self.preload, shared_variables)
                 if self._processes[key].fork_template(control):
                     return
                 self._processes.pop(key).close()
@@ -159,12 +166,7 @@ class FunctionTemplate:
         self._control, theirs = socket.socketpair()
         self._lines = self._control.makefile("rb")
         environment = inherited_environment() | variables | {"LAMBDA_TASK_ROOT": str(self._directory)}
-        plan = {
-            "code": str(self._directory),
-            "handler": handler,
-            "variables": environment,
-            "warmUp": shared.preload.warm_up,
-        }
+        plan = {"code": str(self._directory), "handler": handler, "variables": environment}
         with theirs:
             shared.fork_template(theirs, variables)
         self._control.sendall(json.dumps(plan).encode() + b"\n")

@@ -21,10 +21,10 @@ class ProcessLimits:
         idle_seconds: How long a process stays idle before it ends.
     """
 
-    per_function: int = 100
-    total: int = 128
-    immediate: int = 4
-    patience_seconds: float = 0.05
+    per_function: int = 64
+    total: int = 80
+    immediate: int = 8
+    patience_seconds: float = 0.25
     interval_seconds: float = 0.01
     queue_seconds: float = 25.0
     idle_seconds: float = 60.0
