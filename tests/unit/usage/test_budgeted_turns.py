@@ -19,6 +19,9 @@ from fermata.pricing import catalogue
 from fermata.pricing.catalogue import CatalogueModel, PriceCatalogue
 from fermata.pricing.token_cost import Price
 from fermata.turns.end.stop_turn import cancel_turn
+from fermata.turns.round.begin_round import begin_round
+from fermata.turns.round.run_turn_steps import open_turn_context
+from fermata.turns.round.turn_context import TurnContext
 from fermata.usage.audit.audit_from_rollups import audit_usage
 from fermata.usage.audit.user_labels import load_user_labels, store_user_label
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
@@ -452,10 +455,10 @@ def test_an_earlier_name_of_a_user_that_is_stored_again_later_does_not_replace_t
     assert load_user_labels(stage.resources, stage.caller.tenant) == {"ada": "Ada Lovelace"}
 
 
-def wait_for_second_round(stage: Stage) -> None:
+def wait_for_second_round(stage: Stage, *replies: Any) -> None:
     set_price_and_budget(stage, 1)
     stage.start_turn()
-    stage.script_replies(reply_with_calls(INSERT), "Done.")
+    stage.script_replies(reply_with_calls(INSERT), *(replies or ("Done.",)))
     stage.run_workflow()
     stage.answer_request(OK)
 
@@ -480,6 +483,25 @@ def test_a_function_that_dies_while_it_holds_a_budget_leaves_no_hold_behind(stag
     assert stage.run_workflow() == "finished"
     outcomes = [row["outcome"] for row in stage.ledger_rows()]
     assert outcomes == (["ok", "ok"] if when == "before" else ["ok", "died", "ok"])
+    assert read_today(stage)["heldUsd"] == 0
+    assert Decimal(str(read_today(stage)["spentUsd"])) == sum(row["cost"] for row in stage.ledger_rows())
+
+
+def test_a_request_that_is_sent_while_a_successor_takes_the_round_is_in_the_ledger(stage: Stage) -> None:
+    seen_unsent: list[TurnContext] = []
+
+    def read_before_it_is_sent() -> None:
+        context = open_turn_context(stage.resources, newer)
+        assert context is not None
+        seen_unsent.append(context)
+
+    replies = [TextDelta(text="Hel"), lambda: begin_round(seen_unsent[0]), *reply_with_text("lo.")]
+    wait_for_second_round(stage, replies, "Done.")
+    older, newer = stage.make_invocation(), stage.make_invocation()
+    stage.faults.interrupt("dynamodb.TransactWriteItems", read_before_it_is_sent, contains="requestStarted")
+    stage.advance_turn(older)
+    stage.advance_turn(newer)
+    assert [row["outcome"] for row in stage.ledger_rows()] == ["ok", "died", "ok"]
     assert read_today(stage)["heldUsd"] == 0
     assert Decimal(str(read_today(stage)["spentUsd"])) == sum(row["cost"] for row in stage.ledger_rows())
 

@@ -8,7 +8,11 @@ from botocore.exceptions import ClientError
 
 from fermata.domain.events import RoundStartedEvent
 from fermata.domain.model_io import TextDelta
+from fermata.turns.round.begin_round import begin_round
 from fermata.turns.round.invocation import build_epoch
+from fermata.turns.round.run_turn_steps import open_turn_context
+from fermata.turns.round.turn_context import TurnContext
+from fermata.turns.turn_log import StaleState
 from tests.unit.turns.stage import (
     MAX_THREAD_WAIT_SECONDS,
     OK,
@@ -223,3 +227,24 @@ def test_text_that_waits_when_a_writer_is_superseded_never_reaches_the_log(stage
     stage.script_replies([TextDelta(text="Hel"), TextDelta(text="lo "), takes_over, *reply_with_text("all.")])
     stage.advance_turn(older)
     assert stage.streamed_text() == "HelHello."
+
+
+def test_text_shown_while_a_successor_takes_the_round_is_not_shown_twice_to_readers_that_keep_it(stage: Stage) -> None:
+    stage.start_turn(dialect="instatic")
+    older, newer = stage.make_invocation(), stage.make_invocation()
+    seen_without_text: list[TurnContext] = []
+
+    def read_before_the_text() -> None:
+        context = open_turn_context(stage.resources, newer)
+        assert context is not None
+        seen_without_text.append(context)
+
+    def take_round_late() -> None:
+        with pytest.raises(StaleState):
+            begin_round(seen_without_text[0])
+
+    stage.faults.interrupt("dynamodb.PutItem", read_before_the_text, contains="Hel")
+    stage.script_replies([TextDelta(text="Hel"), take_round_late, *reply_with_text("lo.")])
+    stage.advance_turn(older)
+    assert stage.streamed_text() == "Hello."
+    assert round_owners(stage) == [older.owner]

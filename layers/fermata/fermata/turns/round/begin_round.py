@@ -1,7 +1,9 @@
 """Take a round: append roundStarted as its newest owner, which supersedes every older invocation."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from fermata.conversations.history.image_selection import count_images
 from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE
@@ -35,7 +37,7 @@ def begin_round(context: TurnContext) -> None:
     if seen_state.phase != "asking":
         take_round(context, seen_state)
     elif may_retry_round(context, seen_state):
-        take_round(context, seen_state, _estimate_open_request(context, seen_state))
+        take_round(context, seen_state, partial(_estimate_open_request, context), partial(may_retry_round, context))
     else:
         end_turn(
             context.resources,
@@ -59,11 +61,25 @@ def may_retry_round(context: TurnContext, state: TurnState) -> bool:
     )
 
 
-def take_round(context: TurnContext, seen_state: TurnState, replaced_usages: tuple[RequestUsage, ...] = ()) -> None:
+def no_replaced_usages(_before: TurnState) -> tuple[RequestUsage, ...]:
+    return ()
+
+
+def take_round(
+    context: TurnContext,
+    seen_state: TurnState,
+    build_replaced_usages: Callable[[TurnState], tuple[RequestUsage, ...]] = no_replaced_usages,
+    is_expected: Callable[[TurnState], bool] = lambda _: True,
+) -> None:
     """Append roundStarted, with the ledger rows of the requests that the new one replaces.
 
+    Args:
+        build_replaced_usages: Returns their usage, given the state right before the append. An owner that still works
+            may have sent its request, or shown more of the response, since `seen_state` (decision 0175).
+        is_expected: Whether the round may still be taken in that state.
+
     Raises:
-        StaleState: The round has changed since `seen_state`.
+        StaleState: The round has changed since `seen_state`, or `is_expected` returned False.
     """
     if seen_state.phase != "calls":
         context.prepare_model_request()
@@ -71,10 +87,10 @@ def take_round(context: TurnContext, seen_state: TurnState, replaced_usages: tup
     seen_start = (seen_state.phase, seen_state.round_started_number, seen_state.owner)
     context.log.append(
         lambda before: (*_build_retraction(before), build_round_started(context, before)),
-        lambda _log_entry, _before: build_request_writes(context.resources, replaced_usages),
-        is_expected=lambda now: (now.phase, now.round_started_number, now.owner) == seen_start,
-        update_state=lambda _before, after: replace(
-            add_usage(after, replaced_usages), estimated_prompt_tokens=estimated_prompt_tokens
+        lambda _log_entry, before: build_request_writes(context.resources, build_replaced_usages(before)),
+        is_expected=lambda now: (now.phase, now.round_started_number, now.owner) == seen_start and is_expected(now),
+        update_state=lambda before, after: replace(
+            add_usage(after, build_replaced_usages(before)), estimated_prompt_tokens=estimated_prompt_tokens
         ),
     )
     context.log.owner = context.invocation.owner

@@ -149,7 +149,7 @@ def _retry_or_end(context: TurnContext, outcome: ModelRequestOutcome, error: Pro
     may_restart = error.retryable and was_streamed and may_retry_round(context, state)
     may_reduce = context.retry_policy.may_reduce_request(state.request_attempts, was_text_shown=was_streamed)
     if may_restart or (may_reduce and _reduce_request(context, error)):
-        take_round(context, state, outcome.request_usages)
+        take_round(context, state, lambda _before: outcome.request_usages)
     else:
         terminal = ErrorEvent(message=error.message, code=error.code, retryable=error.retryable)
         final_round = FinalRound(outcome.unwritten_events, (), outcome.request_usages, accounts_for_open_request=True)
