@@ -94,7 +94,7 @@ class TestPromptImages:
     @pytest.mark.parametrize("instead", [b"<html>", make_image(61, 40)])
     def test_an_upload_of_another_type_is_refused(self, stage: Stage, instead: bytes) -> None:
         ref = put_upload(stage.resources, stage.caller, "image", make_image(60, 40), instead=instead)
-        with pytest.raises(Conflict, match="not what was announced"):
+        with pytest.raises(Conflict, match="differs from the announced content"):
             stage.start_turn("Look", pictures=(ImageBlock(mime_type="image/jpeg", blob=ref),))
         assert stage.load_messages() == []
 

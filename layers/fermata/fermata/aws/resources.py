@@ -31,6 +31,8 @@ CLIENT_CONFIG = Config(
 S3_CONFIG = CLIENT_CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "virtual"}))
 """Presigned URLs name the bucket's own region; another region would answer with a redirect."""
 
+_clients_created_early: dict[str, Any] = {}
+
 
 @dataclass(frozen=True)
 class Resources:
@@ -49,7 +51,7 @@ class Resources:
         return cls(Settings.from_environment(), Clock())
 
     def _client(self, service: Any) -> Any:
-        client = boto3.client(service, config=S3_CONFIG if service == "s3" else CLIENT_CONFIG)
+        client = _clients_created_early.pop(service, None) or _create_client(service)
         if self.settings.fermata_faults and self.settings.fermata_stage == "local":
             FaultInjector(Path(self.settings.fermata_faults)).attach(client)
         return client
@@ -88,9 +90,13 @@ def get_resources() -> Resources:
 
 
 def create_clients() -> None:
-    """Create the clients of this process that nearly every invocation uses, before the first invocation needs them.
+    """Create the clients that nearly every invocation uses, before this process is copied for each environment.
 
-    A process that is copied for each environment calls it once for all of them. Creating a client opens no connection.
+    The first resources of a process take them. Creating a client opens no connection.
     """
-    resources = get_resources()
-    _ = resources.tables, resources.blobs, resources.vault, resources.workflow
+    for service in ("dynamodb", "s3", "kms", "stepfunctions"):
+        _clients_created_early[service] = _create_client(service)
+
+
+def _create_client(service: Any) -> Any:
+    return boto3.client(service, config=S3_CONFIG if service == "s3" else CLIENT_CONFIG)

@@ -327,7 +327,7 @@ def test_undoing_an_edit_needs_the_capabilities_of_the_edit(stage: Stage, editor
     editor.finish()
     assert stage.tool_requests() == []
     assert [edit.reason for edit in undo_report(stage).skipped] == [
-        "Whoever took the edits back may not use insertHtml."
+        "The user who undoes the edits may not use insertHtml."
     ]
 
 
@@ -342,7 +342,7 @@ def test_an_unanswered_undo_ends_whatever_the_setting(staged: MakeStage) -> None
     assert stage.event_types()[-1] == "error"
     newest, oldest = undo_report(stage).skipped
     assert "did not answer" in newest.reason
-    assert "before it came to this" in oldest.reason
+    assert "before it reached this" in oldest.reason
     assert stage.claim() is None
 
 
