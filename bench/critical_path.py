@@ -26,8 +26,8 @@ from fermata.turns.turn_log import read_entries_from
 from fermata.wire.http.dispatch import handle_request
 from fermata.wire.http.messages import HttpRequest
 from fermata.wire.http.routing import Routes
-from functions.stream_turns.app import router as stream_router
-from functions.tool_result.app import router as tool_result_router
+from functions.stream_turns import app as stream_turns
+from functions.tool_result import app as tool_result
 from local import seed
 
 MAX_PROMPT_CALLS = 5
@@ -73,11 +73,11 @@ class _PathWalker:
     def count_calls(self, prompt: str) -> tuple[int, int]:
         """Run a turn with one browser round; return the calls in series from prompt to model, and from answer."""
         self.clock.calls_in_series = 0
-        bridge_id = self._post(stream_router.routes, "chat/site", self._chat_body(prompt))["bridgeId"]
+        bridge_id = self._post(stream_turns.router.routes, "chat/site", self._chat_body(prompt))["bridgeId"]
         prompt_calls = self._run_round(bridge_id)
         request = self._find_tool_request(bridge_id)
         self.clock.calls_in_series = 0
-        self._post(tool_result_router.routes, "tool-result", self._answer_body(bridge_id, request))
+        self._post(tool_result.router.routes, "tool-result", self._answer_body(bridge_id, request))
         return prompt_calls, self._run_round(bridge_id)
 
     def _chat_body(self, prompt: str) -> dict[str, Any]:

@@ -4,8 +4,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.cloud import cloud, service
+from tests.loopback_guard import install_guard, pytest_runtest_call
 
-__all__ = ["cloud", "service"]
+__all__ = ["cloud", "pytest_runtest_call", "service"]
+
+install_guard()
 
 # How long an example takes says how busy the machine is, and nothing about the product.
 settings.register_profile("no-clocks", deadline=None, suppress_health_check=[HealthCheck.too_slow])

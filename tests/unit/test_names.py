@@ -1,9 +1,9 @@
-"""Check that public names are unambiguous: one definition each, modules imported under their own names."""
+"""Check that public names are unambiguous: one definition each, imported under its own name."""
 
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "layers" / "fermata" / "fermata"
-IMPORT_ROOTS = {"fermata": PACKAGE.parent, "fermata_client": ROOT / "client"}
+CLIENT_PACKAGE = ROOT / "client" / "fermata_client"
+IMPORT_ROOTS = {"fermata": PACKAGE.parent, "fermata_client": CLIENT_PACKAGE.parent}
 SOURCE_FOLDERS = (PACKAGE, ROOT / "client", ROOT / "functions", ROOT / "local", ROOT / "bench", ROOT / "tests")
 SIBLINGS = {
     "build_request_body": "one per protocol of the drivers; a provider calls the one of its protocol",
@@ -20,6 +21,8 @@ SIBLINGS = {
     "system_prompt": "one per scope; tools/registry.py loads the one of the prompt's scope",
 }
 """Names that several modules define on purpose, because their callers choose between the modules."""
+CLIENT_SIBLINGS = {"logger": "the logger of a module, as `logging` names it"}
+PACKAGES: dict[Path, dict[str, str]] = {PACKAGE: SIBLINGS, CLIENT_PACKAGE: CLIENT_SIBLINGS}
 HANDLER_MODULE = "app"
 """The module of every Lambda handler, as the template names it: only an alias tells two of them apart."""
 QUESTION_WORDS = {"how", "what", "where", "which", "who", "whom", "whose"}
@@ -35,10 +38,24 @@ def iter_sources() -> Iterator[Path]:
         yield from sorted(folder.rglob("*.py"))
 
 
+def iter_top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a module, also those under `if`, `try`, `with` and loops, but not those in functions or classes."""
+    for node in body:
+        yield node
+        match node:
+            case ast.If() | ast.For() | ast.While() | ast.With():
+                yield from iter_top_level([*node.body, *getattr(node, "orelse", ())])
+            case ast.Try() | ast.TryStar():
+                handled = [statement for handler in node.handlers for statement in handler.body]
+                yield from iter_top_level([*node.body, *handled, *node.orelse, *node.finalbody])
+            case ast.Match(cases=cases):
+                yield from iter_top_level([statement for case in cases for statement in case.body])
+
+
 def list_defined_names(module: ast.Module) -> set[str]:
     """Classes, functions, constants and type aliases at the top level."""
     names: set[str] = set()
-    for node in module.body:
+    for node in iter_top_level(module.body):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
@@ -50,12 +67,12 @@ def list_defined_names(module: ast.Module) -> set[str]:
 
 
 @cache
-def modules_by_public_name() -> dict[str, list[str]]:
+def modules_by_public_name(package: Path) -> dict[str, list[str]]:
     modules: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted(package.rglob("*.py")):
         for name in list_defined_names(parse(path)):
             if not name.startswith("_"):
-                modules[name].append(str(path.relative_to(PACKAGE)))
+                modules[name].append(str(path.relative_to(package)))
     return modules
 
 
@@ -64,29 +81,48 @@ def is_project_module(dotted_name: str) -> bool:
     return path.with_suffix(".py").is_file() or (path.is_dir() and any(path.glob("*.py")))
 
 
-def list_aliased_modules(module: ast.Module) -> list[str]:
-    """Modules of this project that `module` imports under another name."""
+def list_aliased_imports(module: ast.Module) -> list[str]:
+    """Modules, classes, functions and constants of this project that `module` imports under another name."""
     found: list[str] = []
     for node in ast.walk(module):
-        prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            found += [prefix + alias.name for alias in node.names if alias.asname not in (None, alias.name)]
-    return [name for name in found if name.rpartition(".")[2] != HANDLER_MODULE and is_project_module(name)]
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if _is_renamed(alias) and is_project_module(alias.name)]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names if _is_renamed(alias)]
+            found += [name for name in names if is_project_module(node.module) or is_project_module(name)]
+    return [name for name in found if name.rpartition(".")[2] not in {HANDLER_MODULE, *SIBLINGS}]
 
 
-def test_a_public_name_is_defined_in_one_module() -> None:
-    repeated = {name: modules for name, modules in modules_by_public_name().items() if len(modules) > 1}
-    assert {name: modules for name, modules in repeated.items() if name not in SIBLINGS} == {}
+def _is_renamed(alias: ast.alias) -> bool:
+    return alias.asname not in (None, alias.name)
 
 
-@pytest.mark.parametrize("name", SIBLINGS)
-def test_every_listed_sibling_has_siblings(name: str) -> None:
-    assert len(modules_by_public_name()[name]) > 1
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_a_public_name_is_defined_in_one_module(package: Path) -> None:
+    repeated = {name: modules for name, modules in modules_by_public_name(package).items() if len(modules) > 1}
+    assert {name: modules for name, modules in repeated.items() if name not in PACKAGES[package]} == {}
 
 
-def test_modules_are_imported_under_their_own_names() -> None:
-    aliased = {str(path.relative_to(ROOT)): list_aliased_modules(parse(path)) for path in iter_sources()}
-    assert {path: modules for path, modules in aliased.items() if modules} == {}
+def test_a_definition_under_a_condition_counts_as_defined() -> None:
+    module = ast.parse(
+        "if A:\n  def f(): ...\nelse:\n  B = 1\ntry:\n  class C: ...\nexcept E:\n  d: int\nwith x:\n  g = 2"
+    )
+    assert list_defined_names(module) == {"f", "B", "C", "d", "g"}
+
+
+def test_a_class_of_the_project_that_is_imported_under_another_name_is_found() -> None:
+    module = ast.parse("from fermata.domain.events import Event as E, TextEvent\nfrom json import loads as parse")
+    assert list_aliased_imports(module) == ["fermata.domain.events.Event"]
+
+
+@pytest.mark.parametrize(("package", "name"), [(package, name) for package in PACKAGES for name in PACKAGES[package]])
+def test_every_listed_sibling_has_siblings(package: Path, name: str) -> None:
+    assert len(modules_by_public_name(package)[name]) > 1
+
+
+def test_what_the_project_defines_is_imported_under_its_own_name() -> None:
+    aliased = {str(path.relative_to(ROOT)): list_aliased_imports(parse(path)) for path in iter_sources()}
+    assert {path: names for path, names in aliased.items() if names} == {}
 
 
 def test_no_module_docstring_opens_with_a_question_word() -> None:

@@ -12,8 +12,8 @@ from fermata_client.service.connection_settings import ConnectionNotConfiguredEr
 from fermata_client.service.errors import FermataClientError, RequestRefusedError, ServiceUnreachableError
 from fermata_client.terminal.plain_text import strip_control_chars
 
-Params = ParamSpec("Params")
-Result = TypeVar("Result")
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
 
 
 class CommandError(click.ClickException):
@@ -23,11 +23,11 @@ class CommandError(click.ClickException):
         click.echo(f"fermata: {strip_control_chars(self.message)}", file=file or sys.stderr)
 
 
-def report_errors(command: Callable[Params, Result]) -> Callable[Params, Result]:
+def report_errors(command: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
     """Turn errors that the user can correct into a `CommandError`. Bugs keep their traceback."""
 
     @functools.wraps(command)
-    def wrapped(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+    def wrapped(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         try:
             return command(*args, **kwargs)
         except (ConnectionNotConfiguredError, NotAnHtmlFileError) as error:

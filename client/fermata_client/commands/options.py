@@ -5,15 +5,15 @@ from typing import ParamSpec, TypeVar
 
 import click
 
-Params = ParamSpec("Params")
-Result = TypeVar("Result")
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
 
 SCOPES = ("site", "content", "data", "plugin")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the response of the service as JSON.")
 
 
-def service_options(command: Callable[Params, Result]) -> Callable[Params, Result]:
+def service_options(command: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
     """Add `--url` and `--token`, for commands that call the service."""
     for option in (
         click.option(
@@ -27,7 +27,7 @@ def service_options(command: Callable[Params, Result]) -> Callable[Params, Resul
     return command
 
 
-def turn_options(command: Callable[Params, Result]) -> Callable[Params, Result]:
+def turn_options(command: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
     """Add `--url`, `--token` and `--model`, for commands that start a turn."""
     model = click.option("--model", metavar="ID", help="Model to use.  [default: that of the scope]")
     return service_options(model(command))

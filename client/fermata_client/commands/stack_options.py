@@ -6,23 +6,23 @@ from typing import ParamSpec, TypeVar
 
 import click
 
-Params = ParamSpec("Params")
-Result = TypeVar("Result")
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
 
 
-def stack_options(command: Callable[Params, Result]) -> Callable[Params, Result]:
+def stack_options(command: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
     """Add `--stack` and `--region`, and report the errors of the deployment in one sentence."""
 
     @click.option("--stack", help="The CloudFormation stack. Without it, the environment variables of its functions.")
     @click.option("--region", help="The stack's AWS region.")
     @functools.wraps(command)
-    def wrapped(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+    def wrapped(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         return run_reporting_stack_errors(lambda: command(*args, **kwargs))
 
     return wrapped
 
 
-def run_reporting_stack_errors(operation: Callable[[], Result]) -> Result:
+def run_reporting_stack_errors(operation: Callable[[], _Result]) -> _Result:
     """Run an operation. Errors of AWS, of its settings and of the service become a `click.ClickException`."""
     try:
         from botocore.exceptions import BotoCoreError, ClientError

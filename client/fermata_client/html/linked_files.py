@@ -35,7 +35,7 @@ def is_for_screens(element: Element) -> bool:
 
 
 def local_path_from_address(address: str | None) -> str | None:
-    """Return the path of a file in the page's folder or below, as `css/site.css`; None for any other address."""
+    """Return the path of a file in the page's folder or below, as `assets/site.css`; None for any other address."""
     bare = re.split(r"[?#]", (address or "").strip())[0]
     if not bare or bare.startswith("/") or _SCHEME.match(bare) or "\\" in bare:
         return None

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fermata_client.service.errors import FermataClientError, RequestRefusedError, TurnLostError, is_retryable
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 MAX_RETRY_AFTER_SECONDS = 60.0
 
@@ -29,7 +29,7 @@ class RetryPolicy:
         retry_after = (error.retry_after or 0.0) if isinstance(error, RequestRefusedError) else 0.0
         self.sleep(max(jittered, min(retry_after, MAX_RETRY_AFTER_SECONDS)))
 
-    def call_with_retries(self, operation: Callable[[], Result]) -> Result:
+    def call_with_retries(self, operation: Callable[[], _Result]) -> _Result:
         """Call an operation until it succeeds.
 
         Raises:

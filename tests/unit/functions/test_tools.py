@@ -14,8 +14,7 @@ from fermata.tools.toolset import Toolset
 from functions.api import app
 from tests.proxy_events import make_proxy_event
 from tests.tenant_tokens import ALL_CAPABILITIES, TokenSigner, make_tenant
-from tests.unit.conversations.message_builders import ThreadBuilder, store_messages
-from tests.unit.conversations.message_builders import make_call as called
+from tests.unit.conversations.message_builders import ThreadBuilder, make_call, store_messages
 from tests.unit.tools.builders import SITE_TOOL_CONTRACT, make_tool
 
 AI = "/admin/api/ai"
@@ -125,7 +124,7 @@ def test_a_conversation_has_the_tool_names_of_the_client(
     made = conversation_store.create_conversation(resources, ada, "site", None, None, "m").id
     thread = ThreadBuilder()
     thread.add_prompt("Go")
-    thread.add_reply(called("a").model_copy(update={"tool_name": "site_list_modules"}))
+    thread.add_reply(make_call("a").model_copy(update={"tool_name": "site_list_modules"}))
     thread.add_result("a")
     store_messages(resources, "bakery", made, thread.messages)
     _, body = send_get(f"conversations/{made}", bakery, fermata_tool_names=names.value)

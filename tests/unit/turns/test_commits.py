@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectionClosedError
 
-from fermata.aws.blob_store import BLOB_THRESHOLD_BYTES as LARGE_BYTES
+from fermata.aws.blob_store import BLOB_THRESHOLD_BYTES
 from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.events import ContextEvent, ToolCallEvent, ToolRequestEvent, ToolResultEvent
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, TextDelta, TokenUsage
@@ -208,7 +208,7 @@ def test_large_content_is_in_the_bucket_before_the_commit(
     if first.tool_name != "count":
         stage.answer_request({"ok": True, "data": {"html": LARGE_TEXT}} if kind == "answer" else OK)
         stage.run_workflow()
-    assert max(sizes) < 2 * LARGE_BYTES
+    assert max(sizes) < 2 * BLOB_THRESHOLD_BYTES
     invariants.check_invariants(stage)
 
 
