@@ -40,7 +40,9 @@ def main() -> int:
 def print_failure(report: RunReport) -> None:
     if not report.problems:
         return
-    print(f"seed {report.seed} broke {len(report.problems)} promises; repeat it: make chaos SEED={report.seed}")
+    count = len(report.problems)
+    promises = "1 promise" if count == 1 else f"{count} promises"
+    print(f"seed {report.seed} broke {promises}; repeat it: make chaos SEED={report.seed}")
     for problem in report.problems[:MAX_SHOWN_PROBLEMS]:
         print(f"    {problem}")
 
@@ -58,7 +60,8 @@ def print_summary(reports: list[RunReport]) -> None:
         print(f"\n{title:36} count")
         for name, count in counts.most_common():
             print(f"{name:36} {count:5}")
-    print(f"\n{len(failed)} simulations broke a promise{': ' + str(failed) if failed else '.'}")
+    simulations = "1 simulation" if len(failed) == 1 else f"{len(failed)} simulations"
+    print(f"\n{simulations} broke a promise{': ' + str(failed) if failed else '.'}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Judge a simulation by its raw rows and by what its browsers and its provider saw. It shares no code with the product.
 
-`judge(world)` returns the broken promises as sentences; an empty list means that all were kept.
+`judge(world)` returns the broken promises as sentences; an empty list means that none is broken.
 """
 
 import json

@@ -46,14 +46,8 @@ def chat(
     In the scope `content` the model can read the collections and documents of the site. Tools that need an open editor
     are refused.
     """
-    if conversation and scope:
-        raise CommandError(
-            "A conversation keeps its scope. Omit --scope, or create a new one by omitting --conversation."
-        )
-    if conversation and model:
-        raise CommandError(
-            "A conversation keeps its model. Omit --model, or create a new one by omitting --conversation."
-        )
+    if conversation:
+        _refuse_changes(scope, model)
     printer = TurnPrinter()
     with connect_to_service(url, token) as client:
         outcome = run_turn(
@@ -69,6 +63,15 @@ def chat(
     if not as_json:
         click.echo(f"Continue with: fermata chat --conversation {outcome.conversation_id} …", err=True)
     report_outcome(outcome, printer, as_json=as_json)
+
+
+def _refuse_changes(scope: str | None, model: str | None) -> None:
+    """Raise CommandError for an option that would change an existing conversation."""
+    for name, value in (("scope", scope), ("model", model)):
+        if value:
+            raise CommandError(
+                f"A conversation keeps its {name}. Omit --{name}, or create a new one by omitting --conversation."
+            )
 
 
 def _scope_of(client: FermataClient, conversation: str | None) -> str:

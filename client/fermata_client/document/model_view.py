@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import dedent
 
-from fermata_client.document.document_splitter import json_length, split_document
+from fermata_client.document.document_splitter import TextRange, json_length, split_document
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tree import Element, HtmlTree
@@ -90,7 +90,6 @@ def document_part(html: str, css: str, part_number: int, max_chars: int = MAX_PA
         raise EditError(f"There is no part {part_number}; the document has {len(parts)}.")
     part = parts[part_number - 1]
     body = {"html": part.html.slice_of(cleaned_html.text), "css": part.css.slice_of(cleaned_css.text)}
-    ranges = (("html", part.html, cleaned_html.text), ("css", part.css, cleaned_css.text))
     page_info = {
         "part": part_number,
         "totalParts": len(parts),
@@ -100,15 +99,25 @@ def document_part(html: str, css: str, part_number: int, max_chars: int = MAX_PA
         "returnedChars": len(body["html"]) + len(body["css"]),
         "serializedChars": json_length(body["html"]) + json_length(body["css"]),
         "ranges": [
-            {"field": name, "start": text_range.start, "end": text_range.end, "totalChars": len(text)}
-            for name, text_range, text in ranges
-            if text_range.end > text_range.start
+            *_describe_range("html", part.html, cleaned_html.text),
+            *_describe_range("css", part.css, cleaned_css.text),
         ],
-        "cleanedStrings": {
-            "base64DataUrls": cleaned_html.data_url_count + cleaned_css.data_url_count,
-            "longUrls": cleaned_html.long_url_count + cleaned_css.long_url_count,
-        },
+        "cleanedStrings": _count_omissions(cleaned_html, cleaned_css),
         "note": "Read the next part until nextPart is null." if len(parts) > 1 else "This is the whole document.",
     }
     page_info["serializedChars"] = len(json.dumps({**body, "pageInfo": page_info}, ensure_ascii=False))
     return {**body, "pageInfo": page_info}
+
+
+def _describe_range(field: str, text_range: TextRange, text: str) -> list[JsonObject]:
+    """Return where the part is in a text; nothing if it has none of it."""
+    if text_range.end <= text_range.start:
+        return []
+    return [{"field": field, "start": text_range.start, "end": text_range.end, "totalChars": len(text)}]
+
+
+def _count_omissions(*cleaned_texts: CleanedText) -> JsonObject:
+    return {
+        "base64DataUrls": sum(cleaned.data_url_count for cleaned in cleaned_texts),
+        "longUrls": sum(cleaned.long_url_count for cleaned in cleaned_texts),
+    }

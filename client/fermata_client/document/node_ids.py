@@ -44,6 +44,23 @@ def transfer_ids(
     """
     tree = parse_html(source)
     tree.root.uid = old_tree.root.uid
+    _keep_old_ids(tree, old_tree, old_source, splices, edited)
+    if carried:
+        _assign_carried_ids(tree, carried, splices)
+    created = [element for element in tree.elements if not element.uid]
+    for number, element in enumerate(created, next_id):
+        element.uid = f"n{number}"
+    return tree, next_id + len(created)
+
+
+def _keep_old_ids(
+    tree: HtmlTree,
+    old_tree: HtmlTree,
+    old_source: bytes,
+    splices: Sequence[Splice],
+    edited: Sequence[Element] | None,
+) -> None:
+    """Give the elements that no splice replaces the ids they had. Raises as `transfer_ids`."""
     enclosing = {outer.uid for element in edited or () for outer in (element, *element.ancestors())}
     new_by_start = {element.start: element for element in tree.elements}
     for old in old_tree.elements:
@@ -54,12 +71,6 @@ def transfer_ids(
             new.uid = old.uid if new.tag == old.tag else ""
         elif edited is not None:
             raise EditError(_describe_broken_element(old, old_source))
-    if carried:
-        _assign_carried_ids(tree, carried, splices)
-    created = [element for element in tree.elements if not element.uid]
-    for number, element in enumerate(created, next_id):
-        element.uid = f"n{number}"
-    return tree, next_id + len(created)
 
 
 def _describe_broken_element(element: Element, source: bytes) -> str:

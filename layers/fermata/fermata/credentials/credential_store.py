@@ -57,26 +57,19 @@ def create_credential(
         Conflict: The user has a credential of that provider with the same label.
     """
     check_new_credential(resources.settings, provider_id, auth_mode, api_key, base_url)
-    credential_id = new_id()
     credential = Credential(
-        id=credential_id,
+        id=new_id(),
         tenant=caller.tenant,
         user=caller.user,
         provider_id=provider_id,
         auth_mode=auth_mode,
         display_label=label,
         base_url=base_url,
-        sealed_key=_seal_key(resources, caller.tenant, credential_id, api_key) if api_key else None,
-        kms_key_id=resources.settings.key_id if api_key else None,
         created_at=resources.clock.now_iso(),
     )
-    table = resources.settings.settings_table
-    _commit(
-        resources,
-        credential,
-        Put(table, _build_label_row(credential), if_absent=True),
-        Put(table, credential.to_row(), if_absent=True),
-    )
+    if api_key:
+        credential = _with_key(resources, credential, api_key)
+    _store_new(resources, credential)
     _audit("created", credential)
     return credential
 
@@ -241,6 +234,16 @@ def open_api_key(resources: Resources, tenant: str, credential_id: str, version:
 def unreadable_key_error(credential: Credential) -> Conflict:
     """Describe a credential whose API key was encrypted with another KMS key."""
     return Conflict(f"The key of credential {credential.display_label!r} can no longer be opened. Enter it again.")
+
+
+def _store_new(resources: Resources, credential: Credential) -> None:
+    table = resources.settings.settings_table
+    _commit(
+        resources,
+        credential,
+        Put(table, _build_label_row(credential), if_absent=True),
+        Put(table, credential.to_row(), if_absent=True),
+    )
 
 
 def _with_key(resources: Resources, credential: Credential, api_key: str) -> Credential:

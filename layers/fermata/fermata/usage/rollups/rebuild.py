@@ -50,12 +50,7 @@ def rebuild_rollups(resources: Resources, tenant: str, on_unreadable: Callable[[
     begun = begin_edition(resources, tenant)
     old, new = RollupEdition(tenant, begun.current), RollupEdition(tenant, begun.last)
     recent_start = iso_from_epoch(resources.clock.time() - STREAM_REPEAT_SECONDS)
-    delta = RollupDelta()
-    row_count = 0
-    for row in _read_readable_rows(resources, tenant, FIRST_LEDGER_MONTH, recent_start, on_unreadable):
-        row_count += 1
-        for record in load_ledger_records(resources, row):
-            delta.add_record(record)
+    delta, row_count = _sum_rows_before(resources, tenant, recent_start, on_unreadable)
     conversations = set(delta.activities)
     try:
         write_edition(resources, new, delta)
@@ -71,6 +66,19 @@ def rebuild_rollups(resources: Resources, tenant: str, on_unreadable: Callable[[
         # Otherwise the switch took place, and another rebuild began before its response arrived.
     _delete_edition(resources, old, conversations)
     return row_count
+
+
+def _sum_rows_before(
+    resources: Resources, tenant: str, end: str, on_unreadable: Callable[[str], None]
+) -> tuple[RollupDelta, int]:
+    """Return what the rows before an instant add to empty rollups, and the number of rows."""
+    delta = RollupDelta()
+    row_count = 0
+    for row in _read_readable_rows(resources, tenant, FIRST_LEDGER_MONTH, end, on_unreadable):
+        row_count += 1
+        for record in load_ledger_records(resources, row):
+            delta.add_record(record)
+    return delta, row_count
 
 
 def _read_recent_rows(
