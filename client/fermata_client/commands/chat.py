@@ -7,6 +7,7 @@ import click
 from fermata_client.commands.errors import CommandError, report_errors
 from fermata_client.commands.options import turn_options
 from fermata_client.commands.output import report_outcome
+from fermata_client.commands.program_name import get_program
 from fermata_client.commands.prompt_images import prompt_content
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.client import FermataClient
@@ -61,7 +62,7 @@ def chat(
         )
     printer.end_line()
     if not as_json:
-        click.echo(f"Continue with: fermata chat --conversation {outcome.conversation_id} …", err=True)
+        click.echo(f"Continue with: {get_program()} chat --conversation {outcome.conversation_id} …", err=True)
     report_outcome(outcome, printer, as_json=as_json)
 
 

@@ -8,6 +8,7 @@ import click
 from fermata_client.commands.errors import report_errors
 from fermata_client.commands.options import turn_options
 from fermata_client.commands.output import report_outcome
+from fermata_client.commands.program_name import get_program
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.document.disk_files import NotAnHtmlFileError, check_output_path
 from fermata_client.document.html_file import HtmlFile
@@ -62,7 +63,8 @@ def edit(
         after = html_file.file_texts((out or file).name)
         printer.print_changes(before, after)
     if before != after and not as_json:
-        click.echo(f"Undo it with: fermata undo {outcome.view.bridge_id} {shlex.quote(str(out or file))}", err=True)
+        changed_file = shlex.quote(str(out or file))
+        click.echo(f"Undo it with: {get_program()} undo {outcome.view.bridge_id} {changed_file}", err=True)
     report_outcome(outcome, printer, as_json=as_json)
 
 

@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
+from fermata_client.commands.program_name import get_program
 from fermata_client.document.disk_files import NotAnHtmlFileError
 from fermata_client.service.connection_settings import ConnectionNotConfiguredError
 from fermata_client.service.errors import FermataClientError, RequestRefusedError, ServiceUnreachableError
@@ -46,7 +47,8 @@ def explain_error(error: FermataClientError, url: str) -> str:
         case ServiceUnreachableError():
             return f"Fermata is not running at {url}. Start it with `make run`, or name another address with --url."
         case RequestRefusedError(status=401):
-            return f"{url} does not accept this token. Get a fresh one with `fermata token`, or give one with --token."
+            remedy = f"Get a fresh one with `{get_program()} token`, or give one with --token."
+            return f"{url} does not accept this token. {remedy}"
         case RequestRefusedError(status=403):
             return f"{url} does not allow this token to do that: {error.error}"
         case RequestRefusedError(status=status, error=reason):

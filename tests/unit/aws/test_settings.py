@@ -42,6 +42,16 @@ def test_a_missing_or_invalid_variable_is_named(resources: Resources, wrong: dic
         Settings.from_environment(environment_from_resources(resources) | wrong)
 
 
+def test_an_invalid_variable_is_told_apart_from_a_missing_one(resources: Resources) -> None:
+    wrong = {"BRIDGES_TABLE": "", "PROVIDER_URLS": "https://secret.example", "MAX_ROUNDS": "many"}
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_environment(environment_from_resources(resources) | wrong)
+    assert "environment variables of the function: BRIDGES_TABLE." in str(caught.value)
+    assert "PROVIDER_URLS: Value error, a JSON object of URLs is expected." in str(caught.value)
+    assert "MAX_ROUNDS: Input should be a valid integer" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
 def test_a_turn_lives_for_its_longest_hold_and_a_week(resources: Resources) -> None:
     settings = resources.settings.model_copy(update={"hold_days": 2})
     assert settings.turn_lifetime_seconds == 2 * 86400 + TURN_RETENTION_SECONDS

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from fermata.aws.resources import Resources, get_resources
-from fermata.credentials import credential_store
+from fermata.aws.settings import SettingsError
+from fermata.credentials import credential_store, provider_urls
 from fermata.credentials.endpoints import open_endpoint
 from fermata.domain.caller import Caller
 from fermata.domain.errors import NotFound, ProviderError
@@ -38,6 +39,13 @@ def test_a_key_goes_to_its_own_provider_at_the_deployments_address(
     endpoint = open_endpoint(process, "bakery", credential.id, 1)
     assert (endpoint.base_url, endpoint.plain_key) == (url, ACCEPTED_KEY)
     assert ACCEPTED_KEY not in repr(endpoint)
+
+
+def test_an_address_for_no_provider_is_refused_with_the_names_of_the_providers(resources: Resources) -> None:
+    urls = {"antropic": "https://claude.example", "openai": "https://gpt.example"}
+    process = resources_of_new_process(resources, provider_urls=json.dumps(urls))
+    with pytest.raises(SettingsError, match=r"PROVIDER_URLS names 'antropic'\. The providers are anthropic, .*openai"):
+        provider_urls.make_url_guard(process.settings)
 
 
 def test_a_credentials_own_address_comes_before_the_deployments(

@@ -1,5 +1,6 @@
 """Read the deployment's settings from environment variables."""
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -12,7 +13,9 @@ TURN_RETENTION_SECONDS = 7 * 86400
 
 
 def _check_url_object(text: str) -> str:
-    urls = json.loads(text)
+    urls: object = None
+    with contextlib.suppress(ValueError):
+        urls = json.loads(text)
     if not isinstance(urls, dict) or not all(isinstance(url, str) for url in urls.values()):
         raise ValueError("a JSON object of URLs is expected")
     return text
@@ -96,13 +99,12 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(fields)
         except ValidationError as error:
-            wrong = ", ".join(str(detail["loc"][0]).upper() for detail in error.errors())
-            raise SettingsError(f"Set these environment variables of the function: {wrong}.") from error
+            raise SettingsError(_describe_invalid_variables(error)) from error
 
-    def get_provider_url(self, provider: str) -> str | None:
-        """Return the base URL that overrides the provider's own, if there is one."""
-        url: str | None = json.loads(self.provider_urls).get(provider)
-        return url
+    def load_provider_urls(self) -> dict[str, str]:
+        """Return the base URLs that override those of providers, by provider."""
+        urls: dict[str, str] = json.loads(self.provider_urls)
+        return urls
 
     @property
     def is_loopback_allowed(self) -> bool:
@@ -113,6 +115,15 @@ class Settings(BaseModel):
     def turn_lifetime_seconds(self) -> int:
         """From a turn's start to the expiry of its rows: the longest hold and 7 days."""
         return self.hold_days * 86400 + TURN_RETENTION_SECONDS
+
+
+def _describe_invalid_variables(error: ValidationError) -> str:
+    """Name the missing variables, and every invalid one with what is wrong, without its value."""
+    details = error.errors(include_input=False, include_url=False)
+    missing = [str(detail["loc"][0]).upper() for detail in details if detail["type"] == "missing"]
+    wrong = [f"{str(detail['loc'][0]).upper()}: {detail['msg']}." for detail in details if detail["type"] != "missing"]
+    to_set = [f"Set these environment variables of the function: {', '.join(missing)}."] if missing else []
+    return " ".join([*to_set, *wrong])
 
 
 def _is_local_on_aws(environment: Mapping[str, str]) -> bool:

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from fermata.aws.settings import Settings
+from fermata.aws.settings import Settings, SettingsError
 from fermata.credentials.credential import Credential
 from fermata.domain.errors import InvalidRequest
 from fermata.drivers.registry import get_provider, list_providers
@@ -17,14 +17,18 @@ def get_default_url(settings: Settings, provider_name: str) -> str | None:
     Raises:
         InvalidRequest: No provider has that name.
     """
-    return settings.get_provider_url(provider_name) or get_provider(provider_name).default_url
+    return settings.load_provider_urls().get(provider_name) or get_provider(provider_name).default_url
 
 
 def make_url_guard(settings: Settings) -> UrlGuard:
     """Make the guard of every connection to a provider.
 
     It trusts the default URLs, wherever they are; all other addresses must be public (decision 0041).
+
+    Raises:
+        SettingsError: `PROVIDER_URLS` names a provider that does not exist.
     """
+    _check_provider_names(settings)
     urls = [get_default_url(settings, provider.name) for provider in list_providers()]
     return UrlGuard([url for url in urls if url], loopback=settings.is_loopback_allowed)
 
@@ -36,8 +40,18 @@ def list_local_urls(settings: Settings) -> list[str]:
     """
     if not settings.is_loopback_allowed:
         return []
-    urls = [settings.get_provider_url(provider.name) for provider in list_providers()]
-    return [url for url in urls if url and is_loopback_host(urlsplit(url).hostname or "")]
+    urls = settings.load_provider_urls().values()
+    return [url for url in urls if is_loopback_host(urlsplit(url).hostname or "")]
+
+
+def _check_provider_names(settings: Settings) -> None:
+    """Refuse the name of no provider. Its requests would go to the address that the setting is to replace."""
+    known = [provider.name for provider in list_providers()]
+    unknown = sorted(settings.load_provider_urls().keys() - set(known))
+    if unknown:
+        raise SettingsError(
+            f"PROVIDER_URLS names {', '.join(map(repr, unknown))}. The providers are {', '.join(known)}."
+        )
 
 
 def get_credential_url(settings: Settings, credential: Credential) -> str:
