@@ -169,6 +169,10 @@ class LocalCloud:
         self._emulator.stop()
         self.start_emulator()
 
+    def restart_front_door(self) -> None:
+        """Start a front door at the same address, after the one before was killed."""
+        self._open_front_door()
+
     def run_recovery_sweep(self) -> int:
         """Run the sweep over open turns now and return how many it looked at."""
         answer = self.invoke_function("recover", SWEEP_EVENT)
