@@ -26,8 +26,12 @@ REMOVED_VARIABLES = ("AWS_", "PYTEST_", "ANTHROPIC_", "FERMATA_", "STATE_DIR", "
 
 
 def inherited_environment() -> dict[str, str]:
-    """Copy the shell's variables without accounts, keys and settings that are not meant for the local cloud."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(REMOVED_VARIABLES)}
+    """Copy the shell's variables without accounts, keys and settings that are not meant for the local cloud.
+
+    Two arenas of memory are enough for a process: more of them keep what was freed, a part for each thread.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(REMOVED_VARIABLES)}
+    return {"MALLOC_ARENA_MAX": "2"} | kept
 
 
 class DidNotStartError(RuntimeError):

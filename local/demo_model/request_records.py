@@ -1,5 +1,6 @@
 """Record requests with the times of their responses, for tests and measurements."""
 
+import json
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -16,7 +17,8 @@ class RequestRecord:
 
     key: str
     script: str | None
-    body: Any
+    raw_body: bytes | None = None
+    """As it was received: parsed, it takes many times the memory."""
     beta: str | None = None
     request_name: str | None = None
     """`<turn>.<round>.<attempt>`, as the local cloud's functions say (decision 0171)."""
@@ -32,7 +34,11 @@ class RequestRecord:
             "firstByteNs": self.first_byte_ns, "lastByteNs": self.last_byte_ns,
             "closedByPeerNs": self.closed_by_peer_ns, "requestName": self.request_name,
         }  # fmt: skip
-        return seen | {"body": self.body} if bodies else seen
+        return seen | {"body": self.read_body()} if bodies else seen
+
+    def read_body(self) -> Any:
+        """Return the body; None for one that was dropped, or that was no JSON."""
+        return None if self.raw_body is None else json.loads(self.raw_body)
 
 
 class RequestRecords:
@@ -42,7 +48,7 @@ class RequestRecords:
     def add_record(self, record: RequestRecord) -> RequestRecord:
         self._records.append(record)
         if len(self._records) > MAX_RECORDED_BODIES:
-            self._records[-MAX_RECORDED_BODIES - 1].body = None
+            self._records[-MAX_RECORDED_BODIES - 1].raw_body = None
         return record
 
     def find_records(self, key: str | None) -> list[RequestRecord]:

@@ -86,13 +86,14 @@ class DemoModelServer:
 
     def _make_endpoint(self, protocol: ProtocolAdapter) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            record = RequestRecord(key=_read_api_key(request.headers), script=None, body=None)
+            record = RequestRecord(key=_read_api_key(request.headers), script=None)
             raw_body = await request.body()
             self.records.add_record(record)
             record.beta = request.headers.get("anthropic-beta")
             record.request_name = request.headers.get("x-fermata-request")
             try:
-                record.body = body = _parse_body(raw_body)
+                body = _parse_body(raw_body)
+                record.raw_body = raw_body
                 protocol.check_request(request.headers, body)
                 return await self._answer(protocol, body, record)
             except RequestRejected as rejection:

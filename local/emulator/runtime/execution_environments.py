@@ -27,6 +27,7 @@ INHERITED_VARIABLES = (
     "LC_ALL",
     "TZ",
     "TMPDIR",
+    "MALLOC_ARENA_MAX",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "REQUESTS_CA_BUNDLE",
