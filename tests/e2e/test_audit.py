@@ -86,9 +86,9 @@ def test_what_a_turn_used_is_in_the_audit_and_in_the_logs(
     outcome = new_session().run_turn(tool_call_step(INSERT_CALL), text_step("Done."), executor=lambda _: OK_RESULT)
     wait_until_settled(cloud, resources)
     found = admin.get("/audit", params={"tz": "Asia/Kathmandu"}).json()
-    told = outcome.view.usage or {}
-    assert found["totals"]["promptTokens"] == told["promptTokens"] > 0
-    assert round(found["totals"]["costUsd"], 6) == told["costUsd"] > 0
+    shown_usage = outcome.view.usage or {}
+    assert found["totals"]["promptTokens"] == shown_usage["promptTokens"] > 0
+    assert round(found["totals"]["costUsd"], 6) == shown_usage["costUsd"] > 0
     assert [row["userLabel"] for row in found["byUser"]] == ["Ada Lovelace"]
     assert [row["modelId"] for row in found["byModel"]] == [PRICED]
     assert [line["round"] for line in usage_lines(cloud) if line["tenant"] == "weighed"] == [1, 2]

@@ -128,7 +128,7 @@ class TestAHoldThatEnds:
         """The client reconnects every second, when its reader's time is over."""
         requests: list[Event] = []
 
-        def nobody(request: Event) -> dict[str, Any]:
+        def ignore_request(request: Event) -> dict[str, Any]:
             requests.append(request)
             wait_until(
                 lambda: session.client.get_bridge(request["effectKey"].partition("/")[0])["pending"] == [], "it expires"
@@ -136,7 +136,7 @@ class TestAHoldThatEnds:
             return OK_RESULT
 
         outcome = session.run_turn(
-            tool_call_step(READ_CALL, INSERT_CALL), text_step("I will manage alone."), executor=nobody
+            tool_call_step(READ_CALL, INSERT_CALL), text_step("I will manage alone."), executor=ignore_request
         )
         assert outcome.status == "done"
         assert outcome.reconnect_count >= 1

@@ -69,7 +69,7 @@ def mine(cloud: LocalCloud) -> Headers:
 
 
 def is_error_response(answer: httpx.Response, status: int) -> bool:
-    """Tell whether a response is a JSON error with a sentence and the request's id."""
+    """Return whether a response is a JSON error with a sentence and the request's id."""
     assert answer.status_code == status, answer.text
     assert answer.json().keys() == {"error"}
     assert answer.json()["error"]

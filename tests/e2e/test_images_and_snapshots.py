@@ -178,22 +178,22 @@ class TestALargeSnapshot:
         self, session: ChatSession
     ) -> None:
         raw = json.dumps(make_snapshot("Home")).encode()
-        told = announce(session, raw)
-        assert told["url"].startswith(f"{session.cloud.url}/")
+        announced = announce(session, raw)
+        assert announced["url"].startswith(f"{session.cloud.url}/")
         for body, headers, status in (
             (raw, {}, 403),
-            (raw + b" ", told["headers"], 403),
-            (raw[::-1], told["headers"], 400),
-            (raw, told["headers"], 200),
+            (raw + b" ", announced["headers"], 403),
+            (raw[::-1], announced["headers"], 400),
+            (raw, announced["headers"], 200),
         ):
-            assert httpx.put(told["url"], content=body, headers=headers, trust_env=False).status_code == status
+            assert httpx.put(announced["url"], content=body, headers=headers, trust_env=False).status_code == status
         used = {
             "conversationId": session.conversation,
             "prompt": session.scripted_prompt(tool_call_step(DOCUMENTS_CALL), text_step("Ok.")),
         }
         with open_http(session.cloud, session.token) as bare:
             answer = bare.post(
-                "/chat/site", json=used | {"snapshotRef": told["ref"]}, headers={"accept": "application/json"}
+                "/chat/site", json=used | {"snapshotRef": announced["ref"]}, headers={"accept": "application/json"}
             )
         session.bridge = answer.json()["bridgeId"]
         session.open_reader().wait_for_end()
@@ -201,11 +201,11 @@ class TestALargeSnapshot:
 
     def test_a_missing_upload_and_another_users_upload_are_a_404(self, session: ChatSession, cloud: LocalCloud) -> None:
         raw = json.dumps(make_snapshot("Never")).encode()
-        told = announce(session, raw)
-        body = {"conversationId": session.conversation, "prompt": "Hi", "snapshotRef": told["ref"]}
+        announced = announce(session, raw)
+        body = {"conversationId": session.conversation, "prompt": "Hi", "snapshotRef": announced["ref"]}
         with open_http(session.cloud, session.token) as bare:
             assert bare.post("/chat/site", json=body).status_code == 404
-            httpx.put(told["url"], content=raw, headers=told["headers"], trust_env=False)
+            httpx.put(announced["url"], content=raw, headers=announced["headers"], trust_env=False)
         with open_http(cloud, cloud.sign_token(sub="somebody else")) as other:
             created = other.post("/conversations", json={"scope": "site"})
             response = other.post("/chat/site", json=body | {"conversationId": created.json()["conversation"]["id"]})
@@ -213,13 +213,13 @@ class TestALargeSnapshot:
             assert "uploaded" in response.json()["error"]
 
     def test_a_page_of_another_origin_may_upload(self, session: ChatSession) -> None:
-        told = announce(session, b"{}")
+        announced = announce(session, b"{}")
         asked = {
             "origin": "https://editor.example",
             "access-control-request-method": "PUT",
             "access-control-request-headers": "content-type,x-amz-checksum-sha256",
         }
-        answer = httpx.options(told["url"], headers=asked, trust_env=False)
+        answer = httpx.options(announced["url"], headers=asked, trust_env=False)
         assert answer.status_code == 200
         assert answer.headers["access-control-allow-origin"] == "*"
         assert "PUT" in answer.headers["access-control-allow-methods"]
@@ -230,5 +230,5 @@ def announce(session: ChatSession, raw: bytes) -> dict[str, Any]:
     with open_http(session.cloud, session.token) as bare:
         answer = bare.post("/uploads", json=body)
     assert answer.status_code == 201, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    announced: dict[str, Any] = answer.json()
+    return announced

@@ -62,10 +62,10 @@ def conversation(browser: Browser, credential: str) -> str:
 def prompt(model: DemoModelClient) -> Callable[..., str]:
     """Make prompts that the model answers with these steps."""
 
-    def tell(*steps: Any) -> str:
+    def set_script(*steps: Any) -> str:
         return f"Please. {script_marker(model.add_script(*steps))}"
 
-    return tell
+    return set_script
 
 
 @pytest.fixture

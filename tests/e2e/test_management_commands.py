@@ -41,7 +41,7 @@ def fermata(cloud: LocalCloud, token: str) -> Callable[..., Result]:
     return run
 
 
-def told(done: Result) -> Any:
+def parse_output(done: Result) -> Any:
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
 
@@ -49,29 +49,29 @@ def told(done: Result) -> Any:
 def test_a_credential_is_created_tested_made_default_changed_and_removed(fermata: Callable[..., Result]) -> None:
     mine = fermata("credentials", "add", "anthropic", "--label", "Mine", typed=KEY).stdout.strip()
     seeded = {"credentialId": mine, "modelId": "fermata-demo"}
-    assert told(fermata("defaults", "show", "--json")) == dict.fromkeys(SCOPES, seeded)
+    assert parse_output(fermata("defaults", "show", "--json")) == dict.fromkeys(SCOPES, seeded)
     assert "opens 1 model." in fermata("credentials", "test", mine).stdout
-    assert [model["id"] for model in told(fermata("models", "--json"))] == ["fermata-demo"]
+    assert [model["id"] for model in parse_output(fermata("models", "--json"))] == ["fermata-demo"]
     assert fermata("credentials", "change", mine, "--label", "Ours", "--new-key", typed=KEY + "-2").exit_code == 0
     refused = fermata("credentials", "delete", mine, "--yes")
     assert "the default of site, content, data, plugin" in refused.stderr
     for scope in SCOPES:
         assert fermata("defaults", "clear", scope).exit_code == 0
     assert fermata("credentials", "delete", mine, "--yes").exit_code == 0
-    assert told(fermata("credentials", "list", "--json")) == []
+    assert parse_output(fermata("credentials", "list", "--json")) == []
 
 
 def test_a_conversation_is_listed_shown_renamed_and_deleted(fermata: Callable[..., Result]) -> None:
     mine = fermata("credentials", "add", "anthropic", "--label", "Talking", typed=KEY).stdout.strip()
     assert fermata("defaults", "set", "data", mine, "fermata-demo").exit_code == 0
     assert fermata("chat", "What can you do?").exit_code == 0
-    [listed] = told(fermata("conversations", "list", "--json"))
+    [listed] = parse_output(fermata("conversations", "list", "--json"))
     assert (listed["scope"], listed["title"], listed["contextTokens"] > 0) == ("data", "What can you do?", True)
     assert "> What can you do?" in fermata("conversations", "show", listed["id"]).stdout.splitlines()
     assert fermata("conversations", "rename", listed["id"], "First steps").exit_code == 0
     assert "First steps" in fermata("conversations").stdout
     assert fermata("conversations", "delete", listed["id"], "--yes").exit_code == 0
-    assert told(fermata("conversations", "list", "--json")) == []
+    assert parse_output(fermata("conversations", "list", "--json")) == []
     assert fermata("conversations", "show", listed["id"]).exit_code == 1
 
 

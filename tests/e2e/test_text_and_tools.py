@@ -93,8 +93,8 @@ def test_a_round_may_mix_server_and_browser_tools_in_any_order(session: ChatSess
     for number in (1, 2, 3):
         session.answer_request(reader.wait_for_event("toolRequest", number))
     reader.wait_for_end()
-    told = [event["toolName"] for event in reader.events if event["type"] == "toolResult"]
-    assert told == ["deleteNode", "list_documents", "insertHtml", "list_tokens", "read_document"]
+    tool_names = [event["toolName"] for event in reader.events if event["type"] == "toolResult"]
+    assert tool_names == ["deleteNode", "list_documents", "insertHtml", "list_tokens", "read_document"]
     assert [event["toolName"] for event in reader.events_of_type("toolRequest")] == [
         "deleteNode",
         "insertHtml",

@@ -165,9 +165,9 @@ def test_a_change_by_another_user_stays_and_the_rest_is_undone(edited: ChatSessi
     assert len(outcome.view.undo_report["undone"]) == 3
     turn_checks.check_turn(edited)
     edited.run_turn(text_step("I see."))
-    told = str(edited.model_requests()[-1]["body"]["messages"])
-    assert "The user took edits of yours back" in told
-    assert "Still there: replaceNodeHtml" in told
+    sent_messages = str(edited.model_requests()[-1]["body"]["messages"])
+    assert "The user took edits of yours back" in sent_messages
+    assert "Still there: replaceNodeHtml" in sent_messages
 
 
 def test_an_edit_of_an_outdated_revision_is_a_conflict_for_the_model(session: ChatSession, page: Path) -> None:

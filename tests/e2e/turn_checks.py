@@ -1,4 +1,4 @@
-"""Check what holds after any turn, whatever faults occurred: nothing lost, nothing done twice, one terminal event."""
+"""Check what holds after any turn, for any faults: nothing lost, nothing done twice, one terminal event."""
 
 import contextlib
 from collections import Counter

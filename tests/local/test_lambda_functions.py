@@ -25,7 +25,7 @@ def test_a_function_sees_the_environment_of_lambda_and_nothing_of_the_shell(lab:
     assert not {"PYTHONPATH", "VIRTUAL_ENV", "STATE_DIR", "PYTEST_CURRENT_TEST"} & set(said["environment"])
 
 
-def test_the_context_tells_what_aws_tells(lab: EmulatorLab) -> None:
+def test_the_context_has_the_values_of_aws(lab: EmulatorLab) -> None:
     context = lab.invoke_function("lab", {})[0]["context"]
     assert context["name"] == "lab"
     assert context["arn"] == lab.function

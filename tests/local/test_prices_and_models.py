@@ -61,6 +61,6 @@ def test_a_private_address_is_refused(http: httpx.Client) -> None:
 
 
 def test_the_deployed_refresh_skips_a_fresh_catalogue(cloud: LocalCloud) -> None:
-    told = cloud.invoke_function("refresh_prices", {"v": 1})
-    assert (told["how"], told["models"] > 5) == ("fresh", True)
+    result = cloud.invoke_function("refresh_prices", {"v": 1})
+    assert (result["how"], result["models"] > 5) == ("fresh", True)
     assert cloud.invoke_function("refresh_prices", {"v": 1, "force": True})["how"] == "fetched"

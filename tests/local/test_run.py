@@ -83,9 +83,9 @@ def test_the_functions_logs_are_read_by_one_command(tmp_path: Path, capsys: pyte
     with running(tmp_path) as (process, client):
         turn = str(run_turn(client, "data", "Hello").view.bridge_id)
         logs.main(tmp_path, turn)
-        told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-        assert {"ai.chat.started", "ai.chat.completed"} <= {line.get("event") for line in told}
-        assert [line["timestamp"] for line in told] == sorted(line["timestamp"] for line in told)
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert {"ai.chat.started", "ai.chat.completed"} <= {line.get("event") for line in lines}
+        assert [line["timestamp"] for line in lines] == sorted(line["timestamp"] for line in lines)
         process.send_signal(signal.SIGINT)
         process.wait(BACKSTOP_SECONDS)
         with pytest.raises(SystemExit, match="make run"):

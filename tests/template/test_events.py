@@ -159,9 +159,9 @@ def test_the_purge_handles_its_scheduled_event(deployed_resources: Resources, so
 def test_a_round_or_hold_of_a_missing_turn_finishes_the_execution(
     deployed_resources: Resources, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[str, str]] = []
+    resumed: list[tuple[str, str]] = []
     monkeypatch.setattr(
-        type(deployed_resources.workflow), "resume_execution", lambda _, token, goal: told.append((token, goal))
+        type(deployed_resources.workflow), "resume_execution", lambda _, token, goal: resumed.append((token, goal))
     )
     import_module(f"functions.{name}.app").handler(load_event(name), Context())
-    assert told == [(load_event(name)["token"], "finish")]
+    assert resumed == [(load_event(name)["token"], "finish")]

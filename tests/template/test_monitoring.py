@@ -127,10 +127,10 @@ def test_alarms_and_dashboard_use_the_dimensions_that_functions_emit(
 def emitted(output: str) -> Iterator[tuple[str, frozenset[tuple[str, str]]]]:
     """Yield each metric of the EMF records, with its dimensions."""
     for line in output.splitlines():
-        told = json.loads(line) if '"_aws"' in line else {"_aws": {"CloudWatchMetrics": []}}
-        for group in told["_aws"]["CloudWatchMetrics"]:
+        log_line = json.loads(line) if '"_aws"' in line else {"_aws": {"CloudWatchMetrics": []}}
+        for group in log_line["_aws"]["CloudWatchMetrics"]:
             for names, metric in itertools.product(group["Dimensions"], group["Metrics"]):
-                yield metric["Name"], frozenset((name, told[name]) for name in names)
+                yield metric["Name"], frozenset((name, log_line[name]) for name in names)
 
 
 def dimensions(alarm: Template) -> frozenset[tuple[str, str]]:

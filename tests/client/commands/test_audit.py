@@ -56,7 +56,7 @@ def test_it_prints_the_whole_answer_for_programs(server: FixedResponseServer) ->
     assert json.loads(run("--json").stdout) == AUDIT_REPORT
 
 
-def test_who_may_not_read_it_is_told_so_in_one_sentence(server: FixedResponseServer) -> None:
+def test_a_caller_without_permission_gets_one_sentence(server: FixedResponseServer) -> None:
     server.status, server.body = 403, b'{"error":"Forbidden"}'
     result = run()
     assert result.exit_code == 1
@@ -64,7 +64,7 @@ def test_who_may_not_read_it_is_told_so_in_one_sentence(server: FixedResponseSer
     assert "does not allow this token" in result.stderr
 
 
-def test_an_operator_without_a_deployment_is_told_how_to_name_one(server: FixedResponseServer) -> None:
+def test_an_operator_without_a_deployment_reads_how_to_name_one(server: FixedResponseServer) -> None:
     result = run("--reconcile")
     assert result.exit_code == 1
     assert "--stack" in result.stderr

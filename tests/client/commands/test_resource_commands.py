@@ -274,7 +274,7 @@ class TestModels:
         assert len(result.stdout.splitlines()) == 2
         assert result.stderr == "fermata: Not here (k2)\n"
 
-    def test_whoever_may_not_list_credentials_names_the_provider(self, service: Service) -> None:
+    def test_a_caller_who_may_not_list_credentials_names_the_provider(self, service: Service) -> None:
         assert run("models", "--provider", "openai", "--credential", "k9").exit_code == 0
         assert [line for line, _ in service.bodies] == ["GET /providers/openai/models?credentialId=k9"]
 
@@ -303,7 +303,7 @@ class TestDefaults:
         assert sent_bodies(service, "PUT") == [{"credentialId": "k1", "modelId": "m"}]
         assert sent_bodies(service, "DELETE") == [None]
 
-    def test_an_unknown_scope_is_told_the_four(self) -> None:
+    def test_an_error_about_an_unknown_scope_names_the_four(self) -> None:
         result = run("defaults", "set", "shop", "k1", "m")
         assert result.exit_code == 2
         assert "'site', 'content', 'data', 'plugin'" in result.stderr
@@ -326,7 +326,7 @@ def test_every_command_explains_itself(command: str) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("command", ["audit", "conversations", "credentials", "models", "defaults"])
-def test_whoever_has_read_enough_sees_no_traceback(command: str) -> None:
+def test_a_closed_output_causes_no_traceback(command: str) -> None:
     """The reader of the pipe is gone before the first line comes."""
     program = [sys.executable, "-c", "from fermata_client.cli import main; main()", command]
     read_end, write_end = os.pipe()

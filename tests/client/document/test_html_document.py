@@ -34,7 +34,7 @@ def source_text(document: HtmlDocument) -> str:
 # What an edit looks like
 
 
-def test_an_insertion_stands_like_its_siblings() -> None:
+def test_an_insertion_is_laid_out_like_its_siblings() -> None:
     document = parse_page("<body>\n\t<section>\n\t\t<p>a</p>\n\t</section>\n</body>\n")
     edited, data = document.insert_html(find_uid(document, "body"), "<section>\n  <p>b</p>\n</section>")
     assert source_text(edited) == (
@@ -61,7 +61,7 @@ def test_blank_lines_between_siblings_are_kept_up() -> None:
     )
 
 
-def test_a_comment_stays_with_the_element_it_stands_before() -> None:
+def test_a_comment_stays_with_the_element_that_follows_it() -> None:
     document = parse_page("<main>\n  <p>a</p>\n  <!-- about b -->\n  <p>b</p>\n</main>\n")
     assert source_text(document.insert_html("n1", "<p>x</p>", 1)[0]) == (
         "<main>\n  <p>a</p>\n  <p>x</p>\n  <!-- about b -->\n  <p>b</p>\n</main>\n"

@@ -119,7 +119,7 @@ def error_texts(executor: HtmlFileExecutor) -> list[str]:
 
 
 @pytest.mark.parametrize("harm", ["none", "gone", "folder", "bytes", "large"])
-def test_no_error_tells_the_model_where_on_the_disk_the_page_lies(harm: str, file: Path, tmp_path: Path) -> None:
+def test_no_error_reveals_the_path_of_the_page_to_the_model(harm: str, file: Path, tmp_path: Path) -> None:
     executor = HtmlFileExecutor(HtmlFile(file))
     (tmp_path / "taken").write_text("a file where a folder would have to be")
     if harm in ("gone", "folder"):

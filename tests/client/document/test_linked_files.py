@@ -128,7 +128,7 @@ def test_a_page_that_links_out_of_its_folder_is_edited_without_it(folder: Path, 
     assert (folder.parent / "up.css").read_text() == ".up { top: 0 }"
 
 
-def test_with_a_base_for_addresses_nothing_lies_beside_the_page(folder: Path) -> None:
+def test_with_a_base_for_addresses_no_file_belongs_to_the_page(folder: Path) -> None:
     (folder / "index.html").write_text(PAGE.replace("<head>", '<head><base href="https://elsewhere.example/">'))
     assert open_file(folder).file.document.files == {}
 
@@ -173,7 +173,7 @@ def test_the_revision_names_the_bytes_of_all_files(folder: Path) -> None:
     assert open_file(folder).file.document.revision == first
 
 
-def test_a_call_planned_on_another_revision_is_a_conflict_that_tells_what_changed(folder: Path) -> None:
+def test_a_call_planned_on_another_revision_is_a_conflict_that_says_what_changed(folder: Path) -> None:
     executor = open_file(folder)
     first = run_tool(executor, "read_document")["revision"]
     (folder / "css" / "site.css").write_text(CSS.replace("0", "7px"))
@@ -209,7 +209,7 @@ def test_an_undo_in_a_new_program_takes_the_page_and_its_files_back(folder: Path
     assert bytes_of(folder) == before
 
 
-def test_a_file_that_the_page_stopped_loading_is_taken_back_too(folder: Path) -> None:
+def test_an_edit_of_a_file_that_the_page_stopped_loading_is_undone_too(folder: Path) -> None:
     before, executor = bytes_of(folder), open_file(folder)
     created = run_tool(executor, "write_code_asset", path="new.css", type="style", content=".a { top: 0 }\n")
     link = executor.file.document.tree.elements[-3].uid
@@ -256,7 +256,7 @@ def test_what_changes_nothing_has_no_inverse(folder: Path) -> None:
         assert ("inverse" in answer, answer["revision"]) == (False, executor.file.document.revision)
 
 
-def test_a_link_to_a_file_that_lies_there_brings_it_in(folder: Path) -> None:
+def test_a_link_to_an_existing_file_makes_it_editable(folder: Path) -> None:
     (folder / "more.css").write_text(".more { top: 0 }\n")
     executor = open_file(folder)
     head = next(e.uid for e in executor.file.document.tree.elements if e.tag == "head")

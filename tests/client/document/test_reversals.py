@@ -42,7 +42,7 @@ def apply_inverse(document: HtmlDocument, inverse: str) -> HtmlDocument:
 
 @pytest.mark.exhaustive
 @given(st.data())
-def test_edits_taken_back_newest_first_leave_the_page_as_it_was(data: st.DataObject) -> None:
+def test_edits_undone_newest_first_leave_the_page_as_it_was(data: st.DataObject) -> None:
     document = data.draw(documents())
     states, inverses = [bytes_of(document)], []
     for name in data.draw(st.lists(write_tool_names, min_size=1, max_size=6)):
@@ -58,7 +58,7 @@ def test_edits_taken_back_newest_first_leave_the_page_as_it_was(data: st.DataObj
     assert bytes_of(document) == states.pop()
 
 
-def test_a_file_that_the_page_no_longer_loads_is_taken_back_too() -> None:
+def test_an_edit_of_a_file_that_the_page_does_not_load_any_more_is_undone_too() -> None:
     sheet = {"path": "new.css", "type": "style", "content": ""}
     document = HtmlDocument.parse(b"<title>t</title>")
     states, inverses = [bytes_of(document)], []
@@ -76,7 +76,7 @@ def test_a_file_that_the_page_no_longer_loads_is_taken_back_too() -> None:
 
 
 @given(st.data())
-def test_what_was_taken_back_can_be_done_again(data: st.DataObject) -> None:
+def test_an_undone_edit_can_be_redone(data: st.DataObject) -> None:
     document = data.draw(documents())
     name = data.draw(write_tool_names)
     try:
@@ -97,7 +97,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 @pytest.mark.exhaustive
 @settings(max_examples=60)
 @given(st.data())
-def test_on_disk_every_answer_is_true_and_every_edit_is_taken_back_by_an_editor_that_knows_nothing(
+def test_on_disk_every_answer_is_true_and_a_new_editor_undoes_every_edit(
     data: st.DataObject,
 ) -> None:
     numbers, document = itertools.count(), data.draw(documents())
@@ -143,7 +143,7 @@ def test_an_edit_is_found_again_when_the_page_was_changed_elsewhere() -> None:
     assert back.source.decode() == "<h1>Good morning, everybody</h1>\n<p>one</p>\n<p>two</p>\n<p>three</p>\n"
 
 
-def test_an_edit_that_somebody_went_on_with_is_left() -> None:
+def test_an_edit_whose_result_was_changed_is_kept() -> None:
     edited, inverse = run_tool(page(), "updateNodeProps", {"nodeId": "n3", "patch": {"text": "zwei"}})
     changed = replace_text(edited, "zwei", "dos")
     with pytest.raises(EditConflictError):
@@ -157,7 +157,7 @@ def test_an_edit_with_two_places_that_fit_is_left() -> None:
         apply_inverse(HtmlDocument.parse(b"<h1>New</h1>\n" + edited.source), inverse)
 
 
-def test_a_file_that_was_made_goes_again_unless_somebody_wrote_on() -> None:
+def test_a_created_file_is_removed_unless_it_was_changed_since() -> None:
     document = difficult_document("linked")
     edited, inverse = run_tool(
         document, "write_code_asset", {"path": "menu.js", "type": "script", "content": "let m;\n"}

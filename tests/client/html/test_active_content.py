@@ -106,7 +106,7 @@ def visible_html(document: HtmlDocument) -> str:
 
 @pytest.mark.parametrize("html", LEFT_OUT)
 @pytest.mark.parametrize("tool", ["insertHtml", "replaceNodeHtml"])
-def test_what_runs_is_left_out_and_told(tool: str, html: str) -> None:
+def test_what_runs_is_left_out_and_reported(tool: str, html: str) -> None:
     before = page()
     named = {"parentId": uid_of(before, "main")} if tool == "insertHtml" else {"nodeId": uid_of(before, "main")}
     after, data = run(tool, before, **named, html=html)
@@ -160,7 +160,7 @@ def test_a_tag_that_another_begins_in_is_named(html: str) -> None:
     ],
 )
 @pytest.mark.parametrize("behind", ["", "<footer>f</footer>"])
-def test_markup_that_takes_in_what_stands_behind_it_is_refused(html: str, opened: str, behind: str) -> None:
+def test_markup_that_would_contain_what_follows_it_is_refused(html: str, opened: str, behind: str) -> None:
     before = page(f"<body>\n<main>\n  <p>x</p>\n</main>{behind}\n</body>\n")
     for name, named in (("insertHtml", "parentId"), ("replaceNodeHtml", "nodeId")):
         with pytest.raises(EditError, match=f"from {opened}|{opened} is not closed"):

@@ -40,7 +40,7 @@ def test_lines_are_painted_by_what_they_are() -> None:
     assert colorize_line(" same") == " same"
 
 
-def test_colour_is_for_terminals_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_is_for_terminals_unless_an_option_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     assert (should_use_color(Terminal()), should_use_color(io.StringIO())) == (True, False)

@@ -61,7 +61,7 @@ def test_assets_are_listed_by_path_with_their_hash_and_how_they_load() -> None:
     ]
 
 
-def test_what_runs_is_told_in_the_order_of_the_page_with_what_is_not_ours() -> None:
+def test_what_runs_is_listed_in_the_order_of_the_page_with_files_of_other_sites() -> None:
     data = data_of(inspect_code_runtime, page(), document={"type": "page", "id": "page"})
     assert [(once["path"], once["editable"]) for once in data["styles"]] == [
         ("css/site.css", True),
@@ -197,7 +197,7 @@ def test_a_byte_order_mark_stays() -> None:
 # Rules and classes
 
 
-def test_a_rule_is_changed_where_it_stands_also_beside_the_page() -> None:
+def test_a_rule_is_changed_in_its_place_also_in_a_linked_file() -> None:
     styled, data = apply_css(page(), {"css": ".card { top: 1px; left: 0 }\n.new { top: 0 }"})
     assert styled.files["css/site.css"] == (b".card {\r\n  top: 1px;\r\n  left: 0;\r\n}\r\n.new { top: 0 }\r\n")
     assert (styled.source, data) == (page().source, {"cssRulesCreated": 1, "cssRulesUpdated": 1})
@@ -219,7 +219,7 @@ def test_new_rules_go_to_the_sheet_that_was_named() -> None:
         (b".a {\n\tb: c\n}\n\n.d {\n\tb: c\n}\n", b".a {\n\tb: c\n}\n\n.d {\n\tb: c\n}\n\n.new { top: 0 }\n"),
     ],
 )
-def test_a_new_rule_stands_at_the_end_of_its_file(old: bytes, new: bytes) -> None:
+def test_a_new_rule_is_added_at_the_end_of_its_file(old: bytes, new: bytes) -> None:
     document = HtmlDocument.parse(PAGE.encode(), files={"css/site.css": old}, target_sheet="css/site.css")
     styled, _ = apply_css(document, {"css": ".new { top: 0 }"})
     assert styled.files["css/site.css"] == new

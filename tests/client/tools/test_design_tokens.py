@@ -108,7 +108,7 @@ def test_variants_follow_their_colour() -> None:
     assert len(green) == 19
 
 
-def test_dark_screens_have_a_value_of_their_own_until_it_is_taken_back() -> None:
+def test_dark_screens_have_a_value_of_their_own_until_it_is_removed() -> None:
     document = color(page(), slug="ink", lightValue="#111", darkValue="#eee")
     assert read_custom_properties(document, DARK_SCHEME_QUERY)["--ink"] == "hsla(0, 0%, 93.33%, 1)"
     assert read_custom_properties(document)["--ink"] == "hsla(0, 0%, 6.67%, 1)"
@@ -197,7 +197,7 @@ def test_numbers_that_make_no_scale_are_refused(arguments: dict[str, Any], reaso
 # What the prompt is told
 
 
-def test_the_service_is_told_the_tokens_that_a_file_has() -> None:
+def test_the_snapshot_names_the_tokens_that_a_file_has() -> None:
     document = color(page(), slug="brand", lightValue="#a4551e", darkValue="#fff")
     document = color(document, slug="plain", lightValue="tomato")
     document, _ = set_type_scale(document, {})

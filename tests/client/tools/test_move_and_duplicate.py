@@ -48,7 +48,7 @@ def source_text(document: HtmlDocument) -> str:
     return document.source.decode()
 
 
-def test_a_moved_section_takes_its_comments_along_and_stands_like_its_siblings() -> None:
+def test_a_moved_section_keeps_its_comments_and_is_laid_out_like_its_siblings() -> None:
     document = page()
     moved = move(document, find_uid(document, "section", 1), find_uid(document, "main"), 0)
     assert source_text(moved) == (
@@ -73,7 +73,7 @@ def test_a_node_moved_out_and_up_gets_the_indentation_of_its_new_place_and_keeps
     assert moved.next_id == document.next_id
 
 
-def test_a_comment_with_a_condition_is_nobody_s_own() -> None:
+def test_a_conditional_comment_belongs_to_no_element() -> None:
     old, odd = "<!--[if IE]><p>old</p><![endif]-->", "<!--[if IE]>x<![endif]-->"
     document = page(f"<main>\n  {old}\n  <p>a</p>{odd}\n  <p>b</p>\n</main>\n")
     moved = move(document, find_uid(document, "p"), find_uid(document, "main"), 1)
@@ -222,12 +222,12 @@ def test_words_keep_the_white_space_around_them() -> None:
     assert props("<li>one\n<li>two", "li", {"text": "1"}) == "<li>1\n<li>two"
 
 
-def test_an_attribute_is_changed_where_it_stands_in_its_own_quotes() -> None:
+def test_an_attribute_is_changed_in_its_place_with_its_own_quotes() -> None:
     assert props("<A HREF='x' Class=\"c\">l</A>", "a", {"href": "it's&"}) == "<A HREF='it&#39;s&amp;' Class=\"c\">l</A>"
     assert props("<a href=x>l</a>", "a", {"href": "/y"}) == '<a href="/y">l</a>'
 
 
-def test_a_new_attribute_stands_behind_the_others_and_a_null_takes_one_away() -> None:
+def test_a_new_attribute_follows_the_others_and_a_null_removes_one() -> None:
     assert props('<img src="a"\n     alt="b">', "img", {"width": 300.0, "alt": None}) == '<img src="a" width="300">'
     assert props("<br/><input/>", "input", {"required": True, "disabled": False}) == "<br/><input required/>"
     assert props("<input required>", "input", {"required": False}) == "<input>"

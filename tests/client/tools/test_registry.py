@@ -64,7 +64,7 @@ TROUBLE = """<style>@media (max-width: 40rem) { p { top: 0 } }</style>
 """
 
 
-def test_a_report_tells_what_the_markup_tells_and_that_nothing_was_painted() -> None:
+def test_a_report_says_what_the_markup_shows_and_that_nothing_was_rendered() -> None:
     _, report = render_snapshot(page(TROUBLE), {"captureScreenshot": True})
     assert (report["breakpointId"], report["screenshot"]["status"]) == ("all", "unavailable")
     assert [(element["tag"], element["depth"], element.get("text")) for element in report["layout"]["outline"]] == [
@@ -138,7 +138,7 @@ def test_a_part_that_nothing_points_at_goes_without_a_word() -> None:
     assert WRITE_TOOLS["deleteNode"](page("<main><p id=x>a</p><a href='#y'>b</a></main>"), {"nodeId": "n2"})[1] is None
 
 
-def test_an_index_behind_the_last_element_is_told() -> None:
+def test_an_index_behind_the_last_element_is_reported() -> None:
     _, data = page("<ul><li>a</li><li>b</li></ul>").insert_html("n1", "<li>c</li>", 7)
     assert data["note"] == "<ul> has 2 elements, so index 7 is behind the last of them."
 

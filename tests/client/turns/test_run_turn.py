@@ -168,7 +168,7 @@ def test_an_answer_is_posted_until_it_is_taken_with_the_same_body(faults: list[i
     assert first[0]["snapshot"] == {"page": 1}
 
 
-def test_an_answer_that_nobody_waits_for_any_more_lets_the_stream_decide() -> None:
+def test_after_an_answer_to_an_expired_request_the_stream_decides() -> None:
     events = number_events(
         ready_event(), tool_call_event(1), tool_request_event(1), {"type": "error", "message": "Too late."}
     )
@@ -178,7 +178,7 @@ def test_an_answer_that_nobody_waits_for_any_more_lets_the_stream_decide() -> No
     assert (outcome.status, outcome.error) == ("error", "Too late.")
 
 
-def test_an_answer_that_somebody_else_gave_differently_is_let_be() -> None:
+def test_an_answer_that_another_client_gave_differently_is_accepted() -> None:
     script = ServiceScript(three_tool_turn())
     script.result_by_request["r1"] = {"ok": True, "data": "from another tab"}
     browser = Browser()
@@ -292,7 +292,7 @@ def test_a_start_whose_response_is_lost_joins_its_own_turn() -> None:
     assert all(body == bodies[0] for body in bodies)
 
 
-def test_a_busy_conversation_is_told_at_once() -> None:
+def test_a_busy_conversation_is_reported_at_once() -> None:
     with pytest.raises(RequestRefusedError) as caught:
         run_script(ServiceScript(three_tool_turn(), start_faults=deque([409])))
     assert (caught.value.status, caught.value.retry_after) == (409, 0)

@@ -111,7 +111,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_the_command_says_what_was_taken_back_and_what_stays(page: Path) -> None:
+def test_the_command_says_what_was_undone_and_what_was_not(page: Path) -> None:
     with serve_script(ServiceScript(undo_events(True, False))) as url:
         arguments = ["undo", UNDONE_BRIDGE, str(page), "--url", url, "--token", "good", "--json"]
         result = CliRunner().invoke(main, arguments)

@@ -36,7 +36,7 @@ def test_what_is_not_there_is_none(resources: Resources) -> None:
     assert resources.tables.get_item(T, "a", "b") is None
 
 
-def test_a_second_put_of_what_must_be_absent_tells_what_is_stored(resources: Resources) -> None:
+def test_a_second_put_of_what_must_be_absent_reports_what_is_stored(resources: Resources) -> None:
     resources.tables.write_items(Put(T, {"pk": "a", "sk": "b", "by": "first"}, if_absent=True))
     with pytest.raises(ConditionFailed) as refused:
         resources.tables.write_items(Put(T, {"pk": "a", "sk": "b", "by": "second"}, if_absent=True))
@@ -114,7 +114,7 @@ def test_a_conflict_with_another_transaction_is_tried_again(
     assert resources.tables.get_item(T, "a", "0")
 
 
-def test_a_conflict_that_does_not_pass_is_told_in_the_end(
+def test_a_conflict_that_does_not_pass_is_raised_in_the_end(
     resources: Resources, faults: FaultScript, sleeps: list[float]
 ) -> None:
     faults.fail_call("dynamodb.PutItem", "TransactionConflictException", times=MAX_WRITE_ATTEMPTS)

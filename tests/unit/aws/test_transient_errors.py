@@ -1,4 +1,4 @@
-"""Tell errors that a retry can solve from those it cannot."""
+"""Decide which errors a retry can solve."""
 
 import pytest
 from botocore.exceptions import (

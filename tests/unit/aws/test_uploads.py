@@ -41,7 +41,7 @@ def test_the_address_is_good_for_minutes_and_for_exactly_what_was_announced(reso
     assert at.hostname == "fermata.s3.eu-central-1.amazonaws.com"
 
 
-def test_the_place_tells_the_tenant_and_hides_the_user(resources: Resources) -> None:
+def test_the_key_names_the_tenant_and_hides_the_user(resources: Resources) -> None:
     upload = announce_test_upload(resources, "snapshot", RAW)
     path = urlsplit(uploads.presign_upload(resources, ADA, upload)).path
     assert path.startswith("/uploads/bakery/")
@@ -56,7 +56,7 @@ def test_anothers_reference_leads_nowhere(resources: Resources, other: Caller) -
         fetch(resources, ref, other)
 
 
-def test_what_was_only_announced_is_not_there_whatever_the_bucket_says_about_it(
+def test_an_upload_that_was_only_announced_does_not_exist_for_any_answer_of_the_bucket(
     resources: Resources, faults: FaultScript
 ) -> None:
     """Who may not list a bucket is told that access is denied."""
@@ -78,7 +78,9 @@ def test_a_bucket_in_trouble_is_not_taken_for_an_upload_that_is_missing(
 
 
 @pytest.mark.parametrize("instead", [b"", RAW + b" ", RAW.replace(b"p1", b"p2"), b"x" * 1000])
-def test_anything_but_what_was_announced_is_refused_whoever_let_it_in(resources: Resources, instead: bytes) -> None:
+def test_content_that_differs_from_the_announced_is_refused_even_if_the_bucket_accepted_it(
+    resources: Resources, instead: bytes
+) -> None:
     ref = put_upload(resources, ADA, "snapshot", RAW, instead=instead)
     with pytest.raises(Conflict, match="differs from the announced content"):
         fetch(resources, ref)

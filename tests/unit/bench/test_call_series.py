@@ -29,7 +29,7 @@ def test_side_by_side_the_longest_row_counts(clock: SeriesClock) -> None:
     assert clock.calls_in_series == 1 + 3
 
 
-def test_a_thread_counts_on_and_whoever_waits_for_it_knows(clock: SeriesClock) -> None:
+def test_a_thread_counts_on_and_a_thread_that_waits_for_it_continues_its_count(clock: SeriesClock) -> None:
     call(clock, 2)
     thread = clock.start_thread(lambda: call(clock, 5), "branch")
     call(clock)

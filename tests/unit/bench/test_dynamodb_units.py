@@ -85,7 +85,7 @@ def test_an_update_that_moves_an_index_key_writes_the_index_twice() -> None:
     assert metered("UpdateItem", moved).write_units == 1 + 2
 
 
-def test_an_update_that_leaves_an_index_writes_it_once_whatever_the_name_stands_for() -> None:
+def test_an_update_that_leaves_an_index_writes_it_once_for_any_placeholder() -> None:
     names = {"#open": "open"}
     request = {"TableName": TABLE, "Key": item(), "UpdateExpression": "REMOVE #open", "ExpressionAttributeNames": names}
     assert metered("UpdateItem", request).write_units == 1 + 1

@@ -76,7 +76,7 @@ def test_a_failure_is_never_elided() -> None:
     )
 
 
-def test_a_result_with_images_is_heavy_whatever_its_tool() -> None:
+def test_a_result_with_images_of_any_tool_is_heavy() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     for call_id in ("a", "b"):

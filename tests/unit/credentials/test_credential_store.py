@@ -330,7 +330,7 @@ def test_a_removed_credential_frees_its_label(resources: Resources) -> None:
     enter_credential(resources)
 
 
-class TestRemovingWhileSomebodyElseActs:
+class TestRemovingWhileAnotherRequestActs:
     @pytest.fixture
     def faults(self, resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FaultScript:
         return FaultScript(resources, tmp_path, monkeypatch)

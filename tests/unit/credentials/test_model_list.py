@@ -192,7 +192,7 @@ class TestPicturesForAListedModel:
 
 
 def lets_through(resources: Resources, credential: Credential, name: str) -> bool:
-    """Tell whether a turn with an image may start."""
+    """Return whether a turn with an image may start."""
     chosen = ModelChoice(
         credential_id=credential.id, version=credential.version, provider=credential.provider_id, model=name
     )

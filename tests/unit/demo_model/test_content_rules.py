@@ -125,7 +125,7 @@ def test_asked_for_another_title_it_writes_it_to_the_document_that_has_the_old_o
     assert "I wrote “Flour from the mill” instead of “Our new flour”" in said.texts[-1]
 
 
-def test_where_nothing_can_be_read_it_says_what_it_was_told(line: HttpConnection, endpoint: Endpoint) -> None:
+def test_where_nothing_can_be_read_it_repeats_the_error(line: HttpConnection, endpoint: Endpoint) -> None:
     said = ask("Which posts are drafts?", Workspace(None, []), line, endpoint)
     assert "I could not look. list_collections: The collections can only be read from" in said.texts[-1]
 

@@ -33,9 +33,9 @@ def reached(provider: str, url: str, key: str) -> Endpoint:
     return Endpoint(f"{url}/api" if provider == "openrouter" else url, SecretStr(key))
 
 
-def tell(http: httpx.Client, endpoint: Endpoint, *steps: dict[str, Any]) -> None:
-    told = http.post("/demo/script", json={"key": endpoint.plain_key, "steps": steps})
-    assert told.status_code == 200, told.text
+def set_script(http: httpx.Client, endpoint: Endpoint, *steps: dict[str, Any]) -> None:
+    posted = http.post("/demo/script", json={"key": endpoint.plain_key, "steps": steps})
+    assert posted.status_code == 200, posted.text
 
 
 def heard(provider: str, asked: ModelRequest, line: HttpConnection, endpoint: Endpoint) -> list[StreamPart]:
@@ -62,7 +62,7 @@ def test_a_whole_turn_edits_the_page_as_the_prompt_asks(provider: str, line: Htt
 
 
 @EACH
-def test_a_tool_that_fails_is_told_of(provider: str, line: HttpConnection, reached: Endpoint) -> None:
+def test_a_tool_that_fails_is_reported(provider: str, line: HttpConnection, reached: Endpoint) -> None:
     tab = EditorTab(PAGE, broken={"read_document": "The page is locked"})
     assert "The page is locked" in run_demo_turn("Add a pricing section", tab, line, reached, provider).texts[-1]
 
@@ -78,7 +78,7 @@ def test_a_step_can_send_byte_by_byte(
     provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint
 ) -> None:
     calls = [{"name": "read_document", "input": {"city": "杭州"}}]
-    tell(http, reached, {"text": "那个你好🦀", "toolCalls": calls, "singleBytes": True})
+    set_script(http, reached, {"text": "那个你好🦀", "toolCalls": calls, "singleBytes": True})
     said = reply(provider, model_request(user_message("Hi")), line, reached)
     assert said.blocks[0] == TextBlock(text="那个你好🦀")
     assert called(said).input == {"city": "杭州"}
@@ -89,7 +89,7 @@ def test_a_step_can_be_cut_off_at_the_token_limit(
     provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint
 ) -> None:
     calls = [{"name": "read_document"}, {"name": "insertHtml", "raw": '{"html":"<p'}]
-    tell(http, reached, {"toolCalls": calls, "stop": "max_tokens"})
+    set_script(http, reached, {"toolCalls": calls, "stop": "max_tokens"})
     cut = reply(provider, model_request(user_message("Hi")), line, reached)
     assert cut.stop is FinishReason.MAX_TOKENS
     assert [block.malformed for block in cut.blocks if isinstance(block, ToolCallBlock)] == [None, True]
@@ -97,7 +97,7 @@ def test_a_step_can_be_cut_off_at_the_token_limit(
 
 @EACH
 def test_a_step_can_refuse(provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint) -> None:
-    tell(http, reached, {"text": "No.", "stop": "refusal"})
+    set_script(http, reached, {"text": "No.", "stop": "refusal"})
     stop = reply(provider, model_request(user_message("Hi")), line, reached).stop
     assert stop is (FinishReason.END if provider == "ollama" else FinishReason.REFUSAL)
 
@@ -120,7 +120,7 @@ def test_a_step_can_be_a_status(
     line: HttpConnection,
     reached: Endpoint,
 ) -> None:
-    tell(http, reached, step)
+    set_script(http, reached, step)
     with pytest.raises(ProviderError) as caught:
         heard(provider, model_request(user_message("Hi")), line, reached)
     assert (caught.value.code, caught.value.retry_after) == (code, retry_after)
@@ -138,7 +138,7 @@ def test_a_step_can_be_a_status(
 def test_a_step_can_fail_after_so_many_characters(
     fault: Any, codes: set[str], provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint
 ) -> None:
-    tell(http, reached, {"text": "Partial answer", "after": 7, "chunks": 1, **fault})
+    set_script(http, reached, {"text": "Partial answer", "after": 7, "chunks": 1, **fault})
     pieces: list[StreamPart] = []
     with pytest.raises(ProviderError) as caught:
         pieces.extend(get_provider(provider).stream(model_request(user_message("Hi")), line, reached))
@@ -151,7 +151,7 @@ def test_a_step_can_fail_after_so_many_characters(
 def test_thinking_comes_back_as_it_was(
     provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint
 ) -> None:
-    tell(http, reached, {"thinking": "Look first.", "toolCalls": [{"name": "read_document"}]}, {"text": "Done"})
+    set_script(http, reached, {"thinking": "Look first.", "toolCalls": [{"name": "read_document"}]}, {"text": "Done"})
     asked = model_request(user_message("Hi"), model=THINKING.get(provider, "fermata-demo"), thinking_tokens=2000)
     pieces = heard(provider, asked, line, reached)
     first = pieces[-1]
@@ -169,7 +169,7 @@ def test_thinking_comes_back_as_it_was(
 def test_usage_counts_what_an_earlier_request_left_in_the_cache(
     provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint
 ) -> None:
-    tell(http, reached, {"toolCalls": [{"name": "read_document"}]}, {"text": "Done"})
+    set_script(http, reached, {"toolCalls": [{"name": "read_document"}]}, {"text": "Done"})
     asked = model_request(user_message("A prompt that is long enough to be counted " * 20))
     first = reply(provider, asked, line, reached)
     rows = (*asked.messages, message_from_response(first), tool_result(called(first).tool_call_id, "x" * 400))
@@ -183,7 +183,7 @@ def test_usage_counts_what_an_earlier_request_left_in_the_cache(
 def test_openrouter_says_what_an_answer_cost(http: httpx.Client, url: str, line: HttpConnection, key: str) -> None:
     endpoint = Endpoint(f"{url}/api", SecretStr(key))
     usage = {"input_tokens": 600, "cache_read_input_tokens": 400, "output_tokens": 20}
-    tell(http, endpoint, {"text": "Hi", "usage": usage})
+    set_script(http, endpoint, {"text": "Hi", "usage": usage})
     tokens = reply("openrouter", model_request(user_message("Hi")), line, endpoint).tokens
     assert (tokens.prompt, tokens.cache_read, tokens.completion) == (1000, 400, 20)
     assert tokens.reported_cost == Decimal("0.00074")

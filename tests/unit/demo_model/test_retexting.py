@@ -65,7 +65,7 @@ def test_a_text_is_found_within_a_longer_one(old: str, changed: dict[str, str]) 
     assert edits(f"Replace “{old}” with “X”", PAGE) == changed
 
 
-def test_words_beside_other_parts_are_left_and_told() -> None:
+def test_words_beside_other_parts_are_left_and_reported() -> None:
     html = '<body uid="b">Hello <section uid="s"><h2 uid="h">Hello</h2></section></body>'
     found = asked("Replace “Hello” with “Hi”", html)
     assert isinstance(found, EditPlan)
@@ -93,7 +93,7 @@ def test_words_of_a_heading_are_changed_in_headings_first() -> None:
 UNCLOSED = '<body uid="b"><h1 uid="h">Shop<section uid="s"><h2 uid="g">Goods</h2><p uid="p">x</p></section></body>'
 
 
-def test_a_heading_that_holds_the_page_is_not_written_anew() -> None:
+def test_a_heading_that_holds_the_page_is_not_rewritten() -> None:
     found = asked("Change the heading to “Hello”", UNCLOSED)
     assert isinstance(found, str)
     assert "holds other parts" in found

@@ -136,7 +136,7 @@ def test_a_section_is_removed_by_any_of_its_names(
     assert len(section_ids(shop)) == 2
 
 
-def test_a_text_is_replaced_where_it_stands(shop: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_text_is_replaced_in_its_place(shop: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
     run_demo_turn('Replace "Open daily" with "Open on weekdays"', shop, line, endpoint)
     assert part(shop, "footer").text == "Open on weekdays"
 

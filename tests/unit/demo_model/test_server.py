@@ -33,9 +33,9 @@ ROOT = Path(__file__).parents[3]
 HEADERS = {"anthropic-version": "2023-06-01"}
 
 
-def tell(http: httpx.Client, key: str, *steps: dict[str, Any], **members: Any) -> None:
-    told = http.post("/demo/script", json={"key": key, "steps": steps, **members})
-    assert told.status_code == 200, told.text
+def set_script(http: httpx.Client, key: str, *steps: dict[str, Any], **members: Any) -> None:
+    posted = http.post("/demo/script", json={"key": key, "steps": steps, **members})
+    assert posted.status_code == 200, posted.text
 
 
 def heard(asked: ModelRequest, line: HttpConnection, endpoint: Endpoint) -> list[StreamPart]:
@@ -57,7 +57,7 @@ def seen(http: httpx.Client, key: str) -> list[dict[str, Any]]:
 
 
 def test_the_stream_has_the_shape_of_the_real_one(http: httpx.Client, key: str) -> None:
-    tell(http, key, {"text": "Hi you", "toolCalls": [{"name": "read_document", "input": {"a": 1}}]})
+    set_script(http, key, {"text": "Hi you", "toolCalls": [{"name": "read_document", "input": {"a": 1}}]})
     body = {"model": "m", "max_tokens": 9, "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
     response = http.post("/v1/messages", json=body, headers=HEADERS | {"x-api-key": key})
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -82,7 +82,7 @@ def test_the_stream_has_the_shape_of_the_real_one(http: httpx.Client, key: str) 
 
 
 def test_without_stream_the_answer_comes_in_one_piece(http: httpx.Client, key: str) -> None:
-    tell(http, key, {"text": "Hi"})
+    set_script(http, key, {"text": "Hi"})
     body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
     message = http.post("/v1/messages", json=body, headers=HEADERS | {"x-api-key": key}).json()
     assert message["content"] == [{"type": "text", "text": "Hi"}]
@@ -116,7 +116,7 @@ def test_usage_counts_what_an_earlier_request_left_in_the_cache(
     line: HttpConnection, endpoint: Endpoint, http: httpx.Client
 ) -> None:
     calls = [{"name": "read_document", "input": {}}]
-    tell(http, endpoint.plain_key, {"toolCalls": calls}, {"text": "Done"})
+    set_script(http, endpoint.plain_key, {"toolCalls": calls}, {"text": "Done"})
     asked = model_request(user_message("A prompt that is long enough to be counted" * 20), volatile="Now")
     first = reply(asked, line, endpoint)
     assert isinstance(first.blocks[0], ToolCallBlock)
@@ -133,7 +133,7 @@ def test_usage_counts_what_an_earlier_request_left_in_the_cache(
 def test_a_script_is_followed_step_by_step_and_then_the_rules_answer(
     http: httpx.Client, line: HttpConnection, endpoint: Endpoint
 ) -> None:
-    tell(http, endpoint.plain_key, {"text": "One"}, {"text": "Two", "stop": "max_tokens"})
+    set_script(http, endpoint.plain_key, {"text": "One"}, {"text": "Two", "stop": "max_tokens"})
     said = [reply(model_request(user_message("Hi")), line, endpoint) for _ in range(3)]
     assert [one.blocks[0] for one in said[:2]] == [TextBlock(text="One"), TextBlock(text="Two")]
     assert [one.stop for one in said] == [FinishReason.END, FinishReason.MAX_TOKENS, FinishReason.END]
@@ -143,7 +143,7 @@ def test_a_script_is_followed_step_by_step_and_then_the_rules_answer(
 def test_a_script_is_found_by_key_by_marker_and_by_words(
     http: httpx.Client, url: str, line: HttpConnection, key: str
 ) -> None:
-    tell(http, key, {"text": "Mine"}, repeat_last=True, match=f"words of {key}")
+    set_script(http, key, {"text": "Mine"}, repeat_last=True, match=f"words of {key}")
     other = Endpoint(url, SecretStr("another key"))
     for prompt, endpoint in (
         ("Hi", Endpoint(url, SecretStr(key))),
@@ -161,7 +161,7 @@ def test_a_script_is_found_by_key_by_marker_and_by_words(
 def test_many_turns_can_follow_one_script_by_their_rounds(
     http: httpx.Client, line: HttpConnection, endpoint: Endpoint
 ) -> None:
-    tell(http, endpoint.plain_key, {"toolCalls": [{"name": "read_document"}]}, {"text": "Done"}, by="round")
+    set_script(http, endpoint.plain_key, {"toolCalls": [{"name": "read_document"}]}, {"text": "Done"}, by="round")
     opened = [reply(model_request(user_message("Hi")), line, endpoint) for _ in range(2)]
     for one in opened:
         assert isinstance(one.blocks[0], ToolCallBlock)
@@ -170,9 +170,9 @@ def test_many_turns_can_follow_one_script_by_their_rounds(
 
 
 def test_a_script_with_a_mistake_is_refused_with_its_place(http: httpx.Client) -> None:
-    told = http.post("/demo/script", json={"key": "k", "steps": [{"txet": "Hi"}]})
-    assert told.status_code == 400
-    assert "txet" in told.json()["error"]
+    posted = http.post("/demo/script", json={"key": "k", "steps": [{"txet": "Hi"}]})
+    assert posted.status_code == 400
+    assert "txet" in posted.json()["error"]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_step_can_be_a_status(
     line: HttpConnection,
     endpoint: Endpoint,
 ) -> None:
-    tell(http, endpoint.plain_key, step)
+    set_script(http, endpoint.plain_key, step)
     with pytest.raises(ProviderError) as caught:
         heard(model_request(user_message("Hi")), line, endpoint)
     assert (caught.value.code, caught.value.retry_after) == (code, retry_after)
@@ -206,7 +206,7 @@ def test_a_step_can_be_a_status(
 def test_a_step_can_fail_after_so_many_characters(
     fault: dict[str, Any], code: str | None, http: httpx.Client, line: HttpConnection, endpoint: Endpoint
 ) -> None:
-    tell(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "chunks": 1, **fault})
+    set_script(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "chunks": 1, **fault})
     pieces: list[StreamPart] = []
     with pytest.raises(ProviderError) as caught:
         pieces.extend(get_provider("anthropic").stream(model_request(user_message("Hi")), line, endpoint))
@@ -215,7 +215,7 @@ def test_a_step_can_fail_after_so_many_characters(
 
 
 def test_a_step_can_stall(http: httpx.Client, endpoint: Endpoint) -> None:
-    tell(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "stall": 3600})
+    set_script(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "stall": 3600})
     line = HttpConnection(stall_seconds=0.3)
     with pytest.raises(ProviderError) as caught:
         heard(model_request(user_message("Hi")), line, endpoint)
@@ -224,13 +224,13 @@ def test_a_step_can_stall(http: httpx.Client, endpoint: Endpoint) -> None:
 
 
 def test_a_short_stall_is_only_a_delay(http: httpx.Client, line: HttpConnection, endpoint: Endpoint) -> None:
-    tell(http, endpoint.plain_key, {"text": "Whole answer", "after": 5, "stall": 0.1})
+    set_script(http, endpoint.plain_key, {"text": "Whole answer", "after": 5, "stall": 0.1})
     assert reply(model_request(user_message("Hi")), line, endpoint).blocks == (TextBlock(text="Whole answer"),)
 
 
 def test_a_step_can_send_byte_by_byte(http: httpx.Client, line: HttpConnection, endpoint: Endpoint) -> None:
     calls = [{"name": "read_document", "input": {"city": "杭州"}}]
-    tell(http, endpoint.plain_key, {"text": "那个你好🦀", "toolCalls": calls, "singleBytes": True})
+    set_script(http, endpoint.plain_key, {"text": "那个你好🦀", "toolCalls": calls, "singleBytes": True})
     said, called = reply(model_request(user_message("Hi")), line, endpoint).blocks
     assert said == TextBlock(text="那个你好🦀")
     assert isinstance(called, ToolCallBlock)
@@ -241,7 +241,7 @@ def test_a_step_can_send_arguments_that_are_cut_off(
     http: httpx.Client, line: HttpConnection, endpoint: Endpoint
 ) -> None:
     calls = [{"name": "insertHtml", "raw": '{"html":"<p'}]
-    tell(http, endpoint.plain_key, {"toolCalls": calls, "stop": "max_tokens"})
+    set_script(http, endpoint.plain_key, {"toolCalls": calls, "stop": "max_tokens"})
     cut = reply(model_request(user_message("Hi")), line, endpoint)
     assert isinstance(cut.blocks[0], ToolCallBlock)
     assert (cut.blocks[0].malformed, cut.stop) == (True, FinishReason.MAX_TOKENS)
@@ -249,7 +249,7 @@ def test_a_step_can_send_arguments_that_are_cut_off(
 
 def test_a_step_can_say_what_was_used(http: httpx.Client, line: HttpConnection, endpoint: Endpoint) -> None:
     usage = {"input_tokens": 4, "output_tokens": 23, "cache_read_input_tokens": 2455, "cache_creation_input_tokens": 0}
-    tell(http, endpoint.plain_key, {"text": "Hi", "usage": usage})
+    set_script(http, endpoint.plain_key, {"text": "Hi", "usage": usage})
     tokens = reply(model_request(user_message("Hi")), line, endpoint).tokens
     assert (tokens.prompt, tokens.completion, tokens.cache_read) == (4, 23, 2455)
 
@@ -258,7 +258,7 @@ def test_thinking_is_signed_and_comes_back_only_as_it_was(
     http: httpx.Client, line: HttpConnection, endpoint: Endpoint
 ) -> None:
     calls = [{"name": "read_document"}]
-    tell(http, endpoint.plain_key, {"thinking": "Look first.", "toolCalls": calls}, {"text": "Done"})
+    set_script(http, endpoint.plain_key, {"thinking": "Look first.", "toolCalls": calls}, {"text": "Done"})
     pieces = heard(model_request(user_message("Hi"), thinking_tokens=2000), line, endpoint)
     assert isinstance(pieces[0], ReasoningDelta)
     first = pieces[-1]
@@ -286,7 +286,7 @@ def test_requests_are_kept_with_their_bodies_and_moments(
     http: httpx.Client, line: HttpConnection, endpoint: Endpoint
 ) -> None:
     before = time.monotonic_ns()
-    tell(http, endpoint.plain_key, {"text": "a b c d", "firstMs": 20, "chunkMs": 10, "chunks": 4})
+    set_script(http, endpoint.plain_key, {"text": "a b c d", "firstMs": 20, "chunkMs": 10, "chunks": 4})
     heard(model_request(user_message("Hi")), line, endpoint)
     after = time.monotonic_ns()
     (record,) = seen(http, endpoint.plain_key)
@@ -303,7 +303,7 @@ def test_requests_are_kept_with_their_bodies_and_moments(
 
 
 def test_it_notices_when_its_reader_hangs_up(http: httpx.Client, line: HttpConnection, endpoint: Endpoint) -> None:
-    tell(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "stall": 3600})
+    set_script(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "stall": 3600})
     stream = get_provider("anthropic").stream(model_request(user_message("Hi")), line, endpoint)
     next(stream)
     threading.Timer(0.05, line.abort).start()
@@ -317,9 +317,9 @@ def test_the_command_prints_its_address_and_listens_on_this_machine_only() -> No
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
-        assert told["url"] == f"http://127.0.0.1:{told['port']}"
-        assert httpx.get(told["url"] + "/healthz").json()["ok"] is True
+        posted = json.loads(process.stdout.readline())
+        assert posted["url"] == f"http://127.0.0.1:{posted['port']}"
+        assert httpx.get(posted["url"] + "/healthz").json()["ok"] is True
     finally:
         process.terminate()
         process.communicate(timeout=BACKSTOP_SECONDS)

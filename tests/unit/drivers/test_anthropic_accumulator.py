@@ -310,7 +310,7 @@ def test_every_stop_reason_is_mapped(reason: str | None, stop: FinishReason) -> 
     assert get_response(encode_sse(message_start(), text_block(0, "Hi"), message_stop(reason))).stop is stop
 
 
-def test_calls_count_whatever_the_stop_reason_says() -> None:
+def test_calls_count_for_every_stop_reason() -> None:
     assert (
         get_response(encode_sse(message_start(), tool_use_block(0, "t", "read", "{}"), message_stop("end_turn"))).stop
         is FinishReason.TOOL_CALLS

@@ -116,7 +116,7 @@ def test_consecutive_messages_of_one_side_become_one_message() -> None:
     assert [role for role, _ in build_messages(model_request(*rows))] == ["user", "assistant", "user"]
 
 
-def test_tool_results_come_first_and_together_whatever_was_said_in_between() -> None:
+def test_tool_results_come_first_and_together_even_with_text_in_between() -> None:
     rows = [
         user_message("a"),
         model_message(tool_call("t1"), tool_call("t2")),

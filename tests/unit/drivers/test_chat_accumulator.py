@@ -177,7 +177,7 @@ def test_every_stop_reason_is_mapped(reason: str, stop: FinishReason) -> None:
     assert parse_response(encode_sse(text_chunks("Hi"), make_chunk({}, reason))).stop is stop
 
 
-def test_calls_count_whatever_the_stop_reason_says() -> None:
+def test_calls_count_for_every_stop_reason() -> None:
     assert (
         parse_response(encode_sse(tool_call_chunks(0, "c", "read", "{}"), make_chunk({}, "stop"))).stop
         is FinishReason.TOOL_CALLS

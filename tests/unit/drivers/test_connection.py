@@ -67,7 +67,7 @@ def read_request(client: socket.socket) -> bool:
 
 
 def wait_until_closed(client: socket.socket) -> bool:
-    """Tell whether the other side has closed the connection."""
+    """Return whether the other side has closed the connection."""
     client.settimeout(BACKSTOP_SECONDS)
     try:
         return client.recv(1) == b""
@@ -224,7 +224,7 @@ class AbortingCaller:
         self.stopped = self._connection.abort()
 
     def has_aborted(self) -> bool:
-        """Tell whether the abort has stopped a call."""
+        """Return whether the abort has stopped a call."""
         self._thread.join()
         return self.stopped
 

@@ -96,7 +96,7 @@ def test_an_error_status_is_described_as_in_the_original(case: Any) -> None:
 
 
 @cases_of("normalizeContextTokens")
-def test_the_context_is_the_whole_prompt_whoever_counts_it(case: Any) -> None:
+def test_the_context_is_the_whole_prompt_for_every_way_to_count_it(case: Any) -> None:
     case_input = case["input"]
     prompt, read = case_input["promptTokens"], case_input["cacheReadTokens"]
     if case_input["provider"] == "anthropic":

@@ -39,10 +39,10 @@ def test_a_repeated_key_is_neither_streamed_nor_stored(provider: str, size: int)
     recording = RECORDINGS[provider]
     frame = "data: {}\n\n" if recording.make_decoder is SseDecoder else "{}\n"
     stream = "".join(frame.format(json.dumps(event)) for event in recording.events)
-    told = stream.replace('"Hi"', f'"Hi {KEY}"').replace('"read"', f'"{KEY}"').encode()
-    told = told.replace(b'"call_1"', f'"{KEY}"'.encode()).replace(b'"toolu_1"', f'"{KEY}"'.encode())
-    assert told.count(KEY.encode()) > 1
-    chunks = [told[start : start + size] for start in range(0, len(told), size)]
+    leaking = stream.replace('"Hi"', f'"Hi {KEY}"').replace('"read"', f'"{KEY}"').encode()
+    leaking = leaking.replace(b'"call_1"', f'"{KEY}"'.encode()).replace(b'"toolu_1"', f'"{KEY}"'.encode())
+    assert leaking.count(KEY.encode()) > 1
+    chunks = [leaking[start : start + size] for start in range(0, len(leaking), size)]
     parts = list(
         iter_parts(
             "Peer", ProviderResponse(200, {}, iter(chunks)), recording.make_accumulator(), KEY, recording.make_decoder()
@@ -87,9 +87,9 @@ def test_calls_are_stored_without_the_key_and_with_unique_ids() -> None:
         ToolCallBlock(tool_call_id=KEY, tool_name=f"read_{KEY}", input={"a": [f"x{KEY}"], KEY: 1}),
         ToolCallBlock(tool_call_id=HIDDEN, tool_name="read", input={"n": 1}),
     ]
-    (told,) = shown_parts(KeyRedactor(KEY), make_response(*blocks))
-    assert isinstance(told, ModelResponse)
-    assert told.blocks == (
+    (leaking,) = shown_parts(KeyRedactor(KEY), make_response(*blocks))
+    assert isinstance(leaking, ModelResponse)
+    assert leaking.blocks == (
         ToolCallBlock(tool_call_id=HIDDEN, tool_name=f"read_{HIDDEN}", input={"a": [f"x{HIDDEN}"], HIDDEN: 1}),
         ToolCallBlock(tool_call_id=f"{HIDDEN}_2", tool_name="read", input={"n": 1}),
     )

@@ -116,7 +116,7 @@ class TestOpenRouter:
     def test_each_entry_has_price_window_and_capabilities(
         self, connection: HttpConnection, server: ModelListServer
     ) -> None:
-        told = {
+        entry = {
             "id": "google/gemini-3.1-pro",
             "name": "Google: Gemini 3.1 Pro",
             "context_length": 1_048_576,
@@ -124,7 +124,7 @@ class TestOpenRouter:
             "supported_parameters": ["tools"],
             "pricing": {"prompt": "0.000002", "completion": "0.000012"},
         }
-        server.set_response("/api/v1/models", {"data": [told]})
+        server.set_response("/api/v1/models", {"data": [entry]})
         (found,) = list_models_of(connection, server, "openrouter", "/api")
         assert (found.label, found.context_window) == ("Google: Gemini 3.1 Pro", 1_048_576)
         assert (found.capabilities.vision_input, found.capabilities.tool_calling) == (True, True)
@@ -200,13 +200,13 @@ class TestOllama:
         server.set_model_details("nomic-embed-text", {"capabilities": ["embedding"]})
         assert model_ids(list_models_of(connection, server, "ollama")) == ["phi"]
 
-    @pytest.mark.parametrize("told", [None, {}, {"capabilities": None}, [], "no"])
+    @pytest.mark.parametrize("entry", [None, {}, {"capabilities": None}, [], "no"])
     def test_without_declared_capabilities_vision_is_off_and_tools_are_on(
-        self, connection: HttpConnection, server: ModelListServer, told: Any
+        self, connection: HttpConnection, server: ModelListServer, entry: Any
     ) -> None:
         server.set_response("/api/tags", {"models": [{"name": "phi"}]})
-        if told is not None:
-            server.set_model_details("phi", told)
+        if entry is not None:
+            server.set_model_details("phi", entry)
         (found,) = list_models_of(connection, server, "ollama")
         assert found.capabilities == TEXT_AND_TOOLS
         assert not found.capabilities.vision_input

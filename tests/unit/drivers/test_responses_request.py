@@ -262,7 +262,7 @@ def test_call_ids_of_other_providers_become_short_and_unique(provider: Provider)
 
 
 @EITHER
-def test_results_follow_their_calls_whatever_was_said_in_between(provider: Provider) -> None:
+def test_results_follow_their_calls_even_with_text_in_between(provider: Provider) -> None:
     rows = (
         user_message("a"),
         model_message(tool_call("t1"), tool_call("t2")),

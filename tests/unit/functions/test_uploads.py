@@ -32,13 +32,13 @@ def send(signer: TokenSigner, body: Any, function: Any = app, path: str = PATH, 
 
 
 def test_an_announced_upload_gets_a_url_with_headers_and_expiry(bakery: TokenSigner) -> None:
-    status, told = send(bakery, BODY)
+    status, response = send(bakery, BODY)
     assert status == 201
-    assert set(told) == {"ref", "method", "url", "headers", "urlExpiresAt", "refExpiresAt"}
-    assert set(told["headers"]) == {"content-type", "x-amz-checksum-sha256"}
-    first, last = (datetime.fromisoformat(told[name]) for name in ("urlExpiresAt", "refExpiresAt"))
+    assert set(response) == {"ref", "method", "url", "headers", "urlExpiresAt", "refExpiresAt"}
+    assert set(response["headers"]) == {"content-type", "x-amz-checksum-sha256"}
+    first, last = (datetime.fromisoformat(response[name]) for name in ("urlExpiresAt", "refExpiresAt"))
     assert (last - first).total_seconds() == pytest.approx(86_400 - 300, abs=1)
-    assert urlsplit(told["url"]).path.endswith(told["ref"])
+    assert urlsplit(response["url"]).path.endswith(response["ref"])
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_an_announced_upload_gets_a_url_with_headers_and_expiry(bakery: TokenSig
     ],
 )
 def test_an_invalid_announcement_is_refused(bakery: TokenSigner, members: dict[str, Any], says: str) -> None:
-    status, told = send(bakery, BODY | members)
+    status, response = send(bakery, BODY | members)
     assert status == 400
-    assert says in told["error"]
+    assert says in response["error"]
 
 
 def test_a_whole_number_may_be_written_with_a_point(bakery: TokenSigner) -> None:
@@ -65,8 +65,8 @@ def test_a_whole_number_may_be_written_with_a_point(bakery: TokenSigner) -> None
 
 
 def test_an_upload_that_is_too_large_is_a_413(bakery: TokenSigner) -> None:
-    status, told = send(bakery, BODY | {"bytes": 20_000_000})
-    assert (status, "16,777,216 bytes at most" in told["error"]) == (413, True)
+    status, response = send(bakery, BODY | {"bytes": 20_000_000})
+    assert (status, "16,777,216 bytes at most" in response["error"]) == (413, True)
 
 
 def test_uploading_needs_the_capability_to_chat(bakery: TokenSigner) -> None:
@@ -96,26 +96,26 @@ def waiting(resources: Resources, bakery: TokenSigner, monkeypatch: pytest.Monke
 def test_an_unusable_reference_is_refused_with_a_reason(
     bakery: TokenSigner, waiting: tuple[str, str], ref: str, status: int
 ) -> None:
-    found, told = send_answer(bakery, *waiting, snapshotRef=ref or send(bakery, BODY)[1]["ref"])
-    assert (found, "upload" in told["error"].lower()) == (status, True)
+    found, response = send_answer(bakery, *waiting, snapshotRef=ref or send(bakery, BODY)[1]["ref"])
+    assert (found, "upload" in response["error"].lower()) == (status, True)
 
 
 def test_a_snapshot_that_is_not_what_was_announced_is_a_409(
     resources: Resources, bakery: TokenSigner, waiting: tuple[str, str]
 ) -> None:
-    told = send(bakery, BODY)[1]
-    key = urlsplit(told["url"]).path.removeprefix("/")
+    response = send(bakery, BODY)[1]
+    key = urlsplit(response["url"]).path.removeprefix("/")
     resources.blobs._client.put_object(Bucket=resources.settings.bucket, Key=key, Body=RAW[::-1])
-    assert send_answer(bakery, *waiting, snapshotRef=told["ref"])[0] == 409
+    assert send_answer(bakery, *waiting, snapshotRef=response["ref"])[0] == 409
 
 
 def test_a_repeated_answer_is_accepted_without_its_snapshot(
     resources: Resources, bakery: TokenSigner, waiting: tuple[str, str]
 ) -> None:
-    told = send(bakery, BODY)[1]
-    key = urlsplit(told["url"]).path.removeprefix("/")
+    response = send(bakery, BODY)[1]
+    key = urlsplit(response["url"]).path.removeprefix("/")
     resources.blobs._client.put_object(Bucket=resources.settings.bucket, Key=key, Body=RAW)
-    assert send_answer(bakery, *waiting, snapshotRef=told["ref"])[0] == 200
+    assert send_answer(bakery, *waiting, snapshotRef=response["ref"])[0] == 200
     resources.blobs._client.delete_object(Bucket=resources.settings.bucket, Key=key)
-    assert send_answer(bakery, *waiting, snapshotRef=told["ref"])[0] == 200
+    assert send_answer(bakery, *waiting, snapshotRef=response["ref"])[0] == 200
     assert send_answer(bakery, *waiting, snapshotRef=f"snapshot-{len(RAW)}-{DIGEST}-1600000000")[0] == 200

@@ -29,7 +29,7 @@ def bakery(resources: Resources) -> Resources:
     return resources
 
 
-def test_the_secret_alone_goes_to_standard_output_and_is_shown_by_nobody_again(bakery: Resources) -> None:
+def test_the_secret_alone_goes_to_standard_output_and_is_never_shown_again(bakery: Resources) -> None:
     made = run(bakery, "host", "bakery", "--url", URL)
     assert made.exit_code == 0, made.output
     secret = made.stdout.strip()

@@ -54,7 +54,7 @@ def test_cache_writes_are_paid_once() -> None:
     assert compute_cost(make_price("3", "15", write="3.75"), tokens) == Decimal("0.054399")
 
 
-def test_every_cache_write_is_paid_whatever_its_breakdown_says() -> None:
+def test_every_cache_write_is_paid_with_any_breakdown() -> None:
     tokens = TokenUsage(cache_creation=184_457, raw={"cache_creation": {"ephemeral_5m_input_tokens": 31_490}})
     assert compute_cost(make_price("3", "15", write="3.75"), tokens) == Decimal("0.69171375")
 

@@ -39,7 +39,7 @@ def digest_prefix(scope: str, naming: str, tenant: str = "") -> str:
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "4242"])
-def test_every_process_builds_the_same_bytes_whatever_its_hash_seed(seed: str) -> None:
+def test_every_process_builds_the_same_bytes_with_any_hash_seed(seed: str) -> None:
     environment = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PYTHONHASHSEED": seed}
     process = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, check=True

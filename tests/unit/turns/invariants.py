@@ -1,4 +1,4 @@
-"""Check what holds for every turn that has ended, whatever faults occurred: nothing is lost or done twice."""
+"""Check what holds for every turn that has ended, for any faults: nothing is lost or done twice."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -45,7 +45,7 @@ FEW_EXAMPLES = settings(
 @pytest.mark.exhaustive
 @FEW_EXAMPLES
 @given(case=ledgers(max_requests=12), data=st.data())
-def test_an_audit_agrees_with_the_ledger_in_any_zone_whatever_order_the_stream_delivers(
+def test_an_audit_agrees_with_the_ledger_in_any_zone_and_for_any_order_of_the_stream(
     resources: Resources, case: LedgerCase, data: st.DataObject
 ) -> None:
     empty_tables()

@@ -39,7 +39,7 @@ class TestChat:
         new = ChatBody.model_validate({"conversationId": "c", "content": [TEXT]})
         assert old.to_blocks() == new.to_blocks() == (TextBlock(text="make it blue"),)
 
-    def test_text_comes_first_in_whatever_order_parts_are_sent(self) -> None:
+    def test_text_comes_first_for_any_order_of_parts(self) -> None:
         body = ChatBody.model_validate({"conversationId": "c", "content": [IMAGE, TEXT]})
         assert body.to_blocks() == (TextBlock(text="make it blue"), ImageBlock(mime_type="image/jpeg", data=JPEG))
 

@@ -82,10 +82,10 @@ def test_rotating_prints_a_new_secret_and_both_are_valid(resources: Resources, s
 def test_an_update_leaves_values_that_are_not_named(resources: Resources, stack: str) -> None:
     run(*ADD, "--stack", stack, "--token-seconds", "600", "--tool-names", "prefixed")
     changed = run("change", "bakery", "--stack", stack, "--dialect", "instatic", "--max-rounds", "9")
-    told = json.loads(changed.stdout)
-    assert (told["dialect"], told["toolNames"]) == ("instatic", "prefixed")
-    assert told["limits"] == {"maxRounds": 9, "tokenSeconds": 600}
-    assert told["origins"] == ["https://bakery.example"]
+    printed = json.loads(changed.stdout)
+    assert (printed["dialect"], printed["toolNames"]) == ("instatic", "prefixed")
+    assert printed["limits"] == {"maxRounds": 9, "tokenSeconds": 600}
+    assert printed["origins"] == ["https://bakery.example"]
 
 
 def test_a_tenant_may_have_a_thinking_budget(resources: Resources, stack: str) -> None:

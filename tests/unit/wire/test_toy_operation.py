@@ -103,7 +103,7 @@ def test_a_function_handles_only_its_own_operations_and_each_of_them_once() -> N
         router.handles(ROLL_DICE)(roll_dice)
 
 
-def test_a_path_parameter_that_nobody_described_is_documented_all_the_same() -> None:
+def test_a_path_parameter_without_a_description_is_documented_too() -> None:
     operation = replace(ROLL_DICE, name="rollUndescribed", path="/admin/api/ai/dice/{shape}", parameters=())
     (parameter,) = build_openapi_document((*OPERATIONS, operation))["paths"][operation.path]["post"]["parameters"]
     assert (parameter["name"], parameter["in"], parameter["required"]) == ("shape", "path", True)

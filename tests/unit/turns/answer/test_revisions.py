@@ -94,7 +94,7 @@ def test_the_next_turn_begins_with_the_revision_of_its_prompt(stage: Stage) -> N
     assert requested_revisions(stage) == [None]
 
 
-def test_a_conflict_tells_the_model_both_revisions_and_what_to_do(stage: Stage) -> None:
+def test_a_conflict_names_both_revisions_and_what_to_do_for_the_model(stage: Stage) -> None:
     request_call(stage, "insertHtml")
     stage.answer_request(CONFLICT | {"changes": 'n4 now says "Bread & more".'})
     result_event = stage.events()[-1]

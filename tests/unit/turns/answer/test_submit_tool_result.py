@@ -264,7 +264,7 @@ def test_a_repeated_result_resumes_a_turn_whose_first_answer_died_before_that(
     invariants.check_invariants(stage)
 
 
-def test_a_result_that_loses_every_race_is_told_to_retry(stage: Stage) -> None:
+def test_a_result_that_loses_every_race_gets_a_response_to_retry(stage: Stage) -> None:
     run_until_waiting(stage, "deleteNode")
     request = stage.tool_requests()[0].request_id
 

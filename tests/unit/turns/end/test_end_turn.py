@@ -74,7 +74,7 @@ def cancel_between_two_rounds(stage: Stage) -> None:
     assert machine.run() == "Finished"
 
 
-def cancel_while_nobody_works(stage: Stage) -> None:
+def cancel_while_no_function_works(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies([TextDelta(text="Hel"), ProcessDied()])
     machine = StateMachine(stage)
@@ -95,7 +95,7 @@ def cancel_while_nobody_works(stage: Stage) -> None:
         cancel_while_held,
         cancel_between_two_calls,
         cancel_between_two_rounds,
-        cancel_while_nobody_works,
+        cancel_while_no_function_works,
     ],
 )
 def test_a_cancel_ends_the_turn_at_any_moment(stage: Stage, moment: Any) -> None:

@@ -206,7 +206,7 @@ def test_followers_do_not_notice_temporary_errors(stage: Stage, poller: LogPolle
     assert stage.faults.is_spent
 
 
-def test_followers_are_told_of_lasting_errors(stage: Stage, poller: LogPoller) -> None:
+def test_followers_are_notified_of_lasting_errors(stage: Stage, poller: LogPoller) -> None:
     stage.start_turn()
     stage.faults.fail_call("dynamodb.BatchGetItem", "ThrottlingException", times=MAX_POLL_FAILURES)
     received = follow_into_queue(poller, stage.turn)

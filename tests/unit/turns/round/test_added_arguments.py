@@ -19,7 +19,7 @@ def request_input(stage: Stage, name: str, *, names: str = "seed", **given: Any)
 
 @pytest.mark.parametrize(("name", "names"), [("applyCss", "seed"), ("site_apply_css", "prefixed")])
 @pytest.mark.parametrize("other_arguments", [{}, {"operation": "delete"}])
-def test_css_is_merged_whatever_the_model_asks_for(
+def test_css_is_merged_for_every_request_of_the_model(
     stage: Stage, name: str, names: str, other_arguments: dict[str, str]
 ) -> None:
     css = "p { top: 0 }"
@@ -32,7 +32,7 @@ def test_the_canvas_screenshot_is_requested_from_the_sites_own_tool(stage: Stage
 
 
 @pytest.mark.parametrize(("case", "sees"), [("C077", True), ("C078", False)])
-def test_the_vision_flag_tells_whether_the_model_reads_images(stage: Stage, case: str, sees: bool) -> None:
+def test_the_vision_flag_says_whether_the_model_reads_images(stage: Stage, case: str, sees: bool) -> None:
     offer = PricedModel(price=Price(input_per_mtok=1, output_per_mtok=1), can_read_images=sees)
     catalogue.store_catalogue(stage.resources, PriceCatalogue(refreshed_at=1, priced_models={"model-1": offer}))
     assert request_input(stage, "render_snapshot") == {"captureScreenshot": sees}, case

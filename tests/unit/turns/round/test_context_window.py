@@ -215,7 +215,7 @@ class TestToolNames:
 
     @pytest.mark.parametrize(("names", "wire"), [("prefixed", "site_insert_html"), ("seed", "insertHtml")])
     @pytest.mark.parametrize("called", ["insertHtml", "site_insert_html"])
-    def test_the_editor_gets_the_name_it_knows_whatever_the_model_calls_a_tool(
+    def test_the_editor_gets_the_name_it_knows_for_every_name_the_model_uses(
         self, stage: Stage, names: Any, wire: str, called: str
     ) -> None:
         stage.start_turn("Go", tool_names=names)

@@ -205,7 +205,7 @@ def test_a_long_wait_ends_at_its_own_deadline(stage: Stage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_every_log_entry_tells_until_when_the_turn_is_held(stage: Stage) -> None:
+def test_every_log_entry_says_until_when_the_turn_is_held(stage: Stage) -> None:
     stage.add_tools(make_patient_tool())
     machine = run_until_waiting(stage, "deleteNode", "ask_the_baker")
     assert stage.entries()[-1].state.held_until == 0
@@ -330,7 +330,7 @@ def test_waiting_text_is_written_although_no_more_follows(staged: MakeStage) -> 
     stage.start_turn()
     is_written = threading.Event()
 
-    def until_told() -> None:
+    def until_notified() -> None:
         stage.faults.interrupt("dynamodb.PutItem", is_written.set, contains='"lo')
         stage.pass_time(0.3)
         assert is_written.wait(MAX_THREAD_WAIT_SECONDS)
@@ -339,7 +339,7 @@ def test_waiting_text_is_written_although_no_more_follows(staged: MakeStage) -> 
         [
             TextDelta(text="Hel"),
             TextDelta(text="lo"),
-            until_told,
+            until_notified,
             ModelResponse(blocks=(), stop=FinishReason.END, tokens=NONE),
         ]
     )

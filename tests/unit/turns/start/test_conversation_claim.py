@@ -190,8 +190,8 @@ def test_a_repeat_joins_though_what_it_refers_to_has_expired(stage: Stage) -> No
     assert stage.start_turn("Look", pictures=(uploaded,), **again).id == turn.id
     announced = announce_test_upload(stage.resources, "image", image).ref
     assert announced != uploaded.blob
-    anew = ImageBlock(mime_type="image/jpeg", blob=announced)
-    assert stage.start_turn("Look", pictures=(anew,), **again).id == turn.id
+    uploaded_again = ImageBlock(mime_type="image/jpeg", blob=announced)
+    assert stage.start_turn("Look", pictures=(uploaded_again,), **again).id == turn.id
     inline = ImageBlock(mime_type="image/jpeg", data=to_base64(image))
     assert stage.start_turn("Look", pictures=(inline,), **again).id == turn.id
     other = ImageBlock(mime_type="image/jpeg", data=to_base64(make_image(width=9)))

@@ -69,7 +69,7 @@ def test_an_undo_survives_any_client_action_before_one_call(
 
 
 @pytest.mark.parametrize(("index", "fault"), list(enumerate(FAULTS)))
-def test_after_any_fault_an_edit_is_in_the_journal_once_and_can_be_taken_back(
+def test_after_any_fault_an_edit_is_in_the_journal_once_and_can_be_undone(
     staged: MakeStage, index: int, fault: str
 ) -> None:
     when, act = FAULTS[fault]
@@ -78,7 +78,7 @@ def test_after_any_fault_an_edit_is_in_the_journal_once_and_can_be_taken_back(
 
 
 @pytest.mark.parametrize(("index", "action"), list(enumerate(UNDO_ACTIONS[:-2])))
-def test_after_any_client_action_an_edit_is_in_the_journal_once_and_can_be_taken_back(
+def test_after_any_client_action_an_edit_is_in_the_journal_once_and_can_be_undone(
     staged: MakeStage, index: int, action: str
 ) -> None:
     for number in range(1 + 3 * index % STRIDE, 60, STRIDE):

@@ -158,7 +158,7 @@ def test_the_next_undo_requests_a_skipped_edit_again(stage: Stage, editor: Edito
     assert journal_states(stage, turn) == ["undone", "undone"]
 
 
-def test_a_strict_editor_refuses_every_edit_behind_a_change_of_somebody_else(stage: Stage, editor: Editor) -> None:
+def test_a_strict_editor_refuses_every_edit_behind_a_change_by_another_user(stage: Stage, editor: Editor) -> None:
     turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
     editor.page["c"] = "by hand"
     after = dict(editor.page)
@@ -331,7 +331,7 @@ def test_undoing_an_edit_needs_the_capabilities_of_the_edit(stage: Stage, editor
     ]
 
 
-def test_an_unanswered_undo_ends_whatever_the_setting(staged: MakeStage) -> None:
+def test_an_unanswered_undo_ends_with_every_setting(staged: MakeStage) -> None:
     stage = staged(unanswered_calls="tell_model")
     editor = Editor(stage)
     turn = editor.run_editing_turn(["insertHtml"], ["insertHtml"])
