@@ -95,13 +95,13 @@ class ChatCompletionsEncoder:
         match block.get("type") or delta.get("type"):
             case "tool_use":
                 self._call_count += 1
-                yield self._call({"name": block["name"], "arguments": ""}, id=make_id("call"), type="function")
+                yield self._call({"name": block["name"], "arguments": ""}, {"id": make_id("call"), "type": "function"})
             case "text_delta":
                 yield self._chunk({"content": delta["text"]})
             case "thinking_delta":
                 yield self._chunk({"reasoning_content": delta["thinking"]})
             case "input_json_delta":
-                yield self._call({"arguments": delta["partial_json"]})
+                yield self._call({"arguments": delta["partial_json"]}, {})
 
     def encode_closing(self) -> Iterator[bytes]:
         yield self._chunk({}, _FINISH_REASONS.get(self._answer.stop_reason, "stop"))
@@ -121,8 +121,8 @@ class ChatCompletionsEncoder:
         choice = {"index": 0, "message": message, "finish_reason": reason}
         return self._frame([choice]) | {"object": "chat.completion", "usage": self._usage}
 
-    def _call(self, function: Body, **members: Any) -> bytes:
-        return self._chunk({"tool_calls": [{"index": self._call_count - 1, **members, "function": function}]})
+    def _call(self, function: Body, identity: Body) -> bytes:
+        return self._chunk({"tool_calls": [{"index": self._call_count - 1, **identity, "function": function}]})
 
     def _chunk(self, delta: Body, reason: str | None = None) -> bytes:
         return encode_sse(self._frame([{"index": 0, "delta": delta, "finish_reason": reason}]) | {"usage": None})

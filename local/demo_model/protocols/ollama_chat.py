@@ -60,27 +60,25 @@ class OllamaChatEncoder:
             self._call = block if block["type"] == "tool_use" else {}
             self._arguments = ""
         elif delta.get("type") == "text_delta":
-            yield self._encode_line(delta["text"])
+            yield self._encode_line({"content": delta["text"]})
         elif delta.get("type") == "thinking_delta":
-            yield self._encode_line(thinking=delta["thinking"])
+            yield self._encode_line({"thinking": delta["thinking"]})
         elif delta.get("type") == "input_json_delta":
             self._arguments += delta["partial_json"]
         elif event["type"] == "content_block_stop" and self._call:
-            yield self._encode_line(
-                tool_calls=[self._encode_call(self._call["name"], _parse_arguments(self._arguments))]
-            )
+            call = self._encode_call(self._call["name"], _parse_arguments(self._arguments))
+            yield self._encode_line({"tool_calls": [call]})
 
     def encode_closing(self) -> Iterator[bytes]:
-        yield self._encode_line(**self._end())
+        yield self._encode_line({}, self._end())
 
     def encode_error(self, error_type: str, message: str) -> bytes:
         return f"{json.dumps({'error': message})}\n".encode()
 
     def to_body(self) -> Body:
         calls = [self._encode_call(call.name, call.input) for call in self._answer.tool_calls]
-        line: Body = json.loads(self._encode_line(self._answer.text, **self._end()))
-        line["message"] |= {"tool_calls": calls} if calls else {}
-        return line
+        message: Body = {"content": self._answer.text} | ({"tool_calls": calls} if calls else {})
+        return self._build_line(message, self._end())
 
     def _end(self) -> Body:
         cached = self._usage.get("cache_read_input_tokens", 0)
@@ -94,11 +92,12 @@ class OllamaChatEncoder:
         self._call_count += 1
         return {"function": {"index": self._call_count - 1, "name": name, "arguments": arguments}}
 
-    def _encode_line(self, content: str = "", **members: Any) -> bytes:
-        message: Body = {"role": "assistant", "content": content}
-        message |= {name: members.pop(name) for name in ("thinking", "tool_calls") if name in members}
-        line = {"model": self._model, "created_at": CREATED_AT, "message": message, "done": False} | members
-        return f"{json.dumps(line, ensure_ascii=False)}\n".encode()
+    def _encode_line(self, message: Body, end: Body | None = None) -> bytes:
+        return f"{json.dumps(self._build_line(message, end or {}), ensure_ascii=False)}\n".encode()
+
+    def _build_line(self, message: Body, end: Body) -> Body:
+        whole_message: Body = {"role": "assistant", "content": ""} | message
+        return {"model": self._model, "created_at": CREATED_AT, "message": whole_message, "done": False} | end
 
 
 def _parse_arguments(arguments: str) -> Any:

@@ -101,7 +101,7 @@ class OpenAIResponsesEncoder:
         self._text = ""
 
     def encode_opening(self) -> Iterator[bytes]:
-        yield encode_sse({"type": "response.created", "response": self._response("in_progress", usage=None)})
+        yield encode_sse({"type": "response.created", "response": self._response("in_progress") | {"usage": None}})
 
     def encode_event(self, event: StreamEvent) -> Iterator[bytes]:
         place = {"output_index": event["index"]}
@@ -135,7 +135,7 @@ class OpenAIResponsesEncoder:
         reason = _INCOMPLETE_REASONS.get(self._answer.stop_reason)
         if reason is None:
             return self._response("completed")
-        return self._response("incomplete", incomplete_details={"reason": reason})
+        return self._response("incomplete") | {"incomplete_details": {"reason": reason}}
 
     def _is_truncated(self, place: int) -> bool:
         """Whether the token limit was reached in this item, the last tool call, which is then never finished."""
@@ -154,11 +154,11 @@ class OpenAIResponsesEncoder:
                 sealed = f"sealed:{self._model}:{self._answer.signature}" if self._encrypts_reasoning else None
                 return item | {"summary": summary, "encrypted_content": sealed}
 
-    def _response(self, status: str, **members: Any) -> Body:
+    def _response(self, status: str) -> Body:
         return {
             "id": self._id, "object": "response", "status": status, "model": self._model, "error": None,
             "incomplete_details": None, "output": [], "usage": self._usage,
-        } | members  # fmt: skip
+        }  # fmt: skip
 
 
 def _start_item(block: Body) -> Body:

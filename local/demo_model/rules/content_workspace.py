@@ -43,7 +43,7 @@ def answer_content_prompt(turn_so_far: "TurnSoFar", intent: Intent | None) -> Mo
 
 def _next_step(turn_so_far: "TurnSoFar", intent: Intent | None) -> ModelAnswer:
     if not turn_so_far.results_of("list_collections"):
-        return _call(turn_so_far, "I look at the collections.", "list_collections")
+        return _call(turn_so_far, "I look at the collections.", "list_collections", {})
     if not (turn_so_far.results_of("list_documents") or turn_so_far.results_of("search_documents")):
         return _find_documents(turn_so_far) or ModelAnswer(text=_describe_collections(turn_so_far))
     document = _named_document(turn_so_far)
@@ -54,11 +54,11 @@ def _next_step(turn_so_far: "TurnSoFar", intent: Intent | None) -> ModelAnswer:
             turn_so_far,
             f"I read “{document.get('title') or document['slug']}”.",
             "get_document",
-            documentId=document["id"],
+            {"documentId": document["id"]},
         )
     if isinstance(intent, ReplaceText) and "set_document_field" in turn_so_far.tools:
         tool_input = {"documentId": document["id"], "fieldId": "title", "value": intent.new}
-        return _call(turn_so_far, "I change its title.", "set_document_field", **tool_input)
+        return _call(turn_so_far, "I change its title.", "set_document_field", tool_input)
     return ModelAnswer(text=_describe_document(turn_so_far.last_data_of("get_document").get("document") or {}))
 
 
@@ -69,11 +69,10 @@ def _find_documents(turn_so_far: "TurnSoFar") -> ModelAnswer | None:
     if collection is not None and "list_documents" in turn_so_far.tools:
         status = _STATUS.search(turn_so_far.prompt)
         wanted = {"status": status[1].lower()} if status else {}
-        return _call(
-            turn_so_far, f"I list {collection['label']}.", "list_documents", tableId=collection["id"], **wanted
-        )
+        tool_input = {"tableId": collection["id"]} | wanted
+        return _call(turn_so_far, f"I list {collection['label']}.", "list_documents", tool_input)
     if names and "search_documents" in turn_so_far.tools:
-        return _call(turn_so_far, f"I search for “{names[0]}”.", "search_documents", query=_slug(names[0]))
+        return _call(turn_so_far, f"I search for “{names[0]}”.", "search_documents", {"query": _slug(names[0])})
     return None
 
 
@@ -106,7 +105,7 @@ def _named_document(turn_so_far: "TurnSoFar") -> dict[str, Any] | None:
     return best[1] if best[0] >= 0.5 else None
 
 
-def _call(turn_so_far: "TurnSoFar", text: str, tool: str, **tool_input: Any) -> ModelAnswer:
+def _call(turn_so_far: "TurnSoFar", text: str, tool: str, tool_input: dict[str, Any]) -> ModelAnswer:
     return ModelAnswer(text=text, tool_calls=(ToolCall(turn_so_far.tools[tool]["name"], tool_input),))
 
 

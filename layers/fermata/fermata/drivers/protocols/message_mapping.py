@@ -78,57 +78,63 @@ def group_messages(request: ModelRequest, provider: str, format_call_id: CallIdF
     Call ids become unique ids that the provider accepts. Reasoning of another provider or model is left out, and so are
     empty texts and reasoning that nothing follows.
     """
-    groups: list[MessageGroup] = []
-    call_ids = CallIdMapper(format_call_id)
+    grouping = _MessageGrouping(provider, request.model, CallIdMapper(format_call_id))
     for message in request.messages:
         if message.role == "tool":
-            _add_result(groups, message, call_ids)
+            grouping.add_result(message)
         else:
-            _add_message(groups, message, request, provider, call_ids)
-    for group in groups:
+            grouping.add_message(message)
+    for group in grouping.groups:
         _drop_trailing_reasoning(group)
-    return _alternate_sides([group for group in groups if group.blocks or group.images], request.volatile)
+    return _alternate_sides([group for group in grouping.groups if group.blocks or group.images], request.volatile)
 
 
-def _add_message(
-    groups: list[MessageGroup], message: Message, request: ModelRequest, provider: str, call_ids: "CallIdMapper"
-) -> None:
-    if not groups or groups[-1].role != message.role or groups[-1].results:
-        groups.append(MessageGroup(message.role))
-    group = groups[-1]
-    for block in message.content:
-        match block.kind:  # by name: an isinstance check of a pydantic model is slow, and histories are long
-            case "text":
-                if block.text.strip():
-                    group.blocks.append(block)
-            case "image":
-                if message.role == "user":
-                    group.images.append(block)
-            case "toolCall":
-                if message.role == "assistant":
-                    call_id = call_ids.map_call_id(block.tool_call_id)
-                    is_same = call_id == block.tool_call_id
-                    group.blocks.append(block if is_same else block.model_copy(update={"tool_call_id": call_id}))
-            case "reasoning":
-                if message.role == "assistant" and (block.provider, block.model) == (provider, request.model):
-                    group.blocks.append(block)
-            case "toolResult":
-                pass  # results have rows of their own
-            case "blob":
+class _MessageGrouping:
+    """The groups of the messages that were added so far, in their order."""
+
+    def __init__(self, provider: str, model: str, call_ids: "CallIdMapper") -> None:
+        self.groups: list[MessageGroup] = []
+        self._origin = (provider, model)
+        self._call_ids = call_ids
+
+    def add_message(self, message: Message) -> None:
+        if not self.groups or self.groups[-1].role != message.role or self.groups[-1].results:
+            self.groups.append(MessageGroup(message.role))
+        group = self.groups[-1]
+        for block in message.content:
+            match block.kind:  # by name: an isinstance check of a pydantic model is slow, and histories are long
+                case "text":
+                    if block.text.strip():
+                        group.blocks.append(block)
+                case "image":
+                    if message.role == "user":
+                        group.images.append(block)
+                case "toolCall":
+                    if message.role == "assistant":
+                        group.blocks.append(self._with_wire_id(block))
+                case "reasoning":
+                    if message.role == "assistant" and (block.provider, block.model) == self._origin:
+                        group.blocks.append(block)
+                case "toolResult":
+                    pass  # results have rows of their own
+                case "blob":
+                    raise ValueError("a blob must be fetched before it is sent to a provider")
+                case _:
+                    assert_never(block)
+
+    def _with_wire_id(self, call: ToolCallBlock) -> ToolCallBlock:
+        call_id = self._call_ids.map_call_id(call.tool_call_id)
+        return call if call_id == call.tool_call_id else call.model_copy(update={"tool_call_id": call_id})
+
+    def add_result(self, message: Message) -> None:
+        """Add a result to the newest group of the model, even if messages of a user are in between."""
+        caller = next((group for group in reversed(self.groups) if group.role == "assistant"), None)
+        call_id = self._call_ids.map_result_id(message.tool_call_id or "")
+        for block in message.content:
+            if block.kind == "blob":
                 raise ValueError("a blob must be fetched before it is sent to a provider")
-            case _:
-                assert_never(block)
-
-
-def _add_result(groups: list[MessageGroup], message: Message, call_ids: "CallIdMapper") -> None:
-    """A result belongs to the newest group of the model, even if messages of a user are in between."""
-    caller = next((group for group in reversed(groups) if group.role == "assistant"), None)
-    call_id = call_ids.map_result_id(message.tool_call_id or "")
-    for block in message.content:
-        if block.kind == "blob":
-            raise ValueError("a blob must be fetched before it is sent to a provider")
-        if caller is not None and block.kind == "toolResult" and caller.awaits_result(call_id):
-            caller.results.append(CallResult(call_id, message.tool_name or "", block))
+            if caller is not None and block.kind == "toolResult" and caller.awaits_result(call_id):
+                caller.results.append(CallResult(call_id, message.tool_name or "", block))
 
 
 def _drop_trailing_reasoning(group: MessageGroup) -> None:

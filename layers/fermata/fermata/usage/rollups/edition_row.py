@@ -106,16 +106,16 @@ def begin_edition(resources: Resources, tenant: str) -> EditionRow:
         Conflict: Another rebuild began at the same time.
     """
     row = read_edition_row(resources, tenant)
-    return store_edition_row(resources, row, last=row.last + 1, building=None, rebuild=new_id())
+    return store_edition_row(resources, replace(row, last=row.last + 1, building=None, rebuild=new_id()))
 
 
-def store_edition_row(resources: Resources, row: EditionRow, **changes: Any) -> EditionRow:
-    """Store changes of the row that was read or written last, and return the new row.
+def store_edition_row(resources: Resources, row: EditionRow) -> EditionRow:
+    """Store a row in place of the version that it was read or written as, and return it with its new version.
 
     Raises:
         Conflict: Another rebuild has changed the row.
     """
-    changed = replace(row, version=row.version + 1, **changes)
+    changed = replace(row, version=row.version + 1)
     condition = "#version = :was" if row.version else "attribute_not_exists(#version)"
     values = {":was": row.version} if row.version else {}
     table = resources.settings.usage_table

@@ -9,6 +9,7 @@ A rebuild that begins while another one is under way takes its place (decision 0
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from fermata.aws.clock import iso_from_epoch
@@ -54,11 +55,11 @@ def rebuild_rollups(resources: Resources, tenant: str, on_unreadable: Callable[[
     conversations = set(delta.activities)
     try:
         write_edition(resources, new, delta)
-        building = store_edition_row(resources, begun, building=new.number)
+        building = store_edition_row(resources, replace(begun, building=new.number))
         resources.clock.sleep(INDEX_DELAY_SECONDS)
         recent_rows = _read_recent_rows(resources, tenant, recent_start, on_unreadable)
         row_count += _count_recent_rows(resources, new, recent_rows, conversations)
-        store_edition_row(resources, building, current=new.number, building=None)
+        store_edition_row(resources, replace(building, current=new.number, building=None))
     except Conflict:
         if read_edition_row(resources, tenant).current != new.number:
             _delete_edition(resources, new, conversations)

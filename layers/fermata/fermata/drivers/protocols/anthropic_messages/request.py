@@ -55,7 +55,6 @@ def build_request_body(request: ModelRequest, *, with_thinking: bool = True) -> 
         block["cache_control"] = _CACHE_BREAKPOINT
     for message in _choose_breakpoints(messages):
         message.blocks[-1]["cache_control"] = _CACHE_BREAKPOINT
-    _append_volatile(messages, request.volatile)
     if tools:
         body["tools"] = tools
     if tools and not request.call_tools:
@@ -64,7 +63,13 @@ def build_request_body(request: ModelRequest, *, with_thinking: bool = True) -> 
         body["system"] = system
     if with_thinking and (thinking := _build_thinking(request, messages)):
         body |= {"thinking": thinking, "max_tokens": _get_output_limit(request)}
-    return body | {"messages": [{"role": message.role, "content": message.blocks} for message in messages]}
+    volatile = _build_volatile(request)
+    prompt = _find_newest_prompt(messages) if volatile else None
+    contents = [message.blocks + volatile if message is prompt else message.blocks for message in messages]
+    body["messages"] = [
+        {"role": message.role, "content": content} for message, content in zip(messages, contents, strict=True)
+    ]
+    return body
 
 
 def drop_thinking_blocks(request: ModelRequest) -> ModelRequest:
@@ -191,12 +196,17 @@ def _choose_breakpoints(messages: list[_WireMessage]) -> list[_WireMessage]:
     return ours[-2:] + prompts[-1:]
 
 
-def _append_volatile(messages: list[_WireMessage], volatile: str) -> None:
-    if not volatile.strip():
-        return
+def _find_newest_prompt(messages: list[_WireMessage]) -> _WireMessage:
+    """Return the newest message in which a user speaks, or without one the newest message of our side."""
     ours = [message for message in messages if message.role == "user"]
-    prompt = next((message for message in reversed(ours) if message.has_prompt), ours[-1])
-    prompt.blocks.append({"type": "text", "text": f"<context>\n{volatile}\n</context>"})
+    return next((message for message in reversed(ours) if message.has_prompt), ours[-1])
+
+
+def _build_volatile(request: ModelRequest) -> list[_JsonObject]:
+    """Build what follows the newest prompt and is not cached."""
+    if not request.volatile.strip():
+        return []
+    return [{"type": "text", "text": f"<context>\n{request.volatile}\n</context>"}]
 
 
 def _build_thinking(request: ModelRequest, messages: list[_WireMessage]) -> _JsonObject | None:
