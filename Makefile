@@ -12,6 +12,9 @@ PYTHON ?= $(shell for it in $(CANDIDATES); do if $$it -c '$(FITS)' >/dev/null 2>
 PIP := -m pip install --quiet --disable-pip-version-check
 UV := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11
 
+# Without bytecode each process would compile what it imports: a test run starts hundreds.
+unexport PYTHONDONTWRITEBYTECODE
+
 export PROMPT ABOUT # unchanged: a shell would interpret its quotes
 
 help: ## list the commands

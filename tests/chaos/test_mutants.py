@@ -5,6 +5,8 @@ import pytest
 from tests.chaos.campaign import run_seed
 from tests.chaos.mutants import MUTANTS
 
+pytestmark = pytest.mark.exhaustive
+
 MAX_SEEDS = 100
 
 

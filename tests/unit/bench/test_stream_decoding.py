@@ -3,7 +3,6 @@
 import pytest
 
 from bench.stream_decoding import (
-    STREAM_LENGTHS,
     cpu_ms_per_100_events,
     decode_stream,
     measure_stream_decoding,
@@ -30,7 +29,7 @@ def test_every_driver_is_measured(provider: str) -> None:
 
 
 def test_the_row_shows_the_most_expensive_case_and_holds_all() -> None:
-    row = measure_stream_decoding()
+    row = measure_stream_decoding((10, 20))
     costs = row.numbers["ms"]
-    assert len(costs) == len(PROVIDER_MODULES) * len(STREAM_LENGTHS)
+    assert len(costs) == len(PROVIDER_MODULES) * 2
     assert row.result.startswith(f"{max(costs.values()):.2f} ")

@@ -1,5 +1,6 @@
 import base64
 import copy
+import functools
 import json
 import threading
 from collections import defaultdict
@@ -11,6 +12,7 @@ import pytest
 from moto import mock_aws
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.core.responses import ActionResult
+from moto.core.utils import method_names_from_class
 from moto.dynamodb.models import DynamoDBBackend, dynamodb_backends
 from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import Table
@@ -58,7 +60,10 @@ def _with_the_same_items(table: Any, _memo: Any) -> Any:
 
 
 def plain_responses(patch: pytest.MonkeyPatch) -> None:
-    """What DynamoDB returns is JSON already; moto compares every member of it with the service's model."""
+    """What DynamoDB returns is JSON already; moto compares every member of it with the service's model.
+
+    It also lists the methods of a class of responses at every call.
+    """
     execute = ActionResult.execute_result
 
     def plain(action: Any, context: Any) -> Any:
@@ -67,6 +72,7 @@ def plain_responses(patch: pytest.MonkeyPatch) -> None:
         return 200, {}, json.dumps(action.result, default=lambda data: base64.b64encode(data).decode())
 
     patch.setattr(ActionResult, "execute_result", plain)
+    patch.setattr("moto.core.responses.method_names_from_class", functools.cache(method_names_from_class))
 
 
 def one_call_at_a_time(client: Any) -> None:

@@ -30,6 +30,7 @@ from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, read_ledger_row
 from tests.faults import FaultScript, ProcessDied
 from tests.late_writes import WriteRecorder
 from tests.resources import TestClock
+from tests.sampling import sample_for_quick_suite
 from tests.unit.turns.conftest import MakeStage, clock, shared_resources, stage, staged
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
 from tests.unit.usage.ledger_factories import count_ledger_rows
@@ -245,7 +246,7 @@ def assert_accounts_agree_with_ledger(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("number", range(1, 31))
+@pytest.mark.parametrize("number", sample_for_quick_suite(range(1, 31), every=7))
 def test_the_accounts_agree_with_the_ledger_whichever_call_of_the_second_round_a_function_dies_at(
     stage: Stage, clock: TestClock, faults: FaultScript, number: int, when: str
 ) -> None:

@@ -12,6 +12,7 @@ from fermata.domain.errors import Conflict
 from fermata.turns.pause import InverseCallKey, UndoTarget
 from fermata.turns.turn import Turn
 from fermata.turns.undo.inverse_plan import HALF_REDONE_REASON
+from tests.sampling import sample_for_quick_suite
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.editor import journal_entries, journal_states, undo_report
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block
@@ -221,7 +222,7 @@ def test_a_pause_stored_with_its_first_call_only_is_understood() -> None:
 
 
 @pytest.mark.parametrize("has_stuck_redos", [False, True])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", sample_for_quick_suite(range(6), every=6))
 def test_after_any_day_of_undos_the_journal_says_what_the_page_shows(
     staged: MakeStage, seed: int, has_stuck_redos: bool
 ) -> None:
