@@ -53,6 +53,7 @@ class DynamoTables:
         return deserialize_item(response["Item"]) if "Item" in response else None
 
     def read_item(self, key: ItemKey) -> Item | None:
+        """Read one item consistently; None if there is none."""
         return self.get_item(*key)
 
     def batch_get_items(self, table: str, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Item]:

@@ -86,6 +86,7 @@ def create_conversation(
 
 
 def build_conversation_key(resources: Resources, tenant: str, conversation_id: str) -> ItemKey:
+    """Return the key of a conversation's row."""
     return ItemKey(resources.settings.conversations_table, conversation_partition(tenant, conversation_id), "meta")
 
 
@@ -93,6 +94,10 @@ def get_conversation(
     resources: Resources, caller: Caller, conversation_id: str, read_item: ReadItem | None = None
 ) -> Conversation:
     """Return the caller's own conversation.
+
+    Args:
+        conversation_id: The id, as a client sent it.
+        read_item: Reads the row; by default from its table.
 
     Raises:
         NotFound: The conversation does not exist, is deleted, or belongs to another user.

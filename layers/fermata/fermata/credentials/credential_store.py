@@ -164,6 +164,7 @@ def delete_credential(resources: Resources, caller: Caller, credential_id: str) 
 
 
 def build_credential_key(resources: Resources, tenant: str, credential_id: str) -> ItemKey:
+    """Return the key of a credential's row."""
     return ItemKey(resources.settings.settings_table, f"t#{tenant}", credential_sort_key(credential_id))
 
 

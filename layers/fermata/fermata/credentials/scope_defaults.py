@@ -93,13 +93,20 @@ def clear_default(resources: Resources, caller: Caller, scope: str) -> None:
 
 
 def build_default_key(resources: Resources, tenant: str, scope: str) -> ItemKey:
+    """Return the key of the row with a scope's default."""
     return ItemKey(resources.settings.settings_table, f"t#{tenant}", f"default#{scope}")
 
 
 def read_default(
     resources: Resources, tenant: str, scope: str, read_item: ReadItem | None = None
 ) -> ScopeDefault | None:
-    """Return a scope's default, or None if it has none."""
+    """Return a scope's default, or None if it has none.
+
+    Args:
+        tenant: The tenant's name.
+        scope: One of SCOPES.
+        read_item: Reads the row; by default from its table.
+    """
     item = (read_item or resources.tables.read_item)(build_default_key(resources, tenant, scope))
     return ScopeDefault.model_validate(item) if item else None
 

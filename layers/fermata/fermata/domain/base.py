@@ -53,7 +53,11 @@ class StoredModel(BaseModel):
             raise TypeError(f"{cls.__name__} has no field {', '.join(sorted(unknown))}.")
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with changed fields. Raises TypeError for an unknown field, which pydantic would ignore."""
+        """Return a copy with changed fields.
+
+        Raises:
+            TypeError: A field is unknown, which pydantic would ignore.
+        """
         if unknown := (update or {}).keys() - type(self).model_fields.keys():
             raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}.")
         return super().model_copy(update=update, deep=deep)

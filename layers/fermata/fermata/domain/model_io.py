@@ -18,8 +18,8 @@ class ModelRequest(DomainModel):
     """
 
     name: str = ""
-    """`<turn>.<round>.<attempt>`. The connection is told, so that requests can be told apart; the provider is not
-    (decision 0171)."""
+    """`<turn>.<round>.<attempt>`. It names the request for the connection, and is not sent to the provider (decision
+    0171)."""
     model: str
     system: str
     volatile: str = ""

@@ -20,7 +20,7 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 KEEPALIVE_SECONDS = 60.0
 MAX_DRAIN_SECONDS = 0.25
 REQUEST_NAME_HEADER = "x-fermata-request"
-"""Which request of which turn this is. Only servers of the deployment's own are told (decision 0171)."""
+"""Which request of which turn this is. It is sent only to servers of the deployment itself (decision 0171)."""
 
 
 class HttpConnection:

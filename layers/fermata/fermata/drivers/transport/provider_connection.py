@@ -50,17 +50,21 @@ class ProviderConnection(Protocol):
 
         Args:
             label: How error messages call the provider.
-            request_name: `ModelRequest.name`. A provider is not told it.
+            request_name: `ModelRequest.name`. It is not sent to a provider.
 
         Raises:
             ProviderError: The request was not allowed, or the connection failed, stalled or was aborted.
         """
 
     def get(self, label: str, url: str, headers: Mapping[str, str]) -> AbstractContextManager[ProviderResponse]:
-        """Send one GET request; otherwise like `post`."""
+        """Send one GET request. Arguments and errors are those of `post`."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait between two requests of a call. Raises ProviderError if the call is aborted meanwhile."""
+        """Wait between two requests of a call.
+
+        Raises:
+            ProviderError: The call was aborted meanwhile.
+        """
 
     def remaining_seconds(self) -> float:
         """Return the seconds that the current call may still take."""

@@ -122,6 +122,7 @@ def _parse_origin(url: str) -> tuple[str, str, int]:
 
 
 def is_loopback_host(host: str) -> bool:
+    """Return whether a host is `localhost` or an address of this machine, without resolving it."""
     if host == "localhost":
         return True
     try:

@@ -20,17 +20,23 @@ _TRANSIENT_ERRORS = (TransientToolFailure, TimeoutError, ConnectionError)
 
 
 class StartedThread(Protocol):
-    def join(self, timeout: float | None = None) -> None: ...
+    """The thread of one attempt."""
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the end of the thread, at most `timeout` seconds."""
 
 
 class ToolClock(Protocol):
     """What running a tool needs of the process's clock (`fermata.aws.clock.Clock`)."""
 
-    def monotonic(self) -> float: ...
+    def monotonic(self) -> float:
+        """Return seconds that never run backwards."""
 
-    def sleep(self, seconds: float) -> None: ...
+    def sleep(self, seconds: float) -> None:
+        """Block this thread for a number of seconds."""
 
-    def start_thread(self, target: Callable[[], object], name: str) -> StartedThread: ...
+    def start_thread(self, target: Callable[[], object], name: str) -> StartedThread:
+        """Start a daemon thread."""
 
 
 class _ToolTimeout(TimeoutError):

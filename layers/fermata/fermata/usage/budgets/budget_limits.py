@@ -58,6 +58,7 @@ class Budgets(StoredModel, alias_generator=StoredNames({"lifted_month_by_owner":
         return any(limits.has_limits for limits in (self.tenant, self.each_user, *self.users.values()))
 
     def to_row(self, tenant: str) -> Item:
+        """Return the item of the settings table."""
         return {"pk": f"t#{tenant}", "sk": "budgets", "v": 1, **self.to_stored()}
 
     def list_accounts(self, tenant: str, user: str, month: str) -> list[BudgetAccount]:
@@ -90,6 +91,7 @@ def _with_limits(account: BudgetAccount, limits: BudgetLimits) -> BudgetAccount:
 
 
 def build_budgets_key(resources: Resources, tenant: str) -> ItemKey:
+    """Return the key of the row with a tenant's budgets."""
     return ItemKey(resources.settings.settings_table, f"t#{tenant}", "budgets")
 
 
