@@ -62,5 +62,4 @@ def usage_from_row(row: Item) -> RequestUsage:
         cache_creation=row["cacheCreation"],
         cached_within=row.get("cachedWithin", False),
     )
-    members = {name: row[name] for name in RequestUsage.model_fields.keys() & row.keys()}
-    return RequestUsage(**members, attempt=1, request_number=1, credential="key", tokens=tokens)
+    return RequestUsage.from_stored(row | {"attempt": 1, "tried": 1, "credential": "key", "tokens": tokens})
