@@ -37,6 +37,8 @@ class ServiceScript:
     bridge_states: deque[Event] = field(default_factory=deque)
     count_copies: Callable[[int], int] = lambda seq: 1
     """How often the event of a number is written."""
+    restored_events: list[Event] = field(default_factory=list)
+    """The log after the first stream, of which the second one finds the first event only: it was restored."""
     ignores_after: bool = False
     """Every connection replays all events."""
     sends_only_heartbeats: bool = False
@@ -162,6 +164,10 @@ class ScriptHandler(BaseHTTPRequestHandler):
     def send_stream(self, after: int) -> None:
         script = self.script
         script.stream_starts.append(after)
+        if script.restored_events and len(script.stream_starts) == 2:
+            script.events[:] = script.restored_events
+            self.send_json(400, {"error": "No such event.", "code": "logRewound", "lastSeq": script.events[0]["seq"]})
+            return
         max_bytes = script.cut_after_bytes.popleft() if script.cut_after_bytes else None
         max_events = script.end_after_events.popleft() if script.end_after_events else None
         self.send_response(200)

@@ -3,7 +3,7 @@
 FermataClientError
   ServiceUnreachableError   no answer: connection refused, reset or timed out
   InvalidResponseError      an answer or a stream that is not the JSON it should be
-  RequestRefusedError       an answer with an error status: `status`, `error`, `retry_after`
+  RequestRefusedError       an answer with an error status: `status`, `error`, `retry_after`, `code`
   TurnLostError             a turn that could not be followed to its end within the retry policy
 """
 
@@ -21,10 +21,14 @@ class InvalidResponseError(FermataClientError):
 
 
 class RequestRefusedError(FermataClientError):
-    """An answer with an error status. `retry_after` is in seconds, None where the service sent no such header."""
+    """An answer with an error status.
 
-    def __init__(self, status: int, error: str, retry_after: float | None = None) -> None:
+    `retry_after` is in seconds, None where the service sent no such header. `code` names what a program can correct.
+    """
+
+    def __init__(self, status: int, error: str, retry_after: float | None = None, code: str | None = None) -> None:
         super().__init__(f"{error} (HTTP {status})")
+        self.code = code
         self.status = status
         self.error = error
         self.retry_after = retry_after

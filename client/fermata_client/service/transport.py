@@ -140,19 +140,22 @@ def _parse_object(raw: bytes) -> JsonObject:
 def _raise_for_status(response: httpx.Response) -> None:
     if response.is_success:
         return
-    raise RequestRefusedError(response.status_code, _error_text(response), _retry_after_seconds(response))
+    body = _error_body(response)
+    texts = [body[member] for member in ("error", "message") if isinstance(body.get(member), str)]
+    text = texts[0] if texts else response.reason_phrase or "The service refused the request."
+    code = body.get("code")
+    raise RequestRefusedError(
+        response.status_code, text, _retry_after_seconds(response), code if isinstance(code, str) else None
+    )
 
 
-def _error_text(response: httpx.Response) -> str:
+def _error_body(response: httpx.Response) -> JsonObject:
+    """Return the JSON object of an error response; an empty one where it has none."""
     try:
         body = response.json()
     except ValueError:
-        body = None
-    if isinstance(body, dict):
-        for member in ("error", "message"):
-            if isinstance(body.get(member), str):
-                return str(body[member])
-    return response.reason_phrase or "The service refused the request."
+        return {}
+    return body if isinstance(body, dict) else {}
 
 
 def _retry_after_seconds(response: httpx.Response) -> float | None:

@@ -31,6 +31,8 @@ class TurnPrinter:
                 self.print_line(f"  ✗ {_member_text(event, 'toolName')}: {error}", fg="red")
             case "roundRetracted":
                 self.print_line("  ↺ the connection to the model was lost; this answer starts again", fg="yellow")
+            case "logRewound":
+                self.print_line("  ↺ the service was restored from an older copy; the turn is shown again", fg="yellow")
             case "warning":
                 self.print_line(f"  ! {_member_text(event, 'message')}", fg="yellow")
             case "held":

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from fermata_client.service.client import FermataClient
-from fermata_client.service.errors import FermataClientError, TurnLostError, is_retryable
+from fermata_client.service.errors import FermataClientError, RequestRefusedError, TurnLostError, is_retryable
 from fermata_client.service.json_types import Event
 from fermata_client.service.retry import RetryPolicy
 from fermata_client.turns.event_reducer import TurnView, fold_event
@@ -16,7 +16,12 @@ from fermata_client.turns.start_requests import StartRequest
 from fermata_client.turns.tool_answers import ToolAnswers
 
 EventListener = Callable[[Event, TurnView], None]
-"""Called once for each event, with the view after it."""
+"""Called once for each event, with the view after it.
+
+An event of the type `logRewound` comes from the client itself: the service was restored from an older copy and no
+longer has all events that were seen. The view is empty then, and the events of the turn follow from the first one on.
+"""
+LOG_REWOUND = "logRewound"
 
 RESTING_STATUSES = ("paused", "held")
 """Statuses of a bridge in which no events come."""
@@ -108,10 +113,17 @@ class TurnFollower:
                     if self._view.end is not None or self._view.held is not None:
                         return None
         except FermataClientError as error:
-            if not is_retryable(error):
+            if isinstance(error, RequestRefusedError) and error.code == LOG_REWOUND and self._view.seq > 0:
+                self._start_again()
+            elif not is_retryable(error):
                 raise
             return error
         return None
+
+    def _start_again(self) -> None:
+        """Drop what was seen of the turn, because the service has an older log of it."""
+        self._view = TurnView(bridge_id=self._bridge_id)
+        self._on_event({"type": LOG_REWOUND}, self._view)
 
     def _open_stream(self) -> AbstractContextManager[Iterator[Event]]:
         if self._view.bridge_id is None and self._start is not None:

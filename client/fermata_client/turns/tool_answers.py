@@ -1,5 +1,6 @@
 """Execute the tool requests of a turn in the editor and post their results, each effect at most once."""
 
+import json
 import logging
 from functools import partial
 
@@ -17,13 +18,17 @@ logger = logging.getLogger(__name__)
 
 
 class ToolAnswers:
-    """Answers of one editor. Results are remembered by effect key, so a request that comes again has no new effect."""
+    """Answers of one editor. Results are remembered by effect, so a request that comes again has no new effect.
+
+    An effect is its key and the call. The key alone is not enough after the log was rewound: a round that is run again
+    may call another tool under the same key (decision 0162).
+    """
 
     def __init__(self, client: FermataClient, editor: EditorCallbacks, retry_policy: RetryPolicy) -> None:
         self._client = client
         self._editor = editor
         self._retry_policy = retry_policy
-        self._result_by_effect: dict[str, ToolOutput] = {}
+        self._result_by_effect: dict[tuple[str, str], ToolOutput] = {}
 
     def is_pending(self, bridge_id: str, request: Event) -> bool:
         """Whether the service still waits for an answer to this request."""
@@ -32,10 +37,11 @@ class ToolAnswers:
 
     def answer(self, bridge_id: str, request: Event) -> None:
         """Execute a request, unless its effect was executed before, and post the result."""
-        effect_key = str(request.get("effectKey") or request["requestId"])
-        if effect_key not in self._result_by_effect:
-            self._result_by_effect[effect_key] = self._execute(request)
-        self._post(bridge_id, str(request["requestId"]), self._result_by_effect[effect_key])
+        key = str(request.get("effectKey") or request["requestId"])
+        effect = (key, json.dumps([request.get("toolName"), request.get("input")], sort_keys=True))
+        if effect not in self._result_by_effect:
+            self._result_by_effect[effect] = self._execute(request)
+        self._post(bridge_id, str(request["requestId"]), self._result_by_effect[effect])
 
     def _execute(self, request: Event) -> ToolOutput:
         try:

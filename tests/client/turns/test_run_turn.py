@@ -118,6 +118,25 @@ def test_a_reconnect_asks_only_for_what_is_missing() -> None:
     assert outcome.reconnect_count == 3
 
 
+def test_a_log_that_was_rewound_is_read_from_its_beginning_and_gives_one_answer() -> None:
+    seen = number_events(ready_event(), text_event("An answer "), text_event("that "), text_event("got lost"))
+    restored = number_events(ready_event(), text_event("The answer."), done_event())
+    script, browser = ServiceScript(list(seen), restored_events=restored), Browser()
+    script.end_after_events.append(len(seen))
+    outcome = run_script(script, browser)
+    assert script.stream_starts == [0, seen[-1]["seq"], 0]
+    assert (outcome.status, outcome.view.text) == ("done", "The answer.")
+    assert browser.terminals == ["done"]
+
+
+def test_a_call_of_a_rewound_log_is_executed_although_another_had_its_key() -> None:
+    request = tool_request_event(1, tool_input={"html": "<p>old</p>"}), tool_request_event(2, effect_key="turn/1")
+    script = ServiceScript(number_events(ready_event(), *request, tool_result_event(2), done_event()))
+    browser = Browser()
+    assert run_script(script, browser).status == "done"
+    assert browser.acted == {"turn/1": 2}
+
+
 def test_a_clean_end_without_a_terminal_event_means_reconnect() -> None:
     script, browser = ServiceScript(three_tool_turn(), end_after_events=deque([1] * 18)), Browser()
     assert_complete(run_script(script, browser), browser)

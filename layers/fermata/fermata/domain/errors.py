@@ -3,6 +3,7 @@
 FermataError
   ApiError           the caller can correct it; `status` and `message` become the HTTP response
     InvalidRequest     400   Unauthorized  401   Forbidden        403   NotFound  404
+      LogRewound           the client has seen an event that the turn's log does not have
     MethodNotAllowed   405   Conflict      409   PayloadTooLarge  413
     PaymentRequired    402  a budget is used up until it renews
     Gone               410  the resource existed and has expired
@@ -25,15 +26,29 @@ class ApiError(FermataError):
     """An error for the caller. `message` says what is wrong and what to do about it."""
 
     status = 400
+    code: str | None = None
+    """Set where a client's program, and not its user, can correct it."""
 
     def __init__(self, message: str, *, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.retry_after = retry_after
+        self.details: dict[str, int] = {}
+        """Further members of the response, for the client's program."""
 
 
 class InvalidRequest(ApiError):
     status = 400
+
+
+class LogRewound(InvalidRequest):
+    """The client names an event that the turn's log does not have. It has seen it only if the log was restored."""
+
+    code = "logRewound"
+
+    def __init__(self, message: str, *, last_seq: int) -> None:
+        super().__init__(message)
+        self.details = {"lastSeq": last_seq}
 
 
 class Unauthorized(ApiError):

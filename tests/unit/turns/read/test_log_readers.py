@@ -9,11 +9,12 @@ import pytest
 
 from fermata.aws.clock import Clock
 from fermata.aws.resources import Resources
-from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.errors import LogRewound, NotFound
 from fermata.domain.events import Event, TextEvent
 from fermata.turns.read.follow_log import MAX_POLL_FAILURES, LogPoller, read_entries_after
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, TurnLog, build_entry_key, fixed_events, read_last_entry
+from fermata.wire.http.error_responses import response_from_error
 from tests.unit.turns.stage import MAX_THREAD_WAIT_SECONDS, OK, Stage, reply_with_calls, tool_call_block
 
 
@@ -87,8 +88,13 @@ def test_reading_begins_near_its_event_number(ended_stage: Stage, monkeypatch: p
 
 def test_reading_behind_the_end_fails_with_the_last_number(ended_stage: Stage) -> None:
     end = ended_stage.entries()[-1].next_number - 1
-    with pytest.raises(InvalidRequest, match=f"the last one is number {end}"):
+    with pytest.raises(LogRewound, match=f"the last one is number {end}") as refused:
         read_entries_after(ended_stage.resources, ended_stage.turn, end + 1)
+    assert response_from_error(refused.value, "r").body == {
+        "error": refused.value.message,
+        "code": "logRewound",
+        "lastSeq": end,
+    }
 
 
 def test_a_turn_without_a_log_is_not_found(stage: Stage) -> None:

@@ -8,7 +8,7 @@ from fermata.aws import observability
 from fermata.aws.clock import JoinableThread
 from fermata.aws.dynamodb import Item
 from fermata.aws.resources import Resources
-from fermata.domain.errors import InvalidRequest, NotFound
+from fermata.domain.errors import LogRewound, NotFound
 from fermata.turns.turn import TURN_NOT_FOUND_MESSAGE, Turn
 from fermata.turns.turn_log import LogEntry, build_entry_key, log_entry_from_item, read_entries_from, read_last_entry
 
@@ -27,14 +27,18 @@ def read_entries_after(resources: Resources, turn: Turn, event_number: int) -> l
 
     Raises:
         NotFound: The turn has no log.
-        InvalidRequest: There is no such event yet; the message names the last one.
+        LogRewound: There is no such event; the error names the last one (decision 0162).
     """
     first_entry = read_last_entry(resources, turn.pk, at_or_before=event_number + 1)
     if first_entry is None:
         raise NotFound(TURN_NOT_FOUND_MESSAGE)
     next_number = first_entry.next_number
     if next_number <= event_number:
-        raise InvalidRequest(f"Event {event_number} does not exist yet: the last one is number {next_number - 1}.")
+        last_seq = next_number - 1
+        raise LogRewound(
+            f"Event {event_number} does not exist: the last one is number {last_seq}. Follow the turn from after=0.",
+            last_seq=last_seq,
+        )
     return [first_entry, *read_entries_from(resources, turn.pk, next_number)]
 
 

@@ -1,5 +1,7 @@
 """Convert exceptions to error responses."""
 
+from collections.abc import Mapping
+
 from fermata.aws import observability
 from fermata.aws.transient_errors import is_transient_error
 from fermata.domain.errors import ApiError
@@ -28,14 +30,17 @@ def response_from_error(error: Exception, request_id: str) -> Response:
 def _response_from_api_error(error: ApiError) -> Response:
     if error.status in (401, 403):
         observability.log_warning("refused", status=error.status, reason=error.message)
-    return _build_error_response(error.status, error.message, error.retry_after)
+    members: dict[str, str | int] = {} if error.code is None else {"code": error.code, **error.details}
+    return _build_error_response(error.status, error.message, error.retry_after, members)
 
 
-def _build_error_response(status: int, text: str, retry_after: int | None = None) -> Response:
+def _build_error_response(
+    status: int, text: str, retry_after: int | None = None, members: Mapping[str, str | int] | None = None
+) -> Response:
     headers: dict[str, str] = {}
     seconds = retry_after if retry_after is not None else DEFAULT_RETRY_AFTER_SECONDS.get(status)
     if seconds is not None:
         headers["Retry-After"] = str(max(1, seconds))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return Response(status, {"error": text}, headers)
+    return Response(status, {"error": text, **(members or {})}, headers)

@@ -52,13 +52,19 @@ FOLLOW_TURN = Operation(
     path=f"{_BRIDGE_PATH}/events",
     capabilities=_CAN_READ_TURNS,
     summary="Follow a turn",
-    description="Streams the events after number `after`, then all further events until the turn ends.",
+    description="Streams the events after number `after`, then all further events until the turn ends. The log never "
+    "gets shorter, except where a service was restored from an older copy of its tables. A client that has seen an "
+    "event beyond the restored log is refused with `logRewound`, drops what it has seen of the turn, and follows it "
+    "from `after=0`.",
     parameters=(
         make_integer_parameter("after", "The number (`seq`) of the last event that the client has.", 0, 999_999_999),
         TOOL_NAMES,
     ),
     responses=(STREAM_RESPONSE,),
-    errors={400: "There is no event of that number yet, or the tools have no such names."} | _NO_TURN,
+    errors={
+        400: "There is no event of that number (`code` is `logRewound`), or the tools have no such names.",
+    }
+    | _NO_TURN,
 )
 SHOW_TURN = Operation(
     name="showTurn",

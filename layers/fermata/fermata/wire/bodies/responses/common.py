@@ -17,9 +17,14 @@ class ResponseModel(BaseModel):
 
 
 class ErrorResponse(ResponseModel):
-    """A sentence that says what is wrong and what to do."""
+    """A sentence that says what is wrong and what to do, and a code where a program can do it.
+
+    `logRewound`: the log of the turn ends before the event that the client named, at `lastSeq`.
+    """
 
     error: str
+    code: Literal["logRewound"] | None = None
+    last_seq: CountField | None = None
 
 
 class OkResponse(ResponseModel):
