@@ -1,4 +1,5 @@
 import gc
+import os
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -9,6 +10,7 @@ from tests.loopback_guard import install_guard, pytest_runtest_call
 __all__ = ["cloud", "pytest_runtest_call", "service"]
 
 install_guard()
+os.environ["AWS_EC2_METADATA_DISABLED"] = "true"  # else a client without credentials asks 169.254.169.254 for them
 
 # How long an example takes says how busy the machine is, and nothing about the product.
 settings.register_profile("no-clocks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
