@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import QUICK, measure_all
+from bench.simulated_aws import TYPICAL_LATENCY_MS
 
 pytestmark = pytest.mark.cloud
+
+SIMULATED_WORKFLOW_STEP_MS = sum(
+    TYPICAL_LATENCY_MS[name] for name in ("dynamodb.TransactWriteItems", "states.Transition", "lambda.Invoke")
+)
+"""The least that passes between an answer of the browser and the model's next request."""
 
 
 def test_the_counts_of_a_quick_run_meet_their_targets(tmp_path: Path) -> None:
@@ -20,3 +26,4 @@ def test_the_counts_of_a_quick_run_meet_their_targets(tmp_path: Path) -> None:
     assert rows["units"].numbers["transitions"] == 10
     assert {"audit", "folding", "prompt", "import"} <= set(rows)
     assert rows["crowd"].numbers["reconnects"] == 0
+    assert rows["browser_round.aws.template"].numbers["answerToNext"]["p50"] >= SIMULATED_WORKFLOW_STEP_MS
