@@ -7,12 +7,17 @@ import yaml
 
 from local.processes import ROOT
 
+try:
+    from yaml import CSafeLoader as SafeLoader  # reads template.yaml ten times as fast as the one in Python
+except ImportError:
+    from yaml import SafeLoader  # type: ignore[assignment]
+
 Json = dict[str, Any]
 TEMPLATE_PATH = ROOT / "template.yaml"
 SAM_TYPE_PREFIX = "AWS::Serverless::"
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(SafeLoader):
     """A YAML loader for CloudFormation's short forms: `!Ref x` is {"Ref": x}, `!GetAtt a.b` {"Fn::GetAtt": [a, b]}."""
 
 
