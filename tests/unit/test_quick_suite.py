@@ -1,0 +1,19 @@
+"""Check what keeps the tests independent of the machine's load, and the quick suite quick."""
+
+from hypothesis import HealthCheck, settings
+
+from tests.sampling import sample_for_quick_suite
+
+
+def test_no_generated_example_has_a_deadline() -> None:
+    default = settings()
+    assert default.deadline is None
+    assert HealthCheck.too_slow in default.suppress_health_check
+
+
+def test_the_quick_suite_tries_the_first_of_each_few_values() -> None:
+    values = sample_for_quick_suite(range(5), every=3)
+    assert [value for value in values if isinstance(value, int)] == [0, 3]
+    exhaustive = [value for value in values if not isinstance(value, int)]
+    assert [parameters.values for parameters in exhaustive] == [(1,), (2,), (4,)]
+    assert {mark.name for parameters in exhaustive for mark in parameters.marks} == {"exhaustive"}
