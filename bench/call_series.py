@@ -88,8 +88,8 @@ class RecordingWorkflow:
     calls_in_series: int = 0
     """When the workflow was asked to go on."""
 
-    def start_execution(self, tenant: str, turn: str, n: int) -> None:
-        self._count_call(None)
+    def start_execution(self, tenant: str, turn: str, n: int, *, hint: dict[str, Any] | None = None) -> None:
+        self._count_call(hint)
 
     def resume_execution(
         self, _token: str, _next_state: str, *, seconds: int = 0, hint: dict[str, Any] | None = None

@@ -82,9 +82,9 @@ class GuardedWorkflow:
     def __init__(self, inner: FakeWorkflow, guard: PermissionGuard) -> None:
         self._inner, self._guard = inner, guard
 
-    def start_execution(self, tenant: str, turn: str, n: int) -> None:
+    def start_execution(self, tenant: str, turn: str, n: int, *, hint: dict[str, Any] | None = None) -> None:
         self._guard.check_permission(NeededPermission("states:StartExecution", "stateMachine:turn"))
-        self._inner.start_execution(tenant, turn, n)
+        self._inner.start_execution(tenant, turn, n, hint=hint)
 
     def resume_execution(
         self, token: str, next_state: str, *, seconds: int = 0, hint: dict[str, Any] | None = None

@@ -32,13 +32,14 @@ TIMEOUT = ConnectTimeoutError(endpoint_url="states")
 
 
 def test_an_execution_is_named_after_its_turn_and_carries_ids_only(resources: Resources) -> None:
-    resources.workflow.start_execution("bakery", "turn-1", 2)
+    resources.workflow.start_execution("bakery", "turn-1", 2, hint={"round": 0})
     executions = resources.workflow._client.list_executions(stateMachineArn=resources.settings.state_machine_arn)[
         "executions"
     ]
     assert [execution["name"] for execution in executions] == ["turn-1-2"]
     execution_input = resources.workflow._client.describe_execution(executionArn=executions[0]["executionArn"])["input"]
-    assert json.loads(execution_input) == {"v": 1, "tenant": "bakery", "turn": "turn-1", "n": 2}
+    ids = {"v": 1, "tenant": "bakery", "turn": "turn-1", "n": 2}
+    assert json.loads(execution_input) == ids | {"hint": {"round": 0}}
 
 
 def test_a_second_start_of_the_same_execution_changes_nothing(

@@ -47,9 +47,9 @@ class BackgroundWorkflow(FakeWorkflow):
     _number: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start_execution(self, tenant: str, turn: str, n: int) -> None:
-        super().start_execution(tenant, turn, n)
-        self._enter((tenant, turn, n), None, is_hold=False)
+    def start_execution(self, tenant: str, turn: str, n: int, *, hint: dict[str, Any] | None = None) -> None:
+        super().start_execution(tenant, turn, n, hint=hint)
+        self._enter((tenant, turn, n), hint, is_hold=False)
 
     def resume_execution(
         self, token: str, next_state: str, *, seconds: int = 0, hint: dict[str, Any] | None = None

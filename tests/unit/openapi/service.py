@@ -49,8 +49,8 @@ class ImmediateWorkflow(FakeWorkflow):
         self.stage = stage
         self.runs_turns = True
 
-    def start_execution(self, tenant: str, turn: str, n: int) -> None:
-        super().start_execution(tenant, turn, n)
+    def start_execution(self, tenant: str, turn: str, n: int, *, hint: dict[str, Any] | None = None) -> None:
+        super().start_execution(tenant, turn, n, hint=hint)
         if self.runs_turns:
             started_turn = find_turn(self.stage.resources, tenant, turn)
             if not started_turn.undone_turn:  # an undo requests no model

@@ -171,7 +171,7 @@ class FakeWorkflow:
     next_errors: deque[Exception] = field(default_factory=deque)
     """Raised by the next calls, one each, before they have an effect."""
 
-    def start_execution(self, tenant: str, turn: str, n: int) -> None:
+    def start_execution(self, tenant: str, turn: str, n: int, *, hint: dict[str, Any] | None = None) -> None:
         self._raise_next_error()
         self.started.append((turn, n))
 

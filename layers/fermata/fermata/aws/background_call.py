@@ -17,8 +17,8 @@ class BackgroundCall(Generic[BackgroundResult]):
     def __init__(self, clock: Clock, call: Callable[[], BackgroundResult], name: str) -> None:
         self._call = call
         self._results: list[BackgroundResult] = []
-        self._error: Exception | None = None
-        self._thread = clock.start_thread(self._run, name)
+        self._error: BaseException | None = None
+        self._thread = clock.start_side_thread(self._run, name)
 
     def __enter__(self) -> Self:
         return self
@@ -36,5 +36,5 @@ class BackgroundCall(Generic[BackgroundResult]):
     def _run(self) -> None:
         try:
             self._results.append(self._call())
-        except Exception as error:  # noqa: BLE001 (raised again where the result is asked for)
+        except BaseException as error:  # noqa: BLE001 (raised again where the result is asked for)
             self._error = error

@@ -26,14 +26,22 @@ class TTLCache:
             seconds: The lifetime of a value that is loaded now. A cached value keeps its own.
             load: Reads the value. None is returned and not cached; what it raises is not caught.
         """
-        entry = self._entries.get(key)
-        if entry is not None and entry[0] > self._monotonic():
-            cached: CachedValue = entry[1]
+        cached: CachedValue | None = self.get_value(key)
+        if cached is not None:
             return cached
         value = load()
         if value is not None:
             self._store(key, seconds, value)
         return value
+
+    def get_value(self, key: Hashable) -> Any:
+        """Return the cached value, or None."""
+        entry = self._entries.get(key)
+        return entry[1] if entry is not None and entry[0] > self._monotonic() else None
+
+    def put_value(self, key: Hashable, seconds: float, value: Any) -> None:
+        """Cache a value in place of the one that is cached."""
+        self._store(key, seconds, value)
 
     def invalidate(self, key: Hashable) -> None:
         """Remove a value from this process after a write that changed it. In other processes it expires later."""

@@ -91,6 +91,10 @@ class Clock:
         thread.start()
         return thread
 
+    def start_side_thread(self, target: Callable[[], object], name: str) -> JoinableThread:
+        """Start a thread that ends by itself, and for which whoever starts it waits."""
+        return self.start_thread(target, name)
+
     def start_timer(self, seconds: float, act: Callable[[], object]) -> CancellableTimer:
         """Call `act` in a daemon thread after `seconds`, unless the timer is cancelled before."""
         timer = threading.Timer(seconds, act)

@@ -22,15 +22,16 @@ class TurnWorkflow:
         self._client = client
         self._machine_arn = machine_arn
 
-    def start_execution(self, tenant: str, turn: str, n: int) -> None:
+    def start_execution(self, tenant: str, turn: str, n: int, *, hint: dict[str, Any] | None = None) -> None:
         """Start an execution of a turn. Starting the same one again changes nothing.
 
         Args:
             tenant: The tenant's name.
             turn: The turn's id.
             n: Counts the turn's executions from 1; a recovered turn gets the next one.
+            hint: As for `resume_execution`.
         """
-        execution_input = json.dumps({"v": 1, "tenant": tenant, "turn": turn, "n": n})
+        execution_input = json.dumps({"v": 1, "tenant": tenant, "turn": turn, "n": n, "hint": hint})
         try:
             self._client.start_execution(stateMachineArn=self._machine_arn, name=f"{turn}-{n}", input=execution_input)
         except ClientError as error:

@@ -144,9 +144,10 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
         return TurnState.from_item(self.turn_state_item)
 
     @property
-    def read_hint(self) -> dict[str, int]:
-        """Where the next invocation may start to read. It decides nothing (decision 0004)."""
-        return {"round": self.round, "entry": self.last_entry_number, "next": self.next_number}
+    def read_hint(self) -> dict[str, Any]:
+        """Where the next invocation may start to read. It decides nothing (decisions 0004 and 0178)."""
+        history_hint = {} if self.undo_target else {"conversation": self.conversation}
+        return {"round": self.round, "entry": self.last_entry_number, "next": self.next_number, **history_hint}
 
     @property
     def requested_call(self) -> RoundCall | None:

@@ -6,6 +6,7 @@ A round reads no setting of the tenant or the conversation, only this row.
 import json
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 from fermata.aws.clock import is_valid_id, iso_from_epoch
 from fermata.aws.dynamodb import Item
@@ -90,6 +91,16 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     def pk(self) -> str:
         """The partition key of all rows of the turn."""
         return self.partition.pk
+
+    @property
+    def start_hint(self) -> dict[str, Any]:
+        """Where the first invocation may start to read. It decides nothing (decisions 0004 and 0178)."""
+        return {"round": 0, "entry": 1, "next": 2, **self.history_hint}
+
+    @property
+    def history_hint(self) -> dict[str, Any]:
+        """The conversation whose newest messages an invocation needs; an undo needs none."""
+        return {} if self.undone_turn else {"conversation": self.conversation}
 
     @property
     def undo_deadline(self) -> int:

@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 
 from fermata.aws.blob_store import CompressedJson, compress_json
+from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
+from fermata.domain.errors import Gone
+from fermata.turns.answer.submit_tool_result import ToolRequestGone
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 
 BEFORE: dict[str, Any] = {"site": {"pages": []}, "page": {"id": "before"}}
@@ -25,11 +28,28 @@ def wait_with_snapshot(stage: Stage) -> str:
 
 
 def test_an_unchanged_snapshot_is_not_stored_again(stage: Stage) -> None:
-    key = wait_with_snapshot(stage)
+    """A process knows what it has stored. The first answer of a turn stores a snapshot in any case."""
+    stage.start_turn("Look at the page", snapshot=BEFORE)
+    stage.script_replies(
+        reply_with_calls(tool_call_block("getNodeHtml", nodeId="a"), tool_call_block("getNodeHtml", nodeId="b"))
+    )
+    assert stage.run_workflow() == "waiting"
+    stage.answer_request(OK, snapshot=BEFORE)
+    key = stage.entries()[-1].state.snapshot_key
     stage.resources.blobs._client.delete_object(Bucket=stage.resources.settings.bucket, Key=key)
     stage.answer_request(OK, snapshot=BEFORE)
     assert stage.entries()[-1].state.snapshot_key == key
     assert key not in newest_snapshot_key(stage)
+
+
+def test_an_answer_to_no_request_is_refused_whatever_its_snapshot(stage: Stage) -> None:
+    wait_with_snapshot(stage)
+
+    def fetch_expired() -> SnapshotContent:
+        raise Gone("This upload is no longer kept.")
+
+    with pytest.raises(ToolRequestGone):
+        stage.answer_request(OK, "1.0.unknown", snapshot=PostedSnapshot("digest", fetch_expired))
 
 
 def test_the_next_tool_gets_the_changed_snapshot(stage: Stage) -> None:

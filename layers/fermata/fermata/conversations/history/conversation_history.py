@@ -23,10 +23,21 @@ _MAX_READ_ROWS = 1000
 class ConversationHistory:
     """Newest turns of a conversation, as many as one model accepts."""
 
-    def __init__(self, resources: Resources, tenant: str, conversation: str, profile: ModelProfile) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        tenant: str,
+        conversation: str,
+        profile: ModelProfile,
+        newest: Sequence[Message] | None = None,
+    ) -> None:
+        """
+        Args:
+            newest: The result of `read_first_batch`, if it was called before.
+        """
         self._profile = profile
         self._fetcher = BlockFetcher(resources.blobs)
-        self._messages, self._is_complete = _read_newest_turns(resources, tenant, conversation, profile)
+        self._messages, self._is_complete = _read_newest_turns(resources, tenant, conversation, profile, newest)
         self._compiled: tuple[Message, ...] | None = None
 
     def add_messages(self, messages: Iterable[Message]) -> None:
@@ -42,15 +53,19 @@ class ConversationHistory:
         return self._compiled
 
 
+def read_first_batch(resources: Resources, tenant: str, conversation: str) -> list[Message]:
+    """Return the newest messages, the newest first: in most conversations all of them."""
+    return read_newest_messages(resources, tenant, conversation, limit=FIRST_READ_ROWS)
+
+
 def _read_newest_turns(
-    resources: Resources, tenant: str, conversation: str, profile: ModelProfile
+    resources: Resources, tenant: str, conversation: str, profile: ModelProfile, newest: Sequence[Message] | None
 ) -> tuple[list[Message], bool]:
     """Return whole turns in order, and whether they go back to the beginning of the conversation."""
     messages: list[Message] = []
     limit = FIRST_READ_ROWS
+    batch = read_first_batch(resources, tenant, conversation) if newest is None else newest
     while True:
-        before = messages[0].position if messages else None
-        batch = read_newest_messages(resources, tenant, conversation, before=before, limit=limit)
         messages = [*reversed(batch), *messages]
         if len(batch) < limit:
             return messages, True
@@ -59,6 +74,7 @@ def _read_newest_turns(
         if used_tokens > profile.max_history_tokens:
             return turns, False
         limit = _estimate_missing_rows(profile.max_history_tokens - used_tokens, used_tokens, len(turns))
+        batch = read_newest_messages(resources, tenant, conversation, before=messages[0].position, limit=limit)
 
 
 def _estimate_missing_rows(free_tokens: int, used_tokens: int, rows_read: int) -> int:

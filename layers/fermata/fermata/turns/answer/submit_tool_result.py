@@ -1,10 +1,12 @@
 """Accept the result of a tool call from a browser: idempotent, and only for the request that is open."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fermata.aws import blob_store
-from fermata.aws.clock import new_id
+from fermata.aws.background_call import BackgroundCall
+from fermata.aws.clock import is_valid_id, new_id
 from fermata.aws.posted_snapshot import PostedSnapshot
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
@@ -21,6 +23,8 @@ from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import TurnEnded, TurnLog
 
 MAX_COMMIT_ATTEMPTS = 20
+STORED_SNAPSHOT_SECONDS = 3600
+"""How long a process remembers the newest snapshot that it has stored for a turn. The blob is kept much longer."""
 REQUEST_GONE_MESSAGE = "This tool request is not open: its turn has ended, it has timed out, or it was never made."
 
 
@@ -54,7 +58,8 @@ def submit_tool_result(
 
     Args:
         result: A ToolOutput as JSON, with the members that an editor may add (docs/editing.md).
-        snapshot: The document's new snapshot, or None when the editor sends none. Not fetched for a repeated result.
+        snapshot: The document's new snapshot, or None when the editor sends none. A repeated result
+            needs it no more.
         revision: The document's revision now, unless `result` has one.
 
     Raises:
@@ -66,7 +71,19 @@ def submit_tool_result(
     """
     edit_result = parse_edit_result(result)
     answer = _Answer(edit_result, hash_result(result), edit_result.revision or revision)
-    snapshot_key = ""
+    store_snapshot = partial(_store_snapshot, resources, caller.tenant, bridge_id, snapshot)
+    with BackgroundCall(resources.clock, store_snapshot, "store-snapshot") as storing:
+        _submit_answer(resources, caller, bridge_id, request_id, answer, storing)
+
+
+def _submit_answer(
+    resources: Resources,
+    caller: Caller,
+    bridge_id: str,
+    request_id: str,
+    answer: _Answer,
+    storing: BackgroundCall[str],
+) -> None:
     has_turn_ended = False
     for _ in range(MAX_COMMIT_ATTEMPTS):
         pause = _load_pause(resources, caller, bridge_id, request_id)
@@ -76,9 +93,8 @@ def submit_tool_result(
             return
         if has_turn_ended or call.state != "requested":
             raise ToolRequestGone
-        snapshot_key = snapshot_key or _store_snapshot(resources, pause, snapshot)
         try:
-            _commit_answer(resources, pause, call, answer, snapshot_key)
+            _commit_answer(resources, pause, call, answer, storing.result())
         except PauseChanged:
             continue
         except TurnEnded:
@@ -119,14 +135,19 @@ def _repeat_answer(resources: Resources, pause: Pause, call: RoundCall, answer: 
     _resume_turn(resources, pause)
 
 
-def _store_snapshot(resources: Resources, pause: Pause, snapshot: PostedSnapshot | None) -> str:
-    """Store a snapshot, unless it is the newest one already, and return its blob key (decision 0113)."""
-    if snapshot is None:
+def _store_snapshot(resources: Resources, tenant: str, bridge_id: str, snapshot: PostedSnapshot | None) -> str:
+    """Store a snapshot, unless this process has just stored the same, and return its blob key (decision 0113).
+
+    It is stored while the pause is read, so before it is known that the request is open. A snapshot that no turn needs
+    expires with its folder (decision 0178).
+    """
+    if snapshot is None or not is_valid_id(bridge_id):
         return ""
-    folder = blob_store.turn_folder(pause.tenant, pause.turn)
-    return resources.blobs.put_compressed_json(
-        folder, snapshot.fetch().storable, stored_key=pause.turn_state.snapshot_key
-    )
+    folder = blob_store.turn_folder(tenant, bridge_id)
+    stored_key = resources.cache.get_value(("snapshot", folder)) or ""
+    key = resources.blobs.put_compressed_json(folder, snapshot.fetch().storable, stored_key=stored_key)
+    resources.cache.put_value(("snapshot", folder), STORED_SNAPSHOT_SECONDS, key)
+    return key
 
 
 def _commit_answer(resources: Resources, pause: Pause, call: RoundCall, answer: _Answer, snapshot_key: str) -> None:

@@ -9,25 +9,16 @@ from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import ErrorEvent
 from fermata.drivers.transport.provider_connection import ProviderConnection
 from fermata.turns.end.end_turn import end_turn
-from fermata.turns.pause import Pause, RoundCall, build_pause_key, load_pause, pause_from_item, replace_pause
+from fermata.turns.pause import Pause, RoundCall, load_pause, replace_pause
 from fermata.turns.pause_transitions import Transition, apply_outputs, expire_request
 from fermata.turns.round.begin_round import begin_round, build_next_round_started, take_round
 from fermata.turns.round.invocation import Invocation
+from fermata.turns.round.open_turn import open_turn_context
 from fermata.turns.round.run_round import UNSTORABLE_ROUND_ERROR, run_round
 from fermata.turns.round.tool_calls import CallOutputs, run_server_calls
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_commit import PauseChanged, RoundCommit
-from fermata.turns.turn import build_turn_pk, turn_from_item
-from fermata.turns.turn_log import (
-    LostRace,
-    StaleState,
-    Superseded,
-    TurnEnded,
-    TurnLog,
-    build_entry_key,
-    log_entry_from_item,
-    read_last_entry,
-)
+from fermata.turns.turn_log import LostRace, StaleState, Superseded, TurnEnded
 
 UNANSWERED_MESSAGE = "The editor did not answer in time."
 
@@ -70,34 +61,6 @@ def _run_steps(context: TurnContext, connection: ProviderConnection | None) -> N
         if state.epoch >= context.invocation.epoch and state.owner != context.invocation.owner:
             raise Superseded from error
         raise
-
-
-def open_turn_context(resources: Resources, invocation: Invocation) -> TurnContext | None:
-    """Read the turn, the end of its log and its pause: with one request when the hint is fresh (decision 0004).
-
-    Returns:
-        None when the turn is gone or runs in another execution.
-    """
-    hint = {"round": 0, "entry": 1, "next": 2} | (invocation.hint or {})
-    pk = build_turn_pk(invocation.tenant, invocation.turn)
-    keys = ("turn", build_pause_key(hint["round"]), build_entry_key(hint["entry"]), build_entry_key(hint["next"]))
-    items = resources.tables.batch_get_items(resources.settings.bridges_table, [(pk, key) for key in keys])
-    turn_item, pause_item, entry_item, next_item = (items.get((pk, key)) for key in keys)
-    turn = turn_from_item(turn_item, resources.clock.time())
-    if turn is None or turn.execution_number != invocation.execution_number:
-        return None
-    is_fresh = entry_item is not None and next_item is None
-    last_entry = (
-        log_entry_from_item(resources, entry_item) if entry_item and is_fresh else read_last_entry(resources, pk)
-    )
-    if last_entry is None:
-        raise RuntimeError(f"Turn {turn.id} has a row and no log.")
-    log = TurnLog.from_last_entry(resources, turn.partition, last_entry)
-    context = TurnContext(resources, turn, log, invocation)
-    # With a stale hint the pause was read before the end of the log, so it may be older than that.
-    if pause_item and is_fresh and last_entry.state.round == hint["round"]:
-        context.pause = pause_from_item(resources, pause_item)
-    return context
 
 
 def _run_step(context: TurnContext, connection: ProviderConnection | None) -> bool:

@@ -1,7 +1,7 @@
 """Hold what one invocation works with: the turn, its log and pause, its history, its tools."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,9 @@ class TurnContext:
     reload_count: int = 0
     last_host: "HostClient | None" = None
     """The content system that a tool has called last."""
+    newest_messages: Sequence[Message] | None = None
+    """The newest messages first, if they were read together with the turn (decision 0178). `history` starts from them.
+    """
     _snapshot: tuple[str, Any] = ("", None)
 
     def __post_init__(self) -> None:
@@ -83,7 +86,9 @@ class TurnContext:
         """Return the messages for the model, compiled within the limits of `model_profile`."""
         if self.history is None:
             turn = self.turn
-            self.history = ConversationHistory(self.resources, turn.tenant, turn.conversation, self.model_profile)
+            self.history = ConversationHistory(
+                self.resources, turn.tenant, turn.conversation, self.model_profile, self.newest_messages
+            )
         return self.history.compile_messages()
 
     def prepare_model_request(self) -> None:
@@ -146,12 +151,14 @@ class TurnContext:
             raise RuntimeError(f"Turn {self.turn.id} moved on {MAX_RELOADS} times; its log and its pause do not agree.")
         self.pause = None
         self.history = None
+        self.newest_messages = None
         self.log.read_new_entries()
 
     def commit(self, commit: RoundCommit) -> None:
         """Write a commit and keep what is stored now. Raises as `write_round_commit`."""
         result = write_round_commit(self.resources, self.log, commit)
         self.pause = result.pause
+        self.newest_messages = None
         if self.history is not None:
             self.history.add_messages(result.messages)
 
@@ -213,9 +220,11 @@ class TurnContext:
             self.last_host.abort()
 
     @property
-    def hint(self) -> dict[str, int]:
-        """Where the next invocation may start to read. It decides nothing (decision 0004)."""
-        return {"round": self.log.state.round, "entry": self.log.last_entry_number, "next": self.log.next_number}
+    def hint(self) -> dict[str, Any]:
+        """Where the next invocation may start to read. It decides nothing (decisions 0004 and 0178)."""
+        log = self.log
+        place = {"round": log.state.round, "entry": log.last_entry_number, "next": log.next_number}
+        return place | self.turn.history_hint
 
     def new_nonce(self) -> str:
         return new_id(12)

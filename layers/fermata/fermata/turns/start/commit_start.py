@@ -76,6 +76,6 @@ def _explain_refusal(
 def start_workflow(resources: Resources, turn: Turn) -> None:
     """Start the turn's execution. A failure is logged only: the turn exists, and its recovery starts it later."""
     try:
-        resources.workflow.start_execution(turn.tenant, turn.id, turn.execution_number)
+        resources.workflow.start_execution(turn.tenant, turn.id, turn.execution_number, hint=turn.start_hint)
     except AWS_ERRORS:
         observability.log_exception("turn.start_failed", turn=turn.id)

@@ -36,9 +36,7 @@ class StartRows:
 
     def remember_credential(self, credential_id: str) -> None:
         """Guess this credential for the scope's next prompt."""
-        cache = self._resources.cache
-        cache.invalidate(self._guess_key)
-        cache.get_or_load(self._guess_key, CREDENTIAL_GUESS_SECONDS, lambda: credential_id)
+        self._resources.cache.put_value(self._guess_key, CREDENTIAL_GUESS_SECONDS, credential_id)
 
     def _list_keys(self, caller: Caller, scope: str, conversation_id: str, idempotency_key: str) -> Iterator[ItemKey]:
         resources, tenant = self._resources, caller.tenant
@@ -48,6 +46,5 @@ class StartRows:
         yield build_budgets_key(resources, tenant)
         if idempotency_key:
             yield build_idempotency_key(resources, tenant, caller.user, idempotency_key)
-        guessed: str | None = resources.cache.get_or_load(self._guess_key, CREDENTIAL_GUESS_SECONDS, lambda: None)
-        if guessed:
-            yield build_credential_key(resources, tenant, guessed)
+        if credential_id := resources.cache.get_value(self._guess_key):
+            yield build_credential_key(resources, tenant, credential_id)

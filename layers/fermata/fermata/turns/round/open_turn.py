@@ -1,0 +1,72 @@
+"""Open a turn for an invocation: read its rows, and its newest messages meanwhile (decisions 0004 and 0178)."""
+
+import contextlib
+from collections.abc import Sequence
+
+from fermata.aws.background_call import BackgroundCall
+from fermata.aws.dynamodb import Item
+from fermata.aws.resources import Resources
+from fermata.aws.transient_errors import AWS_ERRORS
+from fermata.conversations.history.conversation_history import read_first_batch
+from fermata.conversations.message_store import count_positions
+from fermata.domain.messages import Message
+from fermata.turns.pause import build_pause_key, pause_from_item
+from fermata.turns.round.invocation import Invocation
+from fermata.turns.round.turn_context import TurnContext
+from fermata.turns.turn import Turn, build_turn_pk, turn_from_item
+from fermata.turns.turn_log import TurnLog, build_entry_key, log_entry_from_item, read_last_entry
+
+
+def open_turn_context(resources: Resources, invocation: Invocation) -> TurnContext | None:
+    """Read the turn, the end of its log, its pause and its newest messages: at once when the hint is fresh.
+
+    Returns:
+        None when the turn is gone or runs in another execution.
+    """
+    conversation = (invocation.hint or {}).get("conversation")
+    if not conversation or invocation.is_hold:
+        return _open_turn(resources, invocation)
+
+    def read_messages() -> Sequence[Message] | None:
+        with contextlib.suppress(*AWS_ERRORS):  # they are read again when they are needed
+            return read_first_batch(resources, invocation.tenant, conversation)
+        return None
+
+    with BackgroundCall(resources.clock, read_messages, "read-messages") as reading:
+        context = _open_turn(resources, invocation)
+        if context is not None and context.turn.conversation == conversation:
+            context.newest_messages = _accept_messages(context, reading.result())
+        return context
+
+
+def _open_turn(resources: Resources, invocation: Invocation) -> TurnContext | None:
+    hint = {"round": 0, "entry": 1, "next": 2} | (invocation.hint or {})
+    pk = build_turn_pk(invocation.tenant, invocation.turn)
+    keys = ("turn", build_pause_key(hint["round"]), build_entry_key(hint["entry"]), build_entry_key(hint["next"]))
+    items = resources.tables.batch_get_items(resources.settings.bridges_table, [(pk, key) for key in keys])
+    turn_item, pause_item, entry_item, next_item = (items.get((pk, key)) for key in keys)
+    turn = turn_from_item(turn_item, resources.clock.time())
+    if turn is None or turn.execution_number != invocation.execution_number:
+        return None
+    fresh_item = entry_item if next_item is None else None
+    context = TurnContext(resources, turn, _open_log(resources, turn, fresh_item), invocation)
+    # With a stale hint the pause was read before the end of the log, so it may be older than that.
+    if pause_item and fresh_item and context.log.state.round == hint["round"]:
+        context.pause = pause_from_item(resources, pause_item)
+    return context
+
+
+def _open_log(resources: Resources, turn: Turn, fresh_item: Item | None) -> TurnLog:
+    """Open the log at its end: the hinted entry if nothing follows it, else what a query finds."""
+    last_entry = log_entry_from_item(resources, fresh_item) if fresh_item else read_last_entry(resources, turn.pk)
+    if last_entry is None:
+        raise RuntimeError(f"Turn {turn.id} has a row and no log.")
+    return TurnLog.from_last_entry(resources, turn.partition, last_entry)
+
+
+def _accept_messages(context: TurnContext, messages: Sequence[Message] | None) -> Sequence[Message] | None:
+    """Return the messages if they reach as far as the log, which was read meanwhile: a hint may be stale."""
+    if not messages:
+        return None
+    next_position = messages[0].position + count_positions(messages[0])
+    return messages if next_position == context.log.state.next_position else None
