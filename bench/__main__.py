@@ -17,6 +17,7 @@ from bench import (
     fault_and_load,
     large_site,
     latency,
+    local_processes,
     reference_turn,
     workflow_counts,
 )
@@ -50,6 +51,7 @@ class BenchmarkSize:
     late_round: int = LATE_ROUND
     """The first late round to measure; 0 for none."""
     concurrent_turns: int = 50
+    answered_turns: int = 200
     message_count: int = 2000
     ledger_rows: int = ROW_COUNT
     conversation_count: int = 250
@@ -63,6 +65,7 @@ QUICK = BenchmarkSize(
     repetitions=2,
     late_round=0,
     concurrent_turns=5,
+    answered_turns=10,
     message_count=100,
     ledger_rows=4000,
     conversation_count=10,
@@ -123,6 +126,12 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
         yield large_site.measure_function_memory(harness)
         yield workflow_counts.measure_state_size(harness)
     yield from measure_simulated_aws(directory, size)
+    limits = {"idle_seconds": local_processes.IDLE_SECONDS}
+    clocks = local_processes.WAITING_CLOCKS
+    with open_harness(
+        directory / "memory", minute_seconds=SCHEDULE_MINUTE_SECONDS, function_limits=limits, **clocks
+    ) as harness:
+        yield from local_processes.measure_memory(harness, size.answered_turns)
 
 
 def measure_simulated_aws(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
@@ -147,6 +156,8 @@ def measure_times(harness: BenchHarness, size: BenchmarkSize) -> Iterator[Result
     yield fault_and_load.measure_killed_function(harness, max(1, size.repetitions // 10))
     yield fault_and_load.measure_long_conversation(harness, size.message_count)
     yield fault_and_load.measure_concurrent_turns(harness, size.concurrent_turns)
+    yield from local_processes.measure_stream_cpu(harness, max(1, size.repetitions // 10))
+    yield local_processes.measure_streams(harness, size.concurrent_turns)
 
 
 def template_timings() -> dict[str, str]:

@@ -49,6 +49,7 @@ class LocalCloud:
         model_options: Sequence[str] = (),
         real_api_key: str | None = None,
         latencies: Path | None = None,
+        function_limits: Mapping[str, float] | None = None,
         **overrides: object,
     ) -> None:
         """
@@ -60,6 +61,7 @@ class LocalCloud:
             model_options: command-line options of the demo model.
             real_api_key: asks Anthropic with this key instead of the demo model.
             latencies: a file named `latencies` of milliseconds that AWS calls take (aws/fault_injection.py).
+            function_limits: limits of the functions' processes that differ from their defaults (`ProcessLimits`).
             overrides: template parameters as the template spells them (`PollMs=20`), and environment variables of
                 all functions in capitals.
         """
@@ -73,6 +75,7 @@ class LocalCloud:
         self._model_options = model_options
         self._real_api_key = real_api_key
         self._overrides: dict[str, str] = LOCAL_TIMINGS | {"Stage": "local"} | _to_strings(overrides)
+        self._function_limits = function_limits
         self._latencies = latencies
         if latencies is not None:
             self._overrides["FERMATA_FAULTS"] = str(latencies.parent)
@@ -149,6 +152,7 @@ class LocalCloud:
             port=port,
             minute_seconds=self._minute_seconds,
             latencies=self._latencies,
+            function_limits=self._function_limits,
             function_packages=FUNCTION_PACKAGES,
             function_warm_up=FUNCTION_WARM_UP,
         )
@@ -199,6 +203,11 @@ class LocalCloud:
         assert self._emulator is not None
         processes = self._emulator.list_function_processes().get(self.function_name(folder), [])
         return [process["pid"] for process in processes if busy is None or process["busy"] is busy]
+
+    def count_function_processes(self) -> int:
+        """Count the processes of all functions, busy and idle."""
+        assert self._emulator is not None
+        return sum(len(processes) for processes in self._emulator.list_function_processes().values())
 
     def kill_workers(self, folder: str) -> int:
         """Kill the processes that run an invocation of a function and return how many there were."""

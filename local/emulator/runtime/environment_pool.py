@@ -202,7 +202,10 @@ class EnvironmentFleet:
             return math.inf
         if pool.process_count < limits.immediate:
             return -math.inf
-        return max(pool.last_release + limits.patience_seconds, pool.last_start + limits.interval_seconds)
+        if pool.starting:
+            return math.inf
+        patience_seconds = limits.patience_seconds * pool.process_count
+        return max(pool.last_release + patience_seconds, pool.last_start + limits.interval_seconds)
 
     def _has_room(self) -> bool:
         """Whether another process may start once enough idle ones are closed."""

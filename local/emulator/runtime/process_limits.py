@@ -15,16 +15,17 @@ class ProcessLimits:
         total: Most processes of all functions. A function that has none may always start one, so that no function
             waits for another.
         immediate: Processes of one function that start without waiting for a busy one to become free.
-        patience_seconds: Beyond `immediate`, a process starts only when none has become free for so long.
+        patience_seconds: Beyond `immediate`, a process starts only when none has become free for so long, times the
+            number of processes that the function has.
         interval_seconds: Beyond `immediate`, the least time between two starts.
         queue_seconds: How long a synchronous invocation waits for a process. Then it is throttled.
         idle_seconds: How long a process stays idle before it ends.
     """
 
-    per_function: int = 64
-    total: int = 80
+    per_function: int = 56
+    total: int = 64
     immediate: int = 8
-    patience_seconds: float = 0.25
+    patience_seconds: float = 0.03
     interval_seconds: float = 0.01
     queue_seconds: float = 25.0
     idle_seconds: float = 60.0
