@@ -55,7 +55,8 @@ class LocalCloud:
         """
         Args:
             directory: holds logs, the tenant's secrets and, with `keep_state`, the state of the emulator.
-            keep_state: whether the emulator writes its state down and reads it at the next start.
+            keep_state: whether the emulator writes its state down and reads it at the next start. What it has
+                acknowledged then survives a kill (decision 0160).
             port: of the front door; 0 picks a free one.
             minute_seconds: how long a minute of a schedule lasts.
             model_options: command-line options of the demo model.
@@ -157,13 +158,13 @@ class LocalCloud:
             function_warm_up=FUNCTION_WARM_UP,
         )
 
-    def save_state(self) -> None:
-        """Write everything so far down, so that it outlives a kill (with `keep_state`)."""
-        assert self._emulator is not None
-        self._emulator.save_snapshot()
+    def kill(self) -> None:
+        """Kill all processes as `kill -9` does."""
+        for child in self._children():
+            child.kill()
 
     def kill_emulator(self) -> None:
-        """Kill the emulator as a power cut would. All executions and all unsaved state are lost."""
+        """Kill the emulator as `kill -9` does. All executions end, and without `keep_state` all state is lost."""
         assert self._emulator is not None
         self._emulator.kill()
 

@@ -94,7 +94,7 @@ class ChildProcess:
         self._stdout.close()
 
     def kill(self) -> None:
-        """Kill the process and its group as a power cut would: nothing is saved."""
+        """Kill the process and its group as `kill -9` does."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
@@ -138,7 +138,7 @@ class EmulatorProcess(ChildProcess):
 
         Args:
             directory: holds its log, unpacked functions and, with `keep_state`, its state.
-            keep_state: whether it writes its state down and reads it at the next start.
+            keep_state: whether it writes its state down and reads it at the next start, also after a kill.
             port: 0 picks a free one.
             minute_seconds: how long a minute of a schedule lasts.
             latencies: a file of milliseconds that transitions and invocations take.
@@ -173,7 +173,7 @@ class EmulatorProcess(ChildProcess):
         )
 
     def save_snapshot(self) -> None:
-        """Write the state down now. The emulator does so by itself about once a second while things change."""
+        """Write a snapshot now, which replaces the journal. The emulator does so by itself (decision 0160)."""
         httpx.get(
             f"{self.endpoint}/_fermata/snapshot", trust_env=False, timeout=PAGE_TIMEOUT_SECONDS
         ).raise_for_status()

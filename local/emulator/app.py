@@ -4,12 +4,14 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from ministack import app as ministack
 from ministack.core import persistence
 
 from local.emulator import snapshots
+from local.emulator.durable_responses import DurableResponses
 from local.emulator.host_and_origin_check import restrict_access
 from local.emulator.patches import (
     api_gateway_methods,
@@ -17,6 +19,7 @@ from local.emulator.patches import (
     dynamodb_expressions,
     dynamodb_streams,
     executions,
+    journaled_changes,
     lambda_functions,
     log_streams,
     registry,
@@ -27,6 +30,7 @@ from local.emulator.patches import (
 )
 from local.emulator.request_recorder import RequestRecorder
 from local.emulator.snapshots import App
+from local.emulator.stack_changes import is_stack_changing
 
 PATCHES = (
     executions,
@@ -38,6 +42,7 @@ PATCHES = (
     schedules,
     snapshots,
     dynamodb_streams,
+    journaled_changes,
     callback_tasks,
     task_tokens,
     simulated_latency,
@@ -49,14 +54,19 @@ PageHandler = Callable[[], Awaitable[Any]]
 
 @contextlib.asynccontextmanager
 async def open_app() -> AsyncIterator[App]:
-    """Patch MiniStack and yield the app. Snapshots are written meanwhile, when state is saved."""
+    """Patch MiniStack and yield the app. When state is kept, it is saved meanwhile, and once more at the end."""
     registry.apply_patches()
-    writer = snapshots.SnapshotWriter(ministack.app)
-    pages: dict[str, PageHandler] = {PROCESSES_PATH: _list_processes, SNAPSHOT_PATH: writer.save}
-    writing = asyncio.create_task(writer.save_periodically()) if persistence.PERSIST_STATE else None
-    yield restrict_access(add_pages(RequestRecorder(writer), pages))
-    if writing is not None:
-        writing.cancel()
+    pages: dict[str, PageHandler] = {PROCESSES_PATH: _list_processes}
+    if not persistence.PERSIST_STATE:
+        yield restrict_access(add_pages(RequestRecorder(ministack.app), pages))
+        return
+    writer = snapshots.SnapshotWriter(Path(persistence.STATE_DIR))
+    durable_app = DurableResponses(ministack.app, writer)
+    saving = asyncio.create_task(writer.save_periodically())
+    yield restrict_access(add_pages(RequestRecorder(durable_app), pages | {SNAPSHOT_PATH: writer.save}))
+    saving.cancel()
+    if not is_stack_changing():
+        await writer.save()
 
 
 def add_pages(app: App, pages: dict[str, PageHandler]) -> App:

@@ -5,13 +5,13 @@ service, the operation, the times of start and end (`time.monotonic_ns()`), and 
 """
 
 import json
-import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from local.emulator.aws_requests import AwsRequest
+
 RECORDER_PATH = "/_fermata/requests"
-CREDENTIAL_SCOPE = re.compile(rb"Credential=[^/]+/\d+/[^/]+/([^/]+)/aws4_request")
 App = Callable[[Any, Any, Any], Awaitable[None]]
 RequestRecord = dict[str, Any]
 
@@ -65,13 +65,10 @@ class RequestRecorder:
 
 
 def _describe_request(scope: Any) -> RequestRecord:
-    """Read the service from the signature, and the operation from a header or, for S3, from the method."""
-    headers = dict(scope["headers"])
-    scope_match = CREDENTIAL_SCOPE.search(headers.get(b"authorization", b""))
-    target = headers.get(b"x-amz-target", b"").decode("latin-1").rpartition(".")[2]
+    request = AwsRequest.from_scope(scope)
     return {
-        "service": scope_match[1].decode() if scope_match else "",
-        "operation": target or scope["method"],
-        "path": scope["path"],
+        "service": request.service,
+        "operation": request.operation,
+        "path": request.path,
         "atNs": time.monotonic_ns(),
     }

@@ -1,87 +1,226 @@
-"""Save state while it changes, in a forked copy of the process (decision 0033).
+"""Save all state at one instant, in a forked copy of the process, and load it with the journal behind it.
 
-Unpatched MiniStack saves only on a clean stop. A fork sees the memory at one instant and costs the server a few
-milliseconds, however long the writing takes. It happens on the event loop between two requests, so no transaction is
-half done. A kill loses the changes of `INTERVAL_SECONDS` and of the writing itself.
+A snapshot is a directory `snapshot-<number>` with a file for each service. It holds everything before the journal of
+that number, so it replaces all older snapshots and journals (decision 0160). A fork sees the memory at one instant and
+costs the server a few milliseconds, however long the writing takes. It happens on the event loop between two requests,
+so no transaction is half done (decision 0033).
 """
 
 import asyncio
+import contextlib
+import functools
+import json
+import logging
 import os
+import re
+import shutil
 import signal
 import time
+import traceback
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ministack import app as ministack
 from ministack.core import persistence
+from ministack.services import lambda_svc
 
-from local.emulator.patches.registry import pin_functions
+from local.emulator.journal import change_journal, list_journals, read_changes
+from local.emulator.patches import dynamodb_streams, journaled_changes
+from local.emulator.patches.registry import Function, patch_function, pin_functions
+from local.emulator.stack_changes import is_stack_changing, note_saved_stacks, read_stack_statuses
 
-INTERVAL_SECONDS = 1.0
+INTERVAL_SECONDS = 10.0
+"""How often what no journal holds is saved while it changes: logs, metrics, and when schedules were due."""
 WRITE_TIMEOUT_SECONDS = 30
-READ_OPERATIONS = ("Get", "BatchGet", "Query", "Scan", "Describe", "List", "Send")
+STACK_POLL_SECONDS = 0.02
+SNAPSHOT_NAME = re.compile(r"snapshot-(\d+)")
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
-pin_functions(persistence, save_all="ea253a04fd05", save_state="58a955110973")
+_deferred_deletions: list[Callable[[], None]] = []
+"""What the process that writes a snapshot deletes when it is complete."""
+
+logger = logging.getLogger("snapshots")
+pin_functions(persistence, _json_default="495d9abe01cb", _state_format_version="049e2cc0f75d")
 pin_functions(ministack, _build_persistence_save_dict="9a6393cc953d")
 
 
+class SnapshotFailedError(RuntimeError):
+    """No snapshot could be written. The one before it and the journals behind that are kept."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The files of a snapshot, and the number of the first journal that is not in it."""
+
+    number: int
+    directory: Path
+
+
 class SnapshotWriter:
-    """An ASGI app that notices requests that may change state, and writes snapshots."""
+    """Writes snapshots of this process, one at a time."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self._changed = False
-        self._writing = asyncio.Lock()
+        self._wanted = asyncio.Event()
+        self._lock = asyncio.Lock()
+        self._begun_count = 0
+        self._saved_count = 0
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self._app(scope, receive, send)
-        if scope["type"] == "http" and not _is_read(scope):
-            self._changed = True
+    def note_change(self) -> None:
+        """Note that something may have changed that no journal holds."""
+        self._changed = True
+
+    def request_save(self) -> None:
+        """Let `save_periodically` save soon."""
+        self._wanted.set()
 
     async def save_periodically(self) -> None:
         """Save while the server runs. A slow disk makes snapshots rarer, but not the server slower."""
         pause = INTERVAL_SECONDS
         while True:
-            await asyncio.sleep(pause)
-            if self._changed:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), pause)
+            if self._changed or self._wanted.is_set():
                 started = time.monotonic()
-                await self.save()
+                try:
+                    await self.save()
+                except SnapshotFailedError:
+                    await asyncio.sleep(INTERVAL_SECONDS)
                 pause = max(INTERVAL_SECONDS, 5 * (time.monotonic() - started))
 
     async def save(self) -> None:
-        """Save now. Returns when all changes before the call are on the disk."""
-        async with self._writing:
-            self._changed = False
-            await asyncio.to_thread(os.waitpid, _fork_and_save(), 0)
+        """Save all changes before the call. Calls that wait for the same snapshot share it.
+
+        Raises:
+            SnapshotFailedError
+        """
+        needed_count = self._begun_count + 1
+        async with self._lock:
+            if self._saved_count < needed_count:
+                while is_stack_changing():
+                    await asyncio.sleep(STACK_POLL_SECONDS)
+                await self._save_now()
+
+    async def _save_now(self) -> None:
+        self._wanted.clear()
+        self._changed = False
+        self._begun_count += 1
+        statuses, byte_count = read_stack_statuses(), change_journal.byte_count
+        snapshot = Snapshot(change_journal.start_next_file(), self._directory)
+        child = _fork_and_save(snapshot)
+        loop = asyncio.get_running_loop()
+        if not await loop.run_in_executor(self._executor, _finish_save, snapshot, child):
+            self._changed = True
+            raise SnapshotFailedError
+        self._saved_count = self._begun_count
+        change_journal.forget_bytes(byte_count)
+        note_saved_stacks(statuses)
 
 
-def _is_read(scope: Any) -> bool:
-    target = dict(scope["headers"]).get(b"x-amz-target", b"").decode("latin-1")
-    return scope["method"] in ("GET", "HEAD") or target.rpartition(".")[2].startswith(READ_OPERATIONS)
+def find_snapshot(directory: Path) -> Snapshot:
+    """Find the newest complete snapshot. Where there is none, the directory itself may hold one without a number."""
+    found = [(int(name[1]), file) for file in directory.iterdir() if (name := SNAPSHOT_NAME.fullmatch(file.name))]
+    return Snapshot(*max(found, default=(0, directory)))
 
 
-def _fork_and_save() -> int:
+def _fork_and_save(snapshot: Snapshot) -> int:
     """Fork a process that saves and return its pid.
 
-    A lock that another thread holds at the fork is never released in the copy. Then the alarm ends the copy, and the
-    next snapshot tries again.
+    A lock that another thread holds at the fork is never released in the copy. Then the alarm ends the copy.
     """
     child = os.fork()
     if child:
         return child
-    signal.alarm(WRITE_TIMEOUT_SECONDS)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(WRITE_TIMEOUT_SECONDS)
     os.closerange(3, 1 << 16)
-    _save(Path(persistence.STATE_DIR))
+    try:
+        _write_snapshot(snapshot)
+    except BaseException:  # noqa: BLE001  the copy must end here, whatever happens
+        traceback.print_exc()
+        os._exit(1)
     os._exit(0)
 
 
-def _save(directory: Path) -> None:
-    """Write the files of all services beside the old ones, then replace them together, so that they are consistent."""
-    new_directory = directory / "new"
-    persistence.STATE_DIR = str(new_directory)
-    persistence.save_all(ministack._build_persistence_save_dict())
-    for file in new_directory.iterdir():
-        file.replace(directory / file.name)
+def _write_snapshot(snapshot: Snapshot) -> None:
+    """Write the files of all services to a directory that gets its name when it is complete."""
+    previous = find_snapshot(snapshot.directory)
+    unfinished = snapshot.directory / "unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700)
+    for service, get_state in ministack._build_persistence_save_dict().items():
+        state = get_state()
+        file = unfinished / f"{service}.json"
+        if state is not None:
+            content = {"__ministack_format__": persistence._state_format_version(service), "payload": state}
+            _write_file(file, json.dumps(content, default=persistence._json_default).encode())
+        elif (kept := previous.directory / file.name).exists():
+            os.link(kept, file)
+    unfinished.rename(snapshot.directory / f"snapshot-{snapshot.number}")
+    _sync(snapshot.directory)
+    for delete in _deferred_deletions:
+        delete()
+
+
+def _write_file(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    _sync(file)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file or directory is on the disk: the files that it replaces are deleted."""
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
+def _finish_save(snapshot: Snapshot, child: int) -> bool:
+    """Wait for the process that saves, and delete what its snapshot replaces. False when it has failed."""
+    _, status = os.waitpid(child, 0)
+    if status != 0:
+        logger.error("A snapshot could not be written (wait status %d). The state before it is kept.", status)
+        return False
+    for number, file in list_journals(snapshot.directory):
+        if number < snapshot.number:
+            file.unlink()
+    for entry in snapshot.directory.iterdir():
+        name = SNAPSHOT_NAME.fullmatch(entry.name)
+        if name and int(name[1]) < snapshot.number:
+            shutil.rmtree(entry)
+        elif entry.suffix == ".json":
+            entry.unlink()  # of a snapshot without a number
+    return True
+
+
+@patch_function(ministack, "save_all", "ea253a04fd05")
+def save_at_stop(original: Function, services: Any) -> None:
+    """Save nothing here: `open_app` writes a last snapshot."""
+
+
+@patch_function(lambda_svc, "_prune_orphan_code_blobs", "9663ac4e986d")
+def prune_code_later(original: Function, referenced: set[str]) -> None:
+    """Delete the code that no function has any more when the snapshot is complete: the one before may refer to it."""
+    _deferred_deletions.append(functools.partial(original, referenced))
+
+
+@patch_function(ministack, "_load_persisted_state", "03de3b870e8f")
+def load_state(original: Function) -> None:
+    """Load the newest snapshot, make the changes of the journals behind it again, and open the next journal."""
+    directory = Path(persistence.STATE_DIR)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    snapshot = find_snapshot(directory)
+    persistence.STATE_DIR = str(snapshot.directory)
+    original()
+    for number, file in list_journals(directory):
+        if number >= snapshot.number:
+            for change in read_changes(file):
+                journaled_changes.apply_change(change)
+    dynamodb_streams.continue_numbering()
+    journaled_changes.fail_running_executions()
+    note_saved_stacks(read_stack_statuses())
+    change_journal.open(directory)

@@ -1,4 +1,4 @@
-"""Restart and kill the emulated AWS under open turns. They continue afterwards."""
+"""Kill and restart the emulated AWS, and everything, under open turns. They go on, and are counted once."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fermata_client import RetryPolicy
+from fermata.usage.audit.reconciliation import reconcile_usage
+from fermata_client import FermataClient, RetryPolicy, follow_turn, run_turn
 from local.cloud import LocalCloud
+from local.seed import TENANT, LocalResources
 from tests.e2e import turn_checks
 from tests.e2e.chat_session import INSERT_CALL, OK_RESULT, ChatSession
 from tests.e2e.demo_model_client import DemoModelClient, text_step, tool_call_step, unfinished_text_step
@@ -18,7 +20,6 @@ LONG = " ".join(f"word{number}" for number in range(100))
 
 
 def kill_and_start(cloud: LocalCloud) -> None:
-    wait_for_snapshot(cloud)
     cloud.kill_emulator()
     cloud.start_emulator()
 
@@ -46,19 +47,6 @@ def new_session(frail: LocalCloud) -> Iterator[Callable[[], ChatSession]]:
     for session in made:
         session.close()
     model.close()
-
-
-def wait_for_snapshot(frail: LocalCloud) -> None:
-    """Wait until all changes so far are on disk, because a kill loses later ones."""
-    tables = frail.directory / "state" / "dynamodb.json"
-    for _ in range(2):  # the first time may have begun before the last change
-        before = tables.stat().st_mtime_ns if tables.exists() else 0
-        frail.run_recovery_sweep()  # something happens, so there is something to write
-        wait_until(partial(is_newer, tables, before), "the state is written")
-
-
-def is_newer(file: Path, seen: int) -> bool:
-    return file.exists() and file.stat().st_mtime_ns > seen
 
 
 def has_second_execution(session: ChatSession) -> bool:
@@ -95,3 +83,46 @@ def test_open_turns_continue_in_a_new_execution_after_an_outage(
             f"{session.bridge}-2",
         ]
         assert turn_checks.check_turn(session).text == text
+
+
+def test_turns_go_on_at_once_when_everything_is_started_again(tmp_path: Path) -> None:
+    """No sweep is due meanwhile but the first one, and both turns have just begun."""
+    with LocalCloud(tmp_path, keep_state=True, minute_seconds=3600) as cloud:
+        assert cloud.model is not None
+        resources, model = cloud.resources(), DemoModelClient(cloud.model.url)
+        paused, streaming = (ChatSession(cloud, resources, model, cloud.token) for _ in range(2))
+        paused.start_turn(tool_call_step(INSERT_CALL)).wait_for_event("toolRequest")
+        streaming.start_turn(unfinished_text_step(LONG)).wait_for_text(20)
+        cloud.kill()
+        for opened in (paused, streaming, model):
+            opened.close()
+    with (
+        LocalCloud(tmp_path, keep_state=True, minute_seconds=3600) as cloud,
+        FermataClient(cloud.url, cloud.token) as client,
+    ):
+        for session in (paused, streaming):
+            outcome = follow_turn(client, session.bridge, executor=lambda _: OK_RESULT)
+            assert outcome.status == "done"
+            assert LONG[:20] not in outcome.view.text
+            names = [execution["name"] for execution in cloud.wait_for_executions(session.bridge)]
+            assert sorted(names) == [f"{session.bridge}-1", f"{session.bridge}-2"]
+
+
+def test_every_ledger_row_is_counted_once_across_three_kills_of_everything(tmp_path: Path) -> None:
+    """The last turn of each service is killed with before its ledger row is delivered, which takes a second."""
+    prompt_tokens = 0
+    for number in range(4):
+        with LocalCloud(tmp_path, keep_state=True) as cloud, FermataClient(cloud.url, cloud.token) as client:
+            for _ in range(2):
+                prompt_tokens += (run_turn(client, "data", "Hello").view.usage or {})["promptTokens"]
+            if number < 3:
+                cloud.kill()
+                continue
+            wait_until(partial(is_ledger_counted, cloud.resources()), "ledger and rollups agree")
+            assert client.get_audit()["totals"]["promptTokens"] == prompt_tokens > 0
+
+
+def is_ledger_counted(resources: LocalResources) -> bool:
+    """Whether ledger and rollups agree. Log lines are not compared: those of the last seconds are lost with a kill."""
+    differences = reconcile_usage(resources, TENANT, None, "UTC", [])
+    return all(difference.endswith("no line in the logs.") for difference in differences)

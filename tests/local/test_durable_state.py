@@ -1,0 +1,333 @@
+"""Kill the emulator under writes and start it again: every write that it has acknowledged is there."""
+
+import contextlib
+import itertools
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import BotoCoreError
+
+from local import deploy
+from local.aws_clients import get_client
+from local.processes import EmulatorProcess
+from tests.local.emulator_lab import EmulatorLab
+from tests.local.test_dynamodb_streams import batches, put, streamed_table
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.cloud
+BUCKET = "durable"
+
+
+class KeptEmulator:
+    """An emulator that keeps its state and can be killed and started again."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.process = EmulatorProcess(directory, keep_state=True)
+
+    @property
+    def endpoint(self) -> str:
+        return self.process.endpoint
+
+    @property
+    def journals(self) -> list[Path]:
+        return sorted(self.directory.glob("state/journal-*"), key=lambda file: int(file.name.partition("-")[2]))
+
+    def client(self, service: str) -> Any:
+        return get_client(service, self.endpoint)
+
+    def kill_and_start(self, change_state: Callable[[], None] = lambda: None) -> None:
+        self.process.kill()
+        change_state()
+        self.process = EmulatorProcess(self.directory, keep_state=True)
+
+    def log(self) -> str:
+        return (self.directory / "emulator.log").read_text()
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[KeptEmulator]:
+    emulator = KeptEmulator(tmp_path)
+    yield emulator
+    emulator.process.stop()
+
+
+class Writer:
+    """Writes one thing after the other in a thread, until the emulator is gone, and counts the answers."""
+
+    def __init__(self, write: Callable[[int], None], first: int) -> None:
+        self.first = first
+        self.acknowledged = 0
+        self._write = write
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        for number in itertools.count(self.first):
+            try:
+                self._write(number)
+            except BotoCoreError:
+                return
+            self.acknowledged += 1
+
+    def wait_for_end(self) -> range:
+        self._thread.join()
+        return range(self.first, self.first + self.acknowledged)
+
+
+def item(partition: str, number: int, **attributes: str) -> dict[str, Any]:
+    return {name: {"S": text} for name, text in {"pk": partition, "sk": f"{number:06}", **attributes}.items()}
+
+
+def put_items(emulator: KeptEmulator, number: int) -> None:
+    emulator.client("dynamodb").put_item(TableName="lab-notes", Item=item("put", number))
+
+
+def change_items(emulator: KeptEmulator, number: int) -> None:
+    emulator.client("dynamodb").update_item(
+        TableName="lab-notes",
+        Key=item("counter", 0),
+        UpdateExpression="ADD countOf :one SET lastOf = :number",
+        ExpressionAttributeValues={":one": {"N": "1"}, ":number": {"N": str(number)}},
+    )
+
+
+def move_items(emulator: KeptEmulator, number: int) -> None:
+    """Delete an item and put its successor, in one transaction. A number is left out after a kill."""
+    emulator.client("dynamodb").transact_write_items(
+        TransactItems=[
+            {"Delete": {"TableName": "lab-notes", "Key": item("moved", number - 1)}},
+            {"Delete": {"TableName": "lab-notes", "Key": item("moved", number - 2)}},
+            {"Put": {"TableName": "lab-notes", "Item": item("moved", number)}},
+            {"Put": {"TableName": "lab-notes", "Item": item("moves", number)}},
+        ]
+    )
+
+
+def put_objects(emulator: KeptEmulator, number: int) -> None:
+    emulator.client("s3").put_object(
+        Bucket=BUCKET,
+        Key=f"a/{number}",
+        Body=b"%d" % number,
+        ContentType="text/plain",
+        Metadata={"number": f"{number}"},
+    )
+    if number % 2:
+        emulator.client("s3").delete_object(Bucket=BUCKET, Key=f"a/{number}")
+
+
+def start_executions(emulator: KeptEmulator, number: int) -> None:
+    states = emulator.client("stepfunctions")
+    machine = states.list_state_machines()["stateMachines"][0]["stateMachineArn"]
+    states.start_execution(stateMachineArn=machine, name=f"e-{number}", input=json.dumps({"number": number}))
+
+
+def make_keys(emulator: KeptEmulator, number: int) -> None:
+    kms = emulator.client("kms")
+    key = kms.create_key(Description=f"{number}")["KeyMetadata"]["KeyId"]
+    sealed = kms.encrypt(KeyId=key, Plaintext=b"%d" % number)["CiphertextBlob"]
+    emulator.client("s3").put_object(Bucket=BUCKET, Key=f"sealed/{number}", Body=sealed)
+
+
+def check_put(emulator: KeptEmulator, numbers: set[int]) -> None:
+    assert numbers <= {int(row["sk"]["S"]) for row in scan(emulator, "put")}
+
+
+def check_changed(emulator: KeptEmulator, numbers: set[int]) -> None:
+    [row] = scan(emulator, "counter")
+    assert int(row["lastOf"]["N"]) >= max(numbers)
+    assert int(row["countOf"]["N"]) >= len(numbers)
+
+
+def check_moved(emulator: KeptEmulator, numbers: set[int]) -> None:
+    [last] = (int(row["sk"]["S"]) for row in scan(emulator, "moved"))
+    moves = {int(row["sk"]["S"]) for row in scan(emulator, "moves")}
+    assert last == max(moves)
+    assert numbers <= moves
+
+
+def check_objects(emulator: KeptEmulator, numbers: set[int]) -> None:
+    s3 = emulator.client("s3")
+    listed = s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix="a/")
+    keys = {int(entry["Key"][2:]) for page in listed for entry in page.get("Contents", [])}
+    assert {number for number in numbers if number % 2 == 0} <= keys
+    assert not {number for number in numbers if number % 2} & keys
+    for number in sorted(keys)[-3:]:
+        stored = s3.get_object(Bucket=BUCKET, Key=f"a/{number}")
+        assert stored["Body"].read() == b"%d" % number
+        assert (stored["ContentType"], stored["Metadata"]) == ("text/plain", {"number": f"{number}"})
+
+
+def check_executions(emulator: KeptEmulator, numbers: set[int]) -> None:
+    states = emulator.client("stepfunctions")
+    machine = states.list_state_machines()["stateMachines"][0]["stateMachineArn"]
+    for number in numbers:
+        arn = f"{machine.replace(':stateMachine:', ':execution:')}:e-{number}"
+        assert states.describe_execution(executionArn=arn)["status"] == "FAILED"
+        with pytest.raises(states.exceptions.ExecutionAlreadyExists):
+            states.start_execution(stateMachineArn=machine, name=f"e-{number}", input="{}")
+
+
+def check_keys(emulator: KeptEmulator, numbers: set[int]) -> None:
+    for number in numbers:
+        sealed = emulator.client("s3").get_object(Bucket=BUCKET, Key=f"sealed/{number}")["Body"].read()
+        assert emulator.client("kms").decrypt(CiphertextBlob=sealed)["Plaintext"] == b"%d" % number
+
+
+def scan(emulator: KeptEmulator, partition: str) -> list[dict[str, Any]]:
+    pages = (
+        emulator.client("dynamodb")
+        .get_paginator("query")
+        .paginate(
+            TableName="lab-notes",
+            KeyConditionExpression="pk = :pk",
+            ExpressionAttributeValues={":pk": {"S": partition}},
+        )
+    )
+    return [row for page in pages for row in page["Items"]]
+
+
+Write = Callable[[KeptEmulator, int], None]
+Check = Callable[[KeptEmulator, set[int]], None]
+BACKENDS: dict[str, tuple[Write, Check, int]] = {
+    "items": (put_items, check_put, 60),
+    "changes of items": (change_items, check_changed, 60),
+    "transactions": (move_items, check_moved, 60),
+    "objects": (put_objects, check_objects, 30),
+    "executions": (start_executions, check_executions, 20),
+    "keys": (make_keys, check_keys, 4),
+}
+"""What writes, what checks, and how many answers there are at most before a kill."""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_acknowledged_write_survives_a_kill(kept: KeptEmulator, backend: str) -> None:
+    write, check, most_answers = BACKENDS[backend]
+    lab = EmulatorLab(kept.endpoint)
+    lab.make_machine({"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 3600, "End": True}}})
+    kept.client("s3").create_bucket(Bucket=BUCKET)
+    chance, numbers = random.Random(backend), set[int]()
+    for _ in range(3):
+        writer = Writer(lambda number: write(kept, number), first=max(numbers, default=0) + 2)
+        answers = chance.randint(1, most_answers)
+        wait_until(lambda: writer.acknowledged >= answers, "enough writes are acknowledged")  # noqa: B023
+        kept.process.kill()
+        numbers |= set(writer.wait_for_end())
+        kept.kill_and_start()
+        check(kept, numbers)
+
+
+def test_a_transaction_is_kept_whole_or_not_at_all(kept: KeptEmulator) -> None:
+    EmulatorLab(kept.endpoint)
+    move_items(kept, 1)
+    move_items(kept, 2)
+
+    def tear_last_line() -> None:
+        last = kept.journals[-1]
+        last.write_bytes(last.read_bytes()[:-20])
+
+    kept.kill_and_start(tear_last_line)
+    assert [row["sk"]["S"] for row in scan(kept, "moved")] == ["000001"]
+    assert [row["sk"]["S"] for row in scan(kept, "moves")] == ["000001"]
+    assert "is damaged and left out" in kept.log()
+    move_items(kept, 2)
+    kept.kill_and_start()
+    check_moved(kept, {1, 2})
+
+
+def test_changes_behind_a_damaged_line_are_kept(kept: KeptEmulator) -> None:
+    EmulatorLab(kept.endpoint)
+    for number in range(3):
+        put_items(kept, number)
+
+    def damage_second_line() -> None:
+        lines = kept.journals[-1].read_bytes().splitlines(keepends=True)
+        kept.journals[-1].write_bytes(b"".join([*lines[:-2], lines[-2].replace(b"put", b"?!t"), lines[-1]]))
+
+    kept.kill_and_start(damage_second_line)
+    assert [int(row["sk"]["S"]) for row in scan(kept, "put")] == [0, 2]
+
+
+def test_the_journal_does_not_grow_without_end(kept: KeptEmulator) -> None:
+    """A megabyte is written again and again to the same items."""
+    EmulatorLab(kept.endpoint)
+    sizes = []
+    for number in range(160):
+        row = item("large", number % 4, text="x" * 300_000)
+        kept.client("dynamodb").put_item(TableName="lab-notes", Item=row)
+        sizes.append(sum(file.stat().st_size for file in kept.journals if file.exists()))
+    assert max(sizes) < 40_000_000
+    assert len(kept.journals) < 4
+    kept.kill_and_start()
+    assert len(scan(kept, "large")) == 4
+
+
+def test_a_stream_goes_on_after_a_kill_with_the_records_that_were_not_delivered(kept: KeptEmulator) -> None:
+    table = streamed_table(EmulatorLab(kept.endpoint), BatchSize=2, MaximumBatchingWindowInSeconds=300)
+    lab = object.__new__(EmulatorLab)
+    lab.dynamodb = kept.client("dynamodb")
+    put(lab, table, "a", "b", "c")
+    wait_until(lambda: batches(lab, table), "the first batch is delivered")
+    kept.kill_and_start()
+    lab.dynamodb = kept.client("dynamodb")
+    put(lab, table, "d", "e", "f")
+    wait_until(lambda: {"a", "b", "c", "d"} <= {key for batch in batches(lab, table) for key in batch}, "all came")
+
+
+def test_a_state_from_before_the_journal_is_loaded_and_its_streams_go_on(kept: KeptEmulator) -> None:
+    table = streamed_table(EmulatorLab(kept.endpoint))
+    lab = object.__new__(EmulatorLab)
+    lab.dynamodb = kept.client("dynamodb")
+    put(lab, table, "a", "b")
+    wait_until(lambda: {"a", "b"} <= {key for batch in batches(lab, table) for key in batch}, "both are delivered")
+    kept.process.save_snapshot()
+
+    def forget_what_is_new() -> None:
+        state = kept.directory / "state"
+        for journal in kept.journals:
+            journal.unlink()
+        [snapshot] = state.glob("snapshot-*")
+        for file in snapshot.iterdir():
+            file.rename(state / file.name)
+        snapshot.rmdir()
+        tables = json.loads((state / "dynamodb.json").read_text())
+        del tables["payload"]["fermataStreams"]
+        (state / "dynamodb.json").write_text(json.dumps(tables))
+
+    kept.kill_and_start(forget_what_is_new)
+    lab.dynamodb = kept.client("dynamodb")
+    put(lab, table, "c")
+    wait_until(lambda: ["c"] in batches(lab, table), "the new record is delivered")
+    kept.process.save_snapshot()
+    assert not list(kept.directory.glob("state/*.json"))
+
+
+@pytest.mark.parametrize("kill_at", [1, 12, 40])
+def test_a_deployment_that_was_killed_can_be_repeated(kept: KeptEmulator, kill_at: int) -> None:
+    """It is killed after some of its events."""
+
+    def deploy_once() -> None:
+        with contextlib.suppress(BotoCoreError):
+            deploy.deploy_stack(kept.endpoint, {"Stage": "local"})
+
+    def count_events() -> bool:
+        try:
+            events = kept.client("cloudformation").describe_stack_events(StackName=deploy.STACK_NAME)["StackEvents"]
+        except Exception:  # noqa: BLE001  there is no stack yet
+            return False
+        return len(events) >= kill_at
+
+    thread = threading.Thread(target=deploy_once)
+    thread.start()
+    wait_until(count_events, "the deployment has begun")
+    kept.process.kill()
+    thread.join()
+    kept.kill_and_start()
+    outputs = deploy.deploy_stack(kept.endpoint, {"Stage": "local"})
+    kept.kill_and_start()
+    assert deploy.deploy_stack(kept.endpoint, {"Stage": "local"}) == outputs
