@@ -48,7 +48,7 @@ def test_claims_of_a_token_can_be_changed(cloud: LocalCloud) -> None:
 def test_functions_print_into_their_logs(cloud: LocalCloud, service: FermataClient) -> None:
     bridge = run_turn(service, "data", "Hello").view.bridge_id
     assert any(str(bridge) in line for line in cloud.read_log_lines("round"))
-    assert cloud.read_log_lines("stream")
+    assert cloud.read_log_lines("stream_turns")
 
 
 def test_other_settings_reach_functions_and_the_front_door_without_a_new_address(tmp_path: Path) -> None:
