@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -103,7 +104,7 @@ def test_a_rule_may_make_a_call_slow(
     faulty_resources: Resources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     delays: list[float] = []
-    monkeypatch.setattr("fermata.aws.fault_injection.time.sleep", delays.append)
+    monkeypatch.setattr(fault_injection, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=delays.append))
     write_rule(tmp_path, do="delay:2.5")
     put_item(faulty_resources)
     assert delays == [2.5]
@@ -122,8 +123,7 @@ def test_a_table_of_latencies_makes_every_call_that_it_names_take_so_long(
         sleeps.append(seconds)
         stored_at_sleep.append(len(resources.tables.query_items("bridges", "a")))
 
-    monkeypatch.setattr("fermata.aws.fault_injection.time.monotonic", lambda: now)
-    monkeypatch.setattr("fermata.aws.fault_injection.time.sleep", sleep)
+    monkeypatch.setattr(fault_injection, "time", SimpleNamespace(monotonic=lambda: now, sleep=sleep))
     FaultInjector(tmp_path).attach(resources.tables._client)
     put_item(resources, "b")
     put_item(resources, "c")

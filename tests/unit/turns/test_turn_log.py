@@ -135,7 +135,7 @@ def test_an_append_with_a_lost_response_continues_behind_another_writers_entry(s
 
 
 def test_a_transaction_conflict_is_no_lost_race(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fermata.aws.dynamodb_tables.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr(stage.resources.tables, "_sleep", lambda _seconds: None)
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a"), text="I delete."), "Done.")
     stage.faults.fail_call(PUT, "TransactionConflictException", contains="I delete", times=2)

@@ -243,7 +243,7 @@ def test_a_start_continues_when_its_retry_conflicts_with_its_first_attempt(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The response to the first write is lost; the retry finds the claim taken by the same turn."""
-    monkeypatch.setattr("fermata.aws.dynamodb_tables.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr(stage.resources.tables, "_sleep", lambda _seconds: None)
     client = stage.resources.tables._client
     transact = client.transact_write_items
 
