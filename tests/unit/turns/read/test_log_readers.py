@@ -220,11 +220,6 @@ def test_followers_are_notified_of_lasting_errors(stage: Stage, poller: LogPolle
     assert not poller._followers
 
 
-def test_poll_intervals_grow_with_the_waiting_time(poller: LogPoller) -> None:
-    intervals = [round(poller._compute_interval(waited) * 1000) for waited in (0, 0.03, 0.08, 1, 60)]
-    assert intervals == [4, 4, 10, 16, 16]
-
-
 def test_the_status_of_a_turn_follows_its_phases(stage: Stage) -> None:
     stage.start_turn()
     stage.script_replies(reply_with_calls(tool_call_block("deleteNode", nodeId="a")), "Done.")

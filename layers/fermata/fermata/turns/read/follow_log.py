@@ -9,13 +9,12 @@ from fermata.aws.clock import JoinableThread
 from fermata.aws.dynamodb import Item
 from fermata.aws.resources import Resources
 from fermata.domain.errors import LogRewound, NotFound
+from fermata.turns.read.poll_schedule import PollSchedule
 from fermata.turns.turn import TURN_NOT_FOUND_MESSAGE, Turn
 from fermata.turns.turn_log import LogEntry, build_entry_key, log_entry_from_item, read_entries_from, read_last_entry
 
 POLL_BATCH_SIZE = 100
 MAX_POLL_FAILURES = 5
-POLL_BACKOFF_DIVISOR = 8
-"""A reader that has waited t seconds is polled again after t/8, within `poll_ms` and `idle_poll_ms`."""
 
 
 def read_entries_after(resources: Resources, turn: Turn, event_number: int) -> list[LogEntry]:
@@ -53,10 +52,7 @@ class LogFollower:
     pk: str
     next_number: int
     deliver: DeliverEntry
-    waiting_since: float
-    next_poll_at: float
-    found_entry: bool = False
-    """Whether the last poll found an entry. If the next one does too, the reader is behind and polls without delay."""
+    schedule: PollSchedule
 
 
 @dataclass(eq=False)
@@ -72,11 +68,16 @@ class LogPoller:
     def __post_init__(self) -> None:
         self._changed = self.resources.clock.new_condition()
 
-    def follow(self, turn: Turn, next_number: int, deliver: DeliverEntry) -> LogFollower:
-        """Deliver the entries from number `next_number` on, until `unfollow`."""
-        now = self.resources.clock.monotonic()
-        next_poll_at = now + self._compute_interval(0)
-        follower = LogFollower(turn.pk, next_number, deliver, waiting_since=now, next_poll_at=next_poll_at)
+    def follow(
+        self, turn: Turn, next_number: int, deliver: DeliverEntry, last_entry: LogEntry | None = None
+    ) -> LogFollower:
+        """Deliver the entries from number `next_number` on, until `unfollow`.
+
+        Args:
+            last_entry: The entry before them, if it was read. It tells how often to poll.
+        """
+        schedule = PollSchedule(self.resources.settings, self.resources.clock.monotonic(), last_entry)
+        follower = LogFollower(turn.pk, next_number, deliver, schedule)
         with self._changed:
             self._followers.add(follower)
             if self._thread is None:
@@ -101,7 +102,7 @@ class LogPoller:
         with self._changed:
             while self._followers:
                 now = self.resources.clock.monotonic()
-                first_poll_at = min(follower.next_poll_at for follower in self._followers)
+                first_poll_at = min(follower.schedule.next_poll_at for follower in self._followers)
                 if first_poll_at <= now:
                     return self._select_due(now)
                 self._changed.wait(first_poll_at - now)
@@ -111,8 +112,8 @@ class LogPoller:
     def _select_due(self, now: float) -> list[LogFollower]:
         """Include those that are due soon, so that they share a request."""
         latest = now + self.resources.settings.poll_ms / 4000
-        due = [follower for follower in self._followers if follower.next_poll_at <= latest]
-        return sorted(due, key=lambda follower: follower.next_poll_at)[:POLL_BATCH_SIZE]
+        due = [follower for follower in self._followers if follower.schedule.next_poll_at <= latest]
+        return sorted(due, key=lambda follower: follower.schedule.next_poll_at)[:POLL_BATCH_SIZE]
 
     def _poll(self, followers: Sequence[LogFollower]) -> None:
         try:
@@ -124,13 +125,10 @@ class LogPoller:
         now = self.resources.clock.monotonic()
         for follower in followers:
             number = (follower.pk, follower.next_number)
-            is_found = number in entries
-            if is_found:
+            if number in entries:
                 self._deliver(follower, entries[number], now)
-            is_behind = is_found and follower.found_entry
-            waited_seconds = now - follower.waiting_since
-            follower.next_poll_at = now if is_behind else now + self._compute_interval(waited_seconds)
-            follower.found_entry = is_found
+            else:
+                follower.schedule.add_miss(now)
 
     def _read_next_entries(self, followers: Sequence[LogFollower]) -> dict[tuple[str, int], LogEntry | None]:
         """Return the entries that exist, by partition and number; None for one that cannot be parsed."""
@@ -149,7 +147,7 @@ class LogPoller:
         """Deliver an entry. A reader that gets None, or whose delivery fails, is followed no longer."""
         if log_entry is not None:
             follower.next_number = log_entry.next_number
-            follower.waiting_since = now
+            follower.schedule.add_entry(log_entry, now)
         try:
             follower.deliver(log_entry)
         except Exception:  # noqa: BLE001 - logged; a reader that is gone must not end the others' thread
@@ -158,15 +156,11 @@ class LogPoller:
         if log_entry is None:
             self.unfollow(follower)
 
-    def _compute_interval(self, waited_seconds: float) -> float:
-        settings = self.resources.settings
-        return min(settings.idle_poll_ms / 1000, max(settings.poll_ms / 1000, waited_seconds / POLL_BACKOFF_DIVISOR))
-
     def _handle_poll_failure(self, followers: Sequence[LogFollower]) -> None:
         self._failures += 1
         observability.log_exception("log_poller.poll_failed", failures=self._failures)
         now = self.resources.clock.monotonic()
         for follower in followers:
-            follower.next_poll_at = now + self.resources.settings.idle_poll_ms / 1000
+            follower.schedule.next_poll_at = now + self.resources.settings.idle_poll_ms / 1000
             if self._failures >= MAX_POLL_FAILURES:
                 self._deliver(follower, None, now)

@@ -56,20 +56,20 @@ class LogStream:
         for last_entry in entries:
             yield self._render_entry(last_entry)
         if last_entry is not None and last_entry.state.phase != "ended":
-            async with self._follow_log(last_entry.next_number) as queue:
+            async with self._follow_log(last_entry) as queue:
                 async for chunk in self._send_new_entries(queue, last_entry):
                     yield chunk
         self.is_complete = True
 
     @asynccontextmanager
-    async def _follow_log(self, number: int) -> AsyncIterator["asyncio.Queue[LogEntry | None]"]:
+    async def _follow_log(self, last_entry: LogEntry) -> AsyncIterator["asyncio.Queue[LogEntry | None]"]:
         queue: asyncio.Queue[LogEntry | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def deliver(entry: LogEntry | None) -> None:
             loop.call_soon_threadsafe(queue.put_nowait, entry)
 
-        follower = self._poller.follow(self._turn, number, deliver)
+        follower = self._poller.follow(self._turn, last_entry.next_number, deliver, last_entry)
         try:
             yield queue
         finally:

@@ -1,0 +1,78 @@
+"""Compute when a reader's log is read next: often when something is due, seldom while a browser or a person acts.
+
+What is due is seen from the last entry (decision 0179). Times are seconds on the monotonic clock.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fermata.aws.settings import Settings
+from fermata.domain.events import ReasoningEvent, TextEvent, ToolRequestEvent
+from fermata.turns.turn_log import LogEntry
+
+BACKOFF_DIVISOR = 8
+"""A reader that has waited t seconds is polled again after t/8, within the limits of what it waits for."""
+BROWSER_BACKOFF_DIVISOR = 4
+FAST_POLL_SECONDS = 0.01
+MAX_FOUND_IN_TURN = 4
+"""So many polls that each find streamed text tell that the reader is behind. Other entries come in pairs at most."""
+
+AwaitedStep = Literal["service", "text", "browser"]
+"""service: the next step of a function or the first text of a model · text: more of the text that flows ·
+browser: the result of a tool call, or a decision."""
+
+
+@dataclass
+class PollSchedule:
+    """The times at which one log is read for one reader."""
+
+    settings: Settings
+    waiting_since: float
+    last_entry: LogEntry | None = None
+    next_poll_at: float = field(init=False)
+    _awaited: AwaitedStep = "service"
+    _gap_seconds: float = 0.0
+    """Between the last two entries of text, on their writer's clock."""
+    _found_in_turn: int = 0
+
+    def __post_init__(self) -> None:
+        if self.last_entry is not None and _is_browser_due(self.last_entry):
+            self._awaited = "browser"
+        self.next_poll_at = self.waiting_since + self.compute_interval(0)
+
+    def add_entry(self, entry: LogEntry, now: float) -> None:
+        """Note that a poll has found this entry."""
+        previous, self.last_entry = self.last_entry, entry
+        self.waiting_since = now
+        self._found_in_turn += 1
+        is_text_flowing = previous is not None and _is_text(previous) and _is_text(entry)
+        self._awaited = "browser" if _is_browser_due(entry) else "text" if is_text_flowing else "service"
+        self._gap_seconds = (entry.at_ms - previous.at_ms) / 1000 if previous is not None and is_text_flowing else 0.0
+        is_behind = self._found_in_turn >= (MAX_FOUND_IN_TURN if is_text_flowing else 2)
+        self.next_poll_at = now if is_behind else now + self.compute_interval(0)
+
+    def add_miss(self, now: float) -> None:
+        """Note that a poll has found nothing."""
+        self._found_in_turn = 0
+        self.next_poll_at = now + self.compute_interval(now - self.waiting_since)
+
+    def compute_interval(self, waited_seconds: float) -> float:
+        """Return the seconds until the next poll, for a reader that has waited so long."""
+        longest = self.settings.idle_poll_ms / 1000
+        divisor = BROWSER_BACKOFF_DIVISOR if self._awaited == "browser" else BACKOFF_DIVISOR
+        return min(longest, max(self._compute_shortest(waited_seconds), waited_seconds / divisor))
+
+    def _compute_shortest(self, waited_seconds: float) -> float:
+        usual = self.settings.poll_ms / 1000
+        if self._awaited == "text":
+            # Text comes at even intervals. The round may end at any time, so it is looked for halfway too.
+            return max(usual, self._gap_seconds / 2 + usual / 10) if not waited_seconds else usual
+        return min(usual, 2 * FAST_POLL_SECONDS if self._awaited == "browser" else FAST_POLL_SECONDS)
+
+
+def _is_text(entry: LogEntry) -> bool:
+    return bool(entry.events) and all(isinstance(event, TextEvent | ReasoningEvent) for event in entry.events)
+
+
+def _is_browser_due(entry: LogEntry) -> bool:
+    return bool(entry.events) and isinstance(entry.events[-1], ToolRequestEvent)
