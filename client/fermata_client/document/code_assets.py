@@ -14,6 +14,8 @@ from typing import Literal
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.linked_files import (
+    SCRIPT_EXTENSIONS,
+    STYLE_EXTENSIONS,
     is_script,
     is_stylesheet,
     link_address,
@@ -25,9 +27,9 @@ from fermata_client.service.json_types import JsonObject
 
 AssetType = Literal["script", "style"]
 
-FILE_EXTENSIONS: dict[AssetType, tuple[str, ...]] = {"script": (".js", ".mjs"), "style": (".css",)}
+FILE_EXTENSIONS: dict[AssetType, tuple[str, ...]] = {"script": SCRIPT_EXTENSIONS, "style": STYLE_EXTENSIONS}
 MAX_NAME_BYTES = 200
-"""A disk takes 255 bytes of a name, and a file is written under a longer temporary name first."""
+"""A disk takes 255 bytes of a name, and a copy may add to it."""
 MAX_PATH_CHARS = 1_000
 
 

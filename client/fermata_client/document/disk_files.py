@@ -1,7 +1,6 @@
-"""Read, check and write the files of a page on disk."""
+"""Read and check the files of a page on disk."""
 
 import os
-import tempfile
 from pathlib import Path
 
 from fermata_client.document.html_document import HtmlDocument
@@ -9,7 +8,6 @@ from fermata_client.document.html_document import HtmlDocument
 HTML_EXTENSIONS = (".html", ".htm", ".xhtml")
 MAX_FILE_BYTES = 2_000_000
 """A page travels with every answer, and the service takes 4.5 MB."""
-NEW_FILE_MODE = 0o644
 
 
 class NotAnHtmlFileError(ValueError):
@@ -67,17 +65,3 @@ def check_output_path(path: Path) -> None:
     folder = next(parent for parent in path.parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise NotAnHtmlFileError(f"{path} cannot be written: {folder} is no folder that you may write to.")
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file in one step, with the mode it has. A reader sees its old or its new content."""
-    handle, temporary_name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary_path = Path(temporary_name)
-    try:
-        with os.fdopen(handle, "wb") as temporary_file:
-            temporary_file.write(content)
-        temporary_path.chmod(path.stat().st_mode if path.exists() else NEW_FILE_MODE)
-        temporary_path.replace(path)
-    except OSError:
-        temporary_path.unlink(missing_ok=True)
-        raise

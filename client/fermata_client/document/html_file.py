@@ -5,22 +5,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from fermata_client.document.disk_files import (
-    MAX_FILE_BYTES,
-    NotAnHtmlFileError,
-    is_utf8_text,
-    read_html_file,
-    write_atomically,
-)
+from fermata_client.document.disk_files import NotAnHtmlFileError, read_html_file
+from fermata_client.document.disk_writes import FileChangedError, FileWrite, check_content, write_files
 from fermata_client.document.html_document import HtmlDocument
+from fermata_client.document.page_folder import PageFolder
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.linked_files import linked_file_paths
 
-CODE_EXTENSIONS = (".css", ".js", ".mjs")
-
 
 class HtmlFile:
-    """A page on disk. Every edit is saved before it is reported, and changes by others are never overwritten.
+    """A page on disk. Every edit is saved before it is reported, and changes by others are never overwritten (0190).
 
     Args:
         path: the page that is read.
@@ -38,8 +32,9 @@ class HtmlFile:
         self.folder = self.path.parent
         self.name = self.path.name
         self._is_copy_in_folder = self.out != self.path and self.out.parent == self.folder
-        self._written_paths: set[str] = set()
-        """Files that were written beside `out`, and are read from there."""
+        self._page_folder = PageFolder(self.folder, self.out.parent)
+        self._out_before = self._read_out()
+        """What `out` had before the first edit was written to it."""
         self._seen_paths: set[str] = set()
         """Files that the page has loaded at some time."""
         self.document = self._parse_document(read_html_file(self.path), 1)
@@ -67,35 +62,51 @@ class HtmlFile:
 
     def with_files(self, paths: Iterable[str]) -> HtmlDocument:
         """Return the document with further scripts and style sheets of its folder that it does not load now."""
-        missing = [path for path in paths if path not in self.document.files and path.lower().endswith(CODE_EXTENSIONS)]
-        return replace(self.document, files={**self.document.files, **self._read_files(missing)})
+        missing = [path for path in paths if path not in self.document.files]
+        return replace(self.document, files={**self.document.files, **self._page_folder.read_files(missing)})
 
     def save(self, document: HtmlDocument, before: HtmlDocument) -> None:
-        """Write what differs between `before` and `document`.
+        """Write what differs between `before` and `document`, all or nothing.
 
         Raises:
-            EditError: a file may not be written. Nothing is written then.
+            FileChangedError: the page or a file that it loads is not as it is in `before` any more.
+            EditError: a file may not be written.
         """
-        old_files, files = before.files, document.files
-        changed = [path for path in {**old_files, **files} if old_files.get(path) != files.get(path)]
-        targets = {path: self._target_path(path, is_new=path not in old_files) for path in changed}
-        for path, target in targets.items():
-            self._write_file(path, target, files.get(path))
+        changed = [
+            path for path in {**before.files, **document.files} if before.files.get(path) != document.files.get(path)
+        ]
+        writes = [self._file_write(path, document, before) for path in changed]
         if document.source != before.source:
-            self._write_page(document.source)
+            writes.append(FileWrite(self.out, document.source, self._page_before(before.source)))
+        if writes:
+            write_files(writes, lambda: self._check_unchanged(before), [self.folder, self.out.parent])
+        self._page_folder.written_paths |= set(changed)
+        if document.source != before.source:
+            self.path = self.out
         linked_files = self._load_linked_files(document)
         shared_files = self._shared_paths(linked_files)
         self.document = replace(document, files=linked_files, shared_files=shared_files, reversals=())
 
     def write_copy(self) -> None:
-        """Write `out`, also if nothing was changed, and in its folder the files that the page loads."""
-        if self.path != self.out:
-            self._write_page(self.document.source)
+        """Write `out`, also if nothing was changed, and in its folder the files that the page loads and it lacks.
+
+        Raises:
+            NotAnHtmlFileError: someone else has written `out` meanwhile.
+        """
+        writes = [FileWrite(self.out, self.document.source, self._out_before)] if self.path != self.out else []
         if self.out.parent != self.folder:
             for path, content in self.document.files.items():
-                target = (self.out.parent / path).resolve()
-                if target.is_relative_to(self.out.parent) and not target.exists():
-                    self._write_file(path, target, content)
+                target = self._page_folder.find_target(path)
+                if not target.exists():
+                    writes.append(FileWrite(target, content, None))
+                    self._page_folder.written_paths.add(path)
+        try:
+            write_files(writes, lambda: None)
+        except FileChangedError as error:
+            raise NotAnHtmlFileError(
+                f"{self.out} was written by someone else meanwhile, so it was kept. Name another file with --out."
+            ) from error
+        self.path = self.out
 
     def display_path(self, absolute_path: str) -> str:
         """Return a path relative to the page's folder, as the model knows it."""
@@ -105,7 +116,7 @@ class HtmlFile:
 
     def file_texts(self, page_name: str) -> dict[str, str]:
         """Return the texts of the page, as `page_name`, and of the files it has loaded, by path."""
-        files = self._read_files(sorted(self._seen_paths))
+        files = self._page_folder.read_files(sorted(self._seen_paths))
         return {page_name: self.document.source.decode()} | {path: content.decode() for path, content in files.items()}
 
     def _parse_document(self, source: bytes, next_id: int) -> HtmlDocument:
@@ -114,32 +125,15 @@ class HtmlFile:
         return replace(document, files=files, shared_files=self._shared_paths(files))
 
     def _load_linked_files(self, document: HtmlDocument) -> dict[str, bytes]:
-        files = self._read_files(linked_file_paths(document.tree))
+        files = self._page_folder.read_files(linked_file_paths(document.tree))
         self._seen_paths |= files.keys()
         return files
-
-    def _read_files(self, paths: Iterable[str]) -> dict[str, bytes]:
-        """Read those of the files that can be read."""
-        return {path: content for path in paths if (content := self._read_file(path)) is not None}
-
-    def _read_file(self, path: str) -> bytes | None:
-        """Read a text file of the page's folder; None for anything else, also behind a symbolic link."""
-        folder = self.out.parent if path in self._written_paths else self.folder
-        resolved = (folder / path).resolve()
-        try:
-            is_readable = resolved.is_relative_to(folder) and resolved.is_file()
-            if not is_readable or resolved.stat().st_size > MAX_FILE_BYTES:
-                return None
-            content = resolved.read_bytes()
-        except OSError:  # such as a name that is too long, or a file without read permission
-            return None
-        return content if is_utf8_text(content) else None
 
     def _shared_paths(self, paths: Iterable[str]) -> frozenset[str]:
         """Return the paths that a copy in the same folder shares with its original: all but those it has written."""
         if not self._is_copy_in_folder:
             return frozenset()
-        return frozenset(path for path in paths if path not in self._written_paths)
+        return frozenset(path for path in paths if path not in self._page_folder.written_paths)
 
     def _target_sheet(self, css: str) -> str:
         if not css:
@@ -151,26 +145,30 @@ class HtmlFile:
             )
         return path
 
-    def _target_path(self, path: str, *, is_new: bool) -> Path:
-        """Return where a file is written; `EditError` outside of the folder, or if another file is there."""
-        target = (self.out.parent / path).resolve()
-        if not target.is_relative_to(self.out.parent):
-            raise EditError(f"{path} leads out of the folder of the page. Choose a path below it.")
-        if is_new and ((self.folder / path).exists() or (target.exists() and self.out.parent != self.folder)):
-            raise EditError(
-                f"There is a {path} already, which the page does not load. Load it, or choose another name."
+    def _file_write(self, path: str, document: HtmlDocument, before: HtmlDocument) -> FileWrite:
+        """Return the write of a file beside the page. Raises `EditError` if it may not be written."""
+        target = self._page_folder.find_target(path)
+        if path not in before.files and target.exists():
+            self._check_unchanged(before)
+        if path not in before.files:
+            self._page_folder.check_new_target(path, target)
+        previous = self._page_folder.content_before(path, target, before.files.get(path))
+        return FileWrite(target, document.files.get(path), previous)
+
+    def _page_before(self, source: bytes) -> bytes | None:
+        return source if self.path == self.out else self._out_before
+
+    def _read_out(self) -> bytes | None:
+        return self.out.read_bytes() if self.out.is_file() else None
+
+    def _check_unchanged(self, before: HtmlDocument) -> None:
+        """Raise `FileChangedError` unless the disk has the page and the files that an edit was computed from."""
+        check_content(self.path, before.source)
+        paths = [*linked_file_paths(before.tree), *before.files]
+        if self._page_folder.read_files(paths) != before.files:
+            raise FileChangedError(
+                "A file of this page was changed by someone else meanwhile. Read the document again."
             )
-        return target
-
-    def _write_file(self, path: str, target: Path, content: bytes | None) -> None:
-        if content is None:
-            target.unlink(missing_ok=True)
-        else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(target, content)
-        self._written_paths.add(path)
-
-    def _write_page(self, source: bytes) -> None:
-        self.out.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.out, source)
-        self.path = self.out
+        if self.path != self.out and self._read_out() != self._out_before:
+            self.path = self.out  # from now on the page is what the other program has written
+            raise FileChangedError("The page was written by someone else meanwhile. Read the document again.")

@@ -2,12 +2,19 @@
 
 import posixpath
 import re
+import unicodedata
+from html import unescape
 from urllib.parse import unquote
 
 from fermata_client.html.tree import Element, HtmlTree
 
 SCRIPT_TYPES = frozenset({"", "module", "text/javascript", "application/javascript", "text/ecmascript"})
 SCREEN_MEDIA = ("", "all", "screen")
+STYLE_EXTENSIONS = (".css",)
+SCRIPT_EXTENSIONS = (".js", ".mjs")
+CODE_EXTENSIONS = STYLE_EXTENSIONS + SCRIPT_EXTENSIONS
+INVISIBLE_CATEGORIES = ("Cc", "Cf")
+"""Unicode categories of control and format characters. Some file systems ignore them when they compare names."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -27,7 +34,8 @@ def is_script(element: Element) -> bool:
 
 def link_address(element: Element) -> str | None:
     """Return the address of what a link or script element loads; None if its content is inline."""
-    return element.attribute_value("href" if element.tag == "link" else "src")
+    value = element.attribute_value("href" if element.tag == "link" else "src")
+    return None if value is None else unescape(value)
 
 
 def is_for_screens(element: Element) -> bool:
@@ -36,18 +44,30 @@ def is_for_screens(element: Element) -> bool:
 
 def local_path_from_address(address: str | None) -> str | None:
     """Return the path of a file in the page's folder or below, as `assets/site.css`; None for any other address."""
-    bare = re.split(r"[?#]", (address or "").strip())[0]
-    if not bare or bare.startswith("/") or _SCHEME.match(bare) or "\\" in bare:
+    bare = unquote(re.split(r"[?#]", (address or "").strip())[0])
+    if not bare or bare.startswith("/") or _SCHEME.match(bare) or "\\" in bare or ":" in bare:
         return None
-    path = posixpath.normpath(unquote(bare))
-    return None if path.startswith(("..", "/")) or path == "." or "\x00" in path else path
+    if any(unicodedata.category(character) in INVISIBLE_CATEGORIES for character in bare):
+        return None
+    path = posixpath.normpath(bare)
+    return None if path.startswith(("..", "/")) or path == "." else path
+
+
+def is_code_path(path: str, extensions: tuple[str, ...] = CODE_EXTENSIONS) -> bool:
+    """Whether a file of this path may belong to a page: its ending says so, and no part of the path is hidden.
+
+    Every path is checked by this before it is read or written, and again without symbolic links (decision 0191).
+    """
+    return path.lower().endswith(extensions) and not any(part.startswith(".") for part in path.split("/"))
 
 
 def linked_file_path(tree: HtmlTree, element: Element) -> str | None:
     """Return the path of the local file that a style sheet or script element loads; None if it loads none."""
     if not (is_stylesheet(element) or is_script(element)) or _has_base_address(tree):
         return None
-    return local_path_from_address(link_address(element))
+    path = local_path_from_address(link_address(element))
+    extensions = SCRIPT_EXTENSIONS if element.tag == "script" else STYLE_EXTENSIONS
+    return path if path and is_code_path(path, extensions) else None
 
 
 def linked_file_paths(tree: HtmlTree) -> list[str]:

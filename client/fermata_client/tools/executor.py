@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
+from fermata_client.document.disk_writes import FileChangedError
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.document.html_file import HtmlFile
 from fermata_client.document.patch_hunk import EditConflictError
@@ -19,6 +20,7 @@ from fermata_client.tools.tool_function import ToolFunction
 MAX_CHANGES_CHARS = 3_500
 """Length of the diff that a conflict shows."""
 MAX_CHANGES_LINES_PER_FILE = 200
+MAX_RESTORE_ATTEMPTS = 5
 
 
 class HtmlFileExecutor:
@@ -49,6 +51,8 @@ class HtmlFileExecutor:
         arguments = tool_input if isinstance(tool_input, dict) else {}
         try:
             return self._execute_tool(name, arguments, request.get("revision"))
+        except FileChangedError as error:
+            return self._changed_output(error)
         except EditConflictError as error:
             return self._conflict_output(str(error))
         except EditError as error:
@@ -61,20 +65,43 @@ class HtmlFileExecutor:
         read_tool, write_tool = READ_TOOLS.get(name), WRITE_TOOLS.get(name)
         if read_tool is None and write_tool is None:
             raise EditError(UNSUPPORTED_TOOLS.get(name, f"Unknown tool: {name}"))
-        previous = self.file.reload_if_changed()
-        if previous is not None:
-            self._latest_changes = "\n".join(_iter_changes(previous, self.file.document))
+        was_reloaded = self._reload()
         if read_tool is not None:
             _, data = read_tool(self.file.document, arguments)
             return self._with_revision(_success_output(data))
         assert write_tool is not None
         if name == RESTORE_TOOL:
-            return self._execute_edit(write_tool, arguments, self.file.with_files(patched_files(arguments)))
-        if self._is_outdated(planned_revision, was_reloaded=previous is not None):
+            return self._restore(write_tool, arguments)
+        if self._is_outdated(planned_revision, was_reloaded=was_reloaded):
             return self._conflict_output(
                 "This file was changed by someone else; that change was kept. Read the document again."
             )
         return self._execute_edit(write_tool, arguments, self.file.document)
+
+    def _reload(self) -> bool:
+        """Read the file again if others have changed it, and remember their changes. Returns whether it was read."""
+        previous = self.file.reload_if_changed()
+        if previous is None:
+            return False
+        self._latest_changes = "\n".join(_iter_changes(previous, self.file.document))
+        return True
+
+    def _restore(self, restore_tool: ToolFunction, arguments: ToolArguments) -> JsonObject:
+        """Undo an edit. It finds its place in any version of the file, so a change meanwhile makes it begin again."""
+        for _ in range(MAX_RESTORE_ATTEMPTS - 1):
+            try:
+                return self._execute_edit(restore_tool, arguments, self.file.with_files(patched_files(arguments)))
+            except FileChangedError:
+                self._reload()
+        return self._execute_edit(restore_tool, arguments, self.file.with_files(patched_files(arguments)))
+
+    def _changed_output(self, error: FileChangedError) -> JsonObject:
+        """Return the result of an edit that found the file changed when it was to be written."""
+        try:
+            self._reload()
+        except EditError as unreadable:
+            return self._with_revision({"ok": False, "error": str(unreadable)})
+        return self._conflict_output(str(error))
 
     def _is_outdated(self, planned_revision: object, *, was_reloaded: bool) -> bool:
         """Whether the document changed since the model planned the call (decision 0115)."""

@@ -150,14 +150,16 @@ def test_a_file_that_is_no_text_is_left_out(folder: Path) -> None:
 def test_a_file_that_cannot_be_written_leaves_everything_as_it_is(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, source: bytes) -> None:
-        raise OSError(28, "No space left on device", str(path))
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device", str(folder / "css" / "site.css"))
 
     executor = open_file(folder)
-    monkeypatch.setattr("fermata_client.document.html_file.write_atomically", full)
+    before = bytes_of(folder)
+    monkeypatch.setattr("fermata_client.document.disk_writes.os.fsync", full)
     answer = run_tool(executor, "applyCss", css=".card { top: 1px }")
     assert (answer["ok"], "No space left on device" in answer["error"], "inverse" in answer) == (False, True, False)
     assert answer["revision"] == open_file(folder).file.document.revision
+    assert bytes_of(folder) == before
 
 
 # Revisions, conflicts and the way back
