@@ -11,7 +11,7 @@ from fermata_client.html.linked_files import is_code_path
 class PageFolder:
     """Reads files of `folder`, and says where they are written: in `out_folder`, from where they are read afterwards.
 
-    Both folders are without symbolic links. Paths are relative to the folder, as `css/site.css`.
+    Both folders are without symbolic links. Paths are relative to the folder.
     """
 
     def __init__(self, folder: Path, out_folder: Path) -> None:
