@@ -13,27 +13,39 @@ from typing import Any
 from fermata.aws.clock import Clock, JoinableThread, MapArgument, MapResult
 
 
+def count_as_one(_call: str) -> float:
+    return 1
+
+
 class SeriesClock(Clock):
     """A clock whose threads count the AWS calls that precede them."""
 
-    def __init__(self) -> None:
+    def __init__(self, weigh: Callable[[str], float] = count_as_one) -> None:
+        """
+        Args:
+            weigh: returns what a call counts, by its boto3 service and operation: one, or its typical latency.
+        """
+        self._weigh = weigh
         self._thread_values = threading.local()
 
     @property
-    def calls_in_series(self) -> int:
+    def calls_in_series(self) -> float:
         """The number of calls, each made after the response of the one before, that lead to this thread's state."""
         return getattr(self._thread_values, "calls", 0)
 
     @calls_in_series.setter
-    def calls_in_series(self, count: int) -> None:
+    def calls_in_series(self, count: float) -> None:
         self._thread_values.calls = count
 
     def attach(self, client: Any) -> None:
         """Count every call of a boto3 client."""
         client.meta.events.register("before-call", self.count_call)
 
-    def count_call(self, **_: Any) -> None:
-        self.calls_in_series += 1
+    def count_call(self, model: Any, **_: Any) -> None:
+        self.add_call(f"{model.service_model.service_name}.{model.name}")
+
+    def add_call(self, call: str) -> None:
+        self.calls_in_series += self._weigh(call)
 
     def start_thread(self, target: Callable[[], object], name: str) -> JoinableThread:
         branch = _Branch(self, target)
@@ -44,7 +56,7 @@ class SeriesClock(Clock):
         self, function: Callable[[MapArgument], MapResult], arguments: Sequence[MapArgument], max_threads: int
     ) -> list[MapResult]:
         begun = self.calls_in_series
-        counts: list[int] = []
+        counts: list[float] = []
 
         def run(argument: MapArgument) -> MapResult:
             self.calls_in_series = begun
@@ -85,22 +97,22 @@ class RecordingWorkflow:
 
     clock: SeriesClock
     hint: dict[str, Any] | None = None
-    calls_in_series: int = 0
+    calls_in_series: float = 0
     """When the workflow was asked to go on."""
 
     def start_execution(self, tenant: str, turn: str, n: int, *, hint: dict[str, Any] | None = None) -> None:
-        self._count_call(hint)
+        self._count_call("stepfunctions.StartExecution", hint)
 
     def resume_execution(
         self, _token: str, _next_state: str, *, seconds: int = 0, hint: dict[str, Any] | None = None
     ) -> bool:
-        self._count_call(hint)
+        self._count_call("stepfunctions.SendTaskSuccess", hint)
         return True
 
     def send_heartbeat(self, _token: str) -> bool:
         return True
 
-    def _count_call(self, hint: dict[str, Any] | None) -> None:
-        self.clock.calls_in_series += 1
+    def _count_call(self, call: str, hint: dict[str, Any] | None) -> None:
+        self.clock.add_call(call)
         self.calls_in_series = self.clock.calls_in_series
         self.hint = hint

@@ -16,6 +16,7 @@ from bench.call_series import RecordingWorkflow, SeriesClock
 from bench.harness import BenchHarness, instant_tool_output
 from bench.latency import BROWSER_TOOL_STEP, FINAL_STEP
 from bench.report import ResultRow
+from bench.simulated_aws import TYPICAL_LATENCY_MS
 from fermata.aws.resources import Resources
 from fermata.drivers.transport.connection import HttpConnection
 from fermata.drivers.transport.provider_connection import ProviderResponse
@@ -42,7 +43,7 @@ class CountingConnection(HttpConnection):
     def __init__(self, clock: SeriesClock) -> None:
         super().__init__()
         self._clock = clock
-        self.calls_before_request: list[int] = []
+        self.calls_before_request: list[float] = []
 
     @contextmanager
     def post(
@@ -70,7 +71,7 @@ class _PathWalker:
     workflow: RecordingWorkflow
     connection: CountingConnection
 
-    def count_calls(self, prompt: str) -> tuple[int, int]:
+    def count_calls(self, prompt: str) -> tuple[float, float]:
         """Run a turn with one browser round; return the calls in series from prompt to model, and from answer."""
         self.clock.calls_in_series = 0
         bridge_id = self._post(stream_turns.router.routes, "chat/site", self._chat_body(prompt))["bridgeId"]
@@ -107,7 +108,7 @@ class _PathWalker:
             raise RuntimeError(f"{path} was refused: {response.body}")
         return response.body
 
-    def _run_round(self, bridge_id: str) -> int:
+    def _run_round(self, bridge_id: str) -> float:
         self.clock.calls_in_series = self.workflow.calls_in_series
         event = {
             "tenant": seed.TENANT,
@@ -132,18 +133,23 @@ class _PathWalker:
 def measure_calls_in_series(harness: BenchHarness) -> list[ResultRow]:
     """Count the calls of a turn in warm processes: the first turn fills their caches."""
     prompt = harness.script_model("series", [BROWSER_TOOL_STEP, FINAL_STEP])
-    walker = _make_walker(harness)
-    with _without_output():
-        walker.count_calls(prompt)
-        prompt_calls, answer_calls = walker.count_calls(prompt)
+    prompt_calls, answer_calls = _walk(_make_walker(harness, SeriesClock()), prompt)
+    prompt_ms, answer_ms = _walk(_make_walker(harness, SeriesClock(lambda call: TYPICAL_LATENCY_MS[call])), prompt)
     return [
         _row("series.prompt", "AWS calls in series, prompt to the model's request", prompt_calls, MAX_PROMPT_CALLS),
         _row("series.answer", "AWS calls in series, answer to the model's request", answer_calls, MAX_ANSWER_CALLS),
+        _latency_row("series.prompt.aws", "their typical latencies on AWS, prompt to the model's request", prompt_ms),
+        _latency_row("series.answer.aws", "their typical latencies on AWS, answer to the model's request", answer_ms),
     ]
 
 
-def _make_walker(harness: BenchHarness) -> _PathWalker:
-    clock = SeriesClock()
+def _walk(walker: _PathWalker, prompt: str) -> tuple[float, float]:
+    with _without_output():
+        walker.count_calls(prompt)
+        return walker.count_calls(prompt)
+
+
+def _make_walker(harness: BenchHarness, clock: SeriesClock) -> _PathWalker:
     local = harness.cloud.resources()
     settings = local.settings.model_copy(update={"provider_urls": json.dumps({"anthropic": harness.model_url})})
     resources = replace(local, settings=settings, clock=clock)
@@ -165,5 +171,9 @@ def _without_output() -> Iterator[None]:
     logger.setLevel(level)
 
 
-def _row(key: str, title: str, count: int, maximum: int) -> ResultRow:
-    return ResultRow(key, title, f"≤ {maximum}", f"{count}", count <= maximum)
+def _row(key: str, title: str, count: float, maximum: int) -> ResultRow:
+    return ResultRow(key, title, f"≤ {maximum}", f"{count:g}", count <= maximum)
+
+
+def _latency_row(key: str, title: str, milliseconds: float) -> ResultRow:
+    return ResultRow(key, title, "", f"{milliseconds:g} ms", None)

@@ -15,7 +15,7 @@ def clock() -> SeriesClock:
 
 def call(clock: SeriesClock, times: int = 1) -> None:
     for _ in range(times):
-        clock.count_call()
+        clock.add_call("dynamodb.PutItem")
 
 
 def test_calls_after_each_other_count(clock: SeriesClock) -> None:
@@ -45,3 +45,13 @@ def test_every_call_of_an_attached_client_counts(clock: SeriesClock) -> None:
     client.list_tables()
     client.list_tables()
     assert clock.calls_in_series == 2
+
+
+@mock_aws
+def test_a_call_counts_what_it_weighs() -> None:
+    clock = SeriesClock({"dynamodb.ListTables": 5, "dynamodb.PutItem": 6}.__getitem__)
+    client = boto3.client("dynamodb", region_name=REGION)
+    clock.attach(client)
+    client.list_tables()
+    clock.map_in_threads(lambda times: call(clock, times), [1, 3, 2], 3)
+    assert clock.calls_in_series == 5 + 3 * 6
