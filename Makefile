@@ -58,7 +58,7 @@ logs: ## print what the functions of the running service have logged (ABOUT="…
 	@.venv/bin/python -m local.logs "$$ABOUT"
 
 reset: | python ## delete the state of `make run`
-	@$(PYTHON) -m local.state_directory
+	@$(PYTHON) -m local.lock_or_delete_state
 
 check: install ## check style, types and the tests that need no cloud, in under two minutes
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .

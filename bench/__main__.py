@@ -13,18 +13,18 @@ from pathlib import Path
 from bench import (
     audit_queries,
     aws_call_counts,
-    critical_path,
+    calls_before_model_request,
     fault_and_load,
     large_site,
     latency,
     local_processes,
-    reference_turn,
+    reference_turn_cost,
     workflow_counts,
 )
+from bench.aws_latencies import write_latencies
 from bench.harness import BenchHarness, open_harness
 from bench.import_time import measure_import_ratio
 from bench.report import DEFAULT_OUTPUT, ResultRow, format_table, usable_cpu_count, write_results
-from bench.simulated_aws import write_latencies
 from bench.stream_decoding import STREAM_LENGTHS, measure_stream_decoding
 from bench.synthetic_ledger import ROW_COUNT
 from bench.turn_cost import TurnShape
@@ -111,12 +111,12 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     with open_harness(
         directory / "counts", minute_seconds=SCHEDULE_MINUTE_SECONDS, **template_timings(), MaxRounds=max_rounds
     ) as harness:
-        yield from critical_path.measure_calls_in_series(harness)
+        yield from calls_before_model_request.measure_calls_in_series(harness)
         yield from workflow_counts.measure_transitions(harness)
         yield aws_call_counts.measure_browser_round_requests(harness)
         yield aws_call_counts.measure_kms_calls(harness)
         yield aws_call_counts.measure_conversation_list_calls(harness, size.conversation_count)
-        yield from reference_turn.measure_reference_turn(harness, size.turn_shape)
+        yield from reference_turn_cost.measure_reference_turn(harness, size.turn_shape)
     with open_harness(directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, MaxRounds=max_rounds) as harness:
         yield from measure_times(harness, size)
         workspace = audit_queries.AuditedWorkspace(harness, size.ledger_rows)

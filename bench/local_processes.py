@@ -10,7 +10,7 @@ from typing import Any
 from bench.harness import BenchHarness, ScriptStep, instant_tool_output
 from bench.latency import BROWSER_TOOL_STEP, FINAL_STEP, wait_until_settled
 from bench.process_usage import MemoryUsage, is_available, read_cpu_seconds, read_memory
-from bench.reference_turn import SAMPLE_SENTENCE
+from bench.reference_turn_cost import SAMPLE_SENTENCE
 from bench.report import ResultRow
 from fermata_client.service.json_types import Event
 from fermata_client.turns.runner import run_turn

@@ -10,7 +10,7 @@ from fermata.domain.model_io import ModelRequest, ModelResponse, StreamPart
 from fermata.drivers.protocols.response_stream import iter_parts
 from fermata.drivers.provider import Provider
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
-from fermata.drivers.transport.provider_connection import ProviderResponse
+from fermata.drivers.transport.connection_interface import ProviderResponse
 from local.demo_model.model_answer import ModelAnswer, ToolCall, iter_content_events
 from local.demo_model.server import PROTOCOLS_BY_PATH
 

@@ -15,10 +15,10 @@ from typing import Any, Self
 from fermata.drivers.registry import get_provider
 from local import deploy, seed, template
 from local.aws_clients import get_client
-from local.front_door.api_gateway import ApiGateway
+from local.front_door.api_gateway_routing import ApiGateway
+from local.listening_sockets import open_listener
 from local.processes import ChildProcess, DidNotStartError, EmulatorProcess, inherited_environment
 from local.seed import LocalResources, SeededModel
-from local.sockets import open_listener
 
 LOCAL_TIMINGS = {"PollMs": "5", "IdlePollMs": "50", "FlushMs": "30"}
 """Parameters that differ from the deployed ones: polling is cheap on one machine."""
@@ -62,7 +62,7 @@ class LocalCloud:
             model_options: command-line options of the demo model.
             real_api_key: asks Anthropic with this key instead of the demo model.
             latencies: a file named `latencies` of milliseconds that AWS calls take (aws/fault_injection.py).
-            function_limits: limits of the functions' processes that differ from their defaults (`ProcessLimits`).
+            function_limits: limits of the functions' processes that differ from their defaults (`ConcurrencyLimits`).
             overrides: template parameters as the template spells them (`PollMs=20`), and environment variables of
                 all functions in capitals.
         """

@@ -15,7 +15,7 @@ from typing import Any
 from botocore.exceptions import EndpointConnectionError
 
 from local.aws_clients import get_client
-from local.state_directory import STATE_DIRECTORY
+from local.lock_or_delete_state import STATE_DIRECTORY
 
 NOT_RUNNING_MESSAGE = "No service runs in this folder. Start it with `make run`, then ask again."
 

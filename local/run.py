@@ -11,8 +11,8 @@ from types import FrameType
 
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
+from local.lock_or_delete_state import STATE_DIRECTORY, lock_state
 from local.processes import DidNotStartError
-from local.state_directory import STATE_DIRECTORY, lock_state
 
 DEFAULT_PORT = 8787
 

@@ -8,9 +8,9 @@ from fermata_client.commands.conversations import conversations
 from fermata_client.commands.credentials import credentials
 from fermata_client.commands.defaults import defaults
 from fermata_client.commands.edit import edit
+from fermata_client.commands.local_token import token
 from fermata_client.commands.models import models
 from fermata_client.commands.tenants import tenant
-from fermata_client.commands.token import token
 from fermata_client.commands.undo import undo
 
 

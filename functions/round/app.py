@@ -5,8 +5,8 @@ from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.resources import get_resources
-from fermata.credentials import provider_urls
-from fermata.drivers.transport.connection import HttpConnection
+from fermata.credentials import base_urls
+from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.turns.round.invocation import invocation_from_event
 from fermata.turns.round.run_turn_steps import run_turn_steps
 
@@ -17,8 +17,8 @@ def get_provider_connection() -> HttpConnection:
     return HttpConnection(
         stall_seconds=settings.provider_stall_seconds,
         total_seconds=settings.provider_seconds,
-        guard=provider_urls.make_url_guard(settings),
-        named_origins=provider_urls.list_local_urls(settings),
+        guard=base_urls.make_url_guard(settings),
+        named_origins=base_urls.list_local_urls(settings),
     )
 
 

@@ -30,8 +30,8 @@ from fermata.turns.start.start_turn import TurnPrompt, start_turn
 from fermata.turns.turn import Turn, find_turn_for_caller
 from fermata.turns.turn_log import LogEntry
 from fermata.turns.undo.start_undo import UndoRequest, start_undo
-from fermata.wire.bodies.instatic_images import check_instatic_images
-from fermata.wire.bodies.snapshots import find_snapshot
+from fermata.wire.bodies.check_instatic_images import check_instatic_images
+from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.wire.bodies.turn_requests import ChatBody, UndoBody
 from fermata.wire.http.asgi import request_from_asgi_scope
 from fermata.wire.http.dispatch import handle_request

@@ -2,7 +2,7 @@
 
 from fermata.domain.errors import NotFound
 from fermata.turns.answer.submit_tool_result import ToolRequestGone, submit_tool_result
-from fermata.wire.bodies.snapshots import find_snapshot
+from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.wire.bodies.turn_requests import ToolResultBody
 from fermata.wire.http.dispatch import make_handler
 from fermata.wire.http.messages import Response

@@ -5,7 +5,7 @@ import json
 
 from local.demo_model.response_stream import ResponsePace
 from local.demo_model.server import make_server
-from local.sockets import open_listener
+from local.listening_sockets import open_listener
 
 
 def main() -> None:

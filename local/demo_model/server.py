@@ -30,7 +30,7 @@ from local.demo_model.request_records import RequestRecord, RequestRecords
 from local.demo_model.response_stream import ResponsePace, stream_response
 from local.demo_model.rules import next_answer
 from local.demo_model.scripted_answers import Script, ScriptStep, ScriptStore
-from local.sockets import open_listener
+from local.listening_sockets import open_listener
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 PROTOCOLS_BY_PATH: dict[str, ProtocolAdapter] = {

@@ -16,7 +16,7 @@ from local.emulator.host_and_origin_check import restrict_access
 from local.emulator.patches import (
     api_gateway_methods,
     callback_tasks,
-    dynamodb_expressions,
+    dynamodb_expression_cache,
     dynamodb_streams,
     executions,
     journaled_changes,
@@ -34,7 +34,7 @@ from local.emulator.stack_changes import is_stack_changing
 
 PATCHES = (
     executions,
-    dynamodb_expressions,
+    dynamodb_expression_cache,
     lambda_functions,
     api_gateway_methods,
     log_streams,

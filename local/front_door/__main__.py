@@ -19,13 +19,13 @@ import uvicorn
 
 from local import template
 from local.aws_clients import CREDENTIALS_ENVIRONMENT, get_client
-from local.front_door.api_gateway import INTEGRATION_TIMEOUT_SECONDS, ApiGateway
+from local.front_door.api_gateway_routing import INTEGRATION_TIMEOUT_SECONDS, ApiGateway
 from local.front_door.app import FrontDoor
 from local.front_door.asgi import App
 from local.front_door.s3_uploads import S3Uploads
 from local.front_door.upstream_client import UpstreamClient
+from local.listening_sockets import open_listener
 from local.parent_watch import announce_ready
-from local.sockets import open_listener
 
 DEFAULT_PORT = "8787"
 

@@ -8,7 +8,7 @@ import json
 import re
 import uuid
 
-from local.front_door.api_gateway import ApiGateway, GatewayResponse
+from local.front_door.api_gateway_routing import ApiGateway, GatewayResponse
 from local.front_door.asgi import App, Headers, Receive, Scope, Send, find_header
 from local.front_door.request_bodies import BodyTooLargeError, read_api_body, read_limited_body, replay_body
 from local.front_door.responses import (

@@ -1,6 +1,6 @@
 """Read request bodies up to the limits of API Gateway and Lambda."""
 
-from local.front_door.api_gateway import MAX_BODY_BYTES, fits_lambda_event
+from local.front_door.api_gateway_routing import MAX_BODY_BYTES, fits_lambda_event
 from local.front_door.asgi import Message, Receive, Scope, find_header
 
 

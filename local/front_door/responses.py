@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from local.front_door.api_gateway import GatewayResponse
+from local.front_door.api_gateway_routing import GatewayResponse
 from local.front_door.asgi import Headers, Receive, Send
 from local.front_door.upstream_client import UpstreamResponse
 

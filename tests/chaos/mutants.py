@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fermata.aws import dynamodb_tables
-from fermata.aws.dynamodb import Write
+from fermata.aws import dynamodb_client
+from fermata.aws.dynamodb_types import Write
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 
@@ -19,7 +19,7 @@ def drop_condition(table: str, sort_key: str, *, keep_version: bool = False) -> 
     """Send writes to rows of one kind without their condition."""
 
     def mutate(patch: pytest.MonkeyPatch) -> None:
-        build = dynamodb_tables.build_write_request
+        build = dynamodb_client.build_write_request
 
         def build_without_condition(write: Write) -> tuple[str, dict[str, Any]]:
             operation, request = build(write)
@@ -31,7 +31,7 @@ def drop_condition(table: str, sort_key: str, *, keep_version: bool = False) -> 
                 _drop_unused(request, "ExpressionAttributeNames", used)
             return operation, request
 
-        patch.setattr(dynamodb_tables, "build_write_request", build_without_condition)
+        patch.setattr(dynamodb_client, "build_write_request", build_without_condition)
 
     return mutate
 

@@ -17,9 +17,9 @@ import pytest
 
 from fermata.aws import observability
 from fermata.aws.blob_store import BlobStore
-from fermata.aws.dynamodb import deserialize_item
-from fermata.aws.dynamodb_tables import DynamoTables
-from fermata.aws.posted_snapshot import PostedSnapshot
+from fermata.aws.dynamodb_client import DynamoClient
+from fermata.aws.dynamodb_types import deserialize_item
+from fermata.aws.lazy_snapshot import LazySnapshot
 from fermata.aws.resources import Resources
 from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault
@@ -50,7 +50,7 @@ from tests.chaos.memory_aws.step_functions import Execution, MemoryStepFunctions
 from tests.chaos.primitives import SimulatedClock
 from tests.chaos.provider import SimulatedConnection, SimulatedProvider, make_prompt
 from tests.chaos.scheduler import Process, Scheduler
-from tests.chaos.simulated_client import SimulatedClient
+from tests.chaos.simulated_boto3_client import SimulatedBoto3Client
 
 Result = TypeVar("Result")
 
@@ -157,10 +157,10 @@ class World:
         resources = Resources(self.settings, clock)
 
         def client(service: str, backend: Any) -> Any:
-            return SimulatedClient(service, backend, self.scheduler, process, lambda: self.active_faults)
+            return SimulatedBoto3Client(service, backend, self.scheduler, process, lambda: self.active_faults)
 
         resources.__dict__.update(
-            tables=DynamoTables(client("dynamodb", self.dynamodb), clock.sleep),
+            tables=DynamoClient(client("dynamodb", self.dynamodb), clock.sleep),
             blobs=BlobStore(client("s3", self.s3), self.settings.bucket, clock),
             vault=Vault(client("kms", self.kms), self.settings.key_id, clock.monotonic),
             workflow=TurnWorkflow(client("stepfunctions", self.step_functions), self.settings.state_machine_arn),
@@ -315,7 +315,7 @@ class World:
             conversation_id=turn.conversation,
             content=content,
             dialect="fermata",
-            snapshot=PostedSnapshot.from_value({"site": {"pages": [], "note": turn.name}}),
+            snapshot=LazySnapshot.from_value({"site": {"pages": [], "note": turn.name}}),
             idempotency_key=turn.idempotency_key,
         )
         problem = ""

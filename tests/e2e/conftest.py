@@ -17,7 +17,7 @@ from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, USER, LocalResources
 from tests.e2e import canaries, session_checks
 from tests.e2e.chat_session import ChatSession, open_http
 from tests.e2e.demo_model_client import DemoModelClient
-from tests.e2e.deployment import SHORT_TIMINGS, function_folders
+from tests.e2e.deployment_parameters import SHORT_TIMINGS, function_folders
 from tests.e2e.fault_rules import FaultRules
 from tests.tenant_tokens import make_tenant
 

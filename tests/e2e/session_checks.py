@@ -7,7 +7,7 @@ from typing import Any
 
 from local.cloud import LocalCloud
 from tests.e2e import canaries, turn_checks
-from tests.e2e.deployment import function_folders
+from tests.e2e.deployment_parameters import function_folders
 
 MAX_STATE_CHARACTERS = 2000
 TASK_TOKEN = re.compile(r"AQC[A-Za-z0-9_-]{40}")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import QUICK, measure_all
-from bench.simulated_aws import TYPICAL_LATENCY_MS
+from bench.aws_latencies import TYPICAL_LATENCY_MS
 
 pytestmark = pytest.mark.cloud
 

@@ -31,7 +31,7 @@ from tests.e2e.demo_model_client import (
     tool_call_step,
     unfinished_text_step,
 )
-from tests.e2e.deployment import SHORT_TIMINGS
+from tests.e2e.deployment_parameters import SHORT_TIMINGS
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import Event
 from tests.e2e.test_attempts import invocation_payload

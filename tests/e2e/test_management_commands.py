@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fermata.aws.blob_store import conversation_folder
-from fermata.aws.dynamodb import Update
+from fermata.aws.dynamodb_types import Update
 from fermata.conversations import message_store
 from fermata_client.cli import main
 from fermata_client.commands.options import SCOPES
 from local.cloud import LocalCloud
 from tests.e2e.chat_session import open_http
-from tests.e2e.deployment import function_folders
+from tests.e2e.deployment_parameters import function_folders
 from tests.e2e.stream_reader import API_PREFIX
 from tests.fixed_response_server import run_fixed_response_server
 from tests.images import make_image, to_base64

@@ -191,7 +191,7 @@ registry.apply_patches()
         ("stepfunctions", "_run_execution", "executions"),
         ("stepfunctions", "_send_task_heartbeat", "task_tokens"),
         ("lambda_svc", "_execute_function_warm", "lambda_functions"),
-        ("dynamodb", "_query", "dynamodb_expressions"),
+        ("dynamodb", "_query", "dynamodb_expression_cache"),
     ],
 )
 def test_a_patch_refuses_code_it_does_not_know(module: str, name: str, patch: str, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 from fermata_client import FermataClient, run_turn
 from local import demo, logs, run
 from local.cloud import LocalCloud
+from local.lock_or_delete_state import delete_state, lock_state
 from local.processes import ROOT, inherited_environment
-from local.state_directory import delete_state, lock_state
 from tests.waiting import BACKSTOP_SECONDS, wait_until
 
 pytestmark = pytest.mark.cloud

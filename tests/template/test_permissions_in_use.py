@@ -44,8 +44,8 @@ from tests.resources import TestClock, resources_of_new_process
 from tests.scripted_host import scripted_host
 from tests.strict.model_lists import run_model_list_server
 from tests.template import iam
-from tests.template.guarded_resources import GuardedResources, NeededPermission, guard_resources
 from tests.template.iam import Role, Statement
+from tests.template.permission_guard import GuardedResources, NeededPermission, guard_resources
 from tests.template.templates import Template
 from tests.tenant_tokens import make_tenant
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block

@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, settings
 
-from tests.sampling import sample_for_quick_suite
+from tests.quick_suite_samples import sample_for_quick_suite
 
 
 def test_no_generated_example_has_a_deadline() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fermata_client.css.parser import CssRule, parse_css, rule_key
-from fermata_client.design_tokens.scales import parse_fluid_length
+from fermata_client.design_tokens.fluid_scales import parse_fluid_length
 from fermata_client.document.html_document import HtmlDocument
 
 ROOT_SELECTOR = ":root"

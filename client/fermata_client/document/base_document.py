@@ -14,8 +14,8 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import Self
 
-from fermata_client.document.node_ids import CarriedIds, transfer_ids
 from fermata_client.document.reversals import Reversal, reversal_of_file, reversal_of_splices, shortest_splice
+from fermata_client.document.transfer_ids import CarriedIds, transfer_ids
 from fermata_client.html.active_content import ActiveContent, check_nesting_depth, find_active_content
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.insertion import head_splice

@@ -9,7 +9,7 @@ from typing import Self
 from fermata_client.css.insertion import SheetFormat
 from fermata_client.css.merge import RuleCounts, StyleSheetEditor
 from fermata_client.document.base_document import BaseDocument
-from fermata_client.document.edit_summary import created_elements_to_wire, note_to_wire, rule_counts_to_wire
+from fermata_client.document.edit_result_data import created_elements_to_wire, note_to_wire, rule_counts_to_wire
 from fermata_client.document.model_view import annotate_uids, document_part, join_stylesheets
 from fermata_client.html.browser_parser import FragmentContext, count_elements
 from fermata_client.html.edit_error import EditError

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import dedent
 
-from fermata_client.document.document_splitter import TextRange, json_length, split_document
+from fermata_client.document.split_by_json_length import TextRange, json_length, split_document
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tree import Element, HtmlTree

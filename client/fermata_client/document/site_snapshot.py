@@ -1,8 +1,8 @@
 """Build the snapshot that a site's editor posts, for a site of one HTML file."""
 
 from fermata_client.document.breakpoints import BASE_BREAKPOINT, find_breakpoints
-from fermata_client.document.design_token_settings import font_tokens, framework_settings
 from fermata_client.document.html_document import HtmlDocument
+from fermata_client.document.snapshot_design_tokens import font_tokens, framework_settings
 from fermata_client.service.json_types import JsonObject
 
 

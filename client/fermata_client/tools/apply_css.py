@@ -2,7 +2,7 @@
 
 from fermata_client.css.parser import rule_key
 from fermata_client.css.removal import remove_properties, remove_rules
-from fermata_client.document.edit_summary import rule_counts_to_wire
+from fermata_client.document.edit_result_data import rule_counts_to_wire
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.edit_error import EditError
 from fermata_client.service.json_types import JsonObject

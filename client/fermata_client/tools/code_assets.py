@@ -30,7 +30,7 @@ from fermata_client.tools.arguments import (
     required_objects,
     required_text,
 )
-from fermata_client.tools.guards import check_same_end
+from fermata_client.tools.check_edited_page import check_same_end
 from fermata_client.tools.page_html import require_current_document
 from fermata_client.tools.tool_function import ToolEffectWithData
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from fermata_client.document.html_document import FIXED_TAGS, HtmlDocument
-from fermata_client.document.node_ids import CarriedIds
+from fermata_client.document.transfer_ids import CarriedIds
 from fermata_client.html.broken_links import ID_REFERENCE_ATTRIBUTES
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import close_elements, fragment_from_page

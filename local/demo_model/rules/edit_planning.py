@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from local.demo_model.rules import move_copy_rename, text_replacement
+from local.demo_model.rules.edit_plan import EditPlan, ToolEdit, section_not_found_text
 from local.demo_model.rules.html_page import HtmlNode, HtmlPage
 from local.demo_model.rules.intents import AddSection, ChangeColor, Intent, RemoveSection, ReplaceText
 from local.demo_model.rules.move_copy_rename import (
@@ -12,7 +13,6 @@ from local.demo_model.rules.move_copy_rename import (
     RenamePage,
     ShadeColor,
 )
-from local.demo_model.rules.page_edits import EditPlan, ToolEdit, section_not_found_text
 from local.demo_model.rules.page_style import detect_page_style, find_accent_color
 from local.demo_model.rules.section_writer import write_section
 

@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import assert_never
 
+from local.demo_model.rules.edit_plan import EditPlan, ToolEdit, section_not_found_text
 from local.demo_model.rules.html_page import HtmlPage
-from local.demo_model.rules.page_edits import EditPlan, ToolEdit, section_not_found_text
 from local.demo_model.rules.page_style import find_accent_color
 
 _NAMED = r"(?: the| our)? (?P<name>[\w '-]+?)(?: section)?"

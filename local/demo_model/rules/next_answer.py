@@ -11,9 +11,9 @@ from typing import Any
 from local.demo_model.merged_messages import MergedMessage, merge_messages
 from local.demo_model.model_answer import ModelAnswer, ToolCall
 from local.demo_model.rules import content_workspace, edit_planning
+from local.demo_model.rules.edit_plan import ToolEdit
 from local.demo_model.rules.html_page import HtmlPage, parse_page
 from local.demo_model.rules.intents import Intent, parse_intent
-from local.demo_model.rules.page_edits import ToolEdit
 
 MODEL_LABEL = "Demo model (fixed rules, not an AI)"
 IMAGE_NOTICE = "A picture came with that; I follow rules about words and cannot see what is on it."

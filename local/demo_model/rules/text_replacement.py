@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
 
+from local.demo_model.rules.edit_plan import EditPlan, ToolEdit
 from local.demo_model.rules.html_page import HEADING_TAGS, HtmlNode, HtmlPage
 from local.demo_model.rules.intents import ReplaceText
-from local.demo_model.rules.page_edits import EditPlan, ToolEdit
 
 _PHRASES = """a abbr b bdi bdo br cite code data del dfn em i img ins kbd label mark q s samp small span strong sub sup
     time u var wbr"""

@@ -20,6 +20,7 @@ from ministack.core import lambda_runtime
 from ministack.services import eventbridge, lambda_svc
 
 from local.emulator.patches.registry import Function, patch_function, patch_line, pin_functions
+from local.emulator.runtime.concurrency_limits import ConcurrencyLimits
 from local.emulator.runtime.environment_pool import EnvironmentFleet, EnvironmentPool, ThrottledError
 from local.emulator.runtime.execution_environments import (
     FunctionTemplate,
@@ -27,7 +28,6 @@ from local.emulator.runtime.execution_environments import (
     Preload,
     SharedProcesses,
 )
-from local.emulator.runtime.process_limits import ProcessLimits
 
 Json = dict[str, Any]
 
@@ -56,7 +56,7 @@ class FunctionRevision:
 
 
 _shared_processes = SharedProcesses(os.environ.get("FUNCTION_PYTHON", sys.executable), Preload.from_environment())
-_fleet = EnvironmentFleet(ProcessLimits.from_environment())
+_fleet = EnvironmentFleet(ConcurrencyLimits.from_environment())
 _pools: dict[str, tuple[FunctionRevision, EnvironmentPool]] = {}
 _lock = threading.Lock()
 _queue_seconds: ContextVar[float] = ContextVar("_queue_seconds", default=_fleet.limits.queue_seconds)

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from local.emulator.runtime.concurrency_limits import ConcurrencyLimits
 from local.emulator.runtime.execution_environments import (
     EnvironmentFailedError,
     ExecutionEnvironment,
     FunctionTemplate,
     InvocationOutcome,
 )
-from local.emulator.runtime.process_limits import ProcessLimits
 
 TemplateStarter = Callable[[], FunctionTemplate]
 
@@ -99,7 +99,7 @@ class EnvironmentPool:
 class EnvironmentFleet:
     """The pools of all functions, within common limits."""
 
-    def __init__(self, limits: ProcessLimits) -> None:
+    def __init__(self, limits: ConcurrencyLimits) -> None:
         self.limits = limits
         self._lock = threading.Lock()
         self._pools: set[EnvironmentPool] = set()

@@ -1,7 +1,7 @@
 """DynamoDB in memory: the calls of a boto3 client that the product makes, with conditions, limits and stream records.
 
 Every call is atomic: nothing switches inside of it. Faults, latencies and switches are around it
-(`simulated_client.py`). Items are never changed in place, so they are handed out and kept without copies.
+(`simulated_boto3_client.py`). Items are never changed in place, so they are handed out and kept without copies.
 """
 
 import itertools

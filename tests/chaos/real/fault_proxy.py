@@ -19,7 +19,7 @@ from typing import Any
 import h11
 import httpx
 
-from local.sockets import open_listener
+from local.listening_sockets import open_listener
 
 Headers = list[tuple[bytes, bytes]]
 CREDENTIAL_SCOPE = re.compile(rb"Credential=[^/]+/\d+/[^/]+/([^/]+)/aws4_request")

@@ -16,7 +16,7 @@ from local.demo_model.request_records import RequestRecord
 from local.demo_model.response_stream import ResponsePace
 from local.demo_model.scripted_answers import ScriptedError, ScriptedToolCall, ScriptStep
 from local.demo_model.server import DemoModelServer
-from local.sockets import open_listener
+from local.listening_sockets import open_listener
 from tests.chaos.provider import BROWSER_CALLS, MARKER, SERVER_CALLS, ServedRequest
 
 FAULT_STEPS = {

@@ -20,7 +20,7 @@ from fermata.tools.site.situation import situation
 from fermata.tools.tool_names import ToolNaming
 from fermata_client import HtmlDocument
 from fermata_client.design_tokens.custom_properties import DARK_SCHEME_QUERY, read_custom_properties
-from fermata_client.design_tokens.fonts import font_stack, font_variable
+from fermata_client.design_tokens.font_variables import font_stack, font_variable
 from fermata_client.document.site_snapshot import build_site_snapshot
 from fermata_client.html.edit_error import EditError
 from fermata_client.tools.design_tokens.colors import set_color_tokens

@@ -15,7 +15,7 @@ from fermata.domain.blocks import Block, ImageBlock, TextBlock, ToolCallBlock, T
 from fermata.domain.image_header import read_image_header
 from fermata.domain.messages import Message
 from fermata.drivers.registry import PROVIDER_MODULES
-from fermata.drivers.transport.connection import HttpConnection
+from fermata.drivers.transport.http_connection import HttpConnection
 from tests.images import make_jpeg_header, make_png_header, to_base64
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conftest import connection

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from fermata.aws.dynamodb import Put
+from fermata.aws.dynamodb_types import Put
 from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
 from fermata.credentials import credential_store, scope_defaults
@@ -12,7 +12,7 @@ from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from tests.faults import FaultScript
 from tests.resources import TestClock, create_kms_key, resources_of_new_process
 from tests.strict.model_lists import ModelListServer
-from tests.unit.credentials.log_records import pop_audit_records
+from tests.unit.credentials.captured_log_records import pop_audit_records
 
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
 BOB = Caller(tenant="bakery", user="bob", capabilities=frozenset())

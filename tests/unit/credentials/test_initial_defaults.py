@@ -11,7 +11,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.scopes import SCOPES
 from tests.strict.model_lists import ACCEPTED_KEY, ModelListServer
-from tests.unit.credentials.log_records import get_warnings, pop_audit_records
+from tests.unit.credentials.captured_log_records import get_warnings, pop_audit_records
 
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
 

@@ -10,7 +10,7 @@ from fermata.credentials.last_used import get_credential_view, list_credential_v
 from fermata.domain.caller import Caller
 from tests.late_writes import WriteRecorder
 from tests.resources import TestClock, resources_of_new_process
-from tests.unit.credentials.log_records import get_warnings
+from tests.unit.credentials.captured_log_records import get_warnings
 
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
 

@@ -18,7 +18,7 @@ from fermata.turns.start.model_checks import check_model_abilities
 from tests.late_writes import WriteRecorder
 from tests.resources import TestClock, create_kms_key, resources_of_new_process
 from tests.strict.model_lists import ACCEPTED_KEY, ModelListServer
-from tests.unit.credentials.log_records import pop_audit_records
+from tests.unit.credentials.captured_log_records import pop_audit_records
 from tests.unit.pricing.recorded_cases import catalogue_body, catalogue_entry
 
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())

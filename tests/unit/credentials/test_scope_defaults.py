@@ -16,7 +16,7 @@ from fermata.domain.errors import Conflict, InvalidRequest, NotFound
 from tests.late_writes import WriteRecorder
 from tests.resources import TestClock, create_kms_key, resources_of_new_process
 from tests.strict.model_lists import ModelListServer
-from tests.unit.credentials.log_records import pop_audit_records
+from tests.unit.credentials.captured_log_records import pop_audit_records
 
 ADA = Caller(tenant="bakery", user="ada", capabilities=frozenset())
 EVE = Caller(tenant="florist", user="eve", capabilities=frozenset())

@@ -4,8 +4,8 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from local.demo_model.server import run_demo_model
 from tests.waiting import BACKSTOP_SECONDS
 
@@ -23,8 +23,8 @@ def key(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def endpoint(url: str, key: str) -> Endpoint:
-    return Endpoint(url, SecretStr(key))
+def endpoint(url: str, key: str) -> AuthenticatedEndpoint:
+    return AuthenticatedEndpoint(url, SecretStr(key))
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest, ModelResponse
 from fermata.domain.tools import ToolOutput, ToolSpec
 from fermata.drivers.registry import get_provider
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from local.demo_model.rules.html_page import HtmlNode, parse_page
 
 NAMES = ("list_documents", "list_tokens", "read_document", "insertHtml", "replaceNodeHtml", "deleteNode", "applyCss")
@@ -115,7 +115,7 @@ def run_demo_turn(
     prompt: str,
     tab: EditorTab,
     line: HttpConnection,
-    endpoint: Endpoint,
+    endpoint: AuthenticatedEndpoint,
     provider: str = "anthropic",
     **members: Any,
 ) -> Transcript:

@@ -7,8 +7,8 @@ import pytest
 
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.tools import ToolOutput, ToolSpec
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.tools.registry import get_toolset
 from fermata_client import HtmlFile, HtmlFileExecutor
 from local.demo_model.rules.move_copy_rename import shade_hex_color
@@ -45,12 +45,14 @@ def tab(tmp_path: Path) -> FileTab:
     return FileTab(path)
 
 
-def say(prompt: str, tab: Any, line: HttpConnection, endpoint: Endpoint) -> Transcript:
+def say(prompt: str, tab: Any, line: HttpConnection, endpoint: AuthenticatedEndpoint) -> Transcript:
     return run_demo_turn(prompt, tab, line, endpoint, tools=SPECS)
 
 
 @pytest.mark.parametrize("prompt", ["Rename the page to “Bread & more”", "Please rename this page to Bread & more."])
-def test_a_page_gets_another_title(prompt: str, tab: FileTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_page_gets_another_title(
+    prompt: str, tab: FileTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     said = say(prompt, tab, line, endpoint)
     assert said.tool_names[-1] == ["renamePage"]
     assert tab.executor.file.document.source == BAKERY.read_bytes().replace(
@@ -59,7 +61,7 @@ def test_a_page_gets_another_title(prompt: str, tab: FileTab, line: HttpConnecti
     assert said.texts[-1].startswith("Done: I renamed the page")
 
 
-def test_a_section_is_moved_above_another(tab: FileTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_section_is_moved_above_another(tab: FileTab, line: HttpConnection, endpoint: AuthenticatedEndpoint) -> None:
     first, second, *rest = tab.sections
     say(f"Move the {second} section above the {first}", tab, line, endpoint)
     assert tab.sections == [second, first, *rest]
@@ -69,7 +71,7 @@ def test_a_section_is_moved_above_another(tab: FileTab, line: HttpConnection, en
     assert tab.executor.file.document.source == BAKERY.read_bytes()
 
 
-def test_a_section_is_repeated(tab: FileTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_section_is_repeated(tab: FileTab, line: HttpConnection, endpoint: AuthenticatedEndpoint) -> None:
     first, *rest = tab.sections
     say(f"Duplicate the {first} section", tab, line, endpoint)
     assert tab.sections == [first, f"{first}-2", *rest]
@@ -78,7 +80,7 @@ def test_a_section_is_repeated(tab: FileTab, line: HttpConnection, endpoint: End
 
 
 def test_the_main_colour_gets_darker_and_a_named_one_lighter(
-    tab: FileTab, line: HttpConnection, endpoint: Endpoint
+    tab: FileTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     say("Make the primary colour darker", tab, line, endpoint)
     assert "--color-crust: " + shade_hex_color("#a4551e", "darker") in tab.executor.file.document.css
@@ -95,7 +97,7 @@ def test_the_main_colour_gets_darker_and_a_named_one_lighter(
     ],
 )
 def test_what_is_not_there_is_said(
-    prompt: str, said: str, tab: FileTab, line: HttpConnection, endpoint: Endpoint
+    prompt: str, said: str, tab: FileTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     assert said in say(prompt, tab, line, endpoint).texts[-1]
     assert tab.executor.file.document.source == BAKERY.read_bytes()

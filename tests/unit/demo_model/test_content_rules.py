@@ -10,8 +10,8 @@ import pytest
 
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.tools import ToolOutput
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.hosts.auth import HostCaller, sign_host_token
 from fermata.hosts.client import HostClient, HostConnectionPool
@@ -70,7 +70,11 @@ def workspace() -> Iterator[Workspace]:
 
 
 def ask(
-    prompt: str, workspace: Any, line: HttpConnection, endpoint: Endpoint, names: ToolNaming = ToolNaming.CANONICAL
+    prompt: str,
+    workspace: Any,
+    line: HttpConnection,
+    endpoint: AuthenticatedEndpoint,
+    names: ToolNaming = ToolNaming.CANONICAL,
 ) -> Transcript:
     tools = CONTENT_TOOLSET.build_tool_specs(DEMO_CALLER.capabilities, "content", names)
     return run_demo_turn(prompt, workspace, line, endpoint, tools=tools)
@@ -81,7 +85,7 @@ def called(said: Transcript) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_asked_what_there_is_it_names_the_collections(
-    workspace: Workspace, line: HttpConnection, endpoint: Endpoint
+    workspace: Workspace, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     said = ask("Which collections are there?", workspace, line, endpoint)
     assert called(said) == [("list_collections", {})]
@@ -90,7 +94,7 @@ def test_asked_what_there_is_it_names_the_collections(
 
 @pytest.mark.parametrize("names", ToolNaming)
 def test_asked_for_drafts_it_lists_those_of_the_collection_that_was_named(
-    workspace: Workspace, line: HttpConnection, endpoint: Endpoint, names: ToolNaming
+    workspace: Workspace, line: HttpConnection, endpoint: AuthenticatedEndpoint, names: ToolNaming
 ) -> None:
     said = ask("Which posts are drafts?", workspace, line, endpoint, names)
     prefix = "content_" if names is ToolNaming.PREFIXED else ""
@@ -102,7 +106,7 @@ def test_asked_for_drafts_it_lists_those_of_the_collection_that_was_named(
 
 
 def test_asked_what_a_document_says_it_finds_and_reads_it(
-    workspace: Workspace, line: HttpConnection, endpoint: Endpoint
+    workspace: Workspace, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     said = ask("What does “Easter hours” say?", workspace, line, endpoint)
     assert [name for name, _ in called(said)] == ["list_collections", "search_documents", "get_document"]
@@ -111,7 +115,7 @@ def test_asked_what_a_document_says_it_finds_and_reads_it(
 
 
 def test_asked_for_another_title_it_writes_it_to_the_document_that_has_the_old_one(
-    workspace: Workspace, line: HttpConnection, endpoint: Endpoint
+    workspace: Workspace, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     said = ask("Change the title of “Our new flour” to “Flour from the mill”", workspace, line, endpoint)
     assert workspace.written == [
@@ -125,17 +129,21 @@ def test_asked_for_another_title_it_writes_it_to_the_document_that_has_the_old_o
     assert "I wrote “Flour from the mill” instead of “Our new flour”" in said.texts[-1]
 
 
-def test_where_nothing_can_be_read_it_repeats_the_error(line: HttpConnection, endpoint: Endpoint) -> None:
+def test_where_nothing_can_be_read_it_repeats_the_error(line: HttpConnection, endpoint: AuthenticatedEndpoint) -> None:
     said = ask("Which posts are drafts?", Workspace(None, []), line, endpoint)
     assert "I could not look. list_collections: The collections can only be read from" in said.texts[-1]
 
 
-def test_a_greeting_is_answered_without_looking(workspace: Workspace, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_greeting_is_answered_without_looking(
+    workspace: Workspace, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     said = ask("Good morning", workspace, line, endpoint)
     assert said.rounds == []
     assert said.texts[0].startswith(f"{MODEL_LABEL}. You said: “Good morning”.")
 
 
-def test_what_is_not_there_is_not_found(workspace: Workspace, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_what_is_not_there_is_not_found(
+    workspace: Workspace, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     said = ask("What does “Pumpernickel” say?", workspace, line, endpoint)
     assert "I found nothing of that kind." in said.texts[-1]

@@ -11,8 +11,8 @@ from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, ReasoningDelta, StreamPart, TextDelta
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from tests.unit.demo_model.editor_tab import EditorTab, run_demo_turn
 from tests.unit.drivers.conversation_builders import message_from_response, model_request, tool_result, user_message
 
@@ -28,21 +28,23 @@ def key(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def reached(provider: str, url: str, key: str) -> Endpoint:
+def reached(provider: str, url: str, key: str) -> AuthenticatedEndpoint:
     """OpenRouter's addresses begin with /api, here as there."""
-    return Endpoint(f"{url}/api" if provider == "openrouter" else url, SecretStr(key))
+    return AuthenticatedEndpoint(f"{url}/api" if provider == "openrouter" else url, SecretStr(key))
 
 
-def set_script(http: httpx.Client, endpoint: Endpoint, *steps: dict[str, Any]) -> None:
+def set_script(http: httpx.Client, endpoint: AuthenticatedEndpoint, *steps: dict[str, Any]) -> None:
     posted = http.post("/demo/script", json={"key": endpoint.plain_key, "steps": steps})
     assert posted.status_code == 200, posted.text
 
 
-def heard(provider: str, asked: ModelRequest, line: HttpConnection, endpoint: Endpoint) -> list[StreamPart]:
+def heard(
+    provider: str, asked: ModelRequest, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> list[StreamPart]:
     return list(get_provider(provider).stream(asked, line, endpoint))
 
 
-def reply(provider: str, asked: ModelRequest, line: HttpConnection, endpoint: Endpoint) -> ModelResponse:
+def reply(provider: str, asked: ModelRequest, line: HttpConnection, endpoint: AuthenticatedEndpoint) -> ModelResponse:
     last = heard(provider, asked, line, endpoint)[-1]
     assert isinstance(last, ModelResponse)
     return last
@@ -53,7 +55,9 @@ def called(of: ModelResponse) -> ToolCallBlock:
 
 
 @EACH
-def test_a_whole_turn_edits_the_page_as_the_prompt_asks(provider: str, line: HttpConnection, reached: Endpoint) -> None:
+def test_a_whole_turn_edits_the_page_as_the_prompt_asks(
+    provider: str, line: HttpConnection, reached: AuthenticatedEndpoint
+) -> None:
     tab = EditorTab(PAGE)
     said = run_demo_turn('Change the heading to "Tea notes"', tab, line, reached, provider)
     assert next(node for node in tab.root.iter_descendants() if node.tag == "h1").text == "Tea notes"
@@ -62,20 +66,20 @@ def test_a_whole_turn_edits_the_page_as_the_prompt_asks(provider: str, line: Htt
 
 
 @EACH
-def test_a_tool_that_fails_is_reported(provider: str, line: HttpConnection, reached: Endpoint) -> None:
+def test_a_tool_that_fails_is_reported(provider: str, line: HttpConnection, reached: AuthenticatedEndpoint) -> None:
     tab = EditorTab(PAGE, broken={"read_document": "The page is locked"})
     assert "The page is locked" in run_demo_turn("Add a pricing section", tab, line, reached, provider).texts[-1]
 
 
 @EACH
-def test_on_the_last_round_it_only_talks(provider: str, line: HttpConnection, reached: Endpoint) -> None:
+def test_on_the_last_round_it_only_talks(provider: str, line: HttpConnection, reached: AuthenticatedEndpoint) -> None:
     said = run_demo_turn("Add a pricing section", EditorTab(PAGE), line, reached, provider, call_tools=False)
     assert said.rounds == []
 
 
 @EACH
 def test_a_step_can_send_byte_by_byte(
-    provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint
+    provider: str, http: httpx.Client, line: HttpConnection, reached: AuthenticatedEndpoint
 ) -> None:
     calls = [{"name": "read_document", "input": {"city": "杭州"}}]
     set_script(http, reached, {"text": "那个你好🦀", "toolCalls": calls, "singleBytes": True})
@@ -86,7 +90,7 @@ def test_a_step_can_send_byte_by_byte(
 
 @EACH
 def test_a_step_can_be_cut_off_at_the_token_limit(
-    provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint
+    provider: str, http: httpx.Client, line: HttpConnection, reached: AuthenticatedEndpoint
 ) -> None:
     calls = [{"name": "read_document"}, {"name": "insertHtml", "raw": '{"html":"<p'}]
     set_script(http, reached, {"toolCalls": calls, "stop": "max_tokens"})
@@ -96,7 +100,9 @@ def test_a_step_can_be_cut_off_at_the_token_limit(
 
 
 @EACH
-def test_a_step_can_refuse(provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint) -> None:
+def test_a_step_can_refuse(
+    provider: str, http: httpx.Client, line: HttpConnection, reached: AuthenticatedEndpoint
+) -> None:
     set_script(http, reached, {"text": "No.", "stop": "refusal"})
     stop = reply(provider, model_request(user_message("Hi")), line, reached).stop
     assert stop is (FinishReason.END if provider == "ollama" else FinishReason.REFUSAL)
@@ -118,7 +124,7 @@ def test_a_step_can_be_a_status(
     provider: str,
     http: httpx.Client,
     line: HttpConnection,
-    reached: Endpoint,
+    reached: AuthenticatedEndpoint,
 ) -> None:
     set_script(http, reached, step)
     with pytest.raises(ProviderError) as caught:
@@ -136,7 +142,7 @@ def test_a_step_can_be_a_status(
     ids=["error event", "cut"],
 )
 def test_a_step_can_fail_after_so_many_characters(
-    fault: Any, codes: set[str], provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint
+    fault: Any, codes: set[str], provider: str, http: httpx.Client, line: HttpConnection, reached: AuthenticatedEndpoint
 ) -> None:
     set_script(http, reached, {"text": "Partial answer", "after": 7, "chunks": 1, **fault})
     pieces: list[StreamPart] = []
@@ -149,7 +155,7 @@ def test_a_step_can_fail_after_so_many_characters(
 
 @EACH
 def test_thinking_comes_back_as_it_was(
-    provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint
+    provider: str, http: httpx.Client, line: HttpConnection, reached: AuthenticatedEndpoint
 ) -> None:
     set_script(http, reached, {"thinking": "Look first.", "toolCalls": [{"name": "read_document"}]}, {"text": "Done"})
     asked = model_request(user_message("Hi"), model=THINKING.get(provider, "fermata-demo"), thinking_tokens=2000)
@@ -167,7 +173,7 @@ def test_thinking_comes_back_as_it_was(
 
 @EACH
 def test_usage_counts_what_an_earlier_request_left_in_the_cache(
-    provider: str, http: httpx.Client, line: HttpConnection, reached: Endpoint
+    provider: str, http: httpx.Client, line: HttpConnection, reached: AuthenticatedEndpoint
 ) -> None:
     set_script(http, reached, {"toolCalls": [{"name": "read_document"}]}, {"text": "Done"})
     asked = model_request(user_message("A prompt that is long enough to be counted " * 20))
@@ -181,7 +187,7 @@ def test_usage_counts_what_an_earlier_request_left_in_the_cache(
 
 
 def test_openrouter_says_what_an_answer_cost(http: httpx.Client, url: str, line: HttpConnection, key: str) -> None:
-    endpoint = Endpoint(f"{url}/api", SecretStr(key))
+    endpoint = AuthenticatedEndpoint(f"{url}/api", SecretStr(key))
     usage = {"input_tokens": 600, "cache_read_input_tokens": 400, "output_tokens": 20}
     set_script(http, endpoint, {"text": "Hi", "usage": usage})
     tokens = reply("openrouter", model_request(user_message("Hi")), line, endpoint).tokens
@@ -192,7 +198,7 @@ def test_openrouter_says_what_an_answer_cost(http: httpx.Client, url: str, line:
 def test_ollama_refuses_a_prompt_that_does_not_fit_or_cuts_it_where_it_may(
     http: httpx.Client, url: str, line: HttpConnection, key: str
 ) -> None:
-    endpoint = Endpoint(url, SecretStr(key))
+    endpoint = AuthenticatedEndpoint(url, SecretStr(key))
     long = model_request(user_message("word " * 15_000), window_tokens=4096)
     with pytest.raises(ProviderError) as caught:
         heard("ollama", long, line, endpoint)

@@ -9,12 +9,12 @@ from fermata.domain.blocks import ImageBlock, TextBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest, ModelResponse
 from fermata.drivers.registry import get_provider
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
+from local.demo_model.rules.edit_plan import EditPlan
 from local.demo_model.rules.edit_planning import plan_edits
 from local.demo_model.rules.html_page import parse_page
 from local.demo_model.rules.intents import parse_intent
-from local.demo_model.rules.page_edits import EditPlan
 from tests.images import make_image
 from tests.unit.demo_model.editor_tab import SPECS, EditorTab, run_demo_turn
 
@@ -100,7 +100,9 @@ def test_a_heading_that_holds_the_page_is_not_rewritten() -> None:
     assert edits("Change the heading to “Hello”", '<h1 uid="h">Shop <em uid="e">one</em></h1>') == {"h": "Hello"}
 
 
-def test_on_a_page_with_unclosed_tags_style_waits_for_its_markup(line: HttpConnection, endpoint: Endpoint) -> None:
+def test_on_a_page_with_unclosed_tags_style_waits_for_its_markup(
+    line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     tab = EditorTab("<body><main><p>a<p>b</main></body>")
     said = run_demo_turn("Add a pricing section", Loose(tab), line, endpoint)  # type: ignore[arg-type] # it answers as a tab does
     assert said.tool_names[-2:] == [["insertHtml"], ["applyCss"]]
@@ -125,7 +127,7 @@ class Loose:
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "openrouter", "ollama"])
-def test_a_picture_is_taken_and_not_seen(provider: str, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_picture_is_taken_and_not_seen(provider: str, line: HttpConnection, endpoint: AuthenticatedEndpoint) -> None:
     picture = ImageBlock(mime_type="image/png", data=base64.b64encode(make_image(30, 20, "PNG")).decode())
     for content, sees in (
         ((TextBlock(text="Good morning"), picture), True),

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from fermata.domain.tools import ToolOutput, ToolSpec
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from local.demo_model.rules.html_page import HtmlNode
 from tests.unit.demo_model.editor_tab import SPECS, EditorTab, parse_fragment, run_demo_turn
 
@@ -47,7 +47,7 @@ def section_ids(tab: EditorTab) -> list[str]:
 
 
 def test_two_prompts_on_two_pages_give_the_two_edits_asked_for(
-    shop: EditorTab, bare: EditorTab, line: HttpConnection, endpoint: Endpoint
+    shop: EditorTab, bare: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     before = {name: part(shop, name).text for name in ("header", "hero", "goods", "testimonials", "footer")}
     run_demo_turn("Add a pricing section", shop, line, endpoint)
@@ -60,7 +60,7 @@ def test_two_prompts_on_two_pages_give_the_two_edits_asked_for(
 
 
 def test_a_new_section_takes_four_rounds_and_edits_in_one(
-    shop: EditorTab, line: HttpConnection, endpoint: Endpoint
+    shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     said = run_demo_turn("Add a pricing section", shop, line, endpoint)
     assert said.tool_names == [["list_documents", "list_tokens"], ["read_document"], ["insertHtml", "applyCss"]]
@@ -69,7 +69,9 @@ def test_a_new_section_takes_four_rounds_and_edits_in_one(
     assert "not an AI" in said.texts[-1]
 
 
-def test_a_new_section_wears_the_pages_own_clothes(shop: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_new_section_wears_the_pages_own_clothes(
+    shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     run_demo_turn("Add a pricing section", shop, line, endpoint)
     section = part(shop, "pricing")
     assert section.classes == ["part", "pricing"]
@@ -81,7 +83,7 @@ def test_a_new_section_wears_the_pages_own_clothes(shop: EditorTab, line: HttpCo
 
 
 def test_on_a_plain_page_a_new_section_brings_its_own(
-    bare: EditorTab, line: HttpConnection, endpoint: Endpoint
+    bare: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     run_demo_turn("Please add an FAQ section", bare, line, endpoint)
     body = part(bare, "body")
@@ -101,13 +103,15 @@ def test_on_a_plain_page_a_new_section_brings_its_own(
     ],
 )
 def test_a_section_goes_where_the_prompt_says(
-    place: str, order: list[str], shop: EditorTab, line: HttpConnection, endpoint: Endpoint
+    place: str, order: list[str], shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     run_demo_turn(f"Add a contact section {place}", shop, line, endpoint)
     assert section_ids(shop) == order
 
 
-def test_the_words_of_a_section_come_from_the_prompt(bare: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_the_words_of_a_section_come_from_the_prompt(
+    bare: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     run_demo_turn(
         'Add a pricing section called "What it costs" with "Cup for €3.50" and "Pot €7"', bare, line, endpoint
     )
@@ -117,31 +121,37 @@ def test_the_words_of_a_section_come_from_the_prompt(bare: EditorTab, line: Http
     assert [node.text for node in section.iter_descendants() if "pricing__price" in node.classes] == ["€3.50", "€7"]
 
 
-def test_markup_in_a_prompt_stays_text(bare: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_markup_in_a_prompt_stays_text(bare: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint) -> None:
     run_demo_turn('Change the heading to "<b>Loud</b>"', bare, line, endpoint)
     assert part(bare, "h1").children == []
 
 
-def test_a_name_that_is_taken_gets_a_number(shop: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_name_that_is_taken_gets_a_number(
+    shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     run_demo_turn("Add a hero section", shop, line, endpoint)
     assert "hero-2" in section_ids(shop)
 
 
 @pytest.mark.parametrize("name", ["testimonials", "What people say", "goods", "hero"])
 def test_a_section_is_removed_by_any_of_its_names(
-    name: str, shop: EditorTab, line: HttpConnection, endpoint: Endpoint
+    name: str, shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     said = run_demo_turn(f"Remove the {name} section", shop, line, endpoint)
     assert said.tool_names[-1] == ["deleteNode"]
     assert len(section_ids(shop)) == 2
 
 
-def test_a_text_is_replaced_in_its_place(shop: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_text_is_replaced_in_its_place(
+    shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     run_demo_turn('Replace "Open daily" with "Open on weekdays"', shop, line, endpoint)
     assert part(shop, "footer").text == "Open on weekdays"
 
 
-def test_the_heading_of_one_section_can_be_named(shop: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_the_heading_of_one_section_can_be_named(
+    shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     run_demo_turn('Change the heading of the goods section to "Breads"', shop, line, endpoint)
     assert part(shop, "goods").find_all("h2")[0].text == "Breads"
     assert part(shop, "hero").find_all("h2")[0].text == "Fresh every day"
@@ -158,14 +168,16 @@ def test_the_heading_of_one_section_can_be_named(shop: EditorTab, line: HttpConn
     ],
 )
 def test_a_colour_is_set_where_it_was_asked_for(
-    prompt: str, css: str, shop: EditorTab, line: HttpConnection, endpoint: Endpoint
+    prompt: str, css: str, shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     said = run_demo_turn(prompt, shop, line, endpoint)
     assert said.tool_names[-1] == ["applyCss"]
     assert " ".join(said.rounds[-1][0].input["css"].split()) == css
 
 
-def test_what_is_not_there_is_said_with_what_is(shop: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_what_is_not_there_is_said_with_what_is(
+    shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     said = run_demo_turn("Remove the careers section", shop, line, endpoint)
     assert "careers" in said.texts[-1]
     assert "Our goods" in said.texts[-1]
@@ -173,14 +185,14 @@ def test_what_is_not_there_is_said_with_what_is(shop: EditorTab, line: HttpConne
 
 
 def test_a_prompt_beyond_the_rules_is_answered_with_what_it_can_do(
-    shop: EditorTab, line: HttpConnection, endpoint: Endpoint
+    shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     said = run_demo_turn("Make it pop", shop, line, endpoint)
     assert said.rounds == []
     assert "I can add a section" in said.texts[0]
 
 
-def test_without_tools_it_only_talks(shop: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_without_tools_it_only_talks(shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint) -> None:
     for tools in ({"tools": ()}, {"tools": SPECS, "call_tools": False}):
         said = run_demo_turn("Add a pricing section", shop, line, endpoint, **tools)
         assert said.rounds == []
@@ -188,13 +200,13 @@ def test_without_tools_it_only_talks(shop: EditorTab, line: HttpConnection, endp
 
 
 def test_without_leave_to_write_it_says_what_is_missing(
-    shop: EditorTab, line: HttpConnection, endpoint: Endpoint
+    shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     said = run_demo_turn("Add a pricing section", shop, line, endpoint, tools=SPECS[:3])
     assert "insertHtml" in said.texts[-1]
 
 
-def test_a_long_page_is_read_to_its_end(line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_long_page_is_read_to_its_end(line: HttpConnection, endpoint: AuthenticatedEndpoint) -> None:
     tab = EditorTab(SHOP, SHOP_CSS, part_size=400)
     said = run_demo_turn("Remove the testimonials section", tab, line, endpoint)
     reads = [call.input.get("part") for calls in said.rounds for call in calls if call.tool_name == "read_document"]
@@ -202,7 +214,7 @@ def test_a_long_page_is_read_to_its_end(line: HttpConnection, endpoint: Endpoint
     assert len(section_ids(tab)) == 2
 
 
-def test_a_tool_that_fails_is_reported(shop: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_tool_that_fails_is_reported(shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint) -> None:
     shop.broken = {"insertHtml": "The page is locked."}
     assert "The page is locked." in run_demo_turn("Add a pricing section", shop, line, endpoint).texts[-1]
     shop.broken = {"read_document": "No page is open."}
@@ -210,7 +222,7 @@ def test_a_tool_that_fails_is_reported(shop: EditorTab, line: HttpConnection, en
 
 
 def test_the_context_beside_a_prompt_is_not_taken_for_it(
-    shop: EditorTab, line: HttpConnection, endpoint: Endpoint
+    shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     said = run_demo_turn("Remove the hero section", shop, line, endpoint, volatile="Add a pricing section")
     assert said.tool_names[-1] == ["deleteNode"]
@@ -227,7 +239,7 @@ class NewerTab(EditorTab):
         return self._applyCss(css)
 
 
-def test_newer_editors_are_spoken_to_in_their_own_names(line: HttpConnection, endpoint: Endpoint) -> None:
+def test_newer_editors_are_spoken_to_in_their_own_names(line: HttpConnection, endpoint: AuthenticatedEndpoint) -> None:
     schema = {"type": "object", "required": ["operation"]}
     names = ("site_read_document", "site_apply_css")
     tools = tuple(ToolSpec(name=name, description=name, input_schema=schema) for name in names)
@@ -235,7 +247,9 @@ def test_newer_editors_are_spoken_to_in_their_own_names(line: HttpConnection, en
     assert said.tool_names == [["site_read_document"], ["site_apply_css"]]
 
 
-def test_every_inserted_element_is_closed(shop: EditorTab, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_every_inserted_element_is_closed(
+    shop: EditorTab, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     for topic in ("pricing", "FAQ", "testimonials", "opening hours", "newsletter", "contact", "team"):
         html = run_demo_turn(f"Add a {topic} section", shop, line, endpoint).rounds[-1][0].input["html"]
         assert len(re.findall(r"<(?!input|/)\w+", html)) == len(re.findall(r"</\w+>", html)), topic

@@ -17,8 +17,8 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, ReasoningDelta, StreamPart, TextDelta
 from fermata.drivers.protocols.anthropic_messages.request import build_request_body
 from fermata.drivers.registry import get_provider
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.pricing.catalogue import parse_catalogue
 from tests.unit.drivers.conversation_builders import (
     TOOLS,
@@ -38,11 +38,11 @@ def set_script(http: httpx.Client, key: str, *steps: dict[str, Any], **members: 
     assert posted.status_code == 200, posted.text
 
 
-def heard(asked: ModelRequest, line: HttpConnection, endpoint: Endpoint) -> list[StreamPart]:
+def heard(asked: ModelRequest, line: HttpConnection, endpoint: AuthenticatedEndpoint) -> list[StreamPart]:
     return list(get_provider("anthropic").stream(asked, line, endpoint))
 
 
-def reply(asked: ModelRequest, line: HttpConnection, endpoint: Endpoint) -> ModelResponse:
+def reply(asked: ModelRequest, line: HttpConnection, endpoint: AuthenticatedEndpoint) -> ModelResponse:
     last = heard(asked, line, endpoint)[-1]
     assert isinstance(last, ModelResponse)
     return last
@@ -113,7 +113,7 @@ def test_models_are_listed_to_who_has_a_key(http: httpx.Client) -> None:
 
 
 def test_usage_counts_what_an_earlier_request_left_in_the_cache(
-    line: HttpConnection, endpoint: Endpoint, http: httpx.Client
+    line: HttpConnection, endpoint: AuthenticatedEndpoint, http: httpx.Client
 ) -> None:
     calls = [{"name": "read_document", "input": {}}]
     set_script(http, endpoint.plain_key, {"toolCalls": calls}, {"text": "Done"})
@@ -131,7 +131,7 @@ def test_usage_counts_what_an_earlier_request_left_in_the_cache(
 
 
 def test_a_script_is_followed_step_by_step_and_then_the_rules_answer(
-    http: httpx.Client, line: HttpConnection, endpoint: Endpoint
+    http: httpx.Client, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     set_script(http, endpoint.plain_key, {"text": "One"}, {"text": "Two", "stop": "max_tokens"})
     said = [reply(model_request(user_message("Hi")), line, endpoint) for _ in range(3)]
@@ -144,9 +144,9 @@ def test_a_script_is_found_by_key_by_marker_and_by_words(
     http: httpx.Client, url: str, line: HttpConnection, key: str
 ) -> None:
     set_script(http, key, {"text": "Mine"}, repeat_last=True, match=f"words of {key}")
-    other = Endpoint(url, SecretStr("another key"))
+    other = AuthenticatedEndpoint(url, SecretStr("another key"))
     for prompt, endpoint in (
-        ("Hi", Endpoint(url, SecretStr(key))),
+        ("Hi", AuthenticatedEndpoint(url, SecretStr(key))),
         (f"Hi [[script:{key}]]", other),
         (f"Some words of {key}, please", other),
     ):
@@ -154,12 +154,13 @@ def test_a_script_is_found_by_key_by_marker_and_by_words(
     assert "not an AI" in reply(model_request(user_message("Hi")), line, other).model_dump_json()
     http.delete("/demo/script", params={"key": key})
     assert (
-        "not an AI" in reply(model_request(user_message("Hi")), line, Endpoint(url, SecretStr(key))).model_dump_json()
+        "not an AI"
+        in reply(model_request(user_message("Hi")), line, AuthenticatedEndpoint(url, SecretStr(key))).model_dump_json()
     )
 
 
 def test_many_turns_can_follow_one_script_by_their_rounds(
-    http: httpx.Client, line: HttpConnection, endpoint: Endpoint
+    http: httpx.Client, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     set_script(http, endpoint.plain_key, {"toolCalls": [{"name": "read_document"}]}, {"text": "Done"}, by="round")
     opened = [reply(model_request(user_message("Hi")), line, endpoint) for _ in range(2)]
@@ -190,7 +191,7 @@ def test_a_step_can_be_a_status(
     retry_after: float | None,
     http: httpx.Client,
     line: HttpConnection,
-    endpoint: Endpoint,
+    endpoint: AuthenticatedEndpoint,
 ) -> None:
     set_script(http, endpoint.plain_key, step)
     with pytest.raises(ProviderError) as caught:
@@ -204,7 +205,7 @@ def test_a_step_can_be_a_status(
     ids=["error event", "cut"],
 )
 def test_a_step_can_fail_after_so_many_characters(
-    fault: dict[str, Any], code: str | None, http: httpx.Client, line: HttpConnection, endpoint: Endpoint
+    fault: dict[str, Any], code: str | None, http: httpx.Client, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     set_script(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "chunks": 1, **fault})
     pieces: list[StreamPart] = []
@@ -214,7 +215,7 @@ def test_a_step_can_fail_after_so_many_characters(
     assert caught.value.code == (code or "provider_unreachable")
 
 
-def test_a_step_can_stall(http: httpx.Client, endpoint: Endpoint) -> None:
+def test_a_step_can_stall(http: httpx.Client, endpoint: AuthenticatedEndpoint) -> None:
     set_script(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "stall": 3600})
     line = HttpConnection(stall_seconds=0.3)
     with pytest.raises(ProviderError) as caught:
@@ -223,12 +224,16 @@ def test_a_step_can_stall(http: httpx.Client, endpoint: Endpoint) -> None:
     assert caught.value.code == "provider_stalled"
 
 
-def test_a_short_stall_is_only_a_delay(http: httpx.Client, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_short_stall_is_only_a_delay(
+    http: httpx.Client, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     set_script(http, endpoint.plain_key, {"text": "Whole answer", "after": 5, "stall": 0.1})
     assert reply(model_request(user_message("Hi")), line, endpoint).blocks == (TextBlock(text="Whole answer"),)
 
 
-def test_a_step_can_send_byte_by_byte(http: httpx.Client, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_step_can_send_byte_by_byte(
+    http: httpx.Client, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     calls = [{"name": "read_document", "input": {"city": "杭州"}}]
     set_script(http, endpoint.plain_key, {"text": "那个你好🦀", "toolCalls": calls, "singleBytes": True})
     said, called = reply(model_request(user_message("Hi")), line, endpoint).blocks
@@ -238,7 +243,7 @@ def test_a_step_can_send_byte_by_byte(http: httpx.Client, line: HttpConnection, 
 
 
 def test_a_step_can_send_arguments_that_are_cut_off(
-    http: httpx.Client, line: HttpConnection, endpoint: Endpoint
+    http: httpx.Client, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     calls = [{"name": "insertHtml", "raw": '{"html":"<p'}]
     set_script(http, endpoint.plain_key, {"toolCalls": calls, "stop": "max_tokens"})
@@ -247,7 +252,9 @@ def test_a_step_can_send_arguments_that_are_cut_off(
     assert (cut.blocks[0].malformed, cut.stop) == (True, FinishReason.MAX_TOKENS)
 
 
-def test_a_step_can_say_what_was_used(http: httpx.Client, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_a_step_can_say_what_was_used(
+    http: httpx.Client, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     usage = {"input_tokens": 4, "output_tokens": 23, "cache_read_input_tokens": 2455, "cache_creation_input_tokens": 0}
     set_script(http, endpoint.plain_key, {"text": "Hi", "usage": usage})
     tokens = reply(model_request(user_message("Hi")), line, endpoint).tokens
@@ -255,7 +262,7 @@ def test_a_step_can_say_what_was_used(http: httpx.Client, line: HttpConnection, 
 
 
 def test_thinking_is_signed_and_comes_back_only_as_it_was(
-    http: httpx.Client, line: HttpConnection, endpoint: Endpoint
+    http: httpx.Client, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     calls = [{"name": "read_document"}]
     set_script(http, endpoint.plain_key, {"thinking": "Look first.", "toolCalls": calls}, {"text": "Done"})
@@ -283,7 +290,7 @@ def test_thinking_is_signed_and_comes_back_only_as_it_was(
 
 
 def test_requests_are_kept_with_their_bodies_and_moments(
-    http: httpx.Client, line: HttpConnection, endpoint: Endpoint
+    http: httpx.Client, line: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     before = time.monotonic_ns()
     set_script(http, endpoint.plain_key, {"text": "a b c d", "firstMs": 20, "chunkMs": 10, "chunks": 4})
@@ -302,7 +309,9 @@ def test_requests_are_kept_with_their_bodies_and_moments(
     assert seen(http, endpoint.plain_key) == []
 
 
-def test_it_notices_when_its_reader_hangs_up(http: httpx.Client, line: HttpConnection, endpoint: Endpoint) -> None:
+def test_it_notices_when_its_reader_hangs_up(
+    http: httpx.Client, line: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     set_script(http, endpoint.plain_key, {"text": "Partial answer", "after": 7, "stall": 3600})
     stream = get_provider("anthropic").stream(model_request(user_message("Hi")), line, endpoint)
     next(stream)

@@ -4,8 +4,8 @@ from contextlib import ExitStack
 import pytest
 from pydantic import SecretStr
 
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict.anthropic import StrictAnthropic
 from tests.strict.server import StrictServer
 from tests.unit.drivers.strict_providers import StartServer, StrictProvider
@@ -28,8 +28,8 @@ def connection() -> Iterator[HttpConnection]:
 
 
 @pytest.fixture
-def endpoint(provider: StrictAnthropic) -> Endpoint:
-    return Endpoint(provider.url, SecretStr(KEY))
+def endpoint(provider: StrictAnthropic) -> AuthenticatedEndpoint:
+    return AuthenticatedEndpoint(provider.url, SecretStr(KEY))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import ModelResponse, StreamPart, TextDelta
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts
-from fermata.drivers.transport.provider_connection import ProviderResponse
+from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 
 ChunkSplitter = Callable[[bytes], list[bytes]]

@@ -9,8 +9,8 @@ from pydantic import SecretStr
 
 from fermata.domain.model_io import ModelRequest, ModelResponse, StreamPart
 from fermata.drivers.registry import Driver, get_provider
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict import chat, ollama, openai
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import model_request
@@ -104,7 +104,7 @@ def collect_parts(
     path: str = "",
     key: str = KEY,
 ) -> list[StreamPart]:
-    return list(peer.driver.stream(request, connection, Endpoint(server.url + path, SecretStr(key))))
+    return list(peer.driver.stream(request, connection, AuthenticatedEndpoint(server.url + path, SecretStr(key))))
 
 
 def get_response(

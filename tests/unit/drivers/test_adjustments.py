@@ -13,8 +13,8 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import TextDelta
 from fermata.drivers.adjustments import make_adjustment
 from fermata.drivers.registry import get_provider
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict.anthropic import StrictAnthropic, content_block, encode_sse, text_response
 from tests.unit.drivers.conversation_builders import (
     model_message,
@@ -166,7 +166,7 @@ def test_an_openai_model_at_another_address_is_asked_without_reasoning_effort_if
     ],
 )
 def test_a_model_that_refuses_thinking_is_asked_without_it(
-    words: str, provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
+    words: str, provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     provider.rules.append(refuses(words, lambda body: "thinking" in body))
     request = model_request(user_message("a"), model="some-model", thinking_tokens=3000)
@@ -187,7 +187,7 @@ def test_a_model_that_refuses_thinking_is_asked_without_it(
 )
 @pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-opus-5"])
 def test_thinking_that_another_account_signed_is_left_out_and_the_conversation_goes_on(
-    words: str, name: str, provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
+    words: str, name: str, provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     provider.rules.append(refuses(words, lambda body: "Hm." in json.dumps(body)))
     provider.record_stream(encode_sse(content_block(0, {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"})))

@@ -10,8 +10,8 @@ from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.errors import InvalidRequest, ProviderError
 from fermata.domain.model_io import ModelRequest, ModelResponse, StreamPart, TextDelta
 from fermata.drivers.registry import get_provider
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict.anthropic import (
     ScriptedResponse,
     StrictAnthropic,
@@ -36,11 +36,13 @@ from tests.waiting import BACKSTOP_SECONDS
 anthropic = get_provider("anthropic")
 
 
-def collect_parts(request: ModelRequest, connection: HttpConnection, endpoint: Endpoint) -> list[StreamPart]:
+def collect_parts(
+    request: ModelRequest, connection: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> list[StreamPart]:
     return list(anthropic.stream(request, connection, endpoint))
 
 
-def get_response(request: ModelRequest, connection: HttpConnection, endpoint: Endpoint) -> ModelResponse:
+def get_response(request: ModelRequest, connection: HttpConnection, endpoint: AuthenticatedEndpoint) -> ModelResponse:
     last = collect_parts(request, connection, endpoint)[-1]
     assert isinstance(last, ModelResponse)
     return last
@@ -59,7 +61,7 @@ def test_an_unknown_providers_name_is_quoted_on_one_short_line_without_a_key() -
 
 
 def test_text_arrives_in_parts_and_the_response_comes_last(
-    provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
+    provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     provider.script_chunks(text_response("Hel", "lo"))
     parts = collect_parts(model_request(user_message("Hi")), connection, endpoint)
@@ -75,36 +77,42 @@ def test_the_address_may_be_given_with_or_without_its_version(
     provider: StrictAnthropic, connection: HttpConnection, path: str
 ) -> None:
     provider.script_chunks(text_response())
-    assert collect_parts(model_request(user_message("Hi")), connection, Endpoint(provider.url + path, SecretStr(KEY)))
+    assert collect_parts(
+        model_request(user_message("Hi")), connection, AuthenticatedEndpoint(provider.url + path, SecretStr(KEY))
+    )
 
 
 def test_a_key_pasted_with_a_line_end_works(provider: StrictAnthropic, connection: HttpConnection) -> None:
     provider.script_chunks(text_response())
-    collect_parts(model_request(user_message("Hi")), connection, Endpoint(provider.url, SecretStr(f" {KEY}\n")))
+    collect_parts(
+        model_request(user_message("Hi")), connection, AuthenticatedEndpoint(provider.url, SecretStr(f" {KEY}\n"))
+    )
     assert provider.headers[0]["x-api-key"] == KEY
 
 
 def test_a_gateway_may_need_no_key(provider: StrictAnthropic, connection: HttpConnection) -> None:
     """The server itself refuses a missing key."""
     with pytest.raises(ProviderError) as caught:
-        collect_parts(model_request(user_message("Hi")), connection, Endpoint(provider.url, SecretStr("")))
+        collect_parts(model_request(user_message("Hi")), connection, AuthenticatedEndpoint(provider.url, SecretStr("")))
     assert caught.value.code == "provider_auth"
     assert "x-api-key" not in provider.headers[0]
 
 
 def test_a_key_that_no_header_can_hold_is_refused(connection: HttpConnection, provider: StrictAnthropic) -> None:
     with pytest.raises(ProviderError) as caught:
-        collect_parts(model_request(user_message("Hi")), connection, Endpoint(provider.url, SecretStr("schlüssel")))
+        collect_parts(
+            model_request(user_message("Hi")), connection, AuthenticatedEndpoint(provider.url, SecretStr("schlüssel"))
+        )
     assert caught.value.code == "provider_auth"
 
 
-def test_the_key_is_in_no_repr(endpoint: Endpoint) -> None:
+def test_the_key_is_in_no_repr(endpoint: AuthenticatedEndpoint) -> None:
     assert KEY not in repr(endpoint)
     assert KEY not in str(endpoint)
 
 
 def test_r9_and_r10_the_second_round_repeats_the_first_to_the_byte(
-    provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
+    provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     thinking = content_block(
         0,
@@ -139,7 +147,7 @@ def test_r9_and_r10_the_second_round_repeats_the_first_to_the_byte(
 
 
 def test_r8_a_turn_after_an_empty_refusal_is_accepted(
-    provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
+    provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     provider.script_chunks(encode_sse(message_start(), message_stop("refusal")))
     provider.script_chunks(text_response())
@@ -153,7 +161,7 @@ def test_r8_a_turn_after_an_empty_refusal_is_accepted(
 
 
 def test_r5_a_truncated_call_can_be_answered_with_an_error(
-    provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
+    provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     provider.script_chunks(
         encode_sse(
@@ -185,7 +193,7 @@ def test_an_error_status_becomes_a_provider_error(
     retryable: bool,
     provider: StrictAnthropic,
     connection: HttpConnection,
-    endpoint: Endpoint,
+    endpoint: AuthenticatedEndpoint,
 ) -> None:
     provider.script_error(status, kind, f"no, {KEY}", retry_after="7")
     with pytest.raises(ProviderError) as caught:
@@ -197,7 +205,7 @@ def test_an_error_status_becomes_a_provider_error(
 
 
 def test_a_connection_lost_in_mid_stream_reports_the_tokens_so_far(
-    provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
+    provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     partial = encode_sse(
         message_start(input_tokens=90, output_tokens=1, cache_read_input_tokens=1000), text_block(0, "Partial")[:-1]
@@ -212,7 +220,7 @@ def test_a_connection_lost_in_mid_stream_reports_the_tokens_so_far(
 
 
 def test_an_abort_in_mid_text_closes_the_connection_to_the_provider(
-    provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
+    provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     gone = threading.Event()
     partial = encode_sse(message_start(input_tokens=9), text_block(0, "Partial")[:-1])
@@ -234,7 +242,7 @@ def test_an_abort_in_mid_text_closes_the_connection_to_the_provider(
 
 
 def test_a_closed_stream_leaves_the_connection_usable(
-    provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
+    provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     provider.script_chunks(text_response("a", "b"))
     provider.script_chunks(text_response("c"))
@@ -244,7 +252,9 @@ def test_a_closed_stream_leaves_the_connection_usable(
     assert collect_parts(model_request(user_message("Hi")), connection, endpoint)[0] == TextDelta(text="c")
 
 
-def test_rounds_share_a_connection(provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint) -> None:
+def test_rounds_share_a_connection(
+    provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     for _ in range(3):
         provider.script_chunks(text_response())
         collect_parts(model_request(user_message("Hi")), connection, endpoint)
@@ -252,7 +262,7 @@ def test_rounds_share_a_connection(provider: StrictAnthropic, connection: HttpCo
 
 
 def test_the_newest_models_get_the_header_their_thinking_setting_needs(
-    provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
+    provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     provider.script_chunks(text_response())
     collect_parts(model_request(user_message("Hi"), model="claude-opus-5-5"), connection, endpoint)
@@ -261,7 +271,7 @@ def test_the_newest_models_get_the_header_their_thinking_setting_needs(
 
 
 def test_a_lone_surrogate_in_a_prompt_is_not_sent(
-    provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint
+    provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
 ) -> None:
     provider.script_chunks(text_response())
     collect_parts(model_request(user_message("a\ud83d", "b"), model=MODEL), connection, endpoint)

@@ -22,9 +22,9 @@ from fermata.drivers.protocols.openai_responses.request import build_request_bod
 from fermata.drivers.protocols.tool_arguments import parse_tool_arguments
 from fermata.drivers.providers.openai import make_prompt_cache_key
 from fermata.drivers.registry import get_provider
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
-from fermata.drivers.transport.provider_connection import ProviderResponse
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.connection_interface import ProviderResponse
+from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.stream_decoders import SseDecoder
 from tests.strict.openai import StrictOpenAI
 from tests.unit.drivers.conversation_builders import model_message, model_request, tool_call, tool_result, user_message
@@ -244,7 +244,7 @@ def test_c093_an_aborted_request_has_an_error_code_of_its_own() -> None:
         with pytest.raises(ProviderError) as caught:
             list(
                 get_provider("openai").stream(
-                    model_request(user_message("a")), connection, Endpoint(server.url, SecretStr("k"))
+                    model_request(user_message("a")), connection, AuthenticatedEndpoint(server.url, SecretStr("k"))
                 )
             )
     connection.close()

@@ -12,7 +12,7 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.drivers.protocols.key_redaction import KeyRedactor
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts
-from fermata.drivers.transport.provider_connection import ProviderResponse
+from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.drivers.transport.stream_decoders import SseDecoder
 from tests.unit.drivers.recorded_streams import RECORDINGS
 from tests.unit.drivers.stream_helpers import get_response

@@ -12,8 +12,8 @@ from fermata.drivers import model_listing
 from fermata.drivers.provider import TEXT_AND_TOOLS, VISION_AND_TOOLS
 from fermata.drivers.providers import ollama
 from fermata.drivers.registry import PROVIDER_MODULES
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict.model_lists import ACCEPTED_KEY, ModelListServer, run_model_list_server
 
 
@@ -26,7 +26,7 @@ def server() -> Iterator[ModelListServer]:
 def list_models_of(
     connection: HttpConnection, server: ModelListServer, provider: str, path: str = "", key: str = ACCEPTED_KEY
 ) -> tuple[ModelInfo, ...]:
-    return model_listing.list_models(provider, connection, Endpoint(server.url + path, SecretStr(key)))
+    return model_listing.list_models(provider, connection, AuthenticatedEndpoint(server.url + path, SecretStr(key)))
 
 
 def model_ids(models: tuple[ModelInfo, ...]) -> list[str]:
@@ -152,7 +152,7 @@ class TestOpenRouter:
         server.accepts_any_key = True
         server.set_response("/v1/models", listing_body("a/b"))
         server.set_response("/v1/key", {"data": {"label": "mine"}})
-        wrong, right = (Endpoint(server.url, SecretStr(key)) for key in ("wrong", ACCEPTED_KEY))
+        wrong, right = (AuthenticatedEndpoint(server.url, SecretStr(key)) for key in ("wrong", ACCEPTED_KEY))
         model_listing.check_api_key("openrouter", connection, right)
         assert model_listing.list_models("openrouter", connection, wrong)
         with pytest.raises(ProviderError, match="OpenRouter authentication failed"):
@@ -161,7 +161,7 @@ class TestOpenRouter:
     def test_a_gateway_without_that_path_and_other_providers_check_nothing(
         self, connection: HttpConnection, server: ModelListServer
     ) -> None:
-        endpoint = Endpoint(server.url, SecretStr(ACCEPTED_KEY))
+        endpoint = AuthenticatedEndpoint(server.url, SecretStr(ACCEPTED_KEY))
         model_listing.check_api_key("openrouter", connection, endpoint)
         model_listing.check_api_key("openai", connection, endpoint)
         assert len(server.requests) == 1
@@ -312,7 +312,9 @@ class TestWhatGoesWrong:
         self, connection: HttpConnection, server: ModelListServer, provider: str
     ) -> None:
         with pytest.raises(ProviderError, match="could not be reached") as failure:
-            model_listing.list_models(provider, connection, Endpoint("http://127.0.0.1:9", SecretStr(ACCEPTED_KEY)))
+            model_listing.list_models(
+                provider, connection, AuthenticatedEndpoint("http://127.0.0.1:9", SecretStr(ACCEPTED_KEY))
+            )
         assert failure.value.code == "provider_unreachable"
 
 

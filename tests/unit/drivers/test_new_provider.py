@@ -9,16 +9,16 @@ from decimal import Decimal
 import pytest
 
 from fermata.aws.resources import Resources
-from fermata.credentials import credential_store, model_list, provider_urls
+from fermata.credentials import base_urls, credential_store, model_list
 from fermata.credentials.credential import Credential
-from fermata.credentials.endpoints import open_endpoint
 from fermata.credentials.known_capabilities import KnownCapabilities, get_known_capabilities
+from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, ProviderError
 from fermata.domain.model_io import ModelResponse, TextDelta, TokenUsage
 from fermata.drivers.registry import PROVIDER_MODULES, get_model_traits, get_provider
 from fermata.drivers.retry_policy import stream_with_retries
-from fermata.drivers.transport.connection import HttpConnection
+from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.pricing.request_cost import get_request_cost
 from tests.resources import resources_of_new_process
 from tests.strict.chat import StrictChat, text_response
@@ -50,7 +50,7 @@ def test_it_answers_a_request_with_a_key_that_was_entered_for_it(resources: Reso
         server.rules.append(lambda body: "Unknown field: stream_options" if "stream_options" in body else None)
         server.script_chunks(text_response("Hello"))
         endpoint = open_endpoint(process, ADA.tenant, enter_toy_key(process).id, 1)
-        guard = provider_urls.make_url_guard(process.settings)
+        guard = base_urls.make_url_guard(process.settings)
         request = model_request(user_message("Hi"), model="toy-1")
         failed: list[ProviderError] = []
         with closing(HttpConnection(guard=guard)) as connection:
@@ -77,7 +77,7 @@ def test_nothing_is_known_of_its_prices_and_abilities_until_it_says_so(resources
 
 
 def test_without_an_override_it_is_at_its_own_address(resources: Resources) -> None:
-    assert provider_urls.get_default_url(resources.settings, "toy") == "https://api.toy.example"
+    assert base_urls.get_default_url(resources.settings, "toy") == "https://api.toy.example"
 
 
 def test_a_provider_that_is_no_longer_registered_is_unknown_and_of_its_models_nothing_is_known() -> None:

@@ -10,8 +10,8 @@ from pydantic import SecretStr
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, StreamPart, TextDelta
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from local.demo_model.request_checks.openai_responses import is_reasoning_model
 from tests.strict import ollama, openai
 from tests.strict.server import ScriptedResponse, StrictServer
@@ -70,7 +70,7 @@ def test_the_address_may_be_given_with_or_without_its_version(
     ],
 )
 def test_addresses_of_other_makers_keep_their_own_version(base: str, path: str, address: str) -> None:
-    assert Endpoint(base, SecretStr("")).url_for(path) == address
+    assert AuthenticatedEndpoint(base, SecretStr("")).url_for(path) == address
 
 
 @each_provider
@@ -161,7 +161,7 @@ def test_a_connection_lost_in_mid_stream_is_raised_after_the_parts_before_it(
     with pytest.raises(ProviderError) as caught:
         parts.extend(
             peer.driver.stream(
-                build_request(peer, user_message("Hi")), connection, Endpoint(server.url, SecretStr(KEY))
+                build_request(peer, user_message("Hi")), connection, AuthenticatedEndpoint(server.url, SecretStr(KEY))
             )
         )
     assert parts == [TextDelta(text="Partial")]
@@ -181,7 +181,7 @@ def test_an_abort_in_mid_text_closes_the_connection_to_the_provider(
 
     server.script_response(ScriptedResponse([peer.partial_answer], then=until_gone))
     stream = peer.driver.stream(
-        build_request(peer, user_message("Hi")), connection, Endpoint(server.url, SecretStr(KEY))
+        build_request(peer, user_message("Hi")), connection, AuthenticatedEndpoint(server.url, SecretStr(KEY))
     )
     assert next(stream) == TextDelta(text="Partial")
     threading.Timer(0.05, connection.abort).start()

@@ -9,7 +9,7 @@ from fermata.domain.blocks import Block
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.drivers.protocols import response_stream
-from fermata.drivers.transport.provider_connection import ProviderResponse
+from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.drivers.transport.stream_decoders import SseDecoder
 from tests.unit.drivers.conversation_builders import tool_call
 from tests.unit.drivers.recorded_streams import RECORDINGS

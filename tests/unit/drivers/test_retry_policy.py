@@ -11,8 +11,8 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import StreamPart, TextDelta
 from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import Failure, RetryPolicy, is_retryable_response, stream_with_retries
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict.anthropic import (
     ScriptedResponse,
     StrictAnthropic,
@@ -29,7 +29,7 @@ ASK = model_request(user_message("Hi"))
 class RetryRecorder:
     """Record which failures were reported and how long the delays were."""
 
-    def __init__(self, connection: HttpConnection, endpoint: Endpoint) -> None:
+    def __init__(self, connection: HttpConnection, endpoint: AuthenticatedEndpoint) -> None:
         self.failed: list[str] = []
         self.delays: list[float] = []
         self._line, self._endpoint = connection, endpoint
@@ -51,7 +51,7 @@ class RetryRecorder:
 
 
 @pytest.fixture
-def recorder(connection: HttpConnection, endpoint: Endpoint) -> RetryRecorder:
+def recorder(connection: HttpConnection, endpoint: AuthenticatedEndpoint) -> RetryRecorder:
     return RetryRecorder(connection, endpoint)
 
 
@@ -113,7 +113,9 @@ def test_a_stream_that_is_cut_before_its_first_word_is_retried(
     assert recorder.failed == ["provider_unreachable"]
 
 
-def test_a_delay_that_would_outlast_the_call_is_not_started(provider: StrictAnthropic, endpoint: Endpoint) -> None:
+def test_a_delay_that_would_outlast_the_call_is_not_started(
+    provider: StrictAnthropic, endpoint: AuthenticatedEndpoint
+) -> None:
     provider.script_error(429, "rate_limit_error", retry_after="7")
     with closing(HttpConnection(total_seconds=3)) as short:
         recorder = RetryRecorder(short, endpoint)
@@ -122,7 +124,9 @@ def test_a_delay_that_would_outlast_the_call_is_not_started(provider: StrictAnth
     assert recorder.delays == []
 
 
-def test_an_abort_ends_the_delay(provider: StrictAnthropic, connection: HttpConnection, endpoint: Endpoint) -> None:
+def test_an_abort_ends_the_delay(
+    provider: StrictAnthropic, connection: HttpConnection, endpoint: AuthenticatedEndpoint
+) -> None:
     provider.script_error(429, "rate_limit_error", retry_after="10")
 
     def abort_soon(_error: ProviderError) -> None:

@@ -15,8 +15,8 @@ from pydantic import SecretStr
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelResponse
 from fermata.drivers.registry import PROVIDER_MODULES, get_provider
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict import anthropic, chat, ollama, openai
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import image_block, model_request, user_message
@@ -78,7 +78,9 @@ def answered(
     request = model_request(
         *rows, model=model, volatile="Page: Home", thinking_tokens=2000 if model in MODELS.values() else 0
     )
-    parts = list(get_provider(provider).stream(request, connection, Endpoint(server.url, SecretStr("sk-key"))))
+    parts = list(
+        get_provider(provider).stream(request, connection, AuthenticatedEndpoint(server.url, SecretStr("sk-key")))
+    )
     assert server.refusals == []
     last = parts[-1]
     assert isinstance(last, ModelResponse)

@@ -8,7 +8,7 @@ import pytest
 from fermata.domain.model_io import TokenUsage
 from fermata.drivers.protocols.token_usage import estimate_request_tokens, to_token_count, truncation_warning
 from fermata.drivers.providers.openrouter import get_reported_cost
-from fermata.drivers.transport.connection import HttpConnection
+from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict import openai
 from tests.unit.drivers.conversation_builders import image_block, model_request, user_message
 from tests.unit.drivers.strict_providers import CASES_BY_PROVIDER, StartServer, build_request, get_response

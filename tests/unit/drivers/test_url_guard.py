@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from fermata.domain.errors import InvalidRequest, ProviderError
 from fermata.drivers.transport import url_guard
-from fermata.drivers.transport.connection import HttpConnection
+from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard, is_public_address
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 from tests.waiting import BACKSTOP_SECONDS

@@ -28,8 +28,8 @@ from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.dynamo_type import DynamoType
 
 from fermata.aws.blob_store import CompressedJson
-from fermata.aws.dynamodb import Item, deserialize_item
-from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
+from fermata.aws.dynamodb_types import Item, deserialize_item
+from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
 from fermata.credentials import credential_store
@@ -40,8 +40,8 @@ from fermata.domain.errors import ProviderError
 from fermata.domain.events import Event, TerminalEvent, TextEvent, ToolRequestEvent
 from fermata.domain.messages import Message
 from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, StreamPart, TextDelta, TokenUsage
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.token_cost import Price
@@ -107,14 +107,14 @@ def make_provider_error(
     return error
 
 
-def as_posted_snapshot(snapshot: Any) -> PostedSnapshot | None:
+def as_posted_snapshot(snapshot: Any) -> LazySnapshot | None:
     """Return a snapshot as it is posted in a body, or as it was uploaded when it is compressed."""
-    if snapshot is None or isinstance(snapshot, PostedSnapshot):
+    if snapshot is None or isinstance(snapshot, LazySnapshot):
         return snapshot
     if isinstance(snapshot, CompressedJson):
         value = json.loads(gzip.decompress(snapshot.body))
-        return PostedSnapshot(snapshot.digest, lambda: SnapshotContent(value, snapshot))
-    return PostedSnapshot.from_value(snapshot)
+        return LazySnapshot(snapshot.digest, lambda: SnapshotContent(value, snapshot))
+    return LazySnapshot.from_value(snapshot)
 
 
 class RecordingConnection(HttpConnection):
@@ -146,7 +146,9 @@ class ScriptedDriver:
     scripts: deque[list[Any]] = field(default_factory=deque)
     requests: list[ModelRequest] = field(default_factory=list)
 
-    def stream(self, request: ModelRequest, connection: HttpConnection, endpoint: Endpoint) -> Iterator[StreamPart]:
+    def stream(
+        self, request: ModelRequest, connection: HttpConnection, endpoint: AuthenticatedEndpoint
+    ) -> Iterator[StreamPart]:
         self.requests.append(request)
         for step in self.scripts.popleft():
             if isinstance(step, BaseException):

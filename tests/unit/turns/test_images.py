@@ -10,7 +10,7 @@ from fermata.conversations.image_reencoding import MAX_JPEG_BYTES
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.errors import ApiError, Conflict, Gone, InvalidRequest, NotFound, PayloadTooLarge
 from fermata.domain.tools import ToolImage, ToolOutput
-from fermata.turns.answer.result_images import MAX_RESULT_IMAGES, OMITTED_IMAGES_KEY, normalize_result_images
+from fermata.turns.answer.normalize_result_images import MAX_RESULT_IMAGES, OMITTED_IMAGES_KEY, normalize_result_images
 from tests.images import make_image, make_jpeg_header, make_png_header, open_image, to_base64
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
 from tests.uploads import announce_test_upload, put_upload

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fermata.aws.dynamodb import Item
+from fermata.aws.dynamodb_types import Item
 from fermata.domain.errors import NotFound, ServiceUnavailable
 from fermata.turns.pause import build_pause_key, replace_pause
 from fermata.turns.turn_log import StaleState

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ConnectionClosedError
 
 from fermata.aws import observability
-from fermata.aws.dynamodb import Update
+from fermata.aws.dynamodb_types import Update
 from fermata.conversations import conversation_store
 from fermata.credentials import credential_store
 from fermata.domain.errors import Conflict, PaymentRequired, ProviderError
@@ -29,8 +29,8 @@ from fermata.usage.budgets.budget_status import load_budget_status
 from fermata.usage.ledger.ledger_store import TURN_END_SORT_KEY, read_ledger_rows
 from tests.faults import FaultScript, ProcessDied
 from tests.late_writes import WriteRecorder
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.resources import TestClock
-from tests.sampling import sample_for_quick_suite
 from tests.unit.turns.conftest import MakeStage, clock, shared_resources, stage, staged
 from tests.unit.turns.stage import OK, Stage, make_provider_error, reply_with_calls, reply_with_text, tool_call_block
 from tests.unit.usage.ledger_factories import count_ledger_rows

@@ -14,8 +14,8 @@ from fermata.usage.rollups.edition_row import RollupEdition, begin_edition, read
 from fermata.usage.rollups.rebuild import rebuild_rollups
 from tests.faults import FaultScript
 from tests.late_writes import WriteRecorder, repeat_single_writes
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.resources import TestClock
-from tests.sampling import sample_for_quick_suite
 from tests.unit.usage.ledger_factories import TENANT, make_usage, write_and_count
 
 CALLS_OF_A_REBUILD = 28

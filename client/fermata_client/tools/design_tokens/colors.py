@@ -3,9 +3,9 @@
 import re
 
 from fermata_client.css.removal import remove_properties
-from fermata_client.design_tokens.colors import parse_color
+from fermata_client.design_tokens.color_variants import parse_color
 from fermata_client.design_tokens.custom_properties import DARK_SCHEME_QUERY, ROOT_SELECTORS, read_custom_properties
-from fermata_client.design_tokens.fonts import slugify
+from fermata_client.design_tokens.font_variables import slugify
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.edit_error import EditError
 from fermata_client.tools.arguments import ToolArguments, required_objects, required_text

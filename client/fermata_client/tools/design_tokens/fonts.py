@@ -5,7 +5,7 @@ from html import escape
 from urllib.parse import quote_plus
 
 from fermata_client.design_tokens.custom_properties import read_custom_properties
-from fermata_client.design_tokens.fonts import GENERIC_FONTS, font_stack, font_variable
+from fermata_client.design_tokens.font_variables import GENERIC_FONTS, font_stack, font_variable
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.edit_error import EditError
 from fermata_client.service.json_types import JsonObject

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from fermata_client.design_tokens.css_numbers import round_css_number
 from fermata_client.design_tokens.custom_properties import PageScale, find_scales, root_font_pixels
-from fermata_client.design_tokens.scales import DEFAULT_SPACING_SCALE, DEFAULT_TYPE_SCALE, TokenScale
+from fermata_client.design_tokens.fluid_scales import DEFAULT_SPACING_SCALE, DEFAULT_TYPE_SCALE, TokenScale
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.edit_error import EditError
 from fermata_client.tools.arguments import (

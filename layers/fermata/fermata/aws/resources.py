@@ -11,7 +11,7 @@ from botocore.config import Config
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.cache import TTLCache
 from fermata.aws.clock import Clock
-from fermata.aws.dynamodb_tables import DynamoTables
+from fermata.aws.dynamodb_client import DynamoClient
 from fermata.aws.fault_injection import FaultInjector
 from fermata.aws.settings import Settings
 from fermata.aws.vault import Vault
@@ -57,10 +57,10 @@ class Resources:
         return client
 
     @cached_property
-    def tables(self) -> DynamoTables:
+    def tables(self) -> DynamoClient:
         """The DynamoDB tables."""
         client: DynamoDBClient = self._client("dynamodb")
-        return DynamoTables(client, self.clock.sleep)
+        return DynamoClient(client, self.clock.sleep)
 
     @cached_property
     def blobs(self) -> BlobStore:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fermata.aws.clock import is_valid_id, new_id
-from fermata.aws.dynamodb import ConditionFailed, Item, ItemKey, Put, ReadItem, Update
+from fermata.aws.dynamodb_types import ConditionFailed, Item, ItemKey, Put, ReadItem, Update
 from fermata.aws.resources import Resources
 from fermata.conversations.message_store import conversation_partition
 from fermata.domain.blocks import Block

@@ -1,7 +1,7 @@
 """Check what users enter for a credential: the form must be able to work, and its address must be allowed."""
 
 from fermata.aws.settings import Settings
-from fermata.credentials import provider_urls
+from fermata.credentials import base_urls
 from fermata.credentials.credential import AuthMode, Credential
 from fermata.domain.errors import InvalidRequest
 from fermata.drivers.registry import get_provider
@@ -19,9 +19,9 @@ def check_new_credential(
     if auth_mode == "baseUrl":
         if base_url is None:
             raise InvalidRequest("Send the server's address as 'baseUrl'.")
-        provider_urls.make_url_guard(settings).check_url_and_host(base_url)
+        base_urls.make_url_guard(settings).check_url_and_host(base_url)
         return
-    if provider_urls.get_default_url(settings, provider_name) is None:
+    if base_urls.get_default_url(settings, provider_name) is None:
         raise InvalidRequest(
             f"{provider_name} is a server of your own: send authMode 'baseUrl' and its address as 'baseUrl'."
         )
@@ -41,8 +41,8 @@ def check_url_change(settings: Settings, old: Credential, api_key: str | None, b
     """
     if old.auth_mode == "apiKey":
         raise InvalidRequest("This credential has no address of its own. Enter another one, with authMode 'baseUrl'.")
-    provider_urls.make_url_guard(settings).check_url_and_host(base_url)
-    if old.sealed_key is not None and api_key is None and not provider_urls.is_same_origin(old.base_url, base_url):
+    base_urls.make_url_guard(settings).check_url_and_host(base_url)
+    if old.sealed_key is not None and api_key is None and not base_urls.is_same_origin(old.base_url, base_url):
         raise InvalidRequest(
             "The new address is on another host. Send its key along as 'apiKey' (empty when it needs none)."
         )

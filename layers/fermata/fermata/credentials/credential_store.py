@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from fermata.aws import observability
 from fermata.aws.clock import is_valid_id, new_id
-from fermata.aws.dynamodb import (
+from fermata.aws.dynamodb_types import (
     ConditionCheck,
     Delete,
     Item,

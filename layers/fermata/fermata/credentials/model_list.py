@@ -5,8 +5,9 @@ from typing import Any
 
 from fermata.aws import observability
 from fermata.aws.resources import Resources
-from fermata.credentials import credential_store, endpoints, known_capabilities, provider_urls
+from fermata.credentials import base_urls, credential_store, known_capabilities
 from fermata.credentials.credential import Credential
+from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, BadGateway, InvalidRequest, NotFound, ProviderError, ServiceUnavailable
 from fermata.domain.model_info import ListPrice, ModelInfo
@@ -52,13 +53,13 @@ def fetch_models(resources: Resources, credential: Credential) -> tuple[ModelInf
         ApiError: The credential cannot be used.
     """
     from fermata.drivers import model_listing
-    from fermata.drivers.transport.connection import HttpConnection
+    from fermata.drivers.transport.http_connection import HttpConnection
 
-    endpoint = endpoints.open_endpoint(resources, credential.tenant, credential.id, credential.version)
+    endpoint = open_endpoint(resources, credential.tenant, credential.id, credential.version)
     connection = HttpConnection(
         stall_seconds=LIST_TIMEOUT_SECONDS,
         total_seconds=LIST_TIMEOUT_SECONDS,
-        guard=provider_urls.make_url_guard(resources.settings),
+        guard=base_urls.make_url_guard(resources.settings),
     )
     with closing(connection), connection.call_scope():
         model_listing.check_api_key(credential.provider_id, connection, endpoint)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fermata.aws import observability
-from fermata.aws.dynamodb import (
+from fermata.aws.dynamodb_types import (
     ConditionCheck,
     ConditionFailed,
     Delete,

@@ -11,8 +11,8 @@ from fermata.drivers.error_mapping import error_from_response
 from fermata.drivers.provider import Provider
 from fermata.drivers.registry import get_model_traits, get_provider
 from fermata.drivers.retry_policy import Failure
-from fermata.drivers.transport.endpoint import Endpoint
-from fermata.drivers.transport.provider_connection import ProviderConnection, ProviderResponse
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.connection_interface import ProviderConnection, ProviderResponse
 
 MAX_LISTING_BYTES = 8 * 1024 * 1024
 MAX_LISTED_MODELS = 2_000
@@ -24,7 +24,7 @@ class ModelListClient:
 
     provider: Provider
     connection: ProviderConnection
-    endpoint: Endpoint
+    endpoint: AuthenticatedEndpoint
 
     def get_json(self, path: str, query: str = "") -> Any:
         """Return the parsed response.
@@ -61,7 +61,9 @@ class ModelListClient:
             raise Failure.UNUSABLE_RESPONSE.to_error(message) from error
 
 
-def list_models(provider_name: str, connection: ProviderConnection, endpoint: Endpoint) -> tuple[ModelInfo, ...]:
+def list_models(
+    provider_name: str, connection: ProviderConnection, endpoint: AuthenticatedEndpoint
+) -> tuple[ModelInfo, ...]:
     """Ask the server for its models, in the order to show them, MAX_LISTED_MODELS at most.
 
     Args:
@@ -90,7 +92,7 @@ def get_fallback_models(provider_name: str, error: ProviderError | None) -> tupl
     )
 
 
-def check_api_key(provider_name: str, connection: ProviderConnection, endpoint: Endpoint) -> None:
+def check_api_key(provider_name: str, connection: ProviderConnection, endpoint: AuthenticatedEndpoint) -> None:
     """Ask a server that lists its models to everybody whether the key is valid. Other servers are not asked.
 
     Arguments are those of `list_models`.

@@ -16,12 +16,12 @@ from fermata.drivers.adjustments import Adjustment, AppliedAdjustments, Refusing
 from fermata.drivers.error_mapping import error_from_response
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts
 from fermata.drivers.thinking_budget import default_thinking_allowance
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 
 if TYPE_CHECKING:
     from fermata.drivers.model_listing import ModelListClient
-    from fermata.drivers.transport.provider_connection import ProviderConnection
+    from fermata.drivers.transport.connection_interface import ProviderConnection
 
 DEFAULT_MAX_IMAGES = 8
 """Images of one request. Some servers take one only; a server that refuses is asked again with fewer."""
@@ -100,7 +100,7 @@ class Provider:
     models: ModelTraits = field(default_factory=ModelTraits)
 
     def stream(
-        self, request: ModelRequest, connection: "ProviderConnection", endpoint: Endpoint
+        self, request: ModelRequest, connection: "ProviderConnection", endpoint: AuthenticatedEndpoint
     ) -> Iterator[StreamPart]:
         """Send the request and yield the parts of its response; the last part is the whole `ModelResponse`.
 
@@ -135,7 +135,7 @@ class Provider:
         request: ModelRequest,
         applied: AppliedAdjustments,
         connection: "ProviderConnection",
-        endpoint: Endpoint,
+        endpoint: AuthenticatedEndpoint,
         headers: dict[str, str],
     ) -> Iterator[StreamPart]:
         body = self._encode_body(request, applied)

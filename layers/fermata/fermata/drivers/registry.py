@@ -12,10 +12,10 @@ from fermata.domain.errors import InvalidRequest
 from fermata.domain.model_io import ModelRequest, StreamPart
 from fermata.drivers.error_mapping import redact_secrets
 from fermata.drivers.provider import ModelTraits, Provider
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 
 if TYPE_CHECKING:
-    from fermata.drivers.transport.provider_connection import ProviderConnection
+    from fermata.drivers.transport.connection_interface import ProviderConnection
 
 PROVIDER_MODULES = {
     "anthropic": "fermata.drivers.providers.anthropic",
@@ -36,7 +36,7 @@ class Driver(Protocol):
         """The `providerId` of the credentials it serves."""
 
     def stream(
-        self, request: ModelRequest, connection: "ProviderConnection", endpoint: Endpoint
+        self, request: ModelRequest, connection: "ProviderConnection", endpoint: AuthenticatedEndpoint
     ) -> Iterator[StreamPart]:
         """Send one request and yield the parts of its response, as `Provider.stream` does."""
 

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import ModelRequest, StreamPart
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 
 if TYPE_CHECKING:
     from fermata.drivers.registry import Driver
-    from fermata.drivers.transport.provider_connection import ProviderConnection
+    from fermata.drivers.transport.connection_interface import ProviderConnection
 
 RETRYABLE_STATUSES = frozenset({408, 409, 429})
 """Besides 500 and above."""
@@ -124,7 +124,7 @@ def stream_with_retries(
     driver: "Driver",
     request: ModelRequest,
     connection: "ProviderConnection",
-    endpoint: Endpoint,
+    endpoint: AuthenticatedEndpoint,
     on_failed: Callable[[ProviderError], None],
     *,
     before_retry: Callable[[], None] = lambda: None,

@@ -11,8 +11,8 @@ from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
 from fermata.domain.errors import ProviderError
 from fermata.drivers.protocols.tool_arguments import parse_tool_arguments
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.provider_connection import ProviderResponse
+from fermata.drivers.transport.connection_interface import ProviderResponse
+from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard
 from fermata.hosts import registry
 from fermata.hosts.auth import HostCaller, sign_host_token

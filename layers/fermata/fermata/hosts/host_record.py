@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from fermata.aws.dynamodb import Item
+from fermata.aws.dynamodb_types import Item
 from fermata.domain.base import DomainModel
 
 HOST_SORT_KEY = "host"

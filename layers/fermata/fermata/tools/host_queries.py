@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from fermata.hosts.errors import HostError
-from fermata.tools.data_tables import DataTable
+from fermata.tools.data_table_models import DataTable
 from fermata.tools.lenient_models import LenientModel, ModelT
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
 from fermata.tools.tool import ToolContext, ToolFailure, TransientToolFailure

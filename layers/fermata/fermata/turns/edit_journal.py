@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from fermata.aws import blob_store
-from fermata.aws.dynamodb import Item, Put
+from fermata.aws.dynamodb_types import Item, Put
 from fermata.aws.resources import Resources
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.tools.calls.edit_results import InverseStep

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fermata.aws.blob_store import CompressedJson, compress_json
-from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
+from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.domain.errors import Gone
 from fermata.turns.answer.submit_tool_result import ToolRequestGone
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
@@ -49,7 +49,7 @@ def test_an_answer_to_no_request_is_refused_whatever_its_snapshot(stage: Stage) 
         raise Gone("This upload is no longer kept.")
 
     with pytest.raises(ToolRequestGone):
-        stage.answer_request(OK, "1.0.unknown", snapshot=PostedSnapshot("digest", fetch_expired))
+        stage.answer_request(OK, "1.0.unknown", snapshot=LazySnapshot("digest", fetch_expired))
 
 
 def test_the_next_tool_gets_the_changed_snapshot(stage: Stage) -> None:

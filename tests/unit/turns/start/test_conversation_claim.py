@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectionClosedError
 
-from fermata.aws.dynamodb import Item, ItemKey
-from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
+from fermata.aws.dynamodb_types import Item, ItemKey
+from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.conversations import message_store
 from fermata.domain.blocks import ImageBlock
 from fermata.domain.caller import Caller
@@ -176,7 +176,7 @@ def test_a_repeat_joins_its_twin_whose_hold_leaves_no_budget(stage: Stage) -> No
 
 
 def test_a_repeat_joins_though_what_it_refers_to_has_expired(stage: Stage) -> None:
-    snapshot = PostedSnapshot("digest", lambda: SnapshotContent({"page": {"id": "p"}}))
+    snapshot = LazySnapshot("digest", lambda: SnapshotContent({"page": {"id": "p"}}))
     image = make_image()
     uploaded = ImageBlock(mime_type="image/jpeg", blob=put_upload(stage.resources, stage.caller, "image", image))
     turn = stage.start_turn("Look", idempotency_key="k", snapshot=snapshot, pictures=(uploaded,))
@@ -185,7 +185,7 @@ def test_a_repeat_joins_though_what_it_refers_to_has_expired(stage: Stage) -> No
     def fetch_expired() -> SnapshotContent:
         raise Gone("This upload has expired.")
 
-    again = {"idempotency_key": "k", "snapshot": PostedSnapshot("digest", fetch_expired)}
+    again = {"idempotency_key": "k", "snapshot": LazySnapshot("digest", fetch_expired)}
     stage.resources.blobs.delete_folder("uploads")
     assert stage.start_turn("Look", pictures=(uploaded,), **again).id == turn.id
     announced = announce_test_upload(stage.resources, "image", image).ref

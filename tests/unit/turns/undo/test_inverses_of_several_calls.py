@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.dynamodb import Put
+from fermata.aws.dynamodb_types import Put
 from fermata.domain.errors import Conflict
 from fermata.turns.pause import InverseCallKey, UndoTarget
 from fermata.turns.turn import Turn
 from fermata.turns.undo.inverse_plan import HALF_REDONE_REASON
-from tests.sampling import sample_for_quick_suite
+from tests.quick_suite_samples import sample_for_quick_suite
 from tests.unit.turns.conftest import MakeStage
 from tests.unit.turns.editor import journal_entries, journal_states, undo_report
 from tests.unit.turns.stage import Stage, reply_with_calls, tool_call_block

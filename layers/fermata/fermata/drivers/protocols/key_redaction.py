@@ -6,7 +6,7 @@ from typing import Any
 from fermata.domain.blocks import Block, ReasoningBlock
 from fermata.domain.model_io import ModelResponse, ReasoningDelta, StreamPart, TextDelta
 from fermata.drivers.error_mapping import REDACTED_KEY
-from fermata.drivers.protocols.tool_call_ids import assign_unique_call_ids
+from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 MIN_REDACTED_KEY_CHARS = 8
 """Shorter keys (a local server's `key`) are ordinary words, and stay."""

@@ -13,7 +13,7 @@ from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
 
 if TYPE_CHECKING:
-    from fermata.drivers.transport.provider_connection import ProviderResponse
+    from fermata.drivers.transport.connection_interface import ProviderResponse
 
 DONE_MARKER = "[DONE]"
 MAX_FRAME_BYTES = 16 * 1024 * 1024

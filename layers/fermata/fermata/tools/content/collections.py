@@ -4,7 +4,7 @@ from typing import Any
 
 from fermata.tools.content.server_tools import GetCollectionSchemaInput
 from fermata.tools.content.snapshot import Collection, CollectionField, read_active_document, read_collections
-from fermata.tools.data_tables import RELATION_FIELD_TYPE, DataField, DataTable
+from fermata.tools.data_table_models import RELATION_FIELD_TYPE, DataField, DataTable
 from fermata.tools.host_queries import load_data_tables, missing_host_failure, read_snapshot_tables
 from fermata.tools.tool import NoInput, ToolContext, ToolFailure
 

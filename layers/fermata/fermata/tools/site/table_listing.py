@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fermata.tools.data_tables import POST_TYPE_KIND, RELATION_FIELD_TYPE, DataField, DataTable
+from fermata.tools.data_table_models import POST_TYPE_KIND, RELATION_FIELD_TYPE, DataField, DataTable
 from fermata.tools.site.loop_sources import LOOP_USAGE, describe_loop_sources, describe_row_fields, format_entry_token
 
 _TOKEN_FORMATS = {"richText": "html", "url": "url", "media": "media"}

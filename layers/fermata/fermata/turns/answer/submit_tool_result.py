@@ -7,7 +7,7 @@ from typing import Any
 from fermata.aws import blob_store
 from fermata.aws.background_call import BackgroundCall
 from fermata.aws.clock import is_valid_id, new_id
-from fermata.aws.posted_snapshot import PostedSnapshot
+from fermata.aws.lazy_snapshot import LazySnapshot
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller, Capability
 from fermata.domain.errors import Conflict, Forbidden, NotFound, ServiceUnavailable
@@ -15,9 +15,9 @@ from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.edit_results import EditResult, build_conflict_output, find_edit_tool, parse_edit_result
 from fermata.tools.calls.pipeline import apply_result_policy
 from fermata.turns.answer.journal_writes import prepare_journal_writes, skip_remaining_calls
-from fermata.turns.answer.result_images import normalize_result_images
+from fermata.turns.answer.normalize_result_images import normalize_result_images
+from fermata.turns.call_transitions import apply_outputs
 from fermata.turns.pause import Pause, RoundCall, build_pause_key, hash_result, pause_from_item, round_from_request_id
-from fermata.turns.pause_transitions import apply_outputs
 from fermata.turns.round_commit import PauseChanged, RoundCommit, write_round_commit
 from fermata.turns.turn import build_turn_pk
 from fermata.turns.turn_log import TurnEnded, TurnLog
@@ -51,7 +51,7 @@ def submit_tool_result(
     bridge_id: str,
     request_id: str,
     result: Any,
-    snapshot: PostedSnapshot | None = None,
+    snapshot: LazySnapshot | None = None,
     revision: str = "",
 ) -> None:
     """Commit the result of the open request and resume the turn. The same result again changes nothing.
@@ -135,7 +135,7 @@ def _repeat_answer(resources: Resources, pause: Pause, call: RoundCall, answer: 
     _resume_turn(resources, pause)
 
 
-def _store_snapshot(resources: Resources, tenant: str, bridge_id: str, snapshot: PostedSnapshot | None) -> str:
+def _store_snapshot(resources: Resources, tenant: str, bridge_id: str, snapshot: LazySnapshot | None) -> str:
     """Store a snapshot, unless this process has just stored the same, and return its blob key (decision 0113).
 
     It is stored while the pause is read, so before it is known that the request is open. A snapshot that no turn needs

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fermata.aws import observability
-from fermata.aws.dynamodb import Put, TransactionCanceled, Update, Write
+from fermata.aws.dynamodb_types import Put, TransactionCanceled, Update, Write
 from fermata.aws.resources import Resources
 from fermata.conversations import message_store
 from fermata.conversations.history.repair import INTERRUPTED_CALL_ERROR
@@ -18,11 +18,11 @@ from fermata.domain.events import DoneEvent, ErrorEvent, Event, TerminalEvent, T
 from fermata.domain.messages import Message
 from fermata.domain.usd_rounding import round_usd
 from fermata.turns.accounting import add_usage, build_turn_outcome, estimate_dead_request
+from fermata.turns.call_transitions import build_closing_events
 from fermata.turns.pause import load_pause
-from fermata.turns.pause_transitions import build_closing_events
-from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import LogEntry, TurnLog, read_entries_from
+from fermata.turns.turn_state import TurnState
 from fermata.usage.ledger.ledger_store import RequestUsage
 from fermata.usage.usage_writes import build_turn_end_writes
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from fermata.aws.dynamodb import TransactionCanceled, Write
+from fermata.aws.dynamodb_types import TransactionCanceled, Write
 from fermata.domain.errors import ApiError, PaymentRequired, ProviderError
 from fermata.domain.events import ReasoningEvent, RequestFailedEvent, RequestStartedEvent, TextEvent
 from fermata.domain.model_io import ModelRequest, ModelResponse, TextDelta, TokenUsage
 from fermata.drivers.registry import get_provider
 from fermata.drivers.retry_policy import stream_with_retries
-from fermata.drivers.transport.endpoint import Endpoint
-from fermata.drivers.transport.provider_connection import ProviderConnection
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
+from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.accounting import (
     add_usage,
     build_request_usage,
@@ -61,7 +61,7 @@ def send_model_request(context: TurnContext, connection: ProviderConnection) -> 
     return _RequestSender(context).send(connection, endpoint)
 
 
-def _open_endpoint(context: TurnContext) -> Endpoint:
+def _open_endpoint(context: TurnContext) -> AuthenticatedEndpoint:
     try:
         return context.open_endpoint()
     except ApiError as refusal:
@@ -84,7 +84,7 @@ class _RequestSender:
         self._failed_count = 0
         self._is_sent = self._begun_state.has_open_request
 
-    def send(self, connection: ProviderConnection, endpoint: Endpoint) -> ModelRequestOutcome:
+    def send(self, connection: ProviderConnection, endpoint: AuthenticatedEndpoint) -> ModelRequestOutcome:
         context = self._context
         clock = context.resources.clock
         request = _build_request(context)
@@ -104,7 +104,11 @@ class _RequestSender:
         )
 
     def _stream(
-        self, request: ModelRequest, connection: ProviderConnection, endpoint: Endpoint, writer: StreamWriter
+        self,
+        request: ModelRequest,
+        connection: ProviderConnection,
+        endpoint: AuthenticatedEndpoint,
+        writer: StreamWriter,
     ) -> ModelResponse | ProviderError:
         response: ModelResponse | None = None
         error = ProviderError("provider_error", NO_RESPONSE_MESSAGE, retryable=True)

@@ -8,10 +8,10 @@ from fermata.domain.blocks import Block, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.events import ContextEvent, DoneEvent, ErrorEvent, Event, TerminalEvent, ToolCallEvent, WarningEvent
 from fermata.domain.model_io import FinishReason, ModelResponse, TokenUsage
-from fermata.drivers.transport.provider_connection import ProviderConnection
+from fermata.drivers.transport.connection_interface import ProviderConnection
+from fermata.turns.call_transitions import apply_outputs
 from fermata.turns.end.end_turn import FinalRound, end_turn
 from fermata.turns.pause import build_pause
-from fermata.turns.pause_transitions import apply_outputs
 from fermata.turns.round.begin_round import build_next_round_started, may_retry_round, take_round
 from fermata.turns.round.model_request import ModelRequestOutcome, send_model_request
 from fermata.turns.round.tool_calls import build_round_calls, run_instant_calls

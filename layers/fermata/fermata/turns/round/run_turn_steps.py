@@ -7,10 +7,10 @@ from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.aws.transient_errors import AWS_ERRORS
 from fermata.domain.events import ErrorEvent
-from fermata.drivers.transport.provider_connection import ProviderConnection
+from fermata.drivers.transport.connection_interface import ProviderConnection
+from fermata.turns.call_transitions import Transition, apply_outputs, expire_request
 from fermata.turns.end.end_turn import end_turn
 from fermata.turns.pause import Pause, RoundCall, load_pause, replace_pause
-from fermata.turns.pause_transitions import Transition, apply_outputs, expire_request
 from fermata.turns.round.begin_round import begin_round, build_next_round_started, take_round
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.round.open_turn import open_turn_context

@@ -17,8 +17,8 @@ from fermata.tools.calls.pipeline import (
 )
 from fermata.tools.calls.runner import run_tool
 from fermata.tools.tool import Access, Execution
+from fermata.turns.call_transitions import MAX_OUTPUTS_PER_COMMIT, Transition
 from fermata.turns.pause import Pause, RoundCall
-from fermata.turns.pause_transitions import MAX_OUTPUTS_PER_COMMIT, Transition
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
 from fermata.turns.round_commit import RoundCommit

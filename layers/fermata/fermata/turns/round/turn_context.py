@@ -12,12 +12,12 @@ from fermata.conversations.history.conversation_history import ConversationHisto
 from fermata.conversations.history.image_selection import count_images, filter_earlier_turns
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.token_estimate import estimate_tokens
-from fermata.credentials import endpoints
+from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.errors import ApiError
 from fermata.domain.messages import Message
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.retry_policy import RetryPolicy
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.tools.registry import build_system_prompt, get_toolset
 from fermata.tools.tool import ToolContext
 from fermata.tools.tool_names import ToolNaming
@@ -97,10 +97,10 @@ class TurnContext:
         with contextlib.suppress(ApiError):  # it is raised again, for the user, when the request is sent
             self.open_endpoint()
 
-    def open_endpoint(self) -> Endpoint:
-        """Return where the model request goes, with its key. Raises as `endpoints.open_endpoint`."""
+    def open_endpoint(self) -> AuthenticatedEndpoint:
+        """Return where the model request goes, with its key. Raises as `open_endpoint`."""
         turn = self.turn
-        return endpoints.open_endpoint(self.resources, turn.tenant, turn.credential, turn.credential_version)
+        return open_endpoint(self.resources, turn.tenant, turn.credential, turn.credential_version)
 
     def reduce_history(self) -> bool:
         """Send less, after the provider has said that the history or its number of images exceeds a limit.

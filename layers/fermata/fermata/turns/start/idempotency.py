@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable
 
-from fermata.aws.dynamodb import Item, ItemKey, Put, ReadItem
+from fermata.aws.dynamodb_types import Item, ItemKey, Put, ReadItem
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, Conflict

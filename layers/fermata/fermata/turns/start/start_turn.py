@@ -9,8 +9,8 @@ from functools import cached_property, partial
 from fermata.aws import blob_store, observability
 from fermata.aws.background_call import BackgroundCall
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb import Write
-from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
+from fermata.aws.dynamodb_types import Write
+from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.conversations import conversation_store, message_store
 from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE
@@ -35,10 +35,10 @@ from fermata.turns.start.conversation_claim import (
 )
 from fermata.turns.start.idempotency import build_idempotency_puts, ensure_not_started, start_once
 from fermata.turns.start.model_checks import check_model_abilities
-from fermata.turns.start.prompt_images import compute_block_identity, normalize_prompt_images
-from fermata.turns.start.start_rows import StartRows
-from fermata.turns.state import TurnState
+from fermata.turns.start.normalize_prompt_images import compute_block_identity, normalize_prompt_images
+from fermata.turns.start.prefetched_rows import PrefetchedRows
 from fermata.turns.turn import Turn
+from fermata.turns.turn_state import TurnState
 from fermata.usage.audit import user_labels
 from fermata.usage.budgets.budget_limits import Budgets, get_budgets
 
@@ -56,7 +56,7 @@ class TurnPrompt:
     content: tuple[Block, ...]
     dialect: Dialect
     tool_names: ToolNameVariant = "seed"
-    snapshot: PostedSnapshot | None = None
+    snapshot: LazySnapshot | None = None
     image_paths: tuple[str, ...] = ()
     """Where each image of `content` is in the request, for error messages."""
     revision: str = ""
@@ -105,7 +105,7 @@ def start_turn(resources: Resources, caller: Caller, prompt: TurnPrompt) -> Star
     turn_id = new_id()
     store_snapshot = partial(_store_snapshot, resources, caller.tenant, turn_id, prompt)
     with BackgroundCall(resources.clock, store_snapshot, "store-snapshot") as storing:
-        rows = StartRows(resources, caller, prompt.scope, prompt.conversation_id, key)
+        rows = PrefetchedRows(resources, caller, prompt.scope, prompt.conversation_id, key)
         start = partial(_start, resources, caller, prompt, turn_id, rows, storing)
         return start_once(resources, caller, key, prompt.digest, start, rows.read_item)
 
@@ -115,7 +115,7 @@ def _start(
     caller: Caller,
     prompt: TurnPrompt,
     turn_id: str,
-    rows: StartRows,
+    rows: PrefetchedRows,
     storing: BackgroundCall[str],
 ) -> StartedTurn:
     load_conversation = partial(conversation_store.get_conversation, resources, caller, prompt.conversation_id)

@@ -23,9 +23,9 @@ from fermata.turns.edit_journal import (
 from fermata.turns.start.commit_start import StartedTurn, commit_start, start_workflow
 from fermata.turns.start.conversation_claim import build_claim_update, ensure_claimable, find_free_position
 from fermata.turns.start.idempotency import build_idempotency_puts, start_once
-from fermata.turns.state import TurnState
 from fermata.turns.turn import UNDO_MARGIN_SECONDS, Turn, find_turn_for_caller
 from fermata.turns.turn_log import read_end_type
+from fermata.turns.turn_state import TurnState
 
 UNDOABLE_STATES = ("applied", "partly")
 TURN_RUNNING_MESSAGE = "This turn is still running. Wait for it to end, or cancel it, before you undo its edits."

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from fermata.aws.resources import Resources
 from fermata.domain.events import SkippedEdit, UndoReport
 from fermata.turns.edit_journal import JournalEdit, JournalEntry, list_journal_entries
-from fermata.turns.state import TurnState
 from fermata.turns.turn import Turn
+from fermata.turns.turn_state import TurnState
 from fermata.turns.undo.inverse_plan import UndoObstacle, plan_undo
 
 UNANSWERED_REASON = "The editor was asked to undo it and did not answer: check whether it did."

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from fermata.aws.dynamodb import Item, Update
+from fermata.aws.dynamodb_types import Item, Update
 from fermata.usage.usage_totals import ZERO_USD
 
 ACCOUNT_RETENTION_SECONDS = 62 * 86400

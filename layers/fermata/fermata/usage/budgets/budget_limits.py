@@ -8,7 +8,7 @@ from decimal import Decimal
 from pydantic import Field
 
 from fermata.aws import observability
-from fermata.aws.dynamodb import ConditionFailed, Item, ItemKey, Put, ReadItem
+from fermata.aws.dynamodb_types import ConditionFailed, Item, ItemKey, Put, ReadItem
 from fermata.aws.resources import Resources
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller

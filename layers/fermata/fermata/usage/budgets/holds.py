@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeVar
 
-from fermata.aws.dynamodb import ConditionFailed, Item, Put, Update, Write
+from fermata.aws.dynamodb_types import ConditionFailed, Item, Put, Update, Write
 from fermata.aws.resources import Resources
 from fermata.domain.errors import PaymentRequired, ServiceUnavailable
 from fermata.usage.budgets.budget_accounts import (

@@ -8,7 +8,7 @@ from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta,
 from fermata.drivers.protocols.json_fields import as_dict, as_index, as_name, as_text
 from fermata.drivers.protocols.token_usage import to_token_count
 from fermata.drivers.protocols.tool_arguments import parse_tool_arguments, replace_lone_surrogates, to_storable_json
-from fermata.drivers.protocols.tool_call_ids import assign_unique_call_ids
+from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 _FINISH_REASONS = {
     "end_turn": FinishReason.END,

@@ -12,7 +12,7 @@ from fermata.drivers.protocols.chat_completions.request import EXTRA_CONTENT_FIE
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning
 from fermata.drivers.protocols.tool_arguments import parse_tool_arguments, replace_lone_surrogates, to_storable_json
-from fermata.drivers.protocols.tool_call_ids import assign_unique_call_ids
+from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 _FINISH_REASONS = {
     "length": FinishReason.MAX_TOKENS,

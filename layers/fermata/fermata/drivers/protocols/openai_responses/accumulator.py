@@ -10,7 +10,7 @@ from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage
 from fermata.drivers.protocols.tool_arguments import parse_tool_arguments, replace_lone_surrogates, to_storable_json
-from fermata.drivers.protocols.tool_call_ids import assign_unique_call_ids
+from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 _STORED_REASONING_FIELDS = ("encrypted_content", "signature", "content", "summary")
 """A reasoning item with none of these is of no use later."""

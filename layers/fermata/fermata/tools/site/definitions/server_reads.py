@@ -10,7 +10,7 @@ from fermata.tools.site.permissions import CAN_READ_SITE, SITE_TOOL_FACTORY
 from fermata.tools.tool import NoInput, ToolContext, ToolInput
 
 if TYPE_CHECKING:
-    from fermata.tools.data_tables import DataTable
+    from fermata.tools.data_table_models import DataTable
 
 
 class ListModulesInput(ToolInput):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fermata.tools.data_tables import DataTable
+from fermata.tools.data_table_models import DataTable
 from fermata.tools.site.table_listing import describe_post_types, describe_table_loop_sources
 
 

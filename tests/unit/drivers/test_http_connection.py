@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from fermata.domain.errors import ProviderError
-from fermata.drivers.transport.connection import HttpConnection
+from fermata.drivers.transport.http_connection import HttpConnection
 from tests.waiting import BACKSTOP_SECONDS
 
 """An abort takes effect within this time."""

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from fermata.aws.clock import new_id
-from fermata.aws.dynamodb import ConditionFailed, Item, ItemKey, Put, Write, deserialize_item, serialize_item
 from fermata.aws.dynamodb_errors import (
     TRANSACTION_IN_PROGRESS,
     get_dynamodb_error_code,
@@ -25,6 +24,7 @@ from fermata.aws.dynamodb_errors import (
     translate_write_error,
 )
 from fermata.aws.dynamodb_requests import build_partition_query, build_write_request, serialize_key
+from fermata.aws.dynamodb_types import ConditionFailed, Item, ItemKey, Put, Write, deserialize_item, serialize_item
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -34,7 +34,7 @@ DELETE_BATCH_SIZE = 25
 """The limit of BatchWriteItem."""
 
 
-class DynamoTables:
+class DynamoClient:
     """Items of any table whose key attributes are `pk` and `sk`."""
 
     def __init__(self, client: "DynamoDBClient", sleep: Callable[[float], None] = time.sleep) -> None:

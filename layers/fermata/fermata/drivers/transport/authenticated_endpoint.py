@@ -9,7 +9,7 @@ _OTHER_VERSION = re.compile(r"/v(?!1$)\d+[a-z]*\d*(/|$)")
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class AuthenticatedEndpoint:
     """A base URL and an API key.
 
     The key stays a `SecretStr`, so that no repr, log line or error shows it. It is empty if the server needs none.

@@ -1,4 +1,4 @@
-"""Lock and delete the state directory of `make run`; `python -m local.state_directory` deletes it.
+"""Lock and delete the state directory of `make run`; `python -m local.lock_or_delete_state` deletes it.
 
 Standard library only: deleting must work before anything is installed.
 """

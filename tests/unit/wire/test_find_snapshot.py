@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fermata.aws.posted_snapshot import SnapshotContent
+from fermata.aws.lazy_snapshot import SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.aws.uploads import Upload
 from fermata.domain.caller import Caller
 from fermata.domain.errors import Gone, InvalidRequest, NotFound, PayloadTooLarge
-from fermata.wire.bodies.snapshots import MAX_SNAPSHOT_MEMORY_BYTES, find_snapshot
+from fermata.wire.bodies.find_snapshot import MAX_SNAPSHOT_MEMORY_BYTES, find_snapshot
 from fermata.wire.bodies.turn_requests import ChatBody, ToolResultBody
 from tests.peak_memory import measure_peak_megabytes
 from tests.resources import TestClock
@@ -124,7 +124,7 @@ def test_parsing_a_snapshot_fits_into_a_functions_memory(tmp_path: Path, name: s
     before = f"""
 from types import SimpleNamespace
 from fermata.wire.bodies.turn_requests import ChatBody
-from fermata.wire.bodies.snapshots import find_snapshot
+from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.domain.caller import Caller
 blobs = SimpleNamespace(open_stream=lambda key: ({len(raw)}, open("it", "rb")))
 resources = SimpleNamespace(blobs=blobs, clock=SimpleNamespace(time=lambda: 0))

@@ -9,7 +9,7 @@ import pytest
 from local.cloud import LocalCloud
 from local.processes import ROOT
 from tests.e2e.chat_session import open_http
-from tests.template.test_events import function_of_event
+from tests.template.test_sample_events import function_of_event
 
 FILES = sorted((ROOT / "events").glob("*.json"))
 UNDERSTOOD = (200, 201, 202, 400, 404)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from local import template
-from local.front_door.api_gateway import MAX_EVENT_BYTES, ApiGateway, fits_lambda_event
+from local.front_door.api_gateway_routing import MAX_EVENT_BYTES, ApiGateway, fits_lambda_event
 
 
 def function(*paths: str, method: str = "ANY", **more: str) -> dict[str, object]:

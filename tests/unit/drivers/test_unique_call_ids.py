@@ -1,7 +1,7 @@
 """Ids for calls whose provider gave none, or gave several the same."""
 
 from fermata.domain.blocks import TextBlock, ToolCallBlock
-from fermata.drivers.protocols.tool_call_ids import assign_unique_call_ids
+from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 from tests.unit.drivers.conversation_builders import tool_call
 
 

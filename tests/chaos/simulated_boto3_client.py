@@ -34,7 +34,7 @@ THROTTLE_CODES = {
 PASSED_THROUGH = {"generate_presigned_url"}
 
 
-class SimulatedClient:
+class SimulatedBoto3Client:
     """Calls one in-memory service in the name of one process."""
 
     def __init__(
@@ -117,7 +117,7 @@ class SimulatedClient:
 
 
 class SimulatedPaginator:
-    def __init__(self, client: SimulatedClient, paginator: Any) -> None:
+    def __init__(self, client: SimulatedBoto3Client, paginator: Any) -> None:
         self._client, self._paginator = client, paginator
 
     def paginate(self, **request: Any) -> Any:

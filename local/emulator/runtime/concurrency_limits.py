@@ -7,7 +7,7 @@ from typing import Self
 
 
 @dataclass(frozen=True)
-class ProcessLimits:
+class ConcurrencyLimits:
     """How many processes run functions, how fast their number grows, and how long invocations wait for one.
 
     Args:

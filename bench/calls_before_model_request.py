@@ -12,14 +12,14 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bench.aws_latencies import TYPICAL_LATENCY_MS
 from bench.call_series import RecordingWorkflow, SeriesClock
 from bench.harness import BenchHarness, instant_tool_output
 from bench.latency import BROWSER_TOOL_STEP, FINAL_STEP
 from bench.report import ResultRow
-from bench.simulated_aws import TYPICAL_LATENCY_MS
 from fermata.aws.resources import Resources
-from fermata.drivers.transport.connection import HttpConnection
-from fermata.drivers.transport.provider_connection import ProviderResponse
+from fermata.drivers.transport.connection_interface import ProviderResponse
+from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.turns.round.invocation import invocation_from_event
 from fermata.turns.round.run_turn_steps import run_turn_steps
 from fermata.turns.turn import build_turn_pk

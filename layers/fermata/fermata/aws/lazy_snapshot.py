@@ -23,7 +23,7 @@ class SnapshotContent(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PostedSnapshot:
+class LazySnapshot:
     """A snapshot in the body of a request, or uploaded before."""
 
     identity: Any
@@ -31,6 +31,6 @@ class PostedSnapshot:
     fetch: Callable[[], SnapshotContent]
 
     @classmethod
-    def from_value(cls, value: Any) -> "PostedSnapshot":
+    def from_value(cls, value: Any) -> "LazySnapshot":
         """Return a snapshot that was posted in a body."""
         return cls(value, lambda: SnapshotContent(value))

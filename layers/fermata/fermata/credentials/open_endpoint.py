@@ -3,14 +3,14 @@
 from pydantic import SecretStr
 
 from fermata.aws.resources import Resources
-from fermata.credentials import credential_store, provider_urls
-from fermata.drivers.transport.endpoint import Endpoint
+from fermata.credentials import base_urls, credential_store
+from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 
 
-def open_endpoint(resources: Resources, tenant: str, credential_id: str, version: int) -> Endpoint:
+def open_endpoint(resources: Resources, tenant: str, credential_id: str, version: int) -> AuthenticatedEndpoint:
     """Return where a credential's requests go, and their API key.
 
-    The connection needs the guard `provider_urls.make_url_guard`. Arguments are those of `open_credential`.
+    The connection needs the guard `base_urls.make_url_guard`. Arguments are those of `open_credential`.
 
     Raises:
         NotFound: The credential was deleted.
@@ -18,4 +18,4 @@ def open_endpoint(resources: Resources, tenant: str, credential_id: str, version
         InvalidRequest: It has no base URL.
     """
     credential, api_key = credential_store.open_credential(resources, tenant, credential_id, version)
-    return Endpoint(provider_urls.get_credential_url(resources.settings, credential), SecretStr(api_key))
+    return AuthenticatedEndpoint(base_urls.get_credential_url(resources.settings, credential), SecretStr(api_key))

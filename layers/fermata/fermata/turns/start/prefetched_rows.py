@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fermata.aws.clock import is_valid_id
-from fermata.aws.dynamodb import Item, ItemKey
+from fermata.aws.dynamodb_types import Item, ItemKey
 from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import build_conversation_key
 from fermata.credentials.credential_store import build_credential_key
@@ -15,7 +15,7 @@ from fermata.usage.budgets.budget_limits import build_budgets_key
 CREDENTIAL_GUESS_SECONDS = 3600
 
 
-class StartRows:
+class PrefetchedRows:
     """The conversation, the scope's default, the credential, the budgets and the Idempotency-Key of one prompt.
 
     Which credential it will be is known only from the rows. The scope's last one is guessed, and read anew each time.

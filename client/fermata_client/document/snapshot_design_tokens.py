@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from fermata_client.design_tokens.colors import SHADE_COUNT, parse_color
+from fermata_client.design_tokens.color_variants import SHADE_COUNT, parse_color
 from fermata_client.design_tokens.custom_properties import (
     DARK_SCHEME_QUERY,
     PageScale,
@@ -11,8 +11,8 @@ from fermata_client.design_tokens.custom_properties import (
     read_custom_properties,
     root_font_pixels,
 )
-from fermata_client.design_tokens.fonts import GENERIC_FONTS
-from fermata_client.design_tokens.scales import MAX_SCREEN_PIXELS, MIN_SCREEN_PIXELS
+from fermata_client.design_tokens.fluid_scales import MAX_SCREEN_PIXELS, MIN_SCREEN_PIXELS
+from fermata_client.design_tokens.font_variables import GENERIC_FONTS
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.service.json_types import JsonObject
 

@@ -7,7 +7,7 @@ import boto3
 from botocore import xform_name
 
 import fermata.aws
-from bench.simulated_aws import TYPICAL_LATENCY_MS
+from bench.aws_latencies import TYPICAL_LATENCY_MS
 
 SERVICES = ("dynamodb", "s3", "kms", "stepfunctions")
 SIMULATED_BY_THE_EMULATOR = {"states.Transition", "lambda.Invoke"}

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 
-from local.sockets import open_listener
+from local.listening_sockets import open_listener
 
 
 def test_small_responses_are_sent_at_once() -> None:

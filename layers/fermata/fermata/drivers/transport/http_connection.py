@@ -13,7 +13,7 @@ from fermata.domain.errors import InvalidRequest, ProviderError
 from fermata.drivers.adjustments import LearnedAdjustments
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.cancellation import CancellableNetworkBackend, CancelScope
-from fermata.drivers.transport.provider_connection import ProviderResponse
+from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.drivers.transport.url_guard import UrlGuard
 
 CONNECT_TIMEOUT_SECONDS = 10.0

@@ -7,8 +7,8 @@ import pytest
 
 from fermata.aws.resources import Resources, get_resources
 from fermata.aws.settings import SettingsError
-from fermata.credentials import credential_store, provider_urls
-from fermata.credentials.endpoints import open_endpoint
+from fermata.credentials import base_urls, credential_store
+from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.caller import Caller
 from fermata.domain.errors import NotFound, ProviderError
 from functions.round import app as round_
@@ -45,7 +45,7 @@ def test_an_address_for_no_provider_is_refused_with_the_names_of_the_providers(r
     urls = {"antropic": "https://claude.example", "openai": "https://gpt.example"}
     process = resources_of_new_process(resources, provider_urls=json.dumps(urls))
     with pytest.raises(SettingsError, match=r"PROVIDER_URLS names 'antropic'\. The providers are anthropic, .*openai"):
-        provider_urls.make_url_guard(process.settings)
+        base_urls.make_url_guard(process.settings)
 
 
 def test_a_credentials_own_address_comes_before_the_deployments(

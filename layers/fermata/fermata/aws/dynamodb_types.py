@@ -1,6 +1,6 @@
 """Describe DynamoDB items, conditional writes and their failures in plain Python values.
 
-`DynamoTables` (dynamodb_tables.py) carries the writes out.
+`DynamoClient` (dynamodb_client.py) carries the writes out.
 """
 
 from collections.abc import Callable, Sequence

@@ -139,4 +139,4 @@ def list_needed_permissions(service: str, operation: str, params: dict[str, Any]
             return [NeededPermission(f"s3:{operation}", f"Bucket/{params['Key']}")]
         case "kms", _:
             return [NeededPermission(f"kms:{operation}", "Key", params["EncryptionContext"]["purpose"])]
-    raise NotImplementedError(f"guarded_resources.py does not know {service}.{operation} yet.")
+    raise NotImplementedError(f"permission_guard.py does not know {service}.{operation} yet.")

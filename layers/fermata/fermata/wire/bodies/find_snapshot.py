@@ -6,7 +6,7 @@ from functools import partial
 
 from fermata.aws import uploads
 from fermata.aws.blob_store import compress_json
-from fermata.aws.posted_snapshot import PostedSnapshot, SnapshotContent
+from fermata.aws.lazy_snapshot import LazySnapshot, SnapshotContent
 from fermata.aws.resources import Resources
 from fermata.domain.caller import Caller
 from fermata.domain.errors import InvalidRequest, PayloadTooLarge
@@ -22,7 +22,7 @@ _SURROGATE_ESCAPE = re.compile(rb"\\u[dD]")
 _UNUSABLE = "The uploaded snapshot cannot be used."
 
 
-def find_snapshot(resources: Resources, caller: Caller, body: SnapshotBody) -> PostedSnapshot | None:
+def find_snapshot(resources: Resources, caller: Caller, body: SnapshotBody) -> LazySnapshot | None:
     """Return the snapshot in a body, or the upload that it refers to, which is not fetched yet.
 
     Its `fetch` raises ApiError when the upload cannot be fetched (see `fetch_upload`), is no JSON object, or is too
@@ -37,10 +37,10 @@ def find_snapshot(resources: Resources, caller: Caller, body: SnapshotBody) -> P
     """
     if body.snapshot_ref is not None:
         upload = uploads.parse_upload_ref(body.snapshot_ref, "snapshot")
-        return PostedSnapshot(upload.sha256, partial(_fetch_snapshot, resources, caller, upload))
+        return LazySnapshot(upload.sha256, partial(_fetch_snapshot, resources, caller, upload))
     if body.snapshot is None:
         return None
-    return PostedSnapshot.from_value(body.snapshot)
+    return LazySnapshot.from_value(body.snapshot)
 
 
 def _fetch_snapshot(resources: Resources, caller: Caller, upload: uploads.Upload) -> SnapshotContent:
