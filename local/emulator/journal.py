@@ -22,6 +22,7 @@ CHECKSUM_LENGTH = 8
 Change = list[Any]
 
 logger = logging.getLogger("journal")
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Journal:
@@ -53,7 +54,7 @@ class Journal:
         """Add a change. It is written by the next `flush`; in another thread than the main one, at once."""
         if self._directory is None:
             return
-        text = json.dumps(change, separators=(",", ":"))
+        text = _encode(change)
         with self._lock:
             self._pending.append(text)
         if threading.current_thread() is not threading.main_thread():
