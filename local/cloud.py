@@ -20,8 +20,10 @@ from local.listening_sockets import open_listener
 from local.processes import ChildProcess, DidNotStartError, EmulatorProcess, inherited_environment
 from local.seed import LocalResources, SeededModel
 
-LOCAL_TIMINGS = {"PollMs": "5", "IdlePollMs": "50", "FlushMs": "30"}
+LOCAL_TIMINGS = {"PollMs": "5", "IdlePollMs": "50", "FlushMs": "50"}
 """Parameters that differ from the deployed ones: polling is cheap on one machine."""
+LISTENING_TIMINGS = {"PollMs": "50", "IdlePollMs": "250"}
+"""Intervals of readers that are told when a log grows (decision 0167)."""
 FUNCTION_PACKAGES = "fermata"
 """Packages that the functions import."""
 FUNCTION_WARM_UP = "fermata.aws.resources.create_clients"
@@ -75,7 +77,9 @@ class LocalCloud:
         self._minute_seconds = minute_seconds
         self._model_options = model_options
         self._real_api_key = real_api_key
-        self._overrides: dict[str, str] = LOCAL_TIMINGS | {"Stage": "local"} | _to_strings(overrides)
+        self._is_listening = latencies is None and not set(LISTENING_TIMINGS) & set(overrides)
+        timings = LOCAL_TIMINGS | (LISTENING_TIMINGS if self._is_listening else {})
+        self._overrides: dict[str, str] = timings | {"Stage": "local"} | _to_strings(overrides)
         self._function_limits = function_limits
         self._latencies = latencies
         if latencies is not None:
@@ -305,6 +309,7 @@ class LocalCloud:
             "FERMATA_ENDPOINT": self.endpoint,
             "FERMATA_API": f"{self._outputs['ApiId']}/{self._outputs['StageName']}",
             "FERMATA_STREAM": self.function_name(self._streaming_folder()),
+            "FERMATA_LISTENS": "1" if self._is_listening else "",
         }
         descriptors = [self._listener.fileno()]
         self._front_door = self._start_child(

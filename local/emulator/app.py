@@ -11,6 +11,7 @@ from ministack import app as ministack
 from ministack.core import persistence
 
 from local.emulator import snapshots
+from local.emulator.append_feed import AppendFeed
 from local.emulator.durable_responses import DurableResponses
 from local.emulator.host_and_origin_check import restrict_access
 from local.emulator.patches import (
@@ -58,12 +59,12 @@ async def open_app() -> AsyncIterator[App]:
     registry.apply_patches()
     pages: dict[str, PageHandler] = {PROCESSES_PATH: _list_processes}
     if not persistence.PERSIST_STATE:
-        yield restrict_access(add_pages(RequestRecorder(ministack.app), pages))
+        yield restrict_access(add_pages(RequestRecorder(AppendFeed(ministack.app)), pages))
         return
     writer = snapshots.SnapshotWriter(Path(persistence.STATE_DIR))
     durable_app = DurableResponses(ministack.app, writer)
     saving = asyncio.create_task(writer.save_periodically())
-    yield restrict_access(add_pages(RequestRecorder(durable_app), pages | {SNAPSHOT_PATH: writer.save}))
+    yield restrict_access(add_pages(RequestRecorder(AppendFeed(durable_app)), pages | {SNAPSHOT_PATH: writer.save}))
     saving.cancel()
     if not is_stack_changing():
         await writer.save()

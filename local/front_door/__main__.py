@@ -6,6 +6,7 @@ Settings come from the environment:
 - `FERMATA_ENDPOINT`: URL of the emulator
 - `FERMATA_API`: id and stage of the deployed API, as `id/stage`
 - `FERMATA_STREAM`: name of the deployed streaming function
+- `FERMATA_LISTENS`: whether readers poll when the emulator says that a log has grown, and seldom otherwise
 - `FERMATA_TEMPLATE`: path of the template (default: the project's)
 """
 
@@ -21,6 +22,7 @@ from local import template
 from local.aws_clients import CREDENTIALS_ENVIRONMENT, get_client
 from local.front_door.api_gateway_routing import INTEGRATION_TIMEOUT_SECONDS, ApiGateway
 from local.front_door.app import FrontDoor
+from local.front_door.append_listener import listen_for_appends
 from local.front_door.asgi import App
 from local.front_door.s3_uploads import S3Uploads
 from local.front_door.upstream_client import UpstreamClient
@@ -67,7 +69,10 @@ def load_streaming_app(endpoint: str, function: str, folder: Path) -> App:
     region = CREDENTIALS_ENVIRONMENT["AWS_DEFAULT_REGION"]
     os.environ.update(CREDENTIALS_ENVIRONMENT, AWS_ENDPOINT_URL=endpoint, AWS_REGION=region)
     sys.path.insert(0, str(folder))
-    app: App = importlib.import_module("app").app
+    module = importlib.import_module("app")
+    if os.environ.get("FERMATA_LISTENS"):
+        listen_for_appends(endpoint, module.get_log_poller(module.get_resources()).poll_now)
+    app: App = module.app
     return app
 
 

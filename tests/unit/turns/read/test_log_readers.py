@@ -134,6 +134,23 @@ def test_followers_of_many_turns_share_one_read(
     assert max(sizes) <= len(all_turns), "two who wait for the same entry read it once"
 
 
+def test_a_reader_that_hears_of_an_append_gets_it_without_waiting_for_its_interval(stage: Stage) -> None:
+    settings = stage.resources.settings.model_copy(update={"poll_ms": 3_600_000, "idle_poll_ms": 3_600_000})
+    resources = Resources(settings, Clock())
+    resources.__dict__.update(tables=stage.resources.tables, blobs=stage.resources.blobs)
+    poller = LogPoller(resources)
+    stage.start_turn()
+    received: queue.Queue[LogEntry | None] = queue.Queue()
+    follower = poller.follow(stage.turn, 2, received.put)
+    for number in range(20):
+        appended = append_text(stage, str(number))
+        poller.poll_now(stage.turn.pk)
+        assert received.get(timeout=MAX_THREAD_WAIT_SECONDS) == appended
+    poller.poll_now("another log")
+    assert received.empty()
+    poller.unfollow(follower)
+
+
 def test_more_than_100_followers_take_several_reads(stage: Stage, poller: LogPoller) -> None:
     turn = stage.start_turn()
     turns = [turn.model_copy(update={"id": f"turn-{number}"}) for number in range(130)]

@@ -53,6 +53,7 @@ class LogFollower:
     next_number: int
     deliver: DeliverEntry
     schedule: PollSchedule
+    is_poll_requested: bool = False
 
 
 @dataclass(eq=False)
@@ -90,6 +91,18 @@ class LogPoller:
             self._followers.discard(follower)
             self._changed.notify()
 
+    def poll_now(self, pk: str) -> None:
+        """Poll the log in this partition at once, because it has grown.
+
+        Only who hears of appends can call this: the service on one machine does (decision 0167).
+        """
+        with self._changed:
+            for follower in self._followers:
+                if follower.pk == pk:
+                    follower.is_poll_requested = True
+                    follower.schedule.next_poll_at = 0
+            self._changed.notify()
+
     def _run(self) -> None:
         while True:
             due_followers = self._wait_for_due()
@@ -113,6 +126,8 @@ class LogPoller:
         """Include those that are due soon, so that they share a request."""
         latest = now + self.resources.settings.poll_ms / 4000
         due = [follower for follower in self._followers if follower.schedule.next_poll_at <= latest]
+        for follower in due:
+            follower.is_poll_requested = False
         return sorted(due, key=lambda follower: follower.schedule.next_poll_at)[:POLL_BATCH_SIZE]
 
     def _poll(self, followers: Sequence[LogFollower]) -> None:
@@ -129,6 +144,9 @@ class LogPoller:
                 self._deliver(follower, entries[number], now)
             else:
                 follower.schedule.add_miss(now)
+            with self._changed:
+                if follower.is_poll_requested:
+                    follower.schedule.next_poll_at = 0
 
     def _read_next_entries(self, followers: Sequence[LogFollower]) -> dict[tuple[str, int], LogEntry | None]:
         """Return the entries that exist, by partition and number; None for one that cannot be parsed."""

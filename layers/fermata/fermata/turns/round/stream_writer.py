@@ -10,13 +10,17 @@ from fermata.turns.round.heartbeat import Heartbeat
 from fermata.turns.turn_log import TurnLog, fixed_events
 
 LOG_CHECK_INTERVAL_SECONDS = 0.5
+FLUSH_INTERVAL_APPENDS = 4
+"""An append is not sent before the last one is over for this many times as long as it took."""
+MAX_FLUSH_INTERVAL_SECONDS = 1.0
 
 
 class StreamWriter:
     """Context manager with a background thread, one per model request or server tool.
 
     The first text is written at once. Further text is written after `flush_ms` or `flush_bytes`, whichever comes
-    first. When nothing was appended for half a second, the thread reads the log. It also sends heartbeats.
+    first; later while appends take long, so that they wait less for each other (decision 0168). When nothing was
+    appended for half a second, the thread reads the log. It also sends heartbeats.
 
     When the thread meets a lost race or an error, it stores it in `failure` and calls `abort`, which must end what the
     main thread waits for. `write` and the end of the `with` block then raise the failure.
@@ -30,6 +34,7 @@ class StreamWriter:
         self._abort = abort
         self._flushed_at = self._clock.monotonic()
         self._checked_at = self._flushed_at
+        self._flush_interval_seconds = self._settings.flush_ms / 1000
         self._unwritten: list[TextEvent | ReasoningEvent] = []
         self._unwritten_bytes = 0
         self._lock = self._clock.new_lock()
@@ -93,16 +98,22 @@ class StreamWriter:
             self._unwritten.append(event)
 
     def _is_flush_due(self) -> bool:
-        return self._clock.monotonic() - self._flushed_at >= self._settings.flush_ms / 1000
+        return self._clock.monotonic() - self._flushed_at >= self._flush_interval_seconds
 
     def _flush(self) -> None:
         events = tuple(self._unwritten)
         self._unwritten = []
         self._unwritten_bytes = 0
+        started_at = self._clock.monotonic()
         self._log.append(fixed_events(*events))
         self._flushed_at = self._clock.monotonic()
+        self._flush_interval_seconds = self._compute_flush_interval(self._flushed_at - started_at)
         self._checked_at = self._flushed_at
         self.first_written_at = self.first_written_at or self._flushed_at
+
+    def _compute_flush_interval(self, append_seconds: float) -> float:
+        interval_seconds = min(FLUSH_INTERVAL_APPENDS * append_seconds, MAX_FLUSH_INTERVAL_SECONDS)
+        return max(interval_seconds, self._settings.flush_ms / 1000)
 
     def _watch(self) -> None:
         tick_seconds = min(self._settings.flush_ms / 1000, LOG_CHECK_INTERVAL_SECONDS)
