@@ -32,10 +32,11 @@ class SlowLog:
     ],
 )
 def test_text_is_appended_less_often_while_appends_take_long(
-    resources: Resources, clock: TestClock, append_seconds: float, append_count: int
+    shared_resources: Resources, clock: TestClock, append_seconds: float, append_count: int
 ) -> None:
     log: Any = SlowLog(clock, append_seconds)
     unused: Any = None
+    resources = Resources(shared_resources.settings, clock)
     writer = StreamWriter(resources, log, unused, unused)
     end = clock.monotonic() + 10
     while clock.monotonic() < end:
