@@ -8,7 +8,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -144,7 +144,7 @@ def measure_calls_in_series(harness: BenchHarness) -> list[ResultRow]:
 
 
 def _walk(walker: _PathWalker, prompt: str) -> tuple[float, float]:
-    with _without_output():
+    with _without_output(), closing(walker.connection):
         walker.count_calls(prompt)
         return walker.count_calls(prompt)
 

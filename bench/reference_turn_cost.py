@@ -34,7 +34,7 @@ LEDGER_COUNTING_SECONDS = 2.5
 ITEM_OVERHEAD_BYTES = 100
 """Bytes that DynamoDB bills for every stored item besides its own."""
 MAX_COST_USD = Decimal("0.90")
-LOGGED_FUNCTIONS = ("round", "tool_result", "stream")
+LOGGED_FUNCTIONS = ("round", "tool_result", "stream_turns")
 SECTION_HTML = "<section><h2>Fresh every morning</h2><p>Bread, cake and coffee.</p></section>"
 TOOL_CALLS_BY_ROUND: tuple[tuple[ScriptStep, ...], ...] = (
     ({"name": "read_document"}, {"name": "getNodeHtml", "input": {"nodeId": "hero"}}),
