@@ -65,8 +65,18 @@ def measure_stream_cpu(harness: BenchHarness, repetitions: int) -> Iterator[Resu
 
 
 def measure_streams(harness: BenchHarness, stream_count: int) -> ResultRow:
-    """Time turns that stream at once, from the first start to the last end."""
+    """Time turns that stream at once, from the common start to the last end."""
     prompt = harness.script_model("streams", [_text_step(STREAMS_TEXT_SECONDS)], repeat_last=True)
+    _run_streams(harness, prompt, stream_count)  # starts the functions
+    seconds = _run_streams(harness, prompt, stream_count)
+    title = f"{stream_count} turns of {STREAMS_TEXT_SECONDS:g} s of text at once, functions warm, the last one's end"
+    numbers = {"first": round(seconds[0], 2), "median": round(median(seconds), 2), "last": round(seconds[-1], 2)}
+    is_met = seconds[-1] <= MAX_STREAMS_SECONDS
+    return ResultRow("streams", title, f"≤ {MAX_STREAMS_SECONDS:g} s", f"{seconds[-1]:.1f} s", is_met, numbers)
+
+
+def _run_streams(harness: BenchHarness, prompt: str, stream_count: int) -> list[float]:
+    """Run turns at once, and return how long each took, in order."""
     conversation_ids = [harness.create_conversation() for _ in range(stream_count)]
     barrier = threading.Barrier(stream_count)
 
@@ -75,11 +85,7 @@ def measure_streams(harness: BenchHarness, stream_count: int) -> ResultRow:
         return harness.run_turn(prompt, conversation_id=conversation_id).seconds
 
     with ThreadPoolExecutor(stream_count) as pool:
-        seconds = sorted(pool.map(run_one, conversation_ids))
-    title = f"{stream_count} turns of {STREAMS_TEXT_SECONDS:g} s of text at once, the last one's end"
-    numbers = {"first": round(seconds[0], 2), "median": round(median(seconds), 2), "last": round(seconds[-1], 2)}
-    is_met = seconds[-1] <= MAX_STREAMS_SECONDS
-    return ResultRow("streams", title, f"≤ {MAX_STREAMS_SECONDS:g} s", f"{seconds[-1]:.1f} s", is_met, numbers)
+        return sorted(pool.map(run_one, conversation_ids))
 
 
 def _text_step(seconds: float) -> ScriptStep:
