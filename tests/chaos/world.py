@@ -421,7 +421,7 @@ class World:
     def run(self) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("fermata.turns.round.model_request.get_provider", lambda _name: self.provider)
-            patch.setattr("fermata.aws.clock.secrets", random.Random(self.seed))  # ids that a seed repeats
+            patch.setattr("fermata.aws.clock.secrets", _SeededSecrets(self.seed))  # ids that a seed repeats
             patch.setattr(functools.cached_property, "__get__", _get_cached_property)
             random.seed(self.seed)  # jitter
             for name in ("log_event", "log_warning", "log_exception", "log_audit_event", "emit_metrics"):
@@ -509,6 +509,13 @@ class World:
         return (
             are_over and not is_open and is_counted and all(execution.status != "RUNNING" for execution in executions)
         )
+
+
+class _SeededSecrets(random.Random):
+    """In place of the module `secrets`."""
+
+    def token_bytes(self, size: int) -> bytes:
+        return self.randbytes(size)
 
 
 def _get_cached_property(descriptor: Any, instance: Any, owner: Any = None) -> Any:

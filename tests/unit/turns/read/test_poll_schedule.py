@@ -58,13 +58,13 @@ def test_what_follows_a_first_text_at_once_is_found_at_once(settings: Settings) 
     assert max(delays) <= 0.025
 
 
-def test_flowing_text_takes_fewer_polls_than_a_steady_rate(settings: Settings) -> None:
+def test_flowing_text_takes_no_more_polls_than_a_steady_rate(settings: Settings) -> None:
     text = [(0.5 + 0.28 * number, TEXT) for number in range(40)]
     end = text[-1][0]
     polls, delays = follow(PollSchedule(settings, 0.0, entry(STARTED, 0.0)), text, end)
     assert len(delays) >= len(text) - 1
-    assert sum(delays) / len(delays) <= 0.06
-    assert polls - 30 <= end * STEADY_POLLS_PER_SECOND * 0.9, polls
+    assert sum(delays) / len(delays) <= 0.03
+    assert polls - 30 <= end * STEADY_POLLS_PER_SECOND, polls
 
 
 def test_a_reader_that_is_behind_catches_up(settings: Settings) -> None:

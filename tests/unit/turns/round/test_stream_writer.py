@@ -26,7 +26,7 @@ class SlowLog:
 @pytest.mark.parametrize(
     ("append_seconds", "append_count"),
     [
-        (0.001, 41),  # an append every 250 ms, and the first
+        (0.001, 28),  # an append every 250 ms for two seconds, then every 400 (decision 0180)
         (0.1, 12),  # every 900 ms: 100 ms, and eight times as long until the next
         (1.0, 6),  # every 2 s: a second, and no more than a second until the next
     ],

@@ -65,9 +65,21 @@ class PollSchedule:
     def _compute_shortest(self, waited_seconds: float) -> float:
         usual = self.settings.poll_ms / 1000
         if self._awaited == "text":
-            # Text comes at even intervals. The round may end at any time, so it is looked for halfway too.
-            return max(usual, self._gap_seconds / 2 + usual / 10) if not waited_seconds else usual
+            return max(FAST_POLL_SECONDS, self._compute_text_interval(waited_seconds, usual))
         return min(usual, 2 * FAST_POLL_SECONDS if self._awaited == "browser" else FAST_POLL_SECONDS)
+
+    def _compute_text_interval(self, waited_seconds: float, usual: float) -> float:
+        """Text comes at even intervals: look shortly before it, and halfway, because the round may end at any time.
+
+        What is found shortly before its time lets the next looks come closer to the writes.
+        """
+        expected = self._gap_seconds - usual / 5
+        halfway = expected / 2
+        if waited_seconds < halfway * 0.9:
+            return halfway
+        if waited_seconds < expected * 0.9:
+            return expected - waited_seconds
+        return usual * 0.4
 
 
 def _is_text(entry: LogEntry) -> bool:

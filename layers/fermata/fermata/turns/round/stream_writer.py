@@ -13,14 +13,17 @@ LOG_CHECK_INTERVAL_SECONDS = 0.5
 FLUSH_INTERVAL_APPENDS = 8
 """An append is not sent before the last one is over for this many times as long as it took."""
 MAX_FLUSH_INTERVAL_SECONDS = 1.0
+PROMPT_FLUSHES = 8
+SLOW_FLUSH_FACTOR = 1.6
+"""After so many batches of a long text, each is collected for longer: who reads it is behind anyway (decision 0180)."""
 
 
 class StreamWriter:
     """Context manager with a background thread, one per model request or server tool.
 
     The first text is written at once. Further text is written after `flush_ms` or `flush_bytes`, whichever comes
-    first; later while appends take long, so that they wait less for each other (decision 0168). When nothing was
-    appended for half a second, the thread reads the log. It also sends heartbeats.
+    first; later while appends take long, so that they wait less for each other (decision 0168), and in a long text
+    (decision 0180). When nothing was appended for half a second, the thread reads the log. It also sends heartbeats.
 
     When the thread meets a lost race or an error, it stores it in `failure` and calls `abort`, which must end what the
     main thread waits for. `write` and the end of the `with` block then raise the failure.
@@ -35,6 +38,7 @@ class StreamWriter:
         self._flushed_at = self._clock.monotonic()
         self._checked_at = self._flushed_at
         self._flush_interval_seconds = self._settings.flush_ms / 1000
+        self._flush_count = 0
         self._unwritten: list[TextEvent | ReasoningEvent] = []
         self._unwritten_bytes = 0
         self._lock = self._clock.new_lock()
@@ -106,6 +110,7 @@ class StreamWriter:
         self._unwritten_bytes = 0
         started_at = self._clock.monotonic()
         self._log.append(fixed_events(*events))
+        self._flush_count += 1
         self._flushed_at = self._clock.monotonic()
         self._flush_interval_seconds = self._compute_flush_interval(self._flushed_at - started_at)
         self._checked_at = self._flushed_at
@@ -113,7 +118,8 @@ class StreamWriter:
 
     def _compute_flush_interval(self, append_seconds: float) -> float:
         interval_seconds = min(FLUSH_INTERVAL_APPENDS * append_seconds, MAX_FLUSH_INTERVAL_SECONDS)
-        return max(interval_seconds, self._settings.flush_ms / 1000)
+        factor = SLOW_FLUSH_FACTOR if self._flush_count > PROMPT_FLUSHES else 1
+        return max(interval_seconds, self._settings.flush_ms * factor / 1000)
 
     def _watch(self) -> None:
         tick_seconds = min(self._settings.flush_ms / 1000, LOG_CHECK_INTERVAL_SECONDS)
