@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -269,6 +270,30 @@ def test_a_hold_of_last_month_is_released_by_the_hold_that_replaces_it(resources
     clock.advance(300)
     reserve_budget(resources, make_request(1, attempt=2), CENT)
     assert [read_account(resources, month)[1] for month in ("2026-11", "2026-12")] == [0, CENT]
+
+
+class TickingClock(TestClock):
+    """A clock that moves a second whenever somebody looks at it."""
+
+    def time(self) -> float:
+        self.advance(1)
+        return self.now
+
+
+@pytest.mark.parametrize("seconds_before", range(1, 8))
+def test_a_hold_that_is_taken_around_midnight_is_released_from_the_day_in_which_it_was_taken(
+    resources: Resources, seconds_before: int
+) -> None:
+    set_budget(resources, tenant=make_limits(monthly=1))
+    midnight = datetime.fromisoformat("2026-12-01T00:00Z").timestamp()
+    ticking = replace(resources, clock=TickingClock(midnight - seconds_before))
+    reserve_budget(ticking, make_request(1), CENT)
+    release_hold(resources, 1)
+    accounts = [
+        resources.tables.get_item(resources.settings.bridges_table, f"t#{TENANT}#budget#tenant", month) or {}
+        for month in ("2026-11", "2026-12")
+    ]
+    assert [value for item in accounts for name, value in item.items() if name.startswith("held") and value] == []
 
 
 def test_a_budget_counts_what_was_spent_before_it_was_set(resources: Resources, clock: TestClock) -> None:

@@ -199,7 +199,8 @@ def _build_hold_writes(
 ) -> list[Write]:
     """Build the writes of a hold: its row, in place of the turn's last one, and the hold in each account."""
     now = int(resources.clock.time())
-    date = BudgetDate.from_timestamp(now)
+    # The date at which the accounts were read, also when midnight has passed since (decision 0170).
+    date = states[0].date if states else BudgetDate.from_timestamp(now)
     expires = now + HOLD_LIFETIME_SECONDS
     hold = hold_attribute(expires, date.day, request.name)
     item: Item = {
