@@ -131,4 +131,20 @@ class SimulatedClock(Clock):
         return SimulatedTimer(self._scheduler, self._process, seconds, act)
 
     def map_in_threads(self, function: Any, arguments: Any, max_threads: int) -> Any:
-        return [function(argument) for argument in arguments]
+        results: dict[int, Any] = {}
+        errors: list[Exception] = []
+
+        def work(number: int) -> None:
+            try:
+                results[number] = function(arguments[number])
+            except Exception as error:  # noqa: BLE001 (raised again where the results are awaited)
+                errors.append(error)
+
+        tasks = [
+            self._scheduler.start(self._process, lambda number=number: work(number), name="map")  # type: ignore[misc]
+            for number in range(len(arguments))
+        ]
+        self._scheduler.wait("join", lambda: all(task.is_over for task in tasks))
+        if errors:
+            raise errors[0]
+        return [results[number] for number in range(len(arguments))]

@@ -1,25 +1,36 @@
-"""A simulated model provider: scripted answers, streamed piece by piece, and a record of every request it served.
+"""Simulated model providers: scripted answers in their real protocols, and a record of every request they were sent.
 
-It takes the place of a driver. What it answers depends on the request alone, so a request that is repeated gets the
-same answer, as the engine may repeat one after a crash.
+What is answered depends on the prompt and the number of the round alone, so a request that is repeated gets the same
+answer, as the engine may repeat one after a crash.
 """
 
 import contextlib
+import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from urllib.parse import urlsplit
 
-from fermata.domain.blocks import TextBlock, ToolCallBlock
-from fermata.domain.errors import ProviderError
-from fermata.domain.model_io import FinishReason, ModelRequest, ModelResponse, TextDelta, TokenUsage
+from fermata.drivers.adjustments import LearnedAdjustments
+from fermata.drivers.retry_policy import Failure
+from fermata.drivers.transport.connection_interface import ProviderResponse
+from local.demo_model.request_checks.errors import RequestRejected
+from tests.chaos.evidence import ServedRequest
+from tests.chaos.fault_rules import FaultPlan
+from tests.chaos.provider_responses import HOSTS, PROTOCOLS, Protocol, ScriptedResponse, ToolCall
 from tests.chaos.scheduler import Scheduler
 
-MARKER = re.compile(r"\[turn (\w+) rounds (\d+) seed (\d+)\]")
-BROWSER_CALLS = (("deleteNode", {"nodeId": "n1"}), ("getNodeHtml", {"nodeId": "n1"}), ("moveNode", {"nodeId": "n1"}))
+MARKER = re.compile(rb"\[turn (\w+) rounds (\d+) seed (\d+)\]")
+BROWSER_CALLS = (
+    ("deleteNode", {"nodeId": "n1"}),
+    ("insertHtml", {"parentId": "root", "html": "<p>x</p>"}),
+    ("getNodeHtml", {"nodeId": "n1"}),
+)
 SERVER_CALLS = (("list_documents", {}), ("list_tokens", {}))
-PROVIDER_FAULTS = ("overloaded", "breaks off", "stalls", "refuses")
+STALL_SECONDS = 120.0
+TOTAL_SECONDS = 480.0
+ERROR_STATUSES = {"rate limit": (429, {"retry-after": "2"}), "overloaded": (529, {}), "refused": (400, {})}
 
 
 def make_prompt(name: str, rounds: int, seed: int) -> str:
@@ -28,140 +39,136 @@ def make_prompt(name: str, rounds: int, seed: int) -> str:
 
 
 @dataclass
-class ServedRequest:
-    """One request that arrived at the provider."""
-
-    turn: str
-    round: int
-    is_final: bool
-    """Whether a whole response was produced, rather than an error."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-@dataclass
 class SimulatedProvider:
+    """All providers of a simulation."""
+
     scheduler: Scheduler
-    fault_rate: float = 0.0
+    faults: FaultPlan
     served: list[ServedRequest] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     """What a strict provider would have refused about a request; must stay empty."""
-    faults_injected: dict[str, int] = field(default_factory=dict)
-    name: str = "anthropic"
 
-    def stream(self, request: ModelRequest, connection: Any, endpoint: Any) -> Iterator[TextDelta | ModelResponse]:
-        self._check(request)
-        name, rounds, seed, number = self._locate(request)
-        served = ServedRequest(name, number, is_final=False)
+    def respond(
+        self, connection: "SimulatedConnection", url: str, headers: Mapping[str, str], body: bytes, name: str
+    ) -> ProviderResponse:
+        provider = HOSTS[urlsplit(url).hostname or ""]
+        protocol = PROTOCOLS[provider]
+        served = ServedRequest(name, provider)
         self.served.append(served)
-        self._wait(connection, 0.2)
-        fault = self._draw_fault()
-        if fault in ("overloaded", "refuses"):
-            raise ProviderError(f"provider_{fault}", f"The provider {fault}.", retryable=fault == "overloaded")
-        draw = random.Random(f"{seed}/{number}")
-        words = [f"{name}-{number}-{index} " for index in range(draw.randint(1, 6))]
-        served.prompt_tokens, served.completion_tokens = 100 + number, len(words)
-        for index, word in enumerate(words):
-            self._wait(connection, draw.uniform(0.01, 0.6))
-            if fault == "stalls" and index == len(words) // 2:
-                self._wait(connection, 121.0)
-                raise ProviderError("provider_stalled", "The provider sent nothing for 120 s.", retryable=True)
-            yield TextDelta(text=word)
-            if fault == "breaks off":
-                raise ProviderError("provider_unreachable", "The connection was lost.", retryable=True)
-        served.is_final = True
-        yield self._finish(draw, request, words, number, rounds, served)
+        fault = self.faults.draw(f"provider.{provider}")
+        connection.wait(0.2)
+        if fault == "unreachable":
+            raise Failure.UNREACHABLE.to_error("The connection was lost.")
+        if fault in ERROR_STATUSES:
+            status, error_headers = ERROR_STATUSES[fault]
+            return ProviderResponse(status, error_headers, iter([json.dumps({"error": {"message": fault}}).encode()]))
+        self._check(protocol, headers, body, name)
+        response = self._script(body, name)
+        served.prompt_tokens, served.completion_tokens = response.prompt_tokens, response.completion_tokens
+        served.words = list(response.words)
+        return ProviderResponse(200, {}, self._stream(connection, protocol, response, served, fault))
 
-    def _finish(
+    def _check(self, protocol: Protocol, headers: Mapping[str, str], body: bytes, name: str) -> None:
+        try:
+            protocol.check(headers, json.loads(body))
+        except RequestRejected as rejection:
+            self.refusals.append(f"{name}: {rejection.message}")
+
+    def _script(self, body: bytes, name: str) -> ScriptedResponse:
+        """Script the response to the newest prompt in a request."""
+        turn, rounds, seed = MARKER.findall(body)[-1]
+        number = int(name.split(".")[1])
+        draw = random.Random(f"{turn.decode()}/{int(seed)}/{number}")
+        words = [f"{turn.decode()}-{number}-{index} " for index in range(draw.randint(1, 6))]
+        calls: list[ToolCall] = []
+        if number < int(rounds):
+            chosen = draw.choices(BROWSER_CALLS + SERVER_CALLS, (3, 3, 1, 1, 1), k=draw.randint(1, 3))
+            calls = [
+                (f"call_{turn.decode()}_{number}_{index}", tool, given) for index, (tool, given) in enumerate(chosen)
+            ]
+        return ScriptedResponse(words, calls, 100 + number, len(words))
+
+    def _stream(
         self,
-        draw: random.Random,
-        request: ModelRequest,
-        words: list[str],
-        number: int,
-        rounds: int,
+        connection: "SimulatedConnection",
+        protocol: Protocol,
+        response: ScriptedResponse,
         served: ServedRequest,
-    ) -> ModelResponse:
-        tokens = TokenUsage(prompt=served.prompt_tokens, completion=served.completion_tokens)
-        text = TextBlock(text="".join(words))
-        if number >= rounds or not request.call_tools:
-            return ModelResponse(blocks=(text,), stop=FinishReason.END, tokens=tokens)
-        calls = tuple(
-            ToolCallBlock(tool_call_id=f"call_{served.turn}_{number}_{index}", tool_name=name, input=given)
-            for index, (name, given) in enumerate(draw.choices(BROWSER_CALLS + SERVER_CALLS, k=draw.randint(1, 3)))
-        )
-        return ModelResponse(blocks=(text, *calls), stop=FinishReason.TOOL_CALLS, tokens=tokens)
-
-    def _wait(self, connection: Any, seconds: float) -> None:
-        self.scheduler.wait("provider chunk", lambda: connection.is_aborted, seconds)
-        if connection.is_aborted:
-            raise ProviderError("provider_closed", "The request was stopped.", retryable=False)
-
-    def _draw_fault(self) -> str | None:
-        if self.scheduler.random.random() >= self.fault_rate:
-            return None
-        fault = self.scheduler.random.choice(PROVIDER_FAULTS)
-        self.faults_injected[fault] = self.faults_injected.get(fault, 0) + 1
-        return fault
-
-    @staticmethod
-    def _locate(request: ModelRequest) -> tuple[str, int, int, int]:
-        """Return turn, its rounds, its seed, and the number of the round that is asked for."""
-        number = 1
-        for message in reversed(request.messages):
-            texts = [block.text for block in message.content if isinstance(block, TextBlock)]
-            match = MARKER.search(" ".join(texts)) if message.role == "user" else None
-            if match:
-                return match[1], int(match[2]), int(match[3]), number
-            number += message.role == "assistant"
-        raise AssertionError("the request has no prompt of the simulation")
-
-    def _check(self, request: ModelRequest) -> None:
-        """What every provider refuses: a call without its result, a result without its call, an empty history."""
-        open_calls: list[str] = []
-        for message in request.messages:
-            if message.role == "user" and open_calls:
-                self.refusals.append(f"calls without results: {open_calls}")
-                open_calls = []
-            if message.role == "tool" and message.tool_call_id in open_calls:
-                open_calls.remove(message.tool_call_id)
-            elif message.role == "tool":
-                self.refusals.append(f"result without a call: {message.tool_call_id}")
-            open_calls += [block.tool_call_id for block in message.content if isinstance(block, ToolCallBlock)]
-            if not message.content:
-                self.refusals.append(f"empty message of {message.role}")
-        if open_calls or not request.messages or request.messages[0].role != "user":
-            self.refusals.append(f"history begins or ends wrongly: {open_calls}")
-        if request.messages[-1].role == "assistant":
-            self.refusals.append("history ends with an answer")
+        fault: str | None,
+    ) -> Iterator[bytes]:
+        chunks = protocol.encode(response)
+        delays = random.Random(f"{served.name}")
+        for index, chunk in enumerate(chunks):
+            is_middle = index == (len(chunks) - 1) // 2
+            connection.wait(delays.uniform(0.01, 0.6))
+            if is_middle and fault == "silence":
+                connection.wait(STALL_SECONDS)
+                raise Failure.STALLED.to_error("It sent nothing for 120 s.")
+            if (is_middle and fault == "cut") or (index == len(chunks) - 1 and fault == "cut at the end"):
+                raise Failure.UNREACHABLE.to_error("The connection was lost.")
+            if is_middle and index and fault == "error after text":
+                yield protocol.encode_error("Something went wrong.")
+                return
+            if index == len(chunks) - 1:
+                served.is_final = True
+            yield chunk
 
 
 class SimulatedConnection:
-    """The part of a ProviderConnection that the engine uses, on simulated time."""
+    """A `ProviderConnection` to the simulated providers, on simulated time."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
-        self.is_aborted = False
+    def __init__(self, scheduler: Scheduler, provider: SimulatedProvider) -> None:
+        self.learned_adjustments = LearnedAdjustments()
+        self._scheduler, self._provider = scheduler, provider
+        self._is_aborted = False
         self._depth = 0
+        self._deadline = 0.0
 
     @contextlib.contextmanager
     def call_scope(self) -> Iterator[None]:
         if not self._depth:
-            self.is_aborted = False
+            self._is_aborted = False
+            self._deadline = self._scheduler.now + TOTAL_SECONDS
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
 
+    @contextlib.contextmanager
+    def post(
+        self, label: str, url: str, headers: Mapping[str, str], body: bytes, *, request_name: str = ""
+    ) -> Iterator[ProviderResponse]:
+        with self.call_scope():
+            self.wait(0.0)
+            yield self._provider.respond(self, url, headers, body, request_name)
+
+    @contextlib.contextmanager
+    def get(self, label: str, url: str, headers: Mapping[str, str]) -> Iterator[ProviderResponse]:
+        raise NotImplementedError("No model list is asked for in a simulation.")
+
+    def wait(self, seconds: float) -> None:
+        """Wait for something of the provider. Raises ProviderError when the call was aborted, or takes too long."""
+        self._scheduler.wait("provider chunk", lambda: self._is_aborted, min(seconds, self.remaining_seconds()))
+        if self._is_aborted:
+            raise Failure.ABORTED.to_error("The request was stopped.")
+        if self.remaining_seconds() <= 0:
+            raise Failure.STALLED.to_error("No whole answer in time.")
+
     def sleep(self, seconds: float) -> None:
-        self._scheduler.wait("retry delay", lambda: self.is_aborted, seconds)
-        if self.is_aborted:
-            raise ProviderError("provider_closed", "The request was stopped.", retryable=False)
+        with self.call_scope():
+            self._scheduler.wait("retry delay", lambda: self._is_aborted, seconds)
+            if self._is_aborted:
+                raise Failure.ABORTED.to_error("The request was stopped.")
 
     def remaining_seconds(self) -> float:
-        return 480.0
+        return self._deadline - self._scheduler.now if self._depth else TOTAL_SECONDS
 
     def abort(self) -> bool:
         if self._depth:
-            self.is_aborted = True
+            self._is_aborted = True
         return bool(self._depth)
+
+    def drain_response(self, response: ProviderResponse) -> None:
+        for _ in response.chunks:
+            pass

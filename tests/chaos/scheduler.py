@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tests.chaos.fault_rules import FREEZES_SECONDS
+
 MAX_SWITCHES = 2_000_000
 _JOIN_SECONDS = 30.0
 
@@ -49,6 +51,18 @@ class Process:
     skew_seconds: float = 0.0
     is_dead: bool = False
     frozen_until: float = 0.0
+    may_be_struck: bool = False
+    """Whether faults may strike at any switch point of it: true for functions."""
+    request_id: str = ""
+    """Of the invocation that it works on."""
+
+    def strike(self, scheduler: "Scheduler", fault: str) -> None:
+        """Kill or freeze the process at the switch point at which it is. Raises ProcessDied when it is killed."""
+        scheduler.struck_requests.add(self.request_id)
+        if fault.startswith("kill"):
+            scheduler.kill(self)
+            raise ProcessDied
+        scheduler.freeze(self, scheduler.random.uniform(*scheduler.random.choice(FREEZES_SECONDS)))
 
 
 @dataclass(eq=False)
@@ -72,6 +86,8 @@ class Scheduler:
         self.tasks: list[Task] = []
         self.on_switch: Callable[[Task, str], None] | None = None
         """Called with the running task and the label of each switch point, before it waits: where faults strike."""
+        self.struck_requests: set[str] = set()
+        """Request ids of invocations whose process was killed or frozen."""
         self.network = Process("network")
         """Delivers what is under way, whatever becomes of its sender."""
         self._baton = Baton()

@@ -9,11 +9,13 @@ from typing import Any
 
 from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 
-from tests.chaos.faults import FREEZE_SECONDS, LATE_COPY_SECONDS, FaultPlan
+from tests.chaos.fault_rules import LATE_COPY_SECONDS, FaultPlan
 from tests.chaos.memory_aws.errors import aws_error
-from tests.chaos.scheduler import Process, ProcessDied, Scheduler
+from tests.chaos.scheduler import Process, Scheduler
 
 MAX_ATTEMPTS = 4
+LATE_RESPONSE_SECONDS = 8.0
+"""Shorter than the SDK waits."""
 LATENCY_SECONDS = {"dynamodb": (0.002, 0.03), "s3": (0.01, 0.08), "kms": (0.005, 0.02), "stepfunctions": (0.01, 0.08)}
 RETRIED_CODES = {
     "InternalServerError",
@@ -37,9 +39,7 @@ PASSED_THROUGH = {"generate_presigned_url"}
 class SimulatedBoto3Client:
     """Calls one in-memory service in the name of one process."""
 
-    def __init__(
-        self, service: str, backend: Any, scheduler: Scheduler, process: Process, faults: Callable[[], FaultPlan | None]
-    ) -> None:
+    def __init__(self, service: str, backend: Any, scheduler: Scheduler, process: Process, faults: FaultPlan) -> None:
         self._service, self._backend, self._scheduler = service, backend, scheduler
         self._process, self._faults = process, faults
 
@@ -68,18 +68,17 @@ class SimulatedBoto3Client:
     def _attempt(self, label: str, method: Callable[..., Any], request: dict[str, Any]) -> Any:
         low, high = LATENCY_SECONDS[self._service]
         latency = self._scheduler.random.uniform(low, high)
-        plan = self._faults()
-        fault = plan.draw(label) if plan is not None else None
+        fault = self._faults.draw(label)
         if fault in ("kill before", "freeze before"):
-            self._strike(fault)
+            self._process.strike(self._scheduler, fault)
         self._scheduler.switch(f"before {label}", latency / 2)
         self._refuse(label, fault)
         if fault == "late copy":
             self._send_later(label, method, request)
         result = method(**request)
         if fault in ("kill after", "freeze after"):
-            self._strike(fault)
-        self._scheduler.switch(f"after {label}", latency / 2)
+            self._process.strike(self._scheduler, fault)
+        self._scheduler.switch(f"after {label}", latency / 2 if fault != "response late" else LATE_RESPONSE_SECONDS)
         if fault == "response lost":
             raise ConnectionClosedError(endpoint_url=label)
         if fault == "error though it ran":
@@ -96,12 +95,6 @@ class SimulatedBoto3Client:
             raise aws_error(
                 "TransactionCanceledException", label, CancellationReasons=[{"Code": "TransactionConflict"}]
             )
-
-    def _strike(self, fault: str) -> None:
-        if fault.startswith("kill"):
-            self._scheduler.kill(self._process)
-            raise ProcessDied
-        self._scheduler.freeze(self._process, self._scheduler.random.uniform(*FREEZE_SECONDS))
 
     def _send_later(self, label: str, method: Callable[..., Any], request: dict[str, Any]) -> None:
         """The network delivers a copy later, whatever has become of the process that sent it."""

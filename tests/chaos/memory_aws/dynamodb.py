@@ -8,17 +8,9 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.chaos.memory_aws.attribute_values import InvalidExpression, Item, comparable, resolve_name
 from tests.chaos.memory_aws.errors import aws_error, validation_error
-from tests.chaos.memory_aws.expressions import (
-    InvalidExpression,
-    Item,
-    Scope,
-    comparable,
-    compile_condition,
-    compile_update,
-    find_equality,
-    resolve_name,
-)
+from tests.chaos.memory_aws.expressions import Scope, compile_condition, compile_update, find_equality
 from tests.chaos.memory_aws.tables import Key, MemoryTable, StreamRecord, item_bytes, key_of
 
 MAX_ITEM_BYTES = 400 * 1024
@@ -205,14 +197,15 @@ class MemoryDynamoDB:
         keys: Item = {"pk": {"S": key[0]}, "sk": {"S": key[1]}}
         table.stream.append(StreamRecord(next(self._sequence), event, keys, old, new))
 
-    def expire(self, table_name: str, now: float) -> list[Key]:
-        """Delete what TTL is over, as DynamoDB does some time after it."""
+    def expire(self, table_name: str, now: float, chooses: Callable[[], bool] = lambda: True) -> int:
+        """Delete rows whose TTL is over, as DynamoDB does some time after it: now those that `chooses` picks."""
         table = self.tables[table_name]
         name = table.ttl_attribute
         over = [key for key, item in table.items.items() if name in item and float(item[name].get("N", "inf")) < now]
-        for key in over:
+        chosen = [key for key in over if chooses()]
+        for key in chosen:
             self._store(table, key, None)
-        return over
+        return len(chosen)
 
     # expressions
 

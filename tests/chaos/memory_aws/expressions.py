@@ -8,10 +8,20 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Attribute = dict[str, Any]
-Item = dict[str, Attribute]
+from tests.chaos.memory_aws.attribute_values import (
+    COMPARATORS,
+    Attribute,
+    InvalidExpression,
+    Item,
+    apply_function,
+    compare,
+    format_number,
+    require,
+    resolve_name,
+    resolve_value,
+)
 
 
 class Scope(NamedTuple):
@@ -28,19 +38,7 @@ Change = Callable[[Scope, Item], None]
 """Changes the new item in place."""
 
 _TOKEN = re.compile(r"\s*(?:(<>|<=|>=|[=<>(),+\-.\[\]])|([#:]?\w+))")
-_COMPARATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": lambda left, right: bool(left == right),
-    "<>": lambda left, right: bool(left != right),
-    "<": lambda left, right: bool(left < right),
-    "<=": lambda left, right: bool(left <= right),
-    ">": lambda left, right: bool(left > right),
-    ">=": lambda left, right: bool(left >= right),
-}
 _FUNCTIONS = ("attribute_exists", "attribute_not_exists", "begins_with", "contains")
-
-
-class InvalidExpression(Exception):
-    """An expression that DynamoDB would refuse with a ValidationException."""
 
 
 def tokenize(text: str) -> tuple[str, ...]:
@@ -82,52 +80,6 @@ def find_equality(text: str) -> tuple[str, str]:
         if operator == "=" and value.startswith(":"):
             return name, value
     raise InvalidExpression("a key condition names its partition")
-
-
-def comparable(attribute: Attribute) -> tuple[str, Any]:
-    """Return a value that compares as DynamoDB compares: by type first, numbers by value."""
-    ((kind, value),) = attribute.items()
-    return (kind, Decimal(value)) if kind == "N" else (kind, value)
-
-
-def resolve_name(names: Mapping[str, str], token: str) -> str:
-    if not token.startswith("#"):
-        return token
-    if token not in names:
-        raise InvalidExpression(f"{token} has no name")
-    return names[token]
-
-
-def _resolve_value(values: Mapping[str, Attribute], token: str) -> Attribute:
-    if token not in values:
-        raise InvalidExpression(f"{token} has no value")
-    return values[token]
-
-
-def _compare(operator: str, left: Attribute | None, right: Attribute | None) -> bool:
-    if left is None or right is None:
-        return operator == "<>" and left is not right
-    one, other = comparable(left), comparable(right)
-    if one[0] != other[0]:
-        return operator == "<>"
-    return _COMPARATORS[operator](one[1], other[1])
-
-
-def _apply_function(name: str, first: Attribute | None, second: Attribute | None) -> bool:
-    if first is None or second is None:
-        return False
-    ((kind, value),), ((_, wanted),) = first.items(), second.items()
-    return bool(value.startswith(wanted)) if name == "begins_with" else (wanted in value if kind != "N" else False)
-
-
-def _require(value: Attribute | None) -> Attribute:
-    if value is None:
-        raise InvalidExpression("The provided expression refers to an attribute that does not exist in the item")
-    return value
-
-
-def _number(value: Decimal) -> str:
-    return format(value.normalize(), "f")
 
 
 class _Compiler:
@@ -176,15 +128,15 @@ class _Compiler:
             if not self._accept_word("AND"):
                 raise InvalidExpression("BETWEEN without AND")
             high = self._operand()
-            return lambda s: _compare(">=", left(s), low(s)) and _compare("<=", left(s), high(s))
+            return lambda s: compare(">=", left(s), low(s)) and compare("<=", left(s), high(s))
         if self._accept_word("IN"):
             options = self._arguments()
-            return lambda s: any(_compare("=", left(s), option(s)) for option in options)
+            return lambda s: any(compare("=", left(s), option(s)) for option in options)
         operator = self._next()
-        if operator not in _COMPARATORS:
+        if operator not in COMPARATORS:
             raise InvalidExpression(f"unexpected {operator!r}")
         right = self._operand()
-        return lambda s: _compare(operator, left(s), right(s))
+        return lambda s: compare(operator, left(s), right(s))
 
     def _function(self) -> Condition:
         name = self._next()
@@ -194,7 +146,7 @@ class _Compiler:
         if name == "attribute_not_exists":
             return lambda s: first(s) is None
         (second,) = rest
-        return lambda s: _apply_function(name, first(s), second(s))
+        return lambda s: apply_function(name, first(s), second(s))
 
     # operands
 
@@ -205,7 +157,7 @@ class _Compiler:
             return lambda s: None if (value := inner(s)) is None else {"N": str(len(next(iter(value.values()))))}
         token = self._next()
         if token.startswith(":"):
-            return lambda s: _resolve_value(s.values, token)
+            return lambda s: resolve_value(s.values, token)
         if token.startswith("#"):
             return lambda s: s.item.get(resolve_name(s.names, token))
         return lambda s: s.item.get(token)
@@ -254,10 +206,10 @@ class _Compiler:
     def _set_operand(self) -> Callable[[Scope], Attribute]:
         if self._peek() != "if_not_exists":
             operand = self._operand()
-            return lambda scope: _require(operand(scope))
+            return lambda scope: require(operand(scope))
         self._next()
         stored, default = self._arguments()
-        return lambda scope: _require(found if (found := stored(scope)) is not None else default(scope))
+        return lambda scope: require(found if (found := stored(scope)) is not None else default(scope))
 
     # tokens
 
@@ -290,10 +242,10 @@ def _drop(new: Item, name: str) -> None:
 
 
 def _add(scope: Scope, new: Item, name: str, added: Operand) -> None:
-    ((kind, value),) = _require(added(scope)).items()
+    ((kind, value),) = require(added(scope)).items()
     old = scope.item.get(name, {kind: "0"} if kind == "N" else {kind: []})
     if kind == "N":
-        new[name] = {"N": _number(Decimal(old["N"]) + Decimal(value))}
+        new[name] = {"N": format_number(Decimal(old["N"]) + Decimal(value))}
     elif kind in ("SS", "NS", "BS"):
         new[name] = {kind: sorted({*old[kind], *value})}
     else:
@@ -308,4 +260,4 @@ def _add_up(
     total = Decimal(first(scope)["N"])
     for sign, operand in rest:
         total += sign * Decimal(operand(scope)["N"])
-    return {"N": _number(total)}
+    return {"N": format_number(total)}

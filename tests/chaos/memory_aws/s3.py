@@ -49,6 +49,11 @@ class MemoryS3:
     def generate_presigned_url(self, operation: str, *, Params: dict[str, Any], ExpiresIn: int) -> str:
         return f"memory://{operation}/{Params['Key']}?expires={ExpiresIn}"
 
+    def put_presigned(self, url: str, body: bytes) -> None:
+        """Put an object as a client does with a presigned URL."""
+        key = url.removeprefix("memory://put_object/").partition("?")[0]
+        self.put_object(Key=key, Body=body)
+
     def expire(self, prefix: str, before: float) -> None:
         """Delete objects under a prefix that were put before an instant, as a lifecycle rule does."""
         for key in [key for key, stored in self.objects.items() if key.startswith(prefix) and stored.put_at < before]:

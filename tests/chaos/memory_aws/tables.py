@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.chaos.memory_aws.expressions import Item
+from tests.chaos.memory_aws.attribute_values import Item
 
 Key = tuple[str, str]
 

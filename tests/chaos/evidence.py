@@ -1,0 +1,126 @@
+"""Hold what a run leaves behind, as plain data: raw rows, HTTP answers, and what providers were sent.
+
+The judge reads no more. Whatever runs turns can fill it in: the simulation does from its memory, a run on the local
+cloud from its tables.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Row = dict[str, Any]
+"""An item as DynamoDB stores it, with plain values: numbers are Decimal."""
+Event = dict[str, Any]
+TERMINAL_TYPES = ("done", "error", "cancelled")
+
+
+@dataclass
+class ServedRequest:
+    """One request that a provider was sent.
+
+    Attributes:
+        name: `<turn>.<round>.<attempt>`, as the connection was told.
+        is_final: Whether a whole response was sent, rather than an error or a part.
+        words: The words of the scripted text; no other text may be shown for it.
+    """
+
+    name: str
+    provider: str
+    is_final: bool = False
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    words: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Reader:
+    """One client that follows a turn's log, from an event on, and reconnects when it is cut off."""
+
+    received: list[tuple[int, Event]] = field(default_factory=list)
+    """Events in the order in which they arrived, by their numbers."""
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(self.received) and self.received[-1][1]["type"] in TERMINAL_TYPES
+
+
+@dataclass
+class PageChange:
+    """One call that an editor has carried out on its page."""
+
+    effect_key: str
+    patch: dict[str, str | None]
+    """Cells of the page: their new values, None for those that it removed."""
+
+
+@dataclass
+class ClientTurn:
+    """One prompt or undo of a user, and what its clients saw.
+
+    Attributes:
+        name: Chosen by the client; a prompt names it.
+        bridge: The id that the service answered with; empty if no answer arrived.
+        error: Why it was refused for good; empty if it was not.
+        acknowledged: Results by request id that the service answered with success.
+        must_succeed: Whether nothing disturbs it, so that it has to end as done.
+        is_abandoned: Whether the client went away before it had an answer. Nobody repeats the prompt then.
+        complaints: Answers of the service that no client may get.
+    """
+
+    name: str
+    kind: Literal["prompt", "undo"]
+    conversation: str
+    bridge: str = ""
+    error: str = ""
+    readers: list[Reader] = field(default_factory=lambda: [Reader()])
+    acknowledged: dict[str, Any] = field(default_factory=dict)
+    is_abandoned: bool = False
+    must_succeed: bool = False
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def received(self) -> list[tuple[int, Event]]:
+        """What the first reader got."""
+        return self.readers[0].received
+
+    @property
+    def has_ended(self) -> bool:
+        return self.readers[0].has_ended
+
+
+@dataclass
+class Evidence:
+    """What the judge reads.
+
+    Attributes:
+        bridges, conversations, usage: All rows of these tables.
+        blobs: Objects of the bucket, by key.
+        served: What the providers were sent, in its order.
+        refusals: What a strict provider would have refused.
+        page: The cells of the editors' page at the end.
+        page_changes: Every call that changed the page, in its order.
+        struck_requests: The request ids of function invocations that were killed or frozen.
+        audits: Prompt and completion tokens that each audit showed, in the order in which they were read.
+        executions: The status of each workflow execution, by name.
+        errors: Errors that functions raised or logged and that are neither AWS's nor the API's.
+        seconds_to_quiet: From the last fault until nothing ran any more.
+        deleted_conversations: Conversations that were deleted.
+        complaints: Answers that no client may get, besides those of the turns.
+    """
+
+    turns: list[ClientTurn] = field(default_factory=list)
+    bridges: list[Row] = field(default_factory=list)
+    conversations: list[Row] = field(default_factory=list)
+    usage: list[Row] = field(default_factory=list)
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
+    served: list[ServedRequest] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    page: dict[str, str] = field(default_factory=dict)
+    page_changes: list[PageChange] = field(default_factory=list)
+    struck_requests: set[str] = field(default_factory=set)
+    audits: list[int] = field(default_factory=list)
+    executions: dict[str, str] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    seconds_to_quiet: float = 0.0
+    deleted_conversations: set[str] = field(default_factory=set)
+    complaints: list[str] = field(default_factory=list)
