@@ -122,8 +122,7 @@ class StreamWriter:
         return max(interval_seconds, self._settings.flush_ms * factor / 1000)
 
     def _watch(self) -> None:
-        tick_seconds = min(self._settings.flush_ms / 1000, LOG_CHECK_INTERVAL_SECONDS)
-        while not self._stopped.wait(tick_seconds):
+        while not self._stopped.wait(min(self._flush_interval_seconds, LOG_CHECK_INTERVAL_SECONDS)):
             with self._lock:
                 # Stored under the same lock, so that `write` appends nothing in between (decision 0145).
                 self.failure = self._try_flush_or_check_log()
