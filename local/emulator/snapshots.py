@@ -36,6 +36,7 @@ INTERVAL_SECONDS = 10.0
 """How often what no journal holds is saved while it changes: logs, metrics, and when schedules were due."""
 WRITE_TIMEOUT_SECONDS = 30
 STACK_POLL_SECONDS = 0.02
+MAX_STACK_SECONDS = 30.0
 SNAPSHOT_NAME = re.compile(r"snapshot-(\d+)")
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -102,8 +103,7 @@ class SnapshotWriter:
         needed_count = self._begun_count + 1
         async with self._lock:
             if self._saved_count < needed_count:
-                while is_stack_changing():
-                    await asyncio.sleep(STACK_POLL_SECONDS)
+                await _wait_for_stacks()
                 await self._save_now()
 
     async def _save_now(self) -> None:
@@ -120,6 +120,13 @@ class SnapshotWriter:
         self._saved_count = self._begun_count
         change_journal.forget_bytes(byte_count)
         note_saved_stacks(statuses)
+
+
+async def _wait_for_stacks() -> None:
+    """Wait until no stack is being changed, which takes a second; not longer than for a stack that hangs."""
+    deadline = time.monotonic() + MAX_STACK_SECONDS
+    while is_stack_changing() and time.monotonic() < deadline:
+        await asyncio.sleep(STACK_POLL_SECONDS)
 
 
 def find_snapshot(directory: Path) -> Snapshot:

@@ -32,12 +32,16 @@ class EmulatorLab:
     """Deploys functions and state machines. A script in an execution's input says what its function does."""
 
     def __init__(self, endpoint: str) -> None:
+        self.connect(endpoint)
+        self._make_table()
+        self.function = self.make_function("lab")
+
+    def connect(self, endpoint: str) -> None:
+        """Talk to this emulator from now on, which has the same state."""
         self.endpoint = endpoint
         self.states = get_client("stepfunctions", endpoint)
         self.functions = get_client("lambda", endpoint)
         self.dynamodb = get_client("dynamodb", endpoint)
-        self._make_table()
-        self.function = self.make_function("lab")
 
     def make_function(self, name: str, source: str = HANDLER_SOURCE, **config: Any) -> str:
         made = self.functions.create_function(
