@@ -56,20 +56,22 @@ class DynamoClient:
         """Read one item consistently; None if there is none."""
         return self.get_item(*key)
 
-    def batch_get_items(self, table: str, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Item]:
-        """Read up to 100 items of one table consistently; return those that exist, by (pk, sk)."""
-        items = self.read_items([ItemKey(table, pk, sk) for pk, sk in keys])
+    def batch_get_items(
+        self, table: str, keys: Sequence[tuple[str, str]], *, consistent: bool = True
+    ) -> dict[tuple[str, str], Item]:
+        """Read up to 100 items of one table; return those that exist, by (pk, sk). `consistent` is as in `get_item`."""
+        items = self.read_items([ItemKey(table, pk, sk) for pk, sk in keys], consistent=consistent)
         return {(key.pk, key.sk): item for key, item in items.items()}
 
-    def read_items(self, keys: Iterable[ItemKey]) -> dict[ItemKey, Item]:
-        """Read up to 100 items of any tables consistently, with one request; return those that exist.
+    def read_items(self, keys: Iterable[ItemKey], *, consistent: bool = True) -> dict[ItemKey, Item]:
+        """Read up to 100 items of any tables with one request; return those that exist.
 
         They are not read at the same instant. Keys that DynamoDB leaves unprocessed are requested again.
         """
         items: dict[ItemKey, Item] = {}
         pending: Any = {}
         for table, pk, sk in dict.fromkeys(keys):
-            pending.setdefault(table, {"Keys": [], "ConsistentRead": True})["Keys"].append(serialize_key(pk, sk))
+            pending.setdefault(table, {"Keys": [], "ConsistentRead": consistent})["Keys"].append(serialize_key(pk, sk))
         while pending:
             response = self._client.batch_get_item(RequestItems=pending)
             for table, raw_items in response["Responses"].items():

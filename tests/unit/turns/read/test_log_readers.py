@@ -117,7 +117,7 @@ def test_followers_of_many_turns_share_one_read(
     sizes: list[int] = []
     batch_get = stage.resources.tables.batch_get_items
 
-    def counted(table: str, keys: Any) -> Any:
+    def counted(table: str, keys: Any, *, consistent: bool = True) -> Any:
         sizes.append(len(keys))
         return batch_get(table, keys)
 

@@ -80,3 +80,14 @@ def test_a_browser_that_answers_at_once_is_noticed_soon_and_a_slow_one_costs_lit
     assert delay <= 0.02
     polls, _ = follow(PollSchedule(settings, 0.0, entry(REQUESTED, 0.0)), [], 60)
     assert polls <= 140  # one in half a second, and a few at the beginning
+
+
+def test_only_a_step_of_the_service_is_looked_for_with_consistent_reads(settings: Settings) -> None:
+    schedule = PollSchedule(settings, 0.0, entry(STARTED, 0.0))
+    assert schedule.needs_consistent_read
+    schedule.add_entry(entry(TEXT, 0.1), 0.1)
+    assert schedule.needs_consistent_read
+    schedule.add_entry(entry(TEXT, 0.4), 0.4)
+    assert not schedule.needs_consistent_read
+    schedule.add_entry(entry(REQUESTED, 0.5), 0.5)
+    assert not schedule.needs_consistent_read

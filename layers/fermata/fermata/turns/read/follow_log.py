@@ -151,7 +151,10 @@ class LogPoller:
     def _read_next_entries(self, followers: Sequence[LogFollower]) -> dict[tuple[str, int], LogEntry | None]:
         """Return the entries that exist, by partition and number; None for one that cannot be parsed."""
         keys = sorted({(follower.pk, build_entry_key(follower.next_number)) for follower in followers})
-        items = self.resources.tables.batch_get_items(self.resources.settings.bridges_table, keys)
+        consistent = any(follower.schedule.needs_consistent_read for follower in followers)
+        items = self.resources.tables.batch_get_items(
+            self.resources.settings.bridges_table, keys, consistent=consistent
+        )
         return {(pk, int(sk[2:])): self._parse_entry(item) for (pk, sk), item in items.items()}
 
     def _parse_entry(self, item: Item) -> LogEntry | None:

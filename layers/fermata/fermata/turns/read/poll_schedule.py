@@ -40,6 +40,15 @@ class PollSchedule:
             self._awaited = "browser"
         self.next_poll_at = self.waiting_since + self.compute_interval(0)
 
+    @property
+    def needs_consistent_read(self) -> bool:
+        """Whether an entry must be found as soon as it is written.
+
+        Otherwise a read at half the price does, which may find it a moment later. An entry never changes, so a poll
+        finds the whole entry or none.
+        """
+        return self._awaited == "service"
+
     def add_entry(self, entry: LogEntry, now: float) -> None:
         """Note that a poll has found this entry."""
         previous, self.last_entry = self.last_entry, entry
