@@ -17,7 +17,8 @@ from pathlib import Path
 
 from local.logs import read_log_lines
 from tests.chaos.__main__ import print_summary
-from tests.chaos.real.real_world import RealCloud, RealReport, RealSeed, open_real_cloud
+from tests.chaos.real.real_cloud import RealCloud, open_real_cloud
+from tests.chaos.real.real_world import RealReport, RealSeed
 
 MAX_SHOWN_PROBLEMS = 8
 

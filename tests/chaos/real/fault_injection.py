@@ -20,6 +20,8 @@ THROTTLE_CODES = {
     "stepfunctions": "ThrottlingException",
 }
 TURN_KEY = re.compile(rb"#turn#([\w-]+)")
+ROUND_OWNER = re.compile(rb"owner\W{1,6}([\w-]+)/")
+"""The owner of a round is the request id of its invocation, and a nonce."""
 TASK_TOKEN = re.compile(rb"AQC[\w+/=-]{20,}")
 Response = ProxiedResponse | None
 Effect = Callable[[PlannedFault, ProxiedRequest, Forward], Awaitable[Response]]
@@ -40,7 +42,11 @@ class FaultInjector:
         self.plans: dict[str, FaultPlan] = {}
         self._tenant_pattern = tenant_pattern
         self._kill_emulator, self._stop_execution = kill_emulator, stop_execution
+        self.struck_requests: set[str] = set()
+        """Request ids of the invocations whose processes were killed or frozen."""
         self._tenants_of_tokens: dict[bytes, str] = {}
+        self._owners: dict[int, str] = {}
+        """Request ids of the invocations that have taken a round, by the port of the connection that said so."""
         self._pending: set[asyncio.Task[Any]] = set()
         self._effects: dict[str, Effect] = {
             "throttle": self._throttle,
@@ -68,6 +74,8 @@ class FaultInjector:
 
     async def treat(self, request: ProxiedRequest, forward: Forward) -> Response:
         tenant = self._find_tenant(request)
+        if owner := ROUND_OWNER.search(request.body):
+            self._owners[request.client_port] = owner[1].decode()
         plan = self.plans.get(tenant or "")
         fault = plan.take_fault(request.call) if plan is not None else None
         if fault is None:
@@ -152,11 +160,21 @@ class FaultInjector:
         pid = find_sender(request.client_port)
         if pid is None:
             return  # it has died meanwhile
+        self._note_struck_requests(pid)
         if fault.kind.startswith("kill"):
             send_signal(pid, signal.SIGKILL)
             return
         send_signal(pid, signal.SIGSTOP)
         self._start(self._continue_later(pid, fault.seconds))
+
+    def _note_struck_requests(self, pid: int) -> None:
+        """A process serves one invocation at a time, over several connections."""
+        ports = list_local_ports(psutil.Process(pid))
+        self.struck_requests |= {owner for port, owner in self._owners.items() if port in ports}
+
+    def strike_all_owners(self) -> None:
+        """Note that all processes are about to be killed."""
+        self.struck_requests |= set(self._owners.values())
 
     async def _continue_later(self, pid: int, seconds: float) -> None:
         try:
@@ -193,15 +211,17 @@ def make_error(request: ProxiedRequest, code: str, status: int, **members: Any) 
 
 def find_sender(port: int) -> int | None:
     """Find the process that has a connection with this local port."""
-    for process in psutil.process_iter():
-        try:
-            connections = process.net_connections("tcp4")
-        except psutil.Error:
-            continue  # it has ended, or is another user's
-        is_sender = any(one.laddr and one.laddr.port == port and one.raddr for one in connections)
-        if is_sender and process.pid != os.getpid():
-            return int(process.pid)
-    return None
+    others = (process for process in psutil.process_iter() if process.pid != os.getpid())
+    return next((process.pid for process in others if port in list_local_ports(process)), None)
+
+
+def list_local_ports(process: psutil.Process) -> set[int]:
+    """List the ports of a process's connections; none if it has ended or belongs to somebody else."""
+    try:
+        connections = process.net_connections("tcp4")
+    except psutil.Error:
+        return set()
+    return {connection.laddr.port for connection in connections if connection.laddr and connection.raddr}
 
 
 def send_signal(pid: int, number: signal.Signals) -> None:

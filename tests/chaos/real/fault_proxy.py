@@ -92,9 +92,6 @@ class FaultProxy:
         self._http = httpx.AsyncClient(trust_env=False, timeout=UPSTREAM_TIMEOUT_SECONDS, limits=limits)
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
-        self._gate = asyncio.Event()
-        self._gate.set()
-        self._in_flight = 0
 
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._serve_connection, sock=self._listener)
@@ -106,21 +103,8 @@ class FaultProxy:
             writer.close()
         await self._http.aclose()
 
-    @contextlib.asynccontextmanager
-    async def hold_requests(self) -> Any:
-        """Let no request through within the block, which begins when those before are answered."""
-        self._gate.clear()
-        try:
-            while self._in_flight:
-                await asyncio.sleep(0.01)
-            yield
-        finally:
-            self._gate.set()
-
     async def forward(self, request: ProxiedRequest) -> ProxiedResponse | None:
         """Send a request to the emulator. Return None if it cannot be reached."""
-        await self._gate.wait()
-        self._in_flight += 1
         headers = [(name, value) for name, value in request.headers if name not in HOP_BY_HOP_HEADERS]
         try:
             url = self._upstream() + request.target
@@ -129,8 +113,6 @@ class FaultProxy:
             body = b"".join([chunk async for chunk in response.aiter_raw()])
         except httpx.TransportError:
             return None
-        finally:
-            self._in_flight -= 1
         kept = [(name, value) for name, value in response.headers.raw if name.lower() not in HOP_BY_HOP_HEADERS]
         return ProxiedResponse(response.status_code, kept, body)
 

@@ -17,7 +17,8 @@ from local.demo_model.response_stream import ResponsePace
 from local.demo_model.scripted_answers import ScriptedError, ScriptedToolCall, ScriptStep
 from local.demo_model.server import DemoModelServer
 from local.listening_sockets import open_listener
-from tests.chaos.provider import BROWSER_CALLS, MARKER, SERVER_CALLS, ServedRequest
+from tests.chaos.evidence import ServedRequest
+from tests.chaos.provider import BROWSER_CALLS, MARKER, SERVER_CALLS
 
 FAULT_STEPS = {
     "overloaded": {"status": 529},
@@ -44,25 +45,26 @@ class SeededScripts:
 
     fault_rate: float = 0.0
     served: dict[str, ServedRequest] = field(default_factory=dict)
-    """Requests by the key that their record has."""
+    """Requests by the key of their script, which their record has."""
     faults: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Injected faults, by turn and kind."""
+    _attempts: Counter[tuple[str, int]] = field(default_factory=Counter)
 
     def find_script(self, _api_key: str, prompt: str) -> TurnScript | None:
         """Find the script of the last prompt. One that was cancelled before its answer stands before it."""
-        found = MARKER.findall(prompt)
+        found = MARKER.findall(prompt.encode())
         if not found:
             return None
         name, rounds, seed = found[-1]
-        return TurnScript(f"{name}/{len(self.served)}", name, int(rounds), int(seed))
+        return TurnScript(f"{name.decode()}/{len(self.served)}", name.decode(), int(rounds), int(seed))
 
     def take_step(self, script: TurnScript, answered_rounds: int) -> ScriptStep:
         number = answered_rounds + 1
-        attempt = sum((one.turn, one.round) == (script.name, number) for one in self.served.values())
         step = make_step(script, number)
-        request = ServedRequest(script.name, number, is_final=True)
-        request.prompt_tokens, request.completion_tokens = 100 + number, len(step.text.split())
-        draw = random.Random(f"{script.seed}/{script.name}/{number}/{attempt}")
+        words = step.text.split()
+        request = ServedRequest("", "anthropic", True, 100 + number, len(words), words)
+        self._attempts[script.name, number] += 1
+        draw = random.Random(f"{script.seed}/{script.name}/{number}/{self._attempts[script.name, number]}")
         if draw.random() < self.fault_rate:
             fault = draw.choice(tuple(FAULT_STEPS))
             self.faults[script.name, fault] += 1
@@ -73,17 +75,14 @@ class SeededScripts:
 
 
 @dataclass
-class RequestRefusals:
-    """The records of the demo model, of which those of refused requests are kept."""
+class AllRecords:
+    """The records of the demo model, of which none is dropped."""
 
     records: list[RequestRecord] = field(default_factory=list)
 
     def add_record(self, record: RequestRecord) -> RequestRecord:
         self.records.append(record)
         return record
-
-    def find_refused(self) -> list[RequestRecord]:
-        return [record for record in self.records if record.script is None and 400 <= record.status < 500]
 
 
 def make_step(script: TurnScript, number: int) -> ScriptStep:
@@ -102,21 +101,43 @@ def make_step(script: TurnScript, number: int) -> ScriptStep:
 class RealProvider:
     url: str
     scripts: SeededScripts
-    refusals: RequestRefusals
+    records: AllRecords
+
+    def list_served(self, tenant: str) -> list[ServedRequest]:
+        """List the requests of a tenant's turns, with the names that came with them."""
+        found = []
+        for record in self.records.records:
+            if record.script is not None and record.script.startswith(tenant):
+                request = self.scripts.served[record.script]
+                request.name = record.request_name or ""
+                found.append(request)
+        return found
+
+    def list_refused(self) -> list[str]:
+        """List the requests that no provider would accept."""
+        refused = [one for one in self.records.records if one.script is None and 400 <= one.status < 500]
+        return [f"{record.request_name}: {record.status} {record.body}"[:400] for record in refused]
+
+    def count_faults(self, tenants: tuple[str, ...]) -> Counter[tuple[str, str]]:
+        counts = Counter[tuple[str, str]]()
+        for (turn, kind), count in self.scripts.faults.items():
+            if turn.startswith(tenants):
+                counts[kind, "provider"] += count
+        return counts
 
 
 @contextlib.contextmanager
 def run_provider() -> Iterator[RealProvider]:
     """Serve in a thread of this process."""
     demo = DemoModelServer(ResponsePace())
-    scripts, refusals = SeededScripts(), RequestRefusals()
-    demo.scripts, demo.records = scripts, refusals  # type: ignore[assignment]
+    scripts, records = SeededScripts(), AllRecords()
+    demo.scripts, demo.records = scripts, records  # type: ignore[assignment]
     listener = open_listener(0)
     server = uvicorn.Server(uvicorn.Config(demo.make_app(), log_level="critical", lifespan="off"))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     try:
-        yield RealProvider(f"http://127.0.0.1:{listener.getsockname()[1]}", scripts, refusals)
+        yield RealProvider(f"http://127.0.0.1:{listener.getsockname()[1]}", scripts, records)
     finally:
         server.should_exit = True
         thread.join()

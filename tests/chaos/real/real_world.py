@@ -1,19 +1,15 @@
-"""One seed on the local cloud: some tenants at once, each with a browser, a fault plan and a conversation.
+"""One seed on the local cloud: some tenants at once, each with users, a fault plan and a conversation.
 
-async with open_real_cloud(directory) as cloud:
-    report = await run_real_seed(cloud, seed=7, faults_per_tenant=6)
+async with open_real_cloud(directory) as real:
+    report = await RealSeed.from_seed(real, 7).run()
 """
 
 import asyncio
-import contextlib
-import json
-import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 
 from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.caller import Caller
@@ -21,29 +17,20 @@ from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budge
 from local.cloud import LocalCloud
 from local.seed import CAPABILITIES, EDITOR_CAPABILITIES
 from tests.chaos.campaign import RunReport
+from tests.chaos.evidence import ClientTurn, Evidence
 from tests.chaos.judge import judge
-from tests.chaos.real import evidence
-from tests.chaos.real.browser import Browser
-from tests.chaos.real.fault_injection import FaultInjector
+from tests.chaos.real.collected_evidence import (
+    BucketObjects,
+    find_open_turns,
+    find_running_executions,
+    find_unexpected_errors,
+    read_rows,
+)
+from tests.chaos.real.course import TenantCourse
 from tests.chaos.real.fault_plan import FaultPlan, plan_faults
-from tests.chaos.real.fault_proxy import FaultProxy
-from tests.chaos.real.provider import RealProvider, run_provider
-from tests.chaos.world import SimulatedTurn
+from tests.chaos.real.real_cloud import RealCloud
 from tests.tenant_tokens import make_tenant
 
-SHORT_CLOCKS = {
-    "HeartbeatSeconds": 6,
-    "BrowserWaitSeconds": 30,
-    "ReaderHeartbeatSeconds": 1,
-    "ProviderStallSeconds": 3,
-    "PollMs": 50,
-    "IdlePollMs": 100,
-    "START_GRACE_SECONDS": 3,
-    "STALLED_TURN_SECONDS": 20,
-}
-"""Recovery takes seconds instead of minutes."""
-MINUTE_SECONDS = 3.0
-TENANT_NAME = re.compile(rb"chaos\d+x\d+")
 TENANTS = 3
 FAULTS_PER_TENANT = (4, 8, 14)
 """Of a seed. Few faults find what many hide."""
@@ -52,73 +39,10 @@ PROVIDER_FAULT_RATE = 0.08
 DISTURBED_SECONDS = 60.0
 MAX_CALM_SECONDS = 240.0
 """When waiting for the end of everything is given up: recovery takes some heartbeats, on a busy machine longer."""
+MAX_COUNTING_SECONDS = 30.0
+"""How long an audit may take to show the whole ledger."""
 MODEL = "fermata-demo"
 CAPABILITIES_OF_ADA = (*CAPABILITIES, *EDITOR_CAPABILITIES)
-
-
-@dataclass
-class RealCloud:
-    """The local cloud, the proxy before it, the provider, and the process that may be missing after a kill."""
-
-    cloud: LocalCloud
-    provider: RealProvider
-    proxy: FaultProxy
-    faults: FaultInjector = field(init=False)
-    outages: int = 0
-    front_door_kills: int = 0
-    _replacing: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def kill_emulator(self) -> None:
-        """Kill the emulated AWS and start it with the state that it had acknowledged."""
-        async with self._replacing, self.proxy.hold_requests():
-            self.outages += 1
-            await asyncio.to_thread(self.cloud.save_state)
-            await asyncio.to_thread(self.cloud.kill_emulator)
-            await asyncio.to_thread(self.cloud.start_emulator)
-
-    async def stop_execution(self, turn: str) -> None:
-        names = await asyncio.to_thread(evidence.find_running_executions, self.cloud)
-        for name in names:
-            if name.rpartition("-")[0] == turn:
-                await asyncio.to_thread(self.cloud.stop_execution, name)
-
-    async def keep_front_door(self) -> None:
-        """Start another front door whenever one was killed, as AWS starts another process of a function."""
-        while True:
-            if self.cloud.find_ended_process() == "the front door":
-                self.front_door_kills += 1
-                async with self._replacing:
-                    await asyncio.to_thread(self.cloud.restart_front_door)
-            await asyncio.sleep(0.1)
-
-
-@contextlib.asynccontextmanager
-async def open_real_cloud(directory: Path) -> AsyncIterator[RealCloud]:
-    """Start the provider and the local cloud, whose functions call AWS through the fault proxy."""
-    with run_provider() as provider:
-        proxy = FaultProxy(lambda: cloud.endpoint, lambda request, forward: real.faults.treat(request, forward))
-        await proxy.start()
-        endpoints = {f"AWS_ENDPOINT_URL_{name}": proxy.url for name in ("DYNAMODB", "S3", "KMS", "SFN")}
-        cloud = LocalCloud(
-            directory,
-            keep_state=True,
-            minute_seconds=MINUTE_SECONDS,
-            real_api_key="chaos",
-            ProviderUrls=json.dumps({"anthropic": provider.url}),
-            CatalogueUrl=f"{provider.url}/api/v1/models",
-            **SHORT_CLOCKS,
-            **endpoints,
-        )
-        real = RealCloud(cloud, provider, proxy)
-        real.faults = FaultInjector(TENANT_NAME, real.kill_emulator, real.stop_execution)
-        await asyncio.to_thread(cloud.__enter__)
-        keeper = asyncio.create_task(real.keep_front_door())
-        try:
-            yield real
-        finally:
-            keeper.cancel()
-            await asyncio.to_thread(cloud.__exit__, None, None, None)
-            await proxy.close()
 
 
 @dataclass
@@ -136,60 +60,55 @@ class RealSeed:
     plans: list[FaultPlan]
     """One for each tenant."""
     turns: int = TURNS
-    browsers: list[Browser] = field(default_factory=list)
-    quiet_after: float = 0.0
+    courses: list[TenantCourse] = field(default_factory=list)
+    seconds_to_quiet: float = 0.0
+    _begun_at: str = ""
 
     @classmethod
     def from_seed(cls, real: RealCloud, seed: int) -> "RealSeed":
         count = FAULTS_PER_TENANT[seed % 3]
         return cls(real, seed, [plan_faults(seed, number, count) for number in range(TENANTS)])
 
-    async def run(self) -> "RealReport":
-        conversations = [await self._set_up(number) for number in range(len(self.plans))]
+    async def run(self) -> RealReport:
+        self._begun_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
         try:
-            await self._disturb(conversations)
-            await self._calm_down(conversations)
+            for number, plan in enumerate(self.plans):
+                await self._set_up(f"chaos{self.seed}x{number}", plan)
+            await self._disturb()
+            await self._calm_down()
             return await self._judge()
         finally:
-            for browser in self.browsers:
-                await browser.close()
+            for course in self.courses:
+                await course.close()
 
-    async def _set_up(self, number: int) -> str:
+    async def _set_up(self, tenant: str, plan: FaultPlan) -> None:
         """Add a tenant with a key, a budget and a conversation."""
-        tenant = f"chaos{self.seed}x{number}"
         token = await asyncio.to_thread(add_tenant, self.real.cloud, tenant)
-        browser = Browser(self.real.cloud.url, token, tenant, self.seed)
-        self.browsers.append(browser)
-        return await browser.create_conversation()
+        course = TenantCourse(self.real.cloud.url, token, tenant, self.seed)
+        self.courses.append(course)
+        self.real.faults.plans[tenant] = plan
+        await course.create_conversation()
 
-    async def _disturb(self, conversations: list[str]) -> None:
-        for browser, plan in zip(self.browsers, self.plans, strict=True):
-            self.real.faults.plans[browser.tenant] = plan
+    async def _disturb(self) -> None:
         self.real.provider.scripts.fault_rate = PROVIDER_FAULT_RATE
         for plan in self.plans:
             plan.is_active = True
-        self._working = [
-            asyncio.ensure_future(browser.run_turns(conversation, self.turns))
-            for browser, conversation in zip(self.browsers, conversations, strict=True)
-        ]
+        self._working = [asyncio.ensure_future(course.work(self.turns)) for course in self.courses]
         await asyncio.wait(self._working, timeout=DISTURBED_SECONDS)
         for plan in self.plans:
             plan.is_active = False
         self.real.provider.scripts.fault_rate = 0.0
 
-    async def _calm_down(self, conversations: list[str]) -> None:
+    async def _calm_down(self) -> None:
+        """Wait until everything is over, repeat every request, and prompt once more."""
         begun = time.monotonic()
         async with asyncio.timeout(MAX_CALM_SECONDS):
             await asyncio.gather(*self._working)
             await self._wait_until_quiet()
-        self.quiet_after = time.monotonic() - begun
+        self.seconds_to_quiet = time.monotonic() - begun
         async with asyncio.timeout(MAX_CALM_SECONDS):
-            await asyncio.gather(
-                *(
-                    browser.run_last_turn(conversation)
-                    for browser, conversation in zip(self.browsers, conversations, strict=True)
-                )
-            )
+            await asyncio.gather(*(course.prompt_once_more() for course in self.courses))
+            await asyncio.gather(*(course.repeat_everything() for course in self.courses))
             await self._wait_until_quiet()
 
     async def _wait_until_quiet(self) -> None:
@@ -197,83 +116,70 @@ class RealSeed:
             await asyncio.sleep(0.3)
 
     def _is_quiet(self) -> bool:
-        """No turn of these tenants is open, and no execution runs."""
-        return not any(evidence.find_open_turns(self.real.cloud)) and not evidence.find_running_executions(
-            self.real.cloud
-        )
+        """No turn is open, and no execution runs."""
+        return not find_open_turns(self.real.cloud) and not find_running_executions(self.real.cloud)
 
     def describe_unfinished(self) -> list[str]:
         """Say what the seed waits for."""
-        problems = [
-            f"turn {turn.name} ({turn.bridge or 'not started'}) is not over"
-            for browser in self.browsers
-            for turn in browser.turns
-            if not turn.is_over
-        ]
-        problems += [f"{pk} is open" for pk in evidence.find_open_turns(self.real.cloud)]
-        problems += [f"execution {name} runs" for name in evidence.find_running_executions(self.real.cloud)]
+        turns = [browser.turn for course in self.courses for browser in course.browsers if not browser.is_over]
+        problems = [f"turn {turn.name} ({turn.bridge or 'not started'}) is not over" for turn in turns]
+        problems += [f"{pk} is open" for pk in find_open_turns(self.real.cloud)]
+        problems += [f"execution {name} runs" for name in find_running_executions(self.real.cloud)]
         return problems or ["a fault is under way"]
 
     # the judgement
 
-    async def _judge(self) -> "RealReport":
-        problems: list[str] = []
-        for browser in self.browsers:
-            found = await asyncio.to_thread(self._collect, browser)
-            problems += await asyncio.to_thread(judge, found)
-            problems += await find_reader_differences(browser)
+    async def _judge(self) -> RealReport:
+        problems = await asyncio.to_thread(find_unexpected_errors, self.real.cloud, self._begun_at)
+        for course in self.courses:
+            evidence = await asyncio.to_thread(self._collect, course)
+            await wait_for_audit(course, evidence)
+            problems += await asyncio.to_thread(judge, evidence)
+        tenants = tuple(course.tenant for course in self.courses)
         faults = sum((plan.occurred for plan in self.plans), Counter[tuple[str, str]]())
-        faults += Counter({(kind, "provider"): count for (_, kind), count in self._provider_faults().items()})
-        turns = [turn for browser in self.browsers for turn in browser.turns]
+        faults += self.real.provider.count_faults(tenants)
+        turns = [turn for course in self.courses for turn in course.turns]
+        served = sum(len(self.real.provider.list_served(tenant)) for tenant in tenants)
         ends = Counter(describe_end(turn) for turn in turns)
-        return RealReport(self.seed, problems, faults, len(turns), len(self._served()), ends)
+        return RealReport(self.seed, problems, faults, len(turns), served, ends=ends)
 
-    def _collect(self, browser: Browser) -> evidence.Evidence:
-        cloud, tenant = self.real.cloud, browser.tenant
-        tables = {name: evidence.read_tenant_table(cloud, name, tenant) for name in evidence.TABLES}
-        served = [request for request in self._served() if request.turn.startswith(tenant)]
-        refusals = [f"{record.status} {record.body}"[:400] for record in self.real.provider.refusals.find_refused()]
-        return evidence.Evidence(
-            browser.turns,
-            evidence.DynamoEvidence(tables),
-            evidence.S3Evidence(evidence.BucketObjects(cloud)),
-            evidence.collect_workflow(cloud, evidence.list_tenant_turns(tables["bridges"])),
-            evidence.ProviderEvidence(served, refusals),
-            evidence.FaultEvidence(self.real.faults.plans[tenant].occurred + self._shared_faults()),
-            self.quiet_after,
+    def _collect(self, course: TenantCourse) -> Evidence:
+        cloud, tenant = self.real.cloud, course.tenant
+        bridges, conversations, usage = (
+            read_rows(cloud, table, tenant) for table in ("bridges", "conversations", "usage")
+        )
+        return Evidence(
+            turns=course.turns,
+            bridges=bridges,
+            conversations=conversations,
+            usage=usage,
+            blobs=BucketObjects(cloud),
+            served=self.real.provider.list_served(tenant),
+            refusals=self.real.provider.list_refused(),
+            page=course.page.cells,
+            page_changes=course.page.changes,
+            struck_requests=self.real.faults.struck_requests,
+            audits=course.audits,
+            executions=dict.fromkeys(find_running_executions(cloud), "RUNNING"),
+            seconds_to_quiet=self.seconds_to_quiet,
+            complaints=course.complaints,
         )
 
-    def _shared_faults(self) -> Counter[tuple[str, str]]:
-        """Kills that ended processes of all tenants: each turn under way may have announced a request."""
-        outages = sum(plan.occurred["emulator killed", "dynamodb.TransactWriteItems"] for plan in self.plans)
-        return Counter({("kill after", "everything"): 2 * outages})
 
-    def _served(self) -> list[evidence.ServedRequest]:
-        prefix = f"chaos{self.seed}x"
-        return [one for one in self.real.provider.scripts.served.values() if one.turn.startswith(prefix)]
-
-    def _provider_faults(self) -> Counter[tuple[str, str]]:
-        prefix = f"chaos{self.seed}x"
-        faults = self.real.provider.scripts.faults
-        return Counter({key: count for key, count in faults.items() if key[0].startswith(prefix)})
+async def wait_for_audit(course: TenantCourse, evidence: Evidence) -> None:
+    """Read audits until one shows the ledger; the judge compares the last one."""
+    rows = [row for row in evidence.usage if "#turn#" in row["pk"] and row["sk"].startswith("r0")]
+    total = int(sum(row["prompt"] + row["completion"] for row in rows))
+    deadline = time.monotonic() + MAX_COUNTING_SECONDS
+    while await course.read_audit() != total and time.monotonic() < deadline:
+        await asyncio.sleep(0.5)
 
 
-def describe_end(turn: SimulatedTurn) -> str:
-    if turn.is_abandoned:
-        return "abandoned"
-    if turn.error:
-        return "refused"
+def describe_end(turn: ClientTurn) -> str:
+    if turn.is_abandoned or turn.error:
+        return "abandoned" if turn.is_abandoned else "refused"
     event = turn.received[-1][1]
     return f"error {event.get('code')}" if event["type"] == "error" else str(event["type"])
-
-
-async def find_reader_differences(browser: Browser) -> list[str]:
-    """Compare what each turn's reader got with what one gets that reads it afterwards."""
-    problems = []
-    for turn in browser.turns:
-        if turn.bridge and (again := await browser.read_again(turn)) != turn.received:
-            problems.append(f"turn {turn.name}: read again it has {len(again)} events, its reader {len(turn.received)}")
-    return problems
 
 
 def add_tenant(cloud: LocalCloud, tenant: str) -> str:
