@@ -5,6 +5,7 @@ new declarations; any other rule is added at the end. The rest of the sheets kee
 does not know is added as it is, if its brackets are balanced.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from fermata_client.css.declaration_edits import declaration_splices
@@ -55,6 +56,8 @@ class StyleSheetEditor:
     """Leave existing rules as they are."""
     replace_existing: bool = False
     """Replace existing rules as a whole, instead of setting their declarations."""
+    vendor_indexes: frozenset[int] = frozenset()
+    """Sheets of libraries. Rules are added to them only if there is no other sheet."""
     counts: RuleCounts = field(default_factory=RuleCounts)
 
     def __post_init__(self) -> None:
@@ -78,6 +81,8 @@ class StyleSheetEditor:
         """Put a rule into the conditional groups whose keys are `path`, the outermost first."""
         is_mergeable = rule.key and not rule.key.startswith(REPEATABLE_AT_RULES)
         existing = self._find_rule((*path, rule.key)) if is_mergeable else None
+        if existing is not None and self._is_better_overridden(rule, existing):
+            existing = None
         if existing is None:
             self._add_rule(rule, path)
         elif rule.block_range is None:
@@ -91,12 +96,26 @@ class StyleSheetEditor:
             self._merge_rule(rule, existing, path)
 
     def _find_rule(self, path: tuple[str, ...]) -> _RuleLocation | None:
-        """Find the rule that applies last."""
+        """Find the rule that applies last. One of the site's own sheets is preferred."""
+        locations = self._iter_locations(path)
+        return next((own for own in locations if own.sheet_index not in self.vendor_indexes), None) or next(
+            self._iter_locations(path), None
+        )
+
+    def _iter_locations(self, path: tuple[str, ...]) -> Iterator[_RuleLocation]:
         for sheet_index in range(len(self.sheets) - 1, -1, -1):
             rule = find_rule(parse_css(self.sheets[sheet_index]), path)
             if rule is not None:
-                return _RuleLocation(sheet_index, rule)
-        return None
+                yield _RuleLocation(sheet_index, rule)
+
+    def _is_better_overridden(self, rule: CssRule, existing: _RuleLocation) -> bool:
+        """Whether a library's rule is left as it is, because a rule in the site's own sheet can do instead."""
+        if existing.sheet_index not in self.vendor_indexes or self.target_index in self.vendor_indexes:
+            return False
+        if rule.is_condition and not any(find_rule(existing.rule.rules, (inner.key,)) for inner in rule.rules):
+            return True
+        is_changed_in_place = self.keep_existing or self.replace_existing or existing.rule.block_range is None
+        return not is_changed_in_place and self.target_index > existing.sheet_index
 
     def _merge_rule(self, rule: CssRule, existing: _RuleLocation, path: tuple[str, ...]) -> None:
         is_replaced = self.replace_existing or rule.key.startswith(KEYFRAMES_AT_RULES)
@@ -167,6 +186,8 @@ class StyleSheetEditor:
     def _find_first_group_with(self, key: str) -> _RuleLocation | None:
         """Find the first conditional group that changes the rule `key`, which must therefore come before it."""
         for sheet_index, sheet in enumerate(self.sheets):
+            if sheet_index in self.vendor_indexes and self.target_index not in self.vendor_indexes:
+                continue
             for group in parse_css(sheet):
                 if group.is_condition and any(inner.key == key for inner in group.iter_descendants()):
                     return _RuleLocation(sheet_index, group)

@@ -11,13 +11,16 @@ from fermata_client.css.merge import RuleCounts, StyleSheetEditor
 from fermata_client.document.base_document import BaseDocument
 from fermata_client.document.edit_result_data import created_elements_to_wire, note_to_wire, rule_counts_to_wire
 from fermata_client.document.model_view import annotate_uids, document_part, join_stylesheets
+from fermata_client.document.vendor_sheets import is_vendor_sheet
 from fermata_client.html.browser_parser import FragmentContext, count_elements
+from fermata_client.html.content_model import check_place, choose_place
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import HtmlFragment
 from fermata_client.html.indentation import detect_indent_unit, detect_newline, indent_at, indent_lines
 from fermata_client.html.insertion import content_splice, insertion_splice, removal_splice
 from fermata_client.html.linked_files import is_for_screens
-from fermata_client.html.parser import UTF8_BOM
+from fermata_client.html.markdown_fences import strip_markdown_fence
+from fermata_client.html.preamble import UTF8_BOM
 from fermata_client.html.sanitize import sanitize_html
 from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tags import RAW_TEXT_TAGS, ROOT_TAG
@@ -51,9 +54,11 @@ class HtmlDocument(BaseDocument):
     def insert_html(self, parent_id: str, html: str, index: int | None = None) -> tuple[Self, JsonObject]:
         """Insert HTML into an element, before its `index`-th child element or after all content (None)."""
         parent = self.find_container(parent_id)
-        fragment = sanitize_html(html, FragmentContext.from_element(parent))
+        fragment = sanitize_html(strip_markdown_fence(html), FragmentContext.from_element(parent))
         if not fragment.markup:
             return self._put_styles_only(fragment)
+        check_place(parent, fragment.tags)
+        parent, index = choose_place(parent, fragment.tags, index)
         edited = self.with_splices([insertion_splice(self.source, parent, index, fragment)], parent)
         _check_all_kept(self.source, edited, parent)
         document, data = self._finish_insertion(edited, parent, fragment)
@@ -67,9 +72,10 @@ class HtmlDocument(BaseDocument):
         element = self.find_container(uid, raw_text=True)
         if element.tag in RAW_TEXT_TAGS:
             return self._replace_raw_text(element, html), {"nodeIds": []}
-        fragment = sanitize_html(html, FragmentContext.from_element(element))
+        fragment = sanitize_html(strip_markdown_fence(html), FragmentContext.from_element(element))
         if not fragment.markup:
             return self._put_styles_only(fragment)
+        check_place(element, fragment.tags)
         edited = self.with_splices([content_splice(self.source, element, fragment)], element)
         emptied = apply_splices(self.source, [Splice(element.inner_start, element.inner_end, b"")])
         _check_all_kept(emptied, edited, element)
@@ -85,26 +91,30 @@ class HtmlDocument(BaseDocument):
     def put_css(
         self, css: str, *, keep_existing: bool = False, replace_existing: bool = False
     ) -> tuple[Self, RuleCounts]:
-        """Put CSS rules into the page's style sheets; a style element is created if there is none.
+        """Put CSS rules into the page's style sheets; a style element is created if the site has no sheet of its own.
 
         Args:
             keep_existing: leave existing rules as they are.
             replace_existing: replace existing rules as a whole, instead of setting their declarations.
         """
+        css = strip_markdown_fence(css)
         sheets = self.writable_sheets
         page_format = SheetFormat(b"", detect_indent_unit(self.source), detect_newline(self.source))
         editor = StyleSheetEditor(
-            [self.sheet_source(sheet) for sheet in sheets] or [b""],
-            [self._sheet_format(sheet) for sheet in sheets] or [page_format],
+            [*(self.sheet_source(sheet) for sheet in sheets), b""],
+            [*(self._sheet_format(sheet) for sheet in sheets), page_format],
             self._target_index(sheets),
             keep_existing,
             replace_existing,
+            self._vendor_indexes(sheets),
         )
         counts = editor.put_rules(css)
-        if sheets:
-            return self.with_sheet_contents(editor.sheets), counts
-        rules = indent_lines(editor.sheets[0].strip(b"\r\n"), page_format.unit)
-        return self.with_head_element("style", [b"<style>", *rules, b"</style>"]), counts
+        *contents, new_sheet = editor.sheets
+        document = self.with_sheet_contents(contents)
+        if not new_sheet.strip():
+            return document, counts
+        rules = indent_lines(new_sheet.strip(b"\r\n"), page_format.unit)
+        return document.with_head_element("style", [b"<style>", *rules, b"</style>"]), counts
 
     @property
     def writable_sheets(self) -> list[Element]:
@@ -129,9 +139,19 @@ class HtmlDocument(BaseDocument):
         return document
 
     def _target_index(self, sheets: list[Element]) -> int:
-        """Return the index of the sheet that gets new rules; -1 for the last one."""
+        """Return the index of the sheet that gets new rules: the named one, or the last one of the site itself.
+
+        If all are of libraries, it is the index after them, of a new sheet.
+        """
         matches = [index for index, sheet in enumerate(sheets) if self.linked_file(sheet) == self.target_sheet]
-        return matches[0] if self.target_sheet and matches else -1
+        if self.target_sheet and matches:
+            return matches[0]
+        vendor_indexes = self._vendor_indexes(sheets)
+        return max((index for index in range(len(sheets)) if index not in vendor_indexes), default=len(sheets))
+
+    def _vendor_indexes(self, sheets: list[Element]) -> frozenset[int]:
+        paths = [self.linked_file(sheet) for sheet in sheets]
+        return frozenset(index for index, path in enumerate(paths) if path and is_vendor_sheet(path, self.files[path]))
 
     def _sheet_format(self, sheet: Element) -> SheetFormat:
         if sheet.tag == "style":

@@ -15,6 +15,9 @@ from fermata_client.html.tree import Element
 AMBIGUOUS_TEXT_TAGS = name_set("style xmp iframe noembed noframes plaintext")
 """Elements whose content is text or markup, depending on the browser's age and on the elements around them."""
 
+IMPLIED_TABLE_TAGS = name_set("tbody colgroup tr")
+"""Parents that browsers add around the rows and columns of a table."""
+
 _NAMESPACE_TAGS = FOREIGN_TAGS | name_set("foreignobject")
 _END_MARK = "the end"
 
@@ -100,7 +103,13 @@ def is_open_ended(markup: bytes, context: FragmentContext) -> bool:
     if context.tag in AMBIGUOUS_TEXT_TAGS:
         return False
     parser = parse_fragment(markup + b"<!--" + _END_MARK.encode() + b"-->", context, scripting=False)
-    last = parser.root
-    while last is not None and last.next is not None:
-        last = last.next
+    last = _last_sibling(parser.root)
+    while last is not None and str(last.tag) in IMPLIED_TABLE_TAGS and f"<{last.tag}".encode() not in markup.lower():
+        last = _last_sibling(last.first_child)  # a parent that the browser has added, which ends with the table
     return last is None or not last.is_comment_node or last.comment_content != _END_MARK
+
+
+def _last_sibling(node: LexborNode | None) -> LexborNode | None:
+    while node is not None and node.next is not None:
+        node = node.next
+    return node

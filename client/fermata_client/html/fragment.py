@@ -1,37 +1,42 @@
 """A piece of markup that is ready to be inserted into a page."""
 
+import re
 from dataclasses import dataclass
 
 from fermata_client.html.indentation import indent_at
 from fermata_client.html.parser import parse_html
 from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tags import name_set
-from fermata_client.html.tree import HtmlTree
+from fermata_client.html.tree import Element, HtmlTree
 
 INLINE_TAGS = name_set(
     "a abbr b bdi bdo br button cite code data del dfn em i img input ins kbd label mark meter output picture progress "
     "q ruby s samp select small span strong sub sup svg textarea time u var wbr"
 )
-PREFORMATTED_TAGS = frozenset({"pre", "textarea"})
+PREFORMATTED_TAGS = name_set("pre textarea listing xmp plaintext script")
+
+_PRE_STYLE = re.compile(r"white-space(?:-collapse)?\s*:\s*(?:pre|break-spaces|preserve)")
 
 
 @dataclass(frozen=True)
 class HtmlFragment:
     markup: bytes
-    """Every element in it is closed. Its line ends are LF."""
+    """Every element in it is closed. Its line ends are LF, unless it is from the page."""
     css: str
     """Content of the style elements that were taken out of the markup."""
     is_inline: bool
     """All its top-level elements flow within a line."""
     element_count: int
     verbatim_lines: frozenset[int]
-    """Numbers of the markup's lines (from 0) that begin in preformatted text, and are not indented."""
+    """Numbers of the markup's lines (from 0) that begin in preformatted text or in an attribute, and stay."""
     note: str = ""
     """What was left out, as a sentence for the model."""
     is_from_page: bool = False
     """The markup comes from the page itself. Its lines have no indentation but their steps within the fragment."""
     gap: bytes = b""
     """Line ends between the fragment and its siblings; empty to detect them from the siblings."""
+    tags: tuple[str, ...] = ()
+    """Tags of its top-level elements."""
 
 
 def fragment_from_markup(markup: bytes, *, css: str = "", is_from_page: bool = False, gap: bytes = b"") -> HtmlFragment:
@@ -44,13 +49,14 @@ def fragment_from_markup(markup: bytes, *, css: str = "", is_from_page: bool = F
         verbatim_lines=_verbatim_lines(markup, tree),
         is_from_page=is_from_page,
         gap=gap,
+        tags=tuple(element.tag for element in tree.root.children),
     )
 
 
 def fragment_from_page(source: bytes, start: int, end: int, gap: bytes) -> HtmlFragment:
-    """Take a piece of the page, to insert it elsewhere in the page. Nothing of it is removed."""
+    """Take a piece of the page, to insert it elsewhere in the page. Only the indentation of its lines is removed."""
     indent = indent_at(source, start)
-    piece = source[start:end].replace(b"\r\n", b"\n")
+    piece = source[start:end]
     verbatim_lines = _verbatim_lines(piece, parse_html(piece))
     lines = enumerate(piece.split(b"\n"))
     shifted = [line if number in verbatim_lines else line.removeprefix(indent) for number, line in lines]
@@ -72,10 +78,23 @@ def has_only_inline_elements(tree: HtmlTree) -> bool:
     return all(element.tag in INLINE_TAGS for element in tree.root.children)
 
 
+def is_preformatted(element: Element) -> bool:
+    """Whether white space in the element is shown, or is part of a script."""
+    style = (element.attribute_value("style") or "").lower()
+    return element.tag in PREFORMATTED_TAGS or _PRE_STYLE.search(style) is not None
+
+
+def is_within_preformatted(element: Element) -> bool:
+    return is_preformatted(element) or any(is_preformatted(ancestor) for ancestor in element.ancestors())
+
+
 def _verbatim_lines(markup: bytes, tree: HtmlTree) -> frozenset[int]:
+    ranges = [(element.inner_start, element.inner_end) for element in tree.elements if is_preformatted(element)]
+    ranges += [(own.start, own.end) for element in tree.elements for own in element.attributes]
     numbers: set[int] = set()
-    for element in tree.elements:
-        if element.tag in PREFORMATTED_TAGS:
-            first = markup.count(b"\n", 0, element.inner_start) + 1
-            numbers.update(range(first, markup.count(b"\n", 0, element.inner_end) + 1))
+    for start, end in ranges:
+        line_count = markup.count(b"\n", start, end)
+        if line_count:
+            first = markup.count(b"\n", 0, start) + 1
+            numbers.update(range(first, first + line_count))
     return frozenset(numbers)

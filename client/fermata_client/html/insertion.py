@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 
-from fermata_client.html.fragment import INLINE_TAGS, HtmlFragment
+from fermata_client.html.fragment import INLINE_TAGS, HtmlFragment, is_within_preformatted
 from fermata_client.html.indentation import (
     WHITESPACE,
     detect_indent_unit,
@@ -13,6 +13,7 @@ from fermata_client.html.indentation import (
     reindent_text,
     widen_to_lines,
 )
+from fermata_client.html.preamble import head_block_end, is_filled_into_template
 from fermata_client.html.splices import Splice
 from fermata_client.html.tags import ROOT_TAG
 from fermata_client.html.tree import Element, HtmlTree
@@ -25,6 +26,8 @@ _COMMENT_LINE_BEFORE = re.compile(rb"\n[ \t]*(<!--(?:(?!-->)[^\n])*-->)[ \t]*\r?
 def insertion_splice(source: bytes, parent: Element, index: int | None, fragment: HtmlFragment) -> Splice:
     """Insert a fragment before the `index`-th child element, or after all content (None)."""
     content = source[parent.inner_start : parent.inner_end]
+    if is_within_preformatted(parent):
+        return _verbatim_splice(parent, index, fragment)
     if not content.strip(WHITESPACE):
         return content_splice(source, parent, fragment)
     child_index = len(parent.children) if index is None else min(index, len(parent.children))
@@ -47,9 +50,18 @@ def insertion_splice(source: bytes, parent: Element, index: int | None, fragment
     return _splice_after(source, parent, previous_end, fragment)
 
 
+def _verbatim_splice(parent: Element, index: int | None, fragment: HtmlFragment) -> Splice:
+    """Insert a fragment without any white space around it, because it would be shown."""
+    is_last = index is None or index >= len(parent.children)
+    position = parent.inner_end if is_last or index is None else parent.children[index].start
+    return Splice(position, position, fragment.markup)
+
+
 def content_splice(source: bytes, element: Element, fragment: HtmlFragment) -> Splice:
     """Replace the whole content of an element with a fragment."""
     newline = detect_newline(source)
+    if is_within_preformatted(element):
+        return Splice(element.inner_start, element.inner_end, fragment.markup)
     is_one_line = b"\n" not in fragment.markup
     if element.tag == ROOT_TAG:
         text = _break_after_doctype(source, element) + _indented_text(source, fragment, b"") + newline
@@ -73,6 +85,8 @@ def head_splice(source: bytes, tree: HtmlTree, lines: list[bytes]) -> Splice:
         if is_at_line_start(source, head.inner_end):
             return Splice(content_end, content_end, newline + block)
         return Splice(content_end, head.inner_end, newline + block + newline + indent_at(source, head.start))
+    if html is None and is_filled_into_template(source):
+        return _template_splice(source, tree, lines)
     position = html.inner_start if html else tree.root.inner_start
     if html is not None:
         block = b"<head>" + newline + block + newline + b"</head>"
@@ -81,11 +95,28 @@ def head_splice(source: bytes, tree: HtmlTree, lines: list[bytes]) -> Splice:
     return Splice(position, position, line_before + block + line_after)
 
 
+def _template_splice(source: bytes, tree: HtmlTree, lines: list[bytes]) -> Splice:
+    """Insert lines where a file that fills blocks of another template shows them.
+
+    This is the block for the head, or before the first element.
+    """
+    newline = detect_newline(source)
+    first_start = tree.elements[0].start if tree.elements else len(source)
+    block_end = head_block_end(source)
+    position = first_start if block_end is None else block_end
+    indent = indent_at(source, position)
+    line_before = b"" if is_at_line_start(source, position) else newline + indent
+    text = (newline + indent).join(lines) + newline + indent
+    return Splice(position, position, line_before + text)
+
+
 def removal_splice(source: bytes, element: Element, start: int, end: int) -> Splice:
     """Remove an element's range with the lines it leaves empty.
 
     If the element was the first or last one of its parent, the blank line to its neighbour is removed too.
     """
+    if element.parent is not None and is_within_preformatted(element.parent):
+        return Splice(start, end, b"")
     start, end = widen_to_lines(source, start, end)
     if element.parent is not None and source[start - 1 : start] == b"\n" and source[end - 1 : end] == b"\n":
         before, after = source[element.parent.inner_start : start], source[end : element.parent.inner_end]
@@ -169,13 +200,13 @@ def _indented_text(source: bytes, fragment: HtmlFragment, indent: bytes) -> byte
 
 
 def _shifted_text(source: bytes, fragment: HtmlFragment, indent: bytes) -> bytes:
-    """Return markup of the page itself at an indentation. Its lines keep their steps."""
+    """Return markup of the page itself at an indentation. Its lines keep their steps and their line ends."""
     first, *lines = fragment.markup.split(b"\n")
     shifted = [
         line if number in fragment.verbatim_lines or not line.strip() else indent + line
         for number, line in enumerate(lines, 1)
     ]
-    return detect_newline(source).join([first, *shifted])
+    return b"\n".join([first, *shifted])
 
 
 def _stays_on_line(source: bytes, parent: Element, fragment: HtmlFragment) -> bool:

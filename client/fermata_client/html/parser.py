@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import tree_sitter_html
 from tree_sitter import Language, Node, Parser, Tree
 
+from fermata_client.html.preamble import UTF8_BOM, preamble_end
 from fermata_client.html.tags import (
     FOREIGN_TAGS,
     HEAD_TAGS,
@@ -25,34 +26,28 @@ from fermata_client.html.tags import (
 )
 from fermata_client.html.tree import Attribute, Element, HtmlTree
 
-UTF8_BOM = b"\xef\xbb\xbf"
-
 _LANGUAGE = Language(tree_sitter_html.language())
-_DOCTYPE = re.compile(rb"\s*<!doctype[^>]*>", re.IGNORECASE)
 _END_TAG = re.compile(rb"</([A-Za-z][^\s/>]*)[^>]*>")
 _MARKUP_OR_OPAQUE = re.compile(
     rb"<!--(?:-?>|.*?--!?>)"
     rb"|(?P<open><!--.*)"
+    rb"|(?P<code><\?(?:(?!<\?).)*?\?>|<%(?:(?!<%).)*?%>)"
     rb"|<(?P<name>script|style|textarea|title)\b(?:[^>\"']|\"[^\"]*\"|'[^']*')*>(?P<raw>.*?)(?=</(?P=name)[\s/>])"
     rb"|</?[A-Za-z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*>"
     rb"|(?P<stray><(?![A-Za-z/!?])|\x00)",
     re.DOTALL | re.IGNORECASE,
 )
-"""Comments and tags, which are markup, and named groups, which are not: an unclosed comment, raw text, a lone `<`."""
-_OPAQUE_GROUPS = ("open", "raw", "stray")
+"""Comments and tags, which are markup, and named groups, which are not.
+
+These are an unclosed comment, code of the server, raw text, and a lone `<`.
+"""
+_OPAQUE_GROUPS = ("open", "code", "raw", "stray")
 
 
 def parse_html(source: bytes) -> HtmlTree:
     """Parse a page or a fragment. Any bytes have a tree."""
     masked = _mask_opaque(source)
     return _TreeBuilder(source).build(_iter_tags(masked, Parser(_LANGUAGE).parse(masked)))
-
-
-def _content_start(source: bytes) -> int:
-    """Return the position after the byte order mark and the doctype."""
-    bom_end = len(UTF8_BOM) if source.startswith(UTF8_BOM) else 0
-    doctype = _DOCTYPE.match(source, bom_end)
-    return doctype.end() if doctype else bom_end
 
 
 def _mask_opaque(source: bytes) -> bytes:
@@ -66,7 +61,9 @@ def _mask_opaque(source: bytes) -> bytes:
                 return matched[:start] + b"x" * (end - start) + matched[end:]
         return matched
 
-    return _MARKUP_OR_OPAQUE.sub(mask, source)
+    start = preamble_end(source)
+    preamble = source[:start] if start <= len(UTF8_BOM) else source[:start].replace(b"<", b"x").replace(b">", b"x")
+    return preamble + _MARKUP_OR_OPAQUE.sub(mask, source[start:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,7 @@ def _lower_text(source: bytes, node: Node) -> str:
 class _TreeBuilder:
     def __init__(self, source: bytes) -> None:
         self._source = source
-        content_start = _content_start(source)
+        content_start = preamble_end(source)
         self._root = Element(ROOT_TAG, 0, 0, content_start, len(source), len(source), has_end_tag=True)
         self._stack = [self._root]
         self._depths_by_tag: defaultdict[str, list[int]] = defaultdict(list)

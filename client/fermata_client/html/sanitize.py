@@ -22,9 +22,12 @@ from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import HtmlFragment, close_elements, fragment_from_markup, has_only_inline_elements
 from fermata_client.html.indentation import widen_to_lines
 from fermata_client.html.parser import parse_html
+from fermata_client.html.preamble import UTF8_BOM
 from fermata_client.html.splices import Splice, apply_splices
 from fermata_client.html.tree import Attribute, Element, HtmlTree
 
+_SERVER_CODE = re.compile(rb"<\?(?:(?!<\?).)*?\?>|<%(?:(?!<%).)*?%>|<\?(?:php|=).*\Z", re.DOTALL | re.IGNORECASE)
+_SERVER_CODE_OPENING = re.compile(rb"<(?=[?%])")
 _OPENING = re.compile(rb"<(?:!--|[A-Za-z/][^\s<>]*)")
 
 
@@ -34,9 +37,13 @@ def sanitize_html(html: str, context: FragmentContext) -> HtmlFragment:
     Raises:
         EditError: it has active content that cannot be removed, or would take in what follows it in the page.
     """
-    source = _extract_content(html.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace"))
+    normalized = html.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
+    without_code, code_count = _SERVER_CODE.subn(b"", normalized)
+    source = _extract_content(_SERVER_CODE_OPENING.sub(b"&lt;", without_code))
     _check_finished(source, context)
     left_out = _count_unwanted(parse_html(source))
+    if code_count:
+        left_out["code of the server"] += code_count
     fragment = _clean_fragment(source)
     active = find_active_content_in_fragment(fragment.markup, context)
     if active:
@@ -71,7 +78,7 @@ def _extract_content(source: bytes) -> bytes:
     tree = parse_html(source)
     body, html, head = (tree.find_first(tag) for tag in ("body", "html", "head"))
     if body is None and html is None:
-        return source[tree.root.inner_start :]
+        return source.removeprefix(UTF8_BOM)
     head_styles = [style for style in _style_elements(tree) if style.is_within("head")]
     styles = b"".join(source[style.start : style.end] for style in head_styles)
     if body is not None:

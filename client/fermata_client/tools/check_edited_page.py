@@ -10,6 +10,7 @@ from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.active_content import ActiveContent
 from fermata_client.html.browser_parser import count_elements, count_raw_texts
 from fermata_client.html.edit_error import EditError
+from fermata_client.html.preamble import find_server_code
 from fermata_client.tools.arguments import ToolArguments
 from fermata_client.tools.tool_function import ToolEffect, ToolFunction
 
@@ -23,6 +24,7 @@ def guard_against_code(tool: ToolFunction) -> ToolFunction:
     def guarded(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
         edited, data = tool(document, arguments)
         check_no_new_code(document, edited)
+        check_no_new_server_code(document, edited)
         return edited, data
 
     return guarded
@@ -36,6 +38,12 @@ def check_no_new_code(before: HtmlDocument, after: HtmlDocument) -> None:
             f"A browser would find code in this: {_describe(added)}. Nothing was changed. Send it without that; write "
             "behaviour with write_code_asset."
         )
+
+
+def check_no_new_server_code(before: HtmlDocument, after: HtmlDocument) -> None:
+    """Raise `EditError` for code of the server, such as PHP's, that only `after` has."""
+    if find_server_code(after.source) - find_server_code(before.source):
+        raise EditError("A server could run a part of this, between <? and ?> or <% and %>. Send it without that.")
 
 
 def check_same_end(before: HtmlDocument, after: HtmlDocument, tag: str, old_text: str, new_text: str) -> None:

@@ -18,7 +18,8 @@ from fermata_client.html.fragment import fragment_from_page
 from fermata_client.html.indentation import detect_newline
 from fermata_client.html.insertion import insertion_splice
 from fermata_client.html.linked_files import is_script, is_stylesheet, link_address, linked_file_paths
-from fermata_client.html.parser import UTF8_BOM
+from fermata_client.html.markdown_fences import strip_markdown_fence
+from fermata_client.html.preamble import UTF8_BOM
 from fermata_client.html.splices import Splice
 from fermata_client.html.tree import Element
 from fermata_client.service.json_types import JsonObject
@@ -30,7 +31,7 @@ from fermata_client.tools.arguments import (
     required_objects,
     required_text,
 )
-from fermata_client.tools.check_edited_page import check_same_end
+from fermata_client.tools.check_edited_page import check_no_new_server_code, check_same_end
 from fermata_client.tools.page_html import require_current_document
 from fermata_client.tools.tool_function import ToolEffectWithData
 
@@ -142,7 +143,7 @@ def _content_argument(arguments: ToolArguments) -> str:
     content = arguments.get("content")
     if not isinstance(content, str):
         raise EditError("`content` must be a text.")
-    return content.replace("\r\n", "\n")
+    return strip_markdown_fence(content.replace("\r\n", "\n"))
 
 
 def _apply_replacement(path: str, content: str, number: int, replacement: ToolArguments) -> tuple[str, int]:
@@ -176,6 +177,7 @@ def _set_content(document: HtmlDocument, asset: CodeAsset, text: str) -> HtmlDoc
     assert element is not None
     edited = document.with_splices([Splice(element.inner_start, element.inner_end, content)], element)
     check_same_end(document, edited, asset.type, asset.text, text)
+    check_no_new_server_code(document, edited)
     return edited
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fermata_client.document.html_document import FIXED_TAGS, HtmlDocument
 from fermata_client.document.transfer_ids import CarriedIds
 from fermata_client.html.broken_links import ID_REFERENCE_ATTRIBUTES
+from fermata_client.html.content_model import check_place
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import close_elements, fragment_from_page
 from fermata_client.html.indentation import indent_at, is_at_line_start
@@ -34,6 +35,7 @@ def move_node(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
     element = _find_movable(document, required_text(arguments, "nodeId"), "moved")
     parent = document.find_container(required_text(arguments, "newParentId"))
     _check_no_cycle(element, parent)
+    check_place(parent, [element.tag])
     index = optional_integer(arguments, "newIndex")
     sibling_count = sum(child is not element for child in parent.children)
     if index is None or index > sibling_count:

@@ -6,6 +6,7 @@ from html import escape
 from fermata_client.document.html_document import HtmlDocument
 from fermata_client.html.broken_links import describe_broken_links
 from fermata_client.html.edit_error import EditError
+from fermata_client.html.preamble import is_filled_into_template
 from fermata_client.html.splices import Splice
 from fermata_client.tools.arguments import ToolArguments, optional_integer, optional_text, required_text
 from fermata_client.tools.tool_function import ToolEffect, ToolEffectWithData
@@ -80,6 +81,10 @@ def rename_page(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
         raise EditError("`title` is empty.")
     title = escape(title_text, quote=False).encode("utf-8", "replace")
     element = document.title_element
+    if element is None and is_filled_into_template(document.source):
+        raise EditError(
+            "This file fills blocks of another template, which has the title. Change its title block by hand."
+        )
     if element is None:
         return document.with_head_element("title", [b"<title>" + title + b"</title>"]), None
     return document.with_splices([Splice(element.inner_start, element.inner_end, title)], element), None

@@ -16,6 +16,7 @@ from fermata_client.tools.design_tokens.scales import set_spacing_scale, set_typ
 from fermata_client.tools.page_html import UNSUPPORTED_TOOLS
 from fermata_client.tools.restore import RESTORE_TOOL, restore_edits
 from fermata_client.tools.tool_function import ToolFunction
+from fermata_client.tools.warnings import warn_of_new_problems
 
 READ_TOOLS: dict[str, ToolFunction] = {
     "read_document": page_html.read_document,
@@ -43,9 +44,9 @@ _MARKUP_TOOLS: dict[str, ToolFunction] = {
     "set_spacing_scale": set_spacing_scale,
 }
 WRITE_TOOLS: dict[str, ToolFunction] = {
-    **{name: guard_against_code(tool) for name, tool in _MARKUP_TOOLS.items()},
-    "write_code_asset": code_assets.write_code_asset,
-    "patch_code_asset": code_assets.patch_code_asset,
+    **{name: warn_of_new_problems(guard_against_code(tool)) for name, tool in _MARKUP_TOOLS.items()},
+    "write_code_asset": warn_of_new_problems(code_assets.write_code_asset),
+    "patch_code_asset": warn_of_new_problems(code_assets.patch_code_asset),
     RESTORE_TOOL: restore_edits,
 }
 

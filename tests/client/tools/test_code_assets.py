@@ -338,3 +338,49 @@ def test_a_style_element_must_end_where_it_ended() -> None:
 def test_a_script_may_say_what_ends_nothing(text: str) -> None:
     written = write(page(INLINE), path="page.html#script-1", type="script", content=text)
     assert text.strip().encode() in written.source
+
+
+# Sheets of libraries
+
+
+LIBRARIES = {
+    "vendor/theme.css": ".btn { top: 0 }\n",
+    "css/bootstrap.min.css": ".btn{top:0}\n",
+    "css/bootstrap.css": ".btn { top: 0 }\n",
+    "css/jquery-3.7.1.css": ".btn { top: 0 }\n",
+    "css/other.css": "/*! Other v1 | MIT */\n.btn { top: 0 }\n",
+    "css/built.css": ".btn{top:0}" + ".a{top:0}" * 400 + "\n",
+}
+
+
+@pytest.mark.parametrize("path", LIBRARIES)
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_new_rule_goes_into_the_sheet_of_the_site_itself(path: str, is_last: bool) -> None:
+    links = [f'<link rel="stylesheet" href="{name}">' for name in ("site.css", path)]
+    source = "<head>\n" + "\n".join(links if is_last else reversed(links)) + "\n</head>\n"
+    files = {"site.css": b".own { top: 0 }\n", path: LIBRARIES[path].encode()}
+    page = HtmlDocument.parse(source.encode(), files=files)
+    for css in (".new { top: 0 }", "@media print { .new { top: 0 } }", ":root { --a: 1 }"):
+        edited, _ = page.put_css(css)
+        assert edited.files == files | {"site.css": f".own {{ top: 0 }}\n{css}\n".encode()}
+        assert edited.source == page.source
+
+
+def test_a_rule_of_a_library_is_overridden_where_that_works_and_else_changed() -> None:
+    vendor, site = '<link rel="stylesheet" href="vendor/a.css">', '<link rel="stylesheet" href="site.css">'
+    files = {"site.css": b".own { top: 0 }\n", "vendor/a.css": b".btn { top: 0 }\n@media print { .btn { top: 1px } }\n"}
+    later = HtmlDocument.parse((vendor + site).encode(), files=files).put_css(".btn { top: 2px }")[0]
+    assert later.files == files | {"site.css": b".own { top: 0 }\n.btn { top: 2px }\n"}
+    earlier = HtmlDocument.parse((site + vendor).encode(), files=files).put_css(".btn { top: 2px }")[0]
+    assert earlier.files["site.css"] == files["site.css"]
+    assert b".btn { top: 2px }" in earlier.files["vendor/a.css"]
+    kept, counts = HtmlDocument.parse((vendor + site).encode(), files=files).put_css(".btn {}", keep_existing=True)
+    assert (kept.files, counts.kept) == (files, 1)
+
+
+def test_a_page_with_sheets_of_libraries_only_gets_one_of_its_own() -> None:
+    files = {"vendor/a.css": b".btn { top: 0 }\n"}
+    source = b'<head>\n  <link rel="stylesheet" href="vendor/a.css">\n</head>\n'
+    edited, _ = HtmlDocument.parse(source, files=files).put_css(".new { top: 0 }")
+    assert edited.files == files
+    assert edited.source.replace(b"  <style>\n    .new { top: 0 }\n  </style>\n", b"") == source

@@ -278,3 +278,54 @@ def test_a_property_for_one_breakpoint_is_refused_with_the_way_to_do_it() -> Non
 
 def test_a_picture_may_be_given_as_data() -> None:
     assert 'src="data:image/png;base64,AA=="' in props("<img>", "img", {"src": "data:image/png;base64,AA=="})
+
+
+# Bytes that are content
+
+
+PROPS = "plugins: [\n\t\t\t\t'undo',\n\t\t\t\t'redo'\n\t\t\t]"
+CONTENTS = {
+    "an attribute": f'<div id="ed" data-props="{PROPS}">x</div>',
+    "an attribute in single quotes": "<div id=\"ed\" title='a\n   b\n\n\tc  '>x</div>",
+    "pre": '<pre id="ed">\n\t\tone\n  two\n\n three</pre>',
+    "textarea": '<textarea id="ed">\n\ta\n b</textarea>',
+    "a script": '<div id="ed"><script>\n  let a = `x\n\ty`;\n</script></div>',
+    "a style": '<div id="ed" style="white-space: pre-wrap">\n\ta\n b</div>',
+    "a nested pre": '<section id="ed">\n\t\t\t\t<p>a</p>\n\t\t\t\t<pre>\n a\n\t\tb\n</pre>\n\t\t\t</section>',
+}
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("content", CONTENTS)
+def test_a_move_changes_no_byte_of_what_is_content(content: str, newline: str) -> None:
+    markup = CONTENTS[content]
+    source = f'<body>\n\t<main>\n\t\t<div id="w">\n\t\t\t{markup}\n\t\t</div>\n\t</main>\n</body>\n'.replace(
+        "\n", newline
+    )
+    page = HtmlDocument.parse(source.encode())
+    moved_uid = next(element.uid for element in page.tree.elements if element.attribute_value("id") == "ed")
+    for parent_tag in ("body", "main"):
+        parent = next(element.uid for element in page.tree.elements if element.tag == parent_tag)
+        edited, _ = move_node(page, {"nodeId": moved_uid, "newParentId": parent, "newIndex": 0})
+        kept = edited.source.decode()
+        if content == "a nested pre":
+            assert "<pre>\n a\n\t\tb\n</pre>".replace("\n", newline) in kept
+        else:
+            assert markup.replace("\n", newline) in kept
+
+
+def test_a_move_keeps_the_line_ends_of_a_file_with_both_kinds() -> None:
+    source = b'<body>\r\n<p>a</p>\r\n<main>\r\n<div title="a\nb">\nx\n</div>\r\n</main>\r\n</body>\r\n'
+    page = HtmlDocument.parse(source)
+    uids = {element.tag: element.uid for element in page.tree.elements}
+    edited, _ = move_node(page, {"nodeId": uids["div"], "newParentId": uids["body"], "newIndex": 0})
+    assert b'<div title="a\nb">\nx\n</div>' in edited.source
+
+
+def test_a_move_out_of_and_into_preformatted_text_adds_and_takes_no_space() -> None:
+    page = HtmlDocument.parse(b"<body>\n<pre>\n  a\n  <b>x</b>\n  c\n</pre>\n<pre>1\n2</pre>\n</body>\n")
+    first, second = [element.uid for element in page.tree.elements if element.tag == "pre"]
+    bold = next(element.uid for element in page.tree.elements if element.tag == "b")
+    edited, _ = move_node(page, {"nodeId": bold, "newParentId": second, "newIndex": 0})
+    assert edited.source == b"<body>\n<pre>\n  a\n  \n  c\n</pre>\n<pre>1\n2<b>x</b></pre>\n</body>\n"
+    assert first != second

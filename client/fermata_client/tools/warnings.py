@@ -1,0 +1,60 @@
+"""Tell the model about markup and rules that an edit brings in and that work other than they look."""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import wraps
+from html import unescape
+
+from fermata_client.css.imports import foreign_imports
+from fermata_client.document.html_document import HtmlDocument
+from fermata_client.html.tags import name_set
+from fermata_client.tools.arguments import ToolArguments
+from fermata_client.tools.tool_function import ToolEffect, ToolFunction
+
+UNNESTABLE_TAGS = name_set("a button form")
+"""Elements that browsers end where another one of the same kind begins, or whose inner one they ignore."""
+MAX_LISTED_WARNINGS = 5
+
+
+def warn_of_new_problems(tool: ToolFunction) -> ToolFunction:
+    """Wrap a tool, so that its note names the problems that only the edited page has."""
+
+    @wraps(tool)
+    def warning(document: HtmlDocument, arguments: ToolArguments) -> ToolEffect:
+        edited, data = tool(document, arguments)
+        if edited is document:
+            return edited, data
+        old_warnings = set(iter_warnings(document))
+        added = [text for text in dict.fromkeys(iter_warnings(edited)) if text not in old_warnings]
+        if not added:
+            return edited, data
+        notes = [str((data or {}).get("note", "")), *added[:MAX_LISTED_WARNINGS]]
+        return edited, {**(data or {}), "note": " ".join(note for note in notes if note)}
+
+    return warning
+
+
+def iter_warnings(document: HtmlDocument) -> Iterator[str]:
+    """Yield a sentence for each problem of the page."""
+    yield from _iter_nested(document)
+    ids = [unescape(own_id) for element in document.tree.elements if (own_id := element.attribute_value("id"))]
+    for own_id, count in Counter(ids).items():
+        if count > 1:
+            yield f"The id “{own_id}” occurs more than once on this page; links and scripts find the first only."
+    for sheet in document.sheet_elements:
+        for address in foreign_imports(document.sheet_source(sheet)):
+            yield (
+                f"An @import loads {address} from another site each time the page is shown. It cannot be read here; "
+                "leave it out unless it was asked for."
+            )
+
+
+def _iter_nested(document: HtmlDocument) -> Iterator[str]:
+    for element in document.tree.elements:
+        if element.tag in UNNESTABLE_TAGS:
+            outer = next((ancestor for ancestor in element.ancestors() if ancestor.tag == element.tag), None)
+            if outer is not None:
+                yield (
+                    f"The <{element.tag}> {element.uid} is within the <{element.tag}> {outer.uid}, which browsers "
+                    "do not allow: they end the outer one or ignore the inner one. Put them next to each other."
+                )

@@ -1,0 +1,91 @@
+"""A template engine finds what it reads first at the start of the file, also after an edit."""
+
+import pytest
+
+from fermata_client import HtmlDocument
+from fermata_client.html.edit_error import EditError
+from fermata_client.html.preamble import preamble_end
+from fermata_client.tools.registry import WRITE_TOOLS
+
+PREAMBLES = [
+    "---\nlayout: default\n---\n",
+    "---\ntitle: <b>Hi</b>\n---\n",
+    "---\r\nlayout: default\r\n---\r\n",
+    "---\n---\n",
+    "+++\ntitle = 'x'\n+++\n",
+    "\ufeff---\na: b\n---\n",
+    "<?php get_header(); ?>\n",
+    '<?php echo "<b>x</b>"; ?>\n',
+    "<?php\n$a = 1 > 0;\n?>\n<?php include 'x'; ?>\n",
+    '<?xml version="1.0"?>\n',
+    "<%@ page language='java' %>\n<%- include('header') %>\n",
+    '<!--#include virtual="header.html" -->\n',
+    '{% load static %}\n{# a note #}\n{% include "header.html" %}\n',
+    "{%- assign a = 1 -%}\n",
+    "{% comment %}<h1>no</h1>{% endcomment %}\n",
+    "{{> header}}\n",
+    '{{ template "header" . }}\n',
+    '@page\n@model Foo\n@{\n    Layout = "_L";\n}\n',
+    "@php\n$x = '<p>';\n@endphp\n",
+    "<!-- a note --><!doctype html>\n",
+    "---\na: b\n---\n<!doctype html>\n",
+]
+
+
+@pytest.mark.parametrize("preamble", PREAMBLES)
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("applyCss", {"css": "p { top: 0 }"}),
+        ("renamePage", {"pageId": "index", "title": "New"}),
+        ("write_code_asset", {"path": "a.css", "type": "style", "content": "a {}"}),
+        ("write_code_asset", {"path": "a.js", "type": "script", "content": "1"}),
+        ("set_color_tokens", {"tokens": [{"slug": "brand", "lightValue": "#123456"}]}),
+        ("insertHtml", {"parentId": "document", "html": "<p>new</p>", "index": 0}),
+        ("insertHtml", {"parentId": "document", "html": "<p>new</p>"}),
+        ("replaceNodeHtml", {"nodeId": "document", "html": "<p>new</p>"}),
+    ],
+)
+def test_nothing_goes_before_it(preamble: str, tool: str, arguments: dict[str, object]) -> None:
+    source = (preamble + "<h1>Hi</h1>\n").encode()
+    edited, _ = WRITE_TOOLS[tool](HtmlDocument.parse(source), arguments)
+    assert edited.source != source
+    assert edited.source.startswith(preamble.rstrip("\r\n").encode())
+    assert [element.tag for element in HtmlDocument.parse(source).tree.elements] == ["h1"]
+
+
+@pytest.mark.parametrize(
+    "start", ["<h1>Hi</h1>", "-- a --", "--- a", "{{ title }}", "{% if a %}<p>{% endif %}", "text"]
+)
+def test_content_is_no_preamble(start: str) -> None:
+    assert preamble_end(start.encode()) == 0
+
+
+EXTENDS = ['{% extends "base.html" %}\n{% load x %}\n', "{% layout 'a' %}\n", "@extends('a')\n", "{{#extends 'a'}}\n"]
+
+
+@pytest.mark.parametrize("extends", EXTENDS)
+def test_what_fills_another_template_gets_its_styles_within_a_block(extends: str) -> None:
+    source = extends + "{% block content %}\n  <h1>Hi</h1>\n{% endblock %}\n"
+    edited, _ = WRITE_TOOLS["applyCss"](HtmlDocument.parse(source.encode()), {"css": "p { top: 0 }"})
+    style = "  <style>\n    p { top: 0 }\n  </style>\n"
+    assert edited.source.decode() == source.replace("  <h1>", style + "  <h1>")
+
+
+def test_the_block_for_the_head_is_preferred() -> None:
+    source = (
+        '{% extends "base.html" %}\n{% block title %}A{% endblock %}\n'
+        "{% block extrahead %}{{ block.super }}\n<script src=\"{% url 'x' %}\"></script>\n{% endblock %}\n"
+        "{% block extrastyle %}{{ block.super }}{% endblock %}\n{% block content %}<p>a</p>{% endblock %}\n"
+    )
+    edited, _ = WRITE_TOOLS["applyCss"](HtmlDocument.parse(source.encode()), {"css": "p { top: 0 }"})
+    before, style, after = edited.source.decode().partition("<style>")
+    assert before.endswith("{% block extrastyle %}{{ block.super }}\n")
+    assert style
+    assert after.split("</style>\n")[1].startswith("{% endblock %}")
+
+
+def test_the_title_of_another_template_is_not_set_here() -> None:
+    page = HtmlDocument.parse(b'{% extends "a" %}\n{% block title %}A{% endblock %}{% block b %}<p>x</p>{% endblock %}')
+    with pytest.raises(EditError, match="fills blocks of another template"):
+        WRITE_TOOLS["renamePage"](page, {"pageId": "index", "title": "New"})

@@ -1,0 +1,205 @@
+"""Parts of tables, lists and pictures go where they belong; what works other than it looks is told to the model."""
+
+from typing import Any
+
+import pytest
+
+from fermata_client import HtmlDocument
+from fermata_client.html.edit_error import EditError
+from fermata_client.html.markdown_fences import strip_markdown_fence
+from fermata_client.tools.registry import WRITE_TOOLS
+
+
+def document(page: str, **files: str) -> HtmlDocument:
+    contents = {name.replace("__", "/").replace("_", ".", 1): text.encode() for name, text in files.items()}
+    return HtmlDocument.parse(page.encode(), files=contents)
+
+
+def uid_of(page: HtmlDocument, tag: str, number: int = 0) -> str:
+    return [element.uid for element in page.tree.elements if element.tag == tag][number]
+
+
+def run(page: HtmlDocument, tool: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
+    edited, data = WRITE_TOOLS[tool](page, arguments)
+    return edited.source.decode(), data or {}
+
+
+def insert(page: str, tag: str, html: str, index: int | None = None) -> str:
+    parsed = document(page)
+    return run(parsed, "insertHtml", parentId=uid_of(parsed, tag), html=html, index=index)[0]
+
+
+TABLE = "<table>\n  <tr>\n    <td>1</td>\n  </tr>\n</table>\n"
+HEAD, FOOT = "<thead><tr><th>2</th></tr></thead>", "<tfoot><tr><td>2</td></tr></tfoot>"
+COLUMNS = "<table><colgroup><col></colgroup></table>\n"
+PICTURE = "<picture>\n  <img src=a>\n</picture>\n"
+BODY = "<table>\n  <tbody>\n    <tr>\n      <td>1</td>\n    </tr>\n  </tbody>\n</table>\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "tag", "html", "expected"),
+    [
+        (TABLE, "table", "<tr><td>2</td></tr>", TABLE.replace("</tr>\n", "</tr>\n  <tr><td>2</td></tr>\n")),
+        (TABLE, "table", "<tr><td>2", TABLE.replace("</tr>\n", "</tr>\n  <tr><td>2</td></tr>\n")),
+        (TABLE, "tr", "<td>2</td>", TABLE.replace("</td>\n", "</td>\n    <td>2</td>\n")),
+        (TABLE, "table", "<col>", TABLE.replace("  <tr>", "  <col>\n  <tr>")),
+        (TABLE, "table", "<caption>c</caption>", TABLE.replace("  <tr>", "  <caption>c</caption>\n  <tr>")),
+        (TABLE, "table", HEAD, TABLE.replace("  <tr>", f"  {HEAD}\n  <tr>")),
+        (TABLE, "table", FOOT, TABLE.replace("</tr>\n", f"</tr>\n  {FOOT}\n")),
+        (BODY, "table", "<tr><td>2</td></tr>", BODY.replace("</tr>\n", "</tr>\n    <tr><td>2</td></tr>\n")),
+        (BODY, "tbody", "<tr><td>2</td></tr>", BODY.replace("</tr>\n", "</tr>\n    <tr><td>2</td></tr>\n")),
+        ("<table></table>\n", "table", "<tr><td>2</td></tr>", "<table><tr><td>2</td></tr></table>\n"),
+        (COLUMNS, "table", "<col>", COLUMNS.replace("<col>", "<col><col>")),
+        ("<ul>\n  <li>a\n  <li>b\n</ul>\n", "ul", "<li>c", "<ul>\n  <li>a\n  <li>b\n  <li>c</li>\n</ul>\n"),
+        ("<dl><dt>a</dt></dl>\n", "dl", "<dd>b</dd>", "<dl><dt>a</dt><dd>b</dd></dl>\n"),
+        ("<select><option>a</select>", "select", "<option>b", "<select><option>a<option>b</option></select>"),
+        (PICTURE, "picture", "<source srcset=b>", PICTURE.replace("  <img", "  <source srcset=b>\n  <img")),
+        ("<video><source src=a></video>", "video", "<source src=b>", "<video><source src=a><source src=b></video>"),
+        ("<fieldset><p></fieldset>", "fieldset", "<legend>l", "<fieldset><legend>l</legend><p></fieldset>"),
+        ("<template></template>\n", "template", "<tr><td>2</td></tr>", "<template><tr><td>2</td></tr></template>\n"),
+    ],
+)  # fmt: skip
+def test_a_part_is_welcome_where_it_belongs(page: str, tag: str, html: str, expected: str) -> None:
+    assert insert(page, tag, html) == expected
+
+
+def test_a_source_behind_the_image_would_never_be_used() -> None:
+    page = "<picture>\n  <img src=a>\n</picture>\n"
+    assert insert(page, "picture", "<source srcset=b>", 1) == insert(page, "picture", "<source srcset=b>", 0)
+
+
+@pytest.mark.parametrize(
+    ("page", "tag", "html", "reason"),
+    [
+        ("<div></div>", "div", "<tr><td>2</td></tr>", "<tr> belongs in a <table>"),
+        ("<div></div>", "div", "<td>2</td>", "<td> belongs in a <tr>"),
+        (TABLE, "table", "<td>2</td>", "<td> belongs in a <tr>"),
+        (TABLE, "td", "<tr><td>2</td></tr>", "<tr> belongs in a <table>"),
+        (TABLE, "table", "<p>2</p>", "move a <p> out of a <table>, which takes: <caption>"),
+        (TABLE, "tr", "<li>2</li>", "Put it in a cell"),
+    ],
+)
+def test_what_a_browser_would_drop_or_move_is_refused_with_its_place(
+    page: str, tag: str, html: str, reason: str
+) -> None:
+    parsed = document(page)
+    for tool, name in (("insertHtml", "parentId"), ("replaceNodeHtml", "nodeId")):
+        with pytest.raises(EditError, match=reason):
+            run(parsed, tool, html=html, **{name: uid_of(parsed, tag)})
+
+
+def test_a_row_is_not_moved_out_of_its_table() -> None:
+    page = document("<div></div>\n" + TABLE)
+    with pytest.raises(EditError, match="belongs in a"):
+        run(page, "moveNode", nodeId=uid_of(page, "tr"), newParentId=uid_of(page, "div"), newIndex=0)
+
+
+# Fences
+
+
+@pytest.mark.parametrize(
+    "fenced",
+    [
+        "```html\n{}\n```",
+        "```\n{}\n```\n",
+        "\n~~~html\n{}\n~~~\n",
+        "````html\n{}\n````",
+        "```html\r\n{}\r\n```",
+        "```html\n{}",
+        "{}\n```",
+        "```{}```",
+        "```html {}```",
+    ],
+)
+def test_fences_around_markup_are_taken_off(fenced: str) -> None:
+    assert insert("<main></main>\n", "main", fenced.format("<p>a</p>")) == "<main><p>a</p></main>\n"
+
+
+@pytest.mark.parametrize("fenced", ["```css\n{}\n```", "~~~\n{}\n~~~", "```{}```"])
+def test_fences_around_rules_are_taken_off(fenced: str) -> None:
+    page = document('<link rel="stylesheet" href="a.css"><style></style>', a_css="a {}\n")
+    edited, _ = WRITE_TOOLS["applyCss"](page, {"css": fenced.format("p { top: 0 }")})
+    assert not set(b"`~") & set(edited.source)
+    assert b"p { top: 0 }" in edited.source
+    written = {"path": "a.css", "type": "style", "content": fenced.format("p { top: 0 }")}
+    assert WRITE_TOOLS["write_code_asset"](page, written)[0].files["a.css"].strip() == b"p { top: 0 }"
+
+
+@pytest.mark.parametrize("text", ["<p>`a` ```b``` c</p>", "<pre>\n```\nx\n```\n</pre>", "a ``` b", "", "`a`"])
+def test_text_with_fences_in_it_stays(text: str) -> None:
+    assert strip_markdown_fence(text) == text
+
+
+# Warnings
+
+
+def note_of(page: HtmlDocument, tool: str, **arguments: Any) -> str:
+    return str(run(page, tool, **arguments)[1].get("note", ""))
+
+
+@pytest.mark.parametrize("tag", ["a", "button", "form"])
+def test_an_element_within_one_of_its_kind_is_told(tag: str) -> None:
+    page = document(f"<main></main>\n<{tag}>x</{tag}>\n")
+    nested = f"<{tag}><span><{tag}>y</{tag}></span></{tag}>"
+    assert f"is within the <{tag}>" in note_of(page, "insertHtml", parentId=uid_of(page, "main"), html=nested)
+    assert f"is within the <{tag}>" in note_of(page, "insertHtml", parentId=uid_of(page, tag), html=f"<{tag}>y</{tag}>")
+    assert note_of(page, "insertHtml", parentId=uid_of(page, "main"), html=f"<{tag}>y</{tag}><{tag}>z</{tag}>") == ""
+
+
+def test_an_id_that_occurs_twice_is_told_once() -> None:
+    page = document("<main></main>\n<p id=a></p>\n")
+    main = uid_of(page, "main")
+    assert "“a” occurs more than once" in note_of(page, "insertHtml", parentId=main, html='<p id="a">x</p>')
+    assert "“b” occurs more than once" in note_of(page, "insertHtml", parentId=main, html="<p id=b></p><p id=b></p>")
+    assert note_of(page, "insertHtml", parentId=main, html="<p id=c></p>") == ""
+    edited, _ = WRITE_TOOLS["insertHtml"](page, {"parentId": main, "html": "<p id=a>x</p>"})
+    assert note_of(edited, "insertHtml", parentId=main, html="<p id=c></p>") == ""
+
+
+@pytest.mark.parametrize(
+    ("css", "address"),
+    [
+        ('@import url("https://fonts.example/a.css");', "https://fonts.example/a.css"),
+        ("@import 'http://x.example/a.css' screen;", "http://x.example/a.css"),
+        ("@IMPORT url(//x.example/a.css);", "//x.example/a.css"),
+    ],
+)
+def test_an_import_from_another_site_is_told(css: str, address: str) -> None:
+    page = document('<link rel="stylesheet" href="a.css"><main></main>\n', a_css="a {}\n")
+    rules = css + "\np { top: 0 }"
+    written = {"path": "a.css", "type": "style", "content": rules}
+    html = {"parentId": uid_of(page, "main"), "html": f"<p>x</p><style>{rules}</style>"}
+    for tool, arguments in (("applyCss", {"css": rules}), ("write_code_asset", written), ("insertHtml", html)):
+        assert f"An @import loads {address}" in note_of(page, tool, **arguments)
+
+
+@pytest.mark.parametrize("css", ["@import 'b.css';", "/* @import url(https://x.example) */"])
+def test_an_import_of_the_site_itself_needs_no_word(css: str) -> None:
+    page = document('<link rel="stylesheet" href="a.css">\n', a_css="a {}\n")
+    assert note_of(page, "applyCss", css=css + "\np { top: 0 }") == ""
+
+
+# Code of a server
+
+
+@pytest.mark.parametrize("code", ["<?php system('x') ?>", "<?= $x ?>", "<% system() %>", "<?php system('x')"])
+def test_no_tool_adds_code_that_a_server_would_run(code: str) -> None:
+    page = document("<?php get_header(); ?>\n<title>T</title>\n<style>a {}</style>\n<main>x</main>\n")
+    main = uid_of(page, "main")
+    source, data = run(page, "insertHtml", parentId=main, html=f"<p>y</p>{code}")
+    assert "<p>y</p>" in source
+    assert code not in source
+    assert "code of the server" in data["note"]
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("updateNodeProps", {"nodeId": main, "patch": {"title": code}}),
+        ("applyCss", {"css": f'p {{ content: "{code}" }}'}),
+        ("replaceNodeHtml", {"nodeId": uid_of(page, "title"), "html": code}),
+        ("write_code_asset", {"path": "index.html#style-1", "type": "style", "content": f'p {{ content: "{code}" }}'}),
+    ]
+    for tool, arguments in calls:
+        with pytest.raises(EditError, match=r"A server could run|Send complete rules"):
+            run(page, tool, **arguments)
+    assert code.replace("<", "&lt;") in run(page, "updateNodeProps", nodeId=main, patch={"text": code})[0].replace(
+        "&gt;", ">"
+    )
+    assert run(page, "duplicateNode", nodeId=main)[1]["nodeIds"]
