@@ -1,4 +1,4 @@
-"""What the users of one tenant do on the local cloud, drawn from the seed."""
+"""Draw from the seed what the users of one tenant do on the local cloud, and do it."""
 
 import asyncio
 import random
