@@ -9,7 +9,7 @@ import argparse
 import itertools
 import os
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 
 from tests.chaos.campaign import RunReport, run_campaign, run_seed
 
@@ -49,17 +49,19 @@ def print_failure(report: RunReport) -> None:
 
 def print_summary(reports: list[RunReport]) -> None:
     faults = sum((report.faults for report in reports), Counter[tuple[str, str]]())
-    kinds, calls = Counter[str](), Counter[str]()
+    kinds, calls = Counter[str](), defaultdict[str, Counter[str]](Counter)
     for (kind, call), count in faults.items():
         kinds[kind] += count
-        calls[call] += count
+        calls[call][kind] += count
     failed = [report.seed for report in reports if report.problems]
     print(f"\n{len(reports)} simulations, {sum(report.turns for report in reports)} turns, ", end="")
     print(f"{sum(report.provider_requests for report in reports)} provider requests, {sum(kinds.values())} faults")
-    for title, counts in (("fault", kinds), ("at call", calls)):
-        print(f"\n{title:36} count")
-        for name, count in counts.most_common():
-            print(f"{name:36} {count:5}")
+    print(f"\n{'fault':36} count")
+    for name, count in kinds.most_common():
+        print(f"{name:36} {count:5}")
+    print(f"\n{'at call or point':36} count")
+    for name, counts in sorted(calls.items(), key=lambda item: -item[1].total()):
+        print(f"{name:36} {counts.total():5}  {', '.join(f'{kind} {count}' for kind, count in counts.most_common())}")
     simulations = "1 simulation" if len(failed) == 1 else f"{len(failed)} simulations"
     print(f"\n{simulations} broke a promise{': ' + str(failed) if failed else '.'}")
 

@@ -96,7 +96,7 @@ class Browser:
         return {"snapshotRef": ref} if ref else {}
 
     def _make_image(self, *, is_uploaded: bool) -> dict[str, Any]:
-        picture = {"kind": "image", "mimeType": "image/png"}
+        picture = {"kind": "image", "mimeType": "image/jpeg"}
         ref = self.upload(Upload("image", make_picture())) if is_uploaded else ""
         return picture | ({"uploadRef": ref} if ref else {"data": base64.b64encode(make_picture()).decode()})
 
@@ -251,5 +251,5 @@ class Browser:
 @cache
 def make_picture() -> bytes:
     buffer = io.BytesIO()
-    Image.new("RGB", (8, 8), "teal").save(buffer, "PNG")
+    Image.new("RGB", (8, 8), "teal").save(buffer, "JPEG")
     return buffer.getvalue()

@@ -36,6 +36,7 @@ class Course:
     credential: str
     model: str
     turn_count: int
+    dialect: str
     conversations: dict[str, User] = field(default_factory=dict)
     """All conversations that were created, with their users."""
     browsers: list[Browser] = field(default_factory=list)
@@ -86,7 +87,7 @@ class Course:
     def make_prompt(
         self, name: str, *, user: User | None = None, conversation: str = "", max_rounds: int = MAX_ROUNDS
     ) -> Browser:
-        turn = ClientTurn(name, "prompt", conversation or self.conversation)
+        turn = ClientTurn(name, "prompt", conversation or self.conversation, dialect=self.dialect)
         browser = Browser(self.cloud, self.page, user or self.ada, turn)
         self.browsers.append(browser)
         browser.write_prompt(self._draw.randint(1, max_rounds), self.seed)
@@ -103,7 +104,7 @@ class Course:
         body: dict[str, Any] = {}
         if effects and self._draw.random() < THROUGH_RATE:
             body["through"] = self._draw.choice(effects)
-        turn = ClientTurn(name, "undo", undone.turn.conversation)
+        turn = ClientTurn(name, "undo", undone.turn.conversation, dialect=self.dialect)
         path = f"bridges/{undone.turn.bridge}/undo"
         browser = Browser(self.cloud, self.page, self.ada, turn, body, path)
         self.browsers.append(browser)

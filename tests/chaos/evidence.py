@@ -65,6 +65,7 @@ class ClientTurn:
         must_succeed: Whether nothing disturbs it, so that it has to end as done.
         is_abandoned: Whether the client went away before it had an answer. Nobody repeats the prompt then.
         complaints: Answers of the service that no client may get.
+        dialect: How its clients are spoken to.
     """
 
     name: str
@@ -77,6 +78,7 @@ class ClientTurn:
     is_abandoned: bool = False
     must_succeed: bool = False
     complaints: list[str] = field(default_factory=list)
+    dialect: str = "fermata"
 
     @property
     def received(self) -> list[tuple[int, Event]]:

@@ -41,7 +41,7 @@ RULES: tuple[FaultRule, ...] = (
     FaultRule("conflict", ("dynamodb.TransactWriteItems",), 1.5),
     # at a lock, a sleep, an event, a timer, a chunk of the provider
     FaultRule("kill", ("point",)),
-    FaultRule("freeze", ("point",)),
+    FaultRule("freeze", ("point",), 2.0),
     # at a provider request
     FaultRule("rate limit", ("provider",)),
     FaultRule("overloaded", ("provider",)),
@@ -59,7 +59,7 @@ RULES: tuple[FaultRule, ...] = (
     FaultRule("batch interrupted", ("stream",)),
     FaultRule("event lost", ("event",)),
 )
-POINT_RATES = {"aws": 1.0, "point": 0.05, "provider": 4.0, "invoke": 3.0, "stream": 3.0, "event": 5.0}
+POINT_RATES = {"aws": 1.0, "point": 0.1, "provider": 4.0, "invoke": 3.0, "stream": 3.0, "event": 5.0}
 """How likely a fault is at a point, in multiples of the plan's rate. Points inside the program are many."""
 
 

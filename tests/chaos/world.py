@@ -18,6 +18,7 @@ import pytest
 from fermata.aws import observability
 from fermata.conversations import conversation_store
 from fermata.credentials import credential_store
+from fermata.domain.dialect import Dialect
 from fermata.pricing import catalogue
 from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.token_cost import Price
@@ -40,6 +41,8 @@ MONTH_END = "2026-02-01T00:00:00+00:00"
 NOON = "2026-01-15T12:00:00+00:00"
 SETTINGS: tuple[dict[str, Any], ...] = ({}, {"browser_wait_seconds": 600}, {})
 """With the longer wait a request outlasts the workflow's heartbeat, so the turn is held."""
+INSTATIC_EVERY = 7
+"""One workspace in so many has editors that speak the Instatic dialect."""
 TURN_COUNTS = (1, 2, 3, 3, 4)
 LIMITS_USD = (Decimal(100), Decimal("0.06"))
 """Enough for everything, and enough for two or three requests at a time."""
@@ -158,7 +161,8 @@ class World:
         def set_up() -> None:
             resources = self.cloud.resources_of(self.scheduler.current.process)
             ada = User("ada").caller
-            add_tenant(resources, TENANT, issuer=ISSUER, audience=AUDIENCE, secret=SECRET)
+            dialect: Dialect = "instatic" if self.seed % INSTATIC_EVERY == 2 else "fermata"
+            add_tenant(resources, TENANT, issuer=ISSUER, audience=AUDIENCE, secret=SECRET, dialect=dialect)
             price = PricedModel(price=Price(input_per_mtok=1, output_per_mtok=2))
             prices = dict.fromkeys(MODELS.values(), price)
             catalogue.store_catalogue(resources, PriceCatalogue(refreshed_at=1, priced_models=prices))
@@ -171,7 +175,14 @@ class World:
                 resources, ada, "site", None, credential, MODELS[provider]
             )
             course = Course(
-                self.cloud, self.page, self.seed, conversation.id, credential, MODELS[provider], self._turn_count
+                self.cloud,
+                self.page,
+                self.seed,
+                conversation.id,
+                credential,
+                MODELS[provider],
+                self._turn_count,
+                dialect,
             )
             courses.append(course)
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from tests.chaos.evidence import TERMINAL_TYPES, ClientTurn, Event, Evidence, Reader
 from tests.chaos.judge.rows import LoggedEvent, find_entries, read_log
 
+UNKNOWN_TO_INSTATIC = ("roundRetracted", "held", "reasoning")
 HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")
 
 
@@ -32,7 +33,7 @@ def judge_turn(evidence: Evidence, turn: ClientTurn) -> Iterator[str]:
     if turn.kind == "undo":
         yield from judge_undo_order(events)
     for number, reader in enumerate(turn.readers):
-        yield from (f"reader {number} {problem}" for problem in judge_reader(reader, log))
+        yield from (f"reader {number} {problem}" for problem in judge_reader(turn, reader, log))
 
 
 def judge_log(evidence: Evidence, bridge: str) -> Iterator[str]:
@@ -71,20 +72,34 @@ def judge_text(events: Sequence[Event]) -> Iterator[str]:
             yield f"round {number} shows a text twice: {text[:80]!r}"
 
 
-def judge_reader(reader: Reader, log: Sequence[LoggedEvent]) -> Iterator[str]:
-    """A reader got exactly what the log holds, in its order."""
+def judge_reader(turn: ClientTurn, reader: Reader, log: Sequence[LoggedEvent]) -> Iterator[str]:
+    """A reader got exactly what the log holds for its dialect, in its order."""
     numbers = [number for number, _ in reader.received]
     if numbers != sorted(set(numbers)):
         yield "got an event twice or out of order"
-    stored = {logged.number: logged.event for logged in log}
+    stored = {logged.number: translate(turn.dialect, logged.event) for logged in log}
     for number, event in reader.received:
         kept = stored.get(number)
         if kept is None or any(kept.get(name) != value for name, value in event.items() if value not in (None, {})):
             yield f"got {event} as number {number}, stored is {kept}"
             return
-    missed = {number for number, event in stored.items() if event["type"] not in HIDDEN_TYPES} - set(numbers)
+    missed = {number for number, event in stored.items() if event is not None} - set(numbers)
     if missed:
         yield f"missed events {sorted(missed)[:5]}"
+
+
+def translate(dialect: str, event: Event) -> Event | None:
+    """Return an event as the clients of a dialect get it; None if they do not."""
+    if event["type"] in HIDDEN_TYPES:
+        return None
+    if dialect == "instatic":
+        if event["type"] in UNKNOWN_TO_INSTATIC:
+            return None
+        if event["type"] == "cancelled":
+            return event | {"type": "done"}
+        if event["type"] == "warning":
+            return {"type": "text", "text": f"\n\n{event['message']}\n\n"}
+    return event
 
 
 def judge_calls(turn: ClientTurn, events: Sequence[Event]) -> Iterator[str]:
