@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fermata_client.commands.errors import CommandError, report_errors
+from fermata_client.commands.errors import CommandError, report_errors, run_reporting_stack_errors
 from fermata_client.commands.options import json_option, service_options
 from fermata_client.commands.output import print_json
 from fermata_client.commands.service_connection import connect_to_service
-from fermata_client.commands.stack_options import run_reporting_stack_errors
 from fermata_client.service.json_types import JsonObject
 from fermata_client.stack.resources import open_stack_resources, select_local_stack
 from fermata_client.stack.usage_logs import read_usage_records, rollup_log_group, write_missing_usage_records

@@ -41,6 +41,27 @@ def report_errors(command: Callable[_Params, _Result]) -> Callable[_Params, _Res
     return wrapped
 
 
+def run_reporting_stack_errors(operation: Callable[[], _Result]) -> _Result:
+    """Run an operation. Errors of AWS, of its settings and of the service become a `click.ClickException`."""
+    try:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        from fermata.aws.settings import SettingsError
+        from fermata.domain.errors import ApiError
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"This needs the service's own package ({error.name} is missing): pip install -e layers/fermata"
+        ) from error
+    try:
+        return operation()
+    except ApiError as error:
+        raise click.ClickException(error.message) from error
+    except SettingsError as error:
+        raise click.ClickException(f"Name the deployment with --stack. ({error})") from error
+    except (BotoCoreError, ClientError) as error:
+        raise click.ClickException(str(error)) from error
+
+
 def explain_error(error: FermataClientError, url: str) -> str:
     """Describe an error of a request in a sentence that says what to do."""
     match error:

@@ -61,7 +61,7 @@ class HtmlFileExecutor:
             path = self.file.display_path(str(error.filename))
             return self._with_revision({"ok": False, "error": f"{path}: {error.strerror}. Nothing can be saved there."})
 
-    def _execute_tool(self, name: str, arguments: ToolArguments, planned_revision: object) -> JsonObject:
+    def _execute_tool(self, name: str, arguments: ToolArguments, planned_on_revision: object) -> JsonObject:
         read_tool, write_tool = READ_TOOLS.get(name), WRITE_TOOLS.get(name)
         if read_tool is None and write_tool is None:
             raise EditError(UNSUPPORTED_TOOLS.get(name, f"Unknown tool: {name}"))
@@ -72,7 +72,7 @@ class HtmlFileExecutor:
         assert write_tool is not None
         if name == RESTORE_TOOL:
             return self._restore(write_tool, arguments)
-        if self._is_outdated(planned_revision, was_reloaded=was_reloaded):
+        if self._is_outdated(planned_on_revision, was_reloaded=was_reloaded):
             return self._conflict_output(
                 "This file was changed by someone else; that change was kept. Read the document again."
             )
@@ -103,10 +103,10 @@ class HtmlFileExecutor:
             return self._with_revision({"ok": False, "error": str(unreadable)})
         return self._conflict_output(str(error))
 
-    def _is_outdated(self, planned_revision: object, *, was_reloaded: bool) -> bool:
+    def _is_outdated(self, planned_on_revision: object, *, was_reloaded: bool) -> bool:
         """Whether the document changed since the model planned the call (decision 0115)."""
-        if isinstance(planned_revision, str) and planned_revision:
-            return planned_revision != self.file.document.revision
+        if isinstance(planned_on_revision, str) and planned_on_revision:
+            return planned_on_revision != self.file.document.revision
         return was_reloaded
 
     def _execute_edit(self, tool: ToolFunction, arguments: ToolArguments, before: HtmlDocument) -> JsonObject:

@@ -40,7 +40,7 @@ def test_generated_rows_are_deterministic_and_within_thirty_days() -> None:
     assert len({row["user"] for row in rows}) == 3
 
 
-def test_a_generated_row_has_the_postings_of_the_stored_row(resources: Resources) -> None:
+def test_a_generated_row_has_the_increments_of_the_stored_row(resources: Resources) -> None:
     for row in few_rows():
         stored = ledger_store.build_request_put(resources, usage_from_row(row)).item
         assert parse_request_row(row).increments == parse_request_row(stored).increments

@@ -10,7 +10,7 @@ from fermata.aws.resources import Resources
 from fermata.conversations.conversation_store import (
     UNTITLED_CONVERSATION,
     ConversationPage,
-    bin_partition,
+    bin_partition_of_conversation,
     create_conversation,
     delete_conversation,
     get_conversation,
@@ -242,7 +242,7 @@ class TestBin:
         delete_conversation(resources, ADA, conversation_id)
         row = resources.tables.get_item("conversations", conversation_partition("bakery", conversation_id), "meta")
         assert row is not None
-        assert (row["deleted_at"], row["gpk"]) == (clock.now_iso(), bin_partition(conversation_id))
+        assert (row["deleted_at"], row["gpk"]) == (clock.now_iso(), bin_partition_of_conversation(conversation_id))
 
 
 def test_the_view_has_the_members_of_instatics_server_and_no_other(resources: Resources, clock: TestClock) -> None:

@@ -14,7 +14,7 @@ from fermata.tools.registry import (
     get_tool_namer,
     get_toolset,
 )
-from fermata.tools.site.permissions import SITE_TOOL_FACTORY
+from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.site.toolset import SITE_TOOLSET
 from fermata.tools.tool import NoInput, Tool, ToolContext
 from fermata.tools.tool_factory import EVERYONE, DeferredHandler

@@ -4,7 +4,7 @@ import pytest
 
 from fermata.aws.dynamodb_types import Item
 from fermata.domain.errors import NotFound, ServiceUnavailable
-from fermata.turns.pause import build_pause_key, replace_pause
+from fermata.turns.pause import build_pause_key, store_pause_version
 from fermata.turns.turn_log import StaleState
 from tests.unit.turns.scenarios import LARGE_TEXT, make_patient_tool, run_until_waiting
 from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
@@ -35,7 +35,7 @@ def test_every_change_needs_the_version_that_was_read(stage: Stage) -> None:
     read_pause = stage.load_pause()
     stage.answer_request(OK)
     with pytest.raises(StaleState):
-        replace_pause(
+        store_pause_version(
             stage.resources, read_pause.model_copy(update={"version": read_pause.version + 1, "callback_token": "mine"})
         )
     assert stage.load_pause().callback_token == read_pause.callback_token

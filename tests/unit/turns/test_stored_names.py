@@ -238,7 +238,7 @@ def test_a_pause_is_read_and_written_back_with_its_stored_names(resources: Resou
     pause = pause_from_item(resources, row)
     assert pause.undo_target is not None
     assert pause.undo_target.get_inverse_call(0).edit_key == "000001#0000"
-    assert (pause.planned_revision, pause.is_held, pause.callback_token) == ("r0", True, "callback")
+    assert (pause.planned_on_revision, pause.is_held, pause.callback_token) == ("r0", True, "callback")
     assert pause.read_hint == {"round": 2, "entry": 7, "next": 9}
     assert pause.turn_state.open_calls == 3
     assert [call.is_edit for call in pause.calls] == [True, False, False]
@@ -356,10 +356,10 @@ def test_a_row_with_the_name_of_a_field_instead_of_the_stored_name_is_not_unders
 
 
 def test_a_stored_name_is_declared_for_existing_fields_only() -> None:
-    with pytest.raises(TypeError, match="plannd_revision"):
+    with pytest.raises(TypeError, match="plannd_on_revision"):
 
-        class Misspelt(StoredModel, alias_generator=StoredNames({"plannd_revision": "planned"})):
-            planned_revision: str
+        class Misspelt(StoredModel, alias_generator=StoredNames({"plannd_on_revision": "planned"})):
+            planned_on_revision: str
 
 
 def _json(value: Any) -> str:

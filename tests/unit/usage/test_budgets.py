@@ -529,7 +529,7 @@ def test_settling_and_reserving_concurrently_loses_no_cent(resources: Resources)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(reserve_and_settle, range(24)))
-    date = BudgetDate.from_timestamp(Clock().time())
+    date = BudgetDate.from_epoch_seconds(Clock().time())
     item = resources.tables.get_item(resources.settings.bridges_table, f"t#{TENANT}#budget#tenant", date.month)
     assert item is not None
     assert (item["spent"], item["held"]) == (Decimal("0.072"), 0)

@@ -153,7 +153,7 @@ def test_the_rollups_of_an_edition_do_not_fall_back_when_their_write_lands_again
 
 
 def read_spent_tokens(resources: Resources) -> tuple[int, int]:
-    rollups = load_spending_rollups(resources, TENANT, BudgetDate.from_timestamp(resources.clock.time()))
+    rollups = load_spending_rollups(resources, TENANT, BudgetDate.from_epoch_seconds(resources.clock.time()))
     month, day = (sum(totals.prompt for totals in rollup.users.values()) for rollup in rollups)
     return month, day
 

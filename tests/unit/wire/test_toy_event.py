@@ -25,7 +25,7 @@ def toy_event(monkeypatch: pytest.MonkeyPatch) -> type[Event]:
         """Someone rolled the dice."""
 
         visible_to = ("fermata",)
-        always_written = ("note",)
+        members_kept_when_null = ("note",)
 
         type: Literal["diceRolled"] = "diceRolled"
         dice_count: int

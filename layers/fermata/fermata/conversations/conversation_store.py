@@ -46,7 +46,7 @@ def user_partition(tenant: str, user: str, scope: str) -> str:
     return f"t#{tenant}#u#{user}#{scope}"
 
 
-def bin_partition(conversation_id: str) -> str:
+def bin_partition_of_conversation(conversation_id: str) -> str:
     """Return the index partition of a deleted conversation. The bin is sharded, because all tenants write to it."""
     return bin_shard_partition(zlib.crc32(conversation_id.encode()) % BIN_SHARD_COUNT)
 
@@ -198,7 +198,7 @@ def delete_conversation(resources: Resources, caller: Caller, conversation_id: s
     if "deleted_at" in row:
         return conversation_from_item(row)
     now = resources.clock.now_iso()
-    changes = {"deleted_at": now, "gpk": bin_partition(conversation_id), "gsk": now}
+    changes = {"deleted_at": now, "gpk": bin_partition_of_conversation(conversation_id), "gsk": now}
     condition = "attribute_exists(pk) AND attribute_not_exists(deleted_at)"
     with contextlib.suppress(ConditionFailed):  # deleted meanwhile, by a copy of this write or by another
         resources.tables.write_items(_build_update(resources, row, changes, condition))

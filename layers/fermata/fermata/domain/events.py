@@ -23,7 +23,7 @@ class Event(DomainModel):
 
     visible_to: ClassVar[Sequence[Dialect]] = get_args(Dialect)
     """Dialects whose clients receive the event. An event that is visible to none never leaves the log."""
-    always_written: ClassVar[Sequence[str]] = ()
+    members_kept_when_null: ClassVar[Sequence[str]] = ()
     """Members that a stream line has even when they are null. All other members are left out when they are null."""
 
     type: str
@@ -81,7 +81,7 @@ class ReasoningEvent(Event):
 class ToolCallEvent(Event):
     """A tool call of the model."""
 
-    always_written = ("input",)
+    members_kept_when_null = ("input",)
 
     type: Literal["toolCall"] = "toolCall"
     tool_call_id: str
@@ -97,7 +97,7 @@ class ToolRequestEvent(Event):
     when the call was planned. `undoes` is the effect key of the edit that the call takes back.
     """
 
-    always_written = ("input",)
+    members_kept_when_null = ("input",)
 
     type: Literal["toolRequest"] = "toolRequest"
     request_id: str
@@ -213,7 +213,7 @@ class CancelledEvent(TerminalEvent):
 class RoundStartedEvent(Event):
     """A worker has taken the round. It supersedes the worker before.
 
-    The round's model request is sent right after it, or after `requestStarted` if `awaits_hold` (decision 0146).
+    The round's model request is sent right after it, or after `requestStarted` if `awaits_budget_hold` (decision 0146).
     """
 
     visible_to = ()
@@ -222,7 +222,7 @@ class RoundStartedEvent(Event):
     round: int
     epoch: str
     owner: str
-    awaits_hold: bool | None = None
+    awaits_budget_hold: bool | None = Field(default=None, alias="awaitsHold")
 
 
 class RequestFailedEvent(Event):

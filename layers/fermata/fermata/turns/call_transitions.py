@@ -115,11 +115,11 @@ def _answer_call(
 def _request_call(transition: Transition, call: RoundCall, now: float, nonce: str) -> Transition:
     pause = transition.pause
     request_id = build_request_id(pause.round, pause.calls.index(call), nonce)
-    deadline = min(now + call.wait_seconds, pause.latest_deadline)
+    deadline = min(now + call.wait_seconds, pause.deadline_limit)
     requested = call.model_copy(
         update={
             "state": "requested",
-            "request_revision": pause.planned_revision,
+            "request_revision": pause.planned_on_revision,
             "input_summary": _summarize_input(call.input) if call.is_edit else "",
             "request_id": request_id,
             "deadline": deadline,
@@ -133,7 +133,7 @@ def _request_call(transition: Transition, call: RoundCall, now: float, nonce: st
         input=call.input,
         effect_key=call.effect_key,
         deadline=iso_from_epoch(deadline),
-        revision=pause.planned_revision or None,
+        revision=pause.planned_on_revision or None,
         undoes=pause.undo_target.effect_key if pause.undo_target else None,
     )
     return replace(transition, pause=pause.with_call(requested), events=(*transition.events, event))

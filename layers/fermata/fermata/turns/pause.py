@@ -28,10 +28,10 @@ CallRunner = Literal["browser", "server", "settled"]
 _STORED_CALL_NAMES = StoredNames(
     {"is_edit": "mutates", "known_output": "output", "request_revision": "revision", "input_summary": "summary"}
 )
-_STORED_TARGET_NAMES = StoredNames({"edit_key": "edit", "first_step": "first"})
+_STORED_TARGET_NAMES = StoredNames({"edit_key": "edit", "journal_usable_until": "deadline", "first_step": "first"})
 _STORED_PAUSE_NAMES = StoredNames(
     {
-        "planned_revision": "planned",
+        "planned_on_revision": "planned",
         "undo_target": "takes_back",
         "callback_token": "token",
         "is_held": "held",
@@ -85,8 +85,8 @@ class UndoTarget(StoredModel, alias_generator=_STORED_TARGET_NAMES):
     effect_key: str
     inverse_calls: tuple[InverseCallKey, ...] = ()
     """For each call of the round, the inverse that it belongs to: the edit's own, or that of one of its redoes."""
-    deadline: int = 0
-    """Epoch seconds until when its journal can be relied on."""
+    journal_usable_until: int = 0
+    """Epoch seconds until when the edit's journal can be relied on; 0 if the pause does not say."""
     first_step: int = 0
     """In pauses stored without `inverse_calls`: the call of the edit's own inverse that the round begins with."""
 
@@ -112,13 +112,13 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
     round: int
     version: int
     calls: tuple[RoundCall, ...]
-    planned_revision: str = ""
+    planned_on_revision: str = ""
     """The document's revision that the model knew when it made these calls, updated by their own edits only
     (decision 0115)."""
     undo_target: UndoTarget | None = None
     callback_token: str = ""
     epoch: str = ""
-    """Epoch of the invocation that waits with `token`. An older invocation never replaces it."""
+    """Epoch of the invocation that waits with `callback_token`. An older invocation never replaces it."""
     is_held: bool = False
     """Whether the token belongs to the state Hold, which has no heartbeat (decision 0005): an answer then always
     resumes the round, which gives the next request a timeout of its own."""
@@ -133,14 +133,15 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
         return TurnPartition(self.tenant, self.turn, self.expires)
 
     @property
-    def latest_deadline(self) -> float:
+    def deadline_limit(self) -> float:
         """Epoch seconds after which no request of this pause may wait."""
-        latest = self.expires - TURN_RETENTION_SECONDS
-        return min(latest, self.undo_target.deadline) if self.undo_target and self.undo_target.deadline else latest
+        limit = self.expires - TURN_RETENTION_SECONDS
+        usable_until = self.undo_target.journal_usable_until if self.undo_target else 0
+        return min(limit, usable_until) if usable_until else limit
 
     @property
     def turn_state(self) -> TurnState:
-        """The turn's state after the log entry `entry`."""
+        """The turn's state after the log entry `last_entry_number`."""
         return TurnState.from_item(self.turn_state_item)
 
     @property
@@ -170,7 +171,7 @@ class Pause(StoredModel, alias_generator=_STORED_PAUSE_NAMES):
         """Return the pause planned on `revision`, if this call's own edit has led to it (decision 0115)."""
         if not (revision and call.is_edit) or output.conflict:
             return self
-        return self.model_copy(update={"planned_revision": revision})
+        return self.model_copy(update={"planned_on_revision": revision})
 
     def with_token(self, token: str, epoch: str, *, held: bool = False) -> "Pause":
         """Return the pause as it is while an invocation waits with `token`."""
@@ -217,7 +218,7 @@ def build_pause_put(resources: Resources, pause: Pause, *, expected_version: int
     )
 
 
-def replace_pause(resources: Resources, pause: Pause) -> None:
+def store_pause_version(resources: Resources, pause: Pause) -> None:
     """Store the pause without a log entry. Raises StaleState when the version before it is no longer stored."""
     put = build_pause_put(resources, pause, expected_version=pause.version - 1)
     try:
@@ -263,7 +264,7 @@ def build_pause(
     turn: Turn,
     round_: int,
     calls: Sequence[RoundCall],
-    planned_revision: str = "",
+    planned_on_revision: str = "",
     undo_target: UndoTarget | None = None,
 ) -> Pause:
     """Return the first version of a round's pause. It is not stored yet."""
@@ -276,7 +277,7 @@ def build_pause(
         round=round_,
         version=0,
         calls=tuple(calls),
-        planned_revision=planned_revision,
+        planned_on_revision=planned_on_revision,
         undo_target=undo_target,
         expires=turn.expires,
     )

@@ -126,7 +126,7 @@ class TurnState:
             round=event.round,
             phase="asking",
             request_attempts=self.request_attempts + 1 if is_repeated else 1,
-            is_request_unsent=bool(event.awaits_hold),
+            is_request_unsent=bool(event.awaits_budget_hold),
             text_chars=0,
             reasoning_chars=0,
         )

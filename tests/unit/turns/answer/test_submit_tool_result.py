@@ -9,7 +9,7 @@ from fermata.domain.caller import Caller
 from fermata.domain.errors import ApiError, Conflict, Forbidden, NotFound, ServiceUnavailable
 from fermata.domain.events import ToolRequestEvent, ToolResultEvent
 from fermata.turns.answer.submit_tool_result import MAX_COMMIT_ATTEMPTS
-from fermata.turns.pause import hash_result, replace_pause
+from fermata.turns.pause import hash_result, store_pause_version
 from tests.faults import ProcessDied
 from tests.unit.turns import invariants
 from tests.unit.turns.scenarios import LARGE_TEXT, make_patient_tool, run_until_waiting
@@ -270,7 +270,7 @@ def test_a_result_that_loses_every_race_gets_a_response_to_retry(stage: Stage) -
 
     def change_pause() -> None:
         read_pause = stage.load_pause()
-        replace_pause(stage.resources, read_pause.model_copy(update={"version": read_pause.version + 1}))
+        store_pause_version(stage.resources, read_pause.model_copy(update={"version": read_pause.version + 1}))
 
     for number in range(MAX_COMMIT_ATTEMPTS):
         stage.faults.interrupt(TRANSACT, change_pause, contains="toolResult", skip=number)

@@ -76,17 +76,17 @@ def _text_or_empty(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def build_conflict_output(result: EditResult, planned_revision: str) -> ToolOutput:
+def build_conflict_output(result: EditResult, planned_on_revision: str) -> ToolOutput:
     """Build what the model reads about a call that the document's changes have overtaken (decision 0115).
 
     Args:
         result: The editor's result, which reports a conflict.
-        planned_revision: The revision on which the call was planned, or an empty text.
+        planned_on_revision: The revision on which the call was planned, or an empty text.
     """
     lines = [
         "Conflict: nothing was done.",
         f"The editor says: {result.output.error}",
-        _describe_revisions(planned_revision, result.revision),
+        _describe_revisions(planned_on_revision, result.revision),
     ]
     if changes := result.changes.strip():
         lines.append(f"What has changed, as the editor says: {shorten_text(changes, MAX_EDIT_CHANGES_CHARS)}")

@@ -7,9 +7,9 @@ from fermata.tools.content.permissions import (
     CAN_EDIT_DOCUMENTS,
     CAN_PUBLISH_DOCUMENTS,
     CAN_SET_AUTHORS,
-    CONTENT_TOOL_FACTORY,
 )
 from fermata.tools.content.shared_inputs import DocumentStatus
+from fermata.tools.content.tool_factory import CONTENT_TOOL_FACTORY
 from fermata.tools.input_types import NonEmptyText
 from fermata.tools.tool import Risk, ToolInput
 from fermata.tools.tool_factory import EVERYONE

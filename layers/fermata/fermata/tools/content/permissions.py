@@ -1,8 +1,4 @@
-"""Create the tools of the content toolset, and name the permissions they require."""
-
-from fermata.tools.tool_factory import ToolFactory
-
-CONTENT_TOOL_FACTORY = ToolFactory("content")
+"""Name the permissions that the tools of the content toolset require."""
 
 CAN_READ_SCHEMAS = frozenset(
     {"data.custom.tables.read", "data.custom.tables.manage", "data.system.tables.read", "data.system.tables.manage"}

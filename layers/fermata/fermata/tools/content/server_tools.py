@@ -4,14 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fermata.tools.content.permissions import (
-    CAN_MANAGE_USERS,
-    CAN_READ_DOCUMENTS,
-    CAN_READ_MEDIA,
-    CAN_READ_SCHEMAS,
-    CONTENT_TOOL_FACTORY,
-)
+from fermata.tools.content.permissions import CAN_MANAGE_USERS, CAN_READ_DOCUMENTS, CAN_READ_MEDIA, CAN_READ_SCHEMAS
 from fermata.tools.content.shared_inputs import DocumentStatus
+from fermata.tools.content.tool_factory import CONTENT_TOOL_FACTORY
 from fermata.tools.input_types import NonEmptyText, ZeroBasedIndex
 from fermata.tools.tool import ToolInput
 from fermata.tools.tool_factory import DeferredHandler

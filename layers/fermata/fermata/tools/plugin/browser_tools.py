@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from fermata.tools.input_types import NonEmptyText, PartNumber
-from fermata.tools.plugin.permissions import CAN_EDIT_PLUGINS, CAN_READ_PLUGINS, PLUGIN_TOOL_FACTORY
+from fermata.tools.plugin.permissions import CAN_EDIT_PLUGINS, CAN_READ_PLUGINS
+from fermata.tools.plugin.tool_factory import PLUGIN_TOOL_FACTORY
 from fermata.tools.tool import Risk, ToolInput
 from fermata.tools.tool_factory import EVERYONE
 

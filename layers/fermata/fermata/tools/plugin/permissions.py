@@ -1,8 +1,4 @@
-"""Create the tools of the plugin toolset, and name the permissions they require."""
-
-from fermata.tools.tool_factory import ToolFactory
-
-PLUGIN_TOOL_FACTORY = ToolFactory("plugin")
+"""Name the permissions that the tools of the plugin toolset require."""
 
 CAN_READ_PLUGINS = frozenset({"site.read", "plugins.read"})
 CAN_EDIT_PLUGINS = frozenset({"plugins.edit"})

@@ -2,7 +2,8 @@
 
 from fermata.tools.host_timeouts import PLUGIN_BUILD_TIMEOUT_SECONDS
 from fermata.tools.input_types import NonEmptyText
-from fermata.tools.plugin.permissions import CAN_INSTALL_PLUGINS, CAN_READ_PLUGINS, PLUGIN_TOOL_FACTORY
+from fermata.tools.plugin.permissions import CAN_INSTALL_PLUGINS, CAN_READ_PLUGINS
+from fermata.tools.plugin.tool_factory import PLUGIN_TOOL_FACTORY
 from fermata.tools.tool import Access, Execution, Risk, Tool, ToolInput
 from fermata.tools.tool_factory import SNAPSHOT_EFFECTS, DeferredHandler
 

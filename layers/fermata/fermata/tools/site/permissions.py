@@ -1,8 +1,4 @@
-"""Create the tools of the site toolset, and name the permissions they require."""
-
-from fermata.tools.tool_factory import ToolFactory
-
-SITE_TOOL_FACTORY = ToolFactory("site")
+"""Name the permissions that the tools of the site toolset require."""
 
 CAN_READ_SITE = frozenset({"site.read"})
 CAN_EDIT_STRUCTURE = frozenset({"site.structure.edit"})

@@ -103,11 +103,11 @@ def build_round_started(context: TurnContext, state: TurnState) -> RoundStartedE
         round=number,
         epoch=context.invocation.epoch,
         owner=context.invocation.owner,
-        awaits_hold=_awaits_hold(context, state) or None,
+        awaits_budget_hold=_awaits_budget_hold(context, state) or None,
     )
 
 
-def _awaits_hold(context: TurnContext, state: TurnState) -> bool:
+def _awaits_budget_hold(context: TurnContext, state: TurnState) -> bool:
     """Whether the request needs a budget hold that is still to be taken; START has taken that of the first."""
     hold_expires = context.turn.started_ms / 1000 + HOLD_LIFETIME_SECONDS
     is_held = state.phase == "started" and context.resources.clock.time() < hold_expires

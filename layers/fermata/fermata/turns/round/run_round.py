@@ -98,7 +98,7 @@ def _commit_calls(
     state = context.log.state
     invocation = context.invocation
     calls = build_round_calls(context, blocks, is_truncated=response.stop is FinishReason.MAX_TOKENS)
-    pause = build_pause(context.turn, state.round, calls, planned_revision=state.revision)
+    pause = build_pause(context.turn, state.round, calls, planned_on_revision=state.revision)
     pause = pause.with_token(invocation.token, invocation.epoch)
     outputs = run_instant_calls(context, pause)
     transition = apply_outputs(pause, outputs, now=context.resources.clock.time(), nonce=context.new_nonce())

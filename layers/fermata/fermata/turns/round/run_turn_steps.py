@@ -10,7 +10,7 @@ from fermata.domain.events import ErrorEvent
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.call_transitions import Transition, apply_outputs, expire_request
 from fermata.turns.end.end_turn import end_turn
-from fermata.turns.pause import Pause, RoundCall, load_pause, replace_pause
+from fermata.turns.pause import Pause, RoundCall, load_pause, store_pause_version
 from fermata.turns.round.begin_round import begin_round, build_next_round_started, take_round
 from fermata.turns.round.invocation import Invocation
 from fermata.turns.round.open_turn import open_turn_context
@@ -191,7 +191,7 @@ def _store_hold_token(context: TurnContext, pause: Pause) -> bool:
     The log is read once more afterwards: an end that came before the token was stored has resumed nothing.
     """
     held = pause.with_token(context.invocation.token, context.invocation.epoch, held=True)
-    replace_pause(context.resources, held.model_copy(update={"version": pause.version + 1}))
+    store_pause_version(context.resources, held.model_copy(update={"version": pause.version + 1}))
     context.log.read_new_entries()
     return False
 

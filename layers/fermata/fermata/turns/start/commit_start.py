@@ -41,7 +41,7 @@ def commit_start(
     Raises:
         PositionTaken: Another message is stored where `writes` put one; nothing else is in the way.
         Conflict: A condition in `writes` does not hold.
-        HoldOutdated: Only conditions in `hold_writes` do not hold.
+        AccountsChanged: Only conditions in `hold_writes` do not hold.
     """
     bridge_ready = BridgeReadyEvent(bridge_id=turn.id, undoes=turn.undone_turn or None)
     log_entry = LogEntry(1, 1, (bridge_ready,), state, new_id(16), turn.started_ms)

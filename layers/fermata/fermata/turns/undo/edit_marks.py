@@ -66,7 +66,7 @@ class UndoStep:
                 has_begun=self._has_begun(old_mark),
                 steps=old_mark.steps if old_mark else (),
                 skip_reason=reason,
-                revision_after=self.pause.planned_revision,
+                revision_after=self.pause.planned_on_revision,
                 last_redo_turn=old_mark.last_redo_turn if old_mark else "",
             ),
         )

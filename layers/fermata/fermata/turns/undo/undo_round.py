@@ -27,7 +27,7 @@ class NextInverse:
 
     entry: JournalEntry
     calls: list[PlannedCall]
-    planned_revision: str
+    planned_on_revision: str
 
 
 def run_undo_round(context: TurnContext) -> bool:
@@ -112,10 +112,10 @@ def _build_pause(context: TurnContext, next_inverse: NextInverse) -> Pause:
         turn=turn.undone_turn,
         edit_key=entry.key,
         effect_key=entry.edit.effect_key,
-        deadline=turn.undo_deadline,
+        journal_usable_until=turn.undo_deadline,
         inverse_calls=tuple(call.key for call in next_inverse.calls),
     )
-    pause = build_pause(turn, round_, calls, next_inverse.planned_revision, undo_target)
+    pause = build_pause(turn, round_, calls, next_inverse.planned_on_revision, undo_target)
     return pause.with_token(context.invocation.token, context.invocation.epoch)
 
 

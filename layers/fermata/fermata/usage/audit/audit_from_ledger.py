@@ -31,10 +31,10 @@ def audit_ledger_rows(
         if row["sk"] == TURN_END_SORT_KEY or row["at"] < since:
             continue
         is_billable = row["billable"] and row["turn"] not in unbillable_turns
-        (posting,) = parse_request_row(row | {"billable": is_billable}).increments
-        names = (posting.user, posting.scope, posting.model, days.day_of_quarter(posting.quarter).label)
+        (increment,) = parse_request_row(row | {"billable": is_billable}).increments
+        names = (increment.user, increment.scope, increment.model, days.day_of_quarter(increment.quarter).label)
         for totals_by_name, conversations_by_name, name in zip(sections, conversations, names, strict=True):
-            totals_by_name[name].add(posting.totals)
+            totals_by_name[name].add(increment.totals)
             conversations_by_name[name].add(row["conversation"])
     for totals_by_name, conversations_by_name in zip(sections, conversations, strict=True):
         for name, active in conversations_by_name.items():

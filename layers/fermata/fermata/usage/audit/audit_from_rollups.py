@@ -77,7 +77,7 @@ def _first_whole_quarter(start: datetime) -> int:
 
 @dataclass
 class AuditSums:
-    """Add rollups, postings and conversations to the totals of an audit.
+    """Add rollups, increments and conversations to the totals of an audit.
 
     `first_quarter` is the first quarter that counts as a whole.
     """
@@ -120,17 +120,17 @@ class AuditSums:
         first_activities = [count for gap, count in gaps.items() if not gap or quarter - gap < start]
         self.totals.days[day.label].conversations += sum(first_activities)
 
-    def add_posting(self, posting: UsageIncrement) -> None:
-        for dimension, name in posting.names:
-            self.totals.get_totals(dimension)[name].add(posting.totals)
-        self.totals.days[self.local_days.day_of_quarter(posting.quarter).label].add(posting.totals)
+    def add_increment(self, increment: UsageIncrement) -> None:
+        for dimension, name in increment.names:
+            self.totals.get_totals(dimension)[name].add(increment.totals)
+        self.totals.days[self.local_days.day_of_quarter(increment.quarter).label].add(increment.totals)
 
-    def add_conversation(self, activity: ConversationActivity, postings: Iterable[UsageIncrement]) -> None:
-        """Count a conversation whose postings lie right before `first_quarter`, unless a later activity counts it."""
+    def add_conversation(self, activity: ConversationActivity, increments: Iterable[UsageIncrement]) -> None:
+        """Count a conversation whose increments lie right before `first_quarter`, unless a later activity counts it."""
         day = self.local_days.day_of_quarter(self.first_quarter - 1)
         if not activity.is_active_between(self.first_quarter, day.end_quarter):
             self.totals.days[day.label].conversations += 1
-        for dimension, name in {pair for posting in postings for pair in posting.names}:
+        for dimension, name in {pair for increment in increments for pair in increment.names}:
             if (activity.get_latest(dimension, name) or 0) < self.first_quarter:
                 self.totals.get_totals(dimension)[name].conversations += 1
 
@@ -159,12 +159,12 @@ def _read_requests(resources: Resources, tenant: str, start: str, end: str) -> l
 
 def _add_partial_quarter(resources: Resources, edition: RollupEdition, sums: AuditSums, rows: list[Item]) -> None:
     """Add request rows of the quarter before the first whole one."""
-    postings_by_conversation: dict[str, list[UsageIncrement]] = defaultdict(list)
+    increments_by_conversation: dict[str, list[UsageIncrement]] = defaultdict(list)
     for row in rows:
         record = parse_request_row(row)
-        for posting in record.increments:
-            sums.add_posting(posting)
-            postings_by_conversation[record.conversation].append(posting)
-    activities = load_activities(resources, edition, postings_by_conversation)
-    for conversation, postings in postings_by_conversation.items():
-        sums.add_conversation(activities.get(conversation, ConversationActivity()), postings)
+        for increment in record.increments:
+            sums.add_increment(increment)
+            increments_by_conversation[record.conversation].append(increment)
+    activities = load_activities(resources, edition, increments_by_conversation)
+    for conversation, increments in increments_by_conversation.items():
+        sums.add_conversation(activities.get(conversation, ConversationActivity()), increments)

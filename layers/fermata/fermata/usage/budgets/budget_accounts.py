@@ -31,12 +31,12 @@ class BudgetDate:
     day: str
 
     @classmethod
-    def from_timestamp(cls, timestamp: float) -> "BudgetDate":
-        moment = datetime.fromtimestamp(timestamp, UTC)
+    def from_epoch_seconds(cls, epoch_seconds: float) -> "BudgetDate":
+        moment = datetime.fromtimestamp(epoch_seconds, UTC)
         return cls(f"{moment:%Y-%m}", f"{moment:%d}")
 
     @classmethod
-    def from_instant(cls, instant: str) -> "BudgetDate":
+    def from_iso_instant(cls, instant: str) -> "BudgetDate":
         """Return the date of an ISO instant in UTC."""
         return cls(instant[:7], instant[8:10])
 
@@ -128,7 +128,7 @@ class AccountState:
         return self._period("monthly", self.account.monthly_limit, self.date.next_month)
 
     @property
-    def periods(self) -> tuple[BudgetPeriod, BudgetPeriod]:
+    def day_and_month_periods(self) -> tuple[BudgetPeriod, BudgetPeriod]:
         return self.day_period, self.month_period
 
     def _period(self, name: str, limit: Decimal | None, renews_at: datetime, suffix: str = "") -> BudgetPeriod:
@@ -189,7 +189,7 @@ def build_hold_update(table: str, state: AccountState, hold: str, amount: Decima
     """
     values: dict[str, Any] = {":amount": amount, ":zero": 0}
     conditions = ["attribute_not_exists(#hold)"]
-    for number, period in enumerate(state.periods):
+    for number, period in enumerate(state.day_and_month_periods):
         if period.remaining is not None:
             slack = max((period.remaining - amount) / 2, ZERO_USD)
             values |= {f":s{number}": period.spent + slack, f":h{number}": period.held + slack}
@@ -199,7 +199,7 @@ def build_hold_update(table: str, state: AccountState, hold: str, amount: Decima
     )
     condition = " AND ".join(conditions)
     names = {"#hold": hold}
-    for number, period in enumerate(state.periods):
+    for number, period in enumerate(state.day_and_month_periods):
         names |= {f"#h{number}": period.held_attribute, f"#s{number}": period.spent_attribute}
     used_names = {name: attribute for name, attribute in names.items() if name in expression or name in condition}
     return Update(table, state.account.pk, state.date.month, expression, values, used_names, condition)

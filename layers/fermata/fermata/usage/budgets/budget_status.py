@@ -17,7 +17,7 @@ from fermata.usage.usage_totals import ZERO_USD
 def load_budget_status(resources: Resources, tenant: str) -> dict[str, Any]:
     """Return the response body: the tenant's limits and spending, and those of each user with limits of their own."""
     budgets = read_budgets(resources, tenant)
-    date = BudgetDate.from_timestamp(resources.clock.time())
+    date = BudgetDate.from_epoch_seconds(resources.clock.time())
     load_rollups = cache(lambda: load_spending_rollups(resources, tenant, date))
 
     def load_owner(account: BudgetAccount, limits: BudgetLimits) -> dict[str, Any]:

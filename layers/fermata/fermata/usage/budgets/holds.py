@@ -66,7 +66,7 @@ def reserve_budget_and_commit(
     Args:
         amount: USD that the request costs at most; 0 when its price is unknown.
         commit: Applies the writes in one transaction. There are none when the request is held already. It is called
-            again after it has raised `HoldOutdated`, with new writes.
+            again after it has raised `AccountsChanged`, with new writes.
 
     Raises:
         PaymentRequired: A budget has less than the amount left.
@@ -91,7 +91,7 @@ def reserve_budget_and_commit(
 def _read_hold_and_accounts(
     resources: Resources, request: BudgetedRequest
 ) -> tuple[Item | None, Sequence[AccountState]]:
-    date = BudgetDate.from_timestamp(resources.clock.time())
+    date = BudgetDate.from_epoch_seconds(resources.clock.time())
     accounts = get_budgets(resources, request.tenant).list_accounts(request.tenant, request.user, date.month)
     hold_key = (ledger_partition(request.tenant, request.turn), "hold")
     keys = [hold_key, *((account.pk, date.month) for account in accounts)]
@@ -171,7 +171,7 @@ def compute_account_spending(rollup: PeriodRollup, account: BudgetAccount) -> De
 
 def _require_budget(states: Sequence[AccountState], amount: Decimal) -> None:
     for state in states:
-        for period in state.periods:
+        for period in state.day_and_month_periods:
             if not period.can_cover(amount):
                 raise PaymentRequired(_refusal_message(state.account, period, amount))
 
@@ -200,7 +200,7 @@ def _build_hold_writes(
     """Build the writes of a hold: its row, in place of the turn's last one, and the hold in each account."""
     now = int(resources.clock.time())
     # The date at which the accounts were read, also when midnight has passed since (decision 0170).
-    date = states[0].date if states else BudgetDate.from_timestamp(now)
+    date = states[0].date if states else BudgetDate.from_epoch_seconds(now)
     expires = now + HOLD_LIFETIME_SECONDS
     hold = hold_attribute(expires, date.day, request.name)
     item: Item = {
@@ -280,6 +280,6 @@ def _sum_cost_by_date(usages: Sequence[RequestUsage]) -> dict[BudgetDate, Decima
     costs: dict[BudgetDate, Decimal] = {}
     for usage in usages:
         if usage.cost:
-            date = BudgetDate.from_instant(usage.recorded_at)
+            date = BudgetDate.from_iso_instant(usage.recorded_at)
             costs[date] = costs.get(date, ZERO_USD) + usage.cost
     return costs

@@ -1,1 +1,1 @@
-"""Usage ledger: write and read its rows, parse them into postings, and render them as log lines."""
+"""Usage ledger: write and read its rows, parse them into increments, and render them as log lines."""

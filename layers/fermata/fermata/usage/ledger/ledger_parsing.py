@@ -1,4 +1,4 @@
-"""Check ledger rows and parse them into postings for the rollups."""
+"""Check ledger rows and parse them into increments for the rollups."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -109,7 +109,7 @@ def parse_request_row(item: Item) -> LedgerRecord:
         unbillable=ZERO_USD if item["billable"] else item["cost"] + ZERO_USD,
         unpriced=int(not item.get("priced", True)),  # older rows count as priced (decision 0085)
     )
-    return LedgerRecord(ledger_row_key(item), (_make_posting(item, totals),), item["conversation"])
+    return LedgerRecord(ledger_row_key(item), (_make_increment(item, totals),), item["conversation"])
 
 
 def parse_turn_end_row(item: Item, rows: Iterable[Item]) -> list[LedgerRecord]:
@@ -125,14 +125,14 @@ def parse_turn_end_row(item: Item, rows: Iterable[Item]) -> list[LedgerRecord]:
     reversals: dict[int, UsageIncrement] = {}
     for row in rows:
         if row["billable"] and row["cost"]:
-            posting = _make_posting(row, UsageTotals(unbillable=row["cost"] + ZERO_USD))
-            reversals.setdefault(posting.quarter, _make_posting(row, UsageTotals())).totals.add(posting.totals)
-    postings = tuple(reversals.values())
-    starts = range(0, len(postings), MAX_INCREMENTS_PER_TRANSACTION)
-    parts = [postings[start : start + MAX_INCREMENTS_PER_TRANSACTION] for start in starts]
+            increment = _make_increment(row, UsageTotals(unbillable=row["cost"] + ZERO_USD))
+            reversals.setdefault(increment.quarter, _make_increment(row, UsageTotals())).totals.add(increment.totals)
+    increments = tuple(reversals.values())
+    starts = range(0, len(increments), MAX_INCREMENTS_PER_TRANSACTION)
+    parts = [increments[start : start + MAX_INCREMENTS_PER_TRANSACTION] for start in starts]
     return [LedgerRecord(f"{ledger_row_key(item)}.{number}", part) for number, part in enumerate(parts)]
 
 
-def _make_posting(item: Item, totals: UsageTotals) -> UsageIncrement:
+def _make_increment(item: Item, totals: UsageTotals) -> UsageIncrement:
     model = f"{item['provider']}/{item['model']}"
     return UsageIncrement(quarter_from_instant(item["at"]), item["user"], item["scope"], model, totals)

@@ -1,11 +1,11 @@
-"""Postings: what a ledger row adds to the sums of one quarter of an hour."""
+"""Describe what a ledger row adds to the sums of one quarter of an hour."""
 
 from dataclasses import dataclass
 
 from fermata.usage.usage_totals import UsageDimension, UsageTotals
 
 MAX_INCREMENTS_PER_TRANSACTION = 24
-"""A transaction has at most 100 writes, and a posting may need four: a mark, a conversation and two rollups."""
+"""A transaction has at most 100 writes, and an increment may need four: a mark, a conversation and two rollups."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,19 +32,19 @@ class RollupDelta:
 
     def add_record(self, record: LedgerRecord) -> None:
         """Add what one ledger record changes, in its day and in its quarter of an hour."""
-        for posting in record.increments:
-            self._add_posting(posting)
+        for increment in record.increments:
+            self._add_increment(increment)
             if record.conversation:
-                self._add_activity(self.activities.setdefault(record.conversation, ConversationActivity()), posting)
+                self._add_activity(self.activities.setdefault(record.conversation, ConversationActivity()), increment)
 
-    def _add_posting(self, posting: UsageIncrement) -> None:
-        for rollup in self._rollups_at(posting.quarter):
-            for dimension, name in posting.names:
-                rollup.get_totals(dimension)[name].add(posting.totals)
-        self._rollup_at("day", posting.quarter).quarters[posting.quarter % QUARTERS_PER_DAY].add(posting.totals)
+    def _add_increment(self, increment: UsageIncrement) -> None:
+        for rollup in self._rollups_at(increment.quarter):
+            for dimension, name in increment.names:
+                rollup.get_totals(dimension)[name].add(increment.totals)
+        self._rollup_at("day", increment.quarter).quarters[increment.quarter % QUARTERS_PER_DAY].add(increment.totals)
 
-    def _add_activity(self, activity: ConversationActivity, posting: UsageIncrement) -> None:
-        quarter = posting.quarter
+    def _add_activity(self, activity: ConversationActivity, increment: UsageIncrement) -> None:
+        quarter = increment.quarter
         before, after = activity.find_neighbours(quarter)
         if after != quarter:
             self._count_gap(quarter, before, 1)
@@ -52,7 +52,7 @@ class RollupDelta:
                 self._count_gap(after, before, -1)
                 self._count_gap(after, quarter, 1)
             activity.add_quarter(quarter)
-        for dimension, name in posting.names:
+        for dimension, name in increment.names:
             latest = activity.get_latest(dimension, name)
             if latest is None or latest < quarter:
                 self._move_conversation(dimension, name, latest, quarter)

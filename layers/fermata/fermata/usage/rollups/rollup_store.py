@@ -67,8 +67,8 @@ def count_records_into(resources: Resources, edition: RollupEdition, records: It
 def _split_for_transactions(records: Iterable[LedgerRecord]) -> Iterator[list[LedgerRecord]]:
     batch: list[LedgerRecord] = []
     for record in records:
-        posting_count = sum(len(other.increments) for other in batch) + len(record.increments)
-        if batch and posting_count > MAX_INCREMENTS_PER_TRANSACTION:
+        increment_count = sum(len(other.increments) for other in batch) + len(record.increments)
+        if batch and increment_count > MAX_INCREMENTS_PER_TRANSACTION:
             yield batch
             batch = []
         batch.append(record)

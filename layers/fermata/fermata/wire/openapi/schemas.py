@@ -39,7 +39,7 @@ def stream_event_schemas() -> dict[str, JsonObject]:
     schemas = {name: _as_written(schema) for name, schema in _generate_schemas(models, "serialization").items()}
     for model in models:
         schemas[model.__name__] = _with_seq(schemas[model.__name__])
-        schemas[model.__name__]["required"] += model.always_written
+        schemas[model.__name__]["required"] += model.members_kept_when_null
     references = {
         event_type: schema_reference(model.__name__) for event_type, model in EVENT_CLASSES.items() if model in models
     }

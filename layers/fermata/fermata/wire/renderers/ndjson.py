@@ -25,7 +25,7 @@ def render_event(seq: int, event: Event, dialect: Dialect, to_client_name: ToolN
         return b""
     if dialect == "instatic":
         event = _translate_for_instatic(event)
-    members = event.to_wire() | {name: getattr(event, name) for name in event.always_written}
+    members = event.to_wire() | {name: getattr(event, name) for name in event.members_kept_when_null}
     if "toolName" in members:
         members["toolName"] = to_client_name(members["toolName"])
     return json.dumps(members | {"seq": seq}, separators=(",", ":")).encode() + b"\n"

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from fermata.tools.input_types import NonEmptyText, PartNumber
 from fermata.tools.site.definitions.shared_inputs import DocumentRefInput
-from fermata.tools.site.permissions import CAN_EDIT_STRUCTURE, CAN_READ_SITE, SITE_TOOL_FACTORY
+from fermata.tools.site.permissions import CAN_EDIT_STRUCTURE, CAN_READ_SITE
+from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.tool import ToolInput
 
 CodeAssetType = Literal["script", "style"]

@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from fermata.tools.input_types import NonEmptyText, ZeroBasedIndex
-from fermata.tools.site.permissions import CAN_EDIT_STYLE, SITE_TOOL_FACTORY
+from fermata.tools.site.permissions import CAN_EDIT_STYLE
+from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.tool import ToolInput
 
 

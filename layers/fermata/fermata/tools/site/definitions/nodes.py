@@ -6,7 +6,8 @@ from pydantic import Field
 
 from fermata.tools.input_types import NonEmptyText, PartNumber, ZeroBasedIndex
 from fermata.tools.site.definitions.shared_inputs import DocumentRefInput, NodeIdInput
-from fermata.tools.site.permissions import CAN_EDIT_CONTENT, CAN_EDIT_STRUCTURE, CAN_READ_SITE, SITE_TOOL_FACTORY
+from fermata.tools.site.permissions import CAN_EDIT_CONTENT, CAN_EDIT_STRUCTURE, CAN_READ_SITE
+from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.tool import ResultPolicy, Risk, ToolInput
 from fermata.tools.tool_factory import EVERYONE
 

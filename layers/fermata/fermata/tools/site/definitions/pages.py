@@ -6,7 +6,8 @@ from pydantic import Field
 
 from fermata.tools.input_types import NonEmptyText
 from fermata.tools.site.definitions.shared_inputs import PageIdInput
-from fermata.tools.site.permissions import CAN_EDIT_STRUCTURE, SITE_TOOL_FACTORY
+from fermata.tools.site.permissions import CAN_EDIT_STRUCTURE
+from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.tool import Risk, ToolInput
 
 

@@ -1,7 +1,7 @@
 """Define the tool that renders the document on the canvas."""
 
 from fermata.tools.input_types import NonEmptyText
-from fermata.tools.site.permissions import SITE_TOOL_FACTORY
+from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.tool import ResultPolicy, ToolInput
 from fermata.tools.tool_factory import EVERYONE
 

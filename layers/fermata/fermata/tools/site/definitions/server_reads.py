@@ -6,7 +6,8 @@ The handlers import what they need when they are called.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from fermata.tools.site.permissions import CAN_READ_SITE, SITE_TOOL_FACTORY
+from fermata.tools.site.permissions import CAN_READ_SITE
+from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.tool import NoInput, ToolContext, ToolInput
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Define the tools for style rules, and for the classes of nodes."""
 
 from fermata.tools.input_types import NonEmptyText
-from fermata.tools.site.permissions import CAN_EDIT_STYLE, SITE_TOOL_FACTORY
+from fermata.tools.site.permissions import CAN_EDIT_STYLE
+from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.tool import ToolInput
 
 
