@@ -6,7 +6,8 @@ Measurements, one result row each:
 
 - `stream_decoding`, `import_time`: processor time
 - `workflow_counts`, `aws_call_counts`: state transitions and AWS calls
-- `reference_turn`: DynamoDB units and cost of one turn (`turn_cost`, `aws_prices`, `dynamodb_units`)
+- `calls_before_model_request`: AWS calls in series before the model is asked (`call_series`)
+- `reference_turn_cost`: DynamoDB units and cost of one turn (`turn_cost`, `aws_prices`, `dynamodb_units`)
 - `latency`: time that the service adds to the model's
 - `fault_and_load`: killed functions, concurrent turns, long conversations
 - `audit_queries`: audits of a busy workspace (`synthetic_ledger`)

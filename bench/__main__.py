@@ -109,7 +109,9 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     yield measure_import_ratio(max(1, size.repetitions // 2))
     max_rounds = size.late_round + size.repetitions + 10
     with open_harness(
-        directory / "counts", minute_seconds=SCHEDULE_MINUTE_SECONDS, **template_timings(), MaxRounds=max_rounds
+        directory / "counts",
+        minute_seconds=SCHEDULE_MINUTE_SECONDS,
+        parameters=template_timings() | {"MaxRounds": str(max_rounds)},
     ) as harness:
         yield from calls_before_model_request.measure_calls_in_series(harness)
         yield from workflow_counts.measure_transitions(harness)
@@ -117,7 +119,9 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
         yield aws_call_counts.measure_kms_calls(harness)
         yield aws_call_counts.measure_conversation_list_calls(harness, size.conversation_count)
         yield from reference_turn_cost.measure_reference_turn(harness, size.turn_shape)
-    with open_harness(directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, MaxRounds=max_rounds) as harness:
+    with open_harness(
+        directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, parameters={"MaxRounds": max_rounds}
+    ) as harness:
         yield from measure_times(harness, size)
         workspace = audit_queries.AuditedWorkspace(harness, size.ledger_rows)
         yield audit_queries.measure_audit_bytes(workspace)
@@ -129,7 +133,7 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     limits = {"idle_seconds": local_processes.IDLE_SECONDS}
     clocks = local_processes.WAITING_CLOCKS
     with open_harness(
-        directory / "memory", minute_seconds=SCHEDULE_MINUTE_SECONDS, function_limits=limits, **clocks
+        directory / "memory", minute_seconds=SCHEDULE_MINUTE_SECONDS, function_limits=limits, parameters=clocks
     ) as harness:
         yield from local_processes.measure_memory(harness, size.answered_turns)
 
@@ -144,7 +148,7 @@ def measure_simulated_aws(directory: Path, size: BenchmarkSize) -> Iterator[Resu
             directory / name,
             minute_seconds=SCHEDULE_MINUTE_SECONDS,
             latencies=latencies if is_aws else None,
-            **timings,
+            parameters=timings,
         ) as harness:
             yield from latency.measure_latencies(harness, conditions, max(1, size.repetitions // 2))
 

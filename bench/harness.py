@@ -1,7 +1,7 @@
 """Run turns on the service and its demo model, and record when each event came."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -184,9 +184,22 @@ def instant_tool_output(request: Event) -> dict[str, Any]:
 
 
 @contextmanager
-def open_harness(directory: Path, **overrides: Any) -> Iterator[BenchHarness]:
-    """Start a local cloud in `directory`, with `overrides` as `LocalCloud` takes them."""
-    with LocalCloud(directory, **overrides) as cloud:
+def open_harness(
+    directory: Path,
+    *,
+    minute_seconds: float,
+    latencies: Path | None = None,
+    function_limits: Mapping[str, float] | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> Iterator[BenchHarness]:
+    """Start a local cloud in `directory`. The other arguments are those of `LocalCloud`."""
+    with LocalCloud(
+        directory,
+        minute_seconds=minute_seconds,
+        latencies=latencies,
+        function_limits=function_limits,
+        parameters=parameters,
+    ) as cloud:
         harness = BenchHarness(cloud)
         try:
             yield harness

@@ -52,7 +52,8 @@ class LocalCloud:
         real_api_key: str | None = None,
         latencies: Path | None = None,
         function_limits: Mapping[str, float] | None = None,
-        **overrides: object,
+        parameters: Mapping[str, object] | None = None,
+        environment: Mapping[str, object] | None = None,
     ) -> None:
         """
         Args:
@@ -65,8 +66,8 @@ class LocalCloud:
             real_api_key: asks Anthropic with this key instead of the demo model.
             latencies: a file named `latencies` of milliseconds that AWS calls take (aws/fault_injection.py).
             function_limits: limits of the functions' processes that differ from their defaults (`ConcurrencyLimits`).
-            overrides: template parameters as the template spells them (`PollMs=20`), and environment variables of
-                all functions in capitals.
+            parameters: values of template parameters that differ from the local ones (`{"PollMs": 20}`).
+            environment: environment variables of all functions, in addition to those of the template.
         """
         self.directory = directory
         self.token = ""
@@ -77,13 +78,14 @@ class LocalCloud:
         self._minute_seconds = minute_seconds
         self._model_options = model_options
         self._real_api_key = real_api_key
-        self._is_listening = latencies is None and not set(LISTENING_TIMINGS) & set(overrides)
+        self._is_listening = latencies is None and not set(LISTENING_TIMINGS) & set(parameters or {})
         timings = LOCAL_TIMINGS | (LISTENING_TIMINGS if self._is_listening else {})
-        self._overrides: dict[str, str] = timings | {"Stage": "local"} | _to_strings(overrides)
+        self._parameters = timings | {"Stage": "local"} | _to_strings(parameters)
+        self._environment = _to_strings(environment)
         self._function_limits = function_limits
         self._latencies = latencies
         if latencies is not None:
-            self._overrides["FERMATA_FAULTS"] = str(latencies.parent)
+            self._environment["FERMATA_FAULTS"] = str(latencies.parent)
         self._outputs: dict[str, str] = {}
         self._listener: socket.socket | None = None
         self._demo_model: ChildProcess | None = None
@@ -140,9 +142,12 @@ class LocalCloud:
         """Sign a token of the local tenant with other claims: another `sub`, fewer `capabilities`."""
         return seed.sign_token((self.directory / "secret").read_text(), **claims)
 
-    def redeploy(self, **overrides: object) -> None:
-        """Deploy again with other parameters or variables. Running invocations and executions finish as they began."""
-        self._overrides |= _to_strings(overrides)
+    def redeploy(
+        self, *, parameters: Mapping[str, object] | None = None, environment: Mapping[str, object] | None = None
+    ) -> None:
+        """Deploy again with other values. Running invocations and executions finish as they began."""
+        self._parameters |= _to_strings(parameters)
+        self._environment |= _to_strings(environment)
         settings_before = self._front_door_settings()
         self._deploy()
         if self._front_door_settings() != settings_before:
@@ -279,15 +284,15 @@ class LocalCloud:
 
     def _choose_model(self) -> SeededModel:
         if self._real_api_key:
-            urls = json.loads(self._overrides.get("ProviderUrls", "{}"))
+            urls = json.loads(self._parameters.get("ProviderUrls", "{}"))
             url = urls.get("anthropic") or get_provider("anthropic").default_url or ""
             model_id = os.environ.get("FERMATA_MODEL", DEFAULT_REAL_MODEL)
             return SeededModel(REAL_MODEL_LABEL, self._real_api_key, model_id, url)
         self._demo_model = self._start_child("local.demo_model", "demo_model.log", {}, self._model_options)
         url = str(json.loads(self._demo_model.ready_line)["url"])
         urls = {"anthropic": url, "openai": url, "openrouter": f"{url}/api"}
-        self._overrides["ProviderUrls"] = json.dumps(urls)
-        self._overrides.setdefault("CatalogueUrl", f"{url}/api/v1/models")
+        self._parameters["ProviderUrls"] = json.dumps(urls)
+        self._parameters.setdefault("CatalogueUrl", f"{url}/api/v1/models")
         return SeededModel(DEMO_MODEL_LABEL, "demo", "fermata-demo", url)
 
     def _start_demo_host(self) -> ChildProcess:
@@ -296,9 +301,7 @@ class LocalCloud:
         return self._start_child("local.demo_host", "demo_host.log", {}, arguments)
 
     def _deploy(self) -> None:
-        parameters = {name: value for name, value in self._overrides.items() if not name.isupper()}
-        variables = {name: value for name, value in self._overrides.items() if name.isupper()}
-        self._outputs = deploy.deploy_stack(self.endpoint, parameters, variables)
+        self._outputs = deploy.deploy_stack(self.endpoint, self._parameters, self._environment)
 
     def _open_front_door(self) -> None:
         """Start a front door, then stop the one before it. Meanwhile connections queue at the socket they share."""
@@ -361,5 +364,5 @@ class LocalCloud:
         return [child for child in children if child is not None]
 
 
-def _to_strings(overrides: Mapping[str, object]) -> dict[str, str]:
-    return {name: str(value) for name, value in overrides.items()}
+def _to_strings(values: Mapping[str, object] | None) -> dict[str, str]:
+    return {name: str(value) for name, value in (values or {}).items()}

@@ -3,13 +3,12 @@
     def test_…(cloud: LocalCloud) -> None:      # marked `cloud` by asking for it
 
 Tests share tables, so each creates its own conversations. A test that changes the deployment or kills the emulator
-needs a cloud of its own: `start_own_cloud(tmp_path, PollMs=20)`.
+needs a cloud of its own: `start_own_cloud(tmp_path, parameters={"PollMs": 20})`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -31,6 +30,8 @@ def service(cloud: LocalCloud) -> Iterator[FermataClient]:
 
 
 @contextmanager
-def start_own_cloud(directory: Path, **options: Any) -> Iterator[LocalCloud]:
-    with LocalCloud(directory, **options) as running:
+def start_own_cloud(
+    directory: Path, *, keep_state: bool = False, parameters: Mapping[str, object] | None = None
+) -> Iterator[LocalCloud]:
+    with LocalCloud(directory, keep_state=keep_state, parameters=parameters) as running:
         yield running

@@ -17,7 +17,7 @@ from local.seed import CAPABILITIES, EDITOR_CAPABILITIES, USER, LocalResources
 from tests.e2e import canaries, session_checks
 from tests.e2e.chat_session import ChatSession, open_http
 from tests.e2e.demo_model_client import DemoModelClient
-from tests.e2e.deployment_parameters import SHORT_TIMINGS, function_folders
+from tests.e2e.deployment_parameters import SHORT_START_GRACE, SHORT_TIMINGS, function_folders
 from tests.e2e.fault_rules import FaultRules
 from tests.tenant_tokens import make_tenant
 
@@ -51,7 +51,8 @@ def faults_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory: pytest.TempPathFactory, faults_folder: Path) -> Iterator[LocalCloud]:
     directory = tmp_path_factory.mktemp("cloud")
-    with LocalCloud(directory, FERMATA_FAULTS=faults_folder, **SHORT_TIMINGS) as running:
+    environment = SHORT_START_GRACE | {"FERMATA_FAULTS": faults_folder}
+    with LocalCloud(directory, parameters=SHORT_TIMINGS, environment=environment) as running:
         use_api_key(running, canaries.KEY)
         yield running
         session_checks.check_executions(running)

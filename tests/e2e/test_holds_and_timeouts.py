@@ -31,7 +31,7 @@ from tests.e2e.demo_model_client import (
     tool_call_step,
     unfinished_text_step,
 )
-from tests.e2e.deployment_parameters import SHORT_TIMINGS
+from tests.e2e.deployment_parameters import SHORT_START_GRACE, SHORT_TIMINGS
 from tests.e2e.fault_rules import FaultRules
 from tests.e2e.stream_reader import Event
 from tests.e2e.test_attempts import invocation_payload
@@ -48,7 +48,8 @@ def cloud(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, faults_folder: Path
 ) -> Iterator[LocalCloud]:
     timings = SHORT_TIMINGS | request.cls.TIMINGS
-    with LocalCloud(tmp_path_factory.mktemp("cloud"), FERMATA_FAULTS=faults_folder, **timings) as cloud:
+    environment = SHORT_START_GRACE | {"FERMATA_FAULTS": faults_folder}
+    with LocalCloud(tmp_path_factory.mktemp("cloud"), parameters=timings, environment=environment) as cloud:
         load_functions(cloud)
         yield cloud
 

@@ -35,7 +35,7 @@ def test_a_streaming_and_a_paused_turn_survive_a_deployment(
             pool.submit(follow_turn, session.client, session.bridge, executor=answer) for session in (streaming, paused)
         ]
         gate.wait_reached()
-        cloud.redeploy(HeartbeatSeconds=241, FlushMs=31)
+        cloud.redeploy(parameters={"HeartbeatSeconds": 241, "FlushMs": 31})
         gate.open()
         deployed.set()
         views = [one.result(BACKSTOP_SECONDS).view for one in followed]

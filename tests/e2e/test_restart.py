@@ -30,7 +30,9 @@ OUTAGES: dict[str, Callable[[LocalCloud], None]] = {"restarted": LocalCloud.rest
 @pytest.fixture(scope="module")
 def frail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCloud]:
     """A cloud of this module that saves its state."""
-    with LocalCloud(tmp_path_factory.mktemp("frail"), keep_state=True, START_GRACE_SECONDS=1) as running:
+    with LocalCloud(
+        tmp_path_factory.mktemp("frail"), keep_state=True, environment={"START_GRACE_SECONDS": 1}
+    ) as running:
         yield running
 
 

@@ -52,10 +52,10 @@ def test_functions_print_into_their_logs(cloud: LocalCloud, service: FermataClie
 
 
 def test_other_settings_reach_functions_and_the_front_door_without_a_new_address(tmp_path: Path) -> None:
-    with start_own_cloud(tmp_path, MaxRounds=3) as cloud:
+    with start_own_cloud(tmp_path, parameters={"MaxRounds": 3}) as cloud:
         before = cloud.url
         assert cloud.resources().settings.max_rounds == 3
-        cloud.redeploy(MaxRounds=4, UNANSWERED_CALLS="tell_model")
+        cloud.redeploy(parameters={"MaxRounds": 4}, environment={"UNANSWERED_CALLS": "tell_model"})
         assert (cloud.resources().settings.max_rounds, cloud.resources().settings.unanswered_calls) == (4, "tell_model")
         assert cloud.url == before
         with FermataClient(cloud.url, cloud.token) as client:

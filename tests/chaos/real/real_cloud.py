@@ -19,10 +19,10 @@ SHORT_CLOCKS = {
     "BrowserWaitSeconds": 30,
     "ReaderHeartbeatSeconds": 1,
     "ProviderStallSeconds": 3,
-    "START_GRACE_SECONDS": 3,
-    "STALLED_TURN_SECONDS": 20,
 }
-"""Recovery takes seconds instead of minutes."""
+"""Template parameters with which recovery takes seconds instead of minutes."""
+SHORT_RECOVERY = {"START_GRACE_SECONDS": 3, "STALLED_TURN_SECONDS": 20}
+"""Environment variables for the same."""
 MINUTE_SECONDS = 3.0
 TENANT_NAME = re.compile(rb"chaos\d+x\d+")
 
@@ -64,15 +64,17 @@ async def open_real_cloud(directory: Path) -> AsyncIterator[RealCloud]:
         proxy = FaultProxy(lambda: cloud.endpoint, lambda request, forward: real.faults.treat(request, forward))
         await proxy.start()
         endpoints = {f"AWS_ENDPOINT_URL_{name}": proxy.url for name in ("DYNAMODB", "S3", "KMS", "SFN")}
+        urls = {
+            "ProviderUrls": json.dumps({"anthropic": provider.url}),
+            "CatalogueUrl": f"{provider.url}/api/v1/models",
+        }
         cloud = LocalCloud(
             directory,
             keep_state=True,
             minute_seconds=MINUTE_SECONDS,
             real_api_key="chaos",
-            ProviderUrls=json.dumps({"anthropic": provider.url}),
-            CatalogueUrl=f"{provider.url}/api/v1/models",
-            **SHORT_CLOCKS,
-            **endpoints,
+            parameters=SHORT_CLOCKS | urls,
+            environment=SHORT_RECOVERY | endpoints,
         )
         real = RealCloud(cloud, provider, proxy)
         real.faults = FaultInjector(TENANT_NAME, real.kill_emulator, real.stop_execution)

@@ -38,7 +38,7 @@ def commit_with_budget_hold(
     Without a known price, a hold of 0 is taken.
 
     Args:
-        commit: As for `commit_with_hold`.
+        commit: As for `reserve_budget_and_commit`.
 
     Raises:
         PaymentRequired: A budget does not cover it.
