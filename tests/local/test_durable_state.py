@@ -72,7 +72,7 @@ class Writer:
         for number in itertools.count(self.first):
             try:
                 self._write(number)
-            except BotoCoreError:
+            except (BotoCoreError, KeyError):  # KeyError: a response whose body the kill has cut off
                 return
             self.acknowledged += 1
 
