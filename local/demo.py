@@ -12,6 +12,7 @@ from typing import Any
 
 from fermata_client import FermataClient, FermataClientError, HtmlFile, HtmlFileExecutor, TurnOutcome, run_turn
 from fermata_client.terminal.turn_printer import TurnPrinter
+from local.check_real_key import RealModelUnavailableError, check_real_key
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
 from local.processes import ROOT, DidNotStartError
@@ -27,11 +28,12 @@ def main() -> None:
     install_stop_signals()
     prompt = " ".join(sys.argv[1:]) or os.environ.get("PROMPT") or DEFAULT_PROMPT
     shutil.rmtree(DEMO_DIRECTORY, ignore_errors=True)
-    print("Starting a local cloud …", flush=True)
     try:
+        check_real_key(real_api_key())
+        print("Starting a local cloud …", flush=True)
         with LocalCloud(DEMO_DIRECTORY, real_api_key=real_api_key()) as cloud:
             summary = run_demo(cloud, prompt)
-    except (DidNotStartError, DeploymentFailedError, FermataClientError) as error:
+    except (RealModelUnavailableError, DidNotStartError, DeploymentFailedError, FermataClientError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit("Stopped.")
@@ -53,10 +55,9 @@ def edit_page(cloud: LocalCloud, prompt: str) -> TurnOutcome:
     printer = TurnPrinter()
     source_before = page.document.source.decode()
     executor = HtmlFileExecutor(page)
-    with FermataClient(cloud.url, cloud.token) as client:
+    with FermataClient(cloud.url, cloud.token) as client, printer:
         outcome = run_turn(client, "site", prompt, executor=executor, snapshot=executor.snapshot, on_event=printer)
     page.write_copy()
-    printer.end_line()
     print()
     printer.print_diff(source_before, page.document.source.decode(), PAGE_PATH.name)
     print(f"\nThe new page: {relative_path(RESULT_PATH)} (the original is as it was).")

@@ -1,6 +1,5 @@
 """Run the service on this machine until Ctrl-C, with its state in `.fermata/`: `python -m local.run`."""
 
-import json
 import os
 import signal
 import socket
@@ -9,6 +8,12 @@ import time
 from pathlib import Path
 from types import FrameType
 
+from fermata_client.service.state_files import (
+    LOCAL_FILE_NAME,
+    delete_state_file,
+    user_state_file,
+    write_state_file,
+)
 from local.cloud import LocalCloud
 from local.deploy import DeploymentFailedError
 from local.lock_or_delete_state import STATE_DIRECTORY, lock_state
@@ -25,17 +30,25 @@ def main(state_directory: Path = STATE_DIRECTORY) -> None:
             lock_state(state_directory),
             LocalCloud(state_directory, keep_state=True, port=_choose_port(), real_api_key=real_api_key()) as cloud,
         ):
-            write_connection_file(cloud)
+            write_connection_files(cloud)
             print(greeting_text(cloud), flush=True)
-            while not (ended_process := cloud.find_ended_process()):
-                time.sleep(0.5)
+            try:
+                ended_process = _wait_for_ended_process(cloud)
+            finally:
+                delete_state_file(user_state_file(LOCAL_FILE_NAME), cloud.token)
             sys.exit(
                 f"Stopped, because {ended_process} ended unexpectedly. The end of its output is in {state_directory}."
             )
     except (DidNotStartError, DeploymentFailedError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        print("\nStopped. State is stored in .fermata/ (`make reset` deletes it).")
+        print("\nStopped. State is kept in .fermata/ (`make reset` deletes it).")
+
+
+def _wait_for_ended_process(cloud: LocalCloud) -> str:
+    while not (ended_process := cloud.find_ended_process()):
+        time.sleep(0.5)
+    return ended_process
 
 
 def real_api_key() -> str | None:
@@ -49,7 +62,7 @@ def greeting_text(cloud: LocalCloud) -> str:
   Fermata is at {cloud.url}, the model is: {cloud.model.label} ({cloud.model.id}).
   Ctrl-C stops it.
 
-  Edit a page:      .venv/bin/fermata edit page.html "Add a pricing section"
+  Edit a page:      .venv/bin/fermata edit examples/bakery/index.html "Add a pricing section" --out build/page.html
   Talk without one: .venv/bin/fermata chat "What can you do?"
   Ask the content:  .venv/bin/fermata chat --scope content "Which posts are drafts?"
   Or with curl:
@@ -69,11 +82,11 @@ def curl_commands(cloud: LocalCloud) -> str:
     )
 
 
-def write_connection_file(cloud: LocalCloud) -> None:
-    """Write the file in which the command line finds the service. It holds a token, so only its owner may read it."""
-    file = cloud.directory / "local.json"
-    file.touch(mode=0o600)
-    file.write_text(json.dumps({"url": cloud.url, "token": cloud.token, "endpoint": cloud.endpoint}))
+def write_connection_files(cloud: LocalCloud) -> None:
+    """Write the files in which the command line finds the service: in this folder, and from every other one."""
+    connection = {"url": cloud.url, "token": cloud.token}
+    write_state_file(cloud.directory / "local.json", connection | {"endpoint": cloud.endpoint})
+    write_state_file(user_state_file(LOCAL_FILE_NAME), connection)
 
 
 def _choose_port() -> int:

@@ -4,6 +4,8 @@ import click
 
 from fermata_client.commands.audit import audit
 from fermata_client.commands.chat import chat
+from fermata_client.commands.completion import completion
+from fermata_client.commands.connect import connect
 from fermata_client.commands.conversations import conversations
 from fermata_client.commands.credentials import credentials
 from fermata_client.commands.defaults import defaults
@@ -19,7 +21,9 @@ from fermata_client.commands.undo import undo
 def main() -> None:
     """Fermata from the command line: edit a page, ask a question, manage keys, models and tenants.
 
-    The service runs at http://127.0.0.1:8787 after `make run`.
+    The service runs at http://127.0.0.1:8787 after `make run`; `fermata connect` saves the address of another one.
+
+    Exit codes: 0 changed or answered, 1 failed, 2 wrong usage, 3 nothing changed, 130 stopped.
     """
 
 
@@ -31,5 +35,7 @@ main.add_command(credentials)
 main.add_command(models)
 main.add_command(defaults)
 main.add_command(audit)
+main.add_command(connect)
 main.add_command(token)
 main.add_command(tenant)
+main.add_command(completion)

@@ -45,6 +45,8 @@ class ServiceScript:
     is_silent: bool = False
     gates: dict[int, threading.Event] = field(default_factory=dict)
     """Events from this number on wait until the gate is set."""
+    answers_by_path: dict[str, Any] = field(default_factory=dict)
+    """What a GET of these paths is answered, whatever else is there."""
     result_by_request: dict[str, Any] = field(default_factory=dict)
     posted_answers: list[dict[str, Any]] = field(default_factory=list)
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
@@ -91,7 +93,9 @@ class ScriptHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.record_request(None)
         path, _, query = self.path.removeprefix(API_BASE_PATH).partition("?")
-        if path == f"/bridges/{BRIDGE}/events":
+        if path in self.script.answers_by_path:
+            self.send_json(200, self.script.answers_by_path[path])
+        elif path == f"/bridges/{BRIDGE}/events":
             self.send_stream(int(query.removeprefix("after=")))
         elif path == f"/bridges/{BRIDGE}":
             self.send_json(200, self.bridge_state())

@@ -28,7 +28,7 @@ def running(state: Path) -> Iterator[tuple["subprocess.Popen[str]", FermataClien
         port = str(probe.getsockname()[1])
     (state / "local.json").unlink(missing_ok=True)
     source = f"from pathlib import Path; from local import run; run.main(Path({str(state)!r}))"
-    environment = inherited_environment() | {"FERMATA_PORT": port}
+    environment = inherited_environment() | {"FERMATA_PORT": port, "XDG_STATE_HOME": str(state / "user")}
     command = [sys.executable, "-c", source]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     try:

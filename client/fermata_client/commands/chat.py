@@ -1,11 +1,13 @@
 """`fermata chat`: ask a model without an open page, or about the content system behind the site."""
 
+import shlex
 from pathlib import Path
 
 import click
 
 from fermata_client.commands.errors import CommandError, report_errors
-from fermata_client.commands.options import turn_options
+from fermata_client.commands.model_check import check_model
+from fermata_client.commands.options import turn_json_option, turn_options
 from fermata_client.commands.output import report_outcome
 from fermata_client.commands.program_name import get_program
 from fermata_client.commands.prompt_images import prompt_content
@@ -29,7 +31,7 @@ CHAT_SCOPES = ("data", "content", "plugin", "site")
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="An image for a model that reads images; up to eight.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as JSON in the last line.")
+@turn_json_option
 @turn_options
 @report_errors
 def chat(
@@ -49,8 +51,9 @@ def chat(
     """
     if conversation:
         _refuse_changes(scope, model)
-    printer = TurnPrinter()
-    with connect_to_service(url, token) as client:
+    printer = TurnPrinter(to_stderr=as_json)
+    with printer, connect_to_service(url, token) as client:
+        check_model(client, scope or CHAT_SCOPES[0], model)
         outcome = run_turn(
             client,
             scope or _scope_of(client, conversation),
@@ -60,9 +63,9 @@ def chat(
             on_event=printer,
             model=model,
         )
-    printer.end_line()
     if not as_json:
-        click.echo(f"Continue with: {get_program()} chat --conversation {outcome.conversation_id} …", err=True)
+        options = ["--conversation", str(outcome.conversation_id), *(["--url", url] if url else [])]
+        click.echo(f"Continue with: {get_program()} chat {shlex.join(options)} 'Go on'", err=True)
     report_outcome(outcome, printer, as_json=as_json)
 
 

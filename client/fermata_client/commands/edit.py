@@ -6,15 +6,20 @@ from pathlib import Path
 import click
 
 from fermata_client.commands.errors import report_errors
-from fermata_client.commands.options import turn_options
+from fermata_client.commands.model_check import check_model
+from fermata_client.commands.options import turn_json_option, turn_options
 from fermata_client.commands.output import report_outcome
 from fermata_client.commands.program_name import get_program
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.document.disk_files import NotAnHtmlFileError, check_output_path
 from fermata_client.document.html_file import HtmlFile
+from fermata_client.service.client import FermataClient
 from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.tools.executor import HtmlFileExecutor
+from fermata_client.turns.outcome import TurnOutcome
 from fermata_client.turns.runner import run_turn
+
+SCOPE = "site"
 
 
 @click.command()
@@ -24,7 +29,7 @@ from fermata_client.turns.runner import run_turn
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file and leave FILE unchanged."
 )
 @click.option("--css", metavar="FILE", help="The style sheet of the page that gets new rules.  [default: the last one]")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the turn as JSON in the last line.")
+@turn_json_option
 @turn_options
 @report_errors
 def edit(
@@ -39,33 +44,48 @@ def edit(
 ) -> None:
     """Edit an HTML FILE as PROMPT asks, and show what changed.
 
+    Exit codes: 0 changed, 1 failed, 2 wrong usage, 3 nothing changed, 130 stopped.
+
     Style sheets and scripts that FILE loads from its own folder are edited along with it.
     """
     html_file = _open_html_file(file, out, css)
     before = html_file.file_texts((out or file).name)
-    executor = HtmlFileExecutor(html_file)
-    printer = TurnPrinter()
+    printer = TurnPrinter(to_stderr=as_json)
     try:
-        with connect_to_service(url, token) as client:
-            outcome = run_turn(
-                client,
-                "site",
-                prompt,
-                executor=executor,
-                snapshot=executor.snapshot,
-                revision=executor.revision,
-                on_event=printer,
-                model=model,
-            )
+        with printer, connect_to_service(url, token) as client:
+            check_model(client, SCOPE, model)
+            outcome = _run_edit(client, html_file, prompt, model, printer)
         html_file.write_copy()
     finally:
-        printer.end_line()
         after = html_file.file_texts((out or file).name)
         printer.print_changes(before, after)
-    if before != after and not as_json:
-        changed_file = shlex.quote(str(out or file))
-        click.echo(f"Undo it with: {get_program()} undo {outcome.view.bridge_id} {changed_file}", err=True)
-    report_outcome(outcome, printer, as_json=as_json)
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    if changed and not as_json:
+        click.echo(f"Undo it with: {undo_command(str(outcome.view.bridge_id), out or file, url)}", err=True)
+    report_outcome(outcome, printer, as_json=as_json, changed=changed)
+
+
+def _run_edit(
+    client: FermataClient, html_file: HtmlFile, prompt: str, model: str | None, printer: TurnPrinter
+) -> TurnOutcome:
+    executor = HtmlFileExecutor(html_file)
+    return run_turn(
+        client,
+        SCOPE,
+        prompt,
+        executor=executor,
+        snapshot=executor.snapshot,
+        revision=executor.revision,
+        on_event=printer,
+        model=model,
+    )
+
+
+def undo_command(bridge_id: str, file: Path, url: str | None) -> str:
+    """Return the command that undoes a turn, ready to be pasted into a shell."""
+    name = str(file)
+    arguments = ["undo", bridge_id, f"./{name}" if name.startswith("-") else name, *(["--url", url] if url else [])]
+    return f"{get_program()} {shlex.join(arguments)}"
 
 
 def _open_html_file(file: Path, out: Path | None, css: str | None) -> HtmlFile:

@@ -1,16 +1,19 @@
 """Report errors of a command as one sentence on stderr."""
 
+import contextlib
 import functools
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 import click
 
 from fermata_client.commands.program_name import get_program
 from fermata_client.document.disk_files import NotAnHtmlFileError
-from fermata_client.service.connection_settings import ConnectionNotConfiguredError
+from fermata_client.html.edit_error import EditError
 from fermata_client.service.errors import FermataClientError, RequestRefusedError, ServiceUnreachableError
+from fermata_client.service.state_files import ConnectionNotConfiguredError
 from fermata_client.terminal.plain_text import strip_control_chars
 
 _Params = ParamSpec("_Params")
@@ -20,23 +23,28 @@ _Result = TypeVar("_Result")
 class CommandError(click.ClickException):
     """One sentence on stderr, exit code 1."""
 
+    is_in_output = False
+    """The JSON on stdout tells of it already."""
+
     def show(self, file: Any = None) -> None:
         click.echo(f"fermata: {strip_control_chars(self.message)}", file=file or sys.stderr)
 
 
 def report_errors(command: Callable[_Params, _Result]) -> Callable[_Params, _Result]:
-    """Turn errors that the user can correct into a `CommandError`. Bugs keep their traceback."""
+    """Turn errors that the user can correct into a `CommandError`. Bugs keep their traceback.
+
+    With `--json` the error is also an object on stdout.
+    """
 
     @functools.wraps(command)
     def wrapped(*args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         try:
-            return command(*args, **kwargs)
-        except (ConnectionNotConfiguredError, NotAnHtmlFileError) as error:
-            raise CommandError(str(error)) from error
-        except BrokenPipeError:  # click exits quietly: the reader of the output has closed it
+            with _correctable_errors():
+                return command(*args, **kwargs)
+        except click.ClickException as error:
+            if kwargs.get("as_json") and not (isinstance(error, CommandError) and error.is_in_output):
+                click.echo(json.dumps({"status": "failed", "error": error.format_message()}, ensure_ascii=False))
             raise
-        except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}.") from error
 
     return wrapped
 
@@ -60,6 +68,18 @@ def run_reporting_stack_errors(operation: Callable[[], _Result]) -> _Result:
         raise click.ClickException(f"Name the deployment with --stack. ({error})") from error
     except (BotoCoreError, ClientError) as error:
         raise click.ClickException(str(error)) from error
+
+
+@contextlib.contextmanager
+def _correctable_errors() -> Iterator[None]:
+    try:
+        yield
+    except (ConnectionNotConfiguredError, NotAnHtmlFileError, EditError) as error:
+        raise CommandError(str(error)) from error
+    except BrokenPipeError:  # click exits quietly: the reader of the output has closed it
+        raise
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}.") from error
 
 
 def explain_error(error: FermataClientError, url: str) -> str:

@@ -10,6 +10,9 @@ _Result = TypeVar("_Result")
 
 SCOPES = ("site", "content", "data", "plugin")
 
+turn_json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object to stdout, and everything else to stderr."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the response of the service as JSON.")
 
 
@@ -17,10 +20,14 @@ def service_options(command: Callable[_Params, _Result]) -> Callable[_Params, _R
     """Add `--url` and `--token`, for commands that call the service."""
     for option in (
         click.option(
-            "--token", metavar="TOKEN", help="The token to send.  [default: FERMATA_TOKEN, or what `make run` wrote]"
+            "--token",
+            metavar="TOKEN",
+            help="The token to send.  [default: FERMATA_TOKEN, or what `make run` or `fermata connect` saved]",
         ),
         click.option(
-            "--url", metavar="URL", help="The address of the service.  [default: FERMATA_URL, or what `make run` wrote]"
+            "--url",
+            metavar="URL",
+            help="The address of the service.  [default: FERMATA_URL, or what `make run` or `fermata connect` saved]",
         ),
     ):
         command = option(command)

@@ -9,6 +9,7 @@ from fermata_client.commands.errors import CommandError
 from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.turns.outcome import TurnOutcome
 
+EXIT_CODE_NOTHING_CHANGED = 3
 EXIT_CODE_INTERRUPTED = 130
 
 
@@ -16,15 +17,31 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def report_outcome(outcome: TurnOutcome, printer: TurnPrinter, *, as_json: bool) -> None:
-    """Print the summary of a turn if `as_json`, and fail the command unless the turn is done."""
+def report_outcome(
+    outcome: TurnOutcome, printer: TurnPrinter, *, as_json: bool, changed: list[str] | None = None
+) -> None:
+    """Print the summary of a turn if `as_json`, and fail the command unless the turn is done.
+
+    Args:
+        changed: the files that the turn has changed; None for a turn that changes none.
+    """
     printer.end_line()
     if as_json:
-        click.echo(json.dumps(outcome.to_summary(), ensure_ascii=False))
+        members = {} if changed is None else {"changed": changed}
+        click.echo(json.dumps(outcome.to_summary() | members, ensure_ascii=False))
     if outcome.is_interrupted:
         click.echo("fermata: stopped.", err=True)
         raise click.exceptions.Exit(EXIT_CODE_INTERRUPTED)
     if outcome.status == "error":
-        raise CommandError(f"The turn ended with an error: {outcome.error}")
+        raise _reported_error(f"The turn ended with an error: {outcome.error}", as_json=as_json)
     if outcome.status != "done":
-        raise CommandError(f"The turn was {outcome.status}.")
+        raise _reported_error(f"The turn was {outcome.status}.", as_json=as_json)
+    if changed == []:
+        click.echo("fermata: nothing was changed.", err=True)
+        raise click.exceptions.Exit(EXIT_CODE_NOTHING_CHANGED)
+
+
+def _reported_error(text: str, *, as_json: bool) -> CommandError:
+    error = CommandError(text)
+    error.is_in_output = as_json
+    return error

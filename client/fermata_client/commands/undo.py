@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from fermata_client.commands.errors import CommandError, report_errors
-from fermata_client.commands.options import service_options
+from fermata_client.commands.options import service_options, turn_json_option
 from fermata_client.commands.output import report_outcome
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.document.html_file import HtmlFile
@@ -21,7 +21,7 @@ from fermata_client.turns.runner import undo_turn
 @click.argument("bridge")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--through", metavar="EFFECT_KEY", help="Go back to this edit of the turn and no further.")
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the undo as JSON in the last line.")
+@turn_json_option
 @service_options
 @report_errors
 def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str | None, token: str | None) -> None:
@@ -32,9 +32,9 @@ def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str |
     html_file = HtmlFile(file)
     before = html_file.file_texts(file.name)
     executor = HtmlFileExecutor(html_file)
-    printer = TurnPrinter()
+    printer = TurnPrinter(to_stderr=as_json)
     try:
-        with connect_to_service(url, token) as client:
+        with printer, connect_to_service(url, token) as client:
             outcome = undo_turn(
                 client,
                 bridge,
@@ -45,12 +45,13 @@ def undo(bridge: str, file: Path, through: str | None, as_json: bool, url: str |
                 on_event=printer,
             )
     finally:
-        printer.end_line()
         printer.print_changes(before, html_file.file_texts(file.name))
     report = _print_report(outcome, printer)
     report_outcome(outcome, printer, as_json=as_json)
     if report["skipped"] and not report["undone"]:
-        raise CommandError("Nothing was undone.")
+        error = CommandError("Nothing was undone.")
+        error.is_in_output = as_json
+        raise error
 
 
 def _print_report(outcome: TurnOutcome, printer: TurnPrinter) -> JsonObject:

@@ -1,13 +1,32 @@
 """Read and check the files of a page on disk."""
 
 import os
+import re
 from pathlib import Path
 
 from fermata_client.document.html_document import HtmlDocument
+from fermata_client.html.preamble import preamble_end
+from fermata_client.html.tags import name_set
 
-HTML_EXTENSIONS = (".html", ".htm", ".xhtml")
+HTML_EXTENSIONS = (".html", ".htm", ".xhtml", ".xht", ".shtml")
+TEMPLATE_EXTENSIONS = name_set(
+    ".php .phtml .twig .jinja .jinja2 .j2 .njk .liquid .hbs .handlebars .mustache .ejs .erb .eex .heex .jsp .asp .aspx "
+    ".cshtml .razor .tmpl .tpl .gohtml"
+)
+OTHER_LANGUAGE_EXTENSIONS = name_set(
+    ".css .scss .sass .less .js .mjs .cjs .ts .jsx .tsx .json .xml .svg .rss .atom .md .markdown .mdx .txt .csv .py "
+    ".rb .go .rs .java .c .h .cpp .sh .yaml .yml .toml .ini .env .lock .pdf"
+)
+FIRST_TAGS = name_set(
+    "html head body title meta link style script base template main header footer nav section article aside div p "
+    "h1 h2 h3 h4 h5 h6 ul ol dl table form figure blockquote pre hr a img button span details dialog address"
+)
+"""Tags with which an HTML page or a part of one begins."""
 MAX_FILE_BYTES = 2_000_000
 """A page travels with every answer, and the service takes 4.5 MB."""
+
+
+_FIRST_TAG = re.compile(rb"(?:\s++|<!--.*?-->)*+<([A-Za-z][A-Za-z0-9]*)[\s/>]", re.DOTALL)
 
 
 class NotAnHtmlFileError(ValueError):
@@ -52,10 +71,19 @@ def _check_html(path: Path, source: bytes, name: str) -> None:
         raise NotAnHtmlFileError(
             f"{name} is not UTF-8 (byte {error.start}). Save it as UTF-8 and try again."
         ) from error
-    if path.suffix.lower() in HTML_EXTENSIONS:
-        return
-    if "\x00" in text or not HtmlDocument.parse(source).tree.elements:
+    if "\x00" in text or not (path.suffix.lower() in HTML_EXTENSIONS or _looks_like_html(path, source)):
         raise NotAnHtmlFileError(f"{name} is not an HTML page.")
+
+
+def _looks_like_html(path: Path, source: bytes) -> bool:
+    """Whether a file of another name holds HTML: a template by its name, any other by its first tag."""
+    suffix = path.suffix.lower()
+    if suffix in OTHER_LANGUAGE_EXTENSIONS:
+        return False
+    if suffix in TEMPLATE_EXTENSIONS:
+        return bool(HtmlDocument.parse(source).tree.elements)
+    first_tag = _FIRST_TAG.match(source, preamble_end(source))
+    return first_tag is not None and first_tag[1].decode().lower() in FIRST_TAGS
 
 
 def check_output_path(path: Path) -> None:

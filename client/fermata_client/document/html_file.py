@@ -37,7 +37,7 @@ class HtmlFile:
         """What `out` had before the first edit was written to it."""
         self._seen_paths: set[str] = set()
         """Files that the page has loaded at some time."""
-        self.document = self._parse_document(read_html_file(self.path), 1)
+        self.document = self._parse_document(read_html_file(self.path, str(path)), 1)
         self.document = replace(self.document, target_sheet=self._target_sheet(css))
 
     def reload_if_changed(self) -> HtmlDocument | None:

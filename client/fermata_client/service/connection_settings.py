@@ -1,17 +1,14 @@
-"""Find the service's address and the caller's token: options, then the environment, then what `make run` wrote."""
+"""Find the service's address and the caller's token: options, then the environment, then what was saved."""
 
-import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fermata_client.service.state_files import ConnectionNotConfiguredError, iter_state_files, read_state_file
+
 DEFAULT_URL = "http://127.0.0.1:8787"
-STATE_FILE = Path(".fermata") / "local.json"
-
-
-class ConnectionNotConfiguredError(ValueError):
-    """There is no usable address or token. The message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -23,44 +20,37 @@ class Connection:
 def find_connection(url: str | None = None, token: str | None = None, start: Path | None = None) -> Connection:
     """Find the address and token to use.
 
-    The token of the state file is used for the address of that file only, so that it is sent to no other server.
+    A saved token is used for the address that it was saved with only, so that it is sent to no other server.
 
     Args:
         start: the folder where the search for the state file begins; None is the working directory.
 
     Raises:
-        ConnectionNotConfiguredError: there is no token for the address, or one of them is malformed.
+        ConnectionNotConfiguredError: there is no token for the address, one of them is malformed, or a saved
+            file is not the user's own.
     """
-    local = read_local_connection(start or Path.cwd())
-    url = _clean_url(url or os.environ.get("FERMATA_URL") or (local.url if local else DEFAULT_URL))
+    url = url or os.environ.get("FERMATA_URL")
     token = token or os.environ.get("FERMATA_TOKEN")
-    if not token and local and local.url == url:
-        token = local.token
+    saved = [] if url and token else list(_iter_saved_connections(start or Path.cwd()))
+    url = _clean_url(url or (saved[0].url if saved else DEFAULT_URL))
+    token = token or next((connection.token for connection in saved if connection.url == url), None)
     if not token:
         raise ConnectionNotConfiguredError(
-            f"There is no token for {url}. Start the service with `make run`, which writes {STATE_FILE}, "
+            f"There is no token for {url}. Start the service with `make run`, which saves one for you, "
             "or give one with --token or FERMATA_TOKEN."
         )
     return Connection(url, _clean_token(token))
 
 
-def read_local_connection(start: Path) -> Connection | None:
-    """Read the nearest `.fermata/local.json` in `start` or a folder above it; None if there is none."""
-    for folder in (start, *start.parents):
-        file = folder / STATE_FILE
-        if file.is_file():
-            return _read_state_file(file)
-    return None
-
-
-def _read_state_file(file: Path) -> Connection:
-    try:
-        state = json.loads(file.read_text(encoding="utf-8"))
-        return Connection(str(state["url"]).rstrip("/"), str(state["token"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConnectionNotConfiguredError(
-            f"{file} cannot be read. Start the service again with `make run`."
-        ) from error
+def _iter_saved_connections(start: Path) -> Iterator[Connection]:
+    for file in iter_state_files(start):
+        state = read_state_file(file)
+        try:
+            yield Connection(str(state["url"]).rstrip("/"), str(state["token"]))
+        except KeyError as error:
+            raise ConnectionNotConfiguredError(
+                f"{file} cannot be read. Start the service again with `make run`."
+            ) from error
 
 
 def _clean_url(text: str) -> str:

@@ -1,13 +1,12 @@
 """Open the AWS resources of a deployed stack from outside, as its operator."""
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fermata_client.service.connection_settings import STATE_FILE
+from fermata_client.service.state_files import iter_state_files, read_state_file
 
 if TYPE_CHECKING:
     from fermata.aws.resources import Resources
@@ -64,8 +63,8 @@ def select_local_stack(start: Path | None = None) -> str | None:
         The local stack's name, or None if no local cloud runs there.
     """
     folder = start or Path.cwd()
-    for file in (parent / STATE_FILE for parent in (folder, *folder.parents)):
-        if file.is_file() and (endpoint := json.loads(file.read_text(encoding="utf-8")).get("endpoint")):
+    for file in iter_state_files(folder):
+        if endpoint := read_state_file(file).get("endpoint"):
             os.environ.update(LOCAL_AWS_ENVIRONMENT | {"AWS_ENDPOINT_URL": str(endpoint)})
             return LOCAL_STACK_NAME
     return None

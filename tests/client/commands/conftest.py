@@ -11,8 +11,9 @@ from tests.client.scripted_service import ServiceScript, serve_script
 
 @pytest.fixture(autouse=True)
 def isolated_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the state file and the environment of the machine that runs the tests."""
+    """Hide the state files and the environment of the machine that runs the tests."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in ("FERMATA_URL", "FERMATA_TOKEN", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
 

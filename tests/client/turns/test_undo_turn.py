@@ -116,10 +116,10 @@ def test_the_command_says_what_was_undone_and_what_was_not(page: Path) -> None:
         arguments = ["undo", UNDONE_BRIDGE, str(page), "--url", url, "--token", "good", "--json"]
         result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    lines = result.stdout.splitlines()
+    lines = result.stderr.splitlines()
     assert f"  ! {UNDONE_BRIDGE}/1/0 stays: it broke" in lines
     assert "1 undone, 1 left unchanged." in lines
-    assert json.loads(lines[-1])["undone"] == 1
+    assert json.loads(result.stdout)["undone"] == 1
 
 
 def test_the_command_fails_when_all_was_left_as_it_is(page: Path) -> None:
@@ -127,9 +127,9 @@ def test_the_command_fails_when_all_was_left_as_it_is(page: Path) -> None:
         arguments = ["undo", UNDONE_BRIDGE, str(page), "--url", url, "--token", "good", "--json"]
         result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 1
-    assert "0 undone, 2 left unchanged." in result.stdout
-    assert json.loads(result.stdout.splitlines()[-1])["skipped"] == 2
-    assert result.stderr == "fermata: Nothing was undone.\n"
+    assert "0 undone, 2 left unchanged." in result.stderr
+    assert json.loads(result.stdout)["skipped"] == 2
+    assert result.stderr.endswith("\nfermata: Nothing was undone.\n")
 
 
 def test_the_command_says_when_there_is_nothing_to_undo(page: Path) -> None:

@@ -1,0 +1,97 @@
+"""Read and write the files that hold the address and token of a service: of a project, and of the user."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from fermata_client.service.json_types import JsonObject
+
+STATE_FILE = Path(".fermata") / "local.json"
+"""Written by `make run` in its folder."""
+CONNECTED_FILE_NAME = "connection.json"
+"""Written by `fermata connect` in the user's own state folder."""
+LOCAL_FILE_NAME = "local.json"
+"""Written by `make run` there."""
+WRITABLE_BY_OTHERS = 0o022
+
+
+class ConnectionNotConfiguredError(ValueError):
+    """There is no usable address or token. The message says what to do."""
+
+
+def user_state_file(name: str) -> Path:
+    """Return a file of the user's own state folder, which is found from every working directory."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+    else:
+        base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "fermata" / name
+
+
+def iter_state_files(start: Path) -> Iterator[Path]:
+    """Yield the existing files, the best first: the nearest one in `start` or above, then the user's own ones."""
+    project_files = (folder / STATE_FILE for folder in (start, *start.parents))
+    nearest = next((file for file in project_files if file.is_file()), None)
+    if nearest is not None:
+        yield nearest
+    own_files = (user_state_file(name) for name in (CONNECTED_FILE_NAME, LOCAL_FILE_NAME))
+    yield from (file for file in own_files if file.is_file())
+
+
+def read_state_file(file: Path) -> JsonObject:
+    """Read a file, if it is the user's own and nobody else can write to it or replace it.
+
+    Raises:
+        ConnectionNotConfiguredError: it is not, or it holds no JSON object.
+    """
+    try:
+        with file.open("rb") as opened:
+            _check_ownership(file, os.fstat(opened.fileno()))
+            _check_ownership(file, file.parent.stat())
+            state = json.loads(opened.read())
+    except (OSError, ValueError) as error:
+        if isinstance(error, ConnectionNotConfiguredError):
+            raise
+        raise ConnectionNotConfiguredError(_unreadable_text(file)) from error
+    if not isinstance(state, dict):
+        raise ConnectionNotConfiguredError(_unreadable_text(file))
+    return state
+
+
+def write_state_file(file: Path, state: JsonObject) -> None:
+    """Write a file that only its owner can read."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = file.with_name(f"{file.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+        opened.write(json.dumps(state))
+    temporary.replace(file)
+
+
+def delete_state_file(file: Path, token: str) -> None:
+    """Delete a file that holds this token. One that another service has written since is kept."""
+    try:
+        if json.loads(file.read_text(encoding="utf-8")).get("token") == token:
+            file.unlink()
+    except (OSError, ValueError, AttributeError):
+        return  # there is no file, or none of ours
+
+
+def _check_ownership(file: Path, status: os.stat_result) -> None:
+    if sys.platform == "win32":
+        return  # the user's folders have access lists of their own there
+    if status.st_uid != os.getuid():
+        raise ConnectionNotConfiguredError(
+            f"{file} is not used, because it belongs to another user. Delete it, or give --url and --token."
+        )
+    if status.st_mode & WRITABLE_BY_OTHERS:
+        raise ConnectionNotConfiguredError(
+            f"{file} is not used, because others can write to it or its folder. If it is yours: "
+            f"chmod go-w {file.parent} {file}"
+        )
+
+
+def _unreadable_text(file: Path) -> str:
+    return f"{file} cannot be read. Start the service again with `make run`."

@@ -1,0 +1,119 @@
+"""Exit codes and hints of commands, and what they refuse before a turn."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fermata_client.cli import main
+from fermata_client.commands.undo import undo
+from tests.client.commands.run_command import PAGE, run_command
+from tests.client.scripted_events import done_event, number_events, ready_event, text_event
+from tests.client.scripted_service import ServiceScript
+
+
+def test_a_turn_that_changes_nothing_exits_with_3(file: Path, url: str, script: ServiceScript) -> None:
+    script.events[:] = number_events(ready_event(), text_event("It is fine as it is."), done_event())
+    result = run_command("edit", str(file), "x", "--url", url, "--token", "good")
+    assert (result.exit_code, result.stderr) == (3, "fermata: nothing was changed.\n")
+    listed = run_command("edit", str(file), "x", "--url", url, "--token", "good", "--json")
+    assert (listed.exit_code, json.loads(listed.stdout)["changed"]) == (3, [])
+
+
+def test_wrong_usage_exits_with_2(file: Path) -> None:
+    for arguments in (["edit"], ["edit", str(file), "x", "--paint"], ["paint"]):
+        assert run_command(*arguments).exit_code == 2
+
+
+def test_an_error_is_json_too_when_that_was_asked_for(url: str) -> None:
+    result = run_command("edit", "gone.html", "x", "--url", url, "--token", "good", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {"status": "failed", "error": "There is no file gone.html."}
+    assert result.stderr == "fermata: There is no file gone.html.\n"
+
+
+@pytest.mark.parametrize("name", ["page.html", "my page's.html", "-page.html", "$(x).html"])
+def test_the_hint_to_undo_can_be_pasted(tmp_path: Path, url: str, name: str) -> None:
+    (tmp_path / name).write_text(PAGE)
+    result = run_command("edit", "--url", url, "--token", "good", "--", name, "add")
+    program, *arguments = shlex.split(result.stderr.strip().removeprefix("Undo it with: "))
+    assert program == "fermata"
+    context = undo.make_context("undo", arguments[1:])
+    assert (context.params["file"].resolve(), context.params["url"]) == (tmp_path / name, url)
+
+
+def test_the_hint_to_continue_can_be_pasted(url: str) -> None:
+    result = run_command("chat", "hi", "--url", url, "--token", "good")
+    _, *arguments = shlex.split(result.stderr.strip().removeprefix("Continue with: "))
+    assert arguments == ["chat", "--conversation", "conv-1", "--url", url, "Go on"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("site.css", "/* <p> */ a { top: 0 }"),
+        ("app.js", "const a = `<p>x</p>`;"),
+        ("README.md", "<p>Hello</p>"),
+        ("logo.svg", "<svg><p>x</p></svg>"),
+        ("feed", "<?xml version='1.0'?><feed><title>x</title></feed>"),
+        ("data.json", '{"a": "<p>"}'),
+        ("words", "Use <b> for bold."),
+        ("page.html", "<p>\x00</p>"),
+    ],
+)
+def test_what_is_no_html_is_refused(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    result = run_command("edit", name, "x", "--token", "t")
+    assert (result.exit_code, result.stderr) == (1, f"fermata: {name} is not an HTML page.\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("index.php", "<?php get_header(); ?>\n<main>x</main>"),
+        ("page.njk", "---\na: b\n---\n<p>x</p>"),
+        ("page", "<!doctype html>\n<!-- x -->\n<html></html>"),
+    ],
+)
+def test_a_page_of_another_name_is_edited(tmp_path: Path, url: str, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    assert "is not an HTML page" not in run_command("edit", name, "x", "--url", url, "--token", "good").stderr
+
+
+def test_a_model_that_nobody_has_is_refused_before_a_turn(file: Path, url: str, script: ServiceScript) -> None:
+    script.answers_by_path = {
+        "/defaults": {"defaults": {"site": {"credentialId": "k1", "modelId": "claude-opus-4-5"}}},
+        "/credentials": {"credentials": [{"id": "k1", "providerId": "anthropic"}]},
+        "/providers/anthropic/models": {"models": [{"id": "claude-opus-4-5"}, {"id": "llama3:8b"}]},
+    }
+    refused = run_command("edit", str(file), "x", "--url", url, "--token", "good", "--model", "claude-opus-9")
+    assert refused.exit_code == 1
+    assert refused.stderr == (
+        "fermata: None of your credentials opens a model claude-opus-9. There are: claude-opus-4-5. "
+        "All of them: fermata models\n"
+    )
+    assert [path for method, path, _ in script.requests if method == "POST"] == []
+    for model in ("claude-opus-4-5", "llama3", "llama3:8b", "claude-opus-4-5:nitro"):
+        assert run_command("edit", str(file), "x", "--url", url, "--token", "good", "--model", model).exit_code == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_its_completion(shell: str) -> None:
+    result = run_command("completion", shell)
+    assert result.exit_code == 0
+    assert "_FERMATA_COMPLETE" in result.stdout
+
+
+def test_connect_saves_an_address_for_every_folder(
+    url: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: ServiceScript
+) -> None:
+    script.answers_by_path = {"/conversations": {"conversations": []}}
+    refused = CliRunner().invoke(main, ["connect", url], input="\n")
+    assert (refused.exit_code, "There is no token" in refused.stderr) == (1, True)
+    result = CliRunner().invoke(main, ["connect", url], input="good\n")
+    assert (result.exit_code, f"Connected to {url}" in result.stdout) == (0, True)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert run_command("edit", str(file), "add").exit_code == 0
