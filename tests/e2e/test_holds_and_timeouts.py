@@ -69,7 +69,7 @@ def model(cloud: LocalCloud) -> Iterator[DemoModelClient]:
 
 def load_functions(cloud: LocalCloud) -> None:
     """Invoke the functions once: the first invocation takes long, and these clocks are short."""
-    for function in ("round", "hold"):
+    for function in ("round", "store_hold_token"):
         cloud.invoke_function(function, json.loads((ROOT / f"events/{function}.json").read_text()))
     with open_http(cloud) as http:
         answer = {"bridgeId": "x", "requestId": "1.0.x", "result": OK_RESULT}
