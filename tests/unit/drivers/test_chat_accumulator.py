@@ -309,7 +309,7 @@ def test_usage_counts_cache_reads_and_writes_separately(usage: dict[str, Any], t
         encode_sse(text_chunks("Hi"), make_chunk({}, "stop"), usage_chunk(1000, 5, **usage))
     ).tokens
     assert counted.model_copy(update={"raw": None}) == tokens.model_copy(
-        update={"cached_within": tokens.cache_read > 0}
+        update={"cached_within": 0 < tokens.cache_read <= tokens.prompt}
     )
 
 

@@ -19,7 +19,7 @@ from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulat
 from fermata.drivers.protocols.ollama_chat.request import build_request_body as ollama_body
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.openai_responses.request import build_request_body as responses_body
-from fermata.drivers.protocols.tool_arguments import parse_tool_arguments
+from fermata.drivers.protocols.tool_arguments import build_tool_call
 from fermata.drivers.providers.openai import make_prompt_cache_key
 from fermata.drivers.registry import get_provider
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
@@ -51,9 +51,9 @@ def get_case(identity: str) -> Any:
 
 @cases_of("parseToolArguments")
 def test_arguments_are_read_as_in_the_original(case: Any) -> None:
-    value, malformed = parse_tool_arguments(case["input"])
-    assert value == case["expected"]
-    assert malformed is ("malformed" in case["note"])
+    call = build_tool_call("call_1", "read_document", case["input"])
+    assert call.input == case["expected"]
+    assert bool(call.malformed) is ("malformed" in case["note"])
 
 
 @cases_of("sse")

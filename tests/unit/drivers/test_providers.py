@@ -15,7 +15,12 @@ from fermata.drivers.transport.http_connection import HttpConnection
 from local.demo_model.request_checks.openai_responses import is_reasoning_model
 from tests.strict import ollama, openai
 from tests.strict.server import ScriptedResponse, StrictServer
-from tests.unit.drivers.conversation_builders import message_from_response, tool_result, user_message
+from tests.unit.drivers.conversation_builders import (
+    message_from_response,
+    model_message,
+    tool_result,
+    user_message,
+)
 from tests.unit.drivers.history_strategies import MODELS
 from tests.unit.drivers.strict_providers import (
     CASES_BY_PROVIDER,
@@ -201,19 +206,16 @@ def test_a_lone_surrogate_in_a_prompt_is_not_sent(
 
 
 @each_provider
-def test_r8_a_turn_after_an_empty_answer_is_accepted(
+def test_r8_an_empty_answer_is_an_error_and_the_turn_after_it_is_accepted(
     peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
     server.script_chunks(peer.text_response(""))
+    with pytest.raises(ProviderError, match="without a word") as caught:
+        collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
+    assert (caught.value.code, caught.value.retryable) == ("provider_empty", True)
     server.script_chunks(peer.text_response())
-    nothing = get_response(peer, build_request(peer, user_message("Hi")), connection, server)
-    assert nothing.blocks == ()
-    collect_parts(
-        peer,
-        build_request(peer, user_message("Hi"), message_from_response(nothing), user_message("And now?", turn="t2")),
-        connection,
-        server,
-    )
+    rows = (user_message("Hi"), model_message(), user_message("And now?", turn="t2"))
+    collect_parts(peer, build_request(peer, *rows), connection, server)
     assert server.refusals == []
 
 

@@ -189,8 +189,13 @@ def test_a_body_that_is_no_json_is_reported_as_such(host: ScriptedHost, body: by
     assert not error.is_transient
 
 
-def test_a_compressed_response_is_reported(host: ScriptedHost) -> None:
-    host.script_response("GET tables", gzip.compress(b'{"tables": []}'), headers={"content-encoding": "gzip"})
+def test_a_response_in_an_unknown_compression_is_reported(host: ScriptedHost) -> None:
+    host.script_response("GET tables", b"\x1b\x00", headers={"content-encoding": "br"})
+    assert "compressed (br)" in str(get_error(host))
+
+
+def test_a_compressed_response_is_read(host: ScriptedHost) -> None:
+    host.script_response("GET tables", gzip.compress(b"no JSON"), headers={"content-encoding": "gzip"})
     assert str(get_error(host)).endswith("with what is no JSON (application/json, gzip).")
 
 

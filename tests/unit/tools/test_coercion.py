@@ -140,7 +140,8 @@ def test_scalars_are_coerced_to_the_type_of_the_schema(kind: str, sent: Any, exp
         ("boolean", "yes"),
         ("boolean", 2),
         ("array", None),
-        ("object", "{}"),
+        ("object", "{"),
+        ("object", "[1]"),
     ],
 )
 def test_a_value_that_cannot_be_coerced_is_refused(kind: str, sent: Any) -> None:
@@ -233,3 +234,17 @@ def test_arguments_that_fit_are_not_changed(node: str, html: str, index: int | N
 )
 def test_every_schema_keyword_has_its_own_error(schema: dict[str, Any], value: Any, expected_error: str) -> None:
     assert list(iter_schema_errors(schema, value)) == [expected_error]
+
+
+@pytest.mark.parametrize("nothing", [None, []])
+def test_no_arguments_may_be_null_or_an_empty_list_for_a_tool_that_requires_none(nothing: Any) -> None:
+    assert coerce_arguments(make_object_schema(), nothing) == {}
+
+
+def test_an_object_or_list_that_is_encoded_as_text_is_read() -> None:
+    schema = make_object_schema(
+        document=make_object_schema(id={"type": "string"}), tags={"type": "array", "items": {"type": "string"}}
+    )
+    sent = {"document": '{"id": "index"}', "tags": '["a", "b"]'}
+    assert coerce_arguments(schema, sent) == {"document": {"id": "index"}, "tags": ["a", "b"]}
+    assert coerce_arguments(schema, {"tags": "[x"}) == {"tags": ["[x"]}

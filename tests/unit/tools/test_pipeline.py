@@ -123,6 +123,18 @@ def test_malformed_arguments_are_refused_with_the_advice_to_send_less() -> None:
     assert "smaller" in message
 
 
+def test_malformed_arguments_are_refused_with_the_place_and_the_text() -> None:
+    problem = "Expecting value at line 1. They were: {oops"
+    call = make_call("insertHtml", {}, malformed=True).model_copy(update={"problem": problem})
+    assert get_error(admit_call(SITE_TOOLSET, call, make_context())).endswith("They were: {oops")
+
+
+@pytest.mark.parametrize("name", ["insertHtmls", "functions.insert_htm"])
+def test_the_error_of_an_unknown_tool_names_the_nearest(name: str) -> None:
+    outcome = admit_call(SITE_TOOLSET, make_call(name), make_context(), lambda _name: "site_insert_html")
+    assert get_error(outcome) == f"Unknown tool: {name}. The nearest are: site_insert_html."
+
+
 def test_invalid_input_is_refused_with_member_and_reason() -> None:
     message = get_error(admit_call(SITE_TOOLSET, make_call("insertHtml", {"parentId": "r1"}), make_context()))
     assert message == "Invalid input for insertHtml: html: Expected required property."

@@ -139,7 +139,31 @@ def test_a_tool_with_roles_or_phases_is_offered_only_in_them() -> None:
 def test_an_alias_finds_its_tool_and_an_unknown_name_finds_nothing() -> None:
     tool = make_tool("cms_getPages", aliases=("cms_listPages",))
     assert make_toolset(tool).find_tool("cms_listPages") is tool
-    assert make_toolset(tool).find_tool("cms_getpages") is None
+    assert make_toolset(tool).find_tool("cms_dropPages") is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "functions.insertHtml",
+        "default_api:site_insert_html",
+        "tools/insertHtml",
+        "mcp__editor__insertHtml",
+        " InsertHTML ",
+        "insert_html",
+        "site-insert-html",
+        "insertHtml<|channel|>json",
+    ],
+)
+def test_a_name_is_recognised_when_only_one_tool_can_be_meant(name: str) -> None:
+    assert SITE_TOOLSET.find_tool(name) is get_site_tool("insertHtml")
+    assert SITE_TOOLSET.get_tool_namer(ToolNaming.PREFIXED)(name) == "site_insert_html"
+
+
+def test_a_name_that_may_mean_two_tools_is_not_recognised() -> None:
+    tools = make_toolset(make_tool("get_page"), make_tool("getPage"))
+    assert tools.find_tool("GETPAGE") is None
+    assert tools.find_tool("getPage") is tools.tools[1]
 
 
 def test_only_the_editors_own_scopes_have_prefixed_names() -> None:

@@ -36,6 +36,8 @@ class ToolCallBlock(DomainModel):
     input: Any = Field(default_factory=dict)
     malformed: bool | None = None
     """True if the argument text was truncated or is not JSON. Such a call is never run."""
+    problem: str | None = None
+    """What is wrong with malformed arguments, for the model to read: the place and the text (decision 0197)."""
 
 
 class ToolResultBlock(DomainModel):

@@ -102,7 +102,7 @@ class ProviderError(FermataError):
         code: One of provider_auth, provider_quota, provider_overloaded, provider_error, provider_request,
             provider_overflow (more tokens or images than the model accepts), provider_images (an image cannot be
             read, or the model does not accept images), provider_stalled, provider_unreachable, provider_closed (the
-            request was aborted by us).
+            request was aborted by us), provider_empty (an answer with neither text nor calls).
         retryable: Whether the same request may succeed later.
         tokens: The usage that the provider had reported before the failure.
         detail: The provider's full message, for logs only.

@@ -200,7 +200,7 @@ def _classify_stream_error(payload: Mapping[str, Any]) -> tuple[str, bool]:
     failure = _find_failure(payload)
     if failure is not None:
         return failure.code, failure.is_retryable
-    status = payload.get("code")
+    status = next((payload[name] for name in ("code", "status", "status_code") if payload.get(name)), None)
     if isinstance(status, str) and status.isdigit():
         status = int(status)
     if isinstance(status, bool) or not isinstance(status, int) or not 400 <= status < 600:

@@ -14,7 +14,8 @@ from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest, StreamPart
 from fermata.drivers.adjustments import Adjustment, AppliedAdjustments, RefusingServer, find_adjustment
 from fermata.drivers.error_mapping import error_from_response
-from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts
+from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts, require_answer
+from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
 from fermata.drivers.thinking_budget import default_thinking_allowance
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
@@ -143,7 +144,10 @@ class Provider:
         url = endpoint.url_for(self.path)
         try:
             with connection.post(self.label, url, headers, body, request_name=request.name) as response:
-                yield from iter_parts(self.label, response, accumulator, endpoint.plain_key, self.make_decoder())
+                parts = iter_parts(self.label, response, accumulator, endpoint.plain_key, self.make_decoder())
+                # First parties have a place of their own for thinking: tags in their text are text (decision 0195).
+                readable = parts if self.models.are_first_party else split_thinking_from_parts(parts)
+                yield from require_answer(self.label, readable)
                 connection.drain_response(response)
         except ProviderError as error:
             error.tokens = accumulator.tokens if accumulator.has_usage else None

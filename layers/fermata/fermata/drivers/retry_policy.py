@@ -37,6 +37,7 @@ class Failure(Enum):
     OVERLOADED = ("provider_overloaded", True)
     SERVER_ERROR = ("provider_error", True)
     UNUSABLE_RESPONSE = ("provider_error", False)
+    NO_ANSWER = ("provider_empty", True)
     BAD_REQUEST = ("provider_request", False)
     REQUEST_TOO_LARGE = ("provider_overflow", False)
     UNREADABLE_IMAGE = ("provider_images", False)

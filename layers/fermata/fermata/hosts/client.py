@@ -10,7 +10,8 @@ from fermata.aws import observability
 from fermata.aws.resources import Resources
 from fermata.aws.vault import SecretUndecryptable
 from fermata.domain.errors import ProviderError
-from fermata.drivers.protocols.tool_arguments import parse_tool_arguments
+from fermata.domain.lenient_json import UnreadableJson
+from fermata.drivers.protocols.tool_arguments import parse_strict_json
 from fermata.drivers.transport.connection_interface import ProviderResponse
 from fermata.drivers.transport.http_connection import HttpConnection
 from fermata.drivers.transport.url_guard import UrlGuard
@@ -244,9 +245,10 @@ def _parse_response(request: HostRequest, response: ProviderResponse) -> Any:
     action = f"{request.method} {request.path}"
     if len(body) > MAX_HOST_RESPONSE_BYTES:
         raise HostError(f"{request} answered {action} with more than 4 MB. Ask for less.{request.uncertainty_note}")
-    value, is_unreadable = parse_tool_arguments(body.decode("utf-8", "replace"))
-    if is_unreadable or not body.strip():
+    try:
+        return parse_strict_json(body.decode("utf-8", "replace"))
+    except UnreadableJson:
         content_headers = [response.headers.get(name) for name in ("content-type", "content-encoding")]
         kind = ", ".join(header for header in content_headers if header) or "no content type"
-        raise HostError(f"{request} answered {action} with what is no JSON ({kind}).{request.uncertainty_note}")
-    return value
+        problem = f"{request} answered {action} with what is no JSON ({kind}).{request.uncertainty_note}"
+        raise HostError(problem) from None

@@ -5,7 +5,7 @@ same tools (`site_insert_html`, `site_list_tokens`); decision 0069. Only this mo
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from fermata.domain.scopes import SCOPES
@@ -38,6 +38,23 @@ def format_tool_name(toolset: str, name: str, naming: ToolNaming) -> str:
     if naming is ToolNaming.CANONICAL or toolset not in SCOPES or name.startswith(prefix):
         return name
     return prefix + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def make_name_key(name: str) -> str:
+    """Reduce a name to its letters and digits, without case."""
+    return "".join(filter(str.isalnum, name)).casefold()
+
+
+def iter_name_keys(name: str) -> Iterator[str]:
+    """Yield what a name that a model wrote may stand for: all of it, then without what it put before or behind.
+
+    Models write the namespace of their training (`functions.x`, `default_api:x`), or a token of their template behind.
+    """
+    plain = name.partition("<|")[0]
+    yield make_name_key(plain)
+    for separators in (".", ":", "/", "__"):
+        if separators in plain:
+            yield make_name_key(plain.rpartition(separators)[2])
 
 
 def insert_tool_names(text: str, tools: Iterable[Tool], naming: ToolNaming) -> str:

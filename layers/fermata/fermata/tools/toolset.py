@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from fermata.domain.dialect import ToolNameMapper
 from fermata.domain.tools import ToolSpec
 from fermata.tools.tool import Execution, Tool
-from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_name
+from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_name, iter_name_keys, make_name_key
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,18 @@ class Toolset:
     tools: tuple[Tool, ...] = ()
 
     def find_tool(self, name: str) -> Tool | None:
-        """Find a tool by its canonical name, its prefixed name or an alias."""
-        return self._tools_by_name.get(name)
+        """Find a tool by its canonical name, its prefixed name or an alias.
+
+        Models add a namespace (`functions.x`), blanks or other letters; a name is recognised in spite of that if only
+        one tool can be meant (decision 0197).
+        """
+        return self._tools_by_name.get(name) or self._find_tool_by_key(name)
+
+    def _find_tool_by_key(self, name: str) -> Tool | None:
+        for key in iter_name_keys(name):
+            if len(tools := self._tools_by_key.get(key, ())) == 1:
+                return next(iter(tools))
+        return None
 
     def get_tool_namer(self, naming: ToolNaming) -> ToolNameMapper:
         """Return a function from any name of a tool to its wire name; other names are returned unchanged."""
@@ -77,15 +87,24 @@ class Toolset:
     def __post_init__(self) -> None:
         used_names: set[str] = set()
         for tool in self.tools:
-            names = _list_tool_names(tool)
+            names = list_tool_names(tool)
             if shared_names := used_names & names:
                 raise ValueError(f"Toolset {self.name}: two tools answer to {', '.join(sorted(shared_names))}.")
             used_names |= names
 
     @cached_property
+    def _tools_by_key(self) -> dict[str, list[Tool]]:
+        tools_by_key: dict[str, list[Tool]] = {}
+        for tool in self.tools:
+            for key in {make_name_key(name) for name in list_tool_names(tool)}:
+                tools_by_key.setdefault(key, []).append(tool)
+        return tools_by_key
+
+    @cached_property
     def _tools_by_name(self) -> dict[str, Tool]:
-        return {name: tool for tool in self.tools for name in _list_tool_names(tool)}
+        return {name: tool for tool in self.tools for name in list_tool_names(tool)}
 
 
-def _list_tool_names(tool: Tool) -> set[str]:
+def list_tool_names(tool: Tool) -> set[str]:
+    """Return all names that a tool answers to."""
     return {tool.name, get_prefixed_name(tool), *tool.aliases}

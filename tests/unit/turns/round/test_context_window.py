@@ -82,7 +82,9 @@ class TestWindow:
         stage.start_turn("x" * 5_000)
         stage.script_replies([make_provider_error("provider_overflow", retryable=False)])
         stage.run_workflow()
-        assert stage.terminal_events()[0].to_wire()["code"] == "provider_overflow"
+        end = stage.terminal_events()[0].to_wire()
+        assert end["code"] == "provider_overflow"
+        assert "It is saved. Begin a new conversation" in end["message"]
         check_invariants(stage)
 
 

@@ -354,3 +354,35 @@ def test_rounds_with_browser_calls_are_no_retries(stage: Stage) -> None:
     assert machine.run() == "Finished"
     assert "roundRetracted" not in stage.event_types()
     invariants.check_invariants(stage)
+
+
+NO_ANSWER = make_provider_error("provider_empty")
+
+
+def test_a_first_round_without_an_answer_is_asked_again_and_ends_with_an_error(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies([NO_ANSWER], [NO_ANSWER], [NO_ANSWER])
+    stage.run_workflow()
+    assert len(stage.driver.requests) == 3
+    assert get_error(stage).code == "provider_empty"
+    invariants.check_invariants(stage)
+
+
+def test_a_model_that_has_worked_and_then_says_nothing_is_done_with_a_warning(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies(reply_with_calls(tool_call_block("list_tokens")), [NO_ANSWER], [NO_ANSWER], [NO_ANSWER])
+    stage.run_workflow()
+    warnings = [event.message for event in stage.events() if isinstance(event, WarningEvent)]
+    assert warnings == ["The model ended its work without a word. Ask it what it did, or what is missing."]
+    assert stage.event_types()[-1] == "done"
+    invariants.check_invariants(stage)
+
+
+def test_calls_in_the_last_round_leave_a_warning(stage: Stage) -> None:
+    stage.start_turn(max_rounds=1)
+    stage.script_replies(reply_with_calls(tool_call_block("list_tokens"), text="Now the colours."))
+    stage.run_workflow()
+    (warning,) = [event.message for event in stage.events() if isinstance(event, WarningEvent)]
+    assert "limit of 1 steps" in warning
+    assert stage.event_types()[-1] == "done"
+    invariants.check_invariants(stage)

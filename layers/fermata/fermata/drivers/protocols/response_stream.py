@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fermata.domain.errors import ProviderError
-from fermata.domain.model_io import ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
+from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.drivers.error_mapping import error_from_response, error_from_stream, redact_secrets
 from fermata.drivers.protocols.key_redaction import KeyRedactor
 from fermata.drivers.protocols.tool_arguments import is_nested_too_deeply, replace_lone_surrogates
@@ -21,6 +21,8 @@ MAX_STREAM_BYTES = 128 * 1024 * 1024
 """Three times the longest answer that any model gives, with a frame for each token."""
 MAX_TOOL_CALLS_PER_RESPONSE = 128
 """They are stored and waited for in one row."""
+MAX_WARNING_CHARS = 500
+_ANSWER_MEMBERS = frozenset({"choices", "delta", "response", "item", "content_block", "usage", "done", "output"})
 _CONNECTION_LOST = (Failure.UNREACHABLE.code, Failure.STALLED.code)
 
 
@@ -79,6 +81,23 @@ def iter_parts(
         raise
 
 
+def require_answer(label: str, parts: Iterable[StreamPart]) -> Iterator[StreamPart]:
+    """Pass the parts on, unless the response has neither text nor calls, and no reason for that (decision 0196).
+
+    Raises:
+        ProviderError: There is no answer. The request may be repeated.
+    """
+    for part in parts:
+        if isinstance(part, ModelResponse) and _is_without_answer(part):
+            raise Failure.NO_ANSWER.to_error(part.warning or f"{label} ended its answer without a word. Ask again.")
+        yield part
+
+
+def _is_without_answer(response: ModelResponse) -> bool:
+    is_end = response.stop in (FinishReason.END, FinishReason.TOOL_CALLS)
+    return is_end and not any(block.kind in ("text", "toolCall") for block in response.blocks)
+
+
 def _iter_unredacted_parts(
     label: str,
     response: "ProviderResponse",
@@ -106,9 +125,11 @@ def _check_response(label: str, response: ModelResponse, api_key: str) -> ModelR
     if calls > MAX_TOOL_CALLS_PER_RESPONSE:
         limit = f"at most {MAX_TOOL_CALLS_PER_RESPONSE} are taken"
         raise Failure.UNUSABLE_RESPONSE.to_error(f"{label} stream error: {calls} tool calls at once; {limit}")
-    if not response.refusal:
-        return response
-    return response.model_copy(update={"refusal": redact_secrets(response.refusal, api_key)})
+    words = {
+        "refusal": response.refusal and redact_secrets(response.refusal, api_key),
+        "warning": response.warning and redact_secrets(response.warning, api_key, MAX_WARNING_CHARS),
+    }
+    return response.model_copy(update=words) if response.refusal or response.warning else response
 
 
 def _premature_end_error(label: str, response: "ProviderResponse", *, had_event: bool) -> ProviderError:
@@ -155,8 +176,9 @@ def _iter_events(
             if data.strip() == DONE_MARKER:
                 accumulator.handle_done()
                 return
-            if data.strip():
-                yield _parse_event(label, data)
+            if _is_heartbeat(data):
+                continue
+            yield _parse_event(label, data)
     for data in decoder.flush():
         if (event := _try_parse_event(data)) is not None:
             yield event
@@ -182,6 +204,12 @@ def _limit_size(label: str, chunks: Iterable[bytes], decoder: SseDecoder | Ndjso
         yield chunk
 
 
+def _is_heartbeat(data: str) -> bool:
+    """Return whether the data is no object: servers keep a line open with `ping`, `null`, `[]` or nothing."""
+    text = data.strip()
+    return not text.startswith("{") and not (text.startswith("[") and "{" in text)
+
+
 def _parse_event(label: str, data: str) -> dict[str, Any]:
     event = _try_parse_event(data)
     if event is None:
@@ -195,4 +223,22 @@ def _try_parse_event(data: str) -> dict[str, Any] | None:
         event = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return event if isinstance(event, dict) and not is_nested_too_deeply(data, event) else None
+    if isinstance(event, list):  # Google sends its errors so
+        event = next((member for member in event if isinstance(member, dict)), None)
+    if not isinstance(event, dict) or is_nested_too_deeply(data, event):
+        return None
+    return _name_unnamed_error(event)
+
+
+def _name_unnamed_error(event: dict[str, Any]) -> dict[str, Any]:
+    """Put an error without the member `error` under that name (decision 0195).
+
+    No event of any protocol has words as its `message` or `detail`, and none of the members of an answer.
+    """
+    if event.get("error"):
+        return {"type": "error", **event}
+    if not _ANSWER_MEMBERS.isdisjoint(event):
+        return event
+    words = event.get("message") or event.get("detail")
+    is_error = event.get("object") == "error" or (bool(words) and isinstance(words, str))
+    return {"type": "error", "error": {**event, "message": words or event.get("msg")}} if is_error else event

@@ -14,7 +14,10 @@ MIN_TOKENS_TO_JUDGE = 1500
 
 
 def tokens_from_usage(usage: Mapping[str, Any], prompt: Any, completion: Any, prompt_details: Any) -> TokenUsage:
-    """Build the token usage of a provider whose prompt count includes cached tokens (decision 0074).
+    """Build the token usage of a provider whose prompt count should include cached tokens (decision 0074).
+
+    Some gateways leave the cached part out: then it is larger than the prompt, or the total counts both (decision
+    0195).
 
     Args:
         usage: The usage as the provider reports it; kept as `raw`.
@@ -25,12 +28,16 @@ def tokens_from_usage(usage: Mapping[str, Any], prompt: Any, completion: Any, pr
     details = prompt_details if isinstance(prompt_details, Mapping) else {}
     cache_read = to_token_count(details.get("cached_tokens"))
     cache_creation = to_token_count(details.get("cache_write_tokens"))
+    cached = cache_read + cache_creation
+    prompt_tokens, completion_tokens = to_token_count(prompt), to_token_count(completion)
+    total = to_token_count(usage.get("total_tokens"))
+    is_left_out = cached > prompt_tokens or (cached > 0 and total == prompt_tokens + cached + completion_tokens)
     return TokenUsage(
-        prompt=to_token_count(prompt),
-        completion=to_token_count(completion),
+        prompt=prompt_tokens,
+        completion=completion_tokens,
         cache_read=cache_read,
         cache_creation=cache_creation,
-        cached_within=cache_read + cache_creation > 0,
+        cached_within=cached > 0 and not is_left_out,
         raw=dict(usage) or None,
     )
 

@@ -1,36 +1,65 @@
-"""Parse the arguments that a model writes for a tool call, and make text and JSON storable (decision 0081)."""
+"""Read the arguments that a model writes for a tool call, and make text and JSON storable (decisions 0081 and 0197)."""
 
-import json
 import math
-from typing import Any, NoReturn
+from typing import Any
+
+from fermata.domain.blocks import ToolCallBlock
+from fermata.domain.lenient_json import UnreadableJson, quote_shortened, read_plain_json, read_strict_json
 
 MAX_ARGUMENT_DEPTH = 100
 """Levels of nesting that are read; no tool takes a tenth of them, and a deeper value cannot be stored."""
 
 
-def parse_tool_arguments(text: str) -> tuple[Any, bool]:
-    """Return the value, and whether the text was unreadable; an empty text means no arguments."""
-    if not text.strip():
-        return {}, False
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite_float)
-    except (ValueError, RecursionError):
-        return {}, True
+def build_tool_call(call_id: str, tool_name: str, arguments: Any, *, is_cut_off: bool = False) -> ToolCallBlock:
+    """Build the block of a call.
+
+    Args:
+        call_id: The id that the provider gave; may be empty.
+        tool_name: The name that the model wrote.
+        arguments: The arguments as text, or as a value if the provider has read them already; None for none.
+        is_cut_off: Whether the call may be incomplete even if it is readable.
+    """
+    value: Any = {}
+    problem: str | None = None
+    if isinstance(arguments, str):
+        try:
+            value = parse_tool_arguments(arguments)
+        except UnreadableJson as error:
+            problem = str(error)
+    elif arguments is not None:
+        value = to_storable_json(arguments)
+    return ToolCallBlock(
+        tool_call_id=call_id,
+        tool_name=tool_name,
+        input=value,
+        malformed=is_cut_off or problem is not None or None,
+        problem=problem,
+    )
+
+
+def parse_tool_arguments(text: str) -> Any:
+    """Return the value of a call's argument text; an empty text means no arguments.
+
+    Raises:
+        UnreadableJson: The text has no plain meaning, or is nested too deeply to be stored.
+    """
+    joined = replace_lone_surrogates(text)  # the halves of a character may come in two fragments
+    value = read_plain_json(joined)
+    if is_nested_too_deeply(joined, value):
+        raise UnreadableJson(f"They are nested too deeply. {quote_shortened(joined)}")
+    return to_storable_json(value) if "\\ud" in joined.lower() else value
+
+
+def parse_strict_json(text: str) -> Any:
+    """Return the value of a JSON text, storable.
+
+    Raises:
+        UnreadableJson: It is no JSON, or is nested too deeply to be stored.
+    """
+    value = read_strict_json(text)
     if is_nested_too_deeply(text, value):
-        return {}, True
-    return (to_storable_json(value) if "\\ud" in text.lower() else value), False
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _parse_finite_float(text: str) -> float:
-    """A number that is too large for a float would be written as `Infinity`, which is not JSON."""
-    number = float(text)
-    if math.isfinite(number):
-        return number
-    raise ValueError("a number is too large")
+        raise UnreadableJson("It is nested too deeply.")
+    return to_storable_json(value)
 
 
 def is_nested_too_deeply(text: str, value: Any) -> bool:

@@ -10,13 +10,17 @@ def assign_unique_call_ids(blocks: Sequence[Block], request_body: bytes) -> tupl
     """Return the blocks with call ids that are unique within the response.
 
     Missing ids are derived from the request that was answered (decision 0073): no other round has that request, and
-    repeating it gives the calls the same ids.
+    repeating it gives the calls the same ids. The first call with a given id keeps it: an id that is made up here never
+    takes one that a later call came with.
     """
+    given = {block.tool_call_id for block in blocks if isinstance(block, ToolCallBlock)}
     used: set[str] = set()
     result: list[Block] = []
     for block in blocks:
         if isinstance(block, ToolCallBlock):
-            call_id = _make_unique(block.tool_call_id or _make_call_id(request_body, len(used)), used)
+            call_id = block.tool_call_id
+            if not call_id or call_id in used:
+                call_id = _make_unique(call_id or _make_call_id(request_body, len(used)), used | given)
             used.add(call_id)
             if call_id != block.tool_call_id:
                 block = block.model_copy(update={"tool_call_id": call_id})

@@ -14,6 +14,7 @@ from fermata.drivers.adjustments import LearnedAdjustments
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.cancellation import CancellableNetworkBackend, CancelScope
 from fermata.drivers.transport.connection_interface import ProviderResponse
+from fermata.drivers.transport.content_decoding import decode_chunks
 from fermata.drivers.transport.url_guard import UrlGuard
 
 CONNECT_TIMEOUT_SECONDS = 10.0
@@ -105,7 +106,8 @@ class HttpConnection:
             if self._guard is not None:
                 self._guard.check_url(url)
             with self._client.stream(method, url, headers=dict(headers), content=body) as response:
-                yield ProviderResponse(response.status_code, response.headers, self._iter_chunks(response))
+                chunks = decode_chunks(label, response.headers.get("content-encoding", ""), self._iter_chunks(response))
+                yield ProviderResponse(response.status_code, response.headers, chunks)
 
     def sleep(self, seconds: float) -> None:
         """Wait between two requests of a call.

@@ -1,18 +1,23 @@
 """Decode server-sent events and NDJSON from bytes that may be cut anywhere."""
 
+import json
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class SseDecoder:
     """Decode server-sent events: feed it chunks, and it returns the `data` of every event that is complete.
 
-    Lines end with CRLF, LF or CR. Only whole lines are decoded, so that a chunk may end inside a character. Event
-    names, ids and comments are ignored; providers repeat in the data what they say.
+    Lines end with CRLF, LF or CR. Only whole lines are decoded, so that a chunk may end inside a character. Ids,
+    comments and event names are ignored, except for the name `error`: data that does not repeat it becomes the member
+    `error` of an object (decision 0195). Some servers end their events with one line end instead of two: data that is
+    whole JSON ends where the next data begins.
     """
 
     def __init__(self) -> None:
         self._line = _LineBuffer()
         self._data: list[bytes] = []
+        self._is_error = False
         self._ended_with_cr = False
         self._is_first_line = True
 
@@ -37,28 +42,64 @@ class SseDecoder:
         for line in (self._line.take() + chunk).splitlines(keepends=True):
             if not line.endswith((b"\n", b"\r")):
                 self._line.add(line)
-            elif (event := self._add_line(line.rstrip(b"\r\n"))) is not None:
-                events.append(event)
+            else:
+                events += self._add_line(line.rstrip(b"\r\n"))
         return events
 
     def flush(self) -> list[str]:
         """Return, at the end of the stream, an event without its blank line."""
         return self.feed(b"\n\n") if self.buffered_bytes else []
 
-    def _add_line(self, line: bytes) -> str | None:
-        """Return the data of the event that the line ends."""
+    def _add_line(self, line: bytes) -> list[str]:
+        """Return the data of the events that the line ends."""
         if self._is_first_line:
             line = line.removeprefix(BYTE_ORDER_MARK)
             self._is_first_line = False
-        if line.startswith(b"data:"):
-            self._data.append(line[5:].removeprefix(b" "))
-        elif line == b"data":
-            self._data.append(b"")
-        elif not line and self._data:
-            data = b"\n".join(self._data)
-            self._data.clear()
-            return data.decode("utf-8", "replace")
-        return None
+        events: list[str] = []
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            if self._data and _is_whole(self._data):
+                events.append(self._end_event())
+            self._data.append(value.removeprefix(b" "))
+            if self._data == [b"[DONE]"]:
+                events.append(self._end_event())
+        elif name == b"event":
+            if self._data and _is_whole(self._data):
+                events.append(self._end_event())
+            self._is_error = value.strip() == b"error"
+        elif not line:
+            if self._data:
+                events.append(self._end_event())
+            self._is_error = False
+        return events
+
+    def _end_event(self) -> str:
+        data = b"\n".join(self._data).decode("utf-8", "replace")
+        self._data.clear()
+        is_error, self._is_error = self._is_error, False
+        return _name_error(data) if is_error else data
+
+
+def _is_whole(lines: list[bytes]) -> bool:
+    """Return whether the lines are a JSON object; only a server without blank lines sends more data behind one."""
+    if not (lines[0].lstrip().startswith(b"{") and lines[-1].rstrip().endswith(b"}")):
+        return False
+    try:
+        json.loads(b"\n".join(lines))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _name_error(data: str) -> str:
+    """Make the data of an event named `error` say what it is."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        value = data
+    if isinstance(value, dict) and "error" in value:
+        return data
+    return json.dumps({"type": "error", "error": value if value else "no reason given"})
 
 
 class NdjsonDecoder:

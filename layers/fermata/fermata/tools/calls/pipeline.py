@@ -9,7 +9,9 @@ Every call of every toolset passes the same steps in the same order:
 Every failure is returned to the model as a failed `ToolOutput`; nothing is raised.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
@@ -22,8 +24,11 @@ from fermata.tools.calls.trimming import shorten_data, shorten_text
 from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments, join_errors
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
 from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput
-from fermata.tools.toolset import Toolset
+from fermata.tools.tool_names import iter_name_keys, make_name_key
+from fermata.tools.toolset import Toolset, list_tool_names
 
+MAX_NEAREST_NAMES = 3
+MIN_NAME_SIMILARITY = 0.7
 _DEFAULT_ERROR = "Tool call failed."
 
 
@@ -46,20 +51,26 @@ class Dispatch(StrEnum):
     HOLD = "hold"
 
 
-def admit_call(toolset: Toolset, call: ToolCallBlock, context: ToolContext) -> AdmittedCall | ToolOutput:
+def admit_call(
+    toolset: Toolset,
+    call: ToolCallBlock,
+    context: ToolContext,
+    display_name: Callable[[str], str] = str,
+) -> AdmittedCall | ToolOutput:
     """Check a call against its tool and its caller.
 
     Args:
         toolset: The tools of the turn's scope.
         call: The call as the model made it, with unchecked input.
         context: The caller's rights, role and phase.
+        display_name: Maps the name of a tool to the one that the model knows.
 
     Returns:
         The call with its validated input, or a failed output that states to the model why it is refused.
     """
     tool = toolset.find_tool(call.tool_name)
     if tool is None or not tool.is_available_in(context.scope, context.tenant):
-        return ToolOutput.failure(f"Unknown tool: {call.tool_name}")
+        return ToolOutput.failure(_describe_unknown_tool(toolset, call.tool_name, context, display_name))
     if not tool.permits(context.capabilities, context.role):
         return ToolOutput.failure(f"Tool {call.tool_name} is not permitted for this user.")
     if not tool.is_in_phase(context.phase):
@@ -77,6 +88,23 @@ def admit_call(toolset: Toolset, call: ToolCallBlock, context: ToolContext) -> A
     )
 
 
+def _describe_unknown_tool(
+    toolset: Toolset, name: str, context: ToolContext, display_name: Callable[[str], str]
+) -> str:
+    """Name the tools that the model may have meant."""
+    tools = toolset.list_permitted_tools(
+        context.capabilities, context.scope, tenant=context.tenant, role=context.role, phase=context.phase
+    )
+    names_by_key = {make_name_key(own): display_name(tool.name) for tool in tools for own in list_tool_names(tool)}
+    keys = [
+        similar
+        for key in iter_name_keys(name)
+        for similar in get_close_matches(key, names_by_key, n=MAX_NEAREST_NAMES, cutoff=MIN_NAME_SIMILARITY)
+    ]
+    nearest = list(dict.fromkeys(names_by_key[key] for key in keys))[:MAX_NEAREST_NAMES]
+    return f"Unknown tool: {name}" + (f". The nearest are: {', '.join(nearest)}." if nearest else "")
+
+
 def _describe_wrong_phase(tool: Tool, name: str, phase: str | None) -> str:
     return f"Tool {name} works only in phase {' or '.join(sorted(tool.phases))}; now it is {phase or 'none of them'}."
 
@@ -91,9 +119,10 @@ def parse_tool_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], T
         InvalidToolInput: The arguments do not fit; the message names the tool and every mistake.
     """
     if call.malformed:
+        problem = f" {call.problem}" if call.problem else ""
         raise InvalidToolInput(
             f"The arguments of {call.tool_name} were not valid JSON or were cut off, so nothing was done. "
-            "Call it again with complete and smaller arguments, for example one part at a time."
+            f"Call it again with complete and smaller arguments, for example one part at a time.{problem}"
         )
     try:
         arguments = coerce_arguments(tool.input_schema, call.input)

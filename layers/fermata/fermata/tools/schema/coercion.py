@@ -1,8 +1,10 @@
 """Coerce a model's arguments to a tool's JSON Schema where their meaning is plain, and refuse the rest.
 
 The steps, in this order: unknown members are dropped; defaults are added; scalars become the type that the schema asks
-for ("2" becomes 2, 2.7 the integer 2, 7 the string "7", "true" and 1 become true, a single value a list of one); the
-result is validated. Null stays null and is refused unless the schema allows it, because null is not the same as absent.
+for ("2" becomes 2, 2.7 the integer 2, 7 the string "7", "true" and 1 become true, a single value a list of one, an
+object or a list that is encoded as text becomes itself); the result is validated. Null stays null and is refused unless
+the schema allows it, because null is not the same as absent. Only in place of all arguments of a tool that requires
+none it means none (decision 0197).
 """
 
 import math
@@ -10,6 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from fermata.domain.lenient_json import UnreadableJson, read_plain_json
 from fermata.tools.schema.json_schema import ANY_KEY_PATTERN, JsonSchema
 from fermata.tools.schema.validation import iter_schema_errors, matches_schema
 
@@ -32,6 +35,8 @@ def coerce_arguments(schema: JsonSchema, arguments: Any) -> dict[str, Any]:
     Raises:
         InvalidToolInput: They do not fit.
     """
+    if (arguments is None or arguments == []) and not schema.get("required"):
+        arguments = {}  # what models write for a tool that takes nothing
     coerced: dict[str, Any] = _coerce_value(schema, arguments)
     if errors := list(iter_schema_errors(schema, coerced)):
         raise InvalidToolInput(join_errors(errors))
@@ -51,6 +56,7 @@ def _coerce_value(schema: JsonSchema, value: Any) -> Any:
         return _coerce_constant(schema["const"], value)
     match schema.get("type"):
         case "object":
+            value = _decode_text(value, dict)
             return _coerce_object(schema, value) if isinstance(value, dict) else value
         case "array":
             return _coerce_array(schema, value)
@@ -88,9 +94,21 @@ def _coerce_object(schema: JsonSchema, value: dict[str, Any]) -> dict[str, Any]:
     return coerced | defaults
 
 
+def _decode_text(value: Any, expected_type: type) -> Any:
+    """Return the object or list that a text encodes; models encode members once more (decision 0197)."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        decoded = read_plain_json(value)
+    except UnreadableJson:
+        return value
+    return decoded if isinstance(decoded, expected_type) else value
+
+
 def _coerce_array(schema: JsonSchema, value: Any) -> Any:
     if value is None:
         return None
+    value = _decode_text(value, list)
     items = value if isinstance(value, list) else [value]
     return [_coerce_value(schema.get("items", {}), item) for item in items]
 

@@ -8,6 +8,7 @@ from fermata.domain.blocks import Block, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.events import ContextEvent, DoneEvent, ErrorEvent, Event, TerminalEvent, ToolCallEvent, WarningEvent
 from fermata.domain.model_io import FinishReason, ModelResponse, TokenUsage
+from fermata.drivers.retry_policy import Failure
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.call_transitions import apply_outputs
 from fermata.turns.end.end_turn import FinalRound, end_turn
@@ -20,6 +21,15 @@ from fermata.turns.round_commit import PauseChanged, RoundCommit
 
 MODEL_REFUSED_MESSAGE = "The model declined to answer this"
 RESPONSE_CUT_OFF_MESSAGE = "The answer was cut off at its maximum length. Ask for the rest, or for less at once."
+ROUND_LIMIT_MESSAGE = (
+    "The model wanted to do more, but this turn has reached its limit of {} steps. "
+    "What it did is kept: ask it to go on."
+)
+NO_WORDS_MESSAGE = "The model ended its work without a word. Ask it what it did, or what is missing."
+OVERFLOW_MESSAGE = (
+    "This conversation is longer than the model can read, even shortened. It is saved. Begin a new conversation, "
+    "send a smaller page or prompt, or choose a model with a larger context window. ({})"
+)
 UNSTORABLE_ROUND_ERROR = ErrorEvent(
     message="The turn could not be stored, which is an error of the service. Send your message again.",
     code="broken",
@@ -55,6 +65,9 @@ def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, respons
         _commit_calls(context, outcome, response, calls)
     elif response.stop is FinishReason.PAUSE and not is_last_round:
         context.commit(replace(_build_commit(context, outcome, response), is_ready_for_next_round=True))
+    elif calls:
+        warning = WarningEvent(message=ROUND_LIMIT_MESSAGE.format(context.turn.max_rounds))
+        _end_turn(context, outcome, response, DoneEvent(), (warning,))
     else:
         _end_turn(context, outcome, response, DoneEvent())
     # After the commit, so that no client waits for it.
@@ -130,11 +143,15 @@ def _build_commit(context: TurnContext, outcome: ModelRequestOutcome, response: 
 
 
 def _end_turn(
-    context: TurnContext, outcome: ModelRequestOutcome, response: ModelResponse, terminal: TerminalEvent
+    context: TurnContext,
+    outcome: ModelRequestOutcome,
+    response: ModelResponse,
+    terminal: TerminalEvent,
+    warnings: tuple[WarningEvent, ...] = (),
 ) -> None:
     """End the turn with the response, without the calls that will not be run any more."""
     content: tuple[Block, ...] = tuple(block for block in response.blocks if not isinstance(block, ToolCallBlock))
-    events = (*outcome.unwritten_events, *_build_notices(response))
+    events = (*outcome.unwritten_events, *_build_notices(response), *warnings)
     final_round = FinalRound(events, content, outcome.request_usages, accounts_for_open_request=True)
     end_turn(context.resources, context.turn, context.log, terminal, final_round)
 
@@ -151,16 +168,28 @@ def _retry_or_end(context: TurnContext, outcome: ModelRequestOutcome, error: Pro
     if may_restart or (may_reduce and _reduce_request(context, error)):
         take_round(context, state, lambda _before: outcome.request_usages)
     else:
-        terminal = ErrorEvent(message=error.message, code=error.code, retryable=error.retryable)
-        final_round = FinalRound(outcome.unwritten_events, (), outcome.request_usages, accounts_for_open_request=True)
+        events, terminal = _build_end_after_error(context, error)
+        unwritten = (*outcome.unwritten_events, *events)
+        final_round = FinalRound(unwritten, (), outcome.request_usages, accounts_for_open_request=True)
         end_turn(context.resources, context.turn, context.log, terminal, final_round)
+
+
+def _build_end_after_error(
+    context: TurnContext, error: ProviderError
+) -> tuple[tuple[WarningEvent, ...], TerminalEvent]:
+    """Return how a turn ends after its last error: done, if a model that has worked says nothing (decision 0196)."""
+    if error.code == Failure.NO_ANSWER.code and context.log.state.round > 1:
+        return (WarningEvent(message=NO_WORDS_MESSAGE),), DoneEvent()
+    is_overflow = error.code == Failure.REQUEST_TOO_LARGE.code
+    message = OVERFLOW_MESSAGE.format(error.message) if is_overflow else error.message
+    return (), ErrorEvent(message=message, code=error.code, retryable=error.retryable)
 
 
 def _reduce_request(context: TurnContext, error: ProviderError) -> bool:
     """Send less of what the provider has complained about. Returns False when nothing can be left out."""
-    if error.code == "provider_overflow":
+    if error.code == Failure.REQUEST_TOO_LARGE.code:
         return context.reduce_history()
-    return error.code == "provider_images" and context.reduce_images()
+    return error.code == Failure.UNREADABLE_IMAGE.code and context.reduce_images()
 
 
 def _build_notices(response: ModelResponse) -> tuple[Event, ...]:

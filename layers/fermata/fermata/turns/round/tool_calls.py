@@ -47,7 +47,11 @@ def _build_call(context: TurnContext, index: int, block: ToolCallBlock, is_trunc
     effect_key = build_effect_key(context.turn.id, context.log.state.round, index)
     wire_name = context.to_wire_name(block.tool_name)
     tool_context = context.build_tool_context(effect_key)
-    admitted = TRUNCATED_RESPONSE_OUTPUT if is_truncated else admit_call(context.toolset, block, tool_context)
+    admitted = (
+        TRUNCATED_RESPONSE_OUTPUT
+        if is_truncated
+        else admit_call(context.toolset, block, tool_context, context.to_wire_name)
+    )
     if isinstance(admitted, ToolOutput):
         return RoundCall(
             tool_call_id=block.tool_call_id,

@@ -5,9 +5,10 @@ from typing import Any
 
 from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
+from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_index, as_name, as_text
 from fermata.drivers.protocols.token_usage import to_token_count
-from fermata.drivers.protocols.tool_arguments import parse_tool_arguments, replace_lone_surrogates, to_storable_json
+from fermata.drivers.protocols.tool_arguments import build_tool_call, replace_lone_surrogates, to_storable_json
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 _FINISH_REASONS = {
@@ -34,10 +35,10 @@ class _ContentBlock:
     def get_text(self, name: str) -> str:
         return as_text(self.start.get(name)) + "".join(self.deltas.get(name, ()))
 
-    def parse_arguments(self) -> tuple[Any, bool]:
-        """Return a call's arguments, and whether they are unreadable."""
+    def build_call(self) -> ToolCallBlock:
         text = "".join(self.deltas.get("json", ()))
-        return parse_tool_arguments(text) if text.strip() else (to_storable_json(self.start.get("input")) or {}, False)
+        arguments = text if text.strip() else self.start.get("input")
+        return build_tool_call(as_name(self.start.get("id")), as_name(self.start.get("name")), arguments or None)
 
     def build_payload(self) -> dict[str, Any]:
         """Return the block with its deltas; a delta of a field that the block did not start with is ignored."""
@@ -45,7 +46,7 @@ class _ContentBlock:
         if "signature" in self.deltas:
             payload["signature"] = self.deltas["signature"][0]
         if "json" in self.deltas and "input" in self.start:
-            payload["input"] = self.parse_arguments()[0]
+            payload["input"] = self.build_call().input
         return payload
 
 
@@ -111,7 +112,7 @@ class MessagesAccumulator:
         )
 
     def build_response(self) -> ModelResponse:
-        stop = _FINISH_REASONS.get(self._stop_reason, FinishReason.END)
+        stop = _FINISH_REASONS.get(self._stop_reason) or find_finish_reason(self._stop_reason)
         built = (self._build_block(self._blocks[index]) for index in sorted(self._blocks))
         blocks = [block for block in built if block is not None]
         if stop is FinishReason.MAX_TOKENS and blocks and isinstance(blocks[-1], ToolCallBlock):
@@ -125,6 +126,9 @@ class MessagesAccumulator:
             stop=stop,
             tokens=self.tokens,
             tokens_known="output_tokens" in self._usage,
+            warning=None
+            if self._stop_reason in _FINISH_REASONS
+            else describe_unusual_end("Anthropic", self._stop_reason),
             refusal=self._get_refusal_reason() if stop is FinishReason.REFUSAL else None,
         )
 
@@ -159,13 +163,7 @@ class MessagesAccumulator:
                 text = replace_lone_surrogates(block.get_text("text"))
                 return TextBlock(text=text) if text.strip() else None
             case "tool_use":
-                arguments, is_malformed = block.parse_arguments()
-                return ToolCallBlock(
-                    tool_call_id=as_name(block.start.get("id")),
-                    tool_name=as_name(block.start.get("name")),
-                    input=arguments,
-                    malformed=is_malformed or None,
-                )
+                return block.build_call()
             case _:
                 # Thinking, and any block that only the provider reads: stored as it came, to be sent back unchanged.
                 payload = to_storable_json(block.build_payload())

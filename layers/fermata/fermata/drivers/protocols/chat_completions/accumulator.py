@@ -1,45 +1,23 @@
 """Fold the chunks of a chat-completions stream into a response (decision 0073)."""
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
+from fermata.domain.blocks import Block, ReasoningBlock, TextBlock
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
-from fermata.drivers.protocols.chat_completions.request import EXTRA_CONTENT_FIELD, REASONING_DETAILS_FIELD
-from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
+from fermata.drivers.protocols.chat_completions.call_fragments import CallCollector, CollectedCall
+from fermata.drivers.protocols.chat_completions.reasoning_details import merge_reasoning_details
+from fermata.drivers.protocols.chat_completions.request import (
+    EXTRA_CONTENT_FIELD,
+    REASONING_DETAILS_FIELD,
+    REASONING_FIELDS,
+)
+from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
+from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning
-from fermata.drivers.protocols.tool_arguments import parse_tool_arguments, replace_lone_surrogates, to_storable_json
+from fermata.drivers.protocols.tool_arguments import replace_lone_surrogates, to_storable_json
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
-
-_FINISH_REASONS = {
-    "length": FinishReason.MAX_TOKENS,
-    "max_tokens": FinishReason.MAX_TOKENS,
-    "model_length": FinishReason.MAX_TOKENS,
-    "content_filter": FinishReason.REFUSAL,
-    "refusal": FinishReason.REFUSAL,
-}
-
-
-@dataclass
-class _Call:
-    """One tool call while it grows."""
-
-    index: int
-    id: str = ""
-    name: str = ""
-    arguments: list[str] = field(default_factory=list)
-    extra_content: Any = None
-
-    def is_continued_by(self, call_id: str, name: str) -> bool:
-        """Return whether a fragment with this id and name belongs to the call, or begins another one."""
-        if call_id and self.id:
-            return call_id == self.id
-        if not name or not self.name or call_id or self.id:
-            return True
-        return name == self.name and not "".join(self.arguments).strip()
 
 
 class ChatAccumulator:
@@ -59,9 +37,7 @@ class ChatAccumulator:
         self._expected_tokens = expected_tokens
         self._text: list[str] = []
         self._reasoning: dict[str, list[Any]] = {}
-        self._calls: list[_Call] = []
-        self._calls_by_index: dict[int, _Call] = {}
-        """The newest call of each index."""
+        self._calls = CallCollector()
         self._finish_reason = ""
         self._refusal: list[str] = []
         self._usage: dict[str, Any] = {}
@@ -97,12 +73,11 @@ class ChatAccumulator:
         return tokens_from_usage(usage, usage.get("prompt_tokens"), usage.get("completion_tokens"), details)
 
     def build_response(self) -> ModelResponse:
-        ordered = sorted(self._calls, key=lambda call: call.index)
-        calls = [block for call in ordered for block in self._build_call_blocks(call)]
-        stop = FinishReason.REFUSAL if self._refusal else _FINISH_REASONS.get(self._finish_reason, FinishReason.END)
-        if stop is FinishReason.MAX_TOKENS and calls:
-            # The limit fell inside the last call, so its arguments may be incomplete even if they are readable.
-            calls[-1] = calls[-1].model_copy(update={"malformed": True})
+        stop = FinishReason.REFUSAL if self._refusal else find_finish_reason(self._finish_reason)
+        collected = self._calls.get_calls()
+        # The limit fell inside the last call, so its arguments may be incomplete even if they are readable.
+        cut_off = collected[-1] if collected and stop is FinishReason.MAX_TOKENS else None
+        calls = [block for call in collected for block in self._build_call_blocks(call, is_cut_off=call is cut_off)]
         if stop is FinishReason.END and calls:
             stop = FinishReason.TOOL_CALLS
         text = replace_lone_surrogates("".join(self._text))
@@ -112,24 +87,41 @@ class ChatAccumulator:
             stop=stop,
             tokens=self.tokens,
             tokens_known="completion_tokens" in self._usage,
-            warning=truncation_warning(self._label, self._expected_tokens, self.tokens),
+            warning=describe_unusual_end(self._label, self._finish_reason)
+            or truncation_warning(self._label, self._expected_tokens, self.tokens),
             refusal=self._get_refusal_reason() if stop is FinishReason.REFUSAL else None,
         )
 
     def _get_refusal_reason(self) -> str | None:
         """Return the model's own words, or that a content filter stopped it."""
-        is_filtered = self._finish_reason == "content_filter"
+        is_filtered = self._finish_reason != "refusal" and not self._refusal
         return "".join(self._refusal).strip() or (CONTENT_FILTER_REASON if is_filtered else None)
 
     def _fold_choice(self, choice: Mapping[str, Any]) -> Iterator[StreamPart]:
-        delta = as_dict(choice.get("delta")) or as_dict(choice.get("message"))
+        delta = as_dict(choice.get("delta"))
+        if not delta:
+            delta = self._find_missing(as_dict(choice.get("message")))
+        elif choice.get("finish_reason") and len(self._text) > 1 and delta.get("content") == "".join(self._text):
+            delta = {**delta, "content": None}  # the last chunk repeats the whole text
         yield from self._fold_reasoning(delta)
         yield from self._fold_content(delta)
         for fragment in as_dict_list(delta.get("tool_calls")):
-            self._fold_call(fragment)
+            self._calls.add_fragment(fragment)
         self._finish_reason = as_text(choice.get("finish_reason")) or self._finish_reason
         if self._finish_reason == "error":
             self.stream_error = {"message": "the answer was interrupted", "type": "server_error"}
+
+    def _find_missing(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return what a whole message adds to what was streamed before it: usually nothing (decision 0195)."""
+        missing = dict(message)
+        content, streamed = as_text(message.get("content")), "".join(self._text)
+        if streamed:
+            missing["content"] = content.removeprefix(streamed) if content.startswith(streamed) else None
+        if self._reasoning:
+            missing |= dict.fromkeys(REASONING_FIELDS)
+        if self._calls.get_calls():
+            missing["tool_calls"] = None
+        return missing
 
     def _fold_content(self, delta: Mapping[str, Any]) -> Iterator[StreamPart]:
         content = delta.get("content")
@@ -158,48 +150,15 @@ class ChatAccumulator:
         if shown:
             yield ReasoningDelta(text=shown)
 
-    def _fold_call(self, fragment: Mapping[str, Any]) -> None:
-        function = as_dict(fragment.get("function"))
-        call_id, name = as_name(fragment.get("id")), as_name(function.get("name"))
-        call = self._find_call(fragment.get("index"), call_id, name)
-        call.id = call.id or call_id
-        call.name = call.name or name
-        call.extra_content = fragment.get(EXTRA_CONTENT_FIELD) or call.extra_content
-        arguments = function.get("arguments")
-        if isinstance(arguments, dict):
-            call.arguments = [json.dumps(arguments)]
-        elif isinstance(arguments, str):
-            call.arguments.append(arguments)
-
-    def _find_call(self, index: Any, call_id: str, name: str) -> _Call:
-        """Return the call that a fragment belongs to.
-
-        Servers without indexes, or with the same index for all calls, begin a new call with its id or name.
-        """
-        latest = self._calls[-1] if self._calls else None
-        candidate = self._calls_by_index.get(index) if isinstance(index, int) else latest
-        if candidate is not None and candidate.is_continued_by(call_id, name):
-            return candidate
-        new_index = index if isinstance(index, int) else latest.index if latest else 0
-        call = _Call(new_index)
-        self._calls.append(call)
-        self._calls_by_index[new_index] = call
-        return call
-
-    def _build_call_blocks(self, call: _Call) -> list[Block]:
-        if not (call.id or call.name or call.arguments):
-            return []
-        arguments, is_malformed = parse_tool_arguments("".join(call.arguments))
-        block = ToolCallBlock(
-            tool_call_id=call.id, tool_name=call.name, input=arguments, malformed=is_malformed or None
-        )
+    def _build_call_blocks(self, call: CollectedCall, *, is_cut_off: bool) -> list[Block]:
+        block = call.build_block(is_cut_off=is_cut_off)
         if not call.extra_content:
             return [block]
         return [self._build_reasoning_block({EXTRA_CONTENT_FIELD: call.extra_content}), block]
 
     def _build_reasoning(self) -> list[Block]:
         payload = {
-            name: pieces if name == REASONING_DETAILS_FIELD else "".join(pieces)
+            name: merge_reasoning_details(pieces) if name == REASONING_DETAILS_FIELD else "".join(pieces)
             for name, pieces in self._reasoning.items()
         }
         return [self._build_reasoning_block(payload)] if payload else []

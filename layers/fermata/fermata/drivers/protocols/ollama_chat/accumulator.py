@@ -5,9 +5,11 @@ from typing import Any
 
 from fermata.domain.blocks import Block, ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta, TokenUsage
+from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
+from fermata.drivers.protocols.finish_reasons import describe_unusual_end, find_finish_reason
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage, truncation_warning
-from fermata.drivers.protocols.tool_arguments import parse_tool_arguments, replace_lone_surrogates, to_storable_json
+from fermata.drivers.protocols.tool_arguments import build_tool_call, replace_lone_surrogates, to_storable_json
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 
@@ -63,15 +65,18 @@ class OllamaAccumulator:
         return tokens_from_usage(usage, usage.get("prompt_eval_count"), usage.get("eval_count"), cached)
 
     def build_response(self) -> ModelResponse:
-        stop = FinishReason.TOOL_CALLS if self._calls else FinishReason.END
-        if self._last_line.get("done_reason") == "length":
-            stop = FinishReason.MAX_TOKENS
+        reason = as_text(self._last_line.get("done_reason"))
+        stop = find_finish_reason(reason)
+        if stop is FinishReason.END and self._calls:
+            stop = FinishReason.TOOL_CALLS
         return ModelResponse(
             blocks=assign_unique_call_ids([*self._iter_text_blocks(), *self._calls], self._request_body),
             stop=stop,
             tokens=self.tokens,
             tokens_known="eval_count" in self._last_line,
-            warning=truncation_warning(self._label, self._expected_tokens, self.tokens),
+            refusal=CONTENT_FILTER_REASON if stop is FinishReason.REFUSAL else None,
+            warning=describe_unusual_end(self._label, reason)
+            or truncation_warning(self._label, self._expected_tokens, self.tokens),
         )
 
     def _iter_text_blocks(self) -> Iterator[Block]:
@@ -86,13 +91,4 @@ class OllamaAccumulator:
 def _build_call(call: Mapping[str, Any]) -> ToolCallBlock:
     """Calls arrive whole, with an object as arguments; some proxies write the arguments as text."""
     function = as_dict(call.get("function"))
-    arguments = function.get("arguments")
-    is_malformed = False
-    if isinstance(arguments, str):
-        arguments, is_malformed = parse_tool_arguments(arguments)
-    return ToolCallBlock(
-        tool_call_id=as_name(call.get("id")),
-        tool_name=as_name(function.get("name")),
-        input={} if arguments is None else to_storable_json(arguments),
-        malformed=is_malformed or None,
-    )
+    return build_tool_call(as_name(call.get("id")), as_name(function.get("name")), function.get("arguments"))

@@ -9,7 +9,7 @@ from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta,
 from fermata.drivers.error_mapping import CONTENT_FILTER_REASON
 from fermata.drivers.protocols.json_fields import as_dict, as_dict_list, as_name, as_text
 from fermata.drivers.protocols.token_usage import tokens_from_usage
-from fermata.drivers.protocols.tool_arguments import parse_tool_arguments, replace_lone_surrogates, to_storable_json
+from fermata.drivers.protocols.tool_arguments import build_tool_call, replace_lone_surrogates, to_storable_json
 from fermata.drivers.protocols.unique_call_ids import assign_unique_call_ids
 
 _STORED_REASONING_FIELDS = ("encrypted_content", "signature", "content", "summary")
@@ -199,13 +199,9 @@ class ResponsesAccumulator:
                     yield self._build_reasoning_block({"type": "message", "phase": phase})
                 yield TextBlock(text=text)
             case "function_call":
-                arguments, is_malformed = parse_tool_arguments(item.text)
-                yield ToolCallBlock(
-                    tool_call_id=as_name(item.members.get("call_id")) or as_name(item.members.get("id")),
-                    tool_name=as_name(item.members.get("name")),
-                    input=arguments,
-                    malformed=is_malformed or not item.is_done or None,
-                )
+                call_id = as_name(item.members.get("call_id")) or as_name(item.members.get("id"))
+                name = as_name(item.members.get("name"))
+                yield build_tool_call(call_id, name, item.text, is_cut_off=not item.is_done)
             case "reasoning" if item.is_done and any(item.members.get(name) for name in _STORED_REASONING_FIELDS):
                 yield self._build_reasoning_block(item.members)
 

@@ -1,0 +1,69 @@
+"""Decompress a response body that arrives compressed although identity was asked for (decision 0195)."""
+
+import zlib
+from collections.abc import Iterable, Iterator
+
+from fermata.drivers.retry_policy import Failure
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_NAMES = ("gzip", "x-gzip")
+
+
+def decode_chunks(label: str, encoding: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the decompressed chunks, each as soon as it can be read.
+
+    Args:
+        label: How error messages call the provider.
+        encoding: The header `content-encoding`. Some gateways compress without it, so gzip is recognised as well.
+        chunks: The body as it arrives.
+
+    Raises:
+        ProviderError: The body is not readable, or in an encoding that nobody has asked for.
+    """
+    name = encoding.strip().lower()
+    if name not in ("", "identity", "deflate", *_GZIP_NAMES):
+        message = f"{label} stream error: the answer is compressed ({name[:20]}), although that was not asked for"
+        raise Failure.UNUSABLE_RESPONSE.to_error(message)
+    decompressor = _Decompressor(name)
+    for chunk in chunks:
+        try:
+            data = decompressor.decode(chunk)
+        except zlib.error as error:
+            raise Failure.SERVER_ERROR.to_error(f"{label} stream error: the compression is not readable") from error
+        if data:
+            yield data
+
+
+class _Decompressor:
+    """Decode gzip, zlib and raw deflate data; anything else passes unchanged."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding
+        self._inflater: zlib._Decompress | None = None
+        self._is_plain = False
+
+    def decode(self, chunk: bytes) -> bytes:
+        if self._is_plain or not chunk:
+            return chunk
+        if self._inflater is None:
+            window_bits = self._choose_window_bits(chunk)
+            if window_bits is None:
+                self._is_plain = True
+                return chunk
+            self._inflater = zlib.decompressobj(window_bits)
+        data = self._inflater.decompress(chunk)
+        while self._inflater.eof and self._inflater.unused_data:  # a body may be several members
+            rest = self._inflater.unused_data
+            if not rest.startswith(_GZIP_MAGIC[:1]):
+                break
+            self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            data += self._inflater.decompress(rest)
+        return data
+
+    def _choose_window_bits(self, chunk: bytes) -> int | None:
+        """Judge by the first bytes: a header may name a compression that a proxy has undone already."""
+        if chunk.startswith(_GZIP_MAGIC) or (chunk == _GZIP_MAGIC[:1] and self._encoding in _GZIP_NAMES):
+            return zlib.MAX_WBITS | 16
+        if self._encoding != "deflate":
+            return None
+        return zlib.MAX_WBITS if chunk[0] & 0x0F == zlib.DEFLATED else -zlib.MAX_WBITS

@@ -1,0 +1,256 @@
+"""Streams as odd servers send them: each is understood, or is an error in words (decisions 0195 to 0197).
+
+Every row is a whole HTTP response, replayed on a socket: what a chat-completions server sent, and what has to come of
+it. Rows that other protocols can meet as well are repeated for them below.
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+from fermata.domain.blocks import ReasoningBlock, ToolCallBlock
+from fermata.domain.errors import ProviderError
+from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta
+from fermata.drivers.transport.http_connection import HttpConnection
+from tests.strict import anthropic, chat, ollama, openai
+from tests.strict.anthropic import StrictAnthropic
+from tests.strict.server import ScriptedResponse
+from tests.unit.drivers.conversation_builders import message_from_response, tool_result, user_message
+from tests.unit.drivers.odd_streams import CALLS, DONE, ODD_STREAMS, STOP, Odd, call_in_one, encode, fragment
+from tests.unit.drivers.strict_providers import (
+    CASES_BY_PROVIDER,
+    StartServer,
+    StrictProvider,
+    build_request,
+    collect_parts,
+)
+
+CHAT = CASES_BY_PROVIDER["openai-compatible"]
+ANTHROPIC = StrictProvider("anthropic", StrictAnthropic, "/v1/messages", anthropic.text_response, b"", b"")
+
+
+def replay(odd: Odd, running: StartServer, connection: HttpConnection) -> list[StreamPart]:
+    server = running(CHAT)
+    server.script_response(ScriptedResponse([odd.stream], headers=odd.headers))
+    return collect_parts(CHAT, build_request(CHAT, user_message("Hi")), connection, server)
+
+
+def get_response(parts: list[StreamPart]) -> ModelResponse:
+    assert isinstance(parts[-1], ModelResponse)
+    return parts[-1]
+
+
+@pytest.mark.parametrize("odd", ODD_STREAMS.values(), ids=ODD_STREAMS)
+def test_an_odd_stream_is_understood(odd: Odd, running: StartServer, connection: HttpConnection) -> None:
+    parts = replay(odd, running, connection)
+    response = get_response(parts)
+    calls = [block for block in response.blocks if isinstance(block, ToolCallBlock)]
+    assert "".join(part.text for part in parts if isinstance(part, TextDelta)) == odd.text
+    assert "".join(block.text for block in response.blocks if block.kind == "text") == odd.text
+    assert "".join(part.text for part in parts if isinstance(part, ReasoningDelta)) == odd.reasoning
+    assert [(call.tool_name, call.input) for call in calls] == list(odd.calls)
+    assert not any(call.malformed for call in calls)
+    assert len({call.tool_call_id for call in calls}) == len(calls)
+    json.dumps(response.to_wire(), ensure_ascii=False).encode()
+
+
+UNREADABLE = {
+    "cut off": '{"parentId": "root", "html": "<p>',
+    "single quotation marks": "{'parentId': 'root'}",
+    "two different objects": '{"a": 1}{"a": 2}',
+    "no JSON": "root, please",
+    "a number that JSON does not have": '{"a": NaN}',
+}
+
+
+@pytest.mark.parametrize("arguments", UNREADABLE.values(), ids=UNREADABLE)
+def test_arguments_without_a_plain_meaning_are_quoted(
+    arguments: str, running: StartServer, connection: HttpConnection
+) -> None:
+    (call,) = get_response(replay(Odd(call_in_one(arguments)), running, connection)).blocks
+    assert isinstance(call, ToolCallBlock)
+    assert (call.input, call.malformed) == ({}, True)
+    assert arguments in (call.problem or "")
+
+
+def test_long_unreadable_arguments_are_quoted_with_their_end_and_the_place(
+    running: StartServer, connection: HttpConnection
+) -> None:
+    arguments = '{"html": "' + "é" * 3000 + '" and the end'
+    (call,) = get_response(replay(Odd(call_in_one(arguments)), running, connection)).blocks
+    assert isinstance(call, ToolCallBlock)
+    problem = call.problem or ""
+    assert "column 3013" in problem
+    assert problem.endswith('" and the end')
+    assert 500 < len(problem) < 700
+
+
+def test_fragments_of_reasoning_details_are_sent_back_in_one_piece_with_their_signature(
+    running: StartServer, connection: HttpConnection
+) -> None:
+    def detail(**members: Any) -> Any:
+        return chat.make_chunk({"reasoning_details": [{"type": "reasoning.text", "index": 0} | members]})
+
+    server = running(CHAT)
+    sealed = {"type": "reasoning.encrypted", "data": "zzz", "index": 0, "id": "call_a"}
+    stream = encode(
+        detail(text="Let", format="f-v1"),
+        detail(text=" me see.", format="f-v1"),
+        detail(signature="EsigAAA="),
+        chat.make_chunk({"reasoning_details": [sealed]}),
+        detail(text="Another.", index=1),
+        fragment("{}", "read_document", "call_a"),
+        CALLS,
+        DONE,
+    )
+    response = get_response(replay(Odd(stream), running, connection))
+    rows = (user_message("Hi"), message_from_response(response), tool_result("call_a", 1))
+    server.script_chunks(CHAT.text_response())
+    collect_parts(CHAT, build_request(CHAT, *rows), connection, server)
+    assert server.refusals == []
+    (sent,) = [message for message in server.bodies[1]["messages"] if message["role"] == "assistant"]
+    merged = {"type": "reasoning.text", "index": 0, "text": "Let me see.", "format": "f-v1", "signature": "EsigAAA="}
+    assert sent["reasoning_details"] == [merged, sealed, {"type": "reasoning.text", "index": 1, "text": "Another."}]
+
+
+def test_thinking_between_tags_is_not_sent_back(running: StartServer, connection: HttpConnection) -> None:
+    server = running(CHAT)
+    response = get_response(replay(ODD_STREAMS["thinking between tags"], running, connection))
+    server.script_chunks(CHAT.text_response())
+    rows = (user_message("Hi"), message_from_response(response), user_message("Again", turn="t2"))
+    collect_parts(CHAT, build_request(CHAT, *rows), connection, server)
+    assert "The user says" not in json.dumps(server.bodies[1])
+
+
+def test_a_prompt_count_without_its_cached_part_is_completed(running: StartServer, connection: HttpConnection) -> None:
+    details = {"prompt_tokens_details": {"cached_tokens": 4495}}
+    for usage in (chat.usage_chunk(5, 4, **details), chat.usage_chunk(5000, 4, total_tokens=9499, **details)):
+        stream = encode(*chat.text_chunks("Hi"), STOP, usage, DONE)
+        tokens = get_response(replay(Odd(stream), running, connection)).tokens
+        assert tokens.context_tokens == tokens.prompt + 4495
+        assert tokens.uncached_prompt_tokens == tokens.prompt
+
+
+def anthropic_stream(*events: Any) -> bytes:
+    return anthropic.encode_sse(anthropic.message_start(input_tokens=5), *events)
+
+
+ERROR_FRAMES: dict[str, tuple[str, bool]] = {
+    'data: {"object": "error", "message": "Engine gone", "type": "InternalServerError", "code": 500}\n\n': (
+        "provider_error", True),
+    'event: error\ndata: {"message": "Engine gone", "code": 429}\n\n': ("provider_quota", True),
+    "event: error\ndata: Engine gone\n\n": ("provider_error", False),
+    'data: {"detail": "Engine gone", "status": 503}\n\n': ("provider_overloaded", True),
+    'data: [{"error": {"code": 503, "message": "Engine gone", "status": "UNAVAILABLE"}}]\n\n': (
+        "provider_overloaded", True),
+    'event: error\ndata: {"type": "error", "message": "Engine gone", "code": "401"}\n\n': ("provider_auth", False),
+}  # fmt: skip
+PARTIAL = {
+    "openai-compatible": encode(*chat.text_chunks("Par")),
+    "openai": openai.encode_sse(openai.response_created(), openai.message_events(0, "Par")[:-1]),
+    "anthropic": anthropic_stream(anthropic.text_block(0, "Par")[:-1]),
+}
+
+
+@pytest.mark.parametrize("provider", PARTIAL)
+@pytest.mark.parametrize("error", ERROR_FRAMES)
+def test_an_error_frame_needs_no_member_of_that_name(
+    provider: str, error: str, running: StartServer, connection: HttpConnection
+) -> None:
+    peer = CASES_BY_PROVIDER.get(provider, ANTHROPIC)
+    server = running(peer)
+    server.script_chunks(PARTIAL[provider] + error.encode() + DONE.encode())
+    with pytest.raises(ProviderError, match="stream error: Engine gone") as caught:
+        collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
+    assert (caught.value.code, caught.value.retryable) == ERROR_FRAMES[error]
+
+
+@pytest.mark.parametrize("line", [{"message": "Engine gone"}, {"error": "Engine gone"}, {"detail": "Engine gone"}])
+def test_an_error_line_of_ollama_needs_no_member_of_that_name(
+    line: Any, running: StartServer, connection: HttpConnection
+) -> None:
+    peer = CASES_BY_PROVIDER["ollama"]
+    server = running(peer)
+    server.script_chunks(ollama.encode_ndjson(ollama.make_line("Par")) + json.dumps(line).encode() + b"\n")
+    with pytest.raises(ProviderError, match="stream error: Engine gone"):
+        collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
+
+
+def thought(text: str = "Hm.") -> Any:
+    deltas = ({"type": "thinking_delta", "thinking": text}, {"type": "signature_delta", "signature": "c2ln"})
+    return anthropic.content_block(0, {"type": "thinking", "thinking": "", "signature": ""}, *deltas)
+
+
+WITHOUT_ANSWER = {
+    "only [DONE]": ("openai-compatible", DONE.encode()),
+    "empty content": ("openai-compatible", encode(*chat.text_chunks(""), STOP, chat.usage_chunk(8412, 0), DONE)),
+    "blank content": ("openai-compatible", encode(*chat.text_chunks(" \n"), STOP, DONE)),
+    "an unreadable call": (
+        "openai-compatible",
+        encode(chat.make_chunk({}, "function_call_filter: MALFORMED_FUNCTION_CALL"), chat.usage_chunk(8412, 0), DONE),
+    ),
+    "only thinking between tags": (
+        "openai-compatible",
+        encode(chat.make_chunk({"content": "<think>Hm.</think>"}), STOP, DONE),
+    ),
+    "an empty response": ("openai", openai.encode_sse(openai.response_created(), openai.response_ended())),
+    "an empty line": ("ollama", ollama.encode_ndjson(ollama.make_line(""), ollama.done_line())),
+    "a model that is being loaded": ("ollama", ollama.encode_ndjson(ollama.done_line("load"))),
+    "an empty message": ("anthropic", anthropic_stream(anthropic.message_stop("end_turn", output_tokens=2))),
+    "only thinking": ("anthropic", anthropic_stream(thought(), anthropic.message_stop("end_turn", output_tokens=2))),
+    "thinking and blanks": (
+        "anthropic",
+        anthropic_stream(thought(), anthropic.text_block(1, "\n\n"), anthropic.message_stop("end_turn")),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("provider", "stream"), WITHOUT_ANSWER.values(), ids=WITHOUT_ANSWER)
+def test_silence_is_no_success(provider: str, stream: bytes, running: StartServer, connection: HttpConnection) -> None:
+    peer = CASES_BY_PROVIDER.get(provider, ANTHROPIC)
+    server = running(peer)
+    server.script_chunks(stream)
+    with pytest.raises(ProviderError) as caught:
+        collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
+    assert (caught.value.code, caught.value.retryable) == ("provider_empty", True)
+    assert "without a word" in caught.value.message or "MALFORMED_FUNCTION_CALL" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("reason", "stop", "warning"),
+    [
+        ("stop", FinishReason.END, False),
+        ("eos_token", FinishReason.END, False),
+        ("MAX_TOKENS", FinishReason.MAX_TOKENS, False),
+        ("SAFETY", FinishReason.REFUSAL, False),
+        ("RECITATION", FinishReason.REFUSAL, False),
+        ("abort", FinishReason.END, True),
+        ("MALFORMED_FUNCTION_CALL", FinishReason.END, True),
+        ("of tomorrow", FinishReason.END, True),
+    ],
+)
+def test_an_unusual_end_is_told_in_words(
+    reason: str, stop: FinishReason, warning: bool, running: StartServer, connection: HttpConnection
+) -> None:
+    stream = encode(*chat.text_chunks("Par"), chat.make_chunk({}, reason), DONE)
+    response = get_response(replay(Odd(stream), running, connection))
+    assert (response.stop, reason in (response.warning or "")) == (stop, warning)
+
+
+def test_the_id_of_a_call_is_not_taken_by_an_id_that_is_made_up(
+    running: StartServer, connection: HttpConnection
+) -> None:
+    stream = encode(
+        *(fragment("{}", "read_document", name, index) for index, name in enumerate(("a", "a", "a_2"))),
+        CALLS,
+        DONE,
+    )
+    response = get_response(replay(Odd(stream), running, connection))
+    ids = [block.tool_call_id for block in response.blocks if isinstance(block, ToolCallBlock)]
+    assert (ids[0], ids[2], len(set(ids))) == ("a", "a_2", 3)
+
+
+def test_reasoning_blocks_of_tags_do_not_exist(running: StartServer, connection: HttpConnection) -> None:
+    response = get_response(replay(ODD_STREAMS["thinking between tags"], running, connection))
+    assert not any(isinstance(block, ReasoningBlock) for block in response.blocks)
