@@ -53,8 +53,8 @@ class TestAnthropic:
         assert [(model.id, model.label, model.tier) for model in found] == [
             ("claude-opus-5", "Claude Opus 5", "smartest"),
             ("claude-sonnet-5", "Claude Sonnet 5", "balanced"),
-            ("claude-haiku-5", "claude-haiku-5", "fast"),
-            ("claude-opus-4-8", "claude-opus-4-8", "smart"),
+            ("claude-haiku-5", "Claude Haiku 5", "fast"),
+            ("claude-opus-4-8", "Claude Opus 4.8", "smart"),
             ("claude-muse-1", "Claude Muse", None),
         ]
         assert found[1].context_window == 300_000

@@ -106,10 +106,18 @@ class TestAudit:
         assert get_audit(bakery, since="2026-06-01T10:03:00Z")["totals"]["promptTokens"] == 110
         assert get_audit(bakery, since="2026-06-01T10:03:00.001Z")["totals"]["promptTokens"] == 100
 
-    @pytest.mark.parametrize("tz", ["", "Not/AZone", "../etc/passwd", "/etc/localtime", "a" * 300, "America", "\0"])
-    def test_what_is_no_zone_is_utc(self, resources: Resources, bakery: TokenSigner, tz: str) -> None:
+    @pytest.mark.parametrize("tz", ["", "Etc/Unknown"])
+    def test_a_zone_that_is_not_known_to_the_browser_is_utc(
+        self, resources: Resources, bakery: TokenSigner, tz: str
+    ) -> None:
         write_and_count(resources, make_usage("2026-06-01T22:30:00.000Z"))
         assert get_audit(bakery, since="2026-01-01", tz=tz)["byDay"][0]["day"] == "2026-06-01"
+
+    @pytest.mark.parametrize("since", ["2026-01-01", "9999-12-31T23:50:00Z"])
+    @pytest.mark.parametrize("tz", ["Not/AZone", "../etc/passwd", "/etc/localtime", "a" * 300, "America", "\0", "CETT"])
+    def test_what_is_no_zone_is_refused(self, bakery: TokenSigner, tz: str, since: str) -> None:
+        status, body = send(bakery, "GET", AUDIT, query={"since": since, "tz": tz})
+        assert (status, "is no time zone" in body["error"]) == (400, True)
 
     def test_the_costliest_come_first_and_days_in_their_order(self, resources: Resources, bakery: TokenSigner) -> None:
         facts = [("ada", "site", "small", 2, 1), ("bob", "content", "large", 9, 1), ("eve", "data", "tiny", 2, 500)]

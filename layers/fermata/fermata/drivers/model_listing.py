@@ -8,6 +8,7 @@ from typing import Any
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_info import ModelInfo
 from fermata.drivers.error_mapping import error_from_response
+from fermata.drivers.model_labels import label_unnamed_models
 from fermata.drivers.provider import Provider
 from fermata.drivers.registry import get_model_traits, get_provider
 from fermata.drivers.retry_policy import Failure
@@ -77,7 +78,7 @@ def list_models(
     provider = get_provider(provider_name)
     client = ModelListClient(provider, connection, endpoint)
     with connection.call_scope():
-        return tuple(itertools.islice(provider.list_models(client), MAX_LISTED_MODELS))
+        return label_unnamed_models(tuple(itertools.islice(provider.list_models(client), MAX_LISTED_MODELS)))
 
 
 def get_fallback_models(provider_name: str, error: ProviderError | None) -> tuple[ModelInfo, ...]:
@@ -86,9 +87,11 @@ def get_fallback_models(provider_name: str, error: ProviderError | None) -> tupl
     if error is not None and error.code not in unreachable:
         return ()
     models = get_model_traits(provider_name)
-    return tuple(
-        ModelInfo(id=name, label=name, capabilities=models.get_capabilities(name), catalogue_source="fallback")
-        for name in models.fallback_models
+    return label_unnamed_models(
+        [
+            ModelInfo(id=name, label=name, capabilities=models.get_capabilities(name), catalogue_source="fallback")
+            for name in models.fallback_models
+        ]
     )
 
 

@@ -50,16 +50,20 @@ def audit_usage(
 
     Args:
         since: Instant as the client wrote it; 30 days ago when it is missing or malformed.
-        time_zone: IANA name of the zone whose days are shown; UTC when it is missing or unknown.
+        time_zone: IANA name of the zone whose days are shown; UTC when it is missing.
         with_billable: Whether rows have `billableCostUsd`.
+
+    Raises:
+        InvalidRequest: There is no such time zone.
     """
+    zone = parse_time_zone(time_zone)
     start = parse_since(since, resources.clock.time())
     written_start = format_instant(start)
     if start > LAST_QUARTER_START:
         return to_audit_response(written_start, AuditTotals(), {}, with_billable=with_billable)
 
     def add_up(edition: RollupEdition) -> AuditSums:
-        sums = AuditSums(_first_whole_quarter(start), LocalDays(parse_time_zone(time_zone)))
+        sums = AuditSums(_first_whole_quarter(start), LocalDays(zone))
         _add_rollups(resources, edition, sums)
         if start < quarter_start(sums.first_quarter):
             end = iso_from_epoch(sums.first_quarter * QUARTER_SECONDS)

@@ -4,7 +4,12 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
+from fermata.domain.errors import InvalidRequest
+
 DEFAULT_AUDIT_DAYS = 30
+MAX_QUOTED_ZONE_CHARS = 60
+_UNDETERMINED_ZONE = "Etc/Unknown"
+"""What a browser calls the zone of a machine that does not say."""
 LAST_QUARTER_START = datetime(9999, 12, 31, 23, 45, tzinfo=UTC)
 """Start of the last quarter of an hour that a `datetime` can express. An audit that begins later is empty."""
 _EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
@@ -66,8 +71,13 @@ def format_instant(moment: datetime) -> str:
 
 
 def parse_time_zone(name: str | None) -> tzinfo:
-    """Return the IANA time zone; UTC when the name is missing or unknown."""
+    """Return the IANA time zone; UTC when the name is missing or empty, or the browser could not determine its zone.
+
+    Raises:
+        InvalidRequest: There is no such zone.
+    """
     try:
-        return ZoneInfo(name or "UTC")
+        return UTC if name in (None, "", _UNDETERMINED_ZONE) else ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        return UTC
+        quoted = (name or "")[:MAX_QUOTED_ZONE_CHARS]
+        raise InvalidRequest(f"{quoted!r} is no time zone. Give an IANA name, such as Europe/Berlin.") from None

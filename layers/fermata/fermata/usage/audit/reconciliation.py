@@ -36,7 +36,7 @@ def reconcile_usage(
 
     Args:
         since: Instant as the operator wrote it; 30 days ago when it is missing or malformed.
-        time_zone: IANA name; UTC when it is missing or unknown.
+        time_zone: IANA name; UTC when it is missing.
         lines: Usage lines since that instant, of any tenant, in any order.
     """
     start = format_instant(parse_since(since, resources.clock.time()))

@@ -19,7 +19,7 @@ SHOW_AUDIT = Operation(
         RequestParameter(
             "since", "The beginning, an ISO instant; 30 days ago when it cannot be read.", {"type": "string"}
         ),
-        RequestParameter("tz", "The time zone of the days, an IANA name; UTC when it is unknown.", {"type": "string"}),
+        RequestParameter("tz", "The time zone of the days, an IANA name; UTC when it is missing.", {"type": "string"}),
         RequestParameter("billable", "`true`: every row also has its billable cost.", {"type": "string"}),
     ),
     responses=(SuccessResponse("The usage since then.", "AuditResponse"),),

@@ -1,0 +1,61 @@
+"""Make a label that people read from the name of a model, for servers that give none (decision 0212)."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from fermata.domain.model_info import ModelInfo
+
+_ACRONYMS = {"gpt": "GPT", "oss": "OSS", "vl": "VL", "moe": "MoE", "glm": "GLM", "ai": "AI"}
+_SPELLINGS = {"deepseek": "DeepSeek", "qwq": "QwQ", "starcoder": "StarCoder", "codellama": "Code Llama"}
+_FILE_ENDING = re.compile(r"\.(?:gguf|bin|safetensors)$", re.IGNORECASE)
+_DATE = re.compile(r"-(\d{4})-(\d\d)-(\d\d)(?=-|$)")
+_SPLIT_VERSION = re.compile(r"-(\d{1,2})-(\d{1,2})(?=-|$)")
+_FAMILY_WITH_VERSION = re.compile(r"([a-z]{3,})(\d+(?:\.\d+)*)", re.IGNORECASE)
+_SIZE = re.compile(r"(?:\d+x)?\d+(?:\.\d+)?[bm]", re.IGNORECASE)
+_SHORT_CODE = re.compile(r"[a-z]\d+(?:\.\d+)*|[a-z]\d\w*_\w+", re.IGNORECASE)
+_OPENAI_REASONING_MODEL = re.compile(r"o\d+", re.IGNORECASE)
+
+
+def format_model_label(name: str) -> str:
+    """Return `Llama 4` for `llama4`, `Qwen 2.5 Coder (7B)` for `qwen2.5-coder:7b`, `GPT-5.4 Mini` for `gpt-5.4-mini`.
+
+    A path, a maker before a slash, the ending of a file and the tag `latest` are left out. A name that its maker has
+    spelled with capitals keeps them.
+    """
+    base, _, tag = _FILE_ENDING.sub("", name.rstrip("/").replace("\\", "/").rpartition("/")[2]).partition(":")
+    words = _SPLIT_VERSION.sub(r"-\1.\2", _DATE.sub(r"-\1.\2.\3", base)).split("-")
+    label = " ".join(_format_word(word, is_first=index == 0) for index, word in enumerate(words) if word)
+    label = re.sub(r"^GPT (?=\d|OSS)", "GPT-", label)
+    suffix = "" if tag in ("", "latest") else f" ({' '.join(map(_format_tag_word, tag.split('-')))})"
+    return f"{label}{suffix}".strip() or name
+
+
+def label_unnamed_models(models: Sequence[ModelInfo]) -> tuple[ModelInfo, ...]:
+    """Replace labels that are no more than the model's name; of models that would look alike, keep the names."""
+    labels = [format_model_label(model.id) if model.label == model.id else model.label for model in models]
+    counts = Counter(labels)
+    return tuple(
+        model.model_copy(update={"label": label if counts[label] == 1 else model.label})
+        for model, label in zip(models, labels, strict=True)
+    )
+
+
+def _format_word(word: str, *, is_first: bool) -> str:
+    if not word.islower():
+        return word
+    if word in _ACRONYMS or word in _SPELLINGS:
+        return _ACRONYMS.get(word) or _SPELLINGS[word]
+    if is_first and _OPENAI_REASONING_MODEL.fullmatch(word):
+        return word
+    if family := _FAMILY_WITH_VERSION.fullmatch(word):
+        return f"{_format_word(family[1], is_first=False)} {family[2]}"
+    return _format_tag_word(word)
+
+
+def _format_tag_word(word: str) -> str:
+    if _SIZE.fullmatch(word):
+        return word[:-1] + word[-1].upper()
+    if _SHORT_CODE.fullmatch(word):
+        return word.upper()
+    return word[:1].upper() + word[1:]

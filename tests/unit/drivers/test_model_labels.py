@@ -1,0 +1,46 @@
+"""Models without a label of their own are shown under one that people read."""
+
+import pytest
+
+from fermata.domain.model_info import ModelCapabilities, ModelInfo
+from fermata.drivers.model_labels import format_model_label, label_unnamed_models
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("llama4", "Llama 4"),
+        ("llama4:latest", "Llama 4"),
+        ("llama3.3", "Llama 3.3"),
+        ("qwen3", "Qwen 3"),
+        ("qwen2.5-coder:7b", "Qwen 2.5 Coder (7B)"),
+        ("llama3.3:70b-instruct-q4_K_M", "Llama 3.3 (70B Instruct Q4_K_M)"),
+        ("deepseek-r1:8b", "DeepSeek R1 (8B)"),
+        ("meta-llama/llama-3.3-70b-instruct", "Llama 3.3 70B Instruct"),
+        ("mixtral-8x7b", "Mixtral 8x7B"),
+        ("gpt-5.4-mini", "GPT-5.4 Mini"),
+        ("gpt-4o", "GPT-4o"),
+        ("gpt-4o-2024-08-06", "GPT-4o 2024.08.06"),
+        ("gpt-oss:20b", "GPT-OSS (20B)"),
+        ("o3-mini", "o3 Mini"),
+        ("claude-muse-1", "Claude Muse 1"),
+        ("claude-opus-4-8", "Claude Opus 4.8"),
+        ("claude-opus-4-8-20260514", "Claude Opus 4.8 20260514"),
+        ("Qwen/Qwen2.5-VL-7B-Instruct", "Qwen2.5 VL 7B Instruct"),
+        ("/models/phi4-q4_k_m.gguf", "Phi 4 Q4_K_M"),
+        ("C:\\models\\gemma3.gguf", "Gemma 3"),
+        ("мир-1", "Мир 1"),
+        (":latest", ":latest"),
+        ("-", "-"),
+    ],
+)
+def test_a_name_becomes_a_label(name: str, label: str) -> None:
+    assert format_model_label(name) == label
+
+
+def test_a_servers_own_label_stays_and_models_that_would_look_alike_keep_their_names() -> None:
+    given = {"llama4": "llama4", "llama4:latest": "llama4:latest", "qwen3": "The good one", "phi4": "phi4"}
+    capabilities = ModelCapabilities(tool_calling=True, vision_input=False)
+    models = [ModelInfo(id=name, label=label, capabilities=capabilities) for name, label in given.items()]
+    labels = [model.label for model in label_unnamed_models(models)]
+    assert labels == ["llama4", "llama4:latest", "The good one", "Phi 4"]
