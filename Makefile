@@ -9,7 +9,6 @@ CANDIDATES := python3.13 python3.12 python3.11 python3
 FITS := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for it in $(CANDIDATES); do if $$it -c '$(FITS)' >/dev/null 2>&1; then echo $$it; break; fi; done)
 
-PIP := -m pip install --quiet --disable-pip-version-check
 UV := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11
 
 # Without bytecode each process would compile what it imports: a test run starts hundreds.
@@ -20,24 +19,28 @@ export PROMPT ABOUT # unchanged: a shell would interpret its quotes
 help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-install: ## create both environments from their locks
-	@$(MAKE) --no-print-directory -j2 environments
+install: ## create both environments from their locks, with what the tests need
+	@$(MAKE) --no-print-directory -j2 .venv/.installed .venv-emulator/.installed
+
+# What only the tests need is most of all packages and bytes, and takes most of the time. A demo needs none of it.
+.PHONY: runtime
+runtime:
+	@$(MAKE) --no-print-directory -j2 $(if $(wildcard .venv/.installed),.venv/.installed,.venv/.runtime) .venv-emulator/.installed
 
 # Two environments, because the emulator pins an older SDK than the project uses.
-.PHONY: environments
-environments: .venv/.installed .venv-emulator/.installed
+INSTALL = $(PYTHON) local/install_environment.py
+PROJECTS := layers/fermata client
+
+.venv/.runtime: requirements/runtime.txt layers/fermata/pyproject.toml client/pyproject.toml | python
+	@$(INSTALL) .venv requirements/runtime.txt $(PROJECTS)
+	@touch $@
 
 .venv/.installed: requirements/dev.txt layers/fermata/pyproject.toml client/pyproject.toml | python
-	@echo "Installing the project into .venv …"
-	@$(PYTHON) -m venv .venv
-	@.venv/bin/python $(PIP) --require-hashes -r requirements/dev.txt
-	@.venv/bin/python $(PIP) --no-deps --no-build-isolation -e layers/fermata -e client
+	@$(INSTALL) .venv requirements/dev.txt $(PROJECTS)
 	@touch $@
 
 .venv-emulator/.installed: requirements/emulator.txt | python
-	@echo "Installing the emulator into .venv-emulator …"
-	@$(PYTHON) -m venv .venv-emulator
-	@.venv-emulator/bin/python $(PIP) --require-hashes -r requirements/emulator.txt
+	@$(INSTALL) .venv-emulator requirements/emulator.txt
 	@touch $@
 
 .PHONY: python
@@ -48,10 +51,10 @@ python:
 		exit 1; \
 	fi
 
-demo: install ## run one turn on the local cloud and show what it changed (PROMPT="…" for another)
+demo: runtime ## run one turn on the local cloud and show what it changed (PROMPT="…" for another)
 	@.venv/bin/python -m local.demo
 
-run: install ## run the service on 127.0.0.1:8787 (FERMATA_PORT) until Ctrl-C
+run: runtime ## run the service on 127.0.0.1:8787 (FERMATA_PORT) until Ctrl-C
 	@.venv/bin/python -m local.run
 
 logs: ## print what the functions of the running service have logged (ABOUT="…" for lines that contain it)
@@ -80,7 +83,8 @@ lint: install ## check style and types only
 
 lock: install ## resolve the requirements again and write the lock files
 	$(UV) layers/dependencies/requirements.in -o layers/dependencies/requirements.txt
-	$(UV) -c layers/dependencies/requirements.txt requirements/dev.in -o requirements/dev.txt
+	$(UV) -c layers/dependencies/requirements.txt requirements/runtime.in -o requirements/runtime.txt
+	$(UV) -c requirements/runtime.txt requirements/dev.in -o requirements/dev.txt
 	$(UV) requirements/emulator.in -o requirements/emulator.txt
 
 build: ## build for AWS with the SAM CLI
@@ -100,5 +104,5 @@ template: install ## write the routes in template.yaml from the HTTP operations
 docs: install ## write docs/tools.md and docs/modules.md from the code
 	@.venv/bin/python -m local.tools_page && .venv/bin/python -m local.modules_page
 
-token: install ## print a token of the running service
+token: runtime ## print a token of the running service
 	@.venv/bin/fermata token
