@@ -4,9 +4,12 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+from pydantic import ConfigDict, Field, SkipValidation
+
 from fermata.domain.base import DomainModel
 from fermata.domain.blocks import Block
 from fermata.domain.messages import Message
+from fermata.domain.prefix_cache import PrefixCache
 from fermata.domain.tools import ToolSpec
 
 
@@ -16,6 +19,8 @@ class ModelRequest(DomainModel):
     `system` is the stable part of the prompt. `volatile` changes with every turn and is sent last, so that the prefix
     before it can be cached (decision 0060).
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     name: str = ""
     """`<turn>.<round>.<attempt>`. It names the request for the connection, and is not sent to the provider (decision
@@ -33,6 +38,8 @@ class ModelRequest(DomainModel):
     """The scope of the conversation. Providers with named prompt caches use it as part of the name."""
     window_tokens: int = 32_768
     """The context window to request from providers that let the request choose it (Ollama)."""
+    prefix_cache: SkipValidation[PrefixCache] = Field(default_factory=PrefixCache, exclude=True, repr=False)
+    """What the last request of the same conversation has computed from its messages (decision 0204)."""
 
 
 class FinishReason(StrEnum):

@@ -4,7 +4,6 @@ A provider is one module in `drivers/providers/` with a `PROVIDER` record, and o
 (decision 0070). Nothing here opens a connection, so functions that send no provider request never load httpx.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest, StreamPart
 from fermata.drivers.adjustments import Adjustment, AppliedAdjustments, RefusingServer, find_adjustment
 from fermata.drivers.error_mapping import error_from_response
+from fermata.drivers.protocols.encoded_items import encode_body
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts, require_answer
 from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
 from fermata.drivers.thinking_budget import default_thinking_allowance
@@ -157,8 +157,7 @@ class Provider:
         body = self.build_body(request, applied)
         dropped = {adjustment.drops for adjustment in self.adjustments if adjustment.name in applied}
         kept = {name: value for name, value in body.items() if name not in dropped}
-        # `replace` turns a lone surrogate, which UTF-8 cannot encode, into a question mark.
-        return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        return encode_body(kept)
 
     def _build_request_headers(self, model: str, api_key: str) -> dict[str, str]:
         if not api_key.isascii() or (self.requires_key and not api_key):

@@ -13,7 +13,6 @@ from fermata.drivers.protocols.anthropic_messages.request import (
     OMIT_THINKING_BLOCKS,
     THINKING_BINDING_BETA,
     build_request_body,
-    drop_thinking_blocks,
 )
 from fermata.drivers.protocols.anthropic_messages.thinking import get_anthropic_allowance, has_bound_thinking
 from fermata.drivers.provider import ModelTraits, Provider
@@ -32,8 +31,11 @@ _MODELS = ModelTraits(
 
 
 def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
-    sendable = drop_thinking_blocks(request) if OMIT_THINKING_BLOCKS in applied else request
-    return build_request_body(sendable, with_thinking=DISABLE_THINKING not in applied)
+    return build_request_body(
+        request,
+        with_thinking=DISABLE_THINKING not in applied,
+        with_history_thinking=OMIT_THINKING_BLOCKS not in applied,
+    )
 
 
 def _build_headers(model: str, api_key: str) -> dict[str, str]:

@@ -225,4 +225,5 @@ def _build_request(context: TurnContext) -> ModelRequest:
         call_tools=state.round < turn.max_rounds,
         scope=turn.scope,
         window_tokens=settings.ollama_window_tokens,
+        prefix_cache=context.prefix_cache,
     )

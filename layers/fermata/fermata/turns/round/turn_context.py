@@ -15,6 +15,7 @@ from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.credentials.open_endpoint import open_endpoint
 from fermata.domain.errors import ApiError
 from fermata.domain.messages import Message
+from fermata.domain.prefix_cache import PrefixCache
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.retry_policy import RetryPolicy
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
@@ -63,6 +64,7 @@ class TurnContext:
 
     def __post_init__(self) -> None:
         self.heartbeat = Heartbeat(self.resources, self.invocation.token)
+        self.prefix_cache = PrefixCache()
 
     @cached_property
     def retry_policy(self) -> RetryPolicy:

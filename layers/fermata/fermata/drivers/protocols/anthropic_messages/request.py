@@ -7,8 +7,10 @@
   when anything before it has changed, and because text behind tool results makes models end their turn.
 """
 
-from dataclasses import dataclass, field
-from typing import Any, assert_never
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self, assert_never
 
 from fermata.domain.blocks import Block, ImageBlock, ReasoningBlock, ToolResultBlock
 from fermata.domain.messages import Message
@@ -21,6 +23,7 @@ from fermata.drivers.protocols.anthropic_messages.thinking import (
     get_thinking_mode,
     has_bound_thinking,
 )
+from fermata.drivers.protocols.encoded_items import EncodedItems, EncodedPart
 from fermata.drivers.protocols.json_fields import as_text
 from fermata.drivers.protocols.message_mapping import (
     CONTINUE_PROMPT,
@@ -45,16 +48,25 @@ _format_id = plain_id_formatter(128)
 _JsonObject = dict[str, Any]
 
 
-def build_request_body(request: ModelRequest, *, with_thinking: bool = True) -> _JsonObject:
-    """Build the JSON body; without thinking, the model is not asked to think at all."""
-    messages = _build_messages(request)
+def build_request_body(
+    request: ModelRequest, *, with_thinking: bool = True, with_history_thinking: bool = True
+) -> _JsonObject:
+    """Build the JSON body.
+
+    Args:
+        with_thinking: Whether the model is asked to think at all.
+        with_history_thinking: Whether its earlier thinking is sent back.
+    """
+    messages = request.prefix_cache.fold_messages(
+        ("anthropic", request.model, with_history_thinking),
+        request.messages,
+        lambda: _MessageFold(request.model, with_history_thinking=with_history_thinking),
+    ).finish()
     body: _JsonObject = {"model": request.model, "max_tokens": request.max_tokens, "stream": True}
     tools = [_build_tool(spec) for spec in request.tools]
     system: list[_JsonObject] = [{"type": "text", "text": request.system}] if request.system.strip() else []
     for block in (system or tools)[-1:]:
         block["cache_control"] = _CACHE_BREAKPOINT
-    for message in _choose_breakpoints(messages):
-        message.blocks[-1]["cache_control"] = _CACHE_BREAKPOINT
     if tools:
         body["tools"] = tools
     if tools and not request.call_tools:
@@ -63,23 +75,23 @@ def build_request_body(request: ModelRequest, *, with_thinking: bool = True) -> 
         body["system"] = system
     if with_thinking and (thinking := _build_thinking(request, messages)):
         body |= {"thinking": thinking, "max_tokens": _get_output_limit(request)}
-    volatile = _build_volatile(request)
-    prompt = _find_newest_prompt(messages) if volatile else None
-    contents = [message.blocks + volatile if message is prompt else message.blocks for message in messages]
-    body["messages"] = [
-        {"role": message.role, "content": content} for message, content in zip(messages, contents, strict=True)
-    ]
+    body["messages"] = _encode_messages(messages, _build_volatile(request))
     return body
 
 
-def drop_thinking_blocks(request: ModelRequest) -> ModelRequest:
-    """Return the request without the reasoning of its history."""
-    return request.model_copy(update={"messages": tuple(map(_drop_reasoning, request.messages))})
-
-
-def _drop_reasoning(message: Message) -> Message:
-    content = tuple(block for block in message.content if block.kind != "reasoning")
-    return message.model_copy(update={"content": content})
+def _encode_messages(messages: list["_WireMessage"], volatile: list[_JsonObject]) -> EncodedItems:
+    """Put the messages together. Breakpoints and the volatile part change only few of them, which move."""
+    prompt = _find_newest_prompt(messages)
+    breakpoints = _choose_breakpoints(messages)
+    changed = {id(message) for message in (prompt, *breakpoints)}
+    return EncodedItems(
+        message.build_part(
+            volatile if message is prompt else (), is_breakpoint=any(message is marked for marked in breakpoints)
+        )
+        if id(message) in changed
+        else message.part
+        for message in messages
+    )
 
 
 @dataclass
@@ -98,56 +110,84 @@ class _WireMessage:
         self.blocks += blocks
         self.blocks.sort(key=_is_no_result)
 
+    @cached_property
+    def part(self) -> EncodedPart:
+        """The message in a request, once it is complete."""
+        return self.build_part(())
+
+    def build_part(self, volatile: Sequence[_JsonObject], *, is_breakpoint: bool = False) -> EncodedPart:
+        """Build the message with what follows its blocks; a breakpoint is before that."""
+        content = [*self.blocks, *volatile]
+        if is_breakpoint:
+            last = len(self.blocks) - 1
+            content[last] = {**content[last], "cache_control": _CACHE_BREAKPOINT}
+        return EncodedPart([{"role": self.role, "content": content}])
+
 
 def _is_no_result(block: _JsonObject) -> bool:
     return bool(block["type"] != "tool_result")
 
 
-def _build_messages(request: ModelRequest) -> list[_WireMessage]:
-    messages: list[_WireMessage] = []
-    call_ids = CallIdMapper(_format_id)
-    for message in request.messages:
-        mapped = (_build_block(block, message, request, call_ids) for block in message.content)
-        blocks = [block for block in mapped if block]
+class _MessageFold:
+    """The messages on the wire. All but the last are complete."""
+
+    def __init__(self, model: str, *, with_history_thinking: bool) -> None:
+        self._model = model
+        self._with_history_thinking = with_history_thinking
+        self._call_ids = CallIdMapper(_format_id)
+        self._messages: list[_WireMessage] = []
+
+    def copy(self) -> Self:
+        copied = type(self)(self._model, with_history_thinking=self._with_history_thinking)
+        copied._call_ids = self._call_ids.copy()
+        copied._messages = self._messages[:-1]
+        copied._messages += [replace(last, blocks=[*last.blocks]) for last in self._messages[-1:]]
+        return copied
+
+    def add_message(self, message: Message) -> None:
+        blocks = [mapped for block in message.content if (mapped := self._build_block(block, message))]
         role = "assistant" if message.role == "assistant" else "user"
         if not blocks:
-            continue
-        if not messages or messages[-1].role != role:
-            messages.append(_WireMessage(role))
-        messages[-1].add_blocks(blocks)
-        messages[-1].has_prompt |= message.role == "user"
-    if not messages or messages[0].role == "assistant":
-        messages.insert(0, _make_filler_message())
-    if messages[-1].role == "assistant" and messages[-1].blocks[-1]["type"] in ("text", *_THINKING_TYPES):
-        # The API refuses a request that ends with the model's own words. It may end with other blocks: work that the
-        # model's own tools have paused (`pause_turn`).
-        messages.append(_make_filler_message())
-    return messages
+            return
+        if not self._messages or self._messages[-1].role != role:
+            self._messages.append(_WireMessage(role))
+        self._messages[-1].add_blocks(blocks)
+        self._messages[-1].has_prompt |= message.role == "user"
+
+    def _build_block(self, block: Block, message: Message) -> _JsonObject | None:
+        match block.kind:  # by name: an isinstance check of a pydantic model is slow, and histories are long
+            case "text":
+                return {"type": "text", "text": block.text} if block.text.strip() else None
+            case "image":
+                return _build_image(block) if message.role != "assistant" else None
+            case "toolCall":
+                arguments = block.input if isinstance(block.input, dict) and not block.malformed else {}
+                call_id = self._call_ids.map_call_id(block.tool_call_id)
+                return {"type": "tool_use", "id": call_id, "name": _format_id(block.tool_name, 1), "input": arguments}
+            case "toolResult":
+                return _build_result(block, self._call_ids.map_result_id(message.tool_call_id or ""))
+            case "reasoning":
+                is_sendable = self._with_history_thinking and message.role == "assistant"
+                return _build_thinking_block(block) if is_sendable and _may_send_back(block, self._model) else None
+            case "blob":
+                raise ValueError("a blob must be fetched before it is sent to a provider")
+            case _:
+                assert_never(block)
+
+    def finish(self) -> list[_WireMessage]:
+        """Return all messages, begun by a user and ended by a user or by results."""
+        messages = self._messages
+        if not messages or messages[0].role == "assistant":
+            messages.insert(0, _make_filler_message())
+        if messages[-1].role == "assistant" and messages[-1].blocks[-1]["type"] in ("text", *_THINKING_TYPES):
+            # The API refuses a request that ends with the model's own words. It may end with other blocks: work that
+            # the model's own tools have paused (`pause_turn`).
+            messages.append(_make_filler_message())
+        return messages
 
 
 def _make_filler_message() -> _WireMessage:
     return _WireMessage("user", [{"type": "text", "text": CONTINUE_PROMPT}])
-
-
-def _build_block(block: Block, message: Message, request: ModelRequest, call_ids: CallIdMapper) -> _JsonObject | None:
-    match block.kind:  # by name: an isinstance check of a pydantic model is slow, and histories are long
-        case "text":
-            return {"type": "text", "text": block.text} if block.text.strip() else None
-        case "image":
-            return _build_image(block) if message.role != "assistant" else None
-        case "toolCall":
-            arguments = block.input if isinstance(block.input, dict) and not block.malformed else {}
-            call_id = call_ids.map_call_id(block.tool_call_id)
-            return {"type": "tool_use", "id": call_id, "name": _format_id(block.tool_name, 1), "input": arguments}
-        case "toolResult":
-            return _build_result(block, call_ids.map_result_id(message.tool_call_id or ""))
-        case "reasoning":
-            is_sendable = message.role == "assistant" and _may_send_back(block, request.model)
-            return _build_thinking_block(block) if is_sendable else None
-        case "blob":
-            raise ValueError("a blob must be fetched before it is sent to a provider")
-        case _:
-            assert_never(block)
 
 
 def _may_send_back(block: ReasoningBlock, model: str) -> bool:

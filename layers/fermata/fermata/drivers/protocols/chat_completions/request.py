@@ -9,12 +9,11 @@ from typing import Any
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.adjustments import AppliedAdjustments
+from fermata.drivers.protocols.message_groups import MessageGroup, StatelessItems, build_conversation
 from fermata.drivers.protocols.message_mapping import (
-    MessageGroup,
     encode_call_arguments,
     format_nine_character_id,
     format_result_text,
-    group_messages,
     image_to_data_url,
     plain_id_formatter,
     schema_with_properties,
@@ -46,9 +45,14 @@ _JsonObject = dict[str, Any]
 def build_request_body(request: ModelRequest, provider: str, applied: AppliedAdjustments) -> _JsonObject:
     """Build the JSON body. Reasoning blocks of other providers than `provider` are left out."""
     format_call_id = format_nine_character_id if NINE_CHARACTER_CALL_IDS in applied else _format_plain_call_id
-    messages: list[_JsonObject] = [{"role": "system", "content": request.system}] if request.system.strip() else []
-    for group in group_messages(request, provider, format_call_id):
-        messages += [_build_user(group)] if group.role == "user" else _build_assistant(group, applied)
+    system: list[_JsonObject] = [{"role": "system", "content": request.system}] if request.system.strip() else []
+
+    def build_items(group: MessageGroup) -> list[_JsonObject]:
+        return [_build_user(group)] if group.role == "user" else _build_assistant(group, applied)
+
+    messages = build_conversation(
+        request, provider, format_call_id, lambda: StatelessItems(build_items), key=applied, before=system
+    )
     body: _JsonObject = {"model": request.model, "messages": messages, "stream": True}
     body["stream_options"] = {"include_usage": True}
     body["max_tokens"] = request.max_tokens

@@ -10,25 +10,25 @@ from typing import Any
 
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.protocols.chat_completions.request import build_function_tool, format_user_text
+from fermata.drivers.protocols.message_groups import MessageGroup, StatelessItems, build_conversation
 from fermata.drivers.protocols.message_mapping import (
-    MessageGroup,
     format_result_text,
     get_call_arguments,
     get_image_base64,
-    group_messages,
     plain_id_formatter,
 )
 
-_MAX_CALL_ID_CHARS = 64
+_format_call_id = plain_id_formatter(64)
 
 _JsonObject = dict[str, Any]
 
 
 def build_request_body(request: ModelRequest, provider: str, *, thinking_allowance: int) -> _JsonObject:
     """Build the JSON body. Reasoning blocks of other providers than `provider` are left out."""
-    messages: list[_JsonObject] = [{"role": "system", "content": request.system}] if request.system.strip() else []
-    for group in group_messages(request, provider, plain_id_formatter(_MAX_CALL_ID_CHARS)):
-        messages += [_build_user(group)] if group.role == "user" else _build_assistant(group)
+    system: list[_JsonObject] = [{"role": "system", "content": request.system}] if request.system.strip() else []
+    messages = build_conversation(
+        request, provider, _format_call_id, lambda: StatelessItems(_build_items), before=system
+    )
     body: _JsonObject = {"model": request.model, "messages": messages, "stream": True}
     body |= {"truncate": False, "shift": False}
     body["options"] = {
@@ -40,6 +40,10 @@ def build_request_body(request: ModelRequest, provider: str, *, thinking_allowan
     if request.thinking_tokens > 0:
         body["think"] = True
     return body
+
+
+def _build_items(group: MessageGroup) -> list[_JsonObject]:
+    return [_build_user(group)] if group.role == "user" else _build_assistant(group)
 
 
 def _build_user(group: MessageGroup) -> _JsonObject:

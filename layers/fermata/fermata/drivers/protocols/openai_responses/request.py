@@ -6,18 +6,17 @@ rounds is sent back as encrypted reasoning.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 from fermata.domain.blocks import ReasoningBlock
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
 from fermata.drivers.adjustments import AppliedAdjustments
 from fermata.drivers.protocols.json_fields import as_dict_list, as_text
+from fermata.drivers.protocols.message_groups import MessageGroup, build_conversation
 from fermata.drivers.protocols.message_mapping import (
-    MessageGroup,
     encode_call_arguments,
     format_result_text,
-    group_messages,
     image_to_data_url,
     plain_id_formatter,
     schema_with_properties,
@@ -48,15 +47,14 @@ def build_request_body(
         with_item_ids: Whether items have an id and a status, as OpenRouter requires, or none, as OpenAI does.
         thinking_allowance: Tokens that are added to the output limit for thinking.
     """
-    groups = group_messages(request, provider, _format_id)
-    if OMIT_REASONING_ITEMS in applied:
-        for group in groups:
-            group.blocks = [block for block in group.blocks if block.kind != "reasoning"]
-    builder = _OpenRouterItems() if with_item_ids else _OpenAIItems()
+    builder_type = _OpenRouterItems if with_item_ids else _OpenAIItems
+    omits_reasoning = OMIT_REASONING_ITEMS in applied
     body: _JsonObject = {"model": request.model, "stream": True, "store": False}
     if request.system.strip():
         body["instructions"] = request.system
-    body["input"] = [item for group in groups for item in _iter_items(group, builder)]
+    body["input"] = build_conversation(
+        request, provider, _format_id, lambda: builder_type(omits_reasoning=omits_reasoning), key=omits_reasoning
+    )
     if request.tools:
         body["tools"] = [_build_tool(spec) for spec in request.tools]
     if request.tools and not request.call_tools:
@@ -65,25 +63,7 @@ def build_request_body(
     return body
 
 
-def _iter_items(group: MessageGroup, builder: "_OpenAIItems") -> Iterator[_JsonObject]:
-    if group.role == "user":
-        yield {"type": "message", "role": "user", "content": _build_user_content(group)}
-        return
-    phase: _JsonObject = {}
-    for block in group.blocks:
-        match block.kind:
-            case "text":
-                yield builder.build_message(block.text) | phase
-                phase = {}
-            case "toolCall":
-                yield builder.build_call(
-                    block.tool_call_id, _format_id(block.tool_name, 1), encode_call_arguments(block)
-                )
-            case "reasoning" if block.payload.get("type") == "message":
-                # Newer models stop early if the phase of an earlier message is lost (decision 0071).
-                phase = {"phase": block.payload.get("phase")}
-            case "reasoning":
-                yield from builder.iter_reasoning(block)
+def _iter_results(group: MessageGroup) -> Iterator[_JsonObject]:
     for result in group.results:
         output = format_result_text(result.block)
         yield {"type": "function_call_output", "call_id": result.call_id, "output": output}
@@ -113,6 +93,35 @@ def _build_tool(spec: ToolSpec) -> _JsonObject:
 class _OpenAIItems:
     """Build items without ids: OpenAI looks an id up among stored items, and nothing is stored."""
 
+    def __init__(self, *, omits_reasoning: bool) -> None:
+        self._omits_reasoning = omits_reasoning
+
+    def copy(self) -> Self:
+        return self
+
+    def build_items(self, group: MessageGroup) -> list[_JsonObject]:
+        if group.role == "user":
+            return [{"type": "message", "role": "user", "content": _build_user_content(group)}]
+        return [*self._iter_model_items(group), *_iter_results(group)]
+
+    def _iter_model_items(self, group: MessageGroup) -> Iterator[_JsonObject]:
+        phase: _JsonObject = {}
+        for block in group.blocks:
+            match block.kind:
+                case "text":
+                    yield self.build_message(block.text) | phase
+                    phase = {}
+                case "toolCall":
+                    tool_name = _format_id(block.tool_name, 1)
+                    yield self.build_call(block.tool_call_id, tool_name, encode_call_arguments(block))
+                case "reasoning" if self._omits_reasoning:
+                    pass
+                case "reasoning" if block.payload.get("type") == "message":
+                    # Newer models stop early if the phase of an earlier message is lost (decision 0071).
+                    phase = {"phase": block.payload.get("phase")}
+                case "reasoning":
+                    yield from self.iter_reasoning(block)
+
     def build_message(self, text: str) -> _JsonObject:
         return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
 
@@ -132,9 +141,16 @@ class _OpenRouterItems(_OpenAIItems):
     Ids of messages and calls follow from their place, so that a request's prefix stays the same to the byte.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, omits_reasoning: bool) -> None:
+        super().__init__(omits_reasoning=omits_reasoning)
         self._message_count = 0
         self._reasoning_ids: set[str] = set()
+
+    def copy(self) -> Self:
+        copied = type(self)(omits_reasoning=self._omits_reasoning)
+        copied._message_count = self._message_count
+        copied._reasoning_ids = self._reasoning_ids.copy()
+        return copied
 
     def build_message(self, text: str) -> _JsonObject:
         self._message_count += 1
