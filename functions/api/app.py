@@ -31,6 +31,7 @@ from fermata.wire.bodies.requests import (
     NewUpload,
 )
 from fermata.wire.http.dispatch import make_handler
+from fermata.wire.http.editor_generation import select_listed_generation
 from fermata.wire.http.messages import HttpRequest, Response, read_integer_parameter
 from fermata.wire.http.routing import RequestContext, Router
 from fermata.wire.http.tool_names_header import select_tool_names
@@ -184,8 +185,11 @@ def require_existing_scope(request: HttpRequest) -> None:
 @router.handles(editor.LIST_TOOLS, precondition=require_existing_scope)
 def list_tools(context: RequestContext) -> Response:
     caller = context.caller
-    naming = ToolNaming(select_tool_names(context))
-    tools = tool_listing.list_tools(context.path_parameters["scope"], caller.capabilities, naming, caller.tenant)
+    tool_names = select_tool_names(context)
+    generation = select_listed_generation(context, tool_names)
+    tools = tool_listing.list_tools(
+        context.path_parameters["scope"], caller.capabilities, ToolNaming(tool_names), caller.tenant, generation
+    )
     return Response(200, {"tools": tools}, UNCACHED_HEADERS)
 
 

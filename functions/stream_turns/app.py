@@ -35,6 +35,7 @@ from fermata.wire.bodies.find_snapshot import find_snapshot
 from fermata.wire.bodies.turn_requests import ChatBody, UndoBody
 from fermata.wire.http.asgi import request_from_asgi_scope
 from fermata.wire.http.dispatch import handle_request
+from fermata.wire.http.editor_generation import detect_editor_generation
 from fermata.wire.http.json_body import MAX_REQUEST_BYTES
 from fermata.wire.http.messages import HttpRequest, Response
 from fermata.wire.http.routing import RequestContext, Router
@@ -72,13 +73,15 @@ def post_prompt(context: RequestContext) -> Response:
     body = context.parse_body(ChatBody)
     if context.tenant.dialect == "instatic":
         check_instatic_images(body)
+    tool_names = select_tool_names(context)
     prompt = TurnPrompt(
         scope=context.path_parameters["scope"],
         conversation_id=body.conversation_id,
         content=body.to_blocks(),
         image_paths=body.image_places(),
         dialect=context.tenant.dialect,
-        tool_names=select_tool_names(context),
+        tool_names=tool_names,
+        generation=detect_editor_generation(context, tool_names, has_content=body.content is not None),
         snapshot=find_snapshot(context.resources, context.caller, body),
         revision=body.revision or "",
         idempotency_key=_read_idempotency_key(context.request),

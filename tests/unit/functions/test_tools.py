@@ -31,14 +31,16 @@ def studio(resources: Resources, deployed: None) -> TokenSigner:
     return make_tenant(resources, "studio", dialect="instatic", tool_names="prefixed")
 
 
-def send_get(path: str, signer: TokenSigner, *capabilities: str, **headers: str) -> tuple[int, Any]:
+def send_get(
+    path: str, signer: TokenSigner, *capabilities: str, query: dict[str, str] | None = None, **headers: str
+) -> tuple[int, Any]:
     claims = {"capabilities": capabilities} if capabilities else {}
     event = make_proxy_event(
         "GET",
         f"{AI}/{path}",
         signer.bearer_headers(**claims) | {name.replace("_", "-"): v for name, v in headers.items()},
     )
-    answer = app.handler(event, None)
+    answer = app.handler(event | {"queryStringParameters": query}, None)
     return answer["statusCode"], json.loads(answer["body"])
 
 
@@ -131,3 +133,21 @@ def test_a_conversation_has_the_tool_names_of_the_client(
     expected = "list_modules" if names is ToolNaming.CANONICAL else "site_list_modules"
     shown = [line for line in body["conversation"]["messages"] if line["role"] == "assistant"]
     assert [(line["toolName"], line["content"][0]["toolName"]) for line in shown] == [(expected, expected)]
+
+
+def get_css_members(body: Any, name: str) -> list[str]:
+    return next(list(tool["inputSchema"]["properties"]) for tool in body["tools"] if tool["name"] == name)
+
+
+def test_a_generation_is_listed_with_its_schemas(studio: TokenSigner, bakery: TokenSigner) -> None:
+    newest = ["operation", "css", "selectors", "properties"]
+    rights = ("ai.chat", "ai.tools.write", *SITE)
+    assert get_css_members(send_get("tools/site", studio, *rights)[1], "site_apply_css") == newest
+    assert get_css_members(send_get("tools/site", bakery, *rights)[1], "applyCss") == ["css"]
+    for generation, members in (("0.0.6", ["css"]), ("0.0.11", newest)):
+        _, body = send_get("tools/site", studio, *rights, query={"generation": generation})
+        assert get_css_members(body, "site_apply_css") == members
+    assert send_get("tools/site", studio, *rights, query={"generation": "9"}) == (
+        400,
+        {"error": "'generation' says whose tools are listed: 0.0.6 or 0.0.11."},
+    )

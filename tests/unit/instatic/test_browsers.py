@@ -371,3 +371,22 @@ class TestNewestGeneration:
 
     def test_an_unknown_scope_of_the_editors_bridge_is_refused(self, browser: Browser) -> None:
         assert browser.http.get("/editor-bridge", params={"scope": "shop"}).status_code == 400
+
+
+def test_each_generation_is_offered_the_tools_it_has_and_receives_what_the_model_asks_for(
+    stage: Stage, browser: Browser, conversation: str, generation: str
+) -> None:
+    name = {"0.0.6": "applyCss"}.get(generation, "site_apply_css")
+    newest = {"operation": "remove-properties", "selectors": [".a"], "properties": ["top"]}
+    arguments = newest if generation == NEWEST else {"css": ".a { top: 0 }"}
+    inputs: list[Any] = []
+    browser.tools[name] = lambda value: inputs.append(value) or OK
+    stage.script_replies(reply_with_calls(tool_call_block(name, **arguments)), "Done.")
+    run = browser.send_prompt(conversation, "Tidy up")
+    assert (run.is_done, run.error, run.dropped) == (True, None, [])
+    schema = next(tool.input_schema for tool in stage.driver.requests[0].tools if tool.name == name)
+    assert list(schema["properties"]) == (
+        ["operation", "css", "selectors", "properties"] if generation == NEWEST else ["css"]
+    )
+    assert inputs == [arguments if generation == NEWEST else arguments | {"operation": "merge"}]
+    check_ended_turn(stage, run)

@@ -6,5 +6,9 @@ from typing import Literal
 Dialect = Literal["fermata", "instatic"]
 ToolNameVariant = Literal["seed", "prefixed"]
 """The variant of tool names: `insertHtml` (seed) or `site_insert_html` (prefixed). See tools/tool_names.py."""
+EditorGeneration = Literal["0.0.6", "0.0.11"]
+"""The Instatic release whose editor introduced a set of tool schemas, which the releases until the next one share."""
+OLDEST_GENERATION: EditorGeneration = "0.0.6"
+NEWEST_GENERATION: EditorGeneration = "0.0.11"
 ToolNameMapper = Callable[[str], str]
 """Converts any name of a tool to the name in one variant. Names that no tool has are returned unchanged."""

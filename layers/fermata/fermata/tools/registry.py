@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, cast
 
-from fermata.domain.dialect import ToolNameMapper, ToolNameVariant
+from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration, ToolNameMapper, ToolNameVariant
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 
@@ -57,10 +57,17 @@ _PROMPT_WITHOUT_TOOLS = (
 )
 
 
-def get_toolset(scope: str) -> Toolset:
-    """Return the tools of a scope, loaded on first use; an empty toolset for a scope that is not registered."""
+def get_toolset(scope: str, generation: EditorGeneration = OLDEST_GENERATION) -> Toolset:
+    """Return the tools of a scope, loaded on first use; an empty toolset for a scope that is not registered.
+
+    Args:
+        scope: The scope.
+        generation: The generation of editors whose schemas the tools have.
+    """
     registration = SCOPE_REGISTRY.get(scope)
-    return cast(Toolset, resolve_name(registration.toolset)) if registration else Toolset(scope)
+    if registration is None:
+        return Toolset(scope)
+    return cast(Toolset, resolve_name(registration.toolset)).for_generation(generation)
 
 
 def get_tool_namer(scope: str, naming: ToolNameVariant) -> ToolNameMapper:

@@ -146,6 +146,7 @@ class ToolFactory:
         result_policy: ResultPolicy = DEFAULT_RESULT_POLICY,
         risk: Risk = Risk.MODERATE,
         extra_browser_input: Mapping[str, Any] | None = None,
+        members_of_other_generations: frozenset[str] = frozenset(),
     ) -> Tool:
         """Create a write that the editor in the browser runs."""
         return Tool(
@@ -161,5 +162,6 @@ class ToolFactory:
             risk=risk,
             affects=SNAPSHOT_EFFECTS,
             extra_browser_input=extra_browser_input or {},
+            members_of_other_generations=members_of_other_generations,
             result_policy=result_policy,
         )

@@ -2,12 +2,19 @@
 
 from typing import Any
 
+from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration
 from fermata.tools.registry import get_toolset
 from fermata.tools.tool import Tool
 from fermata.tools.tool_names import ToolNaming, get_wire_name
 
 
-def list_tools(scope: str, capabilities: frozenset[str], naming: ToolNaming, tenant: str) -> list[dict[str, Any]]:
+def list_tools(
+    scope: str,
+    capabilities: frozenset[str],
+    naming: ToolNaming,
+    tenant: str,
+    generation: EditorGeneration = OLDEST_GENERATION,
+) -> list[dict[str, Any]]:
     """List the tools that a model is offered on behalf of this caller, in the same order.
 
     A caller needs one of the `permissions` of a tool.
@@ -17,8 +24,9 @@ def list_tools(scope: str, capabilities: frozenset[str], naming: ToolNaming, ten
         capabilities: Those of the caller.
         naming: The variant of the names.
         tenant: The caller's tenant, which may have registered tools of its own.
+        generation: The generation of editors whose schemas the tools have.
     """
-    permitted_tools = get_toolset(scope).list_permitted_tools(capabilities, scope, tenant=tenant)
+    permitted_tools = get_toolset(scope, generation).list_permitted_tools(capabilities, scope, tenant=tenant)
     return [_describe_tool(tool, naming) for tool in permitted_tools]
 
 

@@ -1,10 +1,10 @@
 """Group tools into a named, ordered toolset, list the ones a caller may use, and find one by its name."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from fermata.domain.dialect import ToolNameMapper
+from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration, ToolNameMapper
 from fermata.domain.tools import ToolSpec
 from fermata.tools.tool import Execution, Tool
 from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_name, iter_name_keys, make_name_key
@@ -12,7 +12,10 @@ from fermata.tools.tool_names import ToolNaming, get_prefixed_name, get_wire_nam
 
 @dataclass(frozen=True)
 class Toolset:
-    """The tools of one scope.
+    """The tools of one scope, in the form that the oldest generation of editors knows.
+
+    Attributes:
+        revised_tools: The tools that a later generation changed (decision 0210).
 
     Raises:
         ValueError: Two tools share a name or an alias.
@@ -20,6 +23,11 @@ class Toolset:
 
     name: str
     tools: tuple[Tool, ...] = ()
+    revised_tools: Mapping[EditorGeneration, tuple[Tool, ...]] = field(default_factory=dict)
+
+    def for_generation(self, generation: EditorGeneration) -> "Toolset":
+        """Return the toolset with the tools as the editors of this generation know them."""
+        return self if generation == OLDEST_GENERATION else self._toolsets_by_generation.get(generation, self)
 
     def find_tool(self, name: str) -> Tool | None:
         """Find a tool by its canonical name, its prefixed name or an alias.
@@ -99,6 +107,14 @@ class Toolset:
             for key in {make_name_key(name) for name in list_tool_names(tool)}:
                 tools_by_key.setdefault(key, []).append(tool)
         return tools_by_key
+
+    @cached_property
+    def _toolsets_by_generation(self) -> "dict[EditorGeneration, Toolset]":
+        toolsets: dict[EditorGeneration, Toolset] = {}
+        for generation, revised_tools in self.revised_tools.items():
+            revised = {tool.name: tool for tool in revised_tools}
+            toolsets[generation] = Toolset(self.name, tuple(revised.get(tool.name, tool) for tool in self.tools))
+        return toolsets
 
     @cached_property
     def _tools_by_name(self) -> dict[str, Tool]:

@@ -13,7 +13,7 @@ from fermata.aws.dynamodb_types import Item
 from fermata.aws.resources import Resources
 from fermata.domain.base import StoredModel, StoredNames
 from fermata.domain.caller import Caller, Capability
-from fermata.domain.dialect import Dialect, ToolNameVariant
+from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import NotFound
 
 OPEN_SHARDS = 4
@@ -63,6 +63,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     capabilities: tuple[str, ...]
     dialect: Dialect
     tool_names: ToolNameVariant = "seed"
+    generation: EditorGeneration = OLDEST_GENERATION
+    """Of the editor that started the turn; its tools have the schemas of this generation (decision 0210)."""
     prompt_version: str
     situation: str
     max_rounds: int

@@ -18,7 +18,7 @@ def request_input(stage: Stage, name: str, *, names: str = "seed", **given: Any)
 
 
 @pytest.mark.parametrize(("name", "names"), [("applyCss", "seed"), ("site_apply_css", "prefixed")])
-@pytest.mark.parametrize("other_arguments", [{}, {"operation": "delete"}])
+@pytest.mark.parametrize("other_arguments", [{}, {"operation": "merge"}, {"selectors": None}])
 def test_css_is_merged_for_every_request_of_the_model(
     stage: Stage, name: str, names: str, other_arguments: dict[str, str]
 ) -> None:

@@ -124,6 +124,7 @@ def parse_tool_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], T
             f"The arguments of {call.tool_name} were not valid JSON or were cut off, so nothing was done. "
             f"Call it again with complete and smaller arguments, for example one part at a time.{problem}"
         )
+    _check_members_of_other_generations(tool, call)
     try:
         arguments = coerce_arguments(tool.input_schema, call.input)
         return arguments, tool.input_model.from_wire(arguments)
@@ -132,6 +133,16 @@ def parse_tool_input(tool: Tool, call: ToolCallBlock) -> tuple[dict[str, Any], T
     except ValidationError as error:
         errors = join_errors(describe_pydantic_errors(error))
         raise InvalidToolInput(f"Invalid input for {call.tool_name}: {errors}.") from None
+
+
+def _check_members_of_other_generations(tool: Tool, call: ToolCallBlock) -> None:
+    members = call.input if isinstance(call.input, dict) else {}
+    for name in sorted(tool.members_of_other_generations & members.keys()):
+        if members[name] is not None and members[name] != tool.extra_browser_input.get(name):
+            raise InvalidToolInput(
+                f"Invalid input for {call.tool_name}: {name}: This release of the editor does not have it, so nothing "
+                "was done. Do without it, or tell the user what cannot be done here."
+            )
 
 
 def choose_dispatch(admitted: AdmittedCall, browser_seconds: float) -> Dispatch:

@@ -15,9 +15,12 @@ from fermata.tools.tool import Risk, ToolInput
 from fermata.tools.tool_factory import EVERYONE
 
 
-class CreateDocumentInput(ToolInput):
+class CreateDraftInput(ToolInput):
     table_id: NonEmptyText
     fields: dict[str, Any] | None = None
+
+
+class CreateDocumentInput(CreateDraftInput):
     status: DocumentStatus | None = None
 
 
@@ -50,6 +53,15 @@ class SetDocumentAuthorInput(ToolInput):
 class SetActiveCollectionInput(ToolInput):
     table_id: NonEmptyText
 
+
+CREATE_DRAFT = CONTENT_TOOL_FACTORY.browser_write(
+    name="create_document",
+    description="Creates a draft in a collection, with the given values of its fields, opens it for the user and "
+    "returns its id.",
+    input_model=CreateDraftInput,
+    permissions=CAN_CREATE_DOCUMENTS,
+    members_of_other_generations=frozenset({"status"}),
+)
 
 CONTENT_BROWSER_TOOLS = (
     CONTENT_TOOL_FACTORY.browser_write(

@@ -1,10 +1,9 @@
 """Coerce a model's arguments to a tool's JSON Schema where their meaning is plain, and refuse the rest.
 
-The steps, in this order: unknown members are dropped; defaults are added; scalars become the type that the schema asks
-for ("2" becomes 2, 2.7 the integer 2, 7 the string "7", "true" and 1 become true, a single value a list of one, an
-object or a list that is encoded as text becomes itself); the result is validated. Null stays null and is refused unless
-the schema allows it, because null is not the same as absent. Only in place of all arguments of a tool that requires
-none it means none (decision 0197).
+The steps, in this order: unknown members are dropped, unless the schema forbids them; defaults are added; scalars
+become the type that the schema asks for ("2" becomes 2, 2.7 the integer 2, 7 the string "7", "true" and 1 become
+true, a single value a list of one); the result is validated. Null stays null and is refused unless the schema allows
+it, because null is not the same as absent.
 """
 
 import math
@@ -90,6 +89,8 @@ def _coerce_object(schema: JsonSchema, value: dict[str, Any]) -> dict[str, Any]:
             coerced[key] = _coerce_value(properties[key], member)
         elif ANY_KEY_PATTERN in patterns:
             coerced[key] = _coerce_value(patterns[ANY_KEY_PATTERN], member)
+        elif schema.get("additionalProperties") is False:
+            coerced[key] = member
     defaults = {key: sub["default"] for key, sub in properties.items() if "default" in sub and key not in coerced}
     return coerced | defaults
 

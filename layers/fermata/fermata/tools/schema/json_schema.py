@@ -1,7 +1,8 @@
 """Build the JSON Schema of a pydantic model in the plain style that every provider accepts: one inlined object.
 
-It has no titles, no `$defs`, no `additionalProperties` and no null (an optional member is omitted, never null). Unions
-of literals are `anyOf` of constants; maps are `patternProperties`.
+It has no titles, no `$defs` and no null (an optional member is omitted, never null). Unions
+of literals are `anyOf` of constants; maps are `patternProperties`. `additionalProperties` is false for a model that
+forbids other members, and absent for all others.
 
 The schema is read off the model's fields (decision 0101). `model_json_schema()` says the same, but builds every
 validator first, which for a whole toolset takes longer than all other work before the first request of a turn.
@@ -55,6 +56,8 @@ def _build_object(model: type[BaseModel], enclosing: _EnclosingModels) -> JsonSc
         "type": "object",
         "properties": {name: _build_member(field, (*enclosing, model)) for name, field in fields.items()},
     }
+    if model.model_config.get("extra") == "forbid":
+        schema["additionalProperties"] = False
     required = [name for name, field in fields.items() if field.is_required()]
     return {**schema, "required": required} if required else schema
 

@@ -70,6 +70,8 @@ def _iter_object_errors(schema: JsonSchema, value: Any, path: JsonPath) -> Itera
     properties = schema.get("properties", {})
     other_members = schema.get("patternProperties", {}).get(ANY_KEY_PATTERN, {})
     for key, member in value.items():
+        if schema.get("additionalProperties") is False and key not in properties:
+            yield _format_error((*path, key), f"Unexpected property (expected are {', '.join(properties)})")
         yield from iter_schema_errors(properties.get(key, other_members), member, (*path, key))
 
 

@@ -166,8 +166,8 @@ class TurnContext:
 
     @cached_property
     def toolset(self) -> Toolset:
-        """The tools of the turn's scope."""
-        return get_toolset(self.turn.scope)
+        """The tools of the turn's scope, as the turn's editor knows them."""
+        return get_toolset(self.turn.scope, self.turn.generation)
 
     @property
     def tool_names(self) -> ToolNaming:

@@ -18,7 +18,7 @@ from fermata.credentials.model_choice import ModelChoice, resolve_model_choice
 from fermata.domain.blocks import Block, TextBlock
 from fermata.domain.caller import Caller
 from fermata.domain.conversation import Conversation
-from fermata.domain.dialect import Dialect, ToolNameVariant
+from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.messages import Message
 from fermata.drivers.registry import get_model_traits
@@ -56,6 +56,7 @@ class TurnPrompt:
     content: tuple[Block, ...]
     dialect: Dialect
     tool_names: ToolNameVariant = "seed"
+    generation: EditorGeneration = OLDEST_GENERATION
     snapshot: LazySnapshot | None = None
     image_paths: tuple[str, ...] = ()
     """Where each image of `content` is in the request, for error messages."""
@@ -190,6 +191,7 @@ def _build_turn(
         capabilities=tuple(sorted(caller.capabilities)),
         dialect=prompt.dialect,
         tool_names=prompt.tool_names,
+        generation=prompt.generation,
         prompt_version=SYSTEM_PROMPT_VERSION,
         situation=shorten_text(situation, MAX_SITUATION_CHARS),
         max_rounds=min(settings.max_rounds, prompt.max_rounds or settings.max_rounds),

@@ -1,6 +1,9 @@
 """Operations that an editor needs beside its turns: tools, uploads, and what Instatic's editors request unasked."""
 
+from typing import get_args
+
 from fermata.domain.caller import Capability
+from fermata.domain.dialect import EditorGeneration
 from fermata.domain.scopes import SCOPES
 from fermata.wire.bodies.requests import NewUpload
 from fermata.wire.operations.common import API_PREFIX, CAN_CHAT, CAN_MANAGE_PROVIDERS, NO_SUCH_TOOL_NAMES, TOOL_NAMES
@@ -16,7 +19,14 @@ LIST_TOOLS = Operation(
     summary="List the tools of a scope",
     description="The tools that a model is offered in this caller's turns: the same names, descriptions and schemas "
     "in the same order, and what executes each one.",
-    parameters=(TOOL_NAMES,),
+    parameters=(
+        TOOL_NAMES,
+        RequestParameter(
+            "generation",
+            "The Instatic release whose tools are listed; the newest for a tenant whose editor has prefixed names.",
+            {"type": "string", "enum": list(get_args(EditorGeneration))},
+        ),
+    ),
     responses=(SuccessResponse("The tools that the caller's capabilities allow.", "ToolListResponse"),),
     errors=NO_SUCH_TOOL_NAMES | {404: "There is no such scope."},
 )

@@ -31,6 +31,10 @@ class WriteCodeAssetInput(ToolInput):
     runtime: dict[str, Any] | None = None
 
 
+class WriteCodeAssetWithDependenciesInput(WriteCodeAssetInput):
+    dependencies: dict[str, NonEmptyText] | None = None
+
+
 class CodeReplacementInput(ToolInput):
     old_text: NonEmptyText
     new_text: str
@@ -47,6 +51,15 @@ class PatchCodeAssetInput(ToolInput):
 class InspectCodeRuntimeInput(ToolInput):
     document: DocumentRefInput | None = None
 
+
+WRITE_CODE_ASSET_WITH_DEPENDENCIES = SITE_TOOL_FACTORY.browser_write(
+    name="write_code_asset",
+    description="Creates the script or stylesheet at `path`, or replaces all of its content; `runtime` says where and "
+    "how it is loaded, and `dependencies` which npm packages a script imports, each with its version. This is the way "
+    "to give a page behaviour, since scripts inside HTML are dropped.",
+    input_model=WriteCodeAssetWithDependenciesInput,
+    permissions=CAN_EDIT_STRUCTURE,
+)
 
 CODE_ASSET_TOOLS = (
     SITE_TOOL_FACTORY.browser_read(
@@ -70,6 +83,7 @@ CODE_ASSET_TOOLS = (
         "and how it is loaded. This is the way to give a page behaviour, since scripts inside HTML are dropped.",
         input_model=WriteCodeAssetInput,
         permissions=CAN_EDIT_STRUCTURE,
+        members_of_other_generations=frozenset({"dependencies"}),
     ),
     SITE_TOOL_FACTORY.browser_write(
         name="patch_code_asset",

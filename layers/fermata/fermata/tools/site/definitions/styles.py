@@ -1,5 +1,9 @@
 """Define the tools for style rules, and for the classes of nodes."""
 
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
 from fermata.tools.input_types import NonEmptyText
 from fermata.tools.site.permissions import CAN_EDIT_STYLE
 from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
@@ -10,13 +14,55 @@ class ApplyCssInput(ToolInput):
     css: NonEmptyText
 
 
+CssSelectors = Annotated[
+    tuple[NonEmptyText, ...], Field(min_length=1, max_length=100, json_schema_extra={"uniqueItems": True})
+]
+CssPropertyName = Annotated[str, Field(min_length=1, pattern=r"^-{0,2}[a-zA-Z][a-zA-Z0-9-]*$")]
+CssPropertyNames = Annotated[
+    tuple[CssPropertyName, ...], Field(min_length=1, max_length=100, json_schema_extra={"uniqueItems": True})
+]
+_MEMBERS_BY_OPERATION = {
+    "merge": ("css",),
+    "replace": ("css",),
+    "delete": ("selectors",),
+    "remove-properties": ("selectors", "properties"),
+}
+
+
+class ApplyCssOperationInput(ToolInput):
+    model_config = ConfigDict(extra="forbid")
+
+    operation: Literal["merge", "replace", "delete", "remove-properties"]
+    css: NonEmptyText | None = None
+    selectors: CssSelectors | None = None
+    properties: CssPropertyNames | None = None
+
+    @model_validator(mode="after")
+    def _check_operation(self) -> Self:
+        """Check what a flat schema cannot say: not every provider accepts alternatives at its root."""
+        needed = _MEMBERS_BY_OPERATION[self.operation]
+        if missing := [name for name in needed if getattr(self, name) is None]:
+            raise ValueError(f"Operation {self.operation} needs {' and '.join(missing)}")
+        return self
+
+
 class NodeClassInput(ToolInput):
     node_id: NonEmptyText
     class_id: NonEmptyText
 
 
 _MERGE_OPERATION = {"operation": "merge"}
-"""Editors from 0.0.11 on also replace and delete rules, and refuse a call without an operation (decision 0102)."""
+"""A client of the newest release that asks for the older tools refuses a call without an operation (decision 0102)."""
+
+APPLY_CSS_WITH_OPERATIONS = SITE_TOOL_FACTORY.browser_write(
+    name="applyCss",
+    description="Changes style rules. `operation` merge creates the rules of `css` (plain CSS text with any selectors, "
+    "@media and @keyframes included) or merges them, property by property, with those of the same selector; replace "
+    "gives existing rules exactly the properties in `css`; delete removes the rules of `selectors`; remove-properties "
+    "removes `properties` from the rules of `selectors`. Returns how many rules were created, updated and deleted.",
+    input_model=ApplyCssOperationInput,
+    permissions=CAN_EDIT_STYLE,
+)
 
 STYLE_TOOLS = (
     SITE_TOOL_FACTORY.browser_write(
@@ -27,6 +73,7 @@ STYLE_TOOLS = (
         input_model=ApplyCssInput,
         permissions=CAN_EDIT_STYLE,
         extra_browser_input=_MERGE_OPERATION,
+        members_of_other_generations=frozenset({"operation", "selectors", "properties"}),
     ),
     SITE_TOOL_FACTORY.browser_write(
         name="assignClass",
