@@ -1,6 +1,5 @@
 """`fermata chat`: ask a model without an open page, or about the content system behind the site."""
 
-import shlex
 from pathlib import Path
 
 import click
@@ -9,7 +8,7 @@ from fermata_client.commands.errors import CommandError, report_errors
 from fermata_client.commands.model_check import check_model
 from fermata_client.commands.options import turn_json_option, turn_options
 from fermata_client.commands.output import report_outcome
-from fermata_client.commands.program_name import get_program
+from fermata_client.commands.program_name import suggest_command
 from fermata_client.commands.prompt_images import prompt_content
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.client import FermataClient
@@ -53,7 +52,7 @@ def chat(
         _refuse_changes(scope, model)
     printer = TurnPrinter(to_stderr=as_json)
     with printer, connect_to_service(url, token) as client:
-        check_model(client, scope or CHAT_SCOPES[0], model)
+        check_model(client, scope or CHAT_SCOPES[0], model, url)
         outcome = run_turn(
             client,
             scope or _scope_of(client, conversation),
@@ -64,8 +63,8 @@ def chat(
             model=model,
         )
     if not as_json:
-        options = ["--conversation", str(outcome.conversation_id), *(["--url", url] if url else [])]
-        click.echo(f"Continue with: {get_program()} chat {shlex.join(options)} 'Go on'", err=True)
+        hint = suggest_command("chat", "Go on", url=url, conversation=str(outcome.conversation_id))
+        click.echo(f"Continue with: {hint}", err=True)
     report_outcome(outcome, printer, as_json=as_json)
 
 

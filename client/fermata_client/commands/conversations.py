@@ -7,7 +7,7 @@ import click
 from fermata_client.commands.errors import report_errors
 from fermata_client.commands.options import SCOPES, json_option, service_options
 from fermata_client.commands.output import print_json
-from fermata_client.commands.program_name import get_program
+from fermata_client.commands.program_name import suggest_command
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.client import FermataClient
 from fermata_client.service.json_types import JsonObject
@@ -90,7 +90,8 @@ def show_conversation(
     if active := conversation.get("activeTurn"):
         click.echo(f"A turn is {active['state']} in it: {active['bridgeId']}", err=True)
     if cursor := page.get("nextCursor"):
-        click.echo(f"Older messages: {get_program()} conversations show {conversation_id} --before {cursor}", err=True)
+        hint = suggest_command("conversations show", conversation_id, url=url, before=str(cursor))
+        click.echo(f"Older messages: {hint}", err=True)
 
 
 def _totals_line(conversation: JsonObject) -> str:

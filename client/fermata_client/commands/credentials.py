@@ -11,7 +11,7 @@ import click
 from fermata_client.commands.errors import CommandError, report_errors
 from fermata_client.commands.options import json_option, service_options
 from fermata_client.commands.output import print_json
-from fermata_client.commands.program_name import get_program
+from fermata_client.commands.program_name import suggest_command
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.json_types import JsonObject
 from fermata_client.terminal.plain_text import strip_control_chars
@@ -87,7 +87,7 @@ def add_credential(
     with connect_to_service(url, token) as client:
         created = client.create_credential(provider, label, api_key=key, base_url=base_url)
     click.echo(created["id"])
-    click.echo(f"Try it with: {get_program()} credentials test {created['id']}", err=True)
+    click.echo(f"Try it with: {suggest_command('credentials test', str(created['id']), url=url)}", err=True)
 
 
 @credentials.command("change")

@@ -1,6 +1,5 @@
 """`fermata edit`: let a model edit an HTML file."""
 
-import shlex
 from pathlib import Path
 
 import click
@@ -9,7 +8,7 @@ from fermata_client.commands.errors import report_errors
 from fermata_client.commands.model_check import check_model
 from fermata_client.commands.options import turn_json_option, turn_options
 from fermata_client.commands.output import report_outcome
-from fermata_client.commands.program_name import get_program
+from fermata_client.commands.program_name import suggest_command
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.document.disk_files import NotAnHtmlFileError, check_output_path
 from fermata_client.document.html_file import HtmlFile
@@ -53,7 +52,7 @@ def edit(
     printer = TurnPrinter(to_stderr=as_json)
     try:
         with printer, connect_to_service(url, token) as client:
-            check_model(client, SCOPE, model)
+            check_model(client, SCOPE, model, url)
             outcome = _run_edit(client, html_file, prompt, model, printer)
         html_file.write_copy()
     finally:
@@ -61,7 +60,8 @@ def edit(
         printer.print_changes(before, after)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if changed and not as_json:
-        click.echo(f"Undo it with: {undo_command(str(outcome.view.bridge_id), out or file, url)}", err=True)
+        hint = suggest_command("undo", str(outcome.view.bridge_id), str(out or file), url=url)
+        click.echo(f"Undo it with: {hint}", err=True)
     report_outcome(outcome, printer, as_json=as_json, changed=changed)
 
 
@@ -79,13 +79,6 @@ def _run_edit(
         on_event=printer,
         model=model,
     )
-
-
-def undo_command(bridge_id: str, file: Path, url: str | None) -> str:
-    """Return the command that undoes a turn, ready to be pasted into a shell."""
-    name = str(file)
-    arguments = ["undo", bridge_id, f"./{name}" if name.startswith("-") else name, *(["--url", url] if url else [])]
-    return f"{get_program()} {shlex.join(arguments)}"
 
 
 def _open_html_file(file: Path, out: Path | None, css: str | None) -> HtmlFile:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from fermata_client.commands.errors import CommandError
-from fermata_client.commands.program_name import get_program
+from fermata_client.commands.program_name import suggest_command
 from fermata_client.service.client import FermataClient
 from fermata_client.service.errors import RequestRefusedError
 
@@ -12,7 +12,7 @@ MAX_LISTED_MODELS = 5
 MIN_MODEL_SIMILARITY = 0.3
 
 
-def check_model(client: FermataClient, scope: str, model: str | None) -> None:
+def check_model(client: FermataClient, scope: str, model: str | None, url: str | None) -> None:
     """Raise `CommandError` if the credential of a scope's default does not open this model.
 
     Where its models cannot be listed, any model is accepted: the provider decides then.
@@ -29,7 +29,7 @@ def check_model(client: FermataClient, scope: str, model: str | None) -> None:
     similar = get_close_matches(model, known, MAX_LISTED_MODELS, MIN_MODEL_SIMILARITY) or known[:MAX_LISTED_MODELS]
     raise CommandError(
         f"None of your credentials opens a model {model}. There are: {', '.join(similar)}. "
-        f"All of them: {get_program()} models"
+        f"All of them: {suggest_command('models', url=url)}"
     )
 
 

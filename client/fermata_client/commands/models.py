@@ -5,7 +5,7 @@ import click
 from fermata_client.commands.errors import CommandError, report_errors
 from fermata_client.commands.options import json_option, service_options
 from fermata_client.commands.output import print_json
-from fermata_client.commands.program_name import get_program
+from fermata_client.commands.program_name import suggest_command
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.client import FermataClient
 from fermata_client.service.errors import RequestRefusedError
@@ -45,7 +45,8 @@ def _select_credentials(
     if credential_id and not selected:
         raise CommandError(f"You have entered no credential {credential_id}. Name its provider with --provider.")
     if not selected:
-        raise CommandError(f"You have entered no credential yet. Add one with: {get_program()} credentials add")
+        hint = suggest_command("credentials add", "anthropic", label="Anthropic")
+        raise CommandError(f"You have entered no credential yet. Add one with: {hint}")
     return selected
 
 

@@ -17,3 +17,20 @@ def get_program() -> str:
     found = shutil.which(PROGRAM_NAME)
     is_found = found is not None and os.path.realpath(found) == os.path.realpath(path)
     return PROGRAM_NAME if is_found else shlex.quote(path)
+
+
+def suggest_command(command: str, *values: str, url: str | None = None, **options: str) -> str:
+    """Return a command that can be pasted into a shell as it stands.
+
+    Args:
+        command: one or more words, as `credentials test`.
+        values: its arguments; ids and file names may begin with a hyphen.
+        url: the address that this command was given, which the suggested one needs as well.
+        options: by name, without hyphens.
+    """
+    given: list[str] = []
+    for name, value in (options | ({"url": url} if url else {})).items():
+        given += [f"--{name}={value}"] if value.startswith("-") else [f"--{name}", value]
+    needs_separator = any(value.startswith("-") for value in values)
+    arguments = [*given, "--", *values] if needs_separator else [*values, *given]
+    return f"{get_program()} {shlex.join([*command.split(), *arguments])}"

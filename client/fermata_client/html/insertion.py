@@ -19,6 +19,7 @@ from fermata_client.html.tags import ROOT_TAG
 from fermata_client.html.tree import Element, HtmlTree
 
 _BLANK_LINE_GAP = re.compile(rb"[^\n]*\n[ \t]*\r?\n")
+_TEMPLATE_END = re.compile(rb"\s*(?:<[?%]|\{[%{]|<!--#|@(?:end|stop|show))")
 _SAME_LINE_COMMENT = re.compile(rb"[ \t]*<!--(?!\[if )[^\n]*?-->")
 _COMMENT_LINE_BEFORE = re.compile(rb"\n[ \t]*(<!--(?:(?!-->)[^\n])*-->)[ \t]*\r?\n[ \t]*\Z")
 
@@ -36,7 +37,7 @@ def insertion_splice(source: bytes, parent: Element, index: int | None, fragment
         position = _content_end(source, parent) if is_last else parent.children[child_index].start
         return Splice(position, position, _inline_text(source, fragment))
     if is_last:
-        return _splice_after(source, parent, _content_end(source, parent), fragment)
+        return _splice_after(source, parent, _append_position(source, parent), fragment)
     if child_index == 0 and _has_only_comments(source[parent.inner_start : parent.children[0].start]):
         return _splice_at_content_start(source, parent, fragment)
     following = parent.children[child_index].start
@@ -232,6 +233,15 @@ def _child_indent(source: bytes, element: Element) -> bytes:
 
 def _content_end(source: bytes, parent: Element) -> int:
     return parent.inner_start + len(source[parent.inner_start : parent.inner_end].rstrip(WHITESPACE))
+
+
+def _append_position(source: bytes, parent: Element) -> int:
+    """Return where content is appended: at the end, but in a whole file before what a template engine reads last."""
+    end = _content_end(source, parent)
+    if parent.tag != ROOT_TAG or not parent.children:
+        return end
+    last_end = trailing_comment_end(source, parent.children[-1].end)
+    return last_end if _TEMPLATE_END.match(source, last_end) else end
 
 
 def _has_only_comments(text: bytes) -> bool:

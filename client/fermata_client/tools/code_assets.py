@@ -151,6 +151,7 @@ def _apply_replacement(path: str, content: str, number: int, replacement: ToolAr
     old_text, new_text = required_text(replacement, "oldText"), replacement.get("newText")
     if not isinstance(new_text, str):
         raise EditError(f"`newText` of replacement {number} must be a text.")
+    new_text = strip_markdown_fence(new_text) if "`" not in old_text else new_text
     if "\r\n" in content:  # the model writes LF
         old_text, new_text = (text.replace("\r\n", "\n").replace("\n", "\r\n") for text in (old_text, new_text))
     count = content.count(old_text)

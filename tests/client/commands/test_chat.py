@@ -17,7 +17,7 @@ def test_chat_shows_the_answer_and_how_to_go_on(url: str, script: ServiceScript)
     script.events[:] = number_events(ready_event(), text_event("Hello "), text_event("there."), done_event())
     result = run_command("chat", "hi", "--url", url, "--token", "good")
     assert (result.exit_code, result.stdout) == (0, "Hello there.\n")
-    assert "fermata chat --conversation conv-1" in result.stderr
+    assert "fermata chat 'Go on' --conversation conv-1" in result.stderr
 
 
 def test_chat_takes_pictures_along_in_their_order(url: str, script: ServiceScript, tmp_path: Path) -> None:

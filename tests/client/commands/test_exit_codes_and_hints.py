@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from fermata_client.cli import main
+from fermata_client.commands.program_name import suggest_command
 from fermata_client.commands.undo import undo
 from tests.client.commands.run_command import PAGE, run_command
 from tests.client.scripted_events import done_event, number_events, ready_event, text_event
@@ -38,16 +39,23 @@ def test_an_error_is_json_too_when_that_was_asked_for(url: str) -> None:
 def test_the_hint_to_undo_can_be_pasted(tmp_path: Path, url: str, name: str) -> None:
     (tmp_path / name).write_text(PAGE)
     result = run_command("edit", "--url", url, "--token", "good", "--", name, "add")
-    program, *arguments = shlex.split(result.stderr.strip().removeprefix("Undo it with: "))
-    assert program == "fermata"
-    context = undo.make_context("undo", arguments[1:])
+    program, command, *arguments = shlex.split(result.stderr.strip().removeprefix("Undo it with: "))
+    assert (program, command) == ("fermata", "undo")
+    context = undo.make_context("undo", arguments)
     assert (context.params["file"].resolve(), context.params["url"]) == (tmp_path / name, url)
+
+
+def test_a_hint_with_an_id_that_looks_like_an_option_can_be_pasted() -> None:
+    hint = suggest_command("undo", "-x y", "a.html", through="-1", url="http://127.0.0.1:9")
+    assert hint == "fermata undo --through=-1 --url http://127.0.0.1:9 -- '-x y' a.html"
+    params = undo.make_context("undo", shlex.split(hint)[2:]).params
+    assert (params["bridge"], str(params["file"]), params["through"]) == ("-x y", "a.html", "-1")
 
 
 def test_the_hint_to_continue_can_be_pasted(url: str) -> None:
     result = run_command("chat", "hi", "--url", url, "--token", "good")
     _, *arguments = shlex.split(result.stderr.strip().removeprefix("Continue with: "))
-    assert arguments == ["chat", "--conversation", "conv-1", "--url", url, "Go on"]
+    assert arguments == ["chat", "Go on", "--conversation", "conv-1", "--url", url]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +100,7 @@ def test_a_model_that_nobody_has_is_refused_before_a_turn(file: Path, url: str, 
     assert refused.exit_code == 1
     assert refused.stderr == (
         "fermata: None of your credentials opens a model claude-opus-9. There are: claude-opus-4-5. "
-        "All of them: fermata models\n"
+        f"All of them: fermata models --url {url}\n"
     )
     assert [path for method, path, _ in script.requests if method == "POST"] == []
     for model in ("claude-opus-4-5", "llama3", "llama3:8b", "claude-opus-4-5:nitro"):

@@ -72,6 +72,14 @@ def test_what_fills_another_template_gets_its_styles_within_a_block(extends: str
     assert edited.source.decode() == source.replace("  <h1>", style + "  <h1>")
 
 
+@pytest.mark.parametrize("end", ["<?php get_footer(); ?>", "{% endblock %}", "<%- include('f') %>", "@endsection"])
+def test_what_a_template_engine_reads_last_stays_last(end: str) -> None:
+    source = f"<?php get_header(); ?>\n<h1>Hi</h1>\n{end}\n"
+    arguments = {"parentId": "document", "html": "<p>new</p>"}
+    edited, _ = WRITE_TOOLS["insertHtml"](HtmlDocument.parse(source.encode()), arguments)
+    assert edited.source.decode() == source.replace("</h1>\n", "</h1>\n<p>new</p>\n")
+
+
 def test_the_block_for_the_head_is_preferred() -> None:
     source = (
         '{% extends "base.html" %}\n{% block title %}A{% endblock %}\n'

@@ -109,6 +109,7 @@ def test_a_row_is_not_moved_out_of_its_table() -> None:
         "{}\n```",
         "```{}```",
         "```html {}```",
+        "Here is the HTML:\n\n```html\n{}\n```\n\nIt adds a paragraph.",
     ],
 )
 def test_fences_around_markup_are_taken_off(fenced: str) -> None:
