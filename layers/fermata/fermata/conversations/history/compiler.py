@@ -11,12 +11,12 @@ No step fetches anything from S3; conversation_history.py does that with the res
 """
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fermata.conversations.block_kinds import is_reasoning
 from fermata.conversations.history.image_selection import select_images
 from fermata.conversations.history.model_profile import ModelProfile
-from fermata.conversations.history.repair import repair_history
+from fermata.conversations.history.repair import HistoryRepair, repair_history
 from fermata.conversations.history.stale_results import elide_oldest_results, elide_stale_results
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.conversations.history.truncation import truncate_history
@@ -32,7 +32,39 @@ def compile_history(messages: Iterable[Message], profile: ModelProfile, *, is_co
     Args:
         is_complete: Whether the messages go back to the beginning of the conversation.
     """
-    history = truncate_history(prepare_history(messages, profile), profile, is_complete=is_complete)
+    compiler = HistoryCompiler(profile)
+    compiler.add_messages(messages)
+    return compiler.compile_messages(is_complete=is_complete)
+
+
+class HistoryCompiler:
+    """Compiles a history again and again while it grows.
+
+    Messages that were added before are neither cleaned nor paired again (decision 0204).
+    """
+
+    def __init__(self, profile: ModelProfile) -> None:
+        self._profile = profile
+        self._messages: list[Message] = []
+        self._repair = HistoryRepair(profile.display_name)
+
+    def add_messages(self, messages: Iterable[Message]) -> None:
+        """Add messages, in any order."""
+        added = list(messages)
+        self._messages += added
+        if not self._repair.can_add(added):
+            self._repair = HistoryRepair(self._profile.display_name)
+            added = self._messages
+        self._repair.add_messages(_without_unreadable_blocks(message, self._profile) for message in added)
+
+    def compile_messages(self, *, is_complete: bool = True) -> list[Message]:
+        """Return what `compile_history` returns for all messages."""
+        prepared = elide_stale_results(self._repair.messages, self._profile)
+        return _fit_history(prepared, self._profile, is_complete=is_complete)
+
+
+def _fit_history(messages: Sequence[Message], profile: ModelProfile, *, is_complete: bool) -> list[Message]:
+    history = truncate_history(messages, profile, is_complete=is_complete)
     if estimate_tokens(history) > profile.max_history_tokens:
         history = elide_oldest_results(history, profile)
     return select_images(history, profile)

@@ -9,7 +9,7 @@ from itertools import dropwhile
 
 from fermata.aws.resources import Resources
 from fermata.conversations.block_store import BlockFetcher
-from fermata.conversations.history.compiler import compile_history, prepare_history
+from fermata.conversations.history.compiler import HistoryCompiler, prepare_history
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.conversations.message_store import read_newest_messages
@@ -35,22 +35,31 @@ class ConversationHistory:
         Args:
             newest: The result of `read_first_batch`, if it was called before.
         """
-        self._profile = profile
         self._fetcher = BlockFetcher(resources.blobs)
-        self._messages, self._is_complete = _read_newest_turns(resources, tenant, conversation, profile, newest)
-        self._compiled: tuple[Message, ...] | None = None
+        messages, self._is_complete = _read_newest_turns(resources, tenant, conversation, profile, newest)
+        self._compiler = HistoryCompiler(profile)
+        self._compiler.add_messages(messages)
+        self._compiled: tuple[Message, ...] = ()
+        self._is_compiled = False
 
     def add_messages(self, messages: Iterable[Message]) -> None:
         """Add messages that were committed since. The owner of the round is the only writer of the conversation."""
-        self._messages.extend(messages)
-        self._compiled = None
+        self._compiler.add_messages(messages)
+        self._is_compiled = False
 
     def compile_messages(self) -> tuple[Message, ...]:
         """Return the history that the model is sent, with everything that is in S3. Each blob is fetched once."""
-        if self._compiled is None:
-            compiled = compile_history(self._messages, self._profile, is_complete=self._is_complete)
-            self._compiled = tuple(self._fetcher.fetch_all_blocks(compiled))
+        if not self._is_compiled:
+            compiled = self._compiler.compile_messages(is_complete=self._is_complete)
+            self._compiled = _with_same_objects(self._fetcher.fetch_all_blocks(compiled), self._compiled)
+            self._is_compiled = True
         return self._compiled
+
+
+def _with_same_objects(messages: Sequence[Message], earlier: Sequence[Message]) -> tuple[Message, ...]:
+    """Return equal messages as the objects they were before, by which drivers see what is unchanged (decision 0204)."""
+    same = [old if new is not old and new == old else new for new, old in zip(messages, earlier, strict=False)]
+    return (*same, *messages[len(same) :])
 
 
 def read_first_batch(resources: Resources, tenant: str, conversation: str) -> list[Message]:

@@ -39,13 +39,43 @@ def repair_history(messages: Iterable[Message], display_name: Callable[[str], st
         messages: In any order.
         display_name: Maps any name of a tool to the one that the model knows.
     """
-    ordered = _drop_duplicates(sorted(messages, key=lambda message: message.position))
-    pairing = _CallPairing(_group_results(ordered), display_name)
-    repaired: list[Message] = []
-    for message in ordered:
-        if message.role != "tool" and (content := _valid_blocks(message)):
-            repaired.extend(pairing.pair_calls(message, content))
-    return tuple(repaired)
+    repair = HistoryRepair(display_name)
+    repair.add_messages(messages)
+    return tuple(repair.messages)
+
+
+class HistoryRepair:
+    """A valid conversation that grows with the stored one.
+
+    Attributes:
+        messages: The messages that were added, repaired. Once here, a message stays the same object.
+    """
+
+    def __init__(self, display_name: Callable[[str], str] = str) -> None:
+        """
+        Args:
+            display_name: Maps any name of a tool to the one that the model knows.
+        """
+        self.messages: list[Message] = []
+        self._pairing = _CallPairing(display_name)
+        self._last_position: int | None = None
+
+    def can_add(self, messages: Iterable[Message]) -> bool:
+        """Return whether the messages follow those before, and answer no call that got a failed result already."""
+        return all(
+            (self._last_position is None or message.position > self._last_position)
+            and not (message.role == "tool" and self._pairing.has_failed(message))
+            for message in messages
+        )
+
+    def add_messages(self, messages: Iterable[Message]) -> None:
+        """Add messages, in any order. They must satisfy `can_add`."""
+        ordered = _drop_duplicates(sorted(messages, key=lambda message: message.position))
+        self._pairing.add_results(ordered)
+        for message in ordered:
+            if message.role != "tool" and (content := _valid_blocks(message)):
+                self.messages.extend(self._pairing.pair_calls(message, content))
+            self._last_position = message.position
 
 
 def _drop_duplicates(ordered: Iterable[Message]) -> list[Message]:
@@ -78,25 +108,27 @@ def _is_valid_block(block: Block, role: str) -> bool:
             assert_never(block)
 
 
-def _group_results(ordered: Iterable[Message]) -> _ResultsByCall:
-    """Return all results, each reduced to its first result block, by the call they answer."""
-    results: _ResultsByCall = defaultdict(deque)
-    for message in ordered:
-        if message.role != "tool":
-            continue
-        if content := tuple(block for block in message.content if is_tool_result(block))[:1]:
-            result = message if content == message.content else message.model_copy(update={"content": content})
-            results[message.turn, message.round, message.tool_call_id].append(result)
-    return results
-
-
 class _CallPairing:
     """Pair calls with results, and give both the same unique id and the model's name of the tool."""
 
-    def __init__(self, results: _ResultsByCall, display_name: Callable[[str], str]) -> None:
-        self._results = results
+    def __init__(self, display_name: Callable[[str], str]) -> None:
+        self._results: _ResultsByCall = defaultdict(deque)
+        self._failed: set[_CallKey] = set()
         self._display_name = display_name
         self._call_ids = _CallIds()
+
+    def add_results(self, ordered: Iterable[Message]) -> None:
+        """Remember all results, each reduced to its first result block, by the call they answer."""
+        for message in ordered:
+            if message.role != "tool":
+                continue
+            if content := tuple(block for block in message.content if is_tool_result(block))[:1]:
+                result = message if content == message.content else message.model_copy(update={"content": content})
+                self._results[message.turn, message.round, message.tool_call_id].append(result)
+
+    def has_failed(self, result: Message) -> bool:
+        """Return whether the call of this result was given a failed one, because it had none."""
+        return (result.turn, result.round, result.tool_call_id) in self._failed
 
     def pair_calls(self, message: Message, content: Sequence[Block]) -> Iterator[Message]:
         """Return the message with its valid blocks, followed by one result for each of its calls."""
@@ -120,8 +152,11 @@ class _CallPairing:
         yield from results
 
     def _take_result(self, message: Message, call_id: str) -> Message | None:
-        results = self._results[message.turn, message.round, call_id]
-        return results.popleft() if results else None
+        key = (message.turn, message.round, call_id)
+        if results := self._results.get(key):
+            return results.popleft()
+        self._failed.add(key)
+        return None
 
     def _tool_name(self, name: str) -> str:
         return self._display_name(_sanitize_name(name) or "tool")
