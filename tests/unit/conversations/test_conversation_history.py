@@ -8,6 +8,8 @@ import pytest
 from fermata.aws.resources import Resources
 from fermata.conversations.history.compiler import compile_history
 from fermata.conversations.history.conversation_history import FIRST_READ_ROWS, ConversationHistory
+from fermata.conversations.history.fitting import ROUNDS_OMITTED_NOTE
+from fermata.conversations.history.token_estimate import estimate_tokens
 from tests.unit.conversations.message_builders import (
     ANTHROPIC_PROFILE,
     ThreadBuilder,
@@ -68,7 +70,7 @@ def test_heavy_results_of_earlier_turns_take_no_tokens(resources: Resources, rea
     assert len(ConversationHistory(resources, *CONVERSATION_KEY, SMALL_PROFILE).compile_messages()) < 12
 
 
-def test_the_newest_turn_is_sent_from_its_beginning_however_long_it_is(resources: Resources) -> None:
+def test_the_newest_turn_is_read_from_its_beginning_and_fits_however_long_it_is(resources: Resources) -> None:
     thread = add_turns(3)
     thread.add_prompt("A long one")
     for number in range(100):
@@ -76,8 +78,9 @@ def test_the_newest_turn_is_sent_from_its_beginning_however_long_it_is(resources
         thread.add_result(f"x{number}", data="y" * 900)
     store_messages(resources, *CONVERSATION_KEY, thread.messages)
     history = ConversationHistory(resources, *CONVERSATION_KEY, SMALL_PROFILE).compile_messages()
-    assert history[0].role == "user"
-    assert len(history) == 201
+    assert [block.text for block in history[0].content][1:] == ["A long one", ROUNDS_OMITTED_NOTE]
+    assert history[-1].content == thread.messages[-1].content
+    assert estimate_tokens(history) <= SMALL_PROFILE.max_history_tokens
 
 
 def test_messages_that_are_committed_later_follow(resources: Resources, read: list[int]) -> None:

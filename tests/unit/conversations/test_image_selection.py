@@ -9,6 +9,7 @@ from fermata.conversations.history.image_selection import (
     EARLIER_IMAGE_NOTE,
     IMAGES_UNSUPPORTED_NOTE,
     OMITTED_IMAGE_NOTE,
+    OMITTED_RESULT_IMAGES_NOTE,
     RESULT_IMAGES_UNSUPPORTED_NOTE,
     select_images,
 )
@@ -88,12 +89,23 @@ def test_an_image_is_sent_with_its_true_mime_type() -> None:
     assert message.content[1].mime_type == "image/jpeg"
 
 
-def test_a_result_that_loses_an_image_is_elided_so_that_the_tool_is_called_again() -> None:
+def test_an_older_result_that_loses_an_image_is_elided_so_that_the_tool_is_called_again() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
     thread.add_reply(make_call("a", "look"))
     thread.add_result("a", "look", data={"seen": True}, images=(make_image(9000, 20),))
-    assert select_images(thread.messages, ANTHROPIC_PROFILE)[-1].content == (make_elided_result("look"),)
+    thread.add_reply("I see.")
+    assert select_images(thread.messages, ANTHROPIC_PROFILE)[-2].content == (make_elided_result("look"),)
+
+
+def test_a_result_that_the_model_has_just_asked_for_keeps_its_data_when_its_images_cannot_be_sent() -> None:
+    thread = ThreadBuilder()
+    thread.add_prompt("Go")
+    thread.add_reply(make_call("a", "look"))
+    thread.add_result("a", "look", data={"seen": True}, images=(make_image(9000, 20), make_image()))
+    (block,) = select_images(thread.messages, ANTHROPIC_PROFILE)[-1].content
+    assert block.data == {"seen": True, "note": OMITTED_RESULT_IMAGES_NOTE}
+    assert [image.width for image in block.images or ()] == [40]
 
 
 def test_fewer_images_are_sent_where_a_request_accepts_fewer() -> None:

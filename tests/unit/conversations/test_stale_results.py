@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-from fermata.conversations.history.compiler import prepare_history
-from fermata.conversations.history.stale_results import elide_oldest_results, elide_stale_results, make_elided_result
-from fermata.conversations.history.token_estimate import estimate_tokens
+from fermata.conversations.history.stale_results import elide_stale_results, make_elided_result
 from fermata.domain.blocks import Block, ToolResultBlock
 from fermata.domain.messages import Message
 from tests.unit.conversations.message_builders import ANTHROPIC_PROFILE, ThreadBuilder, make_call, make_image
@@ -97,15 +95,19 @@ def test_a_forgotten_result_is_a_success_without_data_in_later_turns() -> None:
     assert results_by_call(elide_stale_results(thread.messages, HEAVY_PROFILE))["a"] == ToolResultBlock(ok=True)
 
 
-def test_a_turn_that_is_too_long_by_itself_loses_its_oldest_results() -> None:
+def test_a_part_of_a_page_is_no_version_of_another_part() -> None:
     thread = ThreadBuilder()
     thread.add_prompt("Go")
-    for number in range(10):
-        thread.add_reply(make_call(f"c{number}", "list"))
-        thread.add_result(f"c{number}", "list", data="x" * 9_000)
-    small = replace(ANTHROPIC_PROFILE, max_history_tokens=10_000)
-    squeezed = elide_oldest_results(prepare_history(thread.messages, small), small)
-    assert estimate_tokens(squeezed) <= 10_000
-    is_kept = [has_data(block) for block in results_by_call(squeezed).values()]
-    assert is_kept == sorted(is_kept)
-    assert is_kept.count(True) == 3
+    for part in (None, 2, 3):
+        thread.add_reply(make_call(f"p{part}", READ_TOOL, document={"id": "index"}, part=part))
+        thread.add_result(f"p{part}", READ_TOOL, data={"html": f"<p>{part}</p>"})
+    assert all(map(has_data, results_by_call(elide_stale_results(thread.messages, HEAVY_PROFILE)).values()))
+    thread.add_reply(make_call("again", READ_TOOL, document={"id": "index"}))
+    thread.add_result("again", READ_TOOL, data={"html": "<p>changed</p>"})
+    results = results_by_call(elide_stale_results(thread.messages, HEAVY_PROFILE))
+    assert {name: has_data(block) for name, block in results.items()} == {
+        "pNone": False,
+        "p2": True,
+        "p3": True,
+        "again": True,
+    }

@@ -14,6 +14,7 @@ from fermata.aws import blob_store
 from fermata.aws.blob_store import BlobStore
 from fermata.aws.resources import Resources
 from fermata.conversations.block_kinds import block_images
+from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE, estimate_block_tokens
 from fermata.conversations.image_store import load_image_data, store_image
 from fermata.conversations.lone_surrogates import replace_surrogates_in_block
 from fermata.domain.blocks import BlobBlock, Block
@@ -122,7 +123,9 @@ def _store_block(resources: Resources, folder: str, block: Block, size: int) -> 
         return block.to_wire()
     body = block.to_wire()
     body.pop("images", None)
-    reference = BlobBlock(blob=resources.blobs.put_json(folder, body), replaced_kind=block.kind, size=size)
+    text_tokens = estimate_block_tokens(block) - MAX_TOKENS_PER_IMAGE * len(block_images(block))
+    key = resources.blobs.put_json(folder, body)
+    reference = BlobBlock(blob=key, replaced_kind=block.kind, size=size, tokens=text_tokens)
     if block.kind == "toolCall":
         reference = reference.model_copy(update={"tool_call_id": block.tool_call_id, "tool_name": block.tool_name})
     elif block.kind == "toolResult":

@@ -71,6 +71,8 @@ class BlobBlock(DomainModel):
     replaced_kind: Literal["text", "toolCall", "toolResult", "reasoning"] = Field(alias="of")
     size: int
     """The size of the block's JSON in bytes."""
+    tokens: int | None = None
+    """Estimated tokens of the block's text. Blocks that were stored before have none."""
     tool_call_id: str | None = None
     tool_name: str | None = None
     ok: bool | None = None

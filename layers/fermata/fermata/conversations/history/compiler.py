@@ -4,21 +4,22 @@ The order of the steps matters:
 
 1. Reasoning of other models is removed, and calls are paired with results, so that no later step can separate them.
 2. Stale results are elided, so that they take no room.
-3. The history is truncated to what the model accepts.
-4. Images are selected from what is left.
+3. The history is truncated to whole turns that the model accepts.
+4. A turn that is too long by itself is cut to what fits, with its newest results.
+5. Images are selected from what is left.
 
-No step fetches anything from S3; conversation_history.py does that with the result.
+Only results that have to be cut are fetched from S3; conversation_history.py fetches the rest afterwards.
 """
 
 import operator
 from collections.abc import Iterable, Sequence
 
 from fermata.conversations.block_kinds import is_reasoning
+from fermata.conversations.history.fitting import FetchBlocks, fit_history
 from fermata.conversations.history.image_selection import select_images
 from fermata.conversations.history.model_profile import ModelProfile
 from fermata.conversations.history.repair import HistoryRepair, repair_history
-from fermata.conversations.history.stale_results import elide_oldest_results, elide_stale_results
-from fermata.conversations.history.token_estimate import estimate_tokens
+from fermata.conversations.history.stale_results import elide_stale_results
 from fermata.conversations.history.truncation import truncate_history
 from fermata.conversations.lone_surrogates import replace_surrogates_in_block
 from fermata.domain.blocks import Block
@@ -26,13 +27,18 @@ from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
 
 
-def compile_history(messages: Iterable[Message], profile: ModelProfile, *, is_complete: bool = True) -> list[Message]:
+def compile_history(
+    messages: Iterable[Message], profile: ModelProfile, fetch: FetchBlocks = list, *, is_complete: bool = True
+) -> list[Message]:
     """Return the history for a model, as a valid conversation within its limits. Any messages are accepted.
 
     Args:
+        messages: In any order.
+        profile: Limits and abilities of the model.
+        fetch: Fetches results from S3 that have to be cut.
         is_complete: Whether the messages go back to the beginning of the conversation.
     """
-    compiler = HistoryCompiler(profile)
+    compiler = HistoryCompiler(profile, fetch)
     compiler.add_messages(messages)
     return compiler.compile_messages(is_complete=is_complete)
 
@@ -43,10 +49,21 @@ class HistoryCompiler:
     Messages that were added before are neither cleaned nor paired again (decision 0204).
     """
 
-    def __init__(self, profile: ModelProfile) -> None:
+    def __init__(self, profile: ModelProfile, fetch: FetchBlocks = list) -> None:
+        """
+        Args:
+            profile: Limits and abilities of the model.
+            fetch: Fetches results from S3 that have to be cut.
+        """
         self._profile = profile
+        self._fetch = fetch
         self._messages: list[Message] = []
         self._repair = HistoryRepair(profile.display_name)
+
+    @property
+    def stored_messages(self) -> Sequence[Message]:
+        """The messages as they were added."""
+        return self._messages
 
     def add_messages(self, messages: Iterable[Message]) -> None:
         """Add messages, in any order."""
@@ -60,14 +77,8 @@ class HistoryCompiler:
     def compile_messages(self, *, is_complete: bool = True) -> list[Message]:
         """Return what `compile_history` returns for all messages."""
         prepared = elide_stale_results(self._repair.messages, self._profile)
-        return _fit_history(prepared, self._profile, is_complete=is_complete)
-
-
-def _fit_history(messages: Sequence[Message], profile: ModelProfile, *, is_complete: bool) -> list[Message]:
-    history = truncate_history(messages, profile, is_complete=is_complete)
-    if estimate_tokens(history) > profile.max_history_tokens:
-        history = elide_oldest_results(history, profile)
-    return select_images(history, profile)
+        history = truncate_history(prepared, self._profile, is_complete=is_complete)
+        return select_images(fit_history(history, self._profile, self._fetch), self._profile)
 
 
 def prepare_history(messages: Iterable[Message], profile: ModelProfile) -> list[Message]:

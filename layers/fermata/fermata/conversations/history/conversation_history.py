@@ -37,7 +37,7 @@ class ConversationHistory:
         """
         self._fetcher = BlockFetcher(resources.blobs)
         messages, self._is_complete = _read_newest_turns(resources, tenant, conversation, profile, newest)
-        self._compiler = HistoryCompiler(profile)
+        self._compiler = HistoryCompiler(profile, self._fetcher.fetch_all_blocks)
         self._compiler.add_messages(messages)
         self._compiled: tuple[Message, ...] = ()
         self._is_compiled = False
@@ -46,6 +46,11 @@ class ConversationHistory:
         """Add messages that were committed since. The owner of the round is the only writer of the conversation."""
         self._compiler.add_messages(messages)
         self._is_compiled = False
+
+    @property
+    def stored_messages(self) -> Sequence[Message]:
+        """The messages as they are stored, including those that the model is not sent."""
+        return self._compiler.stored_messages
 
     def compile_messages(self) -> tuple[Message, ...]:
         """Return the history that the model is sent, with everything that is in S3. Each blob is fetched once."""

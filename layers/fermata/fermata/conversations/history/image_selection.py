@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fermata.conversations.block_kinds import block_images, has_images
 from fermata.conversations.history.model_profile import ModelProfile
+from fermata.conversations.history.result_cutting import add_result_note
 from fermata.conversations.history.stale_results import make_elided_result
 from fermata.conversations.image_store import measure_image_block
 from fermata.domain.blocks import Block, ImageBlock, TextBlock
@@ -25,6 +26,9 @@ EARLIER_IMAGE_NOTE = (
     "[Attached image of an earlier message omitted to make room. Ask for it again if you need to see it.]"
 )
 OMITTED_IMAGE_NOTE = "[Attached image omitted because it was too large, or too many images followed it.]"
+OMITTED_RESULT_IMAGES_NOTE = (
+    "Images of this result were omitted because they are too large or too many. Asking again brings the same images."
+)
 RESULT_IMAGES_UNSUPPORTED_NOTE = (
     "Images of this result were omitted because the selected model does not support image input."
 )
@@ -50,9 +54,12 @@ def select_images(messages: Sequence[Message], profile: ModelProfile) -> list[Me
         if _is_sendable(image)
     ]
     selected_ids = {id(image) for image in _newest_within_limits(sendable, profile)}
+    last_reply = max((index for index, message in enumerate(measured) if message.role == "assistant"), default=-1)
     return [
-        _with_selected_images(message, selected_ids) if _shows_images(message, profile) else message
-        for message in measured
+        _with_selected_images(message, selected_ids, is_unread=index > last_reply)
+        if _shows_images(message, profile)
+        else message
+        for index, message in enumerate(measured)
     ]
 
 
@@ -108,13 +115,28 @@ def _with_measured_images(message: Message) -> Message:
     return _map_images(message, lambda image: measure_image_block(image) or image)
 
 
-def _with_selected_images(message: Message, selected_ids: set[int]) -> Message:
-    """Omit the other images. A result that loses one is elided as a whole, so that the model can ask for it again."""
+def _with_selected_images(message: Message, selected_ids: set[int], *, is_unread: bool) -> Message:
+    """Omit the other images.
+
+    An older result that loses one is elided as a whole, so that the model can ask for it again. One that the model has
+    just asked for keeps the rest, because asking again would lose the same image (decision 0200).
+    """
     if all(id(image) in selected_ids for image in _message_images(message)):
         return message
-    if message.role == "tool":
+    if message.role != "tool":
+        return _replace_images_by_note(message, lambda image: id(image) in selected_ids, OMITTED_IMAGE_NOTE)
+    if not is_unread:
         return message.model_copy(update={"content": (make_elided_result(message.tool_name or ""),)})
-    return _replace_images_by_note(message, lambda image: id(image) in selected_ids, OMITTED_IMAGE_NOTE)
+    content = tuple(_with_selected_result_images(block, selected_ids) for block in message.content)
+    return message.model_copy(update={"content": content})
+
+
+def _with_selected_result_images(block: Block, selected_ids: set[int]) -> Block:
+    if block.kind != "toolResult" and block.kind != "blob":
+        return block
+    images = tuple(image for image in block_images(block) if id(image) in selected_ids)
+    block = block.model_copy(update={"images": images or None})
+    return add_result_note(block, OMITTED_RESULT_IMAGES_NOTE) if block.kind == "toolResult" else block
 
 
 def _without_images(message: Message) -> Message:
@@ -128,8 +150,7 @@ def _without_images(message: Message) -> Message:
 
 def _without_result_images(block: Block) -> Block:
     if block.kind == "toolResult" and block.images:
-        data = block.data if isinstance(block.data, dict) else {"data": block.data}
-        return block.model_copy(update={"images": None, "data": data | {"note": RESULT_IMAGES_UNSUPPORTED_NOTE}})
+        return add_result_note(block.model_copy(update={"images": None}), RESULT_IMAGES_UNSUPPORTED_NOTE)
     return block.model_copy(update={"images": None}) if block.kind == "blob" else block
 
 

@@ -1,16 +1,16 @@
 """Elide tool results that newer ones have made stale, with a note that asks the model to call the tool again."""
 
+import json
 from collections.abc import Mapping, Sequence
 
-from fermata.conversations.block_kinds import has_images
+from fermata.conversations.block_kinds import has_images, is_tool_call
 from fermata.conversations.history.model_profile import ModelProfile
-from fermata.conversations.history.token_estimate import estimate_tokens
-from fermata.domain.blocks import Block, ToolResultBlock
+from fermata.domain.blocks import BlobBlock, Block, ToolCallBlock, ToolResultBlock
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
 
-_MIN_ELIDED_TOKENS = 200
-"""Eliding a smaller result gains nothing."""
+_Subject = tuple[str | None, str]
+"""A tool's name and the input of its call."""
 
 
 def make_elided_result(tool_name: str) -> ToolResultBlock:
@@ -22,58 +22,81 @@ def make_elided_result(tool_name: str) -> ToolResultBlock:
 
 
 def elide_stale_results(messages: Sequence[Message], profile: ModelProfile) -> list[Message]:
-    """Elide the results of heavy tools, except those of the newest round that called the tool in the current turn.
+    """Elide the results of heavy tools, except the newest of each in the current turn.
 
-    A tool is heavy when it says so, and any result with images is. In later turns, the result of a tool that wants to
-    be forgotten is a success without data. Failures stay (decision 0064).
+    A tool is heavy when it says so, and any result with images is. Results are versions of one thing if their calls
+    had the same input: the second part of a page is no version of the first (decision 0201). In later turns, the result
+    of a tool that wants to be forgotten is a success without data. Failures stay (decision 0064).
     """
     current_turn = messages[-1].turn if messages else ""
-    newest_rounds = {
-        message.tool_name: message.round
-        for message in messages
-        if message.turn == current_turn and _is_heavy(message, profile)
-    }
-    return [_elide_if_stale(message, current_turn, newest_rounds, profile) for message in messages]
+    subjects = _find_heavy_subjects([message for message in messages if message.turn == current_turn], profile)
+    newest_rounds = dict(subjects.values())
+    return [
+        _elide_if_stale(message, message.turn != current_turn, subjects, newest_rounds, profile) for message in messages
+    ]
 
 
-def elide_oldest_results(messages: Sequence[Message], profile: ModelProfile) -> list[Message]:
-    """Elide the oldest results until the messages fit. For a current turn that is too long by itself."""
-    shortened = list(messages)
-    excess_tokens = estimate_tokens(messages) - profile.max_history_tokens
-    for index, message in enumerate(messages):
-        if excess_tokens <= 0:
-            break
-        tokens = estimate_tokens([message])
-        if message.role == "tool" and _is_success(message) and tokens > _MIN_ELIDED_TOKENS:
-            shortened[index] = _with_content(message, make_elided_result(message.tool_name or ""))
-            excess_tokens -= tokens - estimate_tokens([shortened[index]])
-    return shortened
+def _find_heavy_subjects(messages: Sequence[Message], profile: ModelProfile) -> dict[str | None, tuple[_Subject, int]]:
+    """Return what each heavy result of the turn is about, and its round, by call id."""
+    inputs: dict[str | None, str] = {}
+    subjects: dict[str | None, tuple[_Subject, int]] = {}
+    for message in messages:
+        if message.role == "assistant":
+            inputs.update(describe_inputs(message))
+        elif _is_heavy(message, profile):
+            subject = (message.tool_name, inputs.get(message.tool_call_id, ""))
+            subjects[message.tool_call_id] = (subject, message.round)
+    return subjects
+
+
+@WeakCache
+def describe_inputs(message: Message) -> dict[str | None, str]:
+    """Return a text for the input of each call, by its id: the same for the same input. A null member is no member."""
+    return {block.tool_call_id: _describe_input(block) for block in message.content if is_tool_call(block)}
+
+
+def _describe_input(block: ToolCallBlock | BlobBlock) -> str:
+    if block.kind == "blob":
+        return block.blob
+    arguments = block.input
+    if isinstance(arguments, dict):
+        arguments = {name: value for name, value in arguments.items() if value is not None}
+    return json.dumps(arguments, sort_keys=True)
 
 
 def _elide_if_stale(
-    message: Message, current_turn: str, newest_rounds: Mapping[str | None, int], profile: ModelProfile
+    message: Message,
+    is_old: bool,
+    subjects: Mapping[str | None, tuple[_Subject, int]],
+    newest_rounds: Mapping[_Subject, int],
+    profile: ModelProfile,
 ) -> Message:
     if message.role != "tool":
         return message
     tool_name = message.tool_name or ""
-    is_old = message.turn != current_turn
-    if _is_heavy(message, profile) and (is_old or newest_rounds[message.tool_name] != message.round):
-        return _with_content(message, make_elided_result(tool_name))
-    if is_old and profile.is_forgotten_tool(tool_name) and _is_success(message):
-        return _with_content(message, ToolResultBlock(ok=True))
+    if is_old and _is_heavy(message, profile):
+        return with_only_block(message, make_elided_result(tool_name))
+    if is_old and profile.is_forgotten_tool(tool_name) and is_success(message):
+        return with_only_block(message, ToolResultBlock(ok=True))
+    if not is_old and message.tool_call_id in subjects:
+        subject, round_ = subjects[message.tool_call_id]
+        if newest_rounds[subject] != round_:
+            return with_only_block(message, make_elided_result(tool_name))
     return message
 
 
 def _is_heavy(message: Message, profile: ModelProfile) -> bool:
-    if message.role != "tool" or not _is_success(message):
+    if message.role != "tool" or not is_success(message):
         return False
     return profile.is_heavy_tool(message.tool_name or "") or has_images(message)
 
 
 @WeakCache
-def _is_success(message: Message) -> bool:
+def is_success(message: Message) -> bool:
+    """Return whether no result in the message is a failure."""
     return all(block.ok for block in message.content if block.kind == "toolResult" or block.kind == "blob")
 
 
-def _with_content(message: Message, block: Block) -> Message:
+def with_only_block(message: Message, block: Block) -> Message:
+    """Return the message with this block instead of its content."""
     return message.model_copy(update={"content": (block,)})

@@ -11,6 +11,7 @@ from fermata.domain.messages import Message
 BEGINNING_OMITTED_NOTE = (
     "[The beginning of this conversation is left out here, because it is longer than a request may be.]"
 )
+_NOTE_TOKENS = 40
 _MAX_EXTRA_CUT_DIVISOR = 4
 """The cut may remove up to a quarter more than necessary, so that it then stays in place for several turns."""
 
@@ -25,7 +26,7 @@ def truncate_history(messages: Sequence[Message], profile: ModelProfile, *, is_c
         is_complete: Whether the messages go back to the beginning of the conversation.
     """
     turns = [list(group) for _, group in groupby(messages, key=lambda message: message.turn)]
-    first = _find_first_fitting_turn(turns, profile.max_history_tokens)
+    first = _find_first_fitting_turn(turns, profile.max_history_tokens - _NOTE_TOKENS)
     if not turns or (first == 0 and is_complete):
         return list(messages)
     first_message, *others = [message for turn in turns[_align_to_step(turns, first) :] for message in turn]

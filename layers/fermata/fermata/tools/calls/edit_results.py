@@ -6,9 +6,9 @@ from typing import Any
 
 from fermata.domain.base import DomainModel
 from fermata.domain.blocks import ToolCallBlock
+from fermata.domain.shortening import shorten_text
 from fermata.domain.tools import ToolOutput
 from fermata.tools.calls.pipeline import parse_tool_input, parse_tool_output
-from fermata.tools.calls.trimming import shorten_text
 from fermata.tools.registry import get_toolset
 from fermata.tools.schema.coercion import InvalidToolInput
 from fermata.tools.tool import Access, Execution, Tool, ToolInput

@@ -19,8 +19,8 @@ from pydantic import ValidationError
 
 from fermata.domain.blocks import ToolCallBlock
 from fermata.domain.caller import Capability
+from fermata.domain.shortening import shorten_data, shorten_text
 from fermata.domain.tools import ToolOutput
-from fermata.tools.calls.trimming import shorten_data, shorten_text
 from fermata.tools.schema.coercion import InvalidToolInput, coerce_arguments, join_errors
 from fermata.tools.schema.pydantic_errors import describe_pydantic_errors
 from fermata.tools.tool import Access, Execution, Tool, ToolContext, ToolInput

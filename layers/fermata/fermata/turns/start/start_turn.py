@@ -21,8 +21,8 @@ from fermata.domain.conversation import Conversation
 from fermata.domain.dialect import OLDEST_GENERATION, Dialect, EditorGeneration, ToolNameVariant
 from fermata.domain.errors import InvalidRequest
 from fermata.domain.messages import Message
+from fermata.domain.shortening import shorten_text
 from fermata.drivers.registry import get_model_traits
-from fermata.tools.calls.trimming import shorten_text
 from fermata.tools.registry import build_situation
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN, commit_with_budget_hold
