@@ -13,7 +13,7 @@ from fermata_client.document.edit_result_data import created_elements_to_wire, n
 from fermata_client.document.model_view import annotate_uids, document_part, join_stylesheets
 from fermata_client.document.vendor_sheets import is_vendor_sheet
 from fermata_client.html.browser_parser import FragmentContext, count_elements
-from fermata_client.html.content_model import check_place, choose_place
+from fermata_client.html.content_model import check_nesting, check_place, choose_place
 from fermata_client.html.edit_error import EditError
 from fermata_client.html.fragment import HtmlFragment
 from fermata_client.html.indentation import detect_indent_unit, detect_newline, indent_at, indent_lines
@@ -57,10 +57,10 @@ class HtmlDocument(BaseDocument):
         fragment = sanitize_html(strip_markdown_fence(html), FragmentContext.from_element(parent))
         if not fragment.markup:
             return self._put_styles_only(fragment)
-        check_place(parent, fragment.tags)
+        check_place(parent, fragment.tags, fragment.loose_text)
         parent, index = choose_place(parent, fragment.tags, index)
         edited = self.with_splices([insertion_splice(self.source, parent, index, fragment)], parent)
-        _check_all_kept(self.source, edited, parent)
+        _check_all_kept(self.source, edited, parent, fragment)
         document, data = self._finish_insertion(edited, parent, fragment)
         if index is not None and index > len(parent.children):
             note = f"<{parent.tag}> has {len(parent.children)} elements, so index {index} is behind the last of them."
@@ -75,10 +75,10 @@ class HtmlDocument(BaseDocument):
         fragment = sanitize_html(strip_markdown_fence(html), FragmentContext.from_element(element))
         if not fragment.markup:
             return self._put_styles_only(fragment)
-        check_place(element, fragment.tags)
+        check_place(element, fragment.tags, fragment.loose_text)
         edited = self.with_splices([content_splice(self.source, element, fragment)], element)
         emptied = apply_splices(self.source, [Splice(element.inner_start, element.inner_end, b"")])
-        _check_all_kept(emptied, edited, element)
+        _check_all_kept(emptied, edited, element, fragment)
         return self._finish_insertion(edited, element, fragment)
 
     def delete_element(self, uid: str) -> Self:
@@ -200,9 +200,10 @@ class HtmlDocument(BaseDocument):
         return styled, {**data, **rule_counts_to_wire(counts), **note_to_wire(fragment)}
 
 
-def _check_all_kept(kept_source: bytes, edited: HtmlDocument, parent: Element) -> None:
+def _check_all_kept(kept_source: bytes, edited: HtmlDocument, parent: Element, fragment: HtmlFragment) -> None:
     """Raise `EditError` if a browser finds an element of `kept_source` changed in the edited page (decision 0124)."""
     if count_elements(kept_source) - count_elements(edited.source):
+        check_nesting(parent, sorted(fragment.all_tags))
         raise EditError(
             f"A browser would treat the page after this HTML in <{parent.tag}> as a part of it. Close every tag "
             "and comment in it, and leave out elements that hold text only, such as <plaintext>."

@@ -103,13 +103,26 @@ def is_open_ended(markup: bytes, context: FragmentContext) -> bool:
     if context.tag in AMBIGUOUS_TEXT_TAGS:
         return False
     parser = parse_fragment(markup + b"<!--" + _END_MARK.encode() + b"-->", context, scripting=False)
-    last = _last_sibling(parser.root)
-    while last is not None and str(last.tag) in IMPLIED_TABLE_TAGS and f"<{last.tag}".encode() not in markup.lower():
-        last = _last_sibling(last.first_child)  # a parent that the browser has added, which ends with the table
-    return last is None or not last.is_comment_node or last.comment_content != _END_MARK
+    if parser.root is None:
+        return True
+    mark = next((node for node in parser.root.traverse() if _is_end_mark(node)), None)
+    while mark is not None and mark.parent is not None and _is_implied(mark.parent, markup):
+        mark = mark.parent  # a parent that the browser has added, which ends with the table
+    return mark is None or mark.mem_id not in _top_level_ids(parser.root)
 
 
-def _last_sibling(node: LexborNode | None) -> LexborNode | None:
-    while node is not None and node.next is not None:
+def _is_end_mark(node: LexborNode) -> bool:
+    return node.is_comment_node and node.comment_content == _END_MARK
+
+
+def _is_implied(node: LexborNode, markup: bytes) -> bool:
+    return str(node.tag) in IMPLIED_TABLE_TAGS and f"<{node.tag}".encode() not in markup.lower()
+
+
+def _top_level_ids(first: LexborNode) -> set[int]:
+    ids: set[int] = set()
+    node: LexborNode | None = first
+    while node is not None:
+        ids.add(node.mem_id)
         node = node.next
-    return node
+    return ids

@@ -22,14 +22,18 @@ TABLE_STRUCTURE_TAGS = name_set("table colgroup thead tbody tfoot tr")
 ANYWHERE_TAGS = name_set("script style template")
 FREE_PARENT_TAGS = frozenset({"template", ROOT_TAG})
 """Content that is parsed where it is used, not where it is written."""
+UNNESTABLE_TAGS = name_set("a button form")
+"""Elements that browsers end where another one of the same kind begins, or whose inner one they ignore."""
 FIRST_CHILD_TAGS = name_set("caption legend summary")
 COLUMN_TAGS = name_set("colgroup col")
 
 
-def check_place(parent: Element, tags: Sequence[str]) -> None:
-    """Raise `EditError` if a browser would drop or move one of these elements in `parent`."""
+def check_place(parent: Element, tags: Sequence[str], loose_text: str = "") -> None:
+    """Raise `EditError` if a browser would drop or move one of these elements, or the text between them."""
     if parent.tag in FREE_PARENT_TAGS:
         return
+    if parent.tag in TABLE_STRUCTURE_TAGS and loose_text and "{" not in loose_text:  # a template engine reads braces
+        raise EditError(f"Browsers move text out of a <{parent.tag}>. Put it in a cell.")
     for tag in tags:
         parents = PARENTS_BY_TABLE_TAG.get(tag)
         if parents is not None and parent.tag not in parents:
@@ -40,6 +44,16 @@ def check_place(parent: Element, tags: Sequence[str]) -> None:
             raise EditError(f"Browsers move a <{tag}> out of a <{parent.tag}>, which takes: {own}. Put it in a cell.")
 
 
+def check_nesting(parent: Element, tags: Sequence[str]) -> None:
+    """Raise `EditError` if one of these elements, at any depth, would be within one of its kind around `parent`."""
+    for outer in (parent, *parent.ancestors()):
+        if outer.tag in UNNESTABLE_TAGS and outer.tag in tags:
+            raise EditError(
+                f"A <{outer.tag}> cannot be within the <{outer.tag}> {outer.uid}: browsers end the outer one there, "
+                "and what follows would no longer belong to it. Put them next to each other."
+            )
+
+
 def choose_place(parent: Element, tags: Sequence[str], index: int | None) -> tuple[Element, int | None]:
     """Return the parent and index where these elements take effect.
 
@@ -48,7 +62,8 @@ def choose_place(parent: Element, tags: Sequence[str], index: int | None) -> tup
     """
     if not tags:
         return parent, index
-    if index is None and parent.tag == "table" and (group := _group_for(parent, tags)):
+    is_appended = index is None or index >= len(parent.children)
+    if is_appended and parent.tag == "table" and (group := _group_for(parent, tags)):
         return group, None
     position = _effective_index(parent, tags[0])
     if position is None or (index is not None and (tags[0] != "source" or index <= position)):

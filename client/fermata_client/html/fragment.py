@@ -15,6 +15,7 @@ INLINE_TAGS = name_set(
 )
 PREFORMATTED_TAGS = name_set("pre textarea listing xmp plaintext script")
 
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _PRE_STYLE = re.compile(r"white-space(?:-collapse)?\s*:\s*(?:pre|break-spaces|preserve)")
 
 
@@ -37,6 +38,9 @@ class HtmlFragment:
     """Line ends between the fragment and its siblings; empty to detect them from the siblings."""
     tags: tuple[str, ...] = ()
     """Tags of its top-level elements."""
+    all_tags: frozenset[str] = frozenset()
+    loose_text: str = ""
+    """Text outside of all elements."""
 
 
 def fragment_from_markup(markup: bytes, *, css: str = "", is_from_page: bool = False, gap: bytes = b"") -> HtmlFragment:
@@ -50,7 +54,14 @@ def fragment_from_markup(markup: bytes, *, css: str = "", is_from_page: bool = F
         is_from_page=is_from_page,
         gap=gap,
         tags=tuple(element.tag for element in tree.root.children),
+        all_tags=frozenset(element.tag for element in tree.elements),
+        loose_text=_loose_text(markup, tree),
     )
+
+
+def _loose_text(markup: bytes, tree: HtmlTree) -> str:
+    without_elements = apply_splices(markup, [Splice(child.start, child.end, b"") for child in tree.root.children])
+    return _COMMENT.sub(b"", without_elements).decode("utf-8", "replace").strip()
 
 
 def fragment_from_page(source: bytes, start: int, end: int, gap: bytes) -> HtmlFragment:

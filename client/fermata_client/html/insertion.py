@@ -103,7 +103,7 @@ def _template_splice(source: bytes, tree: HtmlTree, lines: list[bytes]) -> Splic
     """
     newline = detect_newline(source)
     first_start = tree.elements[0].start if tree.elements else len(source)
-    block_end = head_block_end(source)
+    block_end = head_block_end(source, for_script=lines[0].startswith(b"<script"))
     position = first_start if block_end is None else block_end
     indent = indent_at(source, position)
     line_before = b"" if is_at_line_start(source, position) else newline + indent

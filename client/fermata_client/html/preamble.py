@@ -28,7 +28,8 @@ _BLOCK = re.compile(
     re.DOTALL,
 )
 _SERVER_CODE_BLOCK = re.compile(rb"<\?.*?(?:\?>|\Z)|<%.*?(?:%>|\Z)", re.DOTALL)
-_HEAD_BLOCK_WORDS = (b"style", b"css", b"head")
+_STYLE_BLOCK_WORDS = (b"style", b"css", b"head")
+_SCRIPT_BLOCK_WORDS = (b"script", b"js", b"head")
 """Words in the names of blocks that templates keep for the head, the best first."""
 
 
@@ -56,10 +57,10 @@ def find_server_code(source: bytes) -> frozenset[bytes]:
     return frozenset(_SERVER_CODE_BLOCK.findall(source))
 
 
-def head_block_end(source: bytes) -> int | None:
-    """Return the end of the content of the block that such a file has for styles; None if it has none."""
+def head_block_end(source: bytes, *, for_script: bool) -> int | None:
+    """Return the end of the content of the block that such a file has for styles or scripts; None if it has none."""
     blocks = [(match["name"].lower(), match.end()) for match in _BLOCK.finditer(source)]
-    for word in _HEAD_BLOCK_WORDS:
+    for word in _SCRIPT_BLOCK_WORDS if for_script else _STYLE_BLOCK_WORDS:
         for name, end in blocks:
             if word in name:
                 return end

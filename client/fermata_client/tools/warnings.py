@@ -7,12 +7,10 @@ from html import unescape
 
 from fermata_client.css.imports import foreign_imports
 from fermata_client.document.html_document import HtmlDocument
-from fermata_client.html.tags import name_set
+from fermata_client.html.content_model import UNNESTABLE_TAGS
 from fermata_client.tools.arguments import ToolArguments
 from fermata_client.tools.tool_function import ToolEffect, ToolFunction
 
-UNNESTABLE_TAGS = name_set("a button form")
-"""Elements that browsers end where another one of the same kind begins, or whose inner one they ignore."""
 MAX_LISTED_WARNINGS = 5
 
 

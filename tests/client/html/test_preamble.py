@@ -91,6 +91,9 @@ def test_the_block_for_the_head_is_preferred() -> None:
     assert before.endswith("{% block extrastyle %}{{ block.super }}\n")
     assert style
     assert after.split("</style>\n")[1].startswith("{% endblock %}")
+    written = {"path": "a.js", "type": "script", "content": "1"}
+    edited, _ = WRITE_TOOLS["write_code_asset"](HtmlDocument.parse(source.encode()), written)
+    assert b'></script>\n<script src="a.js" defer></script>\n{% endblock %}' in edited.source
 
 
 def test_the_title_of_another_template_is_not_set_here() -> None:

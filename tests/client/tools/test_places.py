@@ -77,15 +77,24 @@ def test_a_source_behind_the_image_would_never_be_used() -> None:
         (TABLE, "td", "<tr><td>2</td></tr>", "<tr> belongs in a <table>"),
         (TABLE, "table", "<p>2</p>", "move a <p> out of a <table>, which takes: <caption>"),
         (TABLE, "tr", "<li>2</li>", "Put it in a cell"),
+        (TABLE, "table", "two", "Browsers move text out of a <table>"),
+        ("<a href=x>\n<b>1</b>\n</a>\n", "a", "<i><a href=y>2</a></i>", "cannot be within the <a> n1"),
     ],
 )
 def test_what_a_browser_would_drop_or_move_is_refused_with_its_place(
     page: str, tag: str, html: str, reason: str
 ) -> None:
     parsed = document(page)
-    for tool, name in (("insertHtml", "parentId"), ("replaceNodeHtml", "nodeId")):
+    with pytest.raises(EditError, match=reason):
+        run(parsed, "insertHtml", parentId=uid_of(parsed, tag), html=html, index=0)
+    if tag != "a":  # whose old content is gone then
         with pytest.raises(EditError, match=reason):
-            run(parsed, tool, html=html, **{name: uid_of(parsed, tag)})
+            run(parsed, "replaceNodeHtml", nodeId=uid_of(parsed, tag), html=html)
+
+
+def test_rows_of_a_template_engine_may_have_statements_between_them() -> None:
+    rows = "{% for a in b %}<tr><td>{{ a }}</td></tr>{% endfor %}"
+    assert rows in insert(TABLE, "table", rows)
 
 
 def test_a_row_is_not_moved_out_of_its_table() -> None:
