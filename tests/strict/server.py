@@ -47,6 +47,8 @@ class StrictServer:
         self.connections: list[socket.socket] = []
         self.refusals: list[str] = []
         self.rules: list[Rule] = []
+        self.refusal_status = 400
+        """The status of what `rules` refuse."""
         self._responses: deque[ScriptedResponse] = deque()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_class(self))
 
@@ -81,8 +83,12 @@ class StrictServer:
             ScriptedResponse([body], status, {name.replace("_", "-"): value for name, value in headers.items()})
         )
 
+    def script_json(self, status: int, body: dict[str, Any]) -> None:
+        self._responses.append(ScriptedResponse([json.dumps(body).encode()], status))
+
     def reset(self) -> None:
         """Drop recorded requests, rules and queued responses."""
+        self.refusal_status = 400
         for records in (self.paths, self.bodies, self.headers, self.connections, self.refusals, self.rules):
             records.clear()
         self._responses.clear()
@@ -96,7 +102,7 @@ class StrictServer:
             self.check_request(headers, body)
             for rule in self.rules:
                 if problem := rule(body):
-                    raise RequestRejected(problem)
+                    raise RequestRejected(problem, status=self.refusal_status)
         except RequestRejected as rejection:
             self.refusals.append(rejection.message)
             return ScriptedResponse([json.dumps(self.error_body(rejection)).encode()], rejection.status)

@@ -4,13 +4,16 @@ import base64
 import binascii
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from local.demo_model.merged_messages import ContentBlock, MergedMessage, fingerprint, merge_messages, sign_thinking
 from local.demo_model.request_checks.errors import RequestRejected, require
+from local.demo_model.request_checks.tool_schemas import check_schema
 
 MAX_CACHE_BREAKPOINTS = 4
+MAX_IMAGES = 100
+MAX_IMAGE_CHARS = 5 * 1024 * 1024
 THINKING_BINDING_BETA = "thinking-binding-controls-2026-08-01"
 
 _MEMBERS = {
@@ -44,6 +47,8 @@ def check_request(headers: Mapping[str, str], body: Any) -> None:
     _check_messages(body["messages"])
     merged_messages = merge_messages(body["messages"])
     _check_order(merged_messages)
+    _check_final_blocks(merged_messages)
+    _check_images(merged_messages)
     _check_pairs(merged_messages)
     _check_cache_breakpoints(body, merged_messages)
     _check_thinking_setting(headers, body, merged_messages)
@@ -75,9 +80,11 @@ def _check_tools(body: dict[str, Any]) -> None:
         schema = tool.get("input_schema")
         require(isinstance(schema, dict), f"tools.{index}.custom.input_schema: Field required")
         require(schema.get("type") == "object", f"tools.{index}.custom.input_schema.type: Input should be 'object'")
+        require(bool(tool.get("description", "x").strip()), f"tools.{index}.custom.description: String is too short")
         for word in ("oneOf", "anyOf", "allOf"):
             problem = f"tools.{index}.custom.input_schema: input_schema does not support {word} at the top level"
             require(word not in schema, problem)
+        check_schema(f"tools.{index}.custom.input_schema", schema)
     require(len({tool["name"] for tool in tools}) == len(tools), "tools: Tool names must be unique.")
     if not tools and "tool_choice" in body:
         raise RequestRejected("tool_choice may only be specified while providing tools")
@@ -125,7 +132,10 @@ def _check_block(where: str, role: str, block: ContentBlock) -> None:
             require(bool(_NAME.fullmatch(block.get("name", ""))), f"{where}.tool_use.name: String should match pattern")
             require(isinstance(block.get("input"), dict), f"{where}.tool_use.input: Input should be a valid dictionary")
         case "tool_result":
+            require(bool(_NAME.fullmatch(block.get("tool_use_id", ""))), f"{where}.tool_use_id: String should match")
             _check_result(where, block)
+        case "redacted_thinking":
+            require(isinstance(block.get("data"), str), f"{where}.redacted_thinking.data: Field required")
 
 
 def _check_image(where: str, block: ContentBlock) -> None:
@@ -154,6 +164,28 @@ def _check_order(messages: list[MergedMessage]) -> None:
         raise RequestRejected(
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )
+
+
+def _check_final_blocks(messages: list[MergedMessage]) -> None:
+    for index, message in enumerate(messages):
+        kind = message.blocks[-1]["type"]
+        require(
+            kind not in _THINKING, f"messages.{index}: The final block in an assistant message cannot be `thinking`."
+        )
+
+
+def _check_images(messages: list[MergedMessage]) -> None:
+    images = [block for message in messages for block in _iter_blocks(message) if block["type"] == "image"]
+    require(len(images) <= MAX_IMAGES, f"messages: too many images: {len(images)} > {MAX_IMAGES}")
+    largest = max((len(image["source"]["data"]) for image in images), default=0)
+    require(largest <= MAX_IMAGE_CHARS, f"image exceeds 5 MB maximum: {largest} bytes > {MAX_IMAGE_CHARS} bytes")
+
+
+def _iter_blocks(message: MergedMessage) -> Iterator[ContentBlock]:
+    for block in message.blocks:
+        yield block
+        content = block.get("content")
+        yield from content if isinstance(content, list) else ()
 
 
 def _check_pairs(messages: list[MergedMessage]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from local.demo_model.request_checks.errors import RequestRejected, require
+from local.demo_model.request_checks.tool_schemas import check_schema
 
 _MEMBERS = {
     "model", "messages", "stream", "stream_options", "tools", "tool_choice", "max_tokens", "max_completion_tokens",
@@ -18,6 +19,8 @@ _MESSAGE_MEMBERS = {
     "tool": {"role", "content", "tool_call_id"},
 }
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MAX_TOOLS = 128
+MAX_DESCRIPTION_CHARS = 1024
 
 Item = dict[str, Any]
 
@@ -50,6 +53,9 @@ def check_request(headers: Mapping[str, str], body: Any) -> None:
 def check_tools(body: Item) -> None:
     tools = body.get("tools")
     require(tools is None or bool(tools), "[] is too short - 'tools'")
+    require(len(tools or ()) <= MAX_TOOLS, f"Invalid 'tools': array too long. Expected maximum length {MAX_TOOLS}.")
+    names = [(tool.get("function") or {}).get("name") for tool in tools or ()]
+    require(len(set(names)) == len(names), "Tool names must be unique.")
     for at, tool in enumerate(tools or ()):
         require(tool.get("type") == "function", f"Invalid value for 'tools[{at}].type'.")
         function = tool.get("function") or {}
@@ -57,6 +63,12 @@ def check_tools(body: Item) -> None:
         schema = function.get("parameters") or {}
         require(schema.get("type") == "object", f"Invalid schema for 'tools[{at}]'.")
         require("properties" in schema, f"Invalid schema for 'tools[{at}]': object schema missing properties.")
+        check_schema(f"Invalid schema for 'tools[{at}]'", schema)
+        length = len(function.get("description", "x"))
+        require(
+            0 < length <= MAX_DESCRIPTION_CHARS,
+            f"Invalid 'tools[{at}].function.description': string too long. Expected maximum length 1024.",
+        )
     require(bool(tools) or "tool_choice" not in body, "'tool_choice' is only allowed when 'tools' are specified.")
 
 

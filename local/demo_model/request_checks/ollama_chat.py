@@ -37,8 +37,11 @@ def check_request(headers: Mapping[str, str], body: Any) -> None:
         require(type(value) is int, f'option "{name}" must be of type integer')
     for tool in body.get("tools") or ():
         require(bool((tool.get("function") or {}).get("name")), "invalid tool: function name is required")
-    for message in body.get("messages") or ():
+    messages = body.get("messages") or ()
+    for message in messages:
         _check_message(message)
+    last_roles = [message["role"] for message in messages[-2:]]
+    require(last_roles != ["assistant"] * 2, "Cannot have 2 or more assistant messages at the end of the list.")
 
 
 def context_window(body: Item) -> int:

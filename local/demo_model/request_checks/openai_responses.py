@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from local.demo_model.request_checks.errors import RequestRejected, require
+from local.demo_model.request_checks.tool_schemas import check_schema
 
 ITEM_TYPES = ("message", "function_call", "function_call_output", "reasoning")
 _MEMBERS = {
@@ -24,6 +25,7 @@ _ITEM_MEMBERS = {
 }
 _PARTS = {"user": ("input_text", "input_image"), "assistant": ("output_text", "refusal")}
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MAX_TOOLS = 128
 _THINKS = re.compile(r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d)|codex|fermata-demo)(?!.*chat)")
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
@@ -71,6 +73,8 @@ def _check_frame(body: Item, is_openrouter: bool) -> None:
 
 def _check_tools(body: Item, is_openrouter: bool) -> None:
     tools = body.get("tools") or []
+    require(len(tools) <= MAX_TOOLS, f"Invalid 'tools': array too long. Expected maximum length {MAX_TOOLS}.")
+    require(len({tool.get("name") for tool in tools}) == len(tools), "Tool names must be unique.")
     for at, tool in enumerate(tools):
         require(tool.get("type") == "function", f"Invalid value: '{tool.get('type')}' for 'tools[{at}].type'.")
         require("name" in tool, f"Missing required parameter: 'tools[{at}].name'.")
@@ -81,6 +85,7 @@ def _check_tools(body: Item, is_openrouter: bool) -> None:
         require("properties" in schema, "Invalid schema for function: object schema missing properties.")
         for word in ("oneOf", "anyOf", "allOf", "enum", "not"):
             require(word not in schema, f"Invalid schema for function: schema must not have '{word}' at the top level.")
+        check_schema("Invalid schema for function", schema)
         if tool.get("strict", not is_openrouter):  # the default is strict
             _check_strict(schema)
     require(bool(tools) or "tool_choice" not in body, "Tool choice is only allowed when 'tools' are specified.")

@@ -56,6 +56,11 @@ ADJUSTMENTS = [
     ),
     (
         "openai-compatible",
+        "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+        lambda body: any("reasoning_content" not in m for m in body["messages"] if m["role"] == "assistant"),
+    ),
+    (
+        "openai-compatible",
         "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (808 in the messages, "
         "8192 in the completion).",
         lambda body: "max_tokens" in body,

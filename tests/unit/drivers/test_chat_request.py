@@ -11,10 +11,10 @@ from fermata.domain.blocks import BlobBlock, Block, ImageBlock, ReasoningBlock
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
+from fermata.drivers.adjustments import NINE_CHARACTER_CALL_IDS
 from fermata.drivers.protocols.chat_completions.request import (
     ADD_EMPTY_REASONING,
     ADD_PLACEHOLDER_SIGNATURES,
-    NINE_CHARACTER_CALL_IDS,
     OMIT_REASONING_FIELDS,
 )
 from fermata.drivers.providers import openai_compatible
@@ -244,7 +244,7 @@ def test_call_ids_can_have_nine_characters() -> None:
         tool_result("abcDEF123"),
         tool_result("toolu_1"),
     )
-    messages = build_messages(*rows, *rows[1:], adjusted=(NINE_CHARACTER_CALL_IDS,))
+    messages = build_messages(*rows, *rows[1:], adjusted=(NINE_CHARACTER_CALL_IDS.name,))
     ids = [call["id"] for message in messages for call in message.get("tool_calls", ())]
     assert ids[0] == "abcDEF123"
     assert len(set(ids)) == 4
@@ -264,7 +264,7 @@ def test_every_call_can_have_reasoning_even_those_of_another_model() -> None:
     messages = [
         message for message in build_messages(*rows, adjusted=(ADD_EMPTY_REASONING,)) if message["role"] == "assistant"
     ]
-    assert [message.get("reasoning_content") for message in messages] == ["", "Hm.", None]
+    assert [message.get("reasoning_content") for message in messages] == ["", "Hm.", ""]
 
 
 def test_every_call_can_have_a_signature_even_those_of_another_model() -> None:
@@ -317,7 +317,7 @@ def test_kc1_volatile_text_follows_the_newest_prompt_only() -> None:
     tools=st.booleans(),
     adjusted=st.sets(
         st.sampled_from(
-            [NINE_CHARACTER_CALL_IDS, ADD_EMPTY_REASONING, ADD_PLACEHOLDER_SIGNATURES, OMIT_REASONING_FIELDS]
+            [NINE_CHARACTER_CALL_IDS.name, ADD_EMPTY_REASONING, ADD_PLACEHOLDER_SIGNATURES, OMIT_REASONING_FIELDS]
         )
     ),
 )

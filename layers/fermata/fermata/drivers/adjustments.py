@@ -5,18 +5,20 @@ without, or can write in another way, the provider repeats the request with that
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fermata.domain.errors import ProviderError
 
-ADJUSTABLE_STATUSES = (400, 404, 422)
+ADJUSTABLE_STATUSES = (400, 404, 422, 500)
+"""Some servers answer 500 when a model's chat template refuses the messages."""
 OUTPUT_LIMIT_REFUSAL = r"max_(?:output_|completion_)?tokens|output tokens|in the (?:completion|output)"
 """Matches a refusal of the requested output limit; without the field, the server uses what is left of its window."""
-MAX_LEARNED_SERVERS = 256
-"""Combinations of server, account and model that one process remembers."""
+MAX_LEARNED_SERVERS = 1024
+"""Combinations of server, account, model and conversation that one process remembers."""
 
 AppliedAdjustments = frozenset[str]
 """The names of the adjustments of one request."""
+NO_ADJUSTMENTS: AppliedAdjustments = frozenset()
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,21 @@ def drop_field(field_name: str, refusal_pattern: str) -> Adjustment:
     return make_adjustment(f"drop {field_name}", refusal_pattern, drops=field_name)
 
 
+NINE_CHARACTER_CALL_IDS = make_adjustment("nine-character call ids", r"tool call id.{0,120}length of 9")
+"""For Mistral, which any gateway may stand in front of; the mappers of all protocols know it."""
+_HISTORY_REFUSAL = (
+    r"(?:messages?|input|contents?|history)\W{0,3}\d|tool_?(?:use|result|call)|tool (?:call|result|message|output)|"
+    r"function[ _]?(?:call|response)|thinking|reasoning|signature|roles?\b|(?:assistant|first|last) message|"
+    r"content block|final block|non-empty|non-whitespace|prefill|duplicate|item .{0,80}not found|conversation"
+)
+"""Matches a refusal of what was said before, in the words of any provider."""
+FLATTEN_EARLIER_TURNS = make_adjustment("flatten earlier turns", _HISTORY_REFUSAL, is_lasting=False)
+FLATTEN_HISTORY = make_adjustment("flatten the history", _HISTORY_REFUSAL, is_lasting=False)
+_TEMPLATE_REFUSAL = re.compile(r"jinja|raise_exception|chat.?template|roles must alternate|unexpected role", re.I)
+HISTORY_REPAIRS = (FLATTEN_EARLIER_TURNS, FLATTEN_HISTORY)
+"""The last adjustments of every provider: calls, results and reasoning become plain text (decision 0198)."""
+
+
 def find_adjustment(
     adjustments: tuple[Adjustment, ...], error: ProviderError, applied: AppliedAdjustments
 ) -> Adjustment | None:
@@ -59,9 +76,14 @@ def find_adjustment(
     return next((adjustment for adjustment in untried if adjustment.refusal_pattern.search(error.detail)), None)
 
 
+def is_template_refusal(error: ProviderError) -> bool:
+    """Return whether a model's chat template has refused the messages, which some servers call an error of theirs."""
+    return _TEMPLATE_REFUSAL.search(error.detail) is not None
+
+
 @dataclass(frozen=True)
 class RefusingServer:
-    """What lasting adjustments are remembered for.
+    """What adjustments are remembered for: a server and its model, or one conversation with them.
 
     The account counts too: what one account may not do, another may. Of its key only a hash is held, which this
     process salts.
@@ -71,10 +93,11 @@ class RefusingServer:
     base_url: str
     model: str
     key_hash: int
+    conversation: str = ""
 
 
 class LearnedAdjustments:
-    """Hold the lasting adjustments that servers have asked for.
+    """Hold the adjustments that servers have asked for.
 
     A `ProviderConnection` owns one, so it lives as long as the process that sends requests.
     """
@@ -83,12 +106,15 @@ class LearnedAdjustments:
         self._names: dict[RefusingServer, AppliedAdjustments] = {}
 
     def get_names(self, server: RefusingServer) -> AppliedAdjustments:
-        return self._names.get(server, AppliedAdjustments())
+        """Return what is known of the server, and of the conversation if one is named."""
+        names = self._names.get(server, NO_ADJUSTMENTS)
+        return names | self._names.get(replace(server, conversation=""), NO_ADJUSTMENTS)
 
     def add(self, server: RefusingServer, adjustment: Adjustment) -> None:
-        """Remember the adjustment, unless it is about one conversation."""
-        if not adjustment.is_lasting:
+        """Remember the adjustment for the server, or for the conversation if it is about that."""
+        key = replace(server, conversation="") if adjustment.is_lasting else server
+        if not adjustment.is_lasting and not server.conversation:
             return
         if len(self._names) >= MAX_LEARNED_SERVERS:
             self._names.clear()
-        self._names[server] = self.get_names(server) | {adjustment.name}
+        self._names[key] = self._names.get(key, NO_ADJUSTMENTS) | {adjustment.name}

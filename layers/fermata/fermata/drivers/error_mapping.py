@@ -43,6 +43,7 @@ _FAILURES = {
     "timeout_error": Failure.SERVER_ERROR,
     "invalid_request_error": Failure.BAD_REQUEST,
     "invalid_prompt": Failure.BAD_REQUEST,
+    "tool_use_failed": Failure.NO_ANSWER,  # Groq could not read the call that the model wrote
     "not_found_error": Failure.BAD_REQUEST,
     "model_not_found": Failure.BAD_REQUEST,
     "context_length_exceeded": Failure.REQUEST_TOO_LARGE,
@@ -103,7 +104,10 @@ def error_from_stream(label: str, event: Any, api_key: str) -> ProviderError:
     code, is_retryable = _classify_stream_error(payload)
     if code in _GENERAL_CODES and not is_retryable and _OVERFLOW.search(words):
         code = Failure.REQUEST_TOO_LARGE.code
-    return ProviderError(code, f"{label} stream error: {reason}", retryable=is_retryable)
+    status = _get_status(payload)
+    error = ProviderError(code, f"{label} stream error: {reason}", retryable=is_retryable, status=status)
+    error.detail = redact_secrets(words, api_key, MAX_DETAIL_CHARS)
+    return error
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
@@ -200,12 +204,20 @@ def _classify_stream_error(payload: Mapping[str, Any]) -> tuple[str, bool]:
     failure = _find_failure(payload)
     if failure is not None:
         return failure.code, failure.is_retryable
-    status = next((payload[name] for name in ("code", "status", "status_code") if payload.get(name)), None)
-    if isinstance(status, str) and status.isdigit():
-        status = int(status)
-    if isinstance(status, bool) or not isinstance(status, int) or not 400 <= status < 600:
+    status = _get_status(payload)
+    if status is None:
         return Failure.UNUSABLE_RESPONSE.code, Failure.UNUSABLE_RESPONSE.is_retryable
     return _failure_from_status(status).code, is_retryable_status(status)
+
+
+def _get_status(payload: Mapping[str, Any]) -> int | None:
+    for name in ("code", "status", "status_code"):
+        status = payload.get(name)
+        if isinstance(status, str) and status.isdecimal() and len(status) == 3:
+            status = int(status)
+        if type(status) is int and 400 <= status < 600:
+            return status
+    return None
 
 
 def _failure_from_status(status: int) -> Failure:

@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING, Any
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest, StreamPart
-from fermata.drivers.adjustments import Adjustment, AppliedAdjustments, RefusingServer, find_adjustment
+from fermata.drivers.adjustments import (
+    HISTORY_REPAIRS,
+    Adjustment,
+    AppliedAdjustments,
+    RefusingServer,
+    find_adjustment,
+    is_template_refusal,
+)
 from fermata.drivers.error_mapping import error_from_response
 from fermata.drivers.protocols.encoded_items import encode_body
+from fermata.drivers.protocols.flattened_history import flatten_request
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts, require_answer
 from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
+from fermata.drivers.retry_policy import Failure
 from fermata.drivers.thinking_budget import default_thinking_allowance
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder, SseDecoder
@@ -106,7 +115,8 @@ class Provider:
         """Send the request and yield the parts of its response; the last part is the whole `ModelResponse`.
 
         Close the iterator if you stop before its end. A request that a server refuses for a member it does not know is
-        sent again without that member (`adjustments`).
+        sent again without that member (`adjustments`). One that is refused for its history is sent again with a plainer
+        one (`HISTORY_REPAIRS`). Both are remembered, so that the refused request is not sent again.
 
         Args:
             request: What the model is asked.
@@ -117,29 +127,52 @@ class Provider:
             ProviderError: The provider refused, failed or stalled.
         """
         headers = self._build_request_headers(request.model, endpoint.plain_key)
-        server = RefusingServer(self.name, endpoint.base_url, request.model, hash(endpoint.plain_key))
+        server = RefusingServer(
+            self.name, endpoint.base_url, request.model, hash(endpoint.plain_key), request.conversation
+        )
         applied = connection.learned_adjustments.get_names(server)
+        learned: list[Adjustment] = []
         while True:
+            body = self._encode_body(request, applied)
+            was_seen = False
             try:
-                yield from self._stream_once(request, applied, connection, endpoint, headers)
+                for part in self._stream_once(request, body, connection, endpoint, headers):
+                    was_seen = True
+                    yield part
             except ProviderError as error:
-                adjustment = find_adjustment(self.adjustments, error, applied)
+                adjustment = None if was_seen else self._find_adjustment(request, body, error, applied)
                 if adjustment is None:
                     raise
                 applied |= {adjustment.name}
-                connection.learned_adjustments.add(server, adjustment)
+                learned.append(adjustment)
             else:
-                return
+                break
+        for adjustment in learned:  # only now is it known that they help
+            connection.learned_adjustments.add(server, adjustment)
+
+    def _find_adjustment(
+        self, request: ModelRequest, body: bytes, error: ProviderError, applied: AppliedAdjustments
+    ) -> Adjustment | None:
+        """Return an adjustment that answers the refusal and changes the request."""
+        if adjustment := find_adjustment(self.adjustments, error, applied):
+            return adjustment
+        if error.code != Failure.BAD_REQUEST.code and not is_template_refusal(error):
+            return None
+        tried = applied
+        while repair := find_adjustment(HISTORY_REPAIRS, error, tried):
+            tried |= {repair.name}
+            if self._encode_body(request, applied | {repair.name}) != body:
+                return repair
+        return None
 
     def _stream_once(
         self,
         request: ModelRequest,
-        applied: AppliedAdjustments,
+        body: bytes,
         connection: "ProviderConnection",
         endpoint: AuthenticatedEndpoint,
         headers: dict[str, str],
     ) -> Iterator[StreamPart]:
-        body = self._encode_body(request, applied)
         accumulator = self.make_accumulator(request, body)
         url = endpoint.url_for(self.path)
         try:
@@ -154,7 +187,7 @@ class Provider:
             raise
 
     def _encode_body(self, request: ModelRequest, applied: AppliedAdjustments) -> bytes:
-        body = self.build_body(request, applied)
+        body = self.build_body(flatten_request(request, applied), applied)
         dropped = {adjustment.drops for adjustment in self.adjustments if adjustment.name in applied}
         kept = {name: value for name, value in body.items() if name not in dropped}
         return encode_body(kept)

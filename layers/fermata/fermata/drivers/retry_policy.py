@@ -68,7 +68,7 @@ def is_retryable_response(status: int, headers: Mapping[str, str], failure: Fail
     """
     if headers.get("x-should-retry") in ("true", "false"):
         return headers["x-should-retry"] == "true"
-    return failure is not Failure.QUOTA_SPENT and is_retryable_status(status)
+    return failure is Failure.NO_ANSWER or (failure is not Failure.QUOTA_SPENT and is_retryable_status(status))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Self
 from fermata.domain.blocks import ImageBlock, ToolCallBlock, ToolResultBlock
 from fermata.domain.tools import ToolSpec
 from fermata.domain.weak_cache import WeakCache
+from fermata.drivers.adjustments import NINE_CHARACTER_CALL_IDS, AppliedAdjustments
 from fermata.drivers.protocols.encoded_items import encode_compact_json
 
 CONTINUE_PROMPT = "Continue."
@@ -65,6 +66,11 @@ def plain_id_formatter(max_chars: int) -> CallIdFormatter:
 @lru_cache(4096)
 def _to_plain_id(text: str) -> str:
     return _NOT_IN_PLAIN_ID.sub("_", text)
+
+
+def choose_call_id_formatter(applied: AppliedAdjustments, default: CallIdFormatter) -> CallIdFormatter:
+    """Return the formatter that the server behind this request asks for."""
+    return format_nine_character_id if NINE_CHARACTER_CALL_IDS.name in applied else default
 
 
 def format_nine_character_id(call_id: str, number: int) -> str:

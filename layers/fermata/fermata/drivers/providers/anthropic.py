@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from fermata.domain.model_info import ModelCapabilities, ModelInfo, ModelTier
 from fermata.domain.model_io import ModelRequest
-from fermata.drivers.adjustments import AppliedAdjustments, make_adjustment
+from fermata.drivers.adjustments import NINE_CHARACTER_CALL_IDS, AppliedAdjustments, make_adjustment
 from fermata.drivers.model_entries import build_model_info, get_short_text, iter_model_entries
 from fermata.drivers.protocols.anthropic_messages.accumulator import MessagesAccumulator
 from fermata.drivers.protocols.anthropic_messages.request import (
@@ -33,6 +33,7 @@ _MODELS = ModelTraits(
 def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
     return build_request_body(
         request,
+        applied,
         with_thinking=DISABLE_THINKING not in applied,
         with_history_thinking=OMIT_THINKING_BLOCKS not in applied,
     )
@@ -74,6 +75,7 @@ PROVIDER = Provider(
     list_models=_list_models,
     requires_key=False,
     adjustments=(
+        NINE_CHARACTER_CALL_IDS,
         make_adjustment(
             OMIT_THINKING_BLOCKS,
             r"invalid.{0,20}signature|thinking.{0,90}(?:cannot be modified|signature)|input tag .{0,300}does not match",

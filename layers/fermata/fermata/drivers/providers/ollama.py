@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest
-from fermata.drivers.adjustments import AppliedAdjustments, drop_field
+from fermata.drivers.adjustments import NINE_CHARACTER_CALL_IDS, AppliedAdjustments, drop_field
 from fermata.drivers.model_entries import get_short_text, get_texts, iter_model_entries
 from fermata.drivers.protocols.ollama_chat.accumulator import OllamaAccumulator
 from fermata.drivers.protocols.ollama_chat.request import build_request_body
@@ -30,9 +30,9 @@ _MODELS = ModelTraits(
 )
 
 
-def _build_body(request: ModelRequest, _applied: AppliedAdjustments) -> dict[str, Any]:
+def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
     allowance = default_thinking_allowance(request.model, request.thinking_tokens)
-    return build_request_body(request, _NAME, thinking_allowance=allowance)
+    return build_request_body(request, _NAME, applied, thinking_allowance=allowance)
 
 
 def _make_accumulator(request: ModelRequest, body: bytes) -> OllamaAccumulator:
@@ -72,6 +72,6 @@ PROVIDER = Provider(
     make_decoder=NdjsonDecoder,
     list_models=_list_models,
     requires_key=False,
-    adjustments=(drop_field("think", r"does not support thinking|think value"),),
+    adjustments=(NINE_CHARACTER_CALL_IDS, drop_field("think", r"does not support thinking|think value")),
     models=_MODELS,
 )

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from fermata.domain.model_info import ModelInfo, ModelTier
 from fermata.domain.model_io import ModelRequest
-from fermata.drivers.adjustments import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, drop_field, make_adjustment
+from fermata.drivers.adjustments import (
+    NINE_CHARACTER_CALL_IDS,
+    OUTPUT_LIMIT_REFUSAL,
+    AppliedAdjustments,
+    drop_field,
+    make_adjustment,
+)
 from fermata.drivers.model_entries import build_model_info, iter_model_entries
 from fermata.drivers.protocols.openai_responses.accumulator import ResponsesAccumulator
 from fermata.drivers.protocols.openai_responses.request import OMIT_REASONING_ITEMS, build_request_body
@@ -90,6 +96,7 @@ PROVIDER = Provider(
     make_accumulator=lambda request, body: ResponsesAccumulator(_NAME, request.model, body),
     list_models=_list_models,
     adjustments=(
+        NINE_CHARACTER_CALL_IDS,
         drop_field("include", r"encrypted content is not supported|['\"]include"),
         make_adjustment(OMIT_REASONING_ITEMS, r"encrypted.content|reasoning.*required following", is_lasting=False),
         drop_field("max_output_tokens", OUTPUT_LIMIT_REFUSAL),

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from fermata.domain.model_info import ModelInfo
 from fermata.domain.model_io import ModelRequest
-from fermata.drivers.adjustments import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, drop_field, make_adjustment
+from fermata.drivers.adjustments import (
+    NINE_CHARACTER_CALL_IDS,
+    OUTPUT_LIMIT_REFUSAL,
+    AppliedAdjustments,
+    drop_field,
+    make_adjustment,
+)
 from fermata.drivers.model_entries import (
     build_model_info,
     get_object,
@@ -17,7 +23,7 @@ from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulat
 from fermata.drivers.protocols.chat_completions.request import (
     ADD_EMPTY_REASONING,
     ADD_PLACEHOLDER_SIGNATURES,
-    NINE_CHARACTER_CALL_IDS,
+    ANSWER_RESULTS,
     OMIT_REASONING_FIELDS,
     build_request_body,
 )
@@ -76,10 +82,12 @@ PROVIDER = Provider(
     list_models=_list_models,
     requires_key=False,
     adjustments=(
-        make_adjustment(NINE_CHARACTER_CALL_IDS, r"tool call id.{0,120}length of 9"),
+        NINE_CHARACTER_CALL_IDS,
+        make_adjustment(ANSWER_RESULTS, r"unexpected role .?user.? after role .?tool|roles must alternate"),
         make_adjustment(ADD_PLACEHOLDER_SIGNATURES, r"thought_?signature"),
         make_adjustment(
-            ADD_EMPTY_REASONING, r"reasoning_content.{0,80}(?:passed back|required)|missing.{0,20}reasoning_content"
+            ADD_EMPTY_REASONING,
+            r"reasoning_content.{0,80}(?:passed back|required|missing)|missing.{0,20}reasoning_content",
         ),
         make_adjustment(OMIT_REASONING_FIELDS, r"reasoning_content|'?reasoning(?:_details)?'? is (?:not|un)"),
         drop_field("reasoning_effort", r"reasoning_effort"),

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest, TokenUsage
-from fermata.drivers.adjustments import OUTPUT_LIMIT_REFUSAL, AppliedAdjustments, drop_field, make_adjustment
+from fermata.drivers.adjustments import (
+    NINE_CHARACTER_CALL_IDS,
+    OUTPUT_LIMIT_REFUSAL,
+    AppliedAdjustments,
+    drop_field,
+    make_adjustment,
+)
 from fermata.drivers.model_entries import (
     build_model_info,
     get_object,
@@ -92,6 +98,7 @@ PROVIDER = Provider(
     list_models=_list_models,
     key_check_path="/v1/key",
     adjustments=(
+        NINE_CHARACTER_CALL_IDS,
         drop_field("include", r"encrypted content is not supported|['\"]include"),
         make_adjustment(
             OMIT_REASONING_ITEMS, r"encrypted.content|invalid.{0,20}signature|thinking.{0,40}modified", is_lasting=False

@@ -16,6 +16,7 @@ from fermata.domain.blocks import Block, ImageBlock, ReasoningBlock, ToolResultB
 from fermata.domain.messages import Message
 from fermata.domain.model_io import ModelRequest
 from fermata.domain.tools import ToolSpec
+from fermata.drivers.adjustments import NO_ADJUSTMENTS, AppliedAdjustments
 from fermata.drivers.protocols.anthropic_messages.thinking import (
     MIN_THINKING_BUDGET_TOKENS,
     get_anthropic_allowance,
@@ -28,6 +29,7 @@ from fermata.drivers.protocols.json_fields import as_text
 from fermata.drivers.protocols.message_mapping import (
     CONTINUE_PROMPT,
     CallIdMapper,
+    choose_call_id_formatter,
     encode_result_data,
     get_image_base64,
     plain_id_formatter,
@@ -49,18 +51,24 @@ _JsonObject = dict[str, Any]
 
 
 def build_request_body(
-    request: ModelRequest, *, with_thinking: bool = True, with_history_thinking: bool = True
+    request: ModelRequest,
+    applied: AppliedAdjustments = NO_ADJUSTMENTS,
+    *,
+    with_thinking: bool = True,
+    with_history_thinking: bool = True,
 ) -> _JsonObject:
     """Build the JSON body.
 
     Args:
+        applied: Decides about the form of call ids.
         with_thinking: Whether the model is asked to think at all.
         with_history_thinking: Whether its earlier thinking is sent back.
     """
+    format_call_id = choose_call_id_formatter(applied, _format_id)
     messages = request.prefix_cache.fold_messages(
-        ("anthropic", request.model, with_history_thinking),
+        ("anthropic", request.model, with_history_thinking, format_call_id),
         request.messages,
-        lambda: _MessageFold(request.model, with_history_thinking=with_history_thinking),
+        lambda: _MessageFold(request.model, CallIdMapper(format_call_id), with_history_thinking=with_history_thinking),
     ).finish()
     body: _JsonObject = {"model": request.model, "max_tokens": request.max_tokens, "stream": True}
     tools = [_build_tool(spec) for spec in request.tools]
@@ -131,28 +139,42 @@ def _is_no_result(block: _JsonObject) -> bool:
 class _MessageFold:
     """The messages on the wire. All but the last are complete."""
 
-    def __init__(self, model: str, *, with_history_thinking: bool) -> None:
+    def __init__(self, model: str, call_ids: CallIdMapper, *, with_history_thinking: bool) -> None:
         self._model = model
         self._with_history_thinking = with_history_thinking
-        self._call_ids = CallIdMapper(_format_id)
+        self._call_ids = call_ids
         self._messages: list[_WireMessage] = []
 
     def copy(self) -> Self:
-        copied = type(self)(self._model, with_history_thinking=self._with_history_thinking)
-        copied._call_ids = self._call_ids.copy()
-        copied._messages = self._messages[:-1]
-        copied._messages += [replace(last, blocks=[*last.blocks]) for last in self._messages[-1:]]
+        copied = type(self)(self._model, self._call_ids.copy(), with_history_thinking=self._with_history_thinking)
+        copied._messages = [*self._messages]
+        copied._own_last_message()
         return copied
+
+    def _own_last_message(self) -> None:
+        """Copy the last message, which may change, while those before it are shared with other folds."""
+        self._messages[-1:] = [replace(last, blocks=[*last.blocks]) for last in self._messages[-1:]]
 
     def add_message(self, message: Message) -> None:
         blocks = [mapped for block in message.content if (mapped := self._build_block(block, message))]
         role = "assistant" if message.role == "assistant" else "user"
         if not blocks:
             return
+        if self._messages and self._messages[-1].role != role:
+            self._drop_final_thinking()
         if not self._messages or self._messages[-1].role != role:
             self._messages.append(_WireMessage(role))
         self._messages[-1].add_blocks(blocks)
         self._messages[-1].has_prompt |= message.role == "user"
+
+    def _drop_final_thinking(self) -> None:
+        """Drop thinking that nothing follows: no message of the model may end with it (docs/provider-rules.md)."""
+        blocks = self._messages[-1].blocks if self._messages else []
+        while blocks and blocks[-1]["type"] in _THINKING_TYPES:
+            blocks.pop()
+        if self._messages and not blocks:
+            self._messages.pop()
+            self._own_last_message()
 
     def _build_block(self, block: Block, message: Message) -> _JsonObject | None:
         match block.kind:  # by name: an isinstance check of a pydantic model is slow, and histories are long
@@ -176,10 +198,11 @@ class _MessageFold:
 
     def finish(self) -> list[_WireMessage]:
         """Return all messages, begun by a user and ended by a user or by results."""
+        self._drop_final_thinking()
         messages = self._messages
         if not messages or messages[0].role == "assistant":
             messages.insert(0, _make_filler_message())
-        if messages[-1].role == "assistant" and messages[-1].blocks[-1]["type"] in ("text", *_THINKING_TYPES):
+        if messages[-1].role == "assistant" and messages[-1].blocks[-1]["type"] == "text":
             # The API refuses a request that ends with the model's own words. It may end with other blocks: work that
             # the model's own tools have paused (`pause_turn`).
             messages.append(_make_filler_message())

@@ -4,6 +4,7 @@ The chat templates behind these servers want messages that alternate, plain text
 response in one message with their results right behind it.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from fermata.domain.model_io import ModelRequest
@@ -11,8 +12,8 @@ from fermata.domain.tools import ToolSpec
 from fermata.drivers.adjustments import AppliedAdjustments
 from fermata.drivers.protocols.message_groups import MessageGroup, StatelessItems, build_conversation
 from fermata.drivers.protocols.message_mapping import (
+    choose_call_id_formatter,
     encode_call_arguments,
-    format_nine_character_id,
     format_result_text,
     image_to_data_url,
     plain_id_formatter,
@@ -26,12 +27,14 @@ EXTRA_CONTENT_FIELD = "extra_content"
 """Where some servers put the signature of a call."""
 
 # Names of adjustments:
-NINE_CHARACTER_CALL_IDS = "nine-character call ids"
 ADD_EMPTY_REASONING = "add empty reasoning"
-"""For a server that, in thinking mode, wants reasoning at every call, even at those of another model."""
+"""For a server that, in thinking mode, wants reasoning at every answer, even at those of another model."""
 ADD_PLACEHOLDER_SIGNATURES = "add placeholder signatures"
 """For a server that wants a signature at every call, even at those of another model."""
 OMIT_REASONING_FIELDS = "omit reasoning fields"
+ANSWER_RESULTS = "answer results"
+"""For a server that wants words of the model between results and the next prompt."""
+BRIDGE_TEXT = "I have read the results."
 
 _MAX_CALL_ID_CHARS = 40
 _PLACEHOLDER_SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_validator"}}
@@ -44,15 +47,17 @@ _JsonObject = dict[str, Any]
 
 def build_request_body(request: ModelRequest, provider: str, applied: AppliedAdjustments) -> _JsonObject:
     """Build the JSON body. Reasoning blocks of other providers than `provider` are left out."""
-    format_call_id = format_nine_character_id if NINE_CHARACTER_CALL_IDS in applied else _format_plain_call_id
+    format_call_id = choose_call_id_formatter(applied, _format_plain_call_id)
     system: list[_JsonObject] = [{"role": "system", "content": request.system}] if request.system.strip() else []
 
     def build_items(group: MessageGroup) -> list[_JsonObject]:
         return [_build_user(group)] if group.role == "user" else _build_assistant(group, applied)
 
-    messages = build_conversation(
+    messages: list[_JsonObject] = build_conversation(
         request, provider, format_call_id, lambda: StatelessItems(build_items), key=applied, before=system
     )
+    if ANSWER_RESULTS in applied:
+        messages = [*_iter_with_bridges(messages)]
     body: _JsonObject = {"model": request.model, "messages": messages, "stream": True}
     body["stream_options"] = {"include_usage": True}
     body["max_tokens"] = request.max_tokens
@@ -61,6 +66,16 @@ def build_request_body(request: ModelRequest, provider: str, applied: AppliedAdj
     if request.tools and not request.call_tools:
         body["tool_choice"] = "none"
     return body
+
+
+def _iter_with_bridges(messages: list[_JsonObject]) -> Iterator[_JsonObject]:
+    """Yield the messages, with words of the model between results and a prompt."""
+    role_before = ""
+    for message in messages:
+        if (role_before, message["role"]) == ("tool", "user"):
+            yield {"role": "assistant", "content": BRIDGE_TEXT}
+        yield message
+        role_before = message["role"]
 
 
 def build_function_tool(spec: ToolSpec) -> _JsonObject:
@@ -86,8 +101,11 @@ def _build_user(group: MessageGroup) -> _JsonObject:
 
 def _build_assistant(group: MessageGroup, applied: AppliedAdjustments) -> list[_JsonObject]:
     message: _JsonObject = {"role": "assistant", "content": "\n\n".join(group.texts)}
-    if calls := _build_calls(group, applied):
-        message |= _build_reasoning(group, applied) | {"tool_calls": calls}
+    calls = _build_calls(group, applied)
+    if calls or ADD_EMPTY_REASONING in applied:
+        message |= _build_reasoning(group, applied)
+    if calls:
+        message["tool_calls"] = calls
     results = [
         {"role": "tool", "tool_call_id": result.call_id, "content": format_result_text(result.block)}
         for result in group.results

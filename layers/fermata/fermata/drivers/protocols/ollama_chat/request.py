@@ -9,9 +9,11 @@ accumulator compares the tokens they counted with an estimate.
 from typing import Any
 
 from fermata.domain.model_io import ModelRequest
+from fermata.drivers.adjustments import NO_ADJUSTMENTS, AppliedAdjustments
 from fermata.drivers.protocols.chat_completions.request import build_function_tool, format_user_text
 from fermata.drivers.protocols.message_groups import MessageGroup, StatelessItems, build_conversation
 from fermata.drivers.protocols.message_mapping import (
+    choose_call_id_formatter,
     format_result_text,
     get_call_arguments,
     get_image_base64,
@@ -23,11 +25,14 @@ _format_call_id = plain_id_formatter(64)
 _JsonObject = dict[str, Any]
 
 
-def build_request_body(request: ModelRequest, provider: str, *, thinking_allowance: int) -> _JsonObject:
+def build_request_body(
+    request: ModelRequest, provider: str, applied: AppliedAdjustments = NO_ADJUSTMENTS, *, thinking_allowance: int
+) -> _JsonObject:
     """Build the JSON body. Reasoning blocks of other providers than `provider` are left out."""
     system: list[_JsonObject] = [{"role": "system", "content": request.system}] if request.system.strip() else []
+    format_call_id = choose_call_id_formatter(applied, _format_call_id)
     messages = build_conversation(
-        request, provider, _format_call_id, lambda: StatelessItems(_build_items), before=system
+        request, provider, format_call_id, lambda: StatelessItems(_build_items), key=applied, before=system
     )
     body: _JsonObject = {"model": request.model, "messages": messages, "stream": True}
     body |= {"truncate": False, "shift": False}

@@ -15,6 +15,7 @@ from fermata.drivers.adjustments import AppliedAdjustments
 from fermata.drivers.protocols.json_fields import as_dict_list, as_text
 from fermata.drivers.protocols.message_groups import MessageGroup, build_conversation
 from fermata.drivers.protocols.message_mapping import (
+    choose_call_id_formatter,
     encode_call_arguments,
     format_result_text,
     image_to_data_url,
@@ -53,7 +54,11 @@ def build_request_body(
     if request.system.strip():
         body["instructions"] = request.system
     body["input"] = build_conversation(
-        request, provider, _format_id, lambda: builder_type(omits_reasoning=omits_reasoning), key=omits_reasoning
+        request,
+        provider,
+        choose_call_id_formatter(applied, _format_id),
+        lambda: builder_type(omits_reasoning=omits_reasoning),
+        key=applied,
     )
     if request.tools:
         body["tools"] = [_build_tool(spec) for spec in request.tools]

@@ -1,0 +1,66 @@
+"""Turn calls, results and reasoning of a history into plain text, which every provider accepts (decision 0198)."""
+
+from collections.abc import Iterator, Sequence
+
+from fermata.domain.blocks import Block, TextBlock
+from fermata.domain.messages import Message
+from fermata.domain.model_io import ModelRequest
+from fermata.drivers.adjustments import FLATTEN_EARLIER_TURNS, FLATTEN_HISTORY, AppliedAdjustments
+from fermata.drivers.protocols.message_mapping import encode_call_arguments, format_result_text
+
+FLATTENED_NOTE = "[Calls and results above this line are a record of what was done. Go on calling tools as usual.]"
+
+
+def flatten_request(request: ModelRequest, applied: AppliedAdjustments) -> ModelRequest:
+    """Return the request with as much of its history as plain text as the adjustments ask for.
+
+    The same object is returned if nothing of that part is a call, a result or reasoning.
+    """
+    if FLATTEN_HISTORY.name in applied:
+        end = len(request.messages)
+    elif FLATTEN_EARLIER_TURNS.name in applied:
+        prompts = [index for index, message in enumerate(request.messages) if message.role == "user"]
+        end = prompts[-1] if prompts else 0
+    else:
+        return request
+    earlier, current = request.messages[:end], request.messages[end:]
+    if not any(_needs_flattening(message) for message in earlier):
+        return request
+    return request.model_copy(update={"messages": (*_iter_flattened(earlier), *current)})
+
+
+def _needs_flattening(message: Message) -> bool:
+    return message.role == "tool" or any(block.kind in ("toolCall", "reasoning") for block in message.content)
+
+
+def _iter_flattened(messages: Sequence[Message]) -> Iterator[Message]:
+    for message in messages:
+        if not _needs_flattening(message):
+            yield message
+            continue
+        role = "user" if message.role == "tool" else message.role
+        content = tuple(flat for block in message.content if (flat := _flatten_block(block, message)))
+        update = {"role": role, "content": content, "tool_call_id": None, "tool_name": None}
+        if content:
+            yield message.model_copy(update=update)
+    if messages and messages[-1].role == "tool":
+        yield messages[-1].model_copy(
+            update={
+                "role": "user",
+                "content": (TextBlock(text=FLATTENED_NOTE),),
+                "tool_call_id": None,
+                "tool_name": None,
+            }
+        )
+
+
+def _flatten_block(block: Block, message: Message) -> Block | None:
+    match block.kind:
+        case "toolCall":
+            return TextBlock(text=f"[Called {block.tool_name} with {encode_call_arguments(block)}]")
+        case "toolResult":
+            outcome = "Result" if block.ok else "Failure"
+            return TextBlock(text=f"[{outcome} of {message.tool_name or 'the call'}: {format_result_text(block)}]")
+        case "reasoning":
+            return None
+    return block

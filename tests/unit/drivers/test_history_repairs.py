@@ -1,0 +1,160 @@
+"""A history that a provider refuses is sent again in another form, once, and not again as it was (decision 0198)."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from fermata.domain.errors import ProviderError
+from fermata.domain.model_io import TextDelta
+from fermata.drivers.transport.http_connection import HttpConnection
+from tests.strict import anthropic
+from tests.strict.anthropic import StrictAnthropic
+from tests.strict.server import StrictServer
+from tests.unit.drivers.conversation_builders import (
+    model_message,
+    thinking_block,
+    tool_call,
+    tool_result,
+    user_message,
+)
+from tests.unit.drivers.strict_providers import (
+    STRICT_PROVIDERS,
+    StartServer,
+    StrictProvider,
+    build_request,
+    collect_parts,
+)
+
+ANTHROPIC = StrictProvider("anthropic", StrictAnthropic, "/v1/messages", anthropic.text_response, b"", b"")
+PROVIDERS = (ANTHROPIC, *STRICT_PROVIDERS)
+each_provider = pytest.mark.parametrize("peer", PROVIDERS, ids=[peer.provider for peer in PROVIDERS])
+EARLIER_TURN = (
+    user_message("Make it red", turn="t1"),
+    model_message("I look.", tool_call("call_long_identifier_1", input={"nodeId": "n1"}), turn="t1"),
+    tool_result("call_long_identifier_1", {"colour": "blue"}, turn="t1"),
+    model_message("It is red.", turn="t1"),
+)
+NEXT_PROMPT = user_message("And now?", turn="t2")
+CURRENT_ROUND = (model_message(tool_call("call_long_identifier_2"), turn="t2"), tool_result("call_long_identifier_2"))
+
+
+def ask(peer: StrictProvider, server: StrictServer, connection: HttpConnection, *rows: Any) -> None:
+    server.script_chunks(peer.text_response("Fine."))
+    request = build_request(peer, *rows, conversation="c1")
+    assert TextDelta(text="Fine.") in collect_parts(peer, request, connection, server)
+
+
+@each_provider
+def test_ids_of_nine_characters_are_learnt_by_every_driver(
+    peer: StrictProvider, running: StartServer, connection: HttpConnection
+) -> None:
+    server = running(peer)
+    words = "Tool call id was call_long_identifier_1 but must be a-z, A-Z, 0-9, with a length of 9."
+    server.rules.append(lambda body: words if "call_long_identifier" in json.dumps(body) else None)
+    for _ in range(2):
+        ask(peer, server, connection, *EARLIER_TURN, NEXT_PROMPT)
+    assert server.refusals == [words]
+
+
+@each_provider
+def test_a_refused_history_is_repaired_and_the_refused_form_is_not_sent_again(
+    peer: StrictProvider, running: StartServer, connection: HttpConnection
+) -> None:
+    server = running(peer)
+    words = "messages.1: something about `tool_use` that nobody has documented"
+    server.rules.append(lambda body: words if "call_long_identifier_1" in json.dumps(body) else None)
+    ask(peer, server, connection, *EARLIER_TURN, NEXT_PROMPT)
+    ask(peer, server, connection, *EARLIER_TURN, NEXT_PROMPT, *CURRENT_ROUND)
+    assert server.refusals == [words]
+    sent = json.dumps(server.bodies[-1])
+    assert "[Called read_document with" in sent
+    assert "blue" in sent
+    assert "call_long_identifier_2" in sent, "the current turn keeps its calls"
+
+
+@each_provider
+def test_a_refused_current_turn_is_flattened_as_well(
+    peer: StrictProvider, running: StartServer, connection: HttpConnection
+) -> None:
+    server = running(peer)
+    words = "input[4]: this tool result is not acceptable"
+    server.rules.append(lambda body: words if "call_long_identifier" in json.dumps(body) else None)
+    for _ in range(2):
+        ask(peer, server, connection, *EARLIER_TURN, NEXT_PROMPT, *CURRENT_ROUND)
+    assert server.refusals == [words, words]
+    assert len(server.bodies) == 4
+
+
+@each_provider
+def test_a_refusal_that_no_repair_helps_is_asked_at_most_twice_more_and_nothing_is_learnt(
+    peer: StrictProvider, running: StartServer, connection: HttpConnection
+) -> None:
+    server = running(peer)
+    server.rules.append(lambda _body: "messages.0: no")
+    for _ in range(2):
+        with pytest.raises(ProviderError, match=r"messages\.0: no"):
+            collect_parts(peer, build_request(peer, *EARLIER_TURN, NEXT_PROMPT, *CURRENT_ROUND), connection, server)
+    assert len(server.bodies) == 6
+    assert json.dumps(server.bodies[3]) == json.dumps(server.bodies[0])
+
+
+@each_provider
+def test_another_conversation_is_sent_as_it_is(
+    peer: StrictProvider, running: StartServer, connection: HttpConnection
+) -> None:
+    server = running(peer)
+    server.rules.append(lambda body: "messages.1: no" if "call_long_identifier_1" in json.dumps(body) else None)
+    ask(peer, server, connection, *EARLIER_TURN, NEXT_PROMPT)
+    server.script_chunks(peer.text_response("Fine."))
+    rows = (user_message("Hi"), *CURRENT_ROUND)
+    collect_parts(peer, build_request(peer, *rows, conversation="c2"), connection, server)
+    assert "call_long_identifier_2" in json.dumps(server.bodies[-1])
+
+
+def test_a_chat_template_that_refuses_with_500_is_understood(running: StartServer, connection: HttpConnection) -> None:
+    """Mistral's templates want words of the model between results and the next prompt."""
+    peer = next(peer for peer in STRICT_PROVIDERS if peer.provider == "openai-compatible")
+    server = running(peer)
+    words = "Jinja Exception: After the optional system message, conversation roles must alternate user and assistant"
+
+    def refuse(body: dict[str, Any]) -> str | None:
+        roles = [message["role"] for message in body["messages"]]
+        return words if ("tool", "user") in pairwise(roles) else None
+
+    server.rules.append(refuse)
+    server.refusal_status = 500
+    for _ in range(2):
+        ask(peer, server, connection, *EARLIER_TURN[:3], NEXT_PROMPT)
+    assert server.refusals == [words]
+    assert "tool_calls" in json.dumps(server.bodies[-1])
+
+
+def test_an_unreadable_call_that_groq_refuses_may_be_asked_again(
+    running: StartServer, connection: HttpConnection
+) -> None:
+    peer = next(peer for peer in STRICT_PROVIDERS if peer.provider == "openai-compatible")
+    server = running(peer)
+    body = {"error": {"message": "Failed to call a function.", "type": "x", "code": "tool_use_failed"}}
+    server.script_json(400, body)
+    with pytest.raises(ProviderError) as caught:
+        collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
+    assert (caught.value.code, caught.value.retryable) == ("provider_empty", True)
+
+
+@pytest.mark.parametrize("behind", [(), (" ",), ("\n\n", "")])
+@pytest.mark.parametrize("before", [(), ("Let me see.",)])
+def test_a_thread_that_only_thinking_ends_in_goes_on(
+    before: tuple[str, ...], behind: tuple[str, ...], running: StartServer, connection: HttpConnection
+) -> None:
+    server = running(ANTHROPIC)
+    assert isinstance(server, StrictAnthropic)
+    thought = thinking_block("Hm.")
+    server._sent_thinking.append(thought.payload)
+    rows = (user_message("Hi"), model_message(*before, thought, *behind), user_message("Again", turn="t2"))
+    for messages in (rows, rows[:2]):
+        server.script_chunks(ANTHROPIC.text_response("Fine."))
+        request = build_request(ANTHROPIC, *messages, thinking_tokens=2000)
+        assert collect_parts(ANTHROPIC, request, connection, server)
+    assert server.refusals == []
