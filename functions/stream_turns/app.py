@@ -116,7 +116,7 @@ def follow_turn(context: RequestContext) -> Response:
     bridge_id = context.path_parameters["bridgeId"]
     turn = find_turn_for_caller(context.resources, context.caller, bridge_id)
     after = _parse_event_number(context.request.query.get("after", "0"))
-    return _stream_turn(context, turn, read_entries_after(context.resources, turn, after), after)
+    return _stream_turn(context, turn, read_entries_after(context.resources, turn, after), after, is_returning=True)
 
 
 @router.handles(editor.EDITOR_BRIDGE)
@@ -160,7 +160,9 @@ def _parse_event_number(text: str) -> int:
     return int(text)
 
 
-def _stream_turn(context: RequestContext, turn: Turn, entries: Iterable[LogEntry], after: int) -> Response:
+def _stream_turn(
+    context: RequestContext, turn: Turn, entries: Iterable[LogEntry], after: int, *, is_returning: bool = False
+) -> Response:
     resources = context.resources
     to_client_name = get_tool_namer(turn.scope, select_tool_names(context))
 
@@ -169,12 +171,14 @@ def _stream_turn(context: RequestContext, turn: Turn, entries: Iterable[LogEntry
 
     log_stream = LogStream(resources, turn, get_log_poller(resources), render, HEARTBEAT_LINE, after=after)
     watcher = get_abandonment_watcher(resources)
-    watcher.add_reader(turn)
+    watcher.add_reader(turn, is_returning=is_returning)
     return Response(
         200,
         stream=log_stream.send(entries),
         headers=STREAM_HEADERS,
-        on_close=lambda: watcher.remove_reader(turn, is_broken_off=not log_stream.is_complete),
+        on_close=lambda: watcher.remove_reader(
+            turn, is_broken_off=not log_stream.is_complete, has_seen_end=log_stream.has_sent_end
+        ),
     )
 
 

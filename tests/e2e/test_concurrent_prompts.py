@@ -146,11 +146,12 @@ def test_a_prompt_during_a_paused_turn_gets_a_conflict(session: ChatSession) -> 
 
 
 def test_an_instatic_editors_next_prompt_ends_the_turn_before_it(editor: ChatSession) -> None:
-    """Instatic's browsers stop a turn by closing the connection, and get a conflict only for a double click."""
+    """Instatic's browsers stop a turn by closing the connection. While one reads, another's prompt is a conflict."""
     reader = editor.start_turn(tool_call_step(INSERT_CALL), text_step("Never."))
     reader.wait_for_event("toolRequest")
-    (refused,) = post_concurrently(editor, "At once.", 1)
+    (refused,) = post_concurrently(editor, "From another tab.", 1)
     assert refused.status_code == 409
+    reader.drop_connection()
     answers: list[Any] = []
 
     def taken() -> bool:
@@ -158,8 +159,6 @@ def test_an_instatic_editors_next_prompt_ends_the_turn_before_it(editor: ChatSes
         return bool(answers[-1].status_code == 202)
 
     wait_until(taken, "the next prompt is taken")
-    reader.wait_for_end()
-    assert reader.event_types[-3:] == ["toolResult", "usage", "done"]
     editor.bridge = answers[-1].json()["bridgeId"]
     turn_checks.check_turn(editor)
 

@@ -1,6 +1,7 @@
 """Each generation of Instatic's browsers works with the service, unchanged except for its address."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from tests.unit.turns.stage import (
     reply_with_text,
     tool_call_block,
 )
-from tests.waiting import wait_until
+from tests.waiting import BACKSTOP_SECONDS, wait_until
 
 NAMES = {"0.0.6": ("insertHtml", "list_documents"), "0.0.8": ("site_insert_html", "site_list_documents")}
 NAMES[NEWEST] = NAMES["0.0.8"]
@@ -219,6 +220,50 @@ class TestStopping:
         check_ended_turn(stage, run)
         assert stage.event_types()[-1] == "done"
 
+    def test_a_resend_after_the_users_own_stop_is_welcome_at_once(
+        self, stage: Stage, browser: Browser, conversation: str
+    ) -> None:
+        gate = Gate()
+        text, reply = reply_with_text("A long answ")
+        stage.script_replies([text, gate, reply], "Second.")
+        browser.aborts_at = "text"
+        first = browser.send_prompt(conversation, "Hello")
+        browser.aborts_at = None
+        second = browser.send_prompt(conversation, "Hello")
+        gate.opened.set()
+        assert (second.text, second.is_done, second.error) == ("Second.", True, None)
+        check_ended_turn(stage, first)
+        assert stage.event_types()[-1] == "cancelled"
+        check_ended_turn(stage, second)
+
+    @pytest.mark.parametrize("seconds", [0, 3, 60])
+    def test_a_second_tabs_prompt_is_refused_while_the_first_tab_reads(
+        self,
+        stage: Stage,
+        browser: Browser,
+        another_browser: Open,
+        conversation: str,
+        clock: AdjustableClock,
+        generation: str,
+        seconds: int,
+    ) -> None:
+        gate = Gate()
+        text, reply = reply_with_text("A long answer.")
+        stage.script_replies([gate, text, reply])
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(browser.send_prompt, conversation, "Hello")
+            assert gate.reached.wait(MAX_THREAD_WAIT_SECONDS)
+            clock.advance(seconds)
+            second = another_browser().send_prompt(conversation, "And now?")
+            gate.opened.set()
+            run = first.result(BACKSTOP_SECONDS)
+        expected = "409 Conflict"
+        if generation == NEWEST:
+            expected = "This conversation is already generating a response. Wait for it to end, or cancel it."
+        assert second.error == expected
+        assert (run.text, run.is_done, run.error) == ("A long answer.", True, None)
+        check_ended_turn(stage, run)
+
 
 class TestWithoutDetectionOfDisconnects:
     @pytest.fixture
@@ -259,6 +304,33 @@ class TestWithoutDetectionOfDisconnects:
         else:
             assert second.error == "409 Conflict"
         assert stage.load_conversation().claim == run.bridge
+
+    def test_the_same_prompt_whose_second_request_starts_late_is_a_double_click(
+        self, stage: Stage, browser: Browser, conversation: str, clock: AdjustableClock, insert: str
+    ) -> None:
+        stage.script_replies(reply_with_calls(tool_call_block(insert, parentId="x", html="1")))
+        browser.aborts_at = "toolCall"
+        run = browser.send_prompt(conversation, "Add one")
+        clock.advance(5)
+        assert browser.send_prompt(conversation, "Add one").error is not None
+        assert stage.load_conversation().claim == run.bridge
+
+    def test_a_tab_whose_turn_another_prompt_has_ended_is_told_so(
+        self, stage: Stage, browser: Browser, another_browser: Open, conversation: str, clock: AdjustableClock
+    ) -> None:
+        gate = Gate()
+        text, reply = reply_with_text("A long answer.")
+        stage.script_replies([text, gate, reply], "Second.")
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(browser.send_prompt, conversation, "Hello")
+            assert gate.reached.wait(MAX_THREAD_WAIT_SECONDS)
+            clock.advance(3)
+            second = another_browser().send_prompt(conversation, "And now?")
+            run = first.result(BACKSTOP_SECONDS)
+            gate.opened.set()
+        assert (second.text, second.is_done) == ("Second.", True)
+        assert (run.is_done, run.dropped) == (False, [])
+        assert run.error == "Another prompt in this conversation, for example from another tab, has ended this answer."
 
     def test_another_user_cannot_interrupt_a_turn_or_see_it(
         self, stage: Stage, browser: Browser, conversation: str, another_browser: Open, generation: str

@@ -205,9 +205,10 @@ class DoneEvent(TerminalEvent):
 
 
 class CancelledEvent(TerminalEvent):
-    """The turn was cancelled."""
+    """The turn was cancelled: by its user, or for a `reason` that its readers have to be told."""
 
     type: Literal["cancelled"] = "cancelled"
+    reason: str | None = None
 
 
 class RoundStartedEvent(Event):

@@ -81,6 +81,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     """When the rows of the turn `undoes` expire, in epoch seconds."""
     oldest_edit_to_undo: str = ""
     """Journal key of the oldest edit to undo; empty for all edits."""
+    prompt_digest: str = ""
+    """Of the prompt that started the turn, by which a double click is recognized; empty for an undo."""
     execution_number: int = 1
     state: str = "open"
 

@@ -1,4 +1,4 @@
-"""Cancel turns that no client reads any more, where the service can see that (decision 0068).
+"""Cancel turns that no client reads any more, where the service can see that (decisions 0068 and 0211).
 
 Instatic's browsers stop a turn by closing its stream. The local service sees that. A Lambda function does not, and the
 readers of a turn are in many processes there.
@@ -12,6 +12,11 @@ from fermata.aws.clock import CancellableTimer
 from fermata.aws.resources import Resources
 from fermata.domain.events import CancelledEvent
 from fermata.turns.end.stop_turn import stop_turn
+from fermata.turns.read.departed_reader import (
+    is_departure_detectable,
+    mark_reader_departed,
+    mark_reader_returned,
+)
 from fermata.turns.turn import Turn
 
 
@@ -27,31 +32,46 @@ class AbandonmentWatcher:
     def __post_init__(self) -> None:
         self._lock = self.resources.clock.new_lock()
 
-    def add_reader(self, turn: Turn) -> None:
-        """Count a reader, and revoke the cancellation that its predecessor may have caused."""
-        if self._is_watched(turn):
-            with self._lock:
-                self._readers[turn.pk] = self._readers.get(turn.pk, 0) + 1
-                self._stop_timer(turn.pk)
+    def add_reader(self, turn: Turn, *, is_returning: bool = False) -> None:
+        """Count a reader, and revoke the cancellation that its predecessor may have caused.
 
-    def remove_reader(self, turn: Turn, *, is_broken_off: bool) -> None:
+        Args:
+            turn: The turn that is read.
+            is_returning: Whether the turn may have had readers before.
+        """
+        if not is_departure_detectable(self.resources, turn):
+            return
+        with self._lock:
+            self._readers[turn.pk] = self._readers.get(turn.pk, 0) + 1
+            self._stop_timer(turn.pk)
+        if is_returning:
+            mark_reader_returned(self.resources, turn)
+
+    def remove_reader(self, turn: Turn, *, is_broken_off: bool, has_seen_end: bool = False) -> None:
         """Count a reader off. After the last one the turn is cancelled, unless another comes in time.
 
         Args:
+            turn: The turn that was read.
             is_broken_off: Whether the client closed the connection before the response was complete.
+            has_seen_end: Whether the response was complete because the turn is over.
         """
-        if not self._is_watched(turn):
+        if not is_departure_detectable(self.resources, turn):
             return
         with self._lock:
             readers_left = self._readers.pop(turn.pk, 1) - 1
             if readers_left:
                 self._readers[turn.pk] = readers_left
-            elif is_broken_off:
+                return
+            if is_broken_off and not turn.undone_turn:
                 self._start_timer(turn)
+        if not has_seen_end:
+            self.resources.clock.start_thread(lambda: self._mark_departed(turn), "reader-departed")
 
-    def _is_watched(self, turn: Turn) -> bool:
-        is_stopped_by_closing = turn.dialect == "instatic" and not turn.undone_turn
-        return is_stopped_by_closing and self.resources.settings.fermata_stage == "local"
+    def _mark_departed(self, turn: Turn) -> None:
+        try:
+            mark_reader_departed(self.resources, turn)
+        except Exception:  # noqa: BLE001 - logged whole; the next prompt is then refused until the turn is cancelled
+            observability.log_exception("turn.departure_not_marked", turn=turn.id)
 
     def _start_timer(self, turn: Turn) -> None:
         self._stop_timer(turn.pk)

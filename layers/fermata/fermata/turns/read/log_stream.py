@@ -38,6 +38,8 @@ class LogStream:
     ) -> None:
         self.is_complete = False
         """False while lines are sent, and after the client has disconnected in the middle of them."""
+        self.has_sent_end = False
+        """Whether the turn's terminal event was sent."""
         self._settings = resources.settings
         self._clock = resources.clock
         self._turn = turn
@@ -104,6 +106,7 @@ class LogStream:
             if number > self._last_sent_number
         ]
         self._last_sent_number = max(self._last_sent_number, entry.next_number - 1)
+        self.has_sent_end = entry.state.phase == "ended"
         return b"".join(lines) or self._heartbeat
 
     def _render_hold(self, last_entry: LogEntry) -> bytes:

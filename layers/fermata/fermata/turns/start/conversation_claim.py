@@ -14,6 +14,7 @@ from fermata.domain.errors import Conflict
 from fermata.domain.events import CancelledEvent, ErrorEvent
 from fermata.turns.end.stop_turn import stop_turn
 from fermata.turns.pause import load_pause
+from fermata.turns.read.departed_reader import has_reader_departed, is_departure_detectable
 from fermata.turns.recover.recover_turn import recover_turn
 from fermata.turns.turn import Turn, build_turn_pk, load_turn
 from fermata.turns.turn_log import LogEntry, read_end_type, read_last_entry
@@ -21,6 +22,13 @@ from fermata.turns.turn_log import LogEntry, read_end_type, read_last_entry
 CONVERSATION_BUSY_MESSAGE = "This conversation is already generating a response. Wait for it to end, or cancel it."
 MIN_INTERRUPTIBLE_TURN_SECONDS = 2
 """A second prompt within this time is a double click, and does not interrupt the first."""
+MAX_DOUBLE_CLICK_SECONDS = 15
+"""The same prompt again within this time is a double click whose second request was slow, such as a cold start."""
+DEPARTURE_CHECKS = 8
+DEPARTURE_CHECK_SECONDS = 0.15
+"""How often and how far apart to look whether the reader has left. A client that stops and asks again is quicker than
+the row that says that it has stopped."""
+SUPERSEDED_REASON = "Another prompt in this conversation, for example from another tab, has ended this answer."
 STALLED_TURN_ERROR = ErrorEvent(message="The turn stopped responding and was ended.", code="over_age", retryable=True)
 
 
@@ -30,12 +38,14 @@ def ensure_claimable(
     conversation: Conversation,
     dialect: Dialect,
     reload_conversation: Callable[[], Conversation],
+    prompt_digest: str = "",
 ) -> Conversation:
     """Return the conversation in a state in which `build_claim_update` may claim it.
 
     Args:
         dialect: Of the client that wants to claim it.
         reload_conversation: Reads it again, after the turn that held the claim is over.
+        prompt_digest: Of the prompt that wants to claim it; empty if it is none.
 
     Raises:
         Conflict: Another turn holds the claim and still runs.
@@ -43,14 +53,16 @@ def ensure_claimable(
     claiming_turn_id = conversation.claim
     if not claiming_turn_id:
         return conversation
-    ensure_no_active_turn(resources, caller, claiming_turn_id, dialect)
+    ensure_no_active_turn(resources, caller, claiming_turn_id, dialect, prompt_digest)
     conversation = reload_conversation()
     if conversation.claim not in (None, claiming_turn_id):
         raise Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2)
     return conversation
 
 
-def ensure_no_active_turn(resources: Resources, caller: Caller, claiming_turn_id: str, dialect: Dialect) -> None:
+def ensure_no_active_turn(
+    resources: Resources, caller: Caller, claiming_turn_id: str, dialect: Dialect, prompt_digest: str = ""
+) -> None:
     """Return when the turn that holds the claim writes no more. A stalled or interrupted turn is ended here.
 
     Raises:
@@ -62,8 +74,10 @@ def ensure_no_active_turn(resources: Resources, caller: Caller, claiming_turn_id
         return
     if _is_stalled(resources, turn, last_entry):
         stop_turn(resources, turn, STALLED_TURN_ERROR)
-    elif _is_interrupted_by(resources, caller, turn, dialect):
-        stop_turn(resources, turn, CancelledEvent())
+    elif _is_interrupted_by(resources, caller, turn, dialect, prompt_digest):
+        is_reader_known_to_be_gone = is_departure_detectable(resources, turn)
+        reason = None if is_reader_known_to_be_gone else SUPERSEDED_REASON
+        stop_turn(resources, turn, CancelledEvent(reason=reason))
     elif not _has_ended_meanwhile(resources, turn, last_entry):
         raise Conflict(CONVERSATION_BUSY_MESSAGE, retry_after=2)
 
@@ -101,10 +115,23 @@ def _has_ended_meanwhile(resources: Resources, turn: Turn, last_entry: LogEntry)
     return read_end_type(resources, turn) is not None
 
 
-def _is_interrupted_by(resources: Resources, caller: Caller, turn: Turn, dialect: Dialect) -> bool:
-    """Instatic's browsers stop a turn by closing the connection; their next prompt ends it (decision 0068)."""
-    is_old_enough = resources.clock.time() - turn.started_ms / 1000 > MIN_INTERRUPTIBLE_TURN_SECONDS
-    return dialect == "instatic" and turn.user == caller.user and is_old_enough
+def _is_interrupted_by(resources: Resources, caller: Caller, turn: Turn, dialect: Dialect, prompt_digest: str) -> bool:
+    """Instatic's browsers stop a turn by closing the connection; their next prompt ends it (decisions 0068, 0211)."""
+    if dialect != "instatic" or turn.user != caller.user:
+        return False
+    if is_departure_detectable(resources, turn):
+        return _has_reader_left(resources, turn)
+    is_same_prompt = bool(prompt_digest) and prompt_digest == turn.prompt_digest
+    minimum_age = MAX_DOUBLE_CLICK_SECONDS if is_same_prompt else MIN_INTERRUPTIBLE_TURN_SECONDS
+    return resources.clock.time() - turn.started_ms / 1000 > minimum_age
+
+
+def _has_reader_left(resources: Resources, turn: Turn) -> bool:
+    for _ in range(DEPARTURE_CHECKS):
+        if has_reader_departed(resources, turn):
+            return True
+        resources.clock.sleep(DEPARTURE_CHECK_SECONDS)
+    return read_end_type(resources, turn) is not None
 
 
 def find_free_position(resources: Resources, conversation: Conversation) -> int:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 from fermata.aws import blob_store, observability
 from fermata.aws.background_call import BackgroundCall
@@ -75,10 +76,19 @@ class TurnPrompt:
         """
         if not self.idempotency_key:
             return ""
-        content = [compute_block_identity(block) for block in self.content]
+        content = self._content_identity
         snapshot = self.snapshot.identity if self.snapshot else None
         identity = [self.scope, self.conversation_id, content, snapshot]
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def content_digest(self) -> str:
+        """Identifies the same words and images, whatever the editor shows."""
+        return hashlib.sha256(json.dumps(self._content_identity, sort_keys=True).encode()).hexdigest()[:32]
+
+    @cached_property
+    def _content_identity(self) -> list[Any]:
+        return [compute_block_identity(block) for block in self.content]
 
     @cached_property
     def snapshot_content(self) -> SnapshotContent:
@@ -133,7 +143,9 @@ def _start(
     situation = build_situation(prompt.scope, prompt.snapshot_content.value, ToolNaming(prompt.tool_names))
     if conversation.claim:
         ensure_not_started(resources, caller, prompt.idempotency_key, prompt.digest)
-    conversation = ensure_claimable(resources, caller, conversation, prompt.dialect, load_conversation)
+    conversation = ensure_claimable(
+        resources, caller, conversation, prompt.dialect, load_conversation, prompt.content_digest
+    )
     budgets = get_budgets(resources, caller.tenant, refresh=True, read_item=rows.read_item)
     turn = _build_turn(resources, caller, prompt, turn_id, chosen_model, situation, budgets)
     prompt_tokens = _estimate_prompt_tokens(turn, conversation, prompt)
@@ -197,6 +209,7 @@ def _build_turn(
         max_rounds=min(settings.max_rounds, prompt.max_rounds or settings.max_rounds),
         thinking_tokens=settings.thinking_tokens if prompt.thinking_tokens is None else prompt.thinking_tokens,
         has_budget=_is_budgeted(resources, caller, chosen_model, budgets),
+        prompt_digest=prompt.content_digest,
         started_ms=int(now * 1000),
         expires=int(now) + settings.turn_lifetime_seconds,
     )

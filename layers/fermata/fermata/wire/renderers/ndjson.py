@@ -3,7 +3,7 @@
 import json
 
 from fermata.domain.dialect import Dialect, ToolNameMapper
-from fermata.domain.events import CancelledEvent, DoneEvent, Event, TextEvent, WarningEvent
+from fermata.domain.events import CancelledEvent, DoneEvent, ErrorEvent, Event, TextEvent, WarningEvent
 
 NDJSON_CONTENT_TYPE = "application/x-ndjson"
 HEARTBEAT_LINE = b"\n"
@@ -34,6 +34,8 @@ def render_event(seq: int, event: Event, dialect: Dialect, to_client_name: ToolN
 def _translate_for_instatic(event: Event) -> Event:
     """Replace an event that Instatic's clients do not know by the nearest one that they show."""
     match event:
+        case CancelledEvent(reason=str(reason)):
+            return ErrorEvent(message=reason, code="superseded", retryable=False)
         case CancelledEvent():
             return DoneEvent(report=event.report)
         case WarningEvent():
