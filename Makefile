@@ -20,12 +20,12 @@ help: ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 install: ## create both environments from their locks, with what the tests need
-	@$(MAKE) --no-print-directory -j2 .venv/.installed .venv-emulator/.installed
+	@$(MAKE) -s --no-print-directory -j2 .venv/.installed .venv-emulator/.installed
 
 # What only the tests need is most of all packages and bytes, and takes most of the time. A demo needs none of it.
 .PHONY: runtime
 runtime:
-	@$(MAKE) --no-print-directory -j2 $(if $(wildcard .venv/.installed),.venv/.installed,.venv/.runtime) .venv-emulator/.installed
+	@$(MAKE) -s --no-print-directory -j2 $(if $(wildcard .venv/.installed),.venv/.installed,.venv/.runtime) .venv-emulator/.installed
 
 # Two environments, because the emulator pins an older SDK than the project uses.
 INSTALL = $(PYTHON) local/install_environment.py

@@ -1,5 +1,6 @@
 """An HTML file on disk, with the style sheets and scripts of its folder (decision 0121)."""
 
+import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import replace
@@ -115,7 +116,9 @@ class HtmlFile:
         return path.relative_to(next(folders, path.parent)).as_posix()
 
     def file_texts(self, page_name: str) -> dict[str, str]:
-        """Return the texts of the page, as `page_name`, and of the files it has loaded, by path."""
+        """Return the texts on disk of the page, as `page_name`, and of the files it has loaded, by path."""
+        with contextlib.suppress(EditError):  # a page that cannot be read any more is shown as it was last
+            self.reload_if_changed()
         files = self._page_folder.read_files(sorted(self._seen_paths))
         return {page_name: self.document.source.decode()} | {path: content.decode() for path, content in files.items()}
 

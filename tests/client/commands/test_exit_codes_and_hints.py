@@ -23,6 +23,17 @@ def test_a_turn_that_changes_nothing_exits_with_3(file: Path, url: str, script: 
     assert (listed.exit_code, json.loads(listed.stdout)["changed"]) == (3, [])
 
 
+def test_the_changes_that_are_shown_are_those_on_disk(
+    file: Path, url: str, script: ServiceScript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save_old_text(*_: object) -> None:
+        file.write_text(PAGE)
+
+    monkeypatch.setattr("fermata_client.document.html_file.HtmlFile.write_copy", save_old_text)
+    result = run_command("edit", str(file), "x", "--url", url, "--token", "good")
+    assert (result.exit_code, "+  <p>b</p>" in result.stdout) == (3, False)
+
+
 def test_wrong_usage_exits_with_2(file: Path) -> None:
     for arguments in (["edit"], ["edit", str(file), "x", "--paint"], ["paint"]):
         assert run_command(*arguments).exit_code == 2
