@@ -137,8 +137,17 @@ def test_a_provider_that_pauses_is_asked_to_continue(session: ChatSession) -> No
     ]
 
 
-def test_an_empty_answer_ends_the_turn_and_the_conversation_continues(session: ChatSession) -> None:
-    assert end(session, text_step(""), ends="done")["asked"] == 1
+def test_an_empty_answer_is_asked_for_again_and_then_ends_the_turn_and_the_conversation_continues(
+    session: ChatSession,
+) -> None:
+    last = end(session, *[text_step("")] * 3)
+    assert (last["code"], last["retryable"], last["asked"]) == ("provider_empty", True, 3)
+
+
+def test_a_conversation_continues_after_thinking_alone(session: ChatSession) -> None:
+    """A message that ends with thinking would be refused in every later prompt."""
+    for stop in ("max_tokens", "refusal"):
+        end(session, {"thinking": "Hm.", "stop": stop}, ends="done" if stop == "max_tokens" else "error")
 
 
 def test_without_retraction_no_text_is_streamed_twice(editor: ChatSession) -> None:
