@@ -8,13 +8,13 @@ VENDOR_FOLDERS = name_set(
     "vendor vendors node_modules bower_components lib libs third-party third_party thirdparty external plugins packages"
 )
 LIBRARY_NAMES = name_set(
-    "bootstrap bootstrap-grid bootstrap-reboot normalize reset sanitize modern-normalize font-awesome fontawesome "
-    "bulma foundation materialize swiper slick animate aos leaflet prism highlight katex jquery jquery-ui "
-    "owl.carousel lightbox glightbox "
-    "fancybox magnific-popup photoswipe select2 choices flatpickr pico milligram skeleton uikit semantic ionicons "
-    "boxicons bootstrap-icons remixicon flaticon themify simple-line-icons line-awesome nice-select odometer venobox "
-    "splide flickity nprogress toastr sweetalert2 datatables fullcalendar quill tinymce water mvp purecss wow plyr "
-    "video-js"
+    "vendor vendors plugin plugins bootstrap bootstrap-grid bootstrap-reboot normalize reset sanitize modern- "
+    "normalize font-awesome fontawesome bulma foundation materialize swiper slick animate aos leaflet prism "
+    "highlight katex jquery jquery-ui owl.carousel lightbox glightbox fancybox magnific-popup photoswipe select2 "
+    "choices flatpickr pico milligram skeleton uikit semantic ionicons boxicons bootstrap-icons remixicon "
+    "flaticon themify simple-line-icons line-awesome nice-select odometer venobox owl.theme owl.theme.default "
+    "slick-theme icofont lineicons bootstrap-select bootstrap-datepicker splide flickity nprogress toastr "
+    "sweetalert2 datatables fullcalendar quill tinymce water mvp purecss wow plyr video-js"
 )
 MAX_LINE_BYTES = 2_000
 """A longer line is in a sheet that a program has written."""

@@ -43,14 +43,21 @@ class HtmlFragment:
     """Text outside of all elements."""
 
 
-def fragment_from_markup(markup: bytes, *, css: str = "", is_from_page: bool = False, gap: bytes = b"") -> HtmlFragment:
+def fragment_from_markup(
+    markup: bytes,
+    *,
+    css: str = "",
+    is_from_page: bool = False,
+    gap: bytes = b"",
+    preformatted: frozenset[str] = frozenset(),
+) -> HtmlFragment:
     tree = parse_html(markup)
     return HtmlFragment(
         markup,
         css,
         is_inline=has_only_inline_elements(tree),
         element_count=len(tree.elements),
-        verbatim_lines=_verbatim_lines(markup, tree),
+        verbatim_lines=_verbatim_lines(markup, tree, preformatted),
         is_from_page=is_from_page,
         gap=gap,
         tags=tuple(element.tag for element in tree.root.children),
@@ -64,14 +71,22 @@ def _loose_text(markup: bytes, tree: HtmlTree) -> str:
     return _COMMENT.sub(b"", without_elements).decode("utf-8", "replace").strip()
 
 
-def fragment_from_page(source: bytes, start: int, end: int, gap: bytes) -> HtmlFragment:
-    """Take a piece of the page, to insert it elsewhere in the page. Only the indentation of its lines is removed."""
+def fragment_from_page(
+    source: bytes, start: int, end: int, gap: bytes, preformatted: frozenset[str] = frozenset()
+) -> HtmlFragment:
+    """Take a piece of the page, to insert it elsewhere in the page. Only the indentation of its lines is removed.
+
+    Args:
+        preformatted: classes (`.code`) and tags of elements whose white space is shown.
+    """
     indent = indent_at(source, start)
     piece = source[start:end]
-    verbatim_lines = _verbatim_lines(piece, parse_html(piece))
+    verbatim_lines = _verbatim_lines(piece, parse_html(piece), preformatted)
     lines = enumerate(piece.split(b"\n"))
     shifted = [line if number in verbatim_lines else line.removeprefix(indent) for number, line in lines]
-    return fragment_from_markup(close_elements(b"\n".join(shifted)), is_from_page=True, gap=gap)
+    return fragment_from_markup(
+        close_elements(b"\n".join(shifted)), is_from_page=True, gap=gap, preformatted=preformatted
+    )
 
 
 def close_elements(markup: bytes) -> bytes:
@@ -99,8 +114,12 @@ def is_within_preformatted(element: Element) -> bool:
     return is_preformatted(element) or any(is_preformatted(ancestor) for ancestor in element.ancestors())
 
 
-def _verbatim_lines(markup: bytes, tree: HtmlTree) -> frozenset[int]:
-    ranges = [(element.inner_start, element.inner_end) for element in tree.elements if is_preformatted(element)]
+def _verbatim_lines(markup: bytes, tree: HtmlTree, preformatted: frozenset[str]) -> frozenset[int]:
+    ranges = [
+        (element.inner_start, element.inner_end)
+        for element in tree.elements
+        if is_preformatted(element) or not preformatted.isdisjoint((element.tag, *(f".{c}" for c in element.classes)))
+    ]
     ranges += [(own.start, own.end) for element in tree.elements for own in element.attributes]
     numbers: set[int] = set()
     for start, end in ranges:

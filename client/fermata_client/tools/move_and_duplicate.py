@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from fermata_client.css.white_space import find_preformatted_selectors
 from fermata_client.document.html_document import FIXED_TAGS, HtmlDocument
 from fermata_client.document.transfer_ids import CarriedIds
 from fermata_client.html.broken_links import ID_REFERENCE_ATTRIBUTES
@@ -54,7 +55,8 @@ def _move_element(document: HtmlDocument, element: Element, parent_id: str, inde
     start, end = leading_comment_start(source, element), trailing_comment_end(source, element.end)
     uids = tuple(inner.uid for inner in document.tree.elements if element.start <= inner.start < element.end)
     gap = sibling_gap(source, document.find_element(parent_id))
-    fragment = fragment_from_page(source, start, end, gap)
+    sheets = (document.sheet_source(sheet) for sheet in document.sheet_elements)
+    fragment = fragment_from_page(source, start, end, gap, find_preformatted_selectors(sheets))
     removed = document.with_splices([removal_splice(source, element, start, end)], element)
     parent = removed.find_element(parent_id)
     child_index = index if index < len(parent.children) else None

@@ -314,6 +314,17 @@ def test_a_move_changes_no_byte_of_what_is_content(content: str, newline: str) -
             assert markup.replace("\n", newline) in kept
 
 
+@pytest.mark.parametrize("rule", [".code { white-space: pre }", "main code,\n.x > .code { white-space: pre-wrap }"])
+def test_a_move_changes_no_byte_of_what_a_rule_shows_as_it_is(rule: str) -> None:
+    code = '<code class="code">\n        a\n  b\n      </code>'
+    rules = f"@media all {{ {rule} }}"
+    source = f"<style>{rules}</style>\n<body>\n  <main>\n    <div>\n      {code}\n    </div>\n  </main>\n</body>\n"
+    page = HtmlDocument.parse(source.encode())
+    uids = {element.tag: element.uid for element in page.tree.elements}
+    edited, _ = move_node(page, {"nodeId": uids["div"], "newParentId": uids["body"], "newIndex": 0})
+    assert code in edited.source.decode()
+
+
 def test_a_move_keeps_the_line_ends_of_a_file_with_both_kinds() -> None:
     source = b'<body>\r\n<p>a</p>\r\n<main>\r\n<div title="a\nb">\nx\n</div>\r\n</main>\r\n</body>\r\n'
     page = HtmlDocument.parse(source)
