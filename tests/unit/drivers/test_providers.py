@@ -148,7 +148,7 @@ def test_r9_and_r11_the_second_round_sends_back_the_providers_reasoning(
 def test_an_error_status_becomes_a_provider_error(
     status: int, code: str, retryable: bool, peer: StrictProvider, server: StrictServer, connection: HttpConnection
 ) -> None:
-    server.script_error(status, "x", f"no, {KEY}", retry_after="7")
+    server.script_error(status, "x", f"the model was not found, {KEY}", retry_after="7")
     with pytest.raises(ProviderError) as caught:
         collect_parts(peer, build_request(peer, user_message("Hi")), connection, server)
     error = caught.value

@@ -20,6 +20,7 @@ from fermata.drivers.adjustments import (
     is_template_refusal,
 )
 from fermata.drivers.error_mapping import error_from_response
+from fermata.drivers.protocol_fallback import USE_FALLBACK, build_server_key, is_foreign_stream, is_unknown_path
 from fermata.drivers.protocols.encoded_items import encode_body
 from fermata.drivers.protocols.flattened_history import flatten_request
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts, require_answer
@@ -93,6 +94,7 @@ class Provider:
         requires_key: Whether a request without an API key is refused before it is sent.
         key_check_path: A path that only a valid key may read, if the model list is open to everybody.
         models: What is known of its models without asking.
+        fallback: The same provider in another protocol, for servers that do not know `path` (decision 0213).
     """
 
     name: str
@@ -108,6 +110,7 @@ class Provider:
     requires_key: bool = True
     key_check_path: str | None = None
     models: ModelTraits = field(default_factory=ModelTraits)
+    fallback: "Provider | None" = None
 
     def stream(
         self, request: ModelRequest, connection: "ProviderConnection", endpoint: AuthenticatedEndpoint
@@ -126,6 +129,29 @@ class Provider:
         Raises:
             ProviderError: The provider refused, failed or stalled.
         """
+        if self.fallback is None:
+            yield from self._stream_adjusted(request, connection, endpoint)
+            return
+        server = build_server_key(self.name, endpoint.base_url)
+        if USE_FALLBACK.name not in connection.learned_adjustments.get_names(server):
+            was_seen = False
+            try:
+                for part in self._stream_adjusted(request, connection, endpoint):
+                    was_seen = True
+                    yield part
+            except ProviderError as error:
+                if was_seen or not is_unknown_path(error):
+                    raise
+            else:
+                return
+        yield from self.fallback.stream(request, connection, endpoint)
+        # Only now is it known that the server speaks it.
+        connection.learned_adjustments.add(server, USE_FALLBACK)
+
+    def _stream_adjusted(
+        self, request: ModelRequest, connection: "ProviderConnection", endpoint: AuthenticatedEndpoint
+    ) -> Iterator[StreamPart]:
+        """Stream in this provider's own protocol."""
         headers = self._build_request_headers(request.model, endpoint.plain_key)
         server = RefusingServer(
             self.name, endpoint.base_url, request.model, hash(endpoint.plain_key), request.conversation
@@ -177,6 +203,8 @@ class Provider:
         url = endpoint.url_for(self.path)
         try:
             with connection.post(self.label, url, headers, body, request_name=request.name) as response:
+                if self.fallback is not None and is_foreign_stream(response.status, response.headers):
+                    raise error_from_response(self.label, 404, response.headers, b"", endpoint.plain_key)
                 parts = iter_parts(self.label, response, accumulator, endpoint.plain_key, self.make_decoder())
                 # First parties have a place of their own for thinking: tags in their text are text (decision 0195).
                 readable = parts if self.models.are_first_party else split_thinking_from_parts(parts)

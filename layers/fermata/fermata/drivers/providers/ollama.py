@@ -1,4 +1,7 @@
-"""Ollama: its own chat protocol, the only one in which a request chooses its context window (decision 0072)."""
+"""Ollama: its own chat protocol, the only one in which a request chooses its context window (decision 0072).
+
+A server under this name that knows only chat completions is spoken to in that protocol (decision 0213).
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -8,10 +11,15 @@ from fermata.domain.model_info import ModelCapabilities, ModelInfo
 from fermata.domain.model_io import ModelRequest
 from fermata.drivers.adjustments import NINE_CHARACTER_CALL_IDS, AppliedAdjustments, drop_field
 from fermata.drivers.model_entries import get_short_text, get_texts, iter_model_entries
+from fermata.drivers.protocol_fallback import is_unknown_path
+from fermata.drivers.protocols.chat_completions import request as chat_completions
+from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
 from fermata.drivers.protocols.ollama_chat.accumulator import OllamaAccumulator
 from fermata.drivers.protocols.ollama_chat.request import build_request_body
 from fermata.drivers.protocols.token_usage import estimate_request_tokens
 from fermata.drivers.provider import VISION_AND_TOOLS, ModelTraits, Provider
+from fermata.drivers.providers.openai_compatible import CHAT_ADJUSTMENTS, CHAT_PATH, list_chat_models
+from fermata.drivers.retry_policy import Failure
 from fermata.drivers.thinking_budget import default_thinking_allowance
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder
 
@@ -20,6 +28,8 @@ if TYPE_CHECKING:
 
 _NAME = "ollama"
 _LABEL = "Ollama"
+_CHAT_REASONING = "ollama-chat-completions"
+"""Marks reasoning of the other protocol, which writes it in another form than Ollama."""
 MAX_DESCRIBED_MODELS = 40
 """Models of a list that are asked for their capabilities; each costs a request."""
 _MODELS = ModelTraits(
@@ -39,8 +49,33 @@ def _make_accumulator(request: ModelRequest, body: bytes) -> OllamaAccumulator:
     return OllamaAccumulator(_NAME, _LABEL, request.model, body, estimate_request_tokens(request, body))
 
 
+def _build_chat_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
+    body = chat_completions.build_request_body(request, _CHAT_REASONING, applied)
+    body["max_tokens"] += default_thinking_allowance(request.model, request.thinking_tokens)
+    return body
+
+
+def _make_chat_accumulator(request: ModelRequest, body: bytes) -> ChatAccumulator:
+    return ChatAccumulator(_CHAT_REASONING, _LABEL, request.model, body, estimate_request_tokens(request, body))
+
+
 def _list_models(client: "ModelListClient") -> Iterator[ModelInfo]:
-    entries = iter_model_entries(client.get_json("/api/tags"), list_fields=("models",), id_fields=("model", "name"))
+    """List what Ollama has pulled, or the models of a server that only speaks chat completions."""
+    try:
+        listing = client.get_json("/api/tags")
+    except ProviderError as error:
+        if not is_unknown_path(error) and error.code != Failure.UNUSABLE_RESPONSE.code:
+            raise
+        listing = None
+    # Ollama's list is in `models` only; a server that has both is one that imitates this path.
+    if isinstance(listing, dict) and isinstance(listing.get("models"), list) and "data" not in listing:
+        yield from _list_pulled_models(client, listing)
+    else:
+        yield from list_chat_models(client)
+
+
+def _list_pulled_models(client: "ModelListClient", listing: Any) -> Iterator[ModelInfo]:
+    entries = iter_model_entries(listing, list_fields=("models",), id_fields=("model", "name"))
     for index, entry in enumerate(entries):
         declared = _describe_model(client, entry["id"]) if index < MAX_DESCRIBED_MODELS else None
         if declared is not None and "completion" not in declared and "tools" not in declared:
@@ -63,6 +98,17 @@ def _describe_model(client: "ModelListClient", model: str) -> list[str] | None:
     return get_texts(description, "capabilities")
 
 
+_CHAT_COMPLETIONS = Provider(
+    name=_NAME,
+    label=_LABEL,
+    path=CHAT_PATH,
+    build_body=_build_chat_body,
+    make_accumulator=_make_chat_accumulator,
+    list_models=list_chat_models,
+    requires_key=False,
+    adjustments=CHAT_ADJUSTMENTS,
+    models=_MODELS,
+)
 PROVIDER = Provider(
     name=_NAME,
     label=_LABEL,
@@ -74,4 +120,5 @@ PROVIDER = Provider(
     requires_key=False,
     adjustments=(NINE_CHARACTER_CALL_IDS, drop_field("think", r"does not support thinking|think value")),
     models=_MODELS,
+    fallback=_CHAT_COMPLETIONS,
 )

@@ -52,11 +52,15 @@ def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str,
     return body
 
 
+CHAT_PATH = "/v1/chat/completions"
+
+
 def _make_accumulator(request: ModelRequest, body: bytes) -> ChatAccumulator:
     return ChatAccumulator(_NAME, _LABEL, request.model, body, estimate_request_tokens(request, body))
 
 
-def _list_models(client: "ModelListClient") -> Iterator[ModelInfo]:
+def list_chat_models(client: "ModelListClient") -> Iterator[ModelInfo]:
+    """List the models of a server that speaks chat completions."""
     for entry in iter_model_entries(client.get_json("/v1/models")):
         capabilities = VISION_AND_TOOLS if _declares_vision(entry) else TEXT_AND_TOOLS
         yield build_model_info(entry, capabilities, label=get_short_text(entry, "name"))
@@ -73,28 +77,29 @@ def _declares_vision(entry: Mapping[str, Any]) -> bool:
     return flag is True or not {"vision", "multimodal", "image"}.isdisjoint(declared)
 
 
+CHAT_ADJUSTMENTS = (
+    NINE_CHARACTER_CALL_IDS,
+    make_adjustment(ANSWER_RESULTS, r"unexpected role .?user.? after role .?tool|roles must alternate"),
+    make_adjustment(ADD_PLACEHOLDER_SIGNATURES, r"thought_?signature"),
+    make_adjustment(
+        ADD_EMPTY_REASONING,
+        r"reasoning_content.{0,80}(?:passed back|required|missing)|missing.{0,20}reasoning_content",
+    ),
+    make_adjustment(OMIT_REASONING_FIELDS, r"reasoning_content|'?reasoning(?:_details)?'? is (?:not|un)"),
+    drop_field("reasoning_effort", r"reasoning_effort"),
+    drop_field("stream_options", r"stream_options"),
+    drop_field("tool_choice", r"tool_choice"),
+    drop_field("max_tokens", OUTPUT_LIMIT_REFUSAL),
+    drop_field("max_completion_tokens", OUTPUT_LIMIT_REFUSAL),
+)
 PROVIDER = Provider(
     name=_NAME,
     label=_LABEL,
-    path="/v1/chat/completions",
+    path=CHAT_PATH,
     build_body=_build_body,
     make_accumulator=_make_accumulator,
-    list_models=_list_models,
+    list_models=list_chat_models,
     requires_key=False,
-    adjustments=(
-        NINE_CHARACTER_CALL_IDS,
-        make_adjustment(ANSWER_RESULTS, r"unexpected role .?user.? after role .?tool|roles must alternate"),
-        make_adjustment(ADD_PLACEHOLDER_SIGNATURES, r"thought_?signature"),
-        make_adjustment(
-            ADD_EMPTY_REASONING,
-            r"reasoning_content.{0,80}(?:passed back|required|missing)|missing.{0,20}reasoning_content",
-        ),
-        make_adjustment(OMIT_REASONING_FIELDS, r"reasoning_content|'?reasoning(?:_details)?'? is (?:not|un)"),
-        drop_field("reasoning_effort", r"reasoning_effort"),
-        drop_field("stream_options", r"stream_options"),
-        drop_field("tool_choice", r"tool_choice"),
-        drop_field("max_tokens", OUTPUT_LIMIT_REFUSAL),
-        drop_field("max_completion_tokens", OUTPUT_LIMIT_REFUSAL),
-    ),
+    adjustments=CHAT_ADJUSTMENTS,
     models=ModelTraits(thinking_allowance=_get_thinking_allowance),
 )
