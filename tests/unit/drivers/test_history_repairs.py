@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from fermata.domain.errors import ProviderError
-from fermata.domain.model_io import TextDelta
+from fermata.domain.messages import Message
+from fermata.domain.model_io import ModelResponse, TextDelta
 from fermata.drivers.transport.http_connection import HttpConnection
 from tests.strict import anthropic
 from tests.strict.anthropic import StrictAnthropic
 from tests.strict.server import StrictServer
 from tests.unit.drivers.conversation_builders import (
+    message_from_response,
     model_message,
     thinking_block,
     tool_call,
@@ -40,10 +42,13 @@ NEXT_PROMPT = user_message("And now?", turn="t2")
 CURRENT_ROUND = (model_message(tool_call("call_long_identifier_2"), turn="t2"), tool_result("call_long_identifier_2"))
 
 
-def ask(peer: StrictProvider, server: StrictServer, connection: HttpConnection, *rows: Any) -> None:
+def ask(peer: StrictProvider, server: StrictServer, connection: HttpConnection, *rows: Any) -> Message:
+    """Return the answer as a message of the conversation."""
     server.script_chunks(peer.text_response("Fine."))
-    request = build_request(peer, *rows, conversation="c1")
-    assert TextDelta(text="Fine.") in collect_parts(peer, request, connection, server)
+    parts = collect_parts(peer, build_request(peer, *rows), connection, server)
+    assert TextDelta(text="Fine.") in parts
+    assert isinstance(parts[-1], ModelResponse)
+    return message_from_response(parts[-1], turn="t2")
 
 
 @each_provider
@@ -65,9 +70,12 @@ def test_a_refused_history_is_repaired_and_the_refused_form_is_not_sent_again(
     server = running(peer)
     words = "messages.1: something about `tool_use` that nobody has documented"
     server.rules.append(lambda body: words if "call_long_identifier_1" in json.dumps(body) else None)
-    ask(peer, server, connection, *EARLIER_TURN, NEXT_PROMPT)
-    ask(peer, server, connection, *EARLIER_TURN, NEXT_PROMPT, *CURRENT_ROUND)
+    answer = ask(peer, server, connection, *EARLIER_TURN, NEXT_PROMPT)
+    rows = (*EARLIER_TURN, NEXT_PROMPT, answer, user_message("More", turn="t3"), *CURRENT_ROUND)
+    answer = ask(peer, server, connection, *rows)
+    ask(peer, server, connection, *rows, answer)
     assert server.refusals == [words]
+    assert "fermata" not in json.dumps(server.bodies)
     sent = json.dumps(server.bodies[-1])
     assert "[Called read_document with" in sent
     assert "blue" in sent
@@ -81,8 +89,9 @@ def test_a_refused_current_turn_is_flattened_as_well(
     server = running(peer)
     words = "input[4]: this tool result is not acceptable"
     server.rules.append(lambda body: words if "call_long_identifier" in json.dumps(body) else None)
-    for _ in range(2):
-        ask(peer, server, connection, *EARLIER_TURN, NEXT_PROMPT, *CURRENT_ROUND)
+    rows = (*EARLIER_TURN, NEXT_PROMPT, *CURRENT_ROUND)
+    answer = ask(peer, server, connection, *rows)
+    ask(peer, server, connection, *rows, answer)
     assert server.refusals == [words, words]
     assert len(server.bodies) == 4
 
@@ -101,6 +110,25 @@ def test_a_refusal_that_no_repair_helps_is_asked_at_most_twice_more_and_nothing_
 
 
 @each_provider
+def test_the_mark_of_a_repair_changes_nothing_for_another_model(
+    peer: StrictProvider, running: StartServer, connection: HttpConnection
+) -> None:
+    server = running(peer)
+
+    def refuse(body: dict[str, Any]) -> str | None:
+        is_refused = body["model"] == peer.model and "call_long_identifier_1" in json.dumps(body)
+        return "messages.1: no" if is_refused else None
+
+    server.rules.append(refuse)
+    answer = ask(peer, server, connection, *EARLIER_TURN, NEXT_PROMPT)
+    server.script_chunks(peer.text_response("Fine."))
+    rows = (*EARLIER_TURN, NEXT_PROMPT, answer, user_message("More", turn="t3"))
+    collect_parts(peer, build_request(peer, *rows, model=f"{peer.model}-x"), connection, server)
+    assert "call_long_identifier_1" in json.dumps(server.bodies[-1])
+    assert "fermata.repair" not in json.dumps(server.bodies)
+
+
+@each_provider
 def test_another_conversation_is_sent_as_it_is(
     peer: StrictProvider, running: StartServer, connection: HttpConnection
 ) -> None:
@@ -109,7 +137,7 @@ def test_another_conversation_is_sent_as_it_is(
     ask(peer, server, connection, *EARLIER_TURN, NEXT_PROMPT)
     server.script_chunks(peer.text_response("Fine."))
     rows = (user_message("Hi"), *CURRENT_ROUND)
-    collect_parts(peer, build_request(peer, *rows, conversation="c2"), connection, server)
+    collect_parts(peer, build_request(peer, *rows), connection, server)
     assert "call_long_identifier_2" in json.dumps(server.bodies[-1])
 
 

@@ -36,8 +36,6 @@ class ModelRequest(DomainModel):
     """False in a turn's last round. The tools are still sent, because the cached prefix contains them."""
     scope: str = ""
     """The scope of the conversation. Providers with named prompt caches use it as part of the name."""
-    conversation: str = ""
-    """The id of the conversation, for what is remembered of it; not sent."""
     window_tokens: int = 32_768
     """The context window to request from providers that let the request choose it (Ollama)."""
     prefix_cache: SkipValidation[PrefixCache] = Field(default_factory=PrefixCache, exclude=True, repr=False)

@@ -5,7 +5,7 @@ without, or can write in another way, the provider repeats the request with that
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fermata.domain.errors import ProviderError
 
@@ -13,8 +13,8 @@ ADJUSTABLE_STATUSES = (400, 404, 422, 500)
 """Some servers answer 500 when a model's chat template refuses the messages."""
 OUTPUT_LIMIT_REFUSAL = r"max_(?:output_|completion_)?tokens|output tokens|in the (?:completion|output)"
 """Matches a refusal of the requested output limit; without the field, the server uses what is left of its window."""
-MAX_LEARNED_SERVERS = 1024
-"""Combinations of server, account, model and conversation that one process remembers."""
+MAX_LEARNED_SERVERS = 256
+"""Combinations of server, account and model that one process remembers."""
 
 AppliedAdjustments = frozenset[str]
 """The names of the adjustments of one request."""
@@ -83,7 +83,7 @@ def is_template_refusal(error: ProviderError) -> bool:
 
 @dataclass(frozen=True)
 class RefusingServer:
-    """What adjustments are remembered for: a server and its model, or one conversation with them.
+    """What lasting adjustments are remembered for.
 
     The account counts too: what one account may not do, another may. Of its key only a hash is held, which this
     process salts.
@@ -93,11 +93,10 @@ class RefusingServer:
     base_url: str
     model: str
     key_hash: int
-    conversation: str = ""
 
 
 class LearnedAdjustments:
-    """Hold the adjustments that servers have asked for.
+    """Hold the lasting adjustments that servers have asked for.
 
     A `ProviderConnection` owns one, so it lives as long as the process that sends requests.
     """
@@ -106,15 +105,12 @@ class LearnedAdjustments:
         self._names: dict[RefusingServer, AppliedAdjustments] = {}
 
     def get_names(self, server: RefusingServer) -> AppliedAdjustments:
-        """Return what is known of the server, and of the conversation if one is named."""
-        names = self._names.get(server, NO_ADJUSTMENTS)
-        return names | self._names.get(replace(server, conversation=""), NO_ADJUSTMENTS)
+        return self._names.get(server, NO_ADJUSTMENTS)
 
     def add(self, server: RefusingServer, adjustment: Adjustment) -> None:
-        """Remember the adjustment for the server, or for the conversation if it is about that."""
-        key = replace(server, conversation="") if adjustment.is_lasting else server
-        if not adjustment.is_lasting and not server.conversation:
+        """Remember the adjustment, unless it is about one conversation, which remembers it itself (decision 0198)."""
+        if not adjustment.is_lasting:
             return
         if len(self._names) >= MAX_LEARNED_SERVERS:
             self._names.clear()
-        self._names[key] = self._names.get(key, NO_ADJUSTMENTS) | {adjustment.name}
+        self._names[server] = self.get_names(server) | {adjustment.name}

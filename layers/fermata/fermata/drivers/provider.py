@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_info import ModelCapabilities, ModelInfo
-from fermata.domain.model_io import ModelRequest, StreamPart
+from fermata.domain.model_io import ModelRequest, ModelResponse, StreamPart
 from fermata.drivers.adjustments import (
     HISTORY_REPAIRS,
     Adjustment,
@@ -23,6 +23,7 @@ from fermata.drivers.error_mapping import error_from_response
 from fermata.drivers.protocol_fallback import USE_FALLBACK, build_server_key, is_foreign_stream, is_unknown_path
 from fermata.drivers.protocols.encoded_items import encode_body
 from fermata.drivers.protocols.flattened_history import flatten_request
+from fermata.drivers.protocols.history_repairs import mark_response, take_repairs
 from fermata.drivers.protocols.response_stream import ResponseAccumulator, iter_parts, require_answer
 from fermata.drivers.protocols.thinking_tags import split_thinking_from_parts
 from fermata.drivers.retry_policy import Failure
@@ -119,7 +120,8 @@ class Provider:
 
         Close the iterator if you stop before its end. A request that a server refuses for a member it does not know is
         sent again without that member (`adjustments`). One that is refused for its history is sent again with a plainer
-        one (`HISTORY_REPAIRS`). Both are remembered, so that the refused request is not sent again.
+        one (`HISTORY_REPAIRS`). Both are remembered, so that the refused request is not sent again: the first by the
+        process, the second by the response.
 
         Args:
             request: What the model is asked.
@@ -153,10 +155,9 @@ class Provider:
     ) -> Iterator[StreamPart]:
         """Stream in this provider's own protocol."""
         headers = self._build_request_headers(request.model, endpoint.plain_key)
-        server = RefusingServer(
-            self.name, endpoint.base_url, request.model, hash(endpoint.plain_key), request.conversation
-        )
-        applied = connection.learned_adjustments.get_names(server)
+        server = RefusingServer(self.name, endpoint.base_url, request.model, hash(endpoint.plain_key))
+        request, repairs = take_repairs(request, self.name)
+        applied = connection.learned_adjustments.get_names(server) | repairs
         learned: list[Adjustment] = []
         while True:
             body = self._encode_body(request, applied)
@@ -164,12 +165,15 @@ class Provider:
             try:
                 for part in self._stream_once(request, body, connection, endpoint, headers):
                     was_seen = True
+                    if isinstance(part, ModelResponse) and repairs:
+                        part = mark_response(part, request, self.name, repairs)
                     yield part
             except ProviderError as error:
                 adjustment = None if was_seen else self._find_adjustment(request, body, error, applied)
                 if adjustment is None:
                     raise
                 applied |= {adjustment.name}
+                repairs |= frozenset() if adjustment.is_lasting else {adjustment.name}
                 learned.append(adjustment)
             else:
                 break

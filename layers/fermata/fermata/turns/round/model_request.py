@@ -224,7 +224,6 @@ def _build_request(context: TurnContext) -> ModelRequest:
         thinking_tokens=turn.thinking_tokens,
         call_tools=state.round < turn.max_rounds,
         scope=turn.scope,
-        conversation=turn.conversation,
         window_tokens=settings.ollama_window_tokens,
         prefix_cache=context.prefix_cache,
     )
