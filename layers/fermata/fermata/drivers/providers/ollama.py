@@ -12,13 +12,17 @@ from fermata.domain.model_io import ModelRequest
 from fermata.drivers.adjustments import NINE_CHARACTER_CALL_IDS, AppliedAdjustments, drop_field
 from fermata.drivers.model_entries import get_short_text, get_texts, iter_model_entries
 from fermata.drivers.protocol_fallback import is_unknown_path
-from fermata.drivers.protocols.chat_completions import request as chat_completions
 from fermata.drivers.protocols.chat_completions.accumulator import ChatAccumulator
 from fermata.drivers.protocols.ollama_chat.accumulator import OllamaAccumulator
 from fermata.drivers.protocols.ollama_chat.request import build_request_body
 from fermata.drivers.protocols.token_usage import estimate_request_tokens
 from fermata.drivers.provider import VISION_AND_TOOLS, ModelTraits, Provider
-from fermata.drivers.providers.openai_compatible import CHAT_ADJUSTMENTS, CHAT_PATH, list_chat_models
+from fermata.drivers.providers.openai_compatible import (
+    CHAT_ADJUSTMENTS,
+    CHAT_PATH,
+    build_chat_body,
+    list_chat_models,
+)
 from fermata.drivers.retry_policy import Failure
 from fermata.drivers.thinking_budget import default_thinking_allowance
 from fermata.drivers.transport.stream_decoders import NdjsonDecoder
@@ -50,9 +54,8 @@ def _make_accumulator(request: ModelRequest, body: bytes) -> OllamaAccumulator:
 
 
 def _build_chat_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
-    body = chat_completions.build_request_body(request, _CHAT_REASONING, applied)
-    body["max_tokens"] += default_thinking_allowance(request.model, request.thinking_tokens)
-    return body
+    allowance = default_thinking_allowance(request.model, request.thinking_tokens)
+    return build_chat_body(request, _CHAT_REASONING, applied, thinking_allowance=allowance)
 
 
 def _make_chat_accumulator(request: ModelRequest, body: bytes) -> ChatAccumulator:

@@ -42,9 +42,18 @@ def _get_thinking_allowance(model: str, tokens: int) -> int:
     return tokens or (OPENAI_THINKING_TOKENS if is_openai_reasoning_model(model) else 0)
 
 
+def build_chat_body(
+    request: ModelRequest, provider: str, applied: AppliedAdjustments, *, thinking_allowance: int
+) -> dict[str, Any]:
+    """Build the body of a server that nothing more is known of than that it speaks chat completions."""
+    body = build_request_body(request, provider, applied)
+    body["max_tokens"] += thinking_allowance
+    return body
+
+
 def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str, Any]:
-    body = build_request_body(request, _NAME, applied)
-    body["max_tokens"] += _get_thinking_allowance(request.model, request.thinking_tokens)
+    allowance = _get_thinking_allowance(request.model, request.thinking_tokens)
+    body = build_chat_body(request, _NAME, applied, thinking_allowance=allowance)
     if is_openai_reasoning_model(request.model):  # one of OpenAI's own models behind another address
         body["max_completion_tokens"] = body.pop("max_tokens")
         if request.thinking_tokens > 0:
