@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fermata.domain.blocks import ReasoningBlock, ToolCallBlock
+from fermata.domain.blocks import ReasoningBlock, TextBlock, ToolCallBlock
 from fermata.domain.errors import ProviderError
 from fermata.domain.model_io import FinishReason, ModelResponse, ReasoningDelta, StreamPart, TextDelta
 from fermata.drivers.transport.http_connection import HttpConnection
@@ -112,6 +112,14 @@ def test_fragments_of_reasoning_details_are_sent_back_in_one_piece_with_their_si
     (sent,) = [message for message in server.bodies[1]["messages"] if message["role"] == "assistant"]
     merged = {"type": "reasoning.text", "index": 0, "text": "Let me see.", "format": "f-v1", "signature": "EsigAAA="}
     assert sent["reasoning_details"] == [merged, sealed, {"type": "reasoning.text", "index": 1, "text": "Another."}]
+
+
+def test_thinking_that_only_a_closing_tag_ends_is_not_stored(running: StartServer, connection: HttpConnection) -> None:
+    """Some chat templates open the tag themselves, so that the model only closes it."""
+    stream = encode(*chat.text_chunks("The user says hi.\n</think>\n\nHel", "lo!"), STOP, DONE)
+    parts = replay(Odd(stream), running, connection)
+    assert "</think>" not in "".join(part.text for part in parts if isinstance(part, TextDelta))
+    assert get_response(parts).blocks == (TextBlock(text="Hello!"),)
 
 
 def test_thinking_between_tags_is_not_sent_back(running: StartServer, connection: HttpConnection) -> None:
