@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from fermata.aws.dynamodb_types import Item
+from fermata.aws.dynamodb_types import Item, ItemKey
+from fermata.aws.resources import Resources
 from fermata.domain.base import DomainModel
 
 HOST_SORT_KEY = "host"
@@ -41,6 +42,10 @@ class HostRecord(DomainModel):
         """Return what operators may see: the ids and dates of the secrets, but not the secrets, sealed or open."""
         view = self.model_dump(mode="json", by_alias=True, exclude={"secrets", "tenant"})
         return view | {"secrets": [secret.model_dump(by_alias=True, exclude={"sealed"}) for secret in self.secrets]}
+
+
+def build_host_key(resources: Resources, tenant: str) -> ItemKey:
+    return ItemKey(resources.settings.settings_table, host_partition(tenant), HOST_SORT_KEY)
 
 
 def host_partition(tenant: str) -> str:

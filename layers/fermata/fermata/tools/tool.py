@@ -202,6 +202,9 @@ class Tool:
     extra_browser_input: Mapping[str, Any] = field(default_factory=dict)
     """Constant members that the browser's input has besides the model's arguments: some editor releases require
     them, the others ignore them."""
+    works_without_host: Callable[[Any], bool] | None = None
+    """Whether the tool can answer from this snapshot, for a tenant without a content system; None for a tool that never
+    needs one (decision 0214)."""
     members_of_other_generations: frozenset[str] = frozenset()
     """Input members that only other generations of the editor know. A call that has one is refused, because without it
     the editor would do something else than the model asked for (decision 0210)."""

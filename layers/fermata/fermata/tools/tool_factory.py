@@ -1,6 +1,6 @@
 """Create the tools of one toolset: each method sets the fields that all tools of its kind share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
@@ -43,6 +43,25 @@ class DeferredHandler:
         """Import the handler and return it."""
         handler: ToolHandler[Any] = resolve_name(self.path)
         return handler
+
+
+def never(_snapshot: Any) -> bool:
+    """Say of a tool that it cannot work without the tenant's content system."""
+    return False
+
+
+@dataclass(frozen=True)
+class SnapshotCheck:
+    """Whether a snapshot has what a tool needs; imported at its first call, as a `DeferredHandler` is.
+
+    Attributes:
+        path: A function of the snapshot, as `package.module:function`. Its result counts as true or false.
+    """
+
+    path: str
+
+    def __call__(self, snapshot: Any, /) -> bool:
+        return bool(resolve_name(self.path)(snapshot))
 
 
 @dataclass(frozen=True)
@@ -89,6 +108,7 @@ class ToolFactory:
         input_model: type[ToolInput] = NoInput,
         aliases: tuple[str, ...] = (),
         result_policy: ResultPolicy = DEFAULT_RESULT_POLICY,
+        works_without_host: Callable[[Any], bool] = never,
     ) -> Tool:
         """Create a read that the server answers from the tenant's content system."""
         return Tool(
@@ -105,6 +125,7 @@ class ToolFactory:
             timeout_seconds=HOST_TIMEOUT_SECONDS,
             retry=HOST_RETRY_POLICY,
             idempotent=True,
+            works_without_host=works_without_host,
             result_policy=result_policy,
         )
 

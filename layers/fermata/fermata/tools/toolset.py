@@ -1,8 +1,9 @@
 """Group tools into a named, ordered toolset, list the ones a caller may use, and find one by its name."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from typing import Any
 
 from fermata.domain.dialect import OLDEST_GENERATION, EditorGeneration, ToolNameMapper
 from fermata.domain.tools import ToolSpec
@@ -43,6 +44,15 @@ class Toolset:
                 return next(iter(tools))
         return None
 
+    def list_tools_without_host(self, snapshot: Any) -> tuple[str, ...]:
+        """Return the canonical names of the tools that cannot work for a tenant without a content system.
+
+        Args:
+            snapshot: What the editor has posted; a tool that can answer from it is not among them.
+        """
+        checks = ((tool.name, tool.works_without_host) for tool in self.tools)
+        return tuple(name for name, works in checks if works is not None and not works(snapshot))
+
     def get_tool_namer(self, naming: ToolNaming) -> ToolNameMapper:
         """Return a function from any name of a tool to its wire name; other names are returned unchanged."""
 
@@ -62,6 +72,7 @@ class Toolset:
         tenant: str = "",
         role: str | None = None,
         phase: str | None = None,
+        withheld: Container[str] = (),
     ) -> tuple[ToolSpec, ...]:
         """Build what the model receives about the tools that the caller may use.
 
@@ -72,10 +83,12 @@ class Toolset:
             tenant: The caller's tenant, which may have registered tools of its own.
             role: The caller's role; tools that name roles need one of theirs.
             phase: The phase of the document's workflow; tools that name phases need one of theirs.
+            withheld: Canonical names of tools that would only fail.
         """
         return tuple(
             ToolSpec(name=get_wire_name(tool, naming), description=tool.description, input_schema=tool.input_schema)
             for tool in self.list_permitted_tools(capabilities, scope, tenant=tenant, role=role, phase=phase)
+            if tool.name not in withheld
         )
 
     def list_permitted_tools(

@@ -65,6 +65,8 @@ class Turn(StoredModel, alias_generator=_STORED_TURN_NAMES):
     tool_names: ToolNameVariant = "seed"
     generation: EditorGeneration = OLDEST_GENERATION
     """Of the editor that started the turn; its tools have the schemas of this generation (decision 0210)."""
+    withheld_tools: tuple[str, ...] = ()
+    """Canonical names of tools that are not offered, because they need a content system and there is none."""
     prompt_version: str
     situation: str
     max_rounds: int

@@ -31,6 +31,16 @@ def get_collection_schema(tool_input: GetCollectionSchemaInput, context: ToolCon
     return {"collection": {**_describe_table(table), "fields": [_describe_field(field) for field in table.fields]}}
 
 
+def has_listed_collections(snapshot: Any) -> bool:
+    """Whether a snapshot alone says which collections there are."""
+    return bool(read_snapshot_tables(snapshot) or read_collections(snapshot))
+
+
+def has_described_collection(snapshot: Any) -> bool:
+    """Whether a snapshot alone has the fields of any collection."""
+    return bool(read_snapshot_tables(snapshot)) or read_active_document(snapshot) is not None
+
+
 def filter_content_tables(tables: tuple[DataTable, ...]) -> list[DataTable]:
     return [table for table in tables if table.kind in CONTENT_TABLE_KINDS]
 

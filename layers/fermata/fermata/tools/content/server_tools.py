@@ -9,7 +9,7 @@ from fermata.tools.content.shared_inputs import DocumentStatus
 from fermata.tools.content.tool_factory import CONTENT_TOOL_FACTORY
 from fermata.tools.input_types import NonEmptyText, ZeroBasedIndex
 from fermata.tools.tool import ToolInput
-from fermata.tools.tool_factory import DeferredHandler
+from fermata.tools.tool_factory import DeferredHandler, SnapshotCheck
 
 ResultLimit = Annotated[int, Field(ge=1, le=100)]
 
@@ -48,6 +48,7 @@ CONTENT_SERVER_TOOLS = (
         "many documents it holds; start here when you do not know where something is kept.",
         permissions=CAN_READ_SCHEMAS,
         handler=DeferredHandler("fermata.tools.content.collections:list_collections"),
+        works_without_host=SnapshotCheck("fermata.tools.content.collections:has_listed_collections"),
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="get_collection_schema",
@@ -56,6 +57,7 @@ CONTENT_SERVER_TOOLS = (
         input_model=GetCollectionSchemaInput,
         permissions=CAN_READ_SCHEMAS,
         handler=DeferredHandler("fermata.tools.content.collections:get_collection_schema"),
+        works_without_host=SnapshotCheck("fermata.tools.content.collections:has_described_collection"),
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="list_documents",
@@ -72,6 +74,7 @@ CONTENT_SERVER_TOOLS = (
         input_model=GetDocumentInput,
         permissions=CAN_READ_DOCUMENTS,
         handler=DeferredHandler("fermata.tools.content.documents:get_content_document"),
+        works_without_host=SnapshotCheck("fermata.tools.content.snapshot:read_active_document"),
     ),
     CONTENT_TOOL_FACTORY.host_read(
         name="search_documents",

@@ -5,7 +5,7 @@ from fermata.tools.input_types import NonEmptyText
 from fermata.tools.plugin.permissions import CAN_INSTALL_PLUGINS, CAN_READ_PLUGINS
 from fermata.tools.plugin.tool_factory import PLUGIN_TOOL_FACTORY
 from fermata.tools.tool import Access, Execution, Risk, Tool, ToolInput
-from fermata.tools.tool_factory import SNAPSHOT_EFFECTS, DeferredHandler
+from fermata.tools.tool_factory import SNAPSHOT_EFFECTS, DeferredHandler, SnapshotCheck, never
 
 
 class PluginInput(ToolInput):
@@ -19,6 +19,7 @@ PLUGIN_SERVER_TOOLS = (
         "ask for and have.",
         permissions=CAN_READ_PLUGINS,
         handler=DeferredHandler("fermata.tools.plugin.handlers:list_plugins"),
+        works_without_host=SnapshotCheck("fermata.tools.plugin.handlers:read_open_plugin"),
     ),
     Tool(
         name="plugin_validate",
@@ -32,6 +33,7 @@ PLUGIN_SERVER_TOOLS = (
         permissions=CAN_READ_PLUGINS,
         scopes=frozenset({PLUGIN_TOOL_FACTORY.toolset}),
         timeout_seconds=PLUGIN_BUILD_TIMEOUT_SECONDS,
+        works_without_host=never,
         idempotent=True,
     ),
     Tool(
@@ -47,6 +49,7 @@ PLUGIN_SERVER_TOOLS = (
         scopes=frozenset({PLUGIN_TOOL_FACTORY.toolset}),
         risk=Risk.HIGH,
         timeout_seconds=PLUGIN_BUILD_TIMEOUT_SECONDS,
+        works_without_host=never,
         affects=SNAPSHOT_EFFECTS,
     ),
 )

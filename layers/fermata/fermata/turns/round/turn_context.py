@@ -187,7 +187,9 @@ class TurnContext:
     def tool_specs(self) -> tuple[ToolSpec, ...]:
         turn = self.turn
         capabilities = frozenset(turn.capabilities)
-        return self.toolset.build_tool_specs(capabilities, turn.scope, self.tool_names, tenant=turn.tenant)
+        return self.toolset.build_tool_specs(
+            capabilities, turn.scope, self.tool_names, tenant=turn.tenant, withheld=turn.withheld_tools
+        )
 
     @cached_property
     def model_profile(self) -> ModelProfile:

@@ -9,6 +9,7 @@ from fermata.conversations.conversation_store import build_conversation_key
 from fermata.credentials.credential_store import build_credential_key
 from fermata.credentials.scope_defaults import build_default_key
 from fermata.domain.caller import Caller
+from fermata.hosts.host_record import build_host_key
 from fermata.turns.start.idempotency import build_idempotency_key
 from fermata.usage.budgets.budget_limits import build_budgets_key
 
@@ -16,7 +17,7 @@ CREDENTIAL_GUESS_SECONDS = 3600
 
 
 class PrefetchedRows:
-    """The conversation, the scope's default, the credential, the budgets and the Idempotency-Key of one prompt.
+    """The conversation, the scope's default, the credential, the budgets, the host and the Idempotency-Key of a prompt.
 
     Which credential it will be is known only from the rows. The scope's last one is guessed, and read anew each time.
     If it is another one, `read_item` reads that with a request of its own.
@@ -44,6 +45,7 @@ class PrefetchedRows:
             yield build_conversation_key(resources, tenant, conversation_id)
         yield build_default_key(resources, tenant, scope)
         yield build_budgets_key(resources, tenant)
+        yield build_host_key(resources, tenant)
         if idempotency_key:
             yield build_idempotency_key(resources, tenant, caller.user, idempotency_key)
         if credential_id := resources.cache.get_value(self._guess_key):

@@ -24,7 +24,8 @@ from fermata.domain.errors import InvalidRequest
 from fermata.domain.messages import Message
 from fermata.domain.shortening import shorten_text
 from fermata.drivers.registry import get_model_traits
-from fermata.tools.registry import build_situation
+from fermata.hosts.host_record import build_host_key
+from fermata.tools.registry import build_situation, get_toolset
 from fermata.tools.tool_names import ToolNaming
 from fermata.turns.accounting import ESTIMATED_CHARS_PER_TOKEN, commit_with_budget_hold
 from fermata.turns.start.commit_start import PositionTaken, StartedTurn, commit_start, start_workflow
@@ -146,8 +147,9 @@ def _start(
     conversation = ensure_claimable(
         resources, caller, conversation, prompt.dialect, load_conversation, prompt.content_digest
     )
+    withheld_tools = _list_withheld_tools(resources, caller, prompt, rows)
     budgets = get_budgets(resources, caller.tenant, refresh=True, read_item=rows.read_item)
-    turn = _build_turn(resources, caller, prompt, turn_id, chosen_model, situation, budgets)
+    turn = _build_turn(resources, caller, prompt, turn_id, chosen_model, situation, budgets, withheld_tools)
     prompt_tokens = _estimate_prompt_tokens(turn, conversation, prompt)
     commit = partial(_commit_turn, resources, prompt, content, conversation, turn, snapshot_key)
     started = commit_with_budget_hold(resources, turn, prompt_tokens, commit)
@@ -156,6 +158,15 @@ def _start(
     _log_start(turn)
     user_labels.store_user_label(resources, caller)
     return started
+
+
+def _list_withheld_tools(
+    resources: Resources, caller: Caller, prompt: TurnPrompt, rows: PrefetchedRows
+) -> tuple[str, ...]:
+    """A turn keeps what was found at its start, so that providers can cache the list of its tools."""
+    if rows.read_item(build_host_key(resources, caller.tenant)) is not None:
+        return ()
+    return get_toolset(prompt.scope, prompt.generation).list_tools_without_host(prompt.snapshot_content.value)
 
 
 def _estimate_prompt_tokens(turn: Turn, conversation: Conversation, prompt: TurnPrompt) -> int:
@@ -187,6 +198,7 @@ def _build_turn(
     chosen_model: ModelChoice,
     situation: str,
     budgets: Budgets,
+    withheld_tools: tuple[str, ...],
 ) -> Turn:
     now = resources.clock.time()
     settings = resources.settings
@@ -204,6 +216,7 @@ def _build_turn(
         dialect=prompt.dialect,
         tool_names=prompt.tool_names,
         generation=prompt.generation,
+        withheld_tools=withheld_tools,
         prompt_version=SYSTEM_PROMPT_VERSION,
         situation=shorten_text(situation, MAX_SITUATION_CHARS),
         max_rounds=min(settings.max_rounds, prompt.max_rounds or settings.max_rounds),

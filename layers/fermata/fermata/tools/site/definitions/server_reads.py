@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from fermata.tools.site.permissions import CAN_READ_SITE
 from fermata.tools.site.tool_factory import SITE_TOOL_FACTORY
 from fermata.tools.tool import NoInput, ToolContext, ToolInput
+from fermata.tools.tool_factory import SnapshotCheck
 
 if TYPE_CHECKING:
     from fermata.tools.data_table_models import DataTable
+
+
+HAS_SNAPSHOT_TABLES = SnapshotCheck("fermata.tools.host_queries:read_snapshot_tables")
 
 
 class ListModulesInput(ToolInput):
@@ -97,6 +101,7 @@ SERVER_READ_TOOLS = (
         "as the target of a template.",
         permissions=CAN_READ_SITE,
         handler=_list_post_types,
+        works_without_host=HAS_SNAPSHOT_TABLES,
     ),
     SITE_TOOL_FACTORY.host_read(
         name="list_loop_sources",
@@ -105,6 +110,7 @@ SERVER_READ_TOOLS = (
         "<instatic-loop>.",
         permissions=CAN_READ_SITE,
         handler=_list_loop_sources,
+        works_without_host=HAS_SNAPSHOT_TABLES,
     ),
     SITE_TOOL_FACTORY.instant_read(
         name="list_breakpoints",

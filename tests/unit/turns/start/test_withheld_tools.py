@@ -1,0 +1,72 @@
+"""Tools that need the tenant's content system are offered only where there is one, or the snapshot can stand in."""
+
+from typing import Any
+
+import pytest
+
+from fermata.aws.dynamodb_types import Put
+from fermata.hosts.host_record import HostRecord
+from fermata.tools.registry import get_toolset
+from tests.unit.turns.stage import ADA, Stage
+
+HOST_TOOLS = {"list_post_types", "list_loop_sources"}
+TABLES = {"dataTables": [{"id": "t1", "slug": "posts", "kind": "postType"}]}
+
+
+def offered_names(stage: Stage, snapshot: Any = None) -> set[str]:
+    stage.start_turn("Go", snapshot=snapshot)
+    stage.script_replies("Done.")
+    stage.run_workflow()
+    return {tool.name for tool in stage.driver.requests[-1].tools}
+
+
+def test_a_tenant_without_a_host_is_not_offered_what_would_only_fail(stage: Stage) -> None:
+    names = offered_names(stage, {"site": {}})
+    assert HOST_TOOLS.isdisjoint(names)
+    assert "list_documents" in names
+
+
+def test_a_snapshot_with_tables_stands_in_for_a_host(stage: Stage) -> None:
+    assert offered_names(stage, TABLES) >= HOST_TOOLS
+
+
+def test_a_tenant_with_a_host_is_offered_everything(stage: Stage) -> None:
+    host = HostRecord(tenant=ADA.tenant, url="https://cms.example", secrets=(), created_at="", updated_at="")
+    stage.resources.tables.write_items(Put(stage.resources.settings.settings_table, host.to_item()))
+    assert offered_names(stage, {"site": {}}) >= HOST_TOOLS
+
+
+@pytest.mark.parametrize(
+    ("scope", "snapshot", "withheld"),
+    [
+        (
+            "content",
+            None,
+            {
+                "list_collections",
+                "get_collection_schema",
+                "list_documents",
+                "get_document",
+                "search_documents",
+                "list_users",
+                "list_media",
+            },
+        ),
+        (
+            "content",
+            {"collections": [{"id": "t1"}], "activeDocument": {"id": "d1", "tableId": "t1"}},
+            {"list_documents", "search_documents", "list_users", "list_media"},
+        ),
+        (
+            "content",
+            TABLES,
+            {"list_documents", "get_document", "search_documents", "list_users", "list_media"},
+        ),
+        ("plugin", None, {"plugin_list_plugins", "plugin_validate", "plugin_activate"}),
+        ("plugin", {"localId": "p1"}, {"plugin_validate", "plugin_activate"}),
+        ("site", "no object", HOST_TOOLS),
+        ("data", None, set()),
+    ],
+)
+def test_what_a_snapshot_stands_in_for(scope: str, snapshot: Any, withheld: set[str]) -> None:
+    assert set(get_toolset(scope).list_tools_without_host(snapshot)) == withheld
