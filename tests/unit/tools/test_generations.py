@@ -24,7 +24,7 @@ def some(item: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": item, "minItems": 1, "maxItems": 100, "uniqueItems": True}
 
 
-NEWEST_SCHEMAS = {
+NEWEST_SCHEMAS: dict[tuple[str, str], dict[str, Any]] = {
     ("site", "applyCss"): {
         "type": "object",
         "properties": {

@@ -30,7 +30,10 @@ def _check_image(part: ImagePart) -> None:
     raw = b64decode(part.data or "")
     header = read_image_header(raw)
     if len(raw) > MAX_INSTATIC_IMAGE_BYTES:
-        raise PayloadTooLarge(f"An image may have {MAX_INSTATIC_IMAGE_BYTES:,} bytes at most. Send a smaller one.")
+        raise PayloadTooLarge(
+            f"A picture has {len(raw) / 1e6:.1f} MB, and may have {MAX_INSTATIC_IMAGE_BYTES / 1e6:.1f} MB. "
+            "Send a smaller one."
+        )
     if header and (header.longest_edge > MAX_IMAGE_EDGE_PIXELS or header.pixel_count > MAX_STORED_IMAGE_PIXELS):
         raise PayloadTooLarge(
             f"An image may have {MAX_IMAGE_EDGE_PIXELS:,} pixels along its longer edge and "

@@ -40,7 +40,11 @@ def parse_body(request: HttpRequest, model: type[_Model], *, ignore_unknown: boo
 def parse_json_body(body: bytes) -> dict[str, Any]:
     """Parse a JSON object; the content type is ignored. Lone surrogates in its texts become U+FFFD."""
     if len(body) > MAX_REQUEST_BYTES:
-        raise PayloadTooLarge(f"The request body has {len(body):,} bytes; at most {MAX_REQUEST_BYTES:,} are taken.")
+        raise PayloadTooLarge(
+            f"The request is too large: it has {len(body) / 1e6:.1f} MB, and pictures, screenshot and page may have "
+            "about 4.5 MB together. Send fewer or smaller pictures. A program uploads a larger snapshot first "
+            "(POST uploads)."
+        )
     if not body.strip():
         raise InvalidRequest(f"{INVALID_BODY_PREFIX} It is empty; send a JSON object.")
     return parse_json_object(decode_json_text(body))
