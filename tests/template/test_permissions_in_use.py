@@ -296,7 +296,8 @@ def test_a_new_prompt_takes_over_from_a_turn_during_a_model_request(at: StageOf,
     at("stream_turns").start_turn(dialect="instatic")
     said, reply = reply_with_text(LARGE)
     at("round").script_replies(
-        [said, lambda: clock.advance(5), lambda: at("stream_turns").start_turn(dialect="instatic"), reply], "Second."
+        [said, lambda: clock.advance(5), lambda: at("stream_turns").start_turn("And now?", dialect="instatic"), reply],
+        "Second.",
     )
     at("round").advance_turn()
     assert at("round").run_workflow() == "finished"
@@ -307,7 +308,7 @@ def test_a_new_prompt_takes_over_from_a_turn_that_waits_for_its_browser(at: Stag
     at("round").script_replies(reply_with_calls(tool_call_block("insertHtml", parentId="p", html="<p></p>")))
     at("round").run_workflow()
     clock.advance(5)
-    assert at("stream_turns").start_turn(dialect="instatic")
+    assert at("stream_turns").start_turn("And now?", dialect="instatic")
 
 
 def test_a_prompt_goes_behind_messages_that_are_not_counted(resources: Resources, at: StageOf) -> None:
