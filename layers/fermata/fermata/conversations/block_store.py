@@ -4,6 +4,7 @@ An image of any size is stored as its bytes (decision 0063). Any other block is 
 and a `BlobBlock` takes its place in the row.
 """
 
+import base64
 import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeGuard
@@ -15,9 +16,9 @@ from fermata.aws.blob_store import BlobStore
 from fermata.aws.resources import Resources
 from fermata.conversations.block_kinds import block_images
 from fermata.conversations.history.token_estimate import MAX_TOKENS_PER_IMAGE, estimate_block_tokens
-from fermata.conversations.image_store import load_image_data, store_image
+from fermata.conversations.image_store import store_image
 from fermata.conversations.lone_surrogates import replace_surrogates_in_block
-from fermata.domain.blocks import BlobBlock, Block
+from fermata.domain.blocks import BlobBlock, Block, ImageBlock
 from fermata.domain.messages import Message
 from fermata.domain.weak_cache import WeakCache
 
@@ -35,6 +36,7 @@ class BlockFetcher:
     def __init__(self, blobs: BlobStore) -> None:
         self._blobs = blobs
         self._body_by_key: dict[str, bytes] = {}
+        self._base64_by_key: dict[str, str] = {}
 
     def fetch_all_blocks(self, messages: Sequence[Message]) -> list[Message]:
         """Return the messages with all their blocks and images."""
@@ -51,7 +53,16 @@ class BlockFetcher:
         return [self._with_fetched_blocks(message, _is_shown_blob) for message in messages]
 
     def _fetch(self, keys: set[str]) -> None:
-        self._body_by_key.update(self._blobs.get_bytes_by_key(keys - self._body_by_key.keys()))
+        missing = keys - self._body_by_key.keys() - self._base64_by_key.keys()
+        self._body_by_key.update(self._blobs.get_bytes_by_key(missing))
+
+    def _load_image(self, image: ImageBlock) -> ImageBlock:
+        """Return the image with its data. Its bytes are not kept beside the base64 of all messages that show it."""
+        if image.blob is None or image.data is not None:
+            return image
+        if image.blob not in self._base64_by_key:
+            self._base64_by_key[image.blob] = base64.b64encode(self._body_by_key.pop(image.blob)).decode()
+        return image.model_copy(update={"data": self._base64_by_key[image.blob]})
 
     def _with_fetched_blocks(self, message: Message, is_wanted: Callable[[Block], object]) -> Message:
         if not any(map(is_wanted, message.content)):
@@ -60,7 +71,7 @@ class BlockFetcher:
         return message.model_copy(update={"content": tuple(block for block in content if block is not None)})
 
     def _load_block(self, block: Block) -> Block | None:
-        images = tuple(load_image_data(image, self._body_by_key) for image in block_images(block))
+        images = tuple(map(self._load_image, block_images(block)))
         if block.kind == "image":
             return images[0]
         loaded: Block | None = block

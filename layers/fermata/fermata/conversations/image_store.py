@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
 
 from fermata.aws.resources import Resources
 from fermata.domain.blocks import ImageBlock
@@ -40,10 +39,3 @@ def measure_image_block(image: ImageBlock) -> ImageBlock | None:
         return None
     update = {"mime_type": header.mime_type, "width": header.width, "height": header.height, "size": len(raw)}
     return image.model_copy(update=update)
-
-
-def load_image_data(image: ImageBlock, body_by_key: Mapping[str, bytes]) -> ImageBlock:
-    """Return the block with its data as base64, taken from the fetched blobs unless it has data."""
-    if image.blob is None or image.data is not None:
-        return image
-    return image.model_copy(update={"data": base64.b64encode(body_by_key[image.blob]).decode()})

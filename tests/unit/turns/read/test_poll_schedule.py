@@ -91,3 +91,13 @@ def test_only_a_step_of_the_service_is_looked_for_with_consistent_reads(settings
     assert not schedule.needs_consistent_read
     schedule.add_entry(entry(REQUESTED, 0.5), 0.5)
     assert not schedule.needs_consistent_read
+
+
+def test_a_step_that_takes_long_is_looked_for_at_half_the_price(settings: Settings) -> None:
+    schedule = PollSchedule(settings, 0.0, entry(STARTED, 0.0))
+    schedule.add_miss(0.05)
+    assert schedule.needs_consistent_read
+    schedule.add_miss(0.5)
+    assert not schedule.needs_consistent_read
+    schedule.add_entry(entry(TEXT, 0.55), 0.56)
+    assert schedule.needs_consistent_read

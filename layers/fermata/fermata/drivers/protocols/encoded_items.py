@@ -1,12 +1,14 @@
 """A JSON array whose items are encoded once, however often they are sent (decision 0204)."""
 
 import json
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
 from typing import Any
 
 encode_compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 JsonItem = dict[str, Any]
+MAX_KEPT_BYTES = 256 * 1024
+"""Images are larger. They are encoded again, which takes little time, instead of held in memory twice."""
 
 
 class EncodedPart:
@@ -14,29 +16,56 @@ class EncodedPart:
 
     def __init__(self, items: Sequence[JsonItem]) -> None:
         self.items = items
+        self._encoded: bytes | None = None
 
-    @cached_property
-    def text(self) -> str:
+    @property
+    def encoded(self) -> bytes:
         """The items as JSON, separated by commas."""
-        return ",".join(map(encode_compact_json, self.items))
+        if self._encoded is not None:
+            return self._encoded
+        encoded = b",".join(_encode_value(item) for item in self.items)
+        if len(encoded) <= MAX_KEPT_BYTES:
+            self._encoded = encoded
+        return encoded
 
 
 class EncodedItems(list[JsonItem]):
-    """The items of all parts; `text` is their array as JSON, put together from what is encoded already."""
+    """The items of all parts, and their array as JSON, put together from what is encoded already."""
 
     def __init__(self, parts: Iterable[EncodedPart]) -> None:
-        self._parts = [part for part in parts if part.items]
-        super().__init__(item for part in self._parts for item in part.items)
+        self.parts = [part for part in parts if part.items]
+        super().__init__(item for part in self.parts for item in part.items)
 
-    @property
-    def text(self) -> str:
-        return f"[{','.join(part.text for part in self._parts)}]"
+    def iter_encoded(self) -> Iterator[bytes]:
+        """Yield the pieces of the array's JSON."""
+        separator = b"["
+        for part in self.parts:
+            yield separator
+            yield part.encoded
+            separator = b","
+        yield b"]" if self.parts else b"[]"
 
 
 def encode_body(body: JsonItem) -> bytes:
-    """Encode the JSON body of a request. A lone surrogate, which UTF-8 cannot encode, becomes a question mark."""
-    members = (
-        f"{encode_compact_json(name)}:{value.text if isinstance(value, EncodedItems) else encode_compact_json(value)}"
-        for name, value in body.items()
-    )
-    return f"{{{','.join(members)}}}".encode("utf-8", "replace")
+    """Encode the JSON body of a request."""
+    encoded = BytesIO()  # a join would hold all pieces beside the whole
+    for piece in _iter_encoded_body(body):
+        encoded.write(piece)
+    return encoded.getvalue()
+
+
+def _iter_encoded_body(body: JsonItem) -> Iterator[bytes]:
+    separator = b"{"
+    for name, value in body.items():
+        yield separator + _encode_value(name) + b":"
+        if isinstance(value, EncodedItems):
+            yield from value.iter_encoded()
+        else:
+            yield _encode_value(value)
+        separator = b","
+    yield b"}"
+
+
+def _encode_value(value: Any) -> bytes:
+    """Encode as JSON in UTF-8, where a lone surrogate cannot be: it becomes a question mark."""
+    return encode_compact_json(value).encode("utf-8", "replace")

@@ -14,6 +14,8 @@ BACKOFF_DIVISOR = 8
 """A reader that has waited t seconds is polled again after t/8, within the limits of what it waits for."""
 BROWSER_BACKOFF_DIVISOR = 4
 FAST_POLL_SECONDS = 0.01
+MAX_CONSISTENT_INTERVAL_SECONDS = 0.02
+"""Polls that are further apart find an entry later than an inconsistent read would."""
 MAX_FOUND_IN_TURN = 4
 """So many polls that each find streamed text tell that the reader is behind. Other entries come in pairs at most."""
 
@@ -34,6 +36,8 @@ class PollSchedule:
     _gap_seconds: float = 0.0
     """Between the last two entries of text, on their writer's clock."""
     _found_in_turn: int = 0
+    _interval_seconds: float = 0.0
+    """Between the poll before and the next one."""
 
     def __post_init__(self) -> None:
         if self.last_entry is not None and _is_browser_due(self.last_entry):
@@ -42,18 +46,19 @@ class PollSchedule:
 
     @property
     def needs_consistent_read(self) -> bool:
-        """Whether an entry must be found as soon as it is written.
+        """Whether an entry must be found as soon as it is written: a step of the service that is looked for often.
 
         Otherwise a read at half the price does, which may find it a moment later. An entry never changes, so a poll
         finds the whole entry or none.
         """
-        return self._awaited == "service"
+        return self._awaited == "service" and self._interval_seconds <= MAX_CONSISTENT_INTERVAL_SECONDS
 
     def add_entry(self, entry: LogEntry, now: float) -> None:
         """Note that a poll has found this entry."""
         previous, self.last_entry = self.last_entry, entry
         self.waiting_since = now
         self._found_in_turn += 1
+        self._interval_seconds = 0.0
         is_text_flowing = previous is not None and _is_text(previous) and _is_text(entry)
         self._awaited = "browser" if _is_browser_due(entry) else "text" if is_text_flowing else "service"
         self._gap_seconds = (entry.at_ms - previous.at_ms) / 1000 if previous is not None and is_text_flowing else 0.0
@@ -63,7 +68,8 @@ class PollSchedule:
     def add_miss(self, now: float) -> None:
         """Note that a poll has found nothing."""
         self._found_in_turn = 0
-        self.next_poll_at = now + self.compute_interval(now - self.waiting_since)
+        self._interval_seconds = self.compute_interval(now - self.waiting_since)
+        self.next_poll_at = now + self._interval_seconds
 
     def compute_interval(self, waited_seconds: float) -> float:
         """Return the seconds until the next poll, for a reader that has waited so long."""
