@@ -9,6 +9,7 @@ from tests.chaos.judge.rows import LoggedEvent, find_entries, read_log
 
 UNKNOWN_TO_INSTATIC = ("roundRetracted", "held", "reasoning")
 HIDDEN_TYPES = ("roundStarted", "requestStarted", "requestFailed", "toolStarted")
+SUPERSEDED = "Another prompt in this conversation, for example from another tab, has ended this answer."
 
 
 def judge_turns(evidence: Evidence) -> Iterator[str]:
@@ -30,6 +31,7 @@ def judge_turn(evidence: Evidence, turn: ClientTurn) -> Iterator[str]:
     yield from judge_log(evidence, turn.bridge)
     events = [logged.event for logged in log]
     yield from judge_calls(turn, events)
+    yield from judge_supersession(evidence, turn, events[-1:])
     if turn.kind == "undo":
         yield from judge_undo_order(events)
     for number, reader in enumerate(turn.readers):
@@ -95,11 +97,24 @@ def translate(dialect: str, event: Event) -> Event | None:
     if dialect == "instatic":
         if event["type"] in UNKNOWN_TO_INSTATIC:
             return None
+        if event["type"] == "cancelled" and event.get("reason"):
+            told = {"type": "error", "message": SUPERSEDED, "code": "superseded", "retryable": False}
+            return told | {"report": event.get("report")}
         if event["type"] == "cancelled":
             return event | {"type": "done"}
         if event["type"] == "warning":
             return {"type": "text", "text": f"\n\n{event['message']}\n\n"}
     return event
+
+
+def judge_supersession(evidence: Evidence, turn: ClientTurn, end: Sequence[Event]) -> Iterator[str]:
+    """A turn is cancelled for a reason only in Instatic's dialect, where another turn of its conversation ends it."""
+    for event in end:
+        if event["type"] != "cancelled" or not event.get("reason"):
+            continue
+        others = [other for other in evidence.turns if other is not turn and other.conversation == turn.conversation]
+        if turn.dialect != "instatic" or event["reason"] != SUPERSEDED or not others:
+            yield f"it was cancelled because {event['reason']!r}, and nothing has ended it"
 
 
 def judge_calls(turn: ClientTurn, events: Sequence[Event]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from fermata.domain.dialect import Dialect
 from fermata.domain.events import (
     EVENT_CLASSES,
     CancelledEvent,
+    DoneEvent,
     Event,
     HeldEvent,
     ReasoningEvent,
@@ -24,7 +25,7 @@ from fermata.domain.events import (
     WarningEvent,
 )
 from fermata.wire.renderers.ndjson import HEARTBEAT_LINE, render_event
-from tests.unit.wire.event_samples import EVENT_SAMPLES
+from tests.unit.wire.event_samples import EVENT_SAMPLES, REPORT
 
 
 def render(event: Event, dialect: Dialect = "fermata") -> dict[str, Any]:
@@ -108,3 +109,10 @@ def test_instatic_clients_receive_a_warning_as_a_paragraph_of_text() -> None:
 
 def test_a_heartbeat_is_a_blank_line() -> None:
     assert HEARTBEAT_LINE == b"\n"
+
+
+def test_an_instatic_reader_of_an_undo_that_another_prompt_ended_gets_its_report() -> None:
+    event = CancelledEvent(reason="Another prompt has ended it.", report=REPORT)
+    told = render(event, "instatic")
+    assert (told["type"], told["code"], told["message"]) == ("error", "superseded", "Another prompt has ended it.")
+    assert told["report"] == render(DoneEvent(report=REPORT), "instatic")["report"]

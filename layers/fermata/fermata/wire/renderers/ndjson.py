@@ -35,7 +35,7 @@ def _translate_for_instatic(event: Event) -> Event:
     """Replace an event that Instatic's clients do not know by the nearest one that they show."""
     match event:
         case CancelledEvent(reason=str(reason)):
-            return ErrorEvent(message=reason, code="superseded", retryable=False)
+            return ErrorEvent(message=reason, code="superseded", retryable=False, report=event.report)
         case CancelledEvent():
             return DoneEvent(report=event.report)
         case WarningEvent():
