@@ -107,11 +107,11 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     """
     yield measure_stream_decoding(size.stream_lengths)
     yield measure_import_ratio(max(1, size.repetitions // 2))
-    max_rounds = size.late_round + size.repetitions + 10
+    turn_limits = {"MaxRounds": str(size.late_round + size.repetitions + 10), "MaxRepeatedCalls": "0"}
     with open_harness(
         directory / "counts",
         minute_seconds=SCHEDULE_MINUTE_SECONDS,
-        parameters=template_timings() | {"MaxRounds": str(max_rounds)},
+        parameters=template_timings() | turn_limits,
     ) as harness:
         yield from calls_before_model_request.measure_calls_in_series(harness)
         yield from workflow_counts.measure_transitions(harness)
@@ -119,9 +119,7 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
         yield aws_call_counts.measure_kms_calls(harness)
         yield aws_call_counts.measure_conversation_list_calls(harness, size.conversation_count)
         yield from reference_turn_cost.measure_reference_turn(harness, size.turn_shape)
-    with open_harness(
-        directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, parameters={"MaxRounds": max_rounds}
-    ) as harness:
+    with open_harness(directory / "times", minute_seconds=SCHEDULE_MINUTE_SECONDS, parameters=turn_limits) as harness:
         yield from measure_times(harness, size)
         workspace = audit_queries.AuditedWorkspace(harness, size.ledger_rows)
         yield audit_queries.measure_audit_bytes(workspace)

@@ -34,6 +34,8 @@ PROMISED = {
     "MAX_ANSWER_TOKENS",
     "THINKING_TOKENS",
     "MAX_ROUNDS",
+    "MAX_REPEATED_CALLS",
+    "MAX_FAILED_ROUNDS",
 }
 READ_BY_LIBRARIES = re.compile(r"POWERTOOLS_\w+|AWS_LWA_\w+|AWS_LAMBDA_EXEC_WRAPPER")
 SECRET = re.compile(r"secret|token(?!s)|password|apikey|api_key|credential", re.IGNORECASE)

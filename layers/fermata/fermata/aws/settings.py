@@ -70,6 +70,10 @@ class Settings(BaseModel):
     unanswered_calls: Literal["fail", "tell_model"] = "fail"
     """What an unanswered browser call does: end the turn with an error, or report it to the model."""
     max_rounds: int = 50
+    max_repeated_calls: int = 3
+    """How often a call with the same input is answered before the model must answer (decision 0202). 0: no limit."""
+    max_failed_rounds: int = 5
+    """How many rounds in a row may fail before the model must answer (decision 0202). 0: no limit."""
     default_window_tokens: int = 128_000
     """The context window assumed for a model whose real one is unknown."""
     ollama_window_tokens: int = 32_768

@@ -166,6 +166,8 @@ class WarningEvent(Event):
 
     type: Literal["warning"] = "warning"
     message: str
+    code: Literal["roundLimit", "repeatedCall", "repeatedFailures"] | None = None
+    """Set when the model had to answer without tools: why."""
 
 
 class SkippedEdit(DomainModel):

@@ -16,6 +16,7 @@ from fermata.domain.events import (
     TextEvent,
     ToolCallEvent,
     ToolResultEvent,
+    WarningEvent,
 )
 
 TurnPhase = Literal["started", "asking", "calls", "ready", "ended"]
@@ -45,6 +46,7 @@ _STORED_NAMES = {
     "held_until": "h",
     "revision": "v",
     "last_edit_key": "j",
+    "tools_withheld": "x",
 }
 
 
@@ -86,6 +88,8 @@ class TurnState:
     """The document's revision, as the editor reported it last (decision 0115)."""
     last_edit_key: str = ""
     """In an undo: journal key of the last edit that was processed."""
+    tools_withheld: str = ""
+    """Why the model had to answer without tools: the code of the warning (decision 0202)."""
 
     def after_events(self, events: Iterable[Event]) -> "TurnState":
         state = self
@@ -111,6 +115,8 @@ class TurnState:
                 return replace(self, phase="calls", open_calls=self.open_calls + 1, request_attempts=0)
             case ToolResultEvent():
                 return self._after_tool_result()
+            case WarningEvent() if event.code:
+                return replace(self, tools_withheld=event.code)
             case TerminalEvent():
                 return replace(self, phase="ended", held_until=0)
             case _:

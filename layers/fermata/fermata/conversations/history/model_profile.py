@@ -14,6 +14,7 @@ class ModelProfile:
 
     Attributes:
         max_history_tokens: Part of the context window that the history may fill.
+        max_sent_tokens: Not more is sent, because the server would cut it in silence. None where it refuses.
         reads_images: Whether the model accepts images at all.
         reads_result_images: Whether images of tool results reach the model, not only those of prompts.
         reads_earlier_images: Whether images of earlier turns are sent.
@@ -27,6 +28,7 @@ class ModelProfile:
     provider: str
     model: str
     max_history_tokens: int
+    max_sent_tokens: int | None = None
     reads_images: bool = True
     reads_result_images: bool = True
     reads_earlier_images: bool = True

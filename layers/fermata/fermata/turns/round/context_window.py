@@ -34,12 +34,13 @@ def build_model_profile(
     reserved_tokens = max(int(window_tokens * WINDOW_RESERVE_RATIO), turn.thinking_tokens)
     reserved_tokens += resources.settings.max_answer_tokens
     fixed_chars = len(system_prompt) + len(turn.situation) + sum(map(_count_chars, tool_specs))
-    history_tokens = window_tokens - reserved_tokens - fixed_chars // ESTIMATED_BYTES_PER_TOKEN
+    unfixed_tokens = window_tokens - fixed_chars // ESTIMATED_BYTES_PER_TOKEN
     reads_images = capabilities.vision_input is not False
     return ModelProfile(
         provider=turn.provider,
         model=turn.model,
-        max_history_tokens=max(MIN_HISTORY_TOKENS, history_tokens),
+        max_history_tokens=max(MIN_HISTORY_TOKENS, unfixed_tokens - reserved_tokens),
+        max_sent_tokens=max(MIN_HISTORY_TOKENS, unfixed_tokens) if traits.window_is_requested else None,
         reads_images=reads_images,
         reads_result_images=reads_images and traits.get_capabilities(turn.model).tool_result_images,
         max_images=traits.max_images,

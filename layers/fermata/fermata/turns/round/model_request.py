@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from fermata.aws.dynamodb_types import TransactionCanceled, Write
+from fermata.conversations.history.token_estimate import estimate_tokens
 from fermata.domain.errors import ApiError, PaymentRequired, ProviderError
 from fermata.domain.events import ReasoningEvent, RequestFailedEvent, RequestStartedEvent, TextEvent
 from fermata.domain.model_io import ModelRequest, ModelResponse, TextDelta, TokenUsage
 from fermata.drivers.registry import get_provider
-from fermata.drivers.retry_policy import stream_with_retries
+from fermata.drivers.retry_policy import Failure, stream_with_retries
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.drivers.transport.connection_interface import ProviderConnection
 from fermata.turns.accounting import (
@@ -20,6 +21,7 @@ from fermata.turns.accounting import (
 )
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
+from fermata.turns.round.withheld_tools import WithheldTools
 from fermata.turns.turn_log import fixed_events
 from fermata.usage.budgets.holds import AccountsChanged
 from fermata.usage.ledger.ledger_store import RequestUsage
@@ -40,6 +42,8 @@ class ModelRequestOutcome:
     """Streamed text that is not in the log yet."""
     last_usage: RequestUsage | None = None
     """None when no request was sent."""
+    withheld_tools: WithheldTools | None = None
+    """Why the request was sent without tools, if it was."""
     seconds_to_first_text: float | None = None
     """Until the first text was in the log."""
 
@@ -55,10 +59,22 @@ def send_model_request(context: TurnContext, connection: ProviderConnection) -> 
         TurnEnded, Superseded: Noticed before the request was sent, or while the response was streamed.
     """
     try:
+        _check_history_fits(context)
         endpoint = _open_endpoint(context)
     except ProviderError as refusal:
         return ModelRequestOutcome(refusal)
     return _RequestSender(context).send(connection, endpoint)
+
+
+def _check_history_fits(context: TurnContext) -> None:
+    """Refuse a history that the server would cut in silence. The user's prompt alone is too long then."""
+    max_tokens = context.model_profile.max_sent_tokens
+    if max_tokens is None:
+        return
+    tokens = estimate_tokens(context.load_history())
+    if tokens > max_tokens:
+        message = f"About {tokens:,} tokens, with room for {max_tokens:,}"
+        raise Failure.REQUEST_TOO_LARGE.to_error(message)
 
 
 def _open_endpoint(context: TurnContext) -> AuthenticatedEndpoint:
@@ -87,7 +103,7 @@ class _RequestSender:
     def send(self, connection: ProviderConnection, endpoint: AuthenticatedEndpoint) -> ModelRequestOutcome:
         context = self._context
         clock = context.resources.clock
-        request = _build_request(context)
+        request, withheld_tools = _build_request(context)
         started_at = clock.monotonic()
         with (
             connection.call_scope(),
@@ -100,6 +116,7 @@ class _RequestSender:
             result,
             unwritten_events,
             last_usage=self._build_last_usage(result) if self._is_sent else None,
+            withheld_tools=withheld_tools,
             seconds_to_first_text=first_written_at - started_at if first_written_at is not None else None,
         )
 
@@ -208,22 +225,25 @@ class _RequestSender:
         )
 
 
-def _build_request(context: TurnContext) -> ModelRequest:
-    """On the last round the tools may no longer be called, so that the turn ends with an answer."""
+def _build_request(context: TurnContext) -> tuple[ModelRequest, WithheldTools | None]:
+    """Return the request of the current round, and why it is without tools, if it is."""
     turn = context.turn
     state = context.log.state
     settings = context.resources.settings
-    return ModelRequest(
+    messages = context.load_history()
+    withheld_tools = context.find_withheld_tools()
+    request = ModelRequest(
         name=f"{turn.id}.{state.round}.{state.request_attempts}",
         model=turn.model,
         system=context.system_prompt,
-        volatile=turn.situation,
-        messages=context.load_history(),
+        volatile=f"{turn.situation}\n{withheld_tools.instruction}".strip() if withheld_tools else turn.situation,
+        messages=messages,
         tools=context.tool_specs,
         max_tokens=settings.max_answer_tokens,
         thinking_tokens=turn.thinking_tokens,
-        call_tools=state.round < turn.max_rounds,
+        call_tools=withheld_tools is None,
         scope=turn.scope,
         window_tokens=settings.ollama_window_tokens,
         prefix_cache=context.prefix_cache,
     )
+    return request, withheld_tools

@@ -58,22 +58,29 @@ def run_round(context: TurnContext, connection: ProviderConnection) -> None:
 
 def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, response: ModelResponse) -> None:
     calls = [block for block in response.blocks if isinstance(block, ToolCallBlock)]
-    is_last_round = context.log.state.round >= context.turn.max_rounds
+    withheld = outcome.withheld_tools
     if response.stop is FinishReason.REFUSAL:
         _end_turn(context, outcome, response, _build_refusal_error(response.refusal))
-    elif calls and not is_last_round:
+    elif calls and not withheld:
         _commit_calls(context, outcome, response, calls)
-    elif response.stop is FinishReason.PAUSE and not is_last_round:
+    elif response.stop is FinishReason.PAUSE and not withheld:
         context.commit(replace(_build_commit(context, outcome, response), is_ready_for_next_round=True))
-    elif calls:
-        warning = WarningEvent(message=ROUND_LIMIT_MESSAGE.format(context.turn.max_rounds))
-        _end_turn(context, outcome, response, DoneEvent(), (warning,))
     else:
-        _end_turn(context, outcome, response, DoneEvent())
+        _end_turn(context, outcome, response, DoneEvent(), _warn_of_withheld_tools(context, outcome, bool(calls)))
     # After the commit, so that no client waits for it.
     _emit_metrics(outcome, response)
     if not context.log.state.has_open_request:  # the next round's request is sent first (decision 0146)
         last_used.record_use(context.resources, context.turn.tenant, context.turn.credential)
+
+
+def _warn_of_withheld_tools(
+    context: TurnContext, outcome: ModelRequestOutcome, wanted_tools: bool
+) -> tuple[WarningEvent, ...]:
+    """Tell the user why the turn ends: the model was stuck, or wanted to go on in the turn's last round."""
+    withheld = outcome.withheld_tools
+    if withheld and withheld.reason == "roundLimit" and wanted_tools:
+        return (WarningEvent(message=ROUND_LIMIT_MESSAGE.format(context.turn.max_rounds), code=withheld.reason),)
+    return withheld.warning_events if withheld else ()
 
 
 def _end_after_refusal(context: TurnContext, outcome: ModelRequestOutcome) -> None:
@@ -169,7 +176,8 @@ def _retry_or_end(context: TurnContext, outcome: ModelRequestOutcome, error: Pro
         take_round(context, state, lambda _before: outcome.request_usages)
     else:
         events, terminal = _build_end_after_error(context, error)
-        unwritten = (*outcome.unwritten_events, *events)
+        stuck_warnings = outcome.withheld_tools.warning_events if outcome.withheld_tools else ()
+        unwritten = (*outcome.unwritten_events, *stuck_warnings, *events)
         final_round = FinalRound(unwritten, (), outcome.request_usages, accounts_for_open_request=True)
         end_turn(context.resources, context.turn, context.log, terminal, final_round)
 

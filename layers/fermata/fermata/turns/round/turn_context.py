@@ -20,13 +20,18 @@ from fermata.domain.tools import ToolSpec
 from fermata.drivers.retry_policy import RetryPolicy
 from fermata.drivers.transport.authenticated_endpoint import AuthenticatedEndpoint
 from fermata.tools.registry import build_system_prompt, get_toolset
-from fermata.tools.tool import ToolContext
+from fermata.tools.tool import Access, ToolContext
 from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from fermata.turns.pause import Pause
 from fermata.turns.round.context_window import build_model_profile
 from fermata.turns.round.heartbeat import Heartbeat
 from fermata.turns.round.invocation import Invocation
+from fermata.turns.round.withheld_tools import (
+    WithheldTools,
+    withhold_tools_from_stuck_model,
+    withhold_tools_in_last_round,
+)
 from fermata.turns.round_commit import RoundCommit, write_round_commit
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import TurnLog
@@ -92,6 +97,21 @@ class TurnContext:
                 self.resources, turn.tenant, turn.conversation, self.model_profile, self.newest_messages
             )
         return self.history.compile_messages()
+
+    def find_withheld_tools(self) -> WithheldTools | None:
+        """Return why the current round is asked without tools, if it is. Call it with the history loaded."""
+        turn, settings = self.turn, self.resources.settings
+        messages = self.history.stored_messages if self.history else ()
+        return withhold_tools_in_last_round(self.log.state.round, turn.max_rounds) or withhold_tools_from_stuck_model(
+            [message for message in messages if message.turn == turn.id],
+            self._is_edit,
+            settings.max_repeated_calls,
+            settings.max_failed_rounds,
+        )
+
+    def _is_edit(self, tool_name: str) -> bool:
+        tool = self.toolset.find_tool(tool_name)
+        return tool is not None and tool.access is Access.WRITE
 
     def prepare_model_request(self) -> None:
         """Read what a model request needs, so that it can be sent as soon as the log says so (decision 0146)."""

@@ -1,0 +1,124 @@
+"""Decide whether a round is asked without tools, so that the turn ends with an answer (decision 0202).
+
+This follows from the stored messages of the turn, so every invocation decides the same.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fermata.conversations.history.stale_results import describe_inputs, is_success
+from fermata.domain.events import WarningEvent
+from fermata.domain.messages import Message
+
+WithholdingReason = Literal["roundLimit", "repeatedCall", "repeatedFailures"]
+
+_INSTRUCTION = (
+    "{} Tools cannot be called any more in this turn. Answer now, in words: what is done, what is not done and why."
+)
+_ADVICE = "What it did is kept. Tell it what to do differently, or choose another model."
+
+
+@dataclass(frozen=True)
+class WithheldTools:
+    """Why a round is asked without tools.
+
+    Attributes:
+        reason: What the event and the turn's state say.
+        instruction: What the model reads.
+        warning: What the user reads. A turn that answers in its last round has nothing to warn about.
+    """
+
+    reason: WithholdingReason
+    instruction: str
+    warning: str = ""
+
+    @property
+    def warning_events(self) -> tuple[WarningEvent, ...]:
+        """The warning that the turn ends with, if there is one."""
+        return (WarningEvent(message=self.warning, code=self.reason),) if self.warning else ()
+
+
+def withhold_tools_in_last_round(round_: int, max_rounds: int) -> WithheldTools | None:
+    """Return why a round has no tools because the turn may have no further one."""
+    if round_ < max_rounds:
+        return None
+    begun = f"This is step {round_} of {max_rounds}, the last one." if round_ > 1 else "This turn has one step."
+    return WithheldTools("roundLimit", _INSTRUCTION.format(begun))
+
+
+def withhold_tools_from_stuck_model(
+    messages: Iterable[Message], is_edit: Callable[[str], bool], max_repeated_calls: int, max_failed_rounds: int
+) -> WithheldTools | None:
+    """Return why a model that makes no progress gets no more tools.
+
+    Args:
+        messages: The messages of the turn, in order.
+        is_edit: Whether the tool of that name changes something.
+        max_repeated_calls: Rounds in which the same call with the same input may be answered; 0 for any number.
+        max_failed_rounds: Rounds in a row whose calls may all fail; 0 for any number.
+    """
+    progress = _Progress()
+    for round_messages in _group_rounds(messages):
+        progress.add_round(round_messages, is_edit)
+    tool_name, repeated = progress.most_repeated_call
+    if max_repeated_calls and repeated >= max_repeated_calls:
+        return WithheldTools(
+            "repeatedCall",
+            _INSTRUCTION.format(f"You have called {tool_name} {repeated} times with the same input."),
+            f"The model called {tool_name} {repeated} times with the same input, so it had to answer without tools. "
+            + _ADVICE,
+        )
+    if max_failed_rounds and progress.failed_rounds >= max_failed_rounds:
+        return WithheldTools(
+            "repeatedFailures",
+            _INSTRUCTION.format(f"Your calls have failed {progress.failed_rounds} times in a row."),
+            f"The model's calls failed {progress.failed_rounds} times in a row, so it had to answer without tools. "
+            + _ADVICE,
+        )
+    return None
+
+
+def _group_rounds(messages: Iterable[Message]) -> Iterator[list[Message]]:
+    """Yield the messages of each round, its reply first."""
+    group: list[Message] = []
+    for message in messages:
+        if message.role == "assistant":
+            if group:
+                yield group
+            group = [message]
+        elif group:
+            group.append(message)
+    if group:
+        yield group
+
+
+_Call = tuple[str, str]
+"""A tool's name and its input."""
+
+
+@dataclass
+class _Progress:
+    counts: Counter[_Call] = field(default_factory=Counter)
+    """In how many rounds each call was answered since the document was changed by another one."""
+    failed_rounds: int = 0
+
+    @property
+    def most_repeated_call(self) -> tuple[str, int]:
+        (((tool_name, _), count),) = self.counts.most_common(1) or [(("", ""), 0)]
+        return tool_name, count
+
+    def add_round(self, messages: list[Message], is_edit: Callable[[str], bool]) -> None:
+        """Count the answered calls of a round. What is read again after an edit is not the same any more."""
+        reply, *results = messages
+        results = [message for message in results if message.role == "tool"]
+        if not results:
+            return
+        inputs = describe_inputs(reply)
+        calls = {(result.tool_name or "", inputs.get(result.tool_call_id, "")): result for result in results}
+        edits = {call for call, result in calls.items() if is_success(result) and is_edit(call[0])}
+        if edits:
+            self.counts = Counter({call: count for call, count in self.counts.items() if call in edits})
+        self.counts.update(calls.keys())
+        self.failed_rounds = 0 if any(map(is_success, results)) else self.failed_rounds + 1

@@ -1,0 +1,140 @@
+"""A model that makes no progress has to answer without tools, and the user reads why."""
+
+from typing import Any
+
+import pytest
+
+from fermata.credentials import credential_store
+from fermata.domain.events import WarningEvent
+from fermata.domain.model_io import ModelRequest
+from tests.unit.turns import invariants
+from tests.unit.turns.conftest import MakeStage
+from tests.unit.turns.stage import OK, Stage, reply_with_calls, tool_call_block
+
+FAILURE: dict[str, Any] = {"ok": False, "error": "There is no such node."}
+PAGE: dict[str, Any] = {"ok": True, "data": {"html": "<p>Bread</p>"}}
+
+
+def run_calls(stage: Stage, *rounds: tuple[str, dict[str, Any], dict[str, Any]]) -> list[bool]:
+    """Run a turn with a browser call in each round: name, input, and the posted result. Then the model answers.
+
+    Returns whether each of its requests offered tools.
+    """
+    before = len(stage.driver.requests)
+    stage.start_turn()
+    stage.script_replies(
+        *(reply_with_calls(tool_call_block(name, **arguments)) for name, arguments, _ in rounds), "I stop here."
+    )
+    for _, _, result in rounds:
+        assert stage.run_workflow() == "waiting"
+        stage.answer_request(result)
+    assert stage.run_workflow() == "finished"
+    return [request.call_tools for request in stage.driver.requests[before:]]
+
+
+def get_warnings(stage: Stage) -> list[WarningEvent]:
+    return [event for event in stage.events() if isinstance(event, WarningEvent)]
+
+
+def test_the_same_call_is_answered_three_times_and_then_the_model_must_answer(stage: Stage) -> None:
+    assert run_calls(stage, *[("getNodeHtml", {"nodeId": "n1"}, PAGE)] * 3) == [True, True, True, False]
+    (warning,) = get_warnings(stage)
+    assert warning.code == "repeatedCall"
+    assert warning.message.startswith("The model called getNodeHtml 3 times with the same input")
+    assert "getNodeHtml 3 times" in stage.driver.requests[3].volatile
+    assert stage.entries()[-1].state.tools_withheld == "repeatedCall"
+    assert stage.event_types()[-1] == "done"
+    assert stage.streamed_text() == "I stop here."
+    invariants.check_invariants(stage)
+
+
+def test_calls_with_other_calls_between_them_count_too(stage: Stage) -> None:
+    reads = [("read_document", {"part": part}, PAGE) for part in (1, 2, 1, 2, 1)]
+    assert run_calls(stage, *reads) == [True] * 5 + [False]
+
+
+def test_what_is_read_again_after_an_edit_is_not_the_same(stage: Stage) -> None:
+    read = ("getNodeHtml", {"nodeId": "n1"}, PAGE)
+    edits = [("renameNode", {"nodeId": "n1", "label": f"Label {number}"}, OK) for number in range(3)]
+    assert all(run_calls(stage, read, edits[0], read, edits[1], read, edits[2], read))
+    assert get_warnings(stage) == []
+
+
+def test_a_failed_edit_changes_nothing(stage: Stage) -> None:
+    read = ("getNodeHtml", {"nodeId": "n1"}, PAGE)
+    edit = ("deleteNode", {"nodeId": "n9"}, FAILURE)
+    assert run_calls(stage, read, edit, read, edit, read)[-1] is False
+
+
+def test_the_same_edit_again_and_again_is_stopped(stage: Stage) -> None:
+    assert run_calls(stage, *[("insertHtml", {"parentId": "root", "html": "<hr>"}, OK)] * 3)[-1] is False
+
+
+def test_the_same_call_twice_in_one_round_counts_once(stage: Stage) -> None:
+    stage.start_turn()
+    calls = [tool_call_block("list_documents") for _ in range(4)]
+    stage.script_replies(reply_with_calls(*calls), "Done.")
+    assert stage.run_workflow() == "finished"
+    assert [request.call_tools for request in stage.driver.requests] == [True, True]
+
+
+def test_five_rounds_of_failures_end_in_an_answer(stage: Stage) -> None:
+    assert run_calls(stage, *[("deleteNode", {"nodeId": f"n{number}"}, FAILURE) for number in range(5)]) == [
+        True
+    ] * 5 + [False]
+    (warning,) = get_warnings(stage)
+    assert warning.code == "repeatedFailures"
+    assert stage.entries()[-1].state.tools_withheld == "repeatedFailures"
+
+
+def test_a_success_in_between_starts_the_count_of_failures_anew(stage: Stage) -> None:
+    failures = [("deleteNode", {"nodeId": f"n{number}"}, FAILURE) for number in range(8)]
+    assert all(run_calls(stage, *failures[:4], ("deleteNode", {"nodeId": "found"}, OK), *failures[4:]))
+
+
+def test_calls_that_a_stuck_model_still_makes_are_not_run(stage: Stage) -> None:
+    stage.start_turn()
+    stage.script_replies(*(reply_with_calls(tool_call_block("list_documents"), text=str(n)) for n in range(4)))
+    assert stage.run_workflow() == "finished"
+    assert stage.event_types().count("toolCall") == 3
+    assert [warning.code for warning in get_warnings(stage)] == ["repeatedCall"]
+    invariants.check_invariants(stage)
+
+
+def test_earlier_turns_do_not_count(stage: Stage) -> None:
+    for _ in range(2):
+        assert all(run_calls(stage, *[("getNodeHtml", {"nodeId": "n1"}, PAGE)] * 2))
+
+
+def test_the_limits_can_be_lifted(staged: MakeStage) -> None:
+    stage = staged(max_repeated_calls=0, max_failed_rounds=0)
+    assert all(run_calls(stage, *[("deleteNode", {"nodeId": "n1"}, FAILURE)] * 7))
+
+
+@pytest.mark.parametrize(("max_rounds", "words"), [(1, "This turn has one step."), (2, "This is step 2 of 2")])
+def test_the_last_round_says_that_it_is_the_last(staged: MakeStage, max_rounds: int, words: str) -> None:
+    stage = staged(max_rounds=max_rounds)
+    stage.start_turn()
+    replies = [reply_with_calls(tool_call_block("list_documents")) for _ in range(max_rounds)]
+    stage.script_replies(*replies)
+    assert stage.run_workflow() == "finished"
+    last: ModelRequest = stage.driver.requests[-1]
+    assert words in last.volatile
+    (warning,) = get_warnings(stage)
+    assert warning.code == "roundLimit"
+    assert f"limit of {max_rounds} steps" in warning.message
+
+
+def test_a_prompt_that_ollama_would_cut_in_silence_is_refused_with_what_helps(staged: MakeStage) -> None:
+    stage = staged(ollama_window_tokens=24_000)
+    stage.credential = credential_store.create_credential(
+        stage.resources, stage.caller, "ollama", "baseUrl", "llama", None, "https://8.8.8.8"
+    )
+    stage.new_conversation()
+    stage.start_turn("x" * 90_000)
+    assert stage.run_workflow() == "finished"
+    assert stage.driver.requests == []
+    (error,) = stage.terminal_events()
+    assert error.to_wire()["code"] == "provider_overflow"
+    assert "It is saved." in error.to_wire()["message"]
+    assert "larger context window" in error.to_wire()["message"]
