@@ -107,7 +107,11 @@ def measure_all(directory: Path, size: BenchmarkSize) -> Iterator[ResultRow]:
     """
     yield measure_stream_decoding(size.stream_lengths)
     yield measure_import_ratio(max(1, size.repetitions // 2))
-    turn_limits = {"MaxRounds": str(size.late_round + size.repetitions + 10), "MaxRepeatedCalls": "0"}
+    turn_limits = {
+        "MaxRounds": str(size.late_round + size.repetitions + 10),
+        "MaxRepeatedCalls": "0",
+        "MaxFailedRounds": "0",
+    }
     with open_harness(
         directory / "counts",
         minute_seconds=SCHEDULE_MINUTE_SECONDS,

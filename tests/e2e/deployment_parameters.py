@@ -11,6 +11,7 @@ SHORT_TIMINGS: dict[str, Any] = {
     "ProviderStallSeconds": 10,
     "MaxRounds": 250,
     "MaxRepeatedCalls": 0,
+    "MaxFailedRounds": 0,
 }
 SHORT_START_GRACE = {"START_GRACE_SECONDS": 1}
 """Environment variable: how long a turn may take to start before the sweep looks at it."""

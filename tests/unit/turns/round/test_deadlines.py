@@ -278,7 +278,8 @@ def test_a_stream_sends_heartbeats_and_reads_the_log(staged: MakeStage) -> None:
     invariants.check_invariants(stage)
 
 
-def test_many_short_rounds_in_a_row_send_heartbeats(stage: Stage) -> None:
+def test_many_short_rounds_in_a_row_send_heartbeats(staged: MakeStage) -> None:
+    stage = staged(max_repeated_calls=0, max_failed_rounds=0)
     stage.start_turn()
     beats_at: list[int] = []
 
