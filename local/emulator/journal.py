@@ -11,7 +11,7 @@ import os
 import re
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """Size from which a snapshot replaces the journal."""
 JOURNAL_NAME = re.compile(r"journal-(\d+)")
 CHECKSUM_LENGTH = 8
+EXECUTION = "execution"
+"""Kind of the changes of executions. All others are of items and their streams."""
 Change = list[Any]
 
 logger = logging.getLogger("journal")
@@ -34,7 +36,8 @@ class Journal:
         self._directory: Path | None = None
         self._descriptor = -1
         self._number = 0
-        self._pending: list[str] = []
+        self._pending: list[tuple[str, str]] = []
+        """Kind and text of the changes that no line holds yet."""
         self._is_line_torn = False
         self._lock = threading.Lock()
 
@@ -51,14 +54,23 @@ class Journal:
         self._open_next_file()
 
     def append(self, *change: Any) -> None:
-        """Add a change. It is written by the next `flush`; in another thread than the main one, at once."""
+        """Add a change. It is written by the next `flush`; in another thread than the main one, at once.
+
+        Other threads change executions, or items that expire, under the lock of all items. Their line leaves what is
+        pending of the other kind where it is: it may be half of a transaction. It takes the pending changes of its own
+        kind with it, because the new one may replace them.
+        """
         if self._directory is None:
             return
         text = _encode(change)
         with self._lock:
-            self._pending.append(text)
-        if threading.current_thread() is not threading.main_thread():
-            self.flush()
+            if threading.current_thread() is threading.main_thread():
+                self._pending.append((change[0], text))
+            else:
+                is_execution = change[0] == EXECUTION
+                earlier = [text for kind, text in self._pending if (kind == EXECUTION) == is_execution]
+                self._write_changes([*earlier, text])
+                self._pending = [pending for pending in self._pending if (pending[0] == EXECUTION) != is_execution]
 
     def flush(self) -> None:
         """Write the changes so far. Call this before a response says that they were made.
@@ -66,12 +78,10 @@ class Journal:
         Raises:
             OSError: They could not be written, and will be with the next call.
         """
-        if not self._pending:
-            return
         with self._lock:
-            body = f"[{','.join(self._pending)}]".encode()
-            self._write_line(b"%0*x %b\n" % (CHECKSUM_LENGTH, zlib.crc32(body), body))
-            self._pending.clear()
+            if self._pending:
+                self._write_changes([text for _, text in self._pending])
+                self._pending.clear()
 
     def start_next_file(self) -> int:
         """Write what follows to another file, and return its number."""
@@ -92,6 +102,10 @@ class Journal:
         file = self._directory / f"journal-{self._number}"
         self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._is_line_torn = False
+
+    def _write_changes(self, texts: Sequence[str]) -> None:
+        body = f"[{','.join(texts)}]".encode()
+        self._write_line(b"%0*x %b\n" % (CHECKSUM_LENGTH, zlib.crc32(body), body))
 
     def _write_line(self, line: bytes) -> None:
         left = memoryview(b"\n" + line if self._is_line_torn else line)

@@ -31,6 +31,7 @@ from local.emulator.journal import change_journal, list_journals, read_changes
 from local.emulator.patches import dynamodb_streams, journaled_changes
 from local.emulator.patches.registry import Function, patch_function, pin_functions
 from local.emulator.stack_changes import is_stack_changing, note_saved_stacks, read_stack_statuses
+from local.emulator.state_lock import lock_directory
 
 INTERVAL_SECONDS = 10.0
 """How often what no journal holds is saved while it changes: logs, metrics, and when schedules were due."""
@@ -100,7 +101,14 @@ class SnapshotWriter:
         Raises:
             SnapshotFailedError
         """
-        needed_count = self._begun_count + 1
+        await asyncio.shield(self._save_changes_before(self._begun_count + 1))
+
+    async def _save_changes_before(self, needed_count: int) -> None:
+        """Save, unless a snapshot that began later than the call is written already.
+
+        It is shielded from the cancellation of its caller: whoever cancels it would let the next save begin while the
+        process of this one still writes.
+        """
         async with self._lock:
             if self._saved_count < needed_count:
                 await _wait_for_stacks()
@@ -157,8 +165,7 @@ def _fork_and_save(snapshot: Snapshot) -> int:
 def _write_snapshot(snapshot: Snapshot) -> None:
     """Write the files of all services to a directory that gets its name when it is complete."""
     previous = find_snapshot(snapshot.directory)
-    unfinished = snapshot.directory / "unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished = snapshot.directory / f"unfinished-{snapshot.number}"
     unfinished.mkdir(mode=0o700)
     for service, get_state in ministack._build_persistence_save_dict().items():
         state = get_state()
@@ -168,10 +175,18 @@ def _write_snapshot(snapshot: Snapshot) -> None:
             _write_file(file, json.dumps(content, default=persistence._json_default).encode())
         elif (kept := previous.directory / file.name).exists():
             os.link(kept, file)
+    _ensure_complete(unfinished, previous)
     unfinished.rename(snapshot.directory / f"snapshot-{snapshot.number}")
     _sync(snapshot.directory)
     for delete in _deferred_deletions:
         delete()
+
+
+def _ensure_complete(unfinished: Path, previous: Snapshot) -> None:
+    """Refuse a snapshot that lacks the file of a service which the one before it has."""
+    missing = {file.name for file in previous.directory.glob("*.json")} - {file.name for file in unfinished.iterdir()}
+    if missing:
+        raise SnapshotFailedError(f"The snapshot would lack {', '.join(sorted(missing))}.")
 
 
 def _write_file(file: Path, content: bytes) -> None:
@@ -201,6 +216,8 @@ def _finish_save(snapshot: Snapshot, child: int) -> bool:
             shutil.rmtree(entry)
         elif entry.suffix == ".json":
             entry.unlink()  # of a snapshot without a number
+        elif entry.name.startswith("unfinished"):
+            shutil.rmtree(entry)  # of a process that was killed: one writes at a time
     return True
 
 
@@ -220,6 +237,7 @@ def load_state(original: Function) -> None:
     """Load the newest snapshot, make the changes of the journals behind it again, and open the next journal."""
     directory = Path(persistence.STATE_DIR)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock_directory(directory)
     snapshot = find_snapshot(directory)
     persistence.STATE_DIR = str(snapshot.directory)
     original()

@@ -6,6 +6,7 @@ import json
 import random
 import threading
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -276,6 +277,30 @@ def test_the_journal_does_not_grow_without_end(kept: KeptEmulator) -> None:
     assert len(kept.journals) < 4
     kept.kill_and_start()
     assert len(scan(kept, "large")) == 4
+
+
+def test_a_stop_while_a_snapshot_is_written_keeps_everything(kept: KeptEmulator) -> None:
+    EmulatorLab(kept.endpoint)
+    numbers = itertools.count()
+    while not list(kept.directory.glob("state/unfinished*")):
+        row = item("large", number := next(numbers), text="x" * 300_000)
+        kept.client("dynamodb").put_item(TableName="lab-notes", Item=row)
+        assert number < 500, "no snapshot is written"
+    kept.process.stop()
+    kept.process = EmulatorProcess(kept.directory, keep_state=True)
+    assert len(scan(kept, "large")) == number + 1
+    assert not list(kept.directory.glob("state/unfinished*"))
+
+
+def test_a_second_emulator_waits_until_the_first_has_ended(kept: KeptEmulator) -> None:
+    EmulatorLab(kept.endpoint)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(EmulatorProcess, kept.directory, keep_state=True)
+        wait_until(lambda: "is in use by another emulator" in kept.log(), "the second one waits")
+        put_items(kept, 1)
+        kept.process.stop()
+        kept.process = second.result()
+    check_put(kept, {1})
 
 
 def test_a_stream_goes_on_after_a_kill_with_the_records_that_were_not_delivered(kept: KeptEmulator) -> None:

@@ -140,6 +140,7 @@ TURN = {
     "undoes": "T0",
     "undone_expires": EXPIRES - 9,
     "through": "000001#0000",
+    "prompt_digest": "d",
 }
 
 REQUEST_ROW = {
