@@ -8,7 +8,7 @@ from tests.chaos.world import World
 
 GROUPS = 12
 EXPECTED_ERRORS = {"no_answer", "budget_exhausted", "superseded"}
-"""Of users who do not answer in time, who have set a budget too small, or who prompt again before the answer is there."""
+"""Of users who do not answer in time, set a budget too small, or prompt again before the answer is there."""
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
