@@ -130,6 +130,8 @@ TURN = {
     "capabilities": ["ai.chat"],
     "dialect": "fermata",
     "tool_names": "seed",
+    "generation": "0.0.6",
+    "withheld_tools": [],
     "prompt_version": "p",
     "situation": "s",
     "max_rounds": 5,
