@@ -46,7 +46,7 @@ _STORED_NAMES = {
     "held_until": "h",
     "revision": "v",
     "last_edit_key": "j",
-    "tools_withheld": "x",
+    "forced_answer_reason": "x",
 }
 
 
@@ -88,7 +88,7 @@ class TurnState:
     """The document's revision, as the editor reported it last (decision 0115)."""
     last_edit_key: str = ""
     """In an undo: journal key of the last edit that was processed."""
-    tools_withheld: str = ""
+    forced_answer_reason: str = ""
     """Why the model had to answer without tools: the code of the warning (decision 0202)."""
 
     def after_events(self, events: Iterable[Event]) -> "TurnState":
@@ -116,7 +116,7 @@ class TurnState:
             case ToolResultEvent():
                 return self._after_tool_result()
             case WarningEvent() if event.code:
-                return replace(self, tools_withheld=event.code)
+                return replace(self, forced_answer_reason=event.code)
             case TerminalEvent():
                 return replace(self, phase="ended", held_until=0)
             case _:

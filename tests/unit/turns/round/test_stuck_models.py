@@ -42,7 +42,7 @@ def test_the_same_call_is_answered_three_times_and_then_the_model_must_answer(st
     assert warning.code == "repeatedCall"
     assert warning.message.startswith("The model called getNodeHtml 3 times with the same input")
     assert "getNodeHtml 3 times" in stage.driver.requests[3].volatile
-    assert stage.entries()[-1].state.tools_withheld == "repeatedCall"
+    assert stage.entries()[-1].state.forced_answer_reason == "repeatedCall"
     assert stage.event_types()[-1] == "done"
     assert stage.streamed_text() == "I stop here."
     invariants.check_invariants(stage)
@@ -84,7 +84,7 @@ def test_five_rounds_of_failures_end_in_an_answer(stage: Stage) -> None:
     ] * 5 + [False]
     (warning,) = get_warnings(stage)
     assert warning.code == "repeatedFailures"
-    assert stage.entries()[-1].state.tools_withheld == "repeatedFailures"
+    assert stage.entries()[-1].state.forced_answer_reason == "repeatedFailures"
 
 
 def test_a_success_in_between_starts_the_count_of_failures_anew(stage: Stage) -> None:

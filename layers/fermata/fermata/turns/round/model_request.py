@@ -19,9 +19,9 @@ from fermata.turns.accounting import (
     commit_with_budget_hold,
     estimate_tokens_of_chars,
 )
+from fermata.turns.round.forced_answer import ForcedAnswer
 from fermata.turns.round.stream_writer import StreamWriter
 from fermata.turns.round.turn_context import TurnContext
-from fermata.turns.round.withheld_tools import WithheldTools
 from fermata.turns.turn_log import fixed_events
 from fermata.usage.budgets.holds import AccountsChanged
 from fermata.usage.ledger.ledger_store import RequestUsage
@@ -42,7 +42,7 @@ class ModelRequestOutcome:
     """Streamed text that is not in the log yet."""
     last_usage: RequestUsage | None = None
     """None when no request was sent."""
-    withheld_tools: WithheldTools | None = None
+    forced_answer: ForcedAnswer | None = None
     """Why the request was sent without tools, if it was."""
     seconds_to_first_text: float | None = None
     """Until the first text was in the log."""
@@ -103,7 +103,7 @@ class _RequestSender:
     def send(self, connection: ProviderConnection, endpoint: AuthenticatedEndpoint) -> ModelRequestOutcome:
         context = self._context
         clock = context.resources.clock
-        request, withheld_tools = _build_request(context)
+        request, forced_answer = _build_request(context)
         started_at = clock.monotonic()
         with (
             connection.call_scope(),
@@ -116,7 +116,7 @@ class _RequestSender:
             result,
             unwritten_events,
             last_usage=self._build_last_usage(result) if self._is_sent else None,
-            withheld_tools=withheld_tools,
+            forced_answer=forced_answer,
             seconds_to_first_text=first_written_at - started_at if first_written_at is not None else None,
         )
 
@@ -225,25 +225,25 @@ class _RequestSender:
         )
 
 
-def _build_request(context: TurnContext) -> tuple[ModelRequest, WithheldTools | None]:
+def _build_request(context: TurnContext) -> tuple[ModelRequest, ForcedAnswer | None]:
     """Return the request of the current round, and why it is without tools, if it is."""
     turn = context.turn
     state = context.log.state
     settings = context.resources.settings
     messages = context.load_history()
-    withheld_tools = context.find_withheld_tools()
+    forced_answer = context.find_forced_answer()
     request = ModelRequest(
         name=f"{turn.id}.{state.round}.{state.request_attempts}",
         model=turn.model,
         system=context.system_prompt,
-        volatile=f"{turn.situation}\n{withheld_tools.instruction}".strip() if withheld_tools else turn.situation,
+        volatile=f"{turn.situation}\n{forced_answer.instruction}".strip() if forced_answer else turn.situation,
         messages=messages,
         tools=context.tool_specs,
         max_tokens=settings.max_answer_tokens,
         thinking_tokens=turn.thinking_tokens,
-        call_tools=withheld_tools is None,
+        call_tools=forced_answer is None,
         scope=turn.scope,
         window_tokens=settings.ollama_window_tokens,
         prefix_cache=context.prefix_cache,
     )
-    return request, withheld_tools
+    return request, forced_answer

@@ -58,29 +58,29 @@ def run_round(context: TurnContext, connection: ProviderConnection) -> None:
 
 def _commit_response(context: TurnContext, outcome: ModelRequestOutcome, response: ModelResponse) -> None:
     calls = [block for block in response.blocks if isinstance(block, ToolCallBlock)]
-    withheld = outcome.withheld_tools
+    forced = outcome.forced_answer
     if response.stop is FinishReason.REFUSAL:
         _end_turn(context, outcome, response, _build_refusal_error(response.refusal))
-    elif calls and not withheld:
+    elif calls and not forced:
         _commit_calls(context, outcome, response, calls)
-    elif response.stop is FinishReason.PAUSE and not withheld:
+    elif response.stop is FinishReason.PAUSE and not forced:
         context.commit(replace(_build_commit(context, outcome, response), is_ready_for_next_round=True))
     else:
-        _end_turn(context, outcome, response, DoneEvent(), _warn_of_withheld_tools(context, outcome, bool(calls)))
+        _end_turn(context, outcome, response, DoneEvent(), _warn_of_forced_answer(context, outcome, bool(calls)))
     # After the commit, so that no client waits for it.
     _emit_metrics(outcome, response)
     if not context.log.state.has_open_request:  # the next round's request is sent first (decision 0146)
         last_used.record_use(context.resources, context.turn.tenant, context.turn.credential)
 
 
-def _warn_of_withheld_tools(
+def _warn_of_forced_answer(
     context: TurnContext, outcome: ModelRequestOutcome, wanted_tools: bool
 ) -> tuple[WarningEvent, ...]:
     """Tell the user why the turn ends: the model was stuck, or wanted to go on in the turn's last round."""
-    withheld = outcome.withheld_tools
-    if withheld and withheld.reason == "roundLimit" and wanted_tools:
-        return (WarningEvent(message=ROUND_LIMIT_MESSAGE.format(context.turn.max_rounds), code=withheld.reason),)
-    return withheld.warning_events if withheld else ()
+    forced = outcome.forced_answer
+    if forced and forced.reason == "roundLimit" and wanted_tools:
+        return (WarningEvent(message=ROUND_LIMIT_MESSAGE.format(context.turn.max_rounds), code=forced.reason),)
+    return forced.warning_events if forced else ()
 
 
 def _end_after_refusal(context: TurnContext, outcome: ModelRequestOutcome) -> None:
@@ -176,7 +176,7 @@ def _retry_or_end(context: TurnContext, outcome: ModelRequestOutcome, error: Pro
         take_round(context, state, lambda _before: outcome.request_usages)
     else:
         events, terminal = _build_end_after_error(context, error)
-        stuck_warnings = outcome.withheld_tools.warning_events if outcome.withheld_tools else ()
+        stuck_warnings = outcome.forced_answer.warning_events if outcome.forced_answer else ()
         unwritten = (*outcome.unwritten_events, *stuck_warnings, *events)
         final_round = FinalRound(unwritten, (), outcome.request_usages, accounts_for_open_request=True)
         end_turn(context.resources, context.turn, context.log, terminal, final_round)

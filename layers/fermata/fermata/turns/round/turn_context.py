@@ -25,13 +25,13 @@ from fermata.tools.tool_names import ToolNaming
 from fermata.tools.toolset import Toolset
 from fermata.turns.pause import Pause
 from fermata.turns.round.context_window import build_model_profile
+from fermata.turns.round.forced_answer import (
+    ForcedAnswer,
+    force_answer_in_last_round,
+    force_answer_of_stuck_model,
+)
 from fermata.turns.round.heartbeat import Heartbeat
 from fermata.turns.round.invocation import Invocation
-from fermata.turns.round.withheld_tools import (
-    WithheldTools,
-    withhold_tools_from_stuck_model,
-    withhold_tools_in_last_round,
-)
 from fermata.turns.round_commit import RoundCommit, write_round_commit
 from fermata.turns.turn import Turn
 from fermata.turns.turn_log import TurnLog
@@ -98,11 +98,11 @@ class TurnContext:
             )
         return self.history.compile_messages()
 
-    def find_withheld_tools(self) -> WithheldTools | None:
+    def find_forced_answer(self) -> ForcedAnswer | None:
         """Return why the current round is asked without tools, if it is. Call it with the history loaded."""
         turn, settings = self.turn, self.resources.settings
         messages = self.history.stored_messages if self.history else ()
-        return withhold_tools_in_last_round(self.log.state.round, turn.max_rounds) or withhold_tools_from_stuck_model(
+        return force_answer_in_last_round(self.log.state.round, turn.max_rounds) or force_answer_of_stuck_model(
             [message for message in messages if message.turn == turn.id],
             self._is_edit,
             settings.max_repeated_calls,

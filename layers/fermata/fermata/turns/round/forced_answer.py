@@ -12,7 +12,7 @@ from fermata.conversations.history.stale_results import describe_inputs, is_succ
 from fermata.domain.events import WarningEvent
 from fermata.domain.messages import Message
 
-WithholdingReason = Literal["roundLimit", "repeatedCall", "repeatedFailures"]
+ForcedAnswerReason = Literal["roundLimit", "repeatedCall", "repeatedFailures"]
 
 _INSTRUCTION = (
     "{} Tools cannot be called any more in this turn. Answer now, in words: what is done, what is not done and why."
@@ -21,7 +21,7 @@ _ADVICE = "What it did is kept. Tell it what to do differently, or choose anothe
 
 
 @dataclass(frozen=True)
-class WithheldTools:
+class ForcedAnswer:
     """Why a round is asked without tools.
 
     Attributes:
@@ -30,7 +30,7 @@ class WithheldTools:
         warning: What the user reads. A turn that answers in its last round has nothing to warn about.
     """
 
-    reason: WithholdingReason
+    reason: ForcedAnswerReason
     instruction: str
     warning: str = ""
 
@@ -40,17 +40,17 @@ class WithheldTools:
         return (WarningEvent(message=self.warning, code=self.reason),) if self.warning else ()
 
 
-def withhold_tools_in_last_round(round_: int, max_rounds: int) -> WithheldTools | None:
+def force_answer_in_last_round(round_: int, max_rounds: int) -> ForcedAnswer | None:
     """Return why a round has no tools because the turn may have no further one."""
     if round_ < max_rounds:
         return None
     begun = f"This is step {round_} of {max_rounds}, the last one." if round_ > 1 else "This turn has one step."
-    return WithheldTools("roundLimit", _INSTRUCTION.format(begun))
+    return ForcedAnswer("roundLimit", _INSTRUCTION.format(begun))
 
 
-def withhold_tools_from_stuck_model(
+def force_answer_of_stuck_model(
     messages: Iterable[Message], is_edit: Callable[[str], bool], max_repeated_calls: int, max_failed_rounds: int
-) -> WithheldTools | None:
+) -> ForcedAnswer | None:
     """Return why a model that makes no progress gets no more tools.
 
     Args:
@@ -64,14 +64,14 @@ def withhold_tools_from_stuck_model(
         progress.add_round(round_messages, is_edit)
     tool_name, repeated = progress.most_repeated_call
     if max_repeated_calls and repeated >= max_repeated_calls:
-        return WithheldTools(
+        return ForcedAnswer(
             "repeatedCall",
             _INSTRUCTION.format(f"You have called {tool_name} {repeated} times with the same input."),
             f"The model called {tool_name} {repeated} times with the same input, so it had to answer without tools. "
             + _ADVICE,
         )
     if max_failed_rounds and progress.failed_rounds >= max_failed_rounds:
-        return WithheldTools(
+        return ForcedAnswer(
             "repeatedFailures",
             _INSTRUCTION.format(f"Your calls have failed {progress.failed_rounds} times in a row."),
             f"The model's calls failed {progress.failed_rounds} times in a row, so it had to answer without tools. "
