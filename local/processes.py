@@ -12,6 +12,8 @@ from typing import IO, Any
 
 import httpx
 
+from local.lock_or_delete_state import EMULATOR_STATE
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT_PYTHON = ROOT / ".venv/bin/python"
 EMULATOR_PYTHON = ROOT / ".venv-emulator/bin/python"
@@ -160,7 +162,7 @@ class EmulatorProcess(ChildProcess):
         if function_limits:
             environment["FUNCTION_LIMITS"] = json.dumps(function_limits)
         if keep_state:
-            environment["STATE_DIR"] = str(directory / "state")
+            environment["STATE_DIR"] = str(directory / EMULATOR_STATE)
         if latencies is not None:
             environment["LATENCIES_FILE"] = str(latencies)
         super().__init__([str(EMULATOR_PYTHON), "-m", "local.emulator"], environment, directory / "emulator.log")

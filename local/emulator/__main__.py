@@ -8,7 +8,7 @@ Settings come from the environment:
 - `FUNCTION_CLIENTS`: AWS services that the functions call, whose descriptions are loaded once for all functions
 - `FUNCTION_WARM_UP`: function that is called once for all functions, by its full name
 - `FUNCTION_LIMITS`: limits of the processes that run functions, as JSON; `concurrency_limits.py` names them
-- `STATE_DIR`: where state is saved; without it, no state is saved
+- `STATE_DIR`: where state is saved, by one emulator at a time; without it, no state is saved
 - `WORK_DIR`: where functions are unpacked; emptied at the start
 - `SCHEDULE_MINUTE_SECONDS`: default 60
 
@@ -31,11 +31,14 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
+from local.emulator import state_lock
 from local.listening_sockets import open_listener
 
 
 def main() -> None:
     listener = open_listener(int(os.environ.get("GATEWAY_PORT", "0")))
+    if "STATE_DIR" in os.environ:
+        state_lock.hold_state_lock(Path(os.environ["STATE_DIR"]))
     with work_directory() as directory:
         configure_ministack(listener.getsockname()[1], directory)
         sys.setswitchinterval(0.0005)  # the default lets a request wait 5 ms for a thread that evaluates an expression

@@ -31,7 +31,6 @@ from local.emulator.patches import (
 )
 from local.emulator.request_recorder import RequestRecorder
 from local.emulator.snapshots import App
-from local.emulator.stack_changes import is_stack_changing
 
 PATCHES = (
     executions,
@@ -66,8 +65,7 @@ async def open_app() -> AsyncIterator[App]:
     saving = asyncio.create_task(writer.save_periodically())
     yield restrict_access(add_pages(RequestRecorder(AppendFeed(durable_app)), pages | {SNAPSHOT_PATH: writer.save}))
     saving.cancel()
-    if not is_stack_changing():
-        await writer.save()
+    await writer.save_at_stop()
 
 
 def add_pages(app: App, pages: dict[str, PageHandler]) -> App:

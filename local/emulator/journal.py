@@ -1,17 +1,19 @@
 """Write changes of state to a journal before the responses that acknowledge them (decision 0160).
 
-A journal is a numbered file. Each line holds a checksum and a JSON list of changes that belong together: a transaction
-is one line. Changes are whole values, not requests, so a line can be applied again and without the lines before it.
-`write()` hands a line to the kernel, so that it outlives this process, but not a power cut.
+A journal is a numbered file. Each line holds a checksum and a JSON list of changes that belong together. A transaction
+is on one line, because lines are written only between two steps of the event loop that makes it. Changes are whole
+values, not requests, so a line can be applied again and without the lines before it. `write()` hands a line to the
+kernel, so that it outlives this process, but not a power cut.
 """
 
+import asyncio
 import json
 import logging
 import os
 import re
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,6 @@ MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """Size from which a snapshot replaces the journal."""
 JOURNAL_NAME = re.compile(r"journal-(\d+)")
 CHECKSUM_LENGTH = 8
-EXECUTION = "execution"
-"""Kind of the changes of executions. All others are of items and their streams."""
 Change = list[Any]
 
 logger = logging.getLogger("journal")
@@ -34,10 +34,10 @@ class Journal:
         self.byte_count = 0
         """Bytes that the next start would read."""
         self._directory: Path | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._descriptor = -1
         self._number = 0
-        self._pending: list[tuple[str, str]] = []
-        """Kind and text of the changes that no line holds yet."""
+        self._pending: list[str] = []
         self._is_line_torn = False
         self._lock = threading.Lock()
 
@@ -45,8 +45,13 @@ class Journal:
     def is_full(self) -> bool:
         return self.byte_count > MAX_JOURNAL_BYTES
 
-    def open(self, directory: Path) -> None:
-        """Record changes from now on, in a new file behind those that are there."""
+    def open(self, directory: Path, loop: asyncio.AbstractEventLoop) -> None:
+        """Record changes from now on, in a new file behind those that are there.
+
+        Args:
+            loop: runs the requests, and thus makes the transactions.
+        """
+        self._loop = loop
         journals = list_journals(directory)
         self._directory = directory
         self._number = max((number for number, _ in journals), default=0)
@@ -54,23 +59,18 @@ class Journal:
         self._open_next_file()
 
     def append(self, *change: Any) -> None:
-        """Add a change. It is written by the next `flush`; in another thread than the main one, at once.
+        """Add a change. It is written by the next `flush`, which another thread than the main one asks for.
 
-        Other threads change executions, or items that expire, under the lock of all items. Their line leaves what is
-        pending of the other kind where it is: it may be half of a transaction. It takes the pending changes of its own
-        kind with it, because the new one may replace them.
+        Such a thread does not write itself: it would write the first half of a transaction that is being made. Nor has
+        it a line of its own, because the journal keeps the order in which an item or execution changes (decision 0163).
         """
         if self._directory is None:
             return
         text = _encode(change)
         with self._lock:
-            if threading.current_thread() is threading.main_thread():
-                self._pending.append((change[0], text))
-            else:
-                is_execution = change[0] == EXECUTION
-                earlier = [text for kind, text in self._pending if (kind == EXECUTION) == is_execution]
-                self._write_changes([*earlier, text])
-                self._pending = [pending for pending in self._pending if (pending[0] == EXECUTION) != is_execution]
+            self._pending.append(text)
+        if threading.current_thread() is not threading.main_thread():
+            self._flush_soon()
 
     def flush(self) -> None:
         """Write the changes so far. Call this before a response says that they were made.
@@ -78,10 +78,19 @@ class Journal:
         Raises:
             OSError: They could not be written, and will be with the next call.
         """
+        if not self._pending:
+            return
         with self._lock:
-            if self._pending:
-                self._write_changes([text for _, text in self._pending])
-                self._pending.clear()
+            body = f"[{','.join(self._pending)}]".encode()
+            self._write_line(b"%0*x %b\n" % (CHECKSUM_LENGTH, zlib.crc32(body), body))
+            self._pending.clear()
+
+    def _flush_soon(self) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(self.flush)
+        except RuntimeError:  # the loop is closed: no transaction is being made any more
+            self.flush()
 
     def start_next_file(self) -> int:
         """Write what follows to another file, and return its number."""
@@ -102,10 +111,6 @@ class Journal:
         file = self._directory / f"journal-{self._number}"
         self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._is_line_torn = False
-
-    def _write_changes(self, texts: Sequence[str]) -> None:
-        body = f"[{','.join(texts)}]".encode()
-        self._write_line(b"%0*x %b\n" % (CHECKSUM_LENGTH, zlib.crc32(body), body))
 
     def _write_line(self, line: bytes) -> None:
         left = memoryview(b"\n" + line if self._is_line_torn else line)

@@ -1,9 +1,9 @@
 """Save all state at one instant, in a forked copy of the process, and load it with the journal behind it.
 
-A snapshot is a directory `snapshot-<number>` with a file for each service. It holds everything before the journal of
-that number, so it replaces all older snapshots and journals (decision 0160). A fork sees the memory at one instant and
-costs the server a few milliseconds, however long the writing takes. It happens on the event loop between two requests,
-so no transaction is half done (decision 0033).
+A snapshot (`snapshot_files.py`) holds everything before the journal of its number, so it replaces all older snapshots
+and journals (decision 0160). A fork sees the memory at one instant and costs the server a few milliseconds, however
+long the writing takes. It happens on the event loop between two requests, so no transaction is half done (decision
+0033).
 """
 
 import asyncio
@@ -12,14 +12,12 @@ import functools
 import json
 import logging
 import os
-import re
 import shutil
 import signal
 import time
 import traceback
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +28,23 @@ from ministack.services import lambda_svc
 from local.emulator.journal import change_journal, list_journals, read_changes
 from local.emulator.patches import dynamodb_streams, journaled_changes
 from local.emulator.patches.registry import Function, patch_function, pin_functions
+from local.emulator.snapshot_files import (
+    MANIFEST_NAME,
+    delete_replaced_files,
+    delete_unfinished_snapshots,
+    find_snapshot,
+    is_complete,
+    publish_snapshot,
+    write_synced_file,
+)
 from local.emulator.stack_changes import is_stack_changing, note_saved_stacks, read_stack_statuses
-from local.emulator.state_lock import lock_directory
+from local.emulator.state_lock import close_inherited_descriptors
 
 INTERVAL_SECONDS = 10.0
 """How often what no journal holds is saved while it changes: logs, metrics, and when schedules were due."""
 WRITE_TIMEOUT_SECONDS = 30
 STACK_POLL_SECONDS = 0.02
 MAX_STACK_SECONDS = 30.0
-SNAPSHOT_NAME = re.compile(r"snapshot-(\d+)")
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
 _deferred_deletions: list[Callable[[], None]] = []
@@ -53,14 +59,6 @@ class SnapshotFailedError(RuntimeError):
     """No snapshot could be written. The one before it and the journals behind that are kept."""
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """The files of a snapshot, and the number of the first journal that is not in it."""
-
-    number: int
-    directory: Path
-
-
 class SnapshotWriter:
     """Writes snapshots of this process, one at a time."""
 
@@ -69,6 +67,7 @@ class SnapshotWriter:
         self._changed = False
         self._wanted = asyncio.Event()
         self._lock = asyncio.Lock()
+        self._writing = asyncio.Lock()
         self._begun_count = 0
         self._saved_count = 0
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
@@ -101,28 +100,37 @@ class SnapshotWriter:
         Raises:
             SnapshotFailedError
         """
-        await asyncio.shield(self._save_changes_before(self._begun_count + 1))
-
-    async def _save_changes_before(self, needed_count: int) -> None:
-        """Save, unless a snapshot that began later than the call is written already.
-
-        It is shielded from the cancellation of its caller: whoever cancels it would let the next save begin while the
-        process of this one still writes.
-        """
+        needed_count = self._begun_count + 1
         async with self._lock:
             if self._saved_count < needed_count:
                 await _wait_for_stacks()
-                await self._save_now()
+                await asyncio.shield(asyncio.create_task(self._save_now()))
+
+    async def save_at_stop(self) -> None:
+        """Wait for a save that is under way, though nobody may wait for it any more, and save once more.
+
+        Raises:
+            SnapshotFailedError
+        """
+        async with self._writing:
+            pass
+        if not is_stack_changing():
+            await self.save()
 
     async def _save_now(self) -> None:
+        """Save in a process. This is never cancelled: that process would go on beside the next one (decision 0163)."""
+        async with self._writing:
+            await self._write_and_replace()
+
+    async def _write_and_replace(self) -> None:
         self._wanted.clear()
         self._changed = False
         self._begun_count += 1
         statuses, byte_count = read_stack_statuses(), change_journal.byte_count
-        snapshot = Snapshot(change_journal.start_next_file(), self._directory)
-        child = _fork_and_save(snapshot)
+        number = change_journal.start_next_file()
+        child = _fork_and_save(self._directory, number)
         loop = asyncio.get_running_loop()
-        if not await loop.run_in_executor(self._executor, _finish_save, snapshot, child):
+        if not await loop.run_in_executor(self._executor, _finish_save, self._directory, number, child):
             self._changed = True
             raise SnapshotFailedError
         self._saved_count = self._begun_count
@@ -137,13 +145,7 @@ async def _wait_for_stacks() -> None:
         await asyncio.sleep(STACK_POLL_SECONDS)
 
 
-def find_snapshot(directory: Path) -> Snapshot:
-    """Find the newest complete snapshot. Where there is none, the directory itself may hold one without a number."""
-    found = [(int(name[1]), file) for file in directory.iterdir() if (name := SNAPSHOT_NAME.fullmatch(file.name))]
-    return Snapshot(*max(found, default=(0, directory)))
-
-
-def _fork_and_save(snapshot: Snapshot) -> int:
+def _fork_and_save(directory: Path, number: int) -> int:
     """Fork a process that saves and return its pid.
 
     A lock that another thread holds at the fork is never released in the copy. Then the alarm ends the copy.
@@ -153,71 +155,48 @@ def _fork_and_save(snapshot: Snapshot) -> int:
         return child
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(WRITE_TIMEOUT_SECONDS)
-    os.closerange(3, 1 << 16)
+    close_inherited_descriptors()
     try:
-        _write_snapshot(snapshot)
+        _write_snapshot(directory, number)
     except BaseException:  # noqa: BLE001  the copy must end here, whatever happens
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
 
 
-def _write_snapshot(snapshot: Snapshot) -> None:
-    """Write the files of all services to a directory that gets its name when it is complete."""
-    previous = find_snapshot(snapshot.directory)
-    unfinished = snapshot.directory / f"unfinished-{snapshot.number}"
+def _write_snapshot(directory: Path, number: int) -> None:
+    """Write the files of all services to a directory that gets its name when it is complete.
+
+    A service that has nothing to say, for example because it was not used, keeps its file of the snapshot before.
+    """
+    previous = find_snapshot(directory)
+    unfinished = directory / f"unfinished-{number}"
     unfinished.mkdir(mode=0o700)
+    sizes = {}
     for service, get_state in ministack._build_persistence_save_dict().items():
         state = get_state()
-        file = unfinished / f"{service}.json"
         if state is not None:
             content = {"__ministack_format__": persistence._state_format_version(service), "payload": state}
-            _write_file(file, json.dumps(content, default=persistence._json_default).encode())
-        elif (kept := previous.directory / file.name).exists():
-            os.link(kept, file)
-    _ensure_complete(unfinished, previous)
-    unfinished.rename(snapshot.directory / f"snapshot-{snapshot.number}")
-    _sync(snapshot.directory)
+            encoded = json.dumps(content, default=persistence._json_default).encode()
+            write_synced_file(unfinished / f"{service}.json", encoded)
+            sizes[f"{service}.json"] = len(encoded)
+    for kept in previous.directory.glob("*.json"):
+        if kept.name != MANIFEST_NAME and kept.name not in sizes:
+            os.link(kept, unfinished / kept.name)
+            sizes[kept.name] = kept.stat().st_size
+    publish_snapshot(unfinished, sizes, directory / f"snapshot-{number}")
     for delete in _deferred_deletions:
         delete()
 
 
-def _ensure_complete(unfinished: Path, previous: Snapshot) -> None:
-    """Refuse a snapshot that lacks the file of a service which the one before it has."""
-    missing = {file.name for file in previous.directory.glob("*.json")} - {file.name for file in unfinished.iterdir()}
-    if missing:
-        raise SnapshotFailedError(f"The snapshot would lack {', '.join(sorted(missing))}.")
-
-
-def _write_file(file: Path, content: bytes) -> None:
-    file.write_bytes(content)
-    _sync(file)
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file or directory is on the disk: the files that it replaces are deleted."""
-    descriptor = os.open(path, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.close(descriptor)
-
-
-def _finish_save(snapshot: Snapshot, child: int) -> bool:
+def _finish_save(directory: Path, number: int, child: int) -> bool:
     """Wait for the process that saves, and delete what its snapshot replaces. False when it has failed."""
     _, status = os.waitpid(child, 0)
-    if status != 0:
+    if status != 0 or not is_complete(directory / f"snapshot-{number}"):
         logger.error("A snapshot could not be written (wait status %d). The state before it is kept.", status)
+        shutil.rmtree(directory / f"unfinished-{number}", ignore_errors=True)
         return False
-    for number, file in list_journals(snapshot.directory):
-        if number < snapshot.number:
-            file.unlink()
-    for entry in snapshot.directory.iterdir():
-        name = SNAPSHOT_NAME.fullmatch(entry.name)
-        if name and int(name[1]) < snapshot.number:
-            shutil.rmtree(entry)
-        elif entry.suffix == ".json":
-            entry.unlink()  # of a snapshot without a number
-        elif entry.name.startswith("unfinished"):
-            shutil.rmtree(entry)  # of a process that was killed: one writes at a time
+    delete_replaced_files(directory, number)
     return True
 
 
@@ -237,7 +216,7 @@ def load_state(original: Function) -> None:
     """Load the newest snapshot, make the changes of the journals behind it again, and open the next journal."""
     directory = Path(persistence.STATE_DIR)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock_directory(directory)
+    delete_unfinished_snapshots(directory)
     snapshot = find_snapshot(directory)
     persistence.STATE_DIR = str(snapshot.directory)
     original()
@@ -248,4 +227,4 @@ def load_state(original: Function) -> None:
     dynamodb_streams.continue_numbering()
     journaled_changes.fail_running_executions()
     note_saved_stacks(read_stack_statuses())
-    change_journal.open(directory)
+    change_journal.open(directory, asyncio.get_running_loop())

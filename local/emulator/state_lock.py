@@ -1,44 +1,23 @@
-"""Lock the state directory for one emulator, from before it loads the state until it has ended (decision 0163)."""
+"""Hold the lock of the state directory until this process and those that save its state have ended (decision 0163)."""
 
-import contextlib
-import fcntl
-import logging
 import os
-import time
 from pathlib import Path
 
-LOCK_TIMEOUT_SECONDS = 60.0
-"""The longest wait for another emulator. It saves its state before it ends, when its parent has ended."""
-POLL_SECONDS = 0.05
-LOCK_NAME = "emulator.lock"
+from local.lock_or_delete_state import lock_emulator_state
 
-logger = logging.getLogger("state_lock")
+MAX_DESCRIPTOR = 1 << 16
+_descriptors: list[int] = []
 
 
-class StateInUseError(RuntimeError):
-    """Another emulator uses the state directory."""
+def hold_state_lock(state: Path) -> None:
+    """Wait for the lock and keep it until this process ends: a thread may delete files up to the end."""
+    _descriptors.append(lock_emulator_state(state))
 
 
-def lock_directory(directory: Path) -> None:
-    """Lock a state directory until this process ends. Wait for the emulator that uses it.
-
-    The kernel releases the lock with the process, also after `kill -9`. Processes that this one starts do not hold it.
-
-    Raises:
-        StateInUseError: The other emulator has not ended in time.
-    """
-    descriptor = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
-    if not _try_to_lock(descriptor):
-        logger.warning("%s is in use by another emulator. Waiting for its end.", directory)
-        while not _try_to_lock(descriptor):
-            if time.monotonic() > deadline:
-                raise StateInUseError(f"{directory} is in use by another emulator, which does not end. Stop it first.")
-            time.sleep(POLL_SECONDS)
-
-
-def _try_to_lock(descriptor: int) -> bool:
-    with contextlib.suppress(BlockingIOError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
+def close_inherited_descriptors() -> None:
+    """Close what a forked process inherits, except the lock: a killed emulator's snapshot may still get its name."""
+    begin = 3
+    for descriptor in sorted(_descriptors):
+        os.closerange(begin, descriptor)
+        begin = descriptor + 1
+    os.closerange(begin, MAX_DESCRIPTOR)

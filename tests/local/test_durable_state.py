@@ -3,7 +3,9 @@
 import contextlib
 import itertools
 import json
+import os
 import random
+import signal
 import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from botocore.exceptions import BotoCoreError
 
 from local import deploy
 from local.aws_clients import get_client
+from local.emulator.snapshot_files import IncompleteSnapshotError, find_snapshot, publish_snapshot
 from local.processes import EmulatorProcess
 from tests.local.emulator_lab import EmulatorLab
 from tests.local.test_dynamodb_streams import batches, put, streamed_table
@@ -23,6 +27,8 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cloud
 BUCKET = "durable"
+FULL_JOURNAL_ITEMS = 56
+"""Of 300 kB, after which the journal is full."""
 
 
 class KeptEmulator:
@@ -46,6 +52,10 @@ class KeptEmulator:
     def kill_and_start(self, change_state: Callable[[], None] = lambda: None) -> None:
         self.process.kill()
         change_state()
+        self.process = EmulatorProcess(self.directory, keep_state=True)
+
+    def stop_and_start(self) -> None:
+        self.process.stop()
         self.process = EmulatorProcess(self.directory, keep_state=True)
 
     def log(self) -> str:
@@ -279,28 +289,93 @@ def test_the_journal_does_not_grow_without_end(kept: KeptEmulator) -> None:
     assert len(scan(kept, "large")) == 4
 
 
-def test_a_stop_while_a_snapshot_is_written_keeps_everything(kept: KeptEmulator) -> None:
+def test_a_clean_stop_while_a_large_snapshot_is_written_loses_nothing(kept: KeptEmulator) -> None:
+    """It is written because the journal is full. Nobody waits for it when the emulator stops."""
     EmulatorLab(kept.endpoint)
-    numbers = itertools.count()
-    while not list(kept.directory.glob("state/unfinished*")):
-        row = item("large", number := next(numbers), text="x" * 300_000)
-        kept.client("dynamodb").put_item(TableName="lab-notes", Item=row)
-        assert number < 500, "no snapshot is written"
-    kept.process.stop()
-    kept.process = EmulatorProcess(kept.directory, keep_state=True)
-    assert len(scan(kept, "large")) == number + 1
+    for attempt in range(4):
+        fill_journal(kept, attempt)
+        wait_until(lambda: list(kept.directory.glob("state/unfinished*")), "a snapshot is being written")
+        kept.stop_and_start()
+        assert len(scan(kept, f"full-{attempt}")) == FULL_JOURNAL_ITEMS
+    assert [len(scan(kept, f"full-{attempt}")) for attempt in range(4)] == [FULL_JOURNAL_ITEMS] * 4
     assert not list(kept.directory.glob("state/unfinished*"))
 
 
-def test_a_second_emulator_waits_until_the_first_has_ended(kept: KeptEmulator) -> None:
+def fill_journal(emulator: KeptEmulator, attempt: int) -> None:
+    """Write as many bytes as a journal holds, and one item more."""
+    for number in range(FULL_JOURNAL_ITEMS):
+        row = item(f"full-{attempt}", number, text="x" * 300_000)
+        emulator.client("dynamodb").put_item(TableName="lab-notes", Item=row)
+
+
+def test_an_emulator_waits_for_the_one_before_that_outlives_its_parent(kept: KeptEmulator) -> None:
+    """The one before acknowledges writes to its end and saves once more."""
     EmulatorLab(kept.endpoint)
+    fill_journal(kept, 0)
+    writer = Writer(partial(put_items, kept), first=0)
+    wait_until(lambda: writer.acknowledged > 20, "some writes are acknowledged")
+    before = kept.process
+    before.request_stop()
+    kept.process = EmulatorProcess(kept.directory, keep_state=True)
+    assert before.is_running() is False
+    numbers = set(writer.wait_for_end())
+    assert "Waiting for the emulator" in kept.log()
+    check_put(kept, numbers)
+    kept.kill_and_start()
+    check_put(kept, numbers)
+    before.stop()
+
+
+def test_an_emulator_waits_for_the_snapshot_of_a_killed_one(kept: KeptEmulator) -> None:
+    """Only the server is killed. The process that writes the snapshot outlives it, and holds the lock."""
+    EmulatorLab(kept.endpoint)
+    writer = Writer(partial(put_large_item, kept), first=0)
+    snapshot_process = wait_until(partial(suspend_snapshot_process, kept.process.pid), "a snapshot is being written")
+    os.kill(kept.process.pid, signal.SIGKILL)
+    numbers = set(writer.wait_for_end())
     with ThreadPoolExecutor(1) as pool:
-        second = pool.submit(EmulatorProcess, kept.directory, keep_state=True)
-        wait_until(lambda: "is in use by another emulator" in kept.log(), "the second one waits")
-        put_items(kept, 1)
-        kept.process.stop()
-        kept.process = second.result()
-    check_put(kept, {1})
+        started = pool.submit(EmulatorProcess, kept.directory, keep_state=True)
+        wait_until(lambda: "Waiting for the emulator" in kept.log(), "the next emulator waits")
+        snapshot_process.resume()
+        before, kept.process = kept.process, started.result()
+    before.kill()
+    assert numbers <= {int(row["sk"]["S"]) for row in scan(kept, "large")}
+
+
+def put_large_item(emulator: KeptEmulator, number: int) -> None:
+    row = item("large", number, text="x" * 300_000)
+    emulator.client("dynamodb").put_item(TableName="lab-notes", Item=row)
+
+
+def suspend_snapshot_process(emulator_pid: int) -> psutil.Process | None:
+    """Suspend the forked copy of an emulator, if there is one."""
+    emulator = psutil.Process(emulator_pid)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in emulator.children():
+            if child.cmdline() == emulator.cmdline():
+                child.suspend()
+                return child
+    return None
+
+
+def test_a_snapshot_that_lacks_a_file_is_not_loaded_and_replaces_none(tmp_path: Path) -> None:
+    write_snapshot(tmp_path, 3)
+    write_snapshot(tmp_path, 5)
+    assert find_snapshot(tmp_path).number == 5
+    (tmp_path / "snapshot-5/kms.json").unlink()
+    assert find_snapshot(tmp_path).number == 3
+    with pytest.raises(IncompleteSnapshotError):
+        write_snapshot(tmp_path, 7, missing_bytes=1)
+    assert find_snapshot(tmp_path).number == 3
+
+
+def write_snapshot(state: Path, number: int, missing_bytes: int = 0) -> None:
+    unfinished = state / f"unfinished-{number}"
+    unfinished.mkdir()
+    (unfinished / "kms.json").write_bytes(b"{}")
+    (unfinished / "dynamodb.json").write_bytes(b"{}")
+    sizes = {"kms.json": 2, "dynamodb.json": 2 + missing_bytes}
+    publish_snapshot(unfinished, sizes, state / f"snapshot-{number}")
 
 
 def test_a_stream_goes_on_after_a_kill_with_the_records_that_were_not_delivered(kept: KeptEmulator) -> None:

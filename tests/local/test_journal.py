@@ -1,38 +1,58 @@
-"""Write the journal of the emulator's state."""
+"""Test which changes the lines of the emulator's journal hold."""
 
+import asyncio
 import threading
 from pathlib import Path
 
-from local.emulator.journal import Journal, list_journals, read_changes
+from local.emulator.journal import Change, Journal, list_journals, read_changes
+
+FIRST_HALF, SECOND_HALF = ["item", "table", "a", "", {}], ["item", "table", "b", "", {}]
+ENDED = ["execution", "arn", {"status": "SUCCEEDED"}]
 
 
-def append_in_thread(journal: Journal, *change: object) -> None:
-    thread = threading.Thread(target=journal.append, args=change)
+def test_a_thread_does_not_write_half_of_a_transaction(tmp_path: Path) -> None:
+    async def make_transaction_while_execution_ends() -> None:
+        journal = open_journal(tmp_path)
+        journal.append(*FIRST_HALF)
+        append_in_thread(journal)
+        assert read_all_changes(tmp_path) == []
+        journal.append(*SECOND_HALF)
+        await asyncio.sleep(0)
+
+    asyncio.run(make_transaction_while_execution_ends())
+    assert read_all_changes(tmp_path) == [FIRST_HALF, ENDED, SECOND_HALF]
+    [(_, file)] = list_journals(tmp_path)
+    assert file.read_bytes().count(b"\n") == 1
+
+
+def test_what_changes_in_a_thread_is_written_without_a_request(tmp_path: Path) -> None:
+    async def end_execution() -> None:
+        append_in_thread(open_journal(tmp_path))
+        await asyncio.sleep(0)
+        assert read_all_changes(tmp_path) == [ENDED]
+
+    asyncio.run(end_execution())
+
+
+def test_what_changes_in_a_thread_after_the_loop_is_written(tmp_path: Path) -> None:
+    async def open_and_return() -> Journal:
+        return open_journal(tmp_path)
+
+    append_in_thread(asyncio.run(open_and_return()))
+    assert read_all_changes(tmp_path) == [ENDED]
+
+
+def open_journal(directory: Path) -> Journal:
+    journal = Journal()
+    journal.open(directory, asyncio.get_running_loop())
+    return journal
+
+
+def append_in_thread(journal: Journal) -> None:
+    thread = threading.Thread(target=journal.append, args=ENDED)
     thread.start()
     thread.join()
 
 
-def read_all(directory: Path) -> list[list[object]]:
+def read_all_changes(directory: Path) -> list[Change]:
     return [change for _, file in list_journals(directory) for change in read_changes(file)]
-
-
-def test_a_thread_that_ends_an_execution_writes_no_half_transaction(tmp_path: Path) -> None:
-    journal = Journal()
-    journal.open(tmp_path)
-    journal.append("item", "table", "a", "", {"half": 1})
-    append_in_thread(journal, "execution", "arn", {"status": "SUCCEEDED"})
-    assert read_all(tmp_path) == [["execution", "arn", {"status": "SUCCEEDED"}]]
-    journal.append("item", "table", "b", "", {"half": 2})
-    journal.flush()
-    (line,) = (tmp_path / "journal-1").read_bytes().splitlines()[1:]
-    assert b"half" in line
-    assert len(read_all(tmp_path)) == 3
-
-
-def test_a_later_change_of_a_thread_stays_behind_an_earlier_one_of_the_same_kind(tmp_path: Path) -> None:
-    journal = Journal()
-    journal.open(tmp_path)
-    journal.append("execution", "arn", {"status": "RUNNING"})
-    append_in_thread(journal, "execution", "arn", {"status": "SUCCEEDED"})
-    journal.flush()
-    assert [change[2] for change in read_all(tmp_path)] == [{"status": "RUNNING"}, {"status": "SUCCEEDED"}]

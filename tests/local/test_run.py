@@ -2,10 +2,12 @@
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 from fermata_client import FermataClient, run_turn
 from local import demo, logs, run
 from local.cloud import LocalCloud
-from local.lock_or_delete_state import delete_state, lock_state
+from local.lock_or_delete_state import EMULATOR_STATE, delete_state, lock_emulator_state, lock_state
 from local.processes import ROOT, inherited_environment
 from tests.waiting import BACKSTOP_SECONDS, wait_until
 
@@ -50,6 +52,20 @@ def test_state_is_deleted_only_while_it_is_not_used(tmp_path: Path) -> None:
     delete_state(state)
     assert not state.exists()
     delete_state(state)
+
+
+def test_state_is_deleted_after_the_emulator_of_a_killed_service_has_ended(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    lock = lock_emulator_state(state / EMULATOR_STATE)
+    with pytest.raises(SystemExit, match="still uses"):
+        lock_emulator_state(state / EMULATOR_STATE, timeout_seconds=0)
+    deleting = threading.Thread(target=delete_state, args=(state,))
+    deleting.start()
+    wait_until((state / "lock").exists, "the service's lock is taken")
+    assert (state / EMULATOR_STATE).exists()
+    os.close(lock)
+    deleting.join()
+    assert not state.exists()
 
 
 def test_it_prints_its_url_keeps_its_state_and_stops_cleanly(tmp_path: Path) -> None:

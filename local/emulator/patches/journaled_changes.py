@@ -9,7 +9,7 @@ from typing import Any
 from ministack.core.arn import parse_arn
 from ministack.services import dynamodb, stepfunctions
 
-from local.emulator.journal import EXECUTION, Change, change_journal
+from local.emulator.journal import Change, change_journal
 from local.emulator.patches.registry import Function, patch_function, pin_functions
 
 Json = dict[str, Any]
@@ -45,7 +45,7 @@ def emit_stream_event(original: Function, table_name: str, *arguments: Any, **ke
 
 @patch_function(stepfunctions, "_emit_execution_status_event", "9c89e45693e3")
 def emit_execution_status(original: Function, execution: Json) -> None:
-    change_journal.append(EXECUTION, execution["executionArn"], execution)
+    change_journal.append("execution", execution["executionArn"], execution)
     original(execution)
 
 
