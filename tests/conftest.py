@@ -1,5 +1,6 @@
 import gc
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,18 @@ os.environ["AWS_EC2_METADATA_DISABLED"] = "true"  # else a client without creden
 # How long an example takes says how busy the machine is, and nothing about the product.
 settings.register_profile("no-clocks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no-clocks")
+
+
+@pytest.fixture(scope="session")
+def folder_without_service(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("no-service")
+
+
+@pytest.fixture(autouse=True)
+def isolated_from_running_services(folder_without_service: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the state files of a service that runs in this clone, or for this user."""
+    monkeypatch.chdir(folder_without_service)
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder_without_service / "state"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from fermata.credentials import credential_store, scope_defaults
 from fermata.domain.caller import Caller
 from fermata.usage.audit.reconciliation import reconcile_usage
-from fermata_client.stack.resources import LOCAL_AWS_ENVIRONMENT, LOCAL_STACK_NAME
+from fermata_client.service.state_files import STATE_FILE, write_state_file
 from fermata_client.stack.usage_logs import USAGE_LOG_EVENTS
 from local.cloud import LocalCloud
 from local.processes import inherited_environment
@@ -94,13 +94,16 @@ def test_what_a_turn_used_is_in_the_audit_and_in_the_logs(
     assert [line["round"] for line in usage_lines(cloud) if line["tenant"] == "weighed"] == [1, 2]
 
 
-def test_the_operators_command_reconciles_the_usage_in_the_cloud(cloud: LocalCloud, resources: LocalResources) -> None:
+def test_the_operators_command_reconciles_the_usage_in_the_cloud(
+    cloud: LocalCloud, resources: LocalResources, tmp_path: Path
+) -> None:
     wait_until_settled(cloud, resources)
     command = [sys.executable, "-c", "from fermata_client.cli import main; main()", "audit", "--reconcile"]
-    here = inherited_environment() | LOCAL_AWS_ENVIRONMENT | {"AWS_ENDPOINT_URL": cloud.endpoint}
+    write_state_file(tmp_path / STATE_FILE, {"url": cloud.url, "token": cloud.token, "endpoint": cloud.endpoint})
     done = subprocess.run(
-        [*command, "--tenant", "weighed", "--stack", LOCAL_STACK_NAME],
-        env=here,
+        [*command, "--tenant", "weighed"],
+        env=inherited_environment(),
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,

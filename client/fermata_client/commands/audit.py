@@ -1,7 +1,5 @@
 """`fermata audit`: show usage; for an operator, also reconcile and rebuild the rollups."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from fermata_client.commands.errors import CommandError, report_errors, run_reporting_stack_errors
@@ -9,11 +7,8 @@ from fermata_client.commands.options import json_option, service_options
 from fermata_client.commands.output import print_json
 from fermata_client.commands.service_connection import connect_to_service
 from fermata_client.service.json_types import JsonObject
-from fermata_client.stack.resources import open_stack_resources, select_local_stack
+from fermata_client.stack.resources import StackLocation, find_local_stack, open_stack_resources
 from fermata_client.stack.usage_logs import read_usage_records, rollup_log_group, write_missing_usage_records
-
-if TYPE_CHECKING:
-    from fermata.aws.resources import Resources
 
 COLUMN_HEADINGS = ("prompt", "completion", "chats", "USD")
 MIN_NAME_WIDTH = 12
@@ -55,11 +50,11 @@ def audit(
         with connect_to_service(url, token) as client:
             _print_audit(client.get_audit(since=since, tz=tz), as_json=as_json)
         return
-    stack = stack or select_local_stack()
+    location = StackLocation(stack, region) if stack else find_local_stack(region) or StackLocation(None, region)
     if rebuild:
-        run_reporting_stack_errors(lambda: _rebuild(open_stack_resources(stack, region), stack, tenant))
+        run_reporting_stack_errors(lambda: _rebuild(location, tenant))
     if reconcile:
-        run_reporting_stack_errors(lambda: _reconcile(open_stack_resources(stack, region), stack, tenant, since, tz))
+        run_reporting_stack_errors(lambda: _reconcile(location, tenant, since, tz))
 
 
 def _print_audit(report: JsonObject, *, as_json: bool) -> None:
@@ -93,24 +88,27 @@ def _unpriced_note(row: JsonObject) -> str:
     return f"  + {count:,} without a known price" if count else ""
 
 
-def _rebuild(resources: "Resources", stack: str | None, tenant: str) -> None:
+def _rebuild(location: StackLocation, tenant: str) -> None:
     from fermata.usage.rollups.rebuild import rebuild_rollups
 
     def report_unreadable_row(row: str) -> None:
         click.echo(f"Skipped, because it cannot be read: {row}.")
 
+    resources = open_stack_resources(location)
     row_count = rebuild_rollups(resources, tenant, report_unreadable_row)
     click.echo(f"Rebuilt the rollups of {tenant} from {row_count:,} rows of the ledger.")
-    if written_count := write_missing_usage_records(resources, tenant, rollup_log_group(stack)):
+    logs = location.create_client("logs")
+    if written_count := write_missing_usage_records(resources, tenant, logs, rollup_log_group(location.stack)):
         click.echo(f"Wrote the missing log lines of {written_count:,} of them.")
 
 
-def _reconcile(resources: "Resources", stack: str | None, tenant: str, since: str | None, tz: str | None) -> None:
+def _reconcile(location: StackLocation, tenant: str, since: str | None, tz: str | None) -> None:
     from fermata.usage.audit.query_parameters import parse_since
     from fermata.usage.audit.reconciliation import reconcile_usage
 
+    resources = open_stack_resources(location)
     start = parse_since(since, resources.clock.time())
-    records = read_usage_records(rollup_log_group(stack), start.timestamp())
+    records = read_usage_records(location.create_client("logs"), rollup_log_group(location.stack), start.timestamp())
     differences = reconcile_usage(resources, tenant, since, tz, records)
     for difference in differences:
         click.echo(difference)

@@ -1,14 +1,16 @@
 """Open the AWS resources of a deployed stack from outside, as its operator."""
 
-import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fermata_client.service.state_files import iter_state_files, read_state_file
 
 if TYPE_CHECKING:
+    from botocore.config import Config
+
     from fermata.aws.resources import Resources
 
 STACK_OUTPUT_BY_SETTING = {
@@ -24,47 +26,61 @@ STACK_OUTPUT_BY_SETTING = {
 }
 """Fields of `fermata.aws.settings.Settings`, and the outputs of template.yaml that hold their values."""
 LOCAL_STACK_NAME = "fermata"
-LOCAL_AWS_ENVIRONMENT = {
-    "AWS_ACCESS_KEY_ID": "0" * 12,
-    "AWS_SECRET_ACCESS_KEY": "local",
-    "AWS_DEFAULT_REGION": "us-east-1",
-}
+LOCAL_REGION = "us-east-1"
+LOCAL_ACCESS_KEY_ID = "0" * 12
+LOCAL_SECRET_ACCESS_KEY = "local"
 
 
-def open_stack_resources(stack: str | None, region: str | None) -> "Resources":
-    """Open the resources of a CloudFormation stack; with None, those that the environment variables name.
+@dataclass(frozen=True)
+class StackLocation:
+    """The name of a stack, and where it is. None is what the operator's own AWS settings say."""
+
+    stack: str | None
+    region: str | None = None
+    local_endpoint: str | None = None
+    """The address of the local cloud; None for a stack on AWS."""
+
+    def create_client(self, service: Any, config: "Config | None" = None) -> Any:
+        """Create a client of an AWS service for this stack. The process's settings stay as they are."""
+        import boto3
+
+        is_local = self.local_endpoint is not None
+        return boto3.client(
+            service,
+            region_name=self.region or (LOCAL_REGION if is_local else None),
+            endpoint_url=self.local_endpoint,
+            aws_access_key_id=LOCAL_ACCESS_KEY_ID if is_local else None,
+            aws_secret_access_key=LOCAL_SECRET_ACCESS_KEY if is_local else None,
+            config=config,
+        )
+
+
+def open_stack_resources(location: StackLocation) -> "Resources":
+    """Open the resources of a CloudFormation stack; without a name, those that the environment variables name.
 
     Raises:
         click.ClickException: the stack is not one of Fermata.
     """
-    import boto3
-
     from fermata.aws.clock import Clock
-    from fermata.aws.resources import Resources
     from fermata.aws.settings import Settings
+    from fermata_client.stack.located_resources import LocatedResources
 
-    if region:
-        boto3.setup_default_session(region_name=region)
-    if stack is None:
-        return Resources(Settings.from_environment(), Clock())
-    description = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]
-    outputs = {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
+    if location.stack is None:
+        return LocatedResources(Settings.from_environment(), Clock(), location)
+    stacks = location.create_client("cloudformation").describe_stacks(StackName=location.stack)["Stacks"]
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
     missing = sorted(set(STACK_OUTPUT_BY_SETTING.values()) - set(outputs))
     if missing:
-        raise click.ClickException(f"The stack {stack!r} is no Fermata: it has no output {', '.join(missing)}.")
+        raise click.ClickException(
+            f"The stack {location.stack!r} is no Fermata: it has no output {', '.join(missing)}."
+        )
     fields = {field: outputs[name] for field, name in STACK_OUTPUT_BY_SETTING.items()}
-    return Resources(Settings.model_validate(fields), Clock())
+    return LocatedResources(Settings.model_validate(fields), Clock(), location)
 
 
-def select_local_stack(start: Path | None = None) -> str | None:
-    """Point this process's AWS clients at the local cloud of `make run`, if it runs in `start` or a folder above.
-
-    Returns:
-        The local stack's name, or None if no local cloud runs there.
-    """
-    folder = start or Path.cwd()
-    for file in iter_state_files(folder):
+def find_local_stack(region: str | None = None, start: Path | None = None) -> StackLocation | None:
+    """Find the stack of the local cloud of `make run`; None if none runs in `start`, a folder above, or for the user."""
+    for file in iter_state_files(start or Path.cwd()):
         if endpoint := read_state_file(file).get("endpoint"):
-            os.environ.update(LOCAL_AWS_ENVIRONMENT | {"AWS_ENDPOINT_URL": str(endpoint)})
-            return LOCAL_STACK_NAME
+            return StackLocation(LOCAL_STACK_NAME, region, str(endpoint))
     return None

@@ -27,13 +27,19 @@ def rollup_log_group(stack: str | None) -> str:
     return f"/aws/lambda/{stack}-rollup"
 
 
-def read_usage_records(log_group: str, start: float) -> Iterator[UsageRecord]:
-    """Yield the records of requests and of reversed usage since an epoch time in seconds, each record once."""
+def read_usage_records(logs: Any, log_group: str, start: float) -> Iterator[UsageRecord]:
+    """Yield the records of requests and of reversed usage since an epoch time in seconds, each record once.
+
+    Args:
+        logs: A client of CloudWatch Logs.
+        log_group: The log group of the rollup function.
+        start: The time of the first.
+    """
     for event_name in USAGE_LOG_EVENTS:
-        yield from _read_records(log_group, start, event_name)
+        yield from _read_records(logs, log_group, start, event_name)
 
 
-def write_missing_usage_records(resources: "Resources", tenant: str, log_group: str) -> int:
+def write_missing_usage_records(resources: "Resources", tenant: str, logs: Any, log_group: str) -> int:
     """Write the records of ledger rows that have none, as far back as the log group keeps its events.
 
     Rows younger than `SETTLED_SECONDS` are left out: their function may still log them, and each is logged once.
@@ -46,22 +52,22 @@ def write_missing_usage_records(resources: "Resources", tenant: str, log_group: 
     from fermata.usage.ledger.log_lines import find_missing_log_lines
 
     now = resources.clock.time()
-    retention_days = _read_retention_days(log_group)
+    retention_days = _read_retention_days(logs, log_group)
     start = now - retention_days * DAY_SECONDS if retention_days else 0.0
     missing = find_missing_log_lines(
         resources,
         tenant,
-        read_usage_records(log_group, start),
+        read_usage_records(logs, log_group, start),
         iso_from_epoch(start) if retention_days else FIRST_LEDGER_MONTH,
         iso_from_epoch(now - SETTLED_SECONDS),
     )
     log_stream = f"rebuild/{iso_from_epoch(now)}".replace(":", ".")
-    return _write_records(log_group, log_stream, missing, now)
+    return _write_records(logs, log_group, log_stream, missing, now)
 
 
-def _read_records(log_group: str, start: float, event_name: str) -> Iterator[UsageRecord]:
+def _read_records(logs: Any, log_group: str, start: float, event_name: str) -> Iterator[UsageRecord]:
     seen_ids = set[str]()
-    for log_event in _iter_log_events(log_group, start, event_name):
+    for log_event in _iter_log_events(logs, log_group, start, event_name):
         # the local cloud gives no event ids
         event_id = log_event.get("eventId") or f"{log_event['timestamp']} {log_event['message']}"
         if event_id in seen_ids:
@@ -72,11 +78,8 @@ def _read_records(log_group: str, start: float, event_name: str) -> Iterator[Usa
             yield record
 
 
-def _iter_log_events(log_group: str, start: float, event_name: str) -> Iterator[dict[str, Any]]:
+def _iter_log_events(logs: Any, log_group: str, start: float, event_name: str) -> Iterator[dict[str, Any]]:
     """Yield log events that match; some twice, where a full page without a token is continued by its last time."""
-    import boto3
-
-    logs = boto3.client("logs")
     request: dict[str, Any] = {
         "logGroupName": log_group,
         "startTime": int(start * 1000),
@@ -100,22 +103,17 @@ def _parse_record(message: str) -> UsageRecord:
     return dict(json.loads(message)) if '"usage' in message else {}
 
 
-def _read_retention_days(log_group: str) -> int:
+def _read_retention_days(logs: Any, log_group: str) -> int:
     """Return how long the log group keeps its events; 0 for ever."""
-    import boto3
-
-    groups = boto3.client("logs").describe_log_groups(logGroupNamePrefix=log_group)["logGroups"]
+    groups = logs.describe_log_groups(logGroupNamePrefix=log_group)["logGroups"]
     return next((int(group.get("retentionInDays") or 0) for group in groups if group["logGroupName"] == log_group), 0)
 
 
-def _write_records(log_group: str, log_stream: str, records: Iterable[UsageRecord], now: float) -> int:
+def _write_records(logs: Any, log_group: str, log_stream: str, records: Iterable[UsageRecord], now: float) -> int:
     """Write records in the form that the functions log, and return how many.
 
     Their time is now: CloudWatch Logs takes no event that is two weeks old.
     """
-    import boto3
-
-    logs = boto3.client("logs")
     remaining = iter(records)
     count = 0
     while batch := list(islice(remaining, LOG_WRITE_BATCH_SIZE)):

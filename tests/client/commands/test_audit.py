@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fermata_client.cli import main
-from fermata_client.stack.resources import select_local_stack
+from fermata_client.stack.resources import StackLocation, find_local_stack
 from tests.fixed_response_server import FixedResponseServer, run_fixed_response_server
 
 USAGE = {"promptTokens": 1234, "completionTokens": 56, "chatCount": 2, "costUsd": 0.0123}
@@ -70,14 +70,14 @@ def test_an_operator_without_a_deployment_reads_how_to_name_one(server: FixedRes
     assert "--stack" in result.stderr
 
 
-def test_the_stack_of_make_run_is_found_from_any_folder_below_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
-        monkeypatch.setenv(name, "before")
+def test_the_stack_of_make_run_is_found_from_any_folder_below_it_and_changes_no_environment(tmp_path: Path) -> None:
+    before = dict(os.environ)
     (tmp_path / ".fermata").mkdir()
     (tmp_path / ".fermata" / "local.json").write_text('{"url":"u","token":"t","endpoint":"http://127.0.0.1:4566"}')
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    assert select_local_stack(below) == "fermata"
-    assert os.environ["AWS_ENDPOINT_URL"] == "http://127.0.0.1:4566"
+    location = find_local_stack(start=below)
+    assert location == StackLocation("fermata", None, "http://127.0.0.1:4566")
+    client = location.create_client("logs")
+    assert (client.meta.endpoint_url, client.meta.region_name) == ("http://127.0.0.1:4566", "us-east-1")
+    assert dict(os.environ) == before

@@ -16,7 +16,7 @@ from fermata_client.service.state_files import (
     user_state_file,
     write_state_file,
 )
-from fermata_client.stack.resources import select_local_stack
+from fermata_client.stack.resources import find_local_stack
 
 URL = "http://127.0.0.1:9999"
 
@@ -24,7 +24,7 @@ URL = "http://127.0.0.1:9999"
 @pytest.fixture(autouse=True)
 def isolated_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    for name in ("FERMATA_URL", "FERMATA_TOKEN", "AWS_ENDPOINT_URL"):
+    for name in ("FERMATA_URL", "FERMATA_TOKEN"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -61,8 +61,7 @@ def test_what_others_can_write_is_not_used(project: Path, mode: int, part: str) 
     with pytest.raises(ConnectionNotConfiguredError, match=r"others can write to it.*chmod go-w"):
         find_connection(start=project)
     with pytest.raises(ConnectionNotConfiguredError):
-        select_local_stack(project)
-    assert "AWS_ENDPOINT_URL" not in os.environ
+        find_local_stack(start=project)
     assert find_connection(URL, "given", project) == Connection(URL, "given")
 
 
@@ -72,7 +71,7 @@ def test_what_belongs_to_another_user_is_not_used(project: Path, monkeypatch: py
     with pytest.raises(ConnectionNotConfiguredError, match="belongs to another user"):
         find_connection(start=project)
     with pytest.raises(ConnectionNotConfiguredError):
-        select_local_stack(project)
+        find_local_stack(start=project)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '"x"', '{"url": "x"}', ""])
