@@ -3,11 +3,13 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from tests.threaded_server import ThreadedServer
 
-class FixedResponseServer(ThreadingHTTPServer):
+
+class FixedResponseServer(ThreadedServer):
     def __init__(self) -> None:
         self.body: bytes = b"{}"
         self.status = 200

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -26,6 +26,7 @@ from fermata.hosts.client import (
     HostConnectionPool,
     get_connection_pool,
 )
+from tests.threaded_server import ThreadedServer
 from tests.waiting import BACKSTOP_SECONDS
 
 HOST_SECRET = "a secret that only the host and the service know"
@@ -64,9 +65,7 @@ class ScriptedResponse:
     """The response is not completed before this event is set."""
 
 
-class ScriptedHost(ThreadingHTTPServer):
-    daemon_threads = True
-
+class ScriptedHost(ThreadedServer):
     def __init__(self) -> None:
         self.script: dict[str, list[ScriptedResponse]] = {}
         self.requests: list[ReceivedRequest] = []

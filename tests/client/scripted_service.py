@@ -10,11 +10,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from fermata_client.service.json_types import Event
 from tests.client.scripted_events import BRIDGE, UNDONE_BRIDGE
+from tests.threaded_server import ThreadedServer
 from tests.waiting import BACKSTOP_SECONDS
 
 API_BASE_PATH = "/admin/api/ai"
@@ -244,18 +245,11 @@ class ScriptHandler(BaseHTTPRequestHandler):
         self.close_connection = True
 
 
-class ScriptServer(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: Any) -> None:
-        """Ignore clients that close their connection, which is what the tests do."""
-
-
 @contextmanager
 def serve_script(script: ServiceScript) -> Iterator[str]:
     """Run a service that follows the script, and yield its address."""
     handler = type("Scripted", (ScriptHandler,), {"script": script, "changed": threading.Condition()})
-    with ScriptServer(("127.0.0.1", 0), handler) as server:
+    with ThreadedServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:

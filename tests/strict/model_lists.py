@@ -9,8 +9,10 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.threaded_server import ThreadedServer
 
 ACCEPTED_KEY = "sk-listing-0123456789"
 OLLAMA_SHOW_PATH = "/api/show"
@@ -92,8 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def run_model_list_server() -> Iterator[ModelListServer]:
     handler: type[_Handler] = type("Handler", (_Handler,), {})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
+    with ThreadedServer(("127.0.0.1", 0), handler) as server:
         model_lists = ModelListServer(f"http://127.0.0.1:{server.server_port}")
         handler.model_lists = model_lists
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -7,10 +7,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
 
 from local.demo_model.request_checks.errors import RequestRejected
+from tests.threaded_server import ThreadedServer
 from tests.waiting import BACKSTOP_SECONDS
 
 Rule = Callable[[dict[str, Any]], str | None]
@@ -50,7 +51,7 @@ class StrictServer:
         self.refusal_status = 400
         """The status of what `rules` refuse."""
         self._responses: deque[ScriptedResponse] = deque()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_class(self))
+        self._server = ThreadedServer(("127.0.0.1", 0), _handler_class(self))
 
     def check_request(self, headers: dict[str, str], body: dict[str, Any]) -> None:
         """Check a request against the protocol.

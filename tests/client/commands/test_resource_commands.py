@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fermata_client.cli import main
+from tests.threaded_server import ThreadedServer
 from tests.waiting import BACKSTOP_SECONDS
 
 KEY = "sk-ant-secret"
@@ -89,7 +90,7 @@ RESPONSE_BY_REQUEST: dict[str, Any] = {
 }
 
 
-class Service(ThreadingHTTPServer):
+class Service(ThreadedServer):
     def __init__(self) -> None:
         self.bodies: list[tuple[str, Any]] = []
         super().__init__(("127.0.0.1", 0), Handler)
