@@ -6,7 +6,7 @@ import click
 
 from fermata_client.commands.errors import CommandError, report_errors
 from fermata_client.commands.model_check import check_model
-from fermata_client.commands.options import turn_json_option, turn_options
+from fermata_client.commands.options import SCOPES, turn_json_option, turn_options
 from fermata_client.commands.output import report_outcome
 from fermata_client.commands.program_name import suggest_command
 from fermata_client.commands.prompt_images import prompt_content
@@ -15,14 +15,14 @@ from fermata_client.service.client import FermataClient
 from fermata_client.terminal.turn_printer import TurnPrinter
 from fermata_client.turns.runner import run_turn
 
-CHAT_SCOPES = ("data", "content", "plugin", "site")
-"""The first one is the default: it offers the model no tools, because there is no page to use them on."""
+DEFAULT_CHAT_SCOPE = "data"
+"""It offers the model no tools, because there is no page to use them on."""
 
 
 @click.command()
 @click.argument("prompt")
 @click.option("--conversation", metavar="ID", help="Continue this conversation instead of creating one.")
-@click.option("--scope", type=click.Choice(CHAT_SCOPES), help="The area of the editor to ask about.  [default: data]")
+@click.option("--scope", type=click.Choice(SCOPES), help="The area of the editor to ask about.  [default: data]")
 @click.option(
     "--image",
     "images",
@@ -52,7 +52,7 @@ def chat(
         _refuse_changes(scope, model)
     printer = TurnPrinter(to_stderr=as_json)
     with printer, connect_to_service(url, token) as client:
-        check_model(client, scope or CHAT_SCOPES[0], model, url)
+        check_model(client, scope or DEFAULT_CHAT_SCOPE, model, url)
         outcome = run_turn(
             client,
             scope or _scope_of(client, conversation),
@@ -78,4 +78,4 @@ def _refuse_changes(scope: str | None, model: str | None) -> None:
 
 
 def _scope_of(client: FermataClient, conversation: str | None) -> str:
-    return str(client.get_conversation(conversation)["scope"]) if conversation else CHAT_SCOPES[0]
+    return str(client.get_conversation(conversation)["scope"]) if conversation else DEFAULT_CHAT_SCOPE

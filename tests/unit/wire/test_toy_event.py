@@ -21,41 +21,41 @@ def toy_event(monkeypatch: pytest.MonkeyPatch) -> type[Event]:
     monkeypatch.setattr(events, "EVENT_CLASSES", registered := dict(events.EVENT_CLASSES))
     monkeypatch.setattr("fermata.wire.openapi.schemas.EVENT_CLASSES", registered)
 
-    class DiceRolledEvent(Event):
+    class ToyDiceRolledEvent(Event):
         """Someone rolled the dice."""
 
         visible_to = ("fermata",)
         members_kept_when_null = ("note",)
 
-        type: Literal["diceRolled"] = "diceRolled"
+        type: Literal["toyDiceRolled"] = "toyDiceRolled"
         dice_count: int
         note: str | None = None
 
-    return DiceRolledEvent
+    return ToyDiceRolledEvent
 
 
 def test_the_log_reads_a_new_event(toy_event: type[Event]) -> None:
-    (event,) = parse_events([{"type": "diceRolled", "diceCount": 2}])
-    assert event == toy_event.from_wire({"type": "diceRolled", "diceCount": 2})
+    (event,) = parse_events([{"type": "toyDiceRolled", "diceCount": 2}])
+    assert event == toy_event.from_wire({"type": "toyDiceRolled", "diceCount": 2})
     assert type(event) is toy_event
 
 
 def test_a_renderer_writes_a_new_event_for_the_dialects_that_may_see_it(toy_event: type[Event]) -> None:
-    (event,) = parse_events([{"type": "diceRolled", "diceCount": 2}])
+    (event,) = parse_events([{"type": "toyDiceRolled", "diceCount": 2}])
     line = json.loads(render_event(7, event, "fermata"))
-    assert line == {"type": "diceRolled", "diceCount": 2, "note": None, "seq": 7}
+    assert line == {"type": "toyDiceRolled", "diceCount": 2, "note": None, "seq": 7}
     assert render_event(7, event, "instatic") == b""
 
 
 def test_the_document_describes_a_new_event(toy_event: type[Event]) -> None:
     schemas = stream_event_schemas()
-    assert schemas["StreamLine"]["discriminator"]["mapping"]["diceRolled"].endswith("/DiceRolledEvent")
-    assert schemas["DiceRolledEvent"]["description"] == "Someone rolled the dice."
-    assert schemas["DiceRolledEvent"]["required"] == ["type", "diceCount", "seq", "note"]
+    assert schemas["StreamLine"]["discriminator"]["mapping"]["toyDiceRolled"].endswith("/ToyDiceRolledEvent")
+    assert schemas["ToyDiceRolledEvent"]["description"] == "Someone rolled the dice."
+    assert schemas["ToyDiceRolledEvent"]["required"] == ["type", "diceCount", "seq", "note"]
 
 
 def test_the_client_ignores_a_new_event(toy_event: type[Event], capsys: pytest.CaptureFixture[str]) -> None:
-    line = json.loads(render_event(7, toy_event.from_wire({"type": "diceRolled", "diceCount": 2}), "fermata"))
+    line = json.loads(render_event(7, toy_event.from_wire({"type": "toyDiceRolled", "diceCount": 2}), "fermata"))
     before = TurnView()
     after = fold_event(before, line)
     TurnPrinter()(line, after)
@@ -65,11 +65,11 @@ def test_the_client_ignores_a_new_event(toy_event: type[Event], capsys: pytest.C
 
 def test_an_event_that_no_class_describes_is_refused() -> None:
     with pytest.raises(ValidationError):
-        parse_events([{"type": "diceRolled", "diceCount": 2}])
+        parse_events([{"type": "toyDiceRolled", "diceCount": 2}])
 
 
 def test_two_events_cannot_have_one_type(toy_event: type[Event]) -> None:
-    with pytest.raises(TypeError, match="two events of type 'diceRolled'"):
+    with pytest.raises(TypeError, match="two events of type 'toyDiceRolled'"):
 
         class AnotherEvent(Event):
-            type: Literal["diceRolled"] = "diceRolled"
+            type: Literal["toyDiceRolled"] = "toyDiceRolled"

@@ -20,30 +20,30 @@ from local.generate_template_routes import TEMPLATE_PATH, update_routes
 from tests.tenant_tokens import make_tenant
 
 
-class NewRoll(StrictBody):
+class NewToyRoll(StrictBody):
     """How many dice to roll."""
 
     dice_count: Annotated[int, Field(ge=1, le=6)]
 
 
-class RollResponse(ResponseModel):
+class ToyRollResponse(ResponseModel):
     """The faces of the dice."""
 
     faces: list[int]
 
 
 ROLL_DICE = Operation(
-    name="rollDice",
+    name="rollToyDice",
     function="api",
     method="POST",
-    path="/admin/api/ai/dice/{table}",
+    path="/admin/api/ai/toy-dice/{table}",
     capabilities=("ai.chat",),
     summary="Roll the dice",
     parameters=(
         RequestParameter("table", "The table to roll on.", {"type": "string"}, required=True, location="path"),
     ),
-    body=NewRoll,
-    responses=(SuccessResponse("The roll.", RollResponse),),
+    body=NewToyRoll,
+    responses=(SuccessResponse("The roll.", ToyRollResponse),),
     errors={404: "There is no such table."},
 )
 router = Router("api")
@@ -51,7 +51,7 @@ router = Router("api")
 
 @router.handles(ROLL_DICE)
 def roll_dice(context: RequestContext) -> Response:
-    body = context.parse_body(NewRoll)
+    body = context.parse_body(NewToyRoll)
     return Response(200, {"faces": [6] * body.dice_count})
 
 
@@ -66,7 +66,7 @@ def test_a_request_to_a_new_route_is_dispatched(
     resources: Resources, body: dict[str, int], status: int, response: dict[str, object]
 ) -> None:
     headers = make_tenant(resources).bearer_headers()
-    request = HttpRequest("r", "POST", "/admin/api/ai/dice/green", headers, body=json.dumps(body).encode())
+    request = HttpRequest("r", "POST", "/admin/api/ai/toy-dice/green", headers, body=json.dumps(body).encode())
     answer = handle_request(resources, router.routes, request)
     assert (answer.status, answer.body) == (status, response)
     without_capability = make_tenant(resources, "florist").bearer_headers(capabilities=())
@@ -76,14 +76,14 @@ def test_a_request_to_a_new_route_is_dispatched(
 
 def test_the_document_describes_a_new_route() -> None:
     document = build_openapi_document((*OPERATIONS, ROLL_DICE))
-    operation = document["paths"]["/admin/api/ai/dice/{table}"]["post"]
-    assert operation["operationId"] == "rollDice"
+    operation = document["paths"]["/admin/api/ai/toy-dice/{table}"]["post"]
+    assert operation["operationId"] == "rollToyDice"
     assert [parameter["name"] for parameter in operation["parameters"]] == ["table"]
     assert operation["responses"]["404"]["description"] == "There is no such table."
     assert {"200", "400", "401", "403", "404", "413"} <= set(operation["responses"])
     schemas = document["components"]["schemas"]
-    assert schemas["NewRoll"]["properties"]["diceCount"] == {"maximum": 6, "minimum": 1, "type": "integer"}
-    assert schemas["RollResponse"]["required"] == ["faces"]
+    assert schemas["NewToyRoll"]["properties"]["diceCount"] == {"maximum": 6, "minimum": 1, "type": "integer"}
+    assert schemas["ToyRollResponse"]["required"] == ["faces"]
 
 
 def test_the_template_routes_a_new_path_to_its_function() -> None:
@@ -91,19 +91,19 @@ def test_the_template_routes_a_new_path_to_its_function() -> None:
     with_toy = update_routes(template, (*OPERATIONS, ROLL_DICE))
     added = [line.strip() for line in with_toy.splitlines() if line not in template.splitlines()]
     assert added == [
-        "RollDice:",
-        'Properties: {RestApiId: !Ref Api, Path: "/admin/api/ai/dice/{table}", Method: ANY}',
+        "RollToyDice:",
+        'Properties: {RestApiId: !Ref Api, Path: "/admin/api/ai/toy-dice/{table}", Method: ANY}',
     ]
 
 
 def test_a_function_handles_only_its_own_operations_and_each_of_them_once() -> None:
-    with pytest.raises(ValueError, match="rollDice is served by the function api, not stream"):
+    with pytest.raises(ValueError, match="rollToyDice is served by the function api, not stream"):
         Router("stream_turns").handles(ROLL_DICE)(roll_dice)
-    with pytest.raises(ValueError, match="rollDice has a handler already"):
+    with pytest.raises(ValueError, match="rollToyDice has a handler already"):
         router.handles(ROLL_DICE)(roll_dice)
 
 
 def test_a_path_parameter_without_a_description_is_documented_too() -> None:
-    operation = replace(ROLL_DICE, name="rollUndescribed", path="/admin/api/ai/dice/{shape}", parameters=())
+    operation = replace(ROLL_DICE, name="rollUndescribed", path="/admin/api/ai/toy-dice/{shape}", parameters=())
     (parameter,) = build_openapi_document((*OPERATIONS, operation))["paths"][operation.path]["post"]["parameters"]
     assert (parameter["name"], parameter["in"], parameter["required"]) == ("shape", "path", True)
