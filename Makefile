@@ -63,7 +63,7 @@ logs: ## print what the functions of the running service have logged (ABOUT="…
 reset: | python ## delete the state of `make run`
 	@$(PYTHON) -m local.lock_or_delete_state
 
-check: install ## check style, types and the tests that need no cloud, in under two minutes
+check: install ## check style, types and the tests that need no cloud, in about two minutes on two idle cores
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	@$(MAKE) --no-print-directory -j2 types quick-tests
 
@@ -92,7 +92,7 @@ build: ## build for AWS with the SAM CLI
 	@python3.13 -c '' 2>/dev/null || { echo "python3.13 is missing: the layers are built for it. Install it and put it on the PATH." >&2; exit 1; }
 	sam build
 
-chaos: install ## simulate turns under 10,000 faults (FAULTS=…); REAL=1: on the local cloud (TURNS=…); SEED=…: repeat one seed
+chaos: install ## simulate turns under 10,000 faults (FAULTS=…); REAL=1: on the local cloud (at least TURNS=…); SEED=…: repeat one seed
 	@.venv/bin/python -m $(if $(REAL),tests.chaos.real,tests.chaos) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) $(if $(TURNS),--turns $(TURNS))
 
 bench: install ## measure, print the numbers and write bench/results/latest.json

@@ -84,5 +84,6 @@ def delete_state(directory: Path) -> None:
 
 
 if __name__ == "__main__":
+    is_there = STATE_DIRECTORY.exists()
     delete_state(STATE_DIRECTORY)
-    print("Forgotten.")
+    print(f"Deleted {STATE_DIRECTORY}." if is_there else f"There is no {STATE_DIRECTORY}: nothing to delete.")

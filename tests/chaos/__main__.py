@@ -41,20 +41,23 @@ def print_failure(report: RunReport) -> None:
     if not report.problems:
         return
     count = len(report.problems)
-    promises = "1 promise" if count == 1 else f"{count} promises"
-    print(f"seed {report.seed} broke {promises}; repeat it: make chaos SEED={report.seed}")
+    print(f"seed {report.seed} broke {format_count(count, 'promise')}; repeat it: make chaos SEED={report.seed}")
     for problem in report.problems[:MAX_SHOWN_PROBLEMS]:
         print(f"    {problem}")
 
 
-def print_summary(reports: list[RunReport]) -> None:
+def format_count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def print_summary(reports: list[RunReport], noun: str = "simulation") -> None:
     faults = sum((report.faults for report in reports), Counter[tuple[str, str]]())
     kinds, calls = Counter[str](), defaultdict[str, Counter[str]](Counter)
     for (kind, call), count in faults.items():
         kinds[kind] += count
         calls[call][kind] += count
     failed = [report.seed for report in reports if report.problems]
-    print(f"\n{len(reports)} simulations, {sum(report.turns for report in reports)} turns, ", end="")
+    print(f"\n{format_count(len(reports), noun)}, {sum(report.turns for report in reports)} turns, ", end="")
     print(f"{sum(report.provider_requests for report in reports)} provider requests, {sum(kinds.values())} faults")
     print(f"\n{'fault':36} count")
     for name, count in kinds.most_common():
@@ -62,8 +65,7 @@ def print_summary(reports: list[RunReport]) -> None:
     print(f"\n{'at call or point':36} count")
     for name, counts in sorted(calls.items(), key=lambda item: -item[1].total()):
         print(f"{name:36} {counts.total():5}  {', '.join(f'{kind} {count}' for kind, count in counts.most_common())}")
-    simulations = "1 simulation" if len(failed) == 1 else f"{len(failed)} simulations"
-    print(f"\n{simulations} broke a promise{': ' + str(failed) if failed else '.'}")
+    print(f"\n{format_count(len(failed), noun)} broke a promise{': ' + str(failed) if failed else '.'}")
 
 
 if __name__ == "__main__":

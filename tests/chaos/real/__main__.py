@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from local.logs import read_log_lines
-from tests.chaos.__main__ import print_summary
+from tests.chaos.__main__ import format_count, print_summary
 from tests.chaos.real.real_cloud import RealCloud, open_real_cloud
 from tests.chaos.real.real_world import RealReport, RealSeed
 
@@ -25,14 +25,14 @@ MAX_SHOWN_PROBLEMS = 8
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make chaos REAL=1", description="Disturb turns on the local cloud.")
-    parser.add_argument("--turns", type=int, default=200, help="stop after so many turns")
+    parser.add_argument("--turns", type=int, default=200, help="start no seed after so many turns")
     parser.add_argument("--seed", type=int, help="run this seed only")
     parser.add_argument("--first", type=int, default=0, help="begin with this seed")
     options = parser.parse_args()
     logging.getLogger("fermata").setLevel(logging.WARNING)
     seeds = itertools.count(options.first) if options.seed is None else [options.seed]
     reports = asyncio.run(run_real_campaign(seeds, max_turns=options.turns))
-    print_summary(reports)
+    print_summary(reports, "seed")
     return 1 if any(report.problems for report in reports) else 0
 
 
@@ -78,7 +78,8 @@ def print_report(report: RealReport, seconds: float) -> None:
     )
     if not report.problems:
         return
-    print(f"    it broke {len(report.problems)} promises; repeat it: make chaos REAL=1 SEED={report.seed}")
+    count = len(report.problems)
+    print(f"    it broke {format_count(count, 'promise')}; repeat it: make chaos REAL=1 SEED={report.seed}")
     for problem in report.problems[:MAX_SHOWN_PROBLEMS]:
         print(f"    {problem}", flush=True)
 
