@@ -79,7 +79,7 @@ def open_stack_resources(location: StackLocation) -> "Resources":
 
 
 def find_local_stack(region: str | None = None, start: Path | None = None) -> StackLocation | None:
-    """Find the stack of the local cloud of `make run`; None if none runs in `start`, a folder above, or for the user."""
+    """Find the stack of the local cloud of `make run`; None if none runs in `start`, above it, or for the user."""
     for file in iter_state_files(start or Path.cwd()):
         if endpoint := read_state_file(file).get("endpoint"):
             return StackLocation(LOCAL_STACK_NAME, region, str(endpoint))
