@@ -60,7 +60,7 @@ def _classify_request(operation: str, request: dict[str, Any]) -> CallKind:
 
 
 def _is_text_entry(item: dict[str, Any]) -> bool:
-    """Whether an item is a log entry whose events are all text or reasoning."""
+    """Return whether an item is a log entry whose events are all text or reasoning."""
     sort_key: str = item.get("sk", {}).get("S", "")
     is_entry = sort_key.startswith(LOG_ENTRY_KEY_PREFIX)
     data: str = item.get("data", {}).get("S", "")

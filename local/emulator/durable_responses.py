@@ -65,7 +65,7 @@ class DurableResponses:
 
 
 def needs_snapshot(request: AwsRequest) -> bool:
-    """Whether a request of this kind may change what is neither in the journal nor in files of S3."""
+    """Return whether a request of this kind may change what is neither in the journal nor in files of S3."""
     if request.is_read or not request.service:
         return False
     if request.service == "s3":
@@ -76,7 +76,7 @@ def needs_snapshot(request: AwsRequest) -> bool:
 
 
 def _is_object_request(request: AwsRequest) -> bool:
-    """Whether a request to S3 changes objects only, which are files on the disk."""
+    """Return whether a request to S3 changes objects only, which are files on the disk."""
     parameters = [parameter.partition("=")[0] for parameter in request.query.split("&")]
     if "delete" in parameters:
         return True

@@ -18,7 +18,7 @@ def read_stack_statuses() -> StackStatuses:
 
 
 def is_stack_changing() -> bool:
-    """Whether a stack is being changed. If that were saved, it could not be deployed again after a kill."""
+    """Return whether a stack is being changed. If that were saved, it could not be deployed again after a kill."""
     return any(
         status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS"
         for status, _ in read_stack_statuses().values()
@@ -26,7 +26,7 @@ def is_stack_changing() -> bool:
 
 
 def is_ended_change_unsaved() -> bool:
-    """Whether a change of a stack has ended since the last snapshot."""
+    """Return whether a change of a stack has ended since the last snapshot."""
     return _saved_statuses != read_stack_statuses() and not is_stack_changing()
 
 

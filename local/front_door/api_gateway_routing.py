@@ -92,7 +92,7 @@ class ApiGateway:
 
 
 def fits_lambda_event(headers: list[tuple[bytes, bytes]], query: bytes, body: bytes) -> bool:
-    """Whether the request fits into a Lambda event, once the body is escaped as JSON text."""
+    """Return whether the request fits into a Lambda event, once the body is escaped as JSON text."""
     overhead = EVENT_OVERHEAD_BYTES + 2 * len(query) + 2 * sum(len(name) + len(value) + 6 for name, value in headers)
     if overhead + len(body) > MAX_EVENT_BYTES:
         return False

@@ -36,7 +36,7 @@ def check_logs(cloud: LocalCloud) -> None:
 
 
 def has_secret(line: str, secrets: Iterable[str]) -> bool:
-    """Whether a line holds one of the secrets, or a token of a task."""
+    """Return whether a line holds one of the secrets, or a token of a task."""
     return any(secret in line for secret in secrets) or TASK_TOKEN.search(line) is not None
 
 

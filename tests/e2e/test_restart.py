@@ -52,7 +52,7 @@ def new_session(frail: LocalCloud) -> Iterator[Callable[[], ChatSession]]:
 
 
 def has_second_execution(session: ChatSession) -> bool:
-    """Whether the sweep has moved the turn to its next execution."""
+    """Return whether the sweep has moved the turn to its next execution."""
     return session.cloud.run_recovery_sweep() >= 0 and f"{session.bridge}-2" in turn_checks.describe_executions(
         session.cloud, session.bridge
     )
@@ -125,6 +125,6 @@ def test_every_ledger_row_is_counted_once_across_three_kills_of_everything(tmp_p
 
 
 def is_ledger_counted(resources: LocalResources) -> bool:
-    """Whether ledger and rollups agree. Log lines are not compared: those of the last seconds are lost with a kill."""
+    """Return whether ledger and rollups agree. Log lines are not compared: a kill loses the last ones."""
     differences = reconcile_usage(resources, TENANT, None, "UTC", [])
     return all(difference.endswith("no line in the logs.") for difference in differences)

@@ -239,7 +239,7 @@ def test_every_acknowledged_write_survives_a_kill(kept: KeptEmulator, seed: int)
 
 
 def are_acknowledged(writers: Collection[Writer], count: int) -> bool:
-    """Whether each backend has acknowledged a write, and all of them so many."""
+    """Return whether each backend has acknowledged a write, and all of them so many."""
     counts = [writer.acknowledged for writer in writers]
     return min(counts) > 0 and sum(counts) >= count
 

@@ -109,7 +109,7 @@ class StyleSheetEditor:
                 yield _RuleLocation(sheet_index, rule)
 
     def _is_better_overridden(self, rule: CssRule, existing: _RuleLocation) -> bool:
-        """Whether a library's rule is left as it is, because a rule in the site's own sheet can do instead."""
+        """Return whether a library's rule is left as it is, because a rule in the site's own sheet can do instead."""
         if existing.sheet_index not in self.vendor_indexes or self.target_index in self.vendor_indexes:
             return False
         if rule.is_condition and not any(find_rule(existing.rule.rules, (inner.key,)) for inner in rule.rules):

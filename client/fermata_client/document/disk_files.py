@@ -76,7 +76,7 @@ def _check_html(path: Path, source: bytes, name: str) -> None:
 
 
 def _looks_like_html(path: Path, source: bytes) -> bool:
-    """Whether a file of another name holds HTML: a template by its name, any other by its first tag."""
+    """Return whether a file of another name holds HTML: a template by its name, any other by its first tag."""
     suffix = path.suffix.lower()
     if suffix in OTHER_LANGUAGE_EXTENSIONS:
         return False

@@ -24,7 +24,7 @@ _LICENSE = re.compile(rb"\s*(?:@charset[^;]*;\s*)?/\*!")
 
 
 def is_vendor_sheet(path: str, content: bytes) -> bool:
-    """Whether a linked style sheet belongs to a library, judged by its folder, name, license comment and layout."""
+    """Return whether a linked style sheet belongs to a library, judged by folder, name, license comment and layout."""
     *folders, name = path.lower().split("/")
     stem = _VERSION_OR_BUILD.sub("", name.removesuffix(".css"))
     return (

@@ -82,7 +82,7 @@ def remove_active_content(markup: bytes, context: FragmentContext) -> bytes:
 
 
 def is_active_element(tag: str, attributes: dict[str, str]) -> bool:
-    """Whether the element as a whole runs, redirects, or moves the addresses of others."""
+    """Return whether the element as a whole runs, redirects, or moves the addresses of others."""
     is_refresh = tag == "meta" and attributes.get("http-equiv", "").strip().lower() == "refresh"
     return tag in ("script", "base") or is_refresh
 
@@ -94,7 +94,7 @@ def is_active_attribute(tag: str, name: str, value: str) -> bool:
 
 
 def is_active_address(tag: str, name: str, value: str) -> bool:
-    """Whether an attribute's value is code, or a `data:` document that is not shown as an image.
+    """Return whether an attribute's value is code, or a `data:` document that is not shown as an image.
 
     Browsers ignore white space and control characters in it. Attributes of animations hold several values.
     """

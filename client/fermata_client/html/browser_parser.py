@@ -99,7 +99,7 @@ def find_unfinished_tag(markup: bytes, context: FragmentContext | None = None) -
 
 
 def is_open_ended(markup: bytes, context: FragmentContext) -> bool:
-    """Whether text after the markup would become part of a tag, comment, text or element in it."""
+    """Return whether text after the markup would become part of a tag, comment, text or element in it."""
     if context.tag in AMBIGUOUS_TEXT_TAGS:
         return False
     parser = parse_fragment(markup + b"<!--" + _END_MARK.encode() + b"-->", context, scripting=False)

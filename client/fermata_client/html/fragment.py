@@ -105,7 +105,7 @@ def has_only_inline_elements(tree: HtmlTree) -> bool:
 
 
 def is_preformatted(element: Element) -> bool:
-    """Whether white space in the element is shown, or is part of a script."""
+    """Return whether white space in the element is shown, or is part of a script."""
     style = (element.attribute_value("style") or "").lower()
     return element.tag in PREFORMATTED_TAGS or _PRE_STYLE.search(style) is not None
 

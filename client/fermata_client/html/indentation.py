@@ -35,7 +35,7 @@ def line_start(source: bytes, position: int) -> int:
 
 
 def is_at_line_start(source: bytes, position: int) -> bool:
-    """Whether the line has only white space before the position."""
+    """Return whether the line has only white space before the position."""
     return not source[line_start(source, position) : position].strip(b" \t\xef\xbb\xbf")
 
 

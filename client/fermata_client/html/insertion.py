@@ -211,7 +211,7 @@ def _shifted_text(source: bytes, fragment: HtmlFragment, indent: bytes) -> bytes
 
 
 def _stays_on_line(source: bytes, parent: Element, fragment: HtmlFragment) -> bool:
-    """Whether an addition to content of one line is put on that line."""
+    """Return whether an addition to content of one line is put on that line."""
     has_block_children = any(child.tag not in INLINE_TAGS for child in parent.children)
     starts_own_line = b"\n" in source.strip(WHITESPACE) and is_at_line_start(source, parent.start)
     return fragment.is_inline or has_block_children or not starts_own_line

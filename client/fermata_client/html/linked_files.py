@@ -20,7 +20,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def is_stylesheet(element: Element) -> bool:
-    """Whether the element is a style element of the page, or links a style sheet that applies."""
+    """Return whether the element is a style element of the page, or links a style sheet that applies."""
     if element.tag == "style":
         return not element.is_within("svg")
     relations = (element.attribute_value("rel") or "").lower().split()
@@ -28,7 +28,7 @@ def is_stylesheet(element: Element) -> bool:
 
 
 def is_script(element: Element) -> bool:
-    """Whether the element is a script that runs. Script elements of other types hold data."""
+    """Return whether the element is a script that runs. Script elements of other types hold data."""
     return element.tag == "script" and (element.attribute_value("type") or "").strip().lower() in SCRIPT_TYPES
 
 
@@ -54,7 +54,7 @@ def local_path_from_address(address: str | None) -> str | None:
 
 
 def is_code_path(path: str, extensions: tuple[str, ...] = CODE_EXTENSIONS) -> bool:
-    """Whether a file of this path may belong to a page: its ending says so, and no part of the path is hidden.
+    """Return whether a file of this path may belong to a page: its ending says so, and no part of the path is hidden.
 
     Every path is checked by this before it is read or written, and again without symbolic links (decision 0191).
     """
@@ -78,5 +78,5 @@ def linked_file_paths(tree: HtmlTree) -> list[str]:
 
 
 def _has_base_address(tree: HtmlTree) -> bool:
-    """Whether a base element resolves relative addresses against another address than the page's."""
+    """Return whether a base element resolves relative addresses against another address than the page's."""
     return any(element.tag == "base" and element.attribute_value("href") for element in tree.elements)

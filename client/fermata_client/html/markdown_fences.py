@@ -21,5 +21,5 @@ def strip_markdown_fence(text: str) -> str:
 
 
 def _has_code(lines: list[str]) -> bool:
-    """Whether lines hold more than the words that models put around code."""
+    """Return whether lines hold more than the words that models put around code."""
     return any("<" in line or "{" in line for line in lines)

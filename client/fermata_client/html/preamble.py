@@ -48,7 +48,7 @@ def preamble_end(source: bytes) -> int:
 
 
 def is_filled_into_template(source: bytes) -> bool:
-    """Whether the file only fills blocks of another template, so that what is outside of them is not shown."""
+    """Return whether the file only fills blocks of another template, so that what is outside of them is not shown."""
     return _EXTENDS.search(source[: preamble_end(source)]) is not None
 
 

@@ -49,7 +49,7 @@ class Element:
             ancestor = ancestor.parent
 
     def is_within(self, tag: str) -> bool:
-        """Whether an ancestor has this tag."""
+        """Return whether an ancestor has this tag."""
         return any(ancestor.tag == tag for ancestor in self.ancestors())
 
 

@@ -39,7 +39,7 @@ class TurnLostError(FermataClientError):
 
 
 def is_retryable(error: FermataClientError) -> bool:
-    """Whether the same request may succeed a moment later."""
+    """Return whether the same request may succeed a moment later."""
     match error:
         case ServiceUnreachableError() | InvalidResponseError():
             return True

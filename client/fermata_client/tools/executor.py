@@ -104,7 +104,7 @@ class HtmlFileExecutor:
         return self._conflict_output(str(error))
 
     def _is_outdated(self, planned_on_revision: object, *, was_reloaded: bool) -> bool:
-        """Whether the document changed since the model planned the call (decision 0115)."""
+        """Return whether the document changed since the model planned the call (decision 0115)."""
         if isinstance(planned_on_revision, str) and planned_on_revision:
             return planned_on_revision != self.file.document.revision
         return was_reloaded

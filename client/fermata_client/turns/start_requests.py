@@ -64,7 +64,7 @@ class StartUndo:
         return self.client.start_undo(self.undone_bridge_id, through=self.through, idempotency_key=self.idempotency_key)
 
     def start_detached(self) -> str:
-        """As `StartTurn.start_detached`."""
+        """Start the undo, or join it, without reading its events, and return its bridge's id."""
         response = self.client.start_undo_detached(
             self.undone_bridge_id, through=self.through, idempotency_key=self.idempotency_key
         )

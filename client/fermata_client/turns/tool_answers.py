@@ -31,7 +31,7 @@ class ToolAnswers:
         self._result_by_effect: dict[tuple[str, str], ToolOutput] = {}
 
     def is_pending(self, bridge_id: str, request: Event) -> bool:
-        """Whether the service still waits for an answer to this request."""
+        """Return whether the service still waits for an answer to this request."""
         bridge = self._retry_policy.call_with_retries(lambda: self._client.get_bridge(bridge_id))
         return any(call.get("requestId") == request["requestId"] for call in bridge.get("pending", []))
 

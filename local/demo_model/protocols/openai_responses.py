@@ -138,7 +138,7 @@ class OpenAIResponsesEncoder:
         return self._response("incomplete") | {"incomplete_details": {"reason": reason}}
 
     def _is_truncated(self, place: int) -> bool:
-        """Whether the token limit was reached in this item, the last tool call, which is then never finished."""
+        """Return whether the token limit was reached in this item, the last tool call, which is then never finished."""
         is_last = place == len(self._answer.content_blocks()) - 1
         return is_last and self._answer.stop_reason == "max_tokens" and bool(self._answer.tool_calls)
 

@@ -61,7 +61,7 @@ def _find_elements(pattern: re.Pattern[str], roots: Iterable[HtmlNode]) -> tuple
 
 
 def has_only_text(node: HtmlNode) -> bool:
-    """Whether the element contains only text, so that it can be rewritten."""
+    """Return whether the element contains only text, so that it can be rewritten."""
     return all(inner.tag in PHRASING_TAGS for inner in node.iter_descendants())
 
 

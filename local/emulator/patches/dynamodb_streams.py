@@ -21,7 +21,7 @@ _first_seen: dict[str, float] = {}
 
 
 def is_batch_open(mapping: Json, batch: list[Json]) -> bool:
-    """Whether more records may join this batch: it is not full, and its window has not passed."""
+    """Return whether more records may join this batch: it is not full, and its window has not passed."""
     mapping_id = mapping["UUID"]
     window_seconds = mapping.get("MaximumBatchingWindowInSeconds") or 0
     first_seen = _first_seen.setdefault(mapping_id, time.monotonic())

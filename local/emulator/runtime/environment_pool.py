@@ -208,7 +208,7 @@ class EnvironmentFleet:
         return max(pool.last_release + patience_seconds, pool.last_start + limits.interval_seconds)
 
     def _has_room(self) -> bool:
-        """Whether another process may start once enough idle ones are closed."""
+        """Return whether another process may start once enough idle ones are closed."""
         busy_count = sum(len(pool.busy) + pool.starting for pool in self._pools)
         return busy_count < self.limits.total
 

@@ -51,7 +51,7 @@ def judge_request(evidence: Evidence, name: str, rows: list[Row], served: list[S
 
 
 def may_be_unsent(evidence: Evidence, row: Row) -> bool:
-    """Whether a row may be of a request that was announced and not sent.
+    """Return whether a row may be of a request that was announced and not sent.
 
     The log says that a request is sent before it is. In between its function may be killed or frozen, or the turn may
     be ended or taken by others. Whoever finds the announcement then writes an estimate, which costs the user nothing.

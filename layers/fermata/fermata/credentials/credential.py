@@ -71,6 +71,6 @@ def credential_sort_key(credential_id: str) -> str:
 
 
 def label_sort_key(user: str, provider_id: str, label: str) -> str:
-    """The row that makes a label unique for each user and provider."""
+    """Return the sort key of the row that makes a label unique for each user and provider."""
     name = json.dumps([user, provider_id, label]).encode()
     return f"label#{hashlib.sha256(name).hexdigest()}"

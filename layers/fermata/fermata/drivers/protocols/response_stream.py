@@ -53,7 +53,7 @@ class ResponseAccumulator(Protocol):
         """Fold one event, and return what it adds to the visible text."""
 
     def handle_done(self) -> None:
-        """The stream sent its `[DONE]` marker."""
+        """Take note that the stream sent its `[DONE]` marker."""
 
     def build_response(self) -> ModelResponse: ...
 

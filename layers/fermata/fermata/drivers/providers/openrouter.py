@@ -75,7 +75,7 @@ def _build_body(request: ModelRequest, applied: AppliedAdjustments) -> dict[str,
 
 
 def _list_models(client: "ModelListClient") -> Iterator[ModelInfo]:
-    """Each entry says what the model costs, holds, sees and calls."""
+    """List the models with what their entries say: price, context size, images and tools."""
     for entry in iter_model_entries(client.get_json("/v1/models")):
         architecture, pricing = get_object(entry, "architecture"), get_object(entry, "pricing")
         if "text" not in get_texts(architecture, "output_modalities", default=("text",)):

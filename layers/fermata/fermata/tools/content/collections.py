@@ -32,12 +32,12 @@ def get_collection_schema(tool_input: GetCollectionSchemaInput, context: ToolCon
 
 
 def has_listed_collections(snapshot: Any) -> bool:
-    """Whether a snapshot alone says which collections there are."""
+    """Return whether a snapshot alone says which collections there are."""
     return bool(read_snapshot_tables(snapshot) or read_collections(snapshot))
 
 
 def has_described_collection(snapshot: Any) -> bool:
-    """Whether a snapshot alone has the fields of any collection."""
+    """Return whether a snapshot alone has the fields of any collection."""
     return bool(read_snapshot_tables(snapshot)) or read_active_document(snapshot) is not None
 
 

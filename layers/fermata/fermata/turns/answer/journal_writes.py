@@ -67,7 +67,7 @@ def skip_remaining_calls(pause: Pause, failed_call: RoundCall) -> Pause:
 
 
 def _is_edit(call: RoundCall, result: EditResult, output: ToolOutput, revision: str) -> bool:
-    """Whether the document was changed, by an editor that reports inverses or revisions."""
+    """Return whether the document was changed, by an editor that reports inverses or revisions."""
     if not call.is_edit or output.conflict:
         return False
     return result.inverse is not None or (output.ok and bool(revision) and revision != call.request_revision)

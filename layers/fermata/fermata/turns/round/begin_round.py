@@ -55,7 +55,7 @@ def _estimate_open_request(context: TurnContext, state: TurnState) -> tuple[Requ
 
 
 def may_retry_round(context: TurnContext, state: TurnState) -> bool:
-    """Whether the round may start over: a few times, and never after text that the clients cannot retract."""
+    """Return whether the round may start over: a few times, and never after text that the clients cannot retract."""
     return context.retry_policy.may_restart_round(
         state.request_attempts, was_text_shown=state.text_chars > 0, can_retract_text=context.turn.can_retract_text
     )
@@ -108,7 +108,7 @@ def build_round_started(context: TurnContext, state: TurnState) -> RoundStartedE
 
 
 def _awaits_budget_hold(context: TurnContext, state: TurnState) -> bool:
-    """Whether the request needs a budget hold that is still to be taken; START has taken that of the first."""
+    """Return whether the request needs a budget hold that is still to be taken; START has taken that of the first."""
     hold_expires = context.turn.started_ms / 1000 + HOLD_LIFETIME_SECONDS
     is_held = state.phase == "started" and context.resources.clock.time() < hold_expires
     return context.turn.has_budget and state.phase != "calls" and not is_held

@@ -254,7 +254,7 @@ class TurnContext:
         return new_id(12)
 
     def has_time_for(self, seconds: float) -> bool:
-        """Whether work that takes so long, and `TIME_RESERVE_SECONDS` more, still fits into this invocation."""
+        """Return whether work that takes so long, and `TIME_RESERVE_SECONDS` more, still fits into this invocation."""
         return self.invocation.remaining_seconds() >= seconds + TIME_RESERVE_SECONDS
 
     @property

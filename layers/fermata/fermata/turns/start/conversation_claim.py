@@ -95,7 +95,7 @@ def cancel_active_turn(resources: Resources, conversation: Conversation) -> None
 
 
 def _is_stalled(resources: Resources, turn: Turn, last_entry: LogEntry) -> bool:
-    """Whether no request is open and the log has been silent for longer than any function can run."""
+    """Return whether no request is open and the log has been silent for longer than any function can run."""
     silent_since = last_entry.at_ms / 1000
     if last_entry.state.phase == "calls":
         pause = load_pause(resources, turn, last_entry.state.round)

@@ -156,7 +156,7 @@ class UndoStep:
 
 
 def _is_holder(entry: JournalEntry, step: StepMark) -> bool:
-    """Whether the state of a call depends on this edit. Marks that were stored as a count do not name it."""
+    """Return whether the state of a call depends on this edit. Marks that were stored as a count do not name it."""
     return not step.edit_key or (step.turn, step.edit_key) == (entry.turn, entry.key)
 
 

@@ -75,7 +75,7 @@ class UndoOutcome:
         return "; ".join(list(names.values())[:MAX_NAMED_EDITS]) + more
 
     def _is_marked(self, entry: JournalEntry) -> bool:
-        """Whether this undo wrote the mark."""
+        """Return whether this undo wrote the mark."""
         return entry.mark is not None and entry.mark.marking_turn == self._turn.id
 
     def _has_begun(self, entry: JournalEntry) -> bool:

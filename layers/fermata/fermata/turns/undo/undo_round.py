@@ -72,7 +72,7 @@ def _find_next_inverse(context: TurnContext) -> NextInverse | None:
 
 
 def _is_outdated(context: TurnContext) -> bool:
-    """Whether the journal of the undone turn may be gone before another answer arrives (decision 0156)."""
+    """Return whether the journal of the undone turn may be gone before another answer arrives (decision 0156)."""
     deadline = context.turn.undo_deadline
     return bool(deadline) and context.resources.clock.time() >= deadline
 
