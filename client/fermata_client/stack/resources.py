@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from botocore.config import Config
 
     from fermata.aws.resources import Resources
+    from fermata.aws.settings import Settings
 
 STACK_OUTPUT_BY_SETTING = {
     "conversations_table": "ConversationsTableName",
@@ -61,12 +62,10 @@ def open_stack_resources(location: StackLocation) -> "Resources":
     Raises:
         click.ClickException: the stack is not one of Fermata.
     """
-    from fermata.aws.clock import Clock
     from fermata.aws.settings import Settings
-    from fermata_client.stack.located_resources import LocatedResources
 
     if location.stack is None:
-        return LocatedResources(Settings.from_environment(), Clock(), location)
+        return _locate_resources(Settings.from_environment(), location)
     stacks = location.create_client("cloudformation").describe_stacks(StackName=location.stack)["Stacks"]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
     missing = sorted(set(STACK_OUTPUT_BY_SETTING.values()) - set(outputs))
@@ -75,7 +74,19 @@ def open_stack_resources(location: StackLocation) -> "Resources":
             f"The stack {location.stack!r} is no Fermata: it has no output {', '.join(missing)}."
         )
     fields = {field: outputs[name] for field, name in STACK_OUTPUT_BY_SETTING.items()}
-    return LocatedResources(Settings.model_validate(fields), Clock(), location)
+    return _locate_resources(Settings.model_validate(fields), location)
+
+
+def _locate_resources(settings: "Settings", location: StackLocation) -> "Resources":
+    """Create resources whose clients call the stack where it is."""
+    from fermata.aws.clock import Clock
+    from fermata.aws.resources import CLIENT_CONFIG, S3_CONFIG, Resources
+
+    class LocatedResources(Resources):
+        def _client(self, service: Any) -> Any:
+            return location.create_client(service, S3_CONFIG if service == "s3" else CLIENT_CONFIG)
+
+    return LocatedResources(settings, Clock())
 
 
 def find_local_stack(region: str | None = None, start: Path | None = None) -> StackLocation | None:
