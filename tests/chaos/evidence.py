@@ -6,6 +6,7 @@ cloud from its tables.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Literal
 
 Row = dict[str, Any]
@@ -22,6 +23,8 @@ class ServedRequest:
         name: `<turn>.<round>.<attempt>`, as the connection was told.
         is_final: Whether a whole response was sent, rather than an error or a part.
         words: The words of the scripted text; no other text may be shown for it.
+        model: The model that it asked for.
+        body: All that it said to the model, as it was sent; empty if nobody has kept it.
     """
 
     name: str
@@ -30,6 +33,8 @@ class ServedRequest:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     words: list[str] = field(default_factory=list)
+    model: str = ""
+    body: str = ""
 
 
 @dataclass
@@ -91,6 +96,15 @@ class ClientTurn:
 
 
 @dataclass
+class HoldTaken:
+    """A budget's account right after a hold was taken, and its limit then."""
+
+    hold: str
+    account: Row
+    limit: Decimal
+
+
+@dataclass
 class Evidence:
     """What the judge reads.
 
@@ -108,6 +122,9 @@ class Evidence:
         seconds_to_quiet: From the last fault until nothing ran any more.
         deleted_conversations: Conversations that were deleted.
         complaints: Answers that no client may get, besides those of the turns.
+        prices: USD per million prompt and completion tokens, by provider; empty if nobody knows them.
+        owners: Conversations and the users who have created them; empty if nobody knows them.
+        holds_taken: Every hold of the workspace's budget, in the order in which they were taken.
     """
 
     turns: list[ClientTurn] = field(default_factory=list)
@@ -126,3 +143,6 @@ class Evidence:
     seconds_to_quiet: float = 0.0
     deleted_conversations: set[str] = field(default_factory=set)
     complaints: list[str] = field(default_factory=list)
+    prices: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
+    owners: Mapping[str, str] = field(default_factory=dict)
+    holds_taken: list[HoldTaken] = field(default_factory=list)

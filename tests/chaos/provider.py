@@ -53,7 +53,7 @@ class SimulatedProvider:
     ) -> ProviderResponse:
         provider = HOSTS[urlsplit(url).hostname or ""]
         protocol = PROTOCOLS[provider]
-        served = ServedRequest(name, provider)
+        served = ServedRequest(name, provider, model=json.loads(body).get("model", ""), body=body.decode())
         self.served.append(served)
         fault = self.faults.draw(f"provider.{provider}")
         connection.wait(0.2)

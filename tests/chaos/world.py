@@ -24,6 +24,7 @@ from fermata.pricing.catalogue import PriceCatalogue, PricedModel
 from fermata.pricing.token_cost import Price
 from fermata.usage.budgets.budget_limits import BudgetLimits, Budgets, set_budgets
 from fermata.wire.auth.tenant_store import add_tenant
+from tests.chaos.account_recorder import AccountRecorder, to_plain_row
 from tests.chaos.course import Course
 from tests.chaos.evidence import Evidence, Row
 from tests.chaos.fault_rules import RULES, FaultPlan, FaultRule
@@ -46,6 +47,8 @@ INSTATIC_EVERY = 7
 TURN_COUNTS = (1, 2, 3, 3, 4)
 LIMITS_USD = (Decimal(100), Decimal("0.06"))
 """Enough for everything, and enough for two or three requests at a time."""
+PRICE_USD = (Decimal(1), Decimal(2))
+"""Of a million prompt and completion tokens, of every model that is not the workspace's own."""
 DISTURBED_SECONDS = 300.0
 CALM_SECONDS = 7200.0
 MUCH_LATER_SECONDS = 40 * 86_400.0
@@ -71,6 +74,7 @@ class World:
         self.cloud = SimulatedCloud(self.scheduler, self.faults, SETTINGS[seed % len(SETTINGS)])
         self.events = PlatformEvents(self.cloud)
         self.page = Page()
+        self._accounts = AccountRecorder(self.cloud.dynamodb.tables["bridges"], LIMITS_USD[seed % 5 == 4])
         self._turn_count = turns or TURN_COUNTS[seed % len(TURN_COUNTS)]
         self._credentials: dict[str, str] = {}
         self.evidence = Evidence(struck_requests=self.scheduler.struck_requests)
@@ -163,14 +167,14 @@ class World:
             ada = User("ada").caller
             dialect: Dialect = "instatic" if self.seed % INSTATIC_EVERY == 2 else "fermata"
             add_tenant(resources, TENANT, issuer=ISSUER, audience=AUDIENCE, secret=SECRET, dialect=dialect)
-            price = PricedModel(price=Price(input_per_mtok=1, output_per_mtok=2))
+            price = PricedModel(price=Price(input_per_mtok=PRICE_USD[0], output_per_mtok=PRICE_USD[1]))
             prices = dict.fromkeys(MODELS.values(), price)
             catalogue.store_catalogue(resources, PriceCatalogue(refreshed_at=1, priced_models=prices))
             for provider in PROVIDERS:
                 self._credentials[provider] = _create_credential(resources, ada, provider)
             provider = PROVIDERS[self.seed % len(PROVIDERS)]
             credential = self._credentials[provider]
-            set_budgets(resources, ada, Budgets(tenant=BudgetLimits(monthly_usd=LIMITS_USD[self.seed % 5 == 4])))
+            set_budgets(resources, ada, Budgets(tenant=BudgetLimits(monthly_usd=self._accounts.limit)))
             conversation = conversation_store.create_conversation(
                 resources, ada, "site", None, credential, MODELS[provider]
             )
@@ -191,7 +195,8 @@ class World:
         return courses[0]
 
     def _raise_budget(self) -> None:
-        body = {"tenant": {"monthlyUsd": 100}}
+        self._accounts.limit = LIMITS_USD[0]
+        body = {"tenant": {"monthlyUsd": int(LIMITS_USD[0])}}
         self.cloud.request("api", "PUT", "budgets", User("ada").token, body)
 
     # the evidence
@@ -209,11 +214,14 @@ class World:
         evidence.executions = {
             name: execution.status for name, execution in self.cloud.step_functions.executions.items()
         }
+        evidence.prices = dict.fromkeys(PROVIDERS, PRICE_USD) | {"ollama": (Decimal(0), Decimal(0))}
+        evidence.owners = {name: user.name for name, user in course.conversations.items()}
+        evidence.holds_taken = [*self._accounts.holds_taken]
         evidence.errors, evidence.complaints = [*self.cloud.errors], [*course.complaints]
 
     def _read_rows(self, table: str) -> Iterator[Row]:
         for item in self.cloud.dynamodb.tables[table].items.values():
-            yield {name: _to_plain(value) for name, value in item.items()}
+            yield to_plain_row(item)
 
 
 def _choose_start(seed: int) -> float:
@@ -228,17 +236,6 @@ def _create_credential(resources: Any, caller: Any, provider: str) -> str:
     mode: Any = "baseUrl" if has_own_url else "apiKey"
     url = f"https://{provider}.example" if has_own_url else None
     return credential_store.create_credential(resources, caller, provider, mode, provider, "sk-ant-test", url).id
-
-
-def _to_plain(attribute: dict[str, Any]) -> Any:
-    ((kind, value),) = attribute.items()
-    if kind == "N":
-        return Decimal(value)
-    if kind == "M":
-        return {name: _to_plain(part) for name, part in value.items()}
-    if kind == "L":
-        return [_to_plain(part) for part in value]
-    return None if kind == "NULL" else value
 
 
 @contextmanager

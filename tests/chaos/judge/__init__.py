@@ -6,6 +6,7 @@ problems = judge(evidence)        # the broken promises as sentences; empty when
 from collections.abc import Iterator
 
 from tests.chaos.evidence import Evidence
+from tests.chaos.judge.charges import judge_charges, judge_holds
 from tests.chaos.judge.conversations import judge_conversations
 from tests.chaos.judge.journal import judge_journal
 from tests.chaos.judge.money import judge_accounts, judge_audits, judge_ledger
@@ -22,6 +23,8 @@ def judge(evidence: Evidence) -> list[str]:
         *judge_ledger(evidence),
         *judge_accounts(evidence),
         *judge_audits(evidence),
+        *judge_charges(evidence),
+        *judge_holds(evidence),
         *judge_journal(evidence),
         *judge_leftovers(evidence),
         *(f"a provider would refuse: {refusal}" for refusal in evidence.refusals),

@@ -1,5 +1,6 @@
 """A DynamoDB table in memory: its items by partition, its indexes, and the records of its stream."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,8 @@ class MemoryTable:
     partitions: dict[str, dict[str, Item]] = field(default_factory=dict)
     """Items by partition and sort key."""
     stream: list[StreamRecord] = field(default_factory=list)
+    on_change: Callable[[Item | None, Item | None], None] | None = None
+    """Called with an item before and after each change."""
 
     @property
     def items(self) -> dict[Key, Item]:
@@ -38,6 +41,8 @@ class MemoryTable:
         return self.partitions.get(key[0], {}).get(key[1])
 
     def replace(self, key: Key, item: Item | None) -> None:
+        if self.on_change is not None:
+            self.on_change(self.find(key), item)
         if item is None:
             self.partitions.get(key[0], {}).pop(key[1], None)
         else:

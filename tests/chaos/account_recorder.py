@@ -1,0 +1,43 @@
+"""Record each hold of the workspace's budget, with what its account has right after it was taken."""
+
+from decimal import Decimal
+from typing import Any
+
+from tests.chaos.evidence import HoldTaken, Row
+from tests.chaos.memory_aws.attribute_values import Item
+from tests.chaos.memory_aws.tables import MemoryTable
+
+ACCOUNT_SUFFIX = "#budget#tenant"
+HOLD_PREFIX = "x#"
+
+
+class AccountRecorder:
+    """Watches a table from its first item on."""
+
+    def __init__(self, table: MemoryTable, limit: Decimal) -> None:
+        self.limit = limit
+        """Of a month, from now on."""
+        self.holds_taken: list[HoldTaken] = []
+        table.on_change = self._record_change
+
+    def _record_change(self, old: Item | None, new: Item | None) -> None:
+        if new is None or not new["pk"]["S"].endswith(ACCOUNT_SUFFIX):
+            return
+        for name in new.keys() - (old or {}).keys():
+            if name.startswith(HOLD_PREFIX):
+                self.holds_taken.append(HoldTaken(name, to_plain_row(new), self.limit))
+
+
+def to_plain_row(item: Item) -> Row:
+    return {name: _to_plain(value) for name, value in item.items()}
+
+
+def _to_plain(attribute: dict[str, Any]) -> Any:
+    ((kind, value),) = attribute.items()
+    if kind == "N":
+        return Decimal(value)
+    if kind == "M":
+        return {name: _to_plain(part) for name, part in value.items()}
+    if kind == "L":
+        return [_to_plain(part) for part in value]
+    return None if kind == "NULL" else value
