@@ -59,6 +59,8 @@ class Browser:
     """Bodies of the answers that were accepted, by request id."""
     pending: list[dict[str, Any]] = field(default_factory=list)
     """Tool requests that a reader has got and nobody has carried out."""
+    _effect_keys: dict[str, str] = field(default_factory=dict)
+    """By request id."""
     has_acted: bool = False
     """Whether nobody acts for the turn any more."""
     _is_read: bool = False
@@ -118,6 +120,8 @@ class Browser:
             answer = self.send_start()
             if answer.is_success:
                 self.turn.bridge = answer.body["bridgeId"]
+                if "snapshot" in self.body or "snapshotRef" in self.body:
+                    self._note_snapshot(self.turn.name)
                 return
             if answer.is_final:
                 break
@@ -129,6 +133,10 @@ class Browser:
 
     def send_start(self) -> HttpAnswer:
         return self.cloud.request("stream", "POST", self.path, self.user.token, self.body, idempotency_key=self.key)
+
+    def _note_snapshot(self, note: str) -> None:
+        if note not in self.turn.snapshots:
+            self.turn.snapshots.append(note)
 
     # the life of a turn
 
@@ -210,6 +218,7 @@ class Browser:
         if draw.random() < SLOW_RATE:
             self.scheduler.switch("slow browser", draw.uniform(30, 130))
         result = self.page.carry_out(request)
+        self._effect_keys[request["requestId"]] = request["effectKey"]
         body = {"bridgeId": self.turn.bridge, "requestId": request["requestId"], "result": result}
         if draw.random() < UPLOAD_RATE:
             body |= self._attach_snapshot({"site": {"pages": [], "note": request["effectKey"]}})
@@ -224,6 +233,8 @@ class Browser:
             answer = self.send_answer(body)
             if answer.is_success:
                 self.turn.acknowledged[request_id] = body["result"]
+                if "snapshot" in body or "snapshotRef" in body:
+                    self._note_snapshot(self._effect_keys[request_id])
                 self.answers[request_id] = body
                 return
             if answer.status == 409:

@@ -43,6 +43,8 @@ class Course:
     audits: list[int] = field(default_factory=list)
     deleted: set[str] = field(default_factory=set)
     complaints: list[str] = field(default_factory=list)
+    titles: dict[str, str] = field(default_factory=dict)
+    """What conversations were renamed to."""
     _tasks: list[Task] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -160,7 +162,8 @@ class Course:
 
     def _rename(self) -> None:
         self._scheduler.switch("owner", self._draw.uniform(1, 15))
-        self._ask("api", "PUT", f"conversations/{self.conversation}", {"title": "Renamed"})
+        if self._ask("api", "PUT", f"conversations/{self.conversation}", {"title": "Renamed"}).is_success:
+            self.titles[self.conversation] = "Renamed"
 
     def _work_in_a_new_conversation(self) -> None:
         """Create conversations, prompt in the last one at once, and maybe delete it at some moment of the turn."""

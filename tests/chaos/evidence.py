@@ -71,6 +71,7 @@ class ClientTurn:
         is_abandoned: Whether the client went away before it had an answer. Nobody repeats the prompt then.
         complaints: Answers of the service that no client may get.
         dialect: How its clients are spoken to.
+        snapshots: Notes in the snapshots that came with its prompt and with the answers that were acknowledged.
     """
 
     name: str
@@ -84,6 +85,7 @@ class ClientTurn:
     must_succeed: bool = False
     complaints: list[str] = field(default_factory=list)
     dialect: str = "fermata"
+    snapshots: list[str] = field(default_factory=list)
 
     @property
     def received(self) -> list[tuple[int, Event]]:
@@ -120,7 +122,9 @@ class Evidence:
         executions: The status of each workflow execution, by name.
         errors: Errors that functions raised or logged and that are neither AWS's nor the API's.
         seconds_to_quiet: From the last fault until nothing ran any more.
+        seconds_allowed: How long that may take.
         deleted_conversations: Conversations that were deleted.
+        titles: What conversations were renamed to, where the service has answered with success.
         complaints: Answers that no client may get, besides those of the turns.
         prices: USD per million prompt and completion tokens, by provider; empty if nobody knows them.
         owners: Conversations and the users who have created them; empty if nobody knows them.
@@ -141,8 +145,10 @@ class Evidence:
     executions: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     seconds_to_quiet: float = 0.0
+    seconds_allowed: float = 1800.0
     deleted_conversations: set[str] = field(default_factory=set)
     complaints: list[str] = field(default_factory=list)
     prices: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
     holds_taken: list[HoldTaken] = field(default_factory=list)

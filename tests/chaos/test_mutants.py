@@ -6,6 +6,7 @@ import pytest
 
 from tests.chaos.campaign import run_seed
 from tests.chaos.mutants import CATCHING_SEEDS, MUTANTS
+from tests.chaos.planted_bugs import PLANTED_BUGS
 
 pytestmark = pytest.mark.exhaustive
 
@@ -18,6 +19,14 @@ def test_the_judge_notices_that_a_rule_is_missing(mutant: str, monkeypatch: pyte
     MUTANTS[mutant](monkeypatch)
     seeds = itertools.chain([CATCHING_SEEDS.get(mutant, 0)], range(MAX_SEEDS))
     assert any(run_seed(seed).problems for seed in seeds), f"not noticed: {mutant}"
+
+
+@pytest.mark.parametrize("bug", PLANTED_BUGS)
+def test_the_judge_notices_a_planted_bug(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first_seed, plant = PLANTED_BUGS[bug]
+    plant(monkeypatch)
+    seeds = itertools.chain([first_seed], range(MAX_SEEDS))
+    assert any(run_seed(seed).problems for seed in seeds), f"not noticed: {bug}"
 
 
 def test_every_catching_seed_is_that_of_a_mutant() -> None:

@@ -45,12 +45,16 @@ SETTINGS: tuple[dict[str, Any], ...] = ({}, {"browser_wait_seconds": 600}, {})
 INSTATIC_EVERY = 7
 """One workspace in so many has editors that speak the Instatic dialect."""
 TURN_COUNTS = (1, 2, 3, 3, 4)
-LIMITS_USD = (Decimal(100), Decimal("0.06"))
-"""Enough for everything, and enough for two or three requests at a time."""
+LIMITS_USD = (Decimal(100), Decimal("0.03"))
+"""Enough for everything, and enough for one request at a time."""
+SMALL_BUDGET_EVERY = 7
+"""One workspace in so many has the small one. No number of providers, so that each of them meets it."""
 PRICE_USD = (Decimal(1), Decimal(2))
 """Of a million prompt and completion tokens, of every model that is not the workspace's own."""
 DISTURBED_SECONDS = 300.0
 CALM_SECONDS = 7200.0
+RECOVERY_SECONDS = 400.0
+"""Of a turn whose function was struck last: what a provider may be silent, two sweeps, and their grace."""
 MUCH_LATER_SECONDS = 40 * 86_400.0
 """Longer than turns are kept, and deleted conversations."""
 MUCH_LATER_EVERY = 5
@@ -74,7 +78,9 @@ class World:
         self.cloud = SimulatedCloud(self.scheduler, self.faults, SETTINGS[seed % len(SETTINGS)])
         self.events = PlatformEvents(self.cloud)
         self.page = Page()
-        self._accounts = AccountRecorder(self.cloud.dynamodb.tables["bridges"], LIMITS_USD[seed % 5 == 4])
+        self._accounts = AccountRecorder(
+            self.cloud.dynamodb.tables["bridges"], LIMITS_USD[seed % SMALL_BUDGET_EVERY == 3]
+        )
         self._turn_count = turns or TURN_COUNTS[seed % len(TURN_COUNTS)]
         self._credentials: dict[str, str] = {}
         self.evidence = Evidence(struck_requests=self.scheduler.struck_requests)
@@ -216,6 +222,8 @@ class World:
         }
         evidence.prices = dict.fromkeys(PROVIDERS, PRICE_USD) | {"ollama": (Decimal(0), Decimal(0))}
         evidence.owners = {name: user.name for name, user in course.conversations.items()}
+        evidence.titles = {**course.titles}
+        evidence.seconds_allowed = RECOVERY_SECONDS + self.cloud.settings_changes.get("browser_wait_seconds", 0)
         evidence.holds_taken = [*self._accounts.holds_taken]
         evidence.errors, evidence.complaints = [*self.cloud.errors], [*course.complaints]
 

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from tests.chaos.evidence import Evidence
 from tests.chaos.judge.charges import judge_charges, judge_holds
+from tests.chaos.judge.contents import judge_contents
 from tests.chaos.judge.conversations import judge_conversations
 from tests.chaos.judge.journal import judge_journal
 from tests.chaos.judge.money import judge_accounts, judge_audits, judge_ledger
 from tests.chaos.judge.turns import judge_turns
-
-MAX_RECOVERY_SECONDS = 1800.0
-"""From the last fault until nothing runs any more."""
+from tests.chaos.judge.undo_reports import judge_undo_reports
 
 
 def judge(evidence: Evidence) -> list[str]:
@@ -25,6 +24,8 @@ def judge(evidence: Evidence) -> list[str]:
         *judge_audits(evidence),
         *judge_charges(evidence),
         *judge_holds(evidence),
+        *judge_contents(evidence),
+        *judge_undo_reports(evidence),
         *judge_journal(evidence),
         *judge_leftovers(evidence),
         *(f"a provider would refuse: {refusal}" for refusal in evidence.refusals),
@@ -60,5 +61,5 @@ def judge_leftovers(evidence: Evidence) -> Iterator[str]:
         if row["sk"] == "meta" and row.get("claim"):
             yield f"{row['pk']} is still claimed by {row['claim']}"
     yield from (f"execution {name} still runs" for name, status in evidence.executions.items() if status == "RUNNING")
-    if evidence.seconds_to_quiet > MAX_RECOVERY_SECONDS:
+    if evidence.seconds_to_quiet > evidence.seconds_allowed:
         yield f"it took {evidence.seconds_to_quiet:.0f} s after the last fault until nothing ran"
